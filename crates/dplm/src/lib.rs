@@ -1,0 +1,24 @@
+//! Linear regression under differential privacy, with honest error bars.
+//!
+//! The modules below are declared in the order data flows through them:
+//!
+//! ```text
+//! rows --encode--> lattice --sum--> Sensitive --release(Spend, rng)--> Released --> iterates --> intervals --> report
+//! ```
+//!
+//! Left of [`privacy::release`] there are only integers computed from rows; right of it only released numbers.
+
+mod error;
+pub mod formula;
+pub mod table;
+pub mod lattice;
+pub mod rows;
+pub mod privacy;
+pub mod descend;
+pub mod interval;
+pub mod theory;
+pub mod method;
+mod fit;
+pub mod report;
+
+pub use error::Error;
