@@ -1,6 +1,9 @@
 //! One error type for the crate; each kind is defined beside the code that raises it.
 
-use crate::{formula::FormulaError, privacy::PrivacyError, table::DataError};
+use crate::{
+    formula::FormulaError, interval::IntervalError, lattice::LatticeError, method::ConfigError, privacy::PrivacyError,
+    table::DataError,
+};
 
 /// Why a fit could not be made. Every message is one sentence that says what to do, and none holds a cell's value.
 #[derive(Debug, thiserror::Error)]
@@ -9,10 +12,22 @@ pub enum Error {
     /// The model cannot be understood; nothing was read.
     #[error(transparent)]
     Formula(#[from] FormulaError),
+    /// The options do not make sense; nothing was read.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// The arithmetic cannot be made exact.
+    #[error(transparent)]
+    Lattice(#[from] LatticeError),
+    /// The interval cannot be computed from what is released.
+    #[error(transparent)]
+    Interval(#[from] IntervalError),
     /// The data cannot be used as they are.
     #[error(transparent)]
     Data(#[from] DataError),
     /// The guarantee cannot be given.
     #[error(transparent)]
     Privacy(#[from] PrivacyError),
+    /// Somebody asked it to stop.
+    #[error("stopped before the fit was finished; the budget of the releases already made is spent")]
+    Stopped,
 }

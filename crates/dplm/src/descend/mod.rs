@@ -1,4 +1,13 @@
-//! Plan (all public), then T times: sum, release, step.
+//! The paper's Algorithm 1: T times sum, release, step. Everything that leaves is in the [`Trajectory`].
+
+use rand_core::CryptoRng;
+
+use crate::{
+    Error,
+    lattice::{Clip, Lattice, LatticeError, Theta},
+    privacy::{Neighbours, Noisy, Released, Sensitive, Spend, release},
+    rows::Rows,
+};
 
 /// The released iterates of one run, in standardised units. Made from released numbers only.
 #[derive(Clone, Debug, PartialEq)]
@@ -11,4 +20,134 @@ pub struct Trajectory {
     pub step_size: f64,
     /// The standard deviation `lambda` of the noise in each coordinate of each gradient.
     pub noise_sd: f64,
+}
+
+/// The public parameters of a run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Descent {
+    rows: u64,
+    lattice: Lattice,
+    clip: Clip,
+    steps: u32,
+    step_size: f64,
+    neighbours: Neighbours,
+}
+
+/// Called after every step with the number done and the number planned; an error stops the run.
+pub type Watch<'a> = dyn FnMut(u32, u32) -> Result<(), Error> + 'a;
+
+impl Descent {
+    /// Fixes the arithmetic of a run of `steps` steps at clip `gamma`, with `rho` to spend on all of them.
+    ///
+    /// # Errors
+    /// When the arithmetic cannot be made exact; see [`Lattice::plan`].
+    pub fn plan(
+        rows: u64,
+        features: usize,
+        gamma: f64,
+        steps: u32,
+        step_size: f64,
+        neighbours: Neighbours,
+        rho: f64,
+    ) -> Result<Descent, LatticeError> {
+        let lambda = noise_sd(rows, gamma, steps, neighbours, rho);
+        let lattice = Lattice::plan(rows, features, gamma, step_size * lambda)?;
+        Ok(Descent { rows, lattice, clip: lattice.clip(gamma), steps, step_size, neighbours })
+    }
+
+    /// The integer arithmetic of the run.
+    pub fn lattice(&self) -> &Lattice {
+        &self.lattice
+    }
+
+    /// The integer clip.
+    pub fn clip(&self) -> Clip {
+        self.clip
+    }
+
+    /// A released sum as a mean in standardised units.
+    fn mean(&self, sum: f64) -> f64 {
+        sum / self.lattice.gradient_unit() / self.rows as f64
+    }
+
+    /// One noisy pull, `sum_i X_i clamp(r_i)` at `theta`.
+    fn pull<R: CryptoRng>(
+        &self,
+        rows: &dyn Rows,
+        theta: &Theta,
+        spend: Spend,
+        rng: &mut R,
+    ) -> Result<Released<Noisy>, Error> {
+        let sums = rows.clipped_pull(theta, &self.lattice)?;
+        // Each row's term has integer norm at most gamma (`Clip::bound`), so one row moves the sum by at most 2 gamma, or gamma.
+        let query = Sensitive::claim(sums, self.neighbours.of_vector_sum(&self.clip.gamma_sq()));
+        Ok(release(query, spend, rng)?)
+    }
+
+    /// Runs Algorithm 1 from `start`.
+    ///
+    /// # Guarantee
+    /// Spends exactly `spend`, an equal part on each step; reads the rows only through [`release`].
+    ///
+    /// # Paper
+    /// Algorithm 1. The noise is added to the integer sum, and parameters are rounded to the lattice after each step: post-processing, and
+    /// the next gradient is taken at the rounded point.
+    ///
+    /// # Errors
+    /// When rows cannot be read or the noise does not fit; nothing is returned then, and the budget is spent all the same.
+    pub fn run<R: CryptoRng>(
+        &self,
+        rows: &mut dyn Rows,
+        start: &[f64],
+        spend: Spend,
+        rng: &mut R,
+        watch: &mut Watch<'_>,
+    ) -> Result<Trajectory, Error> {
+        rows.set_clip(self.clip)?;
+        let mut theta = self.lattice.theta(start);
+        let mut trajectory = self.empty(&theta);
+        for (step, part) in (1..).zip(spend.in_parts(self.steps)) {
+            let pull = self.pull(rows, &theta, part, rng)?;
+            trajectory.noise_sd = self.mean(pull.sigma[0] as f64);
+            theta = self.step(&mut trajectory, &pull.values);
+            watch(step, self.steps)?;
+        }
+        Ok(trajectory)
+    }
+
+    fn empty(&self, start: &Theta) -> Trajectory {
+        Trajectory {
+            theta: vec![self.lattice.standardised(start)],
+            gradient: Vec::new(),
+            step_size: self.step_size,
+            noise_sd: 0.0,
+        }
+    }
+
+    /// `theta <- theta - eta g`, rounded to the grid; records both.
+    fn step(&self, trajectory: &mut Trajectory, pull: &[i128]) -> Theta {
+        let gradient: Vec<f64> = pull.iter().map(|&sum| -self.mean(sum as f64)).collect();
+        let here = trajectory.theta.last().expect("a trajectory has a start");
+        let moved: Vec<f64> = here.iter().zip(&gradient).map(|(theta, g)| theta - self.step_size * g).collect();
+        let theta = self.lattice.theta(&moved);
+        trajectory.gradient.push(gradient);
+        trajectory.theta.push(self.lattice.standardised(&theta));
+        theta
+    }
+}
+
+/// The paper's `lambda = gamma sqrt(2 T / rho) / n`, or half of it when neighbours zero a row out.
+pub fn noise_sd(rows: u64, gamma: f64, steps: u32, neighbours: Neighbours, rho: f64) -> f64 {
+    let reach = match neighbours {
+        Neighbours::ReplaceOne => 2.0,
+        Neighbours::ZeroOut => 1.0,
+    };
+    reach * gamma / rows as f64 * (f64::from(steps) / (2.0 * rho)).sqrt()
+}
+
+impl Trajectory {
+    /// How many steps were taken.
+    pub fn steps(&self) -> usize {
+        self.gradient.len()
+    }
 }

@@ -1,1 +1,5 @@
-//! method
+//! m
+/// Why the options were refused.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ConfigError {}

@@ -1,5 +1,48 @@
-//! Privacy
+//! The only door from rows to the outside.
+//!
+//! A query computed from rows is wrapped in [`Sensitive`] with a claim about how far one row can move it. [`release`] takes
+//! the query and a [`Spend`], adds exactly rounded Gaussian noise, and gives a [`Released`] value. Nothing else turns one into
+//! the other.
+//!
+//! A release with claim `sum_j w_j D_j^2 <= delta_sq` and budget `rho` gets noise of integer standard deviation
+//! `sigma_j >= sqrt(delta_sq / (2 w_j rho))`, so its privacy loss `sum_j D_j^2 / (2 sigma_j^2)` is at most `rho`. The noise is
+//! `round(sigma_j Z)` on integers, which is post-processing of a real Gaussian: the whole run is `sqrt(2 rho)`-GDP, and the
+//! exact (epsilon, delta) conversion holds.
+
+pub mod noise;
+mod rho;
+mod budget;
+mod neighbours;
+mod sensitive;
+mod release;
+mod guarantee;
+
+pub use budget::{Budget, Release, Spend};
+pub use guarantee::Guarantee;
+pub use neighbours::Neighbours;
+pub use release::{Noisy, Released, release};
+pub use rho::Rho;
+pub use sensitive::Sensitive;
+
 /// Why the guarantee cannot be given.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
-pub enum PrivacyError {}
+pub enum PrivacyError {
+    /// The budget is not a positive finite number.
+    #[error("the privacy budget rho must be a positive number, for instance 0.015")]
+    RhoNotPositive,
+    /// The budget is beyond what means anything.
+    #[error("the privacy budget rho must be between {smallest} and {largest}", smallest = Rho::SMALLEST, largest = Rho::LARGEST)]
+    RhoOutOfRange,
+    /// Less is left than was asked.
+    #[error("this needs rho = {asked} and only {left} is left of the budget")]
+    Overdraft {
+        /// What was asked.
+        asked: Rho,
+        /// What is left.
+        left: Rho,
+    },
+    /// The noise would not fit the lattice.
+    #[error("the budget is so small that the noise does not fit the number format; give a larger rho or fewer steps")]
+    NoiseTooLarge,
+}

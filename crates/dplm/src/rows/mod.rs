@@ -1,1 +1,55 @@
-//! rows
+//! Where rows live.
+//!
+//! An engine answers a handful of questions with exact integers; nothing else of the rows can be asked. Exact sums make engines
+//! interchangeable: the same rows give the same bits on each.
+
+mod memory;
+
+pub use memory::{MemoryBuilder, MemoryRows};
+
+use crate::{
+    Error,
+    lattice::{Clip, Lattice, Moments, Theta},
+};
+
+/// Rows encoded on the lattice, wherever they are.
+///
+/// Every answer is computed from rows and has not been released: callers hand it to
+/// [`Sensitive::claim`](crate::privacy::Sensitive::claim) or wrap it as not private.
+pub trait Rows: Sync {
+    /// How many rows there are; public.
+    fn count(&self) -> u64;
+
+    /// How many coefficients a row has; public.
+    fn features(&self) -> usize;
+
+    /// Fixes the clip: computes each row's bound `B_i`. Later questions use it.
+    ///
+    /// # Errors
+    /// When rows cannot be read.
+    fn set_clip(&mut self, clip: Clip) -> Result<(), Error>;
+
+    /// `sum_i X_i clamp(r_i, -B_i, B_i)` at `theta`: minus the sum of clipped gradients. Each row's term has norm at most `gamma`.
+    ///
+    /// # Errors
+    /// When rows cannot be read.
+    fn clipped_pull(&self, theta: &Theta, lattice: &Lattice) -> Result<Vec<i128>, Error>;
+
+    /// `sum_i floor(||X_i clamp(r_i, -B_i, B_i)||^2 / 2^shift)` at `theta`. Each row's term is between 0 and `gamma^2 / 2^shift`.
+    ///
+    /// # Errors
+    /// When rows cannot be read.
+    fn clipped_square(&self, theta: &Theta, lattice: &Lattice, shift: u32) -> Result<i128, Error>;
+
+    /// How many rows are clipped at `theta`.
+    ///
+    /// # Errors
+    /// When rows cannot be read.
+    fn clipped_count(&self, theta: &Theta, lattice: &Lattice) -> Result<u64, Error>;
+
+    /// The exact second moments `[X y]' [X y]`.
+    ///
+    /// # Errors
+    /// When rows cannot be read.
+    fn moments(&self) -> Result<Moments, Error>;
+}

@@ -1,0 +1,108 @@
+//! Per-row clip bounds in exact integers.
+
+use num_bigint::BigUint;
+
+/// The clip `gamma` as an integer on the lattice of gradients.
+///
+/// The paper's clipped gradient has a closed form that needs no norm per step:
+/// `CLIP_gamma(-x r) = -x clamp(r, -B, B)` with `B = gamma / ||x||` fixed for each row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Clip {
+    gamma: u128,
+    gamma_sq: u128,
+}
+
+impl Clip {
+    /// A clip of `gamma` lattice units.
+    pub fn new(gamma: u128) -> Clip {
+        assert!(gamma < 1 << 63, "the plan keeps gamma below 2^63");
+        Clip { gamma, gamma_sq: gamma * gamma }
+    }
+
+    /// The clip itself.
+    pub fn gamma(&self) -> u128 {
+        self.gamma
+    }
+
+    /// Its square, which bounds the squared norm of every row's clipped gradient.
+    pub fn gamma_sq(&self) -> BigUint {
+        BigUint::from(self.gamma_sq)
+    }
+
+    /// The bound `B` of a row with `||X||^2 = norm_sq`.
+    ///
+    /// # Guarantee
+    /// `B` is an integer, and `B^2 norm_sq <= gamma^2` in exact arithmetic; a row of zeros has `B = 0`. It is the largest such integer
+    /// that `f32` holds, so at most one part in 2^23 below `gamma / ||X||`.
+    pub fn bound(&self, norm_sq: u64) -> f32 {
+        if norm_sq == 0 {
+            return 0.0;
+        }
+        let mut bound = whole_down(self.gamma as f64 / (norm_sq as f64).sqrt());
+        while !self.allows(bound, norm_sq) {
+            bound = whole_down(f64::from(bound.next_down()));
+        }
+        bound
+    }
+
+    /// Whether a residual of `bound` on a row of this norm stays within the clip.
+    fn allows(&self, bound: f32, norm_sq: u64) -> bool {
+        let bound = bound as u128;
+        (bound * bound).checked_mul(u128::from(norm_sq)).is_some_and(|square| square <= self.gamma_sq)
+    }
+
+    /// Whether 128 rows sum exactly in `f64` without splitting residuals.
+    pub fn sums_in_one_product(&self) -> bool {
+        self.gamma << 7 <= 1 << 53
+    }
+}
+
+/// The largest whole `f32` not above a nonnegative value.
+fn whole_down(value: f64) -> f32 {
+    let nearest = value as f32;
+    let below = if f64::from(nearest) > value { nearest.next_down() } else { nearest };
+    below.floor()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(gamma: u128, norm_sq: u64) {
+        let clip = Clip::new(gamma);
+        let bound = clip.bound(norm_sq);
+        assert_eq!(bound, bound.floor());
+        let exact = BigUint::from(bound as u128);
+        assert!(&exact * &exact * norm_sq <= clip.gamma_sq(), "gamma {gamma} norm_sq {norm_sq}");
+        let above = BigUint::from(whole_up(bound) as u128);
+        assert!(&above * &above * norm_sq > clip.gamma_sq(), "gamma {gamma} norm_sq {norm_sq}: not the largest");
+    }
+
+    /// The next whole `f32` above.
+    fn whole_up(bound: f32) -> f32 {
+        if bound < 16_777_216.0 { bound + 1.0 } else { bound.next_up() }
+    }
+
+    #[test]
+    fn the_bound_is_the_largest_that_keeps_the_promise() {
+        for gamma in [1, 2, 3, 1000, (1 << 46) - 1, 1 << 46, (1 << 62) + 12345] {
+            for norm_sq in [1, 2, 3, 4, 999_983, (1 << 38) - 1, 1 << 38, (1 << 38) * 16_000, u64::from(u32::MAX) * 77] {
+                check(gamma, norm_sq);
+            }
+        }
+    }
+
+    #[test]
+    fn many_random_bounds_keep_the_promise() {
+        let mut state = 1u64;
+        for _ in 0..100_000 {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            check(u128::from(state >> 2 >> (state % 40)) + 1, (state >> (7 + state % 50)) + 1);
+        }
+    }
+
+    #[test]
+    fn a_row_of_zeros_contributes_nothing() {
+        assert_eq!(Clip::new(1 << 40).bound(0), 0.0);
+    }
+}

@@ -1,0 +1,228 @@
+//! From a model to columns of the design matrix, and back to coefficients in their own units.
+
+use crate::{
+    formula::{Column, Kind, Model},
+    interval::Contrast,
+    table::{Block, Cells, MISSING},
+};
+
+use super::{
+    bits::{CELL_RANGE_BITS, CELL_SCALE_BITS},
+    block::LaneWriter,
+};
+
+/// A public affine scale: a standardised value is `(cell - centre) / unit`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Scale {
+    /// The cell that becomes 0.
+    pub centre: f64,
+    /// The distance that becomes 1.
+    pub unit: f64,
+    /// Cells are clamped to this range first.
+    pub range: (f64, f64),
+}
+
+/// One column of the design matrix.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Slot {
+    /// The constant 1.
+    Intercept,
+    /// A number.
+    Number {
+        /// Which of the model's features.
+        feature: usize,
+        /// How its cells are standardised.
+        scale: Scale,
+    },
+    /// 1 where a categorical cell has this level, else 0.
+    Level {
+        /// Which of the model's features.
+        feature: usize,
+        /// Which of its levels; never 0, the reference.
+        level: u32,
+    },
+}
+
+/// The public rule that turns one row of the table into one row of the lattice.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Design {
+    slots: Vec<Slot>,
+    response: Scale,
+    names: Vec<String>,
+    columns: Vec<Column>,
+}
+
+impl Design {
+    /// The design of a model: bounds become -1 to 1, levels 0 and 1, and standard columns stay as they are.
+    pub fn new(model: &Model) -> Design {
+        let intercept = model.intercept.then_some(Slot::Intercept);
+        let features = model.features.iter().enumerate();
+        let slots =
+            intercept.into_iter().chain(features.flat_map(|(index, column)| slots_of(index, column, model.intercept)));
+        Design {
+            slots: slots.collect(),
+            response: scale_of(&model.response.kind, model.intercept).expect("a response is numeric"),
+            names: model.coefficient_names(),
+            columns: model.columns().cloned().collect(),
+        }
+    }
+
+    /// How many coefficients there are.
+    pub fn features(&self) -> usize {
+        self.slots.len()
+    }
+
+    /// The names of the coefficients, in order.
+    pub fn names(&self) -> &[String] {
+        &self.names
+    }
+
+    /// The columns of the design matrix, in order.
+    pub fn slots(&self) -> &[Slot] {
+        &self.slots
+    }
+
+    /// How the response is standardised.
+    pub fn response(&self) -> &Scale {
+        &self.response
+    }
+
+    /// The columns of the table that are read: the response first.
+    pub fn columns(&self) -> &[Column] {
+        &self.columns
+    }
+
+    /// What is publicly known of the largest squared norm of a standardised row: bounded columns and groups of levels add at most 1
+    /// each. None when a column has no bounds.
+    pub fn row_norm_sq(&self) -> Option<f64> {
+        let groups = self.columns[1..].iter().map(|column| match column.kind {
+            Kind::Standard => None,
+            Kind::Bounded { .. } | Kind::Levels(_) => Some(1.0),
+        });
+        let intercept = self.slots.iter().filter(|slot| matches!(slot, Slot::Intercept)).count() as f64;
+        groups.sum::<Option<f64>>().map(|sum| sum + intercept)
+    }
+
+    /// Each coefficient in its own units, as a linear function of the standardised parameters.
+    pub fn contrasts(&self) -> Vec<Contrast> {
+        (0..self.features()).map(|index| self.contrast(index)).collect()
+    }
+
+    fn contrast(&self, index: usize) -> Contrast {
+        let mut weights = vec![0.0; self.features()];
+        let unit = self.response.unit;
+        let mut offset = 0.0;
+        match &self.slots[index] {
+            Slot::Number { scale, .. } => weights[index] = unit / scale.unit,
+            Slot::Level { .. } => weights[index] = unit,
+            Slot::Intercept => {
+                offset = self.response.centre;
+                for (weight, slot) in weights.iter_mut().zip(&self.slots) {
+                    *weight = unit * slot.value_at_zero();
+                }
+            }
+        }
+        Contrast { weights, offset }
+    }
+
+    /// Writes rows of a table block to the lattice. A row with a missing cell becomes a row of zeros.
+    pub(super) fn encode(&self, block: &Block, rows: std::ops::Range<usize>, out: &mut LaneWriter<'_>) {
+        let complete = complete_rows(block, rows.clone());
+        let response = numbers(&block.columns[0]);
+        out.write(self.features(), rows.clone(), |row| self.response.encode(response[row]), &complete);
+        for (index, slot) in self.slots.iter().enumerate() {
+            match slot {
+                Slot::Intercept => out.write(index, rows.clone(), |_| ONE, &complete),
+                Slot::Number { feature, scale } => {
+                    let cells = numbers(&block.columns[feature + 1]);
+                    out.write(index, rows.clone(), |row| scale.encode(cells[row]), &complete);
+                }
+                Slot::Level { feature, level } => {
+                    let codes = levels(&block.columns[feature + 1]);
+                    out.write(index, rows.clone(), |row| if codes[row] == *level { ONE } else { 0.0 }, &complete);
+                }
+            }
+        }
+    }
+}
+
+/// A standardised 1.
+const ONE: f32 = (1u32 << CELL_SCALE_BITS) as f32;
+
+impl Scale {
+    /// The lattice integer of a cell: clamped, standardised, rounded, saturated. A rule about one cell, whatever it holds.
+    pub fn encode(&self, cell: f64) -> f32 {
+        let standardised = (cell.clamp(self.range.0, self.range.1) - self.centre) / self.unit;
+        let largest = f64::from(1u32 << CELL_RANGE_BITS);
+        // An integer of at most 20 bits: exact in f32. A missing cell (NaN) was already replaced by a row of zeros.
+        (standardised * f64::from(ONE)).round_ties_even().clamp(-largest, largest) as f32
+    }
+}
+
+impl Slot {
+    /// The standardised value of the slot where the column's own value is 0.
+    fn value_at_zero(&self) -> f64 {
+        match self {
+            Slot::Intercept => 1.0,
+            Slot::Number { scale, .. } => -scale.centre / scale.unit,
+            Slot::Level { .. } => 0.0,
+        }
+    }
+}
+
+fn slots_of(feature: usize, column: &Column, centred: bool) -> Vec<Slot> {
+    match &column.kind {
+        Kind::Levels(levels) => (1..levels.len() as u32).map(|level| Slot::Level { feature, level }).collect(),
+        kind => {
+            let scale = scale_of(kind, centred).expect("not levels");
+            vec![Slot::Number { feature, scale }]
+        }
+    }
+}
+
+/// Without an intercept nothing may be shifted, so bounds are then only scaled.
+fn scale_of(kind: &Kind, centred: bool) -> Option<Scale> {
+    match *kind {
+        Kind::Standard => Some(Scale { centre: 0.0, unit: 1.0, range: (f64::NEG_INFINITY, f64::INFINITY) }),
+        Kind::Bounded { low, high } if centred => {
+            Some(Scale { centre: low / 2.0 + high / 2.0, unit: high / 2.0 - low / 2.0, range: (low, high) })
+        }
+        Kind::Bounded { low, high } => Some(Scale { centre: 0.0, unit: low.abs().max(high.abs()), range: (low, high) }),
+        Kind::Levels(_) => None,
+    }
+}
+
+fn complete_rows(block: &Block, rows: std::ops::Range<usize>) -> Vec<bool> {
+    let mut complete = vec![true; rows.len()];
+    for column in &block.columns {
+        match column {
+            Cells::Numbers(cells) => {
+                complete
+                    .iter_mut()
+                    .zip(&cells[rows.clone()])
+                    .for_each(|(complete, cell)| *complete &= cell.is_finite());
+            }
+            Cells::Levels(codes) => {
+                complete
+                    .iter_mut()
+                    .zip(&codes[rows.clone()])
+                    .for_each(|(complete, &code)| *complete &= code != MISSING);
+            }
+        }
+    }
+    complete
+}
+
+fn numbers(cells: &Cells) -> &[f64] {
+    match cells {
+        Cells::Numbers(numbers) => numbers,
+        Cells::Levels(_) => unreachable!("the table gives numbers for numeric columns"),
+    }
+}
+
+fn levels(cells: &Cells) -> &[u32] {
+    match cells {
+        Cells::Levels(codes) => codes,
+        Cells::Numbers(_) => unreachable!("the table gives levels for categorical columns"),
+    }
+}

@@ -1,0 +1,129 @@
+//! A budget, and the receipts cut from it.
+
+use super::{PrivacyError, Rho};
+
+/// The budget of one fit: shares are cut from it, and what was cut is remembered.
+#[derive(Debug)]
+pub struct Budget {
+    total: Rho,
+    left: Rho,
+    releases: Vec<Release>,
+}
+
+/// What a share of the budget was spent on.
+#[derive(Clone, Debug, PartialEq, serde::Serialize)]
+pub struct Release {
+    /// In words, for the report.
+    pub what: String,
+    /// Its cost.
+    pub rho: Rho,
+}
+
+/// The right to make one release. It is moved into [`release`](super::release) and cannot be used twice.
+///
+/// ```compile_fail
+/// # use dplm::privacy::{Budget, Rho};
+/// let mut budget = Budget::new(Rho::checked_from_f64(0.1).unwrap());
+/// let spend = budget.spend("a count", Rho::checked_from_f64(0.1).unwrap()).unwrap();
+/// let twice = spend.clone(); // a Spend is not Clone
+/// ```
+#[derive(Debug)]
+#[must_use = "a share that was cut is spent whether it is used or not"]
+pub struct Spend {
+    rho: Rho,
+    /// The spend is worth `rho / parts` exactly.
+    parts: u32,
+}
+
+impl Budget {
+    /// A fresh budget.
+    pub fn new(total: Rho) -> Budget {
+        Budget { total, left: total, releases: Vec::new() }
+    }
+
+    /// Cuts `rho` off the budget.
+    ///
+    /// # Errors
+    /// When less than `rho` is left, or `rho` is nothing.
+    pub fn spend(&mut self, what: impl Into<String>, rho: Rho) -> Result<Spend, PrivacyError> {
+        if rho.units() == 0 {
+            return Err(PrivacyError::RhoNotPositive);
+        }
+        let left = self.left.checked_sub(rho).ok_or(PrivacyError::Overdraft { asked: rho, left: self.left })?;
+        self.left = left;
+        self.releases.push(Release { what: what.into(), rho });
+        Ok(Spend { rho, parts: 1 })
+    }
+
+    /// Cuts everything that is left, so that the releases add up to exactly the total.
+    ///
+    /// # Errors
+    /// When nothing is left.
+    pub fn spend_rest(&mut self, what: impl Into<String>) -> Result<Spend, PrivacyError> {
+        self.spend(what, self.left)
+    }
+
+    /// The whole budget, spent or not.
+    pub fn total(&self) -> Rho {
+        self.total
+    }
+
+    /// What was spent, in order.
+    pub fn releases(&self) -> &[Release] {
+        &self.releases
+    }
+}
+
+impl Spend {
+    /// The same right as `parts` rights of `1/parts` of it each.
+    pub fn in_parts(self, parts: u32) -> Vec<Spend> {
+        assert!(parts > 0, "a spend is cut into at least one part");
+        let parts_each = self.parts.checked_mul(parts).expect("a run has fewer than 2^32 releases");
+        (0..parts).map(|_| Spend { rho: self.rho, parts: parts_each }).collect()
+    }
+
+    /// The budget this spend is a part of, and how many parts that has.
+    pub(super) fn fraction(&self) -> (u64, u32) {
+        (self.rho.units(), self.parts)
+    }
+
+    /// The worth of this spend, as a number for planning and display.
+    pub fn to_f64(&self) -> f64 {
+        self.rho.to_f64() / f64::from(self.parts)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rho(value: f64) -> Rho {
+        Rho::checked_from_f64(value).unwrap()
+    }
+
+    #[test]
+    fn shares_add_up_to_the_total() {
+        let mut budget = Budget::new(rho(0.015));
+        let _ = budget.spend("a", rho(0.015).percent(33)).unwrap();
+        let _ = budget.spend_rest("b").unwrap();
+        let sum: u64 = budget.releases().iter().map(|release| release.rho.units()).sum();
+        assert_eq!(sum, rho(0.015).units());
+    }
+
+    #[test]
+    fn an_overdraft_is_refused_and_spends_nothing() {
+        let mut budget = Budget::new(rho(0.01));
+        assert!(matches!(budget.spend("too much", rho(0.02)), Err(PrivacyError::Overdraft { .. })));
+        assert!(budget.releases().is_empty());
+        let _ = budget.spend_rest("all").unwrap();
+        assert!(budget.spend_rest("again").is_err());
+    }
+
+    #[test]
+    fn parts_are_exact_fractions() {
+        let mut budget = Budget::new(rho(0.01));
+        let parts = budget.spend_rest("steps").unwrap().in_parts(3);
+        assert_eq!(parts.len(), 3);
+        assert!(parts.iter().all(|part| part.fraction() == (rho(0.01).units(), 3)));
+    }
+}

@@ -1,0 +1,127 @@
+//! Budgets as exact decimals.
+
+use super::PrivacyError;
+
+/// A zCDP budget, an exact decimal number: an integer count of 10^-15.
+///
+/// No binary fractions: 0.015 is exactly 0.015, and shares add up to the total to the last digit.
+///
+/// # Examples
+/// ```
+/// use dplm::privacy::Rho;
+/// let rho = Rho::checked_from_f64(0.015)?;
+/// assert_eq!(rho.to_string(), "0.015");
+/// assert_eq!(rho.to_f64(), 0.015);
+/// # Ok::<(), dplm::privacy::PrivacyError>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Rho(u64);
+
+impl Rho {
+    /// How many units make 1.
+    pub const UNITS: u64 = 1_000_000_000_000_000;
+    /// Below this the noise drowns any data set.
+    pub const SMALLEST: Rho = Rho(1_000);
+    /// Above this nothing is protected.
+    pub const LARGEST: Rho = Rho(1_000 * Rho::UNITS);
+
+    /// The budget as typed, rounded down to a whole number of units.
+    ///
+    /// # Errors
+    /// When `rho` is not positive and finite, or outside [`Rho::SMALLEST`] to [`Rho::LARGEST`].
+    pub fn checked_from_f64(rho: f64) -> Result<Rho, PrivacyError> {
+        if rho.is_nan() || rho <= 0.0 {
+            return Err(PrivacyError::RhoNotPositive);
+        }
+        if !(Rho::SMALLEST.to_f64()..=Rho::LARGEST.to_f64()).contains(&rho) {
+            return Err(PrivacyError::RhoOutOfRange);
+        }
+        // The shortest decimal that reads back as this f64 is what the person typed; cut it after fifteen places.
+        let text = format!("{rho}");
+        let (whole, fraction) = text.split_once('.').unwrap_or((&text, ""));
+        let digits: String = fraction.chars().chain(std::iter::repeat('0')).take(15).collect();
+        let whole: u64 = whole.parse().expect("an f64 in range prints as plain digits");
+        let fraction: u64 = digits.parse().expect("fifteen digits fit u64");
+        Ok(Rho(whole * Rho::UNITS + fraction))
+    }
+
+    /// The budget in units of 10^-15.
+    pub const fn units(self) -> u64 {
+        self.0
+    }
+
+    /// The nearest f64; reads back as the same budget up to rho = 9.
+    pub fn to_f64(self) -> f64 {
+        self.0 as f64 / Rho::UNITS as f64
+    }
+
+    /// `percent` hundredths of this budget, rounded down.
+    ///
+    /// # Examples
+    /// ```
+    /// # use dplm::privacy::Rho;
+    /// assert_eq!(Rho::checked_from_f64(0.015)?.percent(10).to_string(), "0.0015");
+    /// # Ok::<(), dplm::privacy::PrivacyError>(())
+    /// ```
+    #[must_use]
+    pub fn percent(self, percent: u32) -> Rho {
+        let units = u128::from(self.0) * u128::from(percent) / 100;
+        Rho(u64::try_from(units).expect("a share is no larger than the whole"))
+    }
+
+    pub(super) fn checked_sub(self, other: Rho) -> Option<Rho> {
+        self.0.checked_sub(other.0).map(Rho)
+    }
+}
+
+impl std::fmt::Display for Rho {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let (whole, fraction) = (self.0 / Rho::UNITS, self.0 % Rho::UNITS);
+        let digits = format!("{fraction:015}");
+        match digits.trim_end_matches('0') {
+            "" => write!(f, "{whole}"),
+            digits => write!(f, "{whole}.{digits}"),
+        }
+    }
+}
+
+impl serde::Serialize for Rho {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_f64(self.to_f64())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn typed_decimals_are_kept_exactly() {
+        for (typed, units) in
+            [(0.015, 15_000_000_000_000), (0.1, 100_000_000_000_000), (3.0, 3 * Rho::UNITS), (1e-12, 1000)]
+        {
+            assert_eq!(Rho::checked_from_f64(typed).unwrap().units(), units);
+        }
+    }
+
+    #[test]
+    fn rounding_is_down() {
+        assert_eq!(Rho::checked_from_f64(0.123_456_789_012_345_67).unwrap().units(), 123_456_789_012_345);
+    }
+
+    #[test]
+    fn senseless_budgets_are_refused() {
+        for rho in [0.0, -1.0, f64::NAN, f64::NEG_INFINITY] {
+            assert_eq!(Rho::checked_from_f64(rho), Err(PrivacyError::RhoNotPositive));
+        }
+        for rho in [f64::INFINITY, 1e-13, 1e9] {
+            assert_eq!(Rho::checked_from_f64(rho), Err(PrivacyError::RhoOutOfRange));
+        }
+    }
+
+    #[test]
+    fn prints_the_shortest_decimal() {
+        assert_eq!(Rho::checked_from_f64(2.0).unwrap().to_string(), "2");
+        assert_eq!(Rho::checked_from_f64(0.0105).unwrap().to_string(), "0.0105");
+    }
+}

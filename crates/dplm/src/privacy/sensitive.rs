@@ -1,0 +1,49 @@
+//! A query on rows that has not been released.
+
+use num_bigint::BigUint;
+
+/// An integer query computed from rows, with a claim about how far one row can move it.
+///
+/// It cannot be printed, cloned, compared or serialised, and its value cannot be read outside this module.
+///
+/// ```compile_fail
+/// # use dplm::privacy::Sensitive;
+/// let query = Sensitive::claim(vec![1], 1u32.into());
+/// println!("{:?}", query); // not Debug
+/// ```
+/// ```compile_fail
+/// # use dplm::privacy::Sensitive;
+/// let query = Sensitive::claim(vec![1], 1u32.into());
+/// let copy = query.clone(); // not Clone
+/// ```
+/// ```compile_fail
+/// # use dplm::privacy::Sensitive;
+/// let query = Sensitive::claim(vec![1], 1u32.into());
+/// let value = query.values; // private
+/// ```
+pub struct Sensitive {
+    pub(super) values: Vec<i128>,
+    pub(super) weights: Vec<u32>,
+    pub(super) delta_sq: BigUint,
+}
+
+impl Sensitive {
+    /// Claims that neighbouring data sets give vectors `q`, `q'` with `sum_j (q_j - q'_j)^2 <= delta_sq`.
+    ///
+    /// # Guarantee
+    /// None of its own: the call site names the argument that proves the claim.
+    pub fn claim(values: Vec<i128>, delta_sq: BigUint) -> Sensitive {
+        let weights = vec![1; values.len()];
+        Sensitive { values, weights, delta_sq }
+    }
+
+    /// Claims `sum_j w_j (q_j - q'_j)^2 <= delta_sq`: coordinate j gets noise smaller by `sqrt(w_j)`.
+    ///
+    /// A symmetric matrix is claimed by its upper triangle with weight 1 on the diagonal and 2 off it, since each entry off
+    /// the diagonal stands for two in the Frobenius norm.
+    pub fn claim_weighted(values: Vec<i128>, weights: Vec<u32>, delta_sq: BigUint) -> Sensitive {
+        assert_eq!(values.len(), weights.len(), "one weight for each value");
+        assert!(weights.iter().all(|&weight| weight > 0), "a weight of nothing would need no noise");
+        Sensitive { values, weights, delta_sq }
+    }
+}
