@@ -4,7 +4,7 @@ use faer::{Accum, MatMut, MatRef, Par, linalg::matmul::triangular};
 
 use super::{BLOCK_ROWS, RowBlock};
 
-/// Exact second moments of the rows: the upper triangle of `[X y]' [X y]`, in lattice units.
+/// An exact symmetric matrix of sums over rows, by its upper triangle, in lattice units.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Moments {
     size: usize,
@@ -12,21 +12,30 @@ pub struct Moments {
 }
 
 impl Moments {
-    /// No rows yet.
-    pub fn zero(features: usize) -> Moments {
-        let size = features + 1;
+    /// A sum over no rows.
+    pub fn empty(size: usize) -> Moments {
         Moments { size, upper: vec![0; size * (size + 1) / 2] }
     }
 
-    /// The entry of columns `i` and `j`; the response is the last column.
+    /// The entry of columns `i` and `j`.
     pub fn entry(&self, i: usize, j: usize) -> i128 {
         let (row, column) = (i.min(j), i.max(j));
         self.upper[column * (column + 1) / 2 + row]
     }
 
-    /// The upper triangle column by column.
+    /// How many columns there are.
+    pub fn size(&self) -> usize {
+        self.size
+    }
+
+    /// The upper triangle, column by column.
     pub fn into_upper(self) -> Vec<i128> {
         self.upper
+    }
+
+    /// For each entry of the upper triangle, how often it stands in the whole matrix: once on the diagonal, twice off it.
+    pub fn multiplicities(size: usize) -> Vec<u32> {
+        (0..size).flat_map(|column| (0..=column).map(move |row| if row == column { 1 } else { 2 })).collect()
     }
 
     /// The moments of both sets of rows.
@@ -37,33 +46,35 @@ impl Moments {
     }
 }
 
-/// Rows per matrix product. A product of cells is at most 2^38, so a sum over 2^12 rows is at most 2^50: exact in `f64` in any order.
-const PRODUCT_ROWS: usize = 4096;
+/// Blocks per matrix product. A product of cells is at most 2^38, so a sum over 32 blocks of 128 rows is at most 2^50: exact in `f64` in
+/// any order.
+pub(super) const BLOCKS_PER_PRODUCT: usize = 32;
 
-/// The exact moments of a buffer of blocks.
+/// The exact `[X y]' [X y]` of a buffer of blocks; the response is the last column.
 pub fn gram_of_blocks(buffer: &[f32], features: usize) -> Moments {
-    let mut moments = Moments::zero(features);
-    let mut product = vec![0.0; moments.size * moments.size];
-    for part in buffer.chunks(PRODUCT_ROWS / BLOCK_ROWS * RowBlock::len_for(features)) {
-        let cells = columns_as_f64(part, moments.size);
-        multiply(&cells, moments.size, &mut product);
-        add_upper(&product, &mut moments);
+    let mut moments = Moments::empty(features + 1);
+    for part in buffer.chunks(BLOCKS_PER_PRODUCT * RowBlock::len_for(features)) {
+        let blocks: Vec<_> = part.chunks_exact(RowBlock::len_for(features)).map(widened).collect();
+        gram_of_columns(&blocks, &mut moments);
     }
     moments
 }
 
-/// The cells of some blocks as one column-major matrix in `f64`.
-fn columns_as_f64(part: &[f32], size: usize) -> Vec<f64> {
-    let blocks = part.len() / (size * BLOCK_ROWS);
-    let mut cells = vec![0.0; part.len()];
-    for (index, block) in part.chunks_exact(size * BLOCK_ROWS).enumerate() {
-        for (column, values) in block.chunks_exact(BLOCK_ROWS).enumerate() {
-            let start = (column * blocks + index) * BLOCK_ROWS;
-            let target = &mut cells[start..start + BLOCK_ROWS];
-            target.iter_mut().zip(values).for_each(|(target, &value)| *target = f64::from(value));
-        }
+fn widened(block: &[f32]) -> Vec<[f64; BLOCK_ROWS]> {
+    block.as_chunks::<BLOCK_ROWS>().0.iter().map(|column| column.map(f64::from)).collect()
+}
+
+/// Adds the exact outer products of some blocks, each given column by column.
+pub(super) fn gram_of_columns(blocks: &[Vec<[f64; BLOCK_ROWS]>], moments: &mut Moments) {
+    if blocks.is_empty() {
+        return;
     }
-    cells
+    let size = moments.size;
+    let columns = (0..size).flat_map(|column| blocks.iter().flat_map(move |block| block[column]));
+    let cells: Vec<f64> = columns.collect();
+    let mut product = vec![0.0; size * size];
+    multiply(&cells, size, &mut product);
+    add_upper(&product, moments);
 }
 
 fn multiply(cells: &[f64], size: usize, product: &mut [f64]) {

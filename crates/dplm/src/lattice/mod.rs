@@ -15,6 +15,7 @@ mod design;
 mod block;
 mod kernel;
 mod gram;
+mod outer;
 
 pub use bits::{CELL_RANGE_BITS, CELL_SCALE_BITS, Lattice, LatticeError, Theta};
 pub use block::{BLOCK_ROWS, BlockWriter, RowBlock};
@@ -22,3 +23,4 @@ pub use clip::Clip;
 pub use design::{Design, Scale, Slot};
 pub use gram::{Moments, gram_of_blocks};
 pub(crate) use kernel::{clipped_in_block, norms_sq, pull_of_block, residuals, square_of_block};
+pub use outer::Outer;

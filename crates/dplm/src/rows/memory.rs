@@ -6,8 +6,8 @@ use super::Rows;
 use crate::{
     Error,
     lattice::{
-        BLOCK_ROWS, BlockWriter, Clip, Design, Lattice, Moments, RowBlock, Theta, clipped_in_block, gram_of_blocks,
-        norms_sq, pull_of_block, residuals, square_of_block,
+        BLOCK_ROWS, BlockWriter, Clip, Design, Lattice, Moments, Outer, RowBlock, Theta, clipped_in_block,
+        gram_of_blocks, norms_sq, pull_of_block, residuals, square_of_block,
     },
     table::Block,
 };
@@ -176,8 +176,13 @@ impl Rows for MemoryRows {
         Ok(self.sum(|| 0, add, |a, b| a + b))
     }
 
+    fn outer(&self, outer: &Outer<'_>) -> Result<Moments, Error> {
+        let add = |sum: Moments, chunk: &Chunk| sum.plus(&outer.sum(&chunk.cells, &chunk.bounds, self.features));
+        Ok(self.sum(|| Moments::empty(self.features), add, |a, b| a.plus(&b)))
+    }
+
     fn moments(&self) -> Result<Moments, Error> {
         let add = |sum: Moments, chunk: &Chunk| sum.plus(&gram_of_blocks(&chunk.cells, self.features));
-        Ok(self.sum(|| Moments::zero(self.features), add, |a, b| a.plus(&b)))
+        Ok(self.sum(|| Moments::empty(self.features + 1), add, |a, b| a.plus(&b)))
     }
 }

@@ -9,7 +9,7 @@ pub use memory::{MemoryBuilder, MemoryRows};
 
 use crate::{
     Error,
-    lattice::{Clip, Lattice, Moments, Theta},
+    lattice::{Clip, Lattice, Moments, Outer, Theta},
 };
 
 /// Rows encoded on the lattice, wherever they are.
@@ -46,6 +46,12 @@ pub trait Rows: Sync {
     /// # Errors
     /// When rows cannot be read.
     fn clipped_count(&self, theta: &Theta, lattice: &Lattice) -> Result<u64, Error>;
+
+    /// `sum_i v_i v_i'` for the vectors `outer` describes.
+    ///
+    /// # Errors
+    /// When rows cannot be read.
+    fn outer(&self, outer: &Outer<'_>) -> Result<Moments, Error>;
 
     /// The exact second moments `[X y]' [X y]`.
     ///

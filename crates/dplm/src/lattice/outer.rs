@@ -1,0 +1,147 @@
+//! Sums of outer products `v_i v_i'`, one short integer vector for each row: curvature and the covariance of gradients.
+
+use super::{
+    BLOCK_ROWS, Clip, Moments, RowBlock, Theta,
+    gram::{BLOCKS_PER_PRODUCT, gram_of_columns},
+    kernel,
+};
+
+type Bounds = [f32; BLOCK_ROWS];
+
+/// Which vector `v_i` a row contributes. Each rule looks at one row only, and bounds its norm in exact integers.
+pub enum Outer<'a> {
+    /// The row itself, shrunk to norm at most `radius`.
+    Shrunk {
+        /// The largest norm, in lattice units of a cell.
+        radius: u64,
+    },
+    /// The same, for rows that are not clipped at `theta`; the others contribute nothing.
+    Unclipped {
+        /// Where the clip is judged.
+        theta: &'a Theta,
+        /// The unit of `theta`.
+        theta_unit: f64,
+        /// The largest norm, in lattice units of a cell.
+        radius: u64,
+    },
+    /// The clipped gradient at `theta`, divided by 2^shift and cut towards zero: norm at most `gamma / 2^shift`.
+    Gradient {
+        /// Where the gradient is taken.
+        theta: &'a Theta,
+        /// The unit of `theta`.
+        theta_unit: f64,
+        /// How many bits are dropped.
+        shift: u32,
+    },
+}
+
+impl Outer<'_> {
+    /// How many bits to drop from gradients so that they fit a cell.
+    pub fn gradient_shift(clip: &Clip) -> u32 {
+        let bits = 128 - clip.gamma().leading_zeros();
+        bits.saturating_sub(super::CELL_RANGE_BITS)
+    }
+
+    /// The sum over a buffer of blocks, with the bounds of its rows.
+    pub(crate) fn sum(&self, buffer: &[f32], bounds: &[f32], features: usize) -> Moments {
+        let mut moments = Moments::empty(features);
+        let mut columns = Vec::new();
+        for (block, bounds) in RowBlock::all(buffer, features).zip(bounds.as_chunks().0) {
+            columns.push(self.vectors(block, bounds));
+            if columns.len() == BLOCKS_PER_PRODUCT {
+                gram_of_columns(&columns, &mut moments);
+                columns.clear();
+            }
+        }
+        gram_of_columns(&columns, &mut moments);
+        moments
+    }
+
+    /// The vectors of one block, column by column.
+    fn vectors(&self, block: RowBlock<'_>, bounds: &Bounds) -> Vec<[f64; BLOCK_ROWS]> {
+        match self {
+            Outer::Shrunk { radius } => shrunk(block, *radius, |_| true),
+            Outer::Unclipped { theta, theta_unit, radius } => {
+                let residual = kernel::residuals(block, theta, *theta_unit);
+                shrunk(block, *radius, |row| residual[row].abs() <= f64::from(bounds[row]))
+            }
+            Outer::Gradient { theta, theta_unit, shift } => gradients(block, bounds, theta, *theta_unit, *shift),
+        }
+    }
+}
+
+fn gradients(
+    block: RowBlock<'_>,
+    bounds: &Bounds,
+    theta: &Theta,
+    theta_unit: f64,
+    shift: u32,
+) -> Vec<[f64; BLOCK_ROWS]> {
+    let mut weights = kernel::residuals(block, theta, theta_unit);
+    for (weight, &bound) in weights.iter_mut().zip(bounds) {
+        *weight = weight.clamp(-f64::from(bound), f64::from(bound));
+    }
+    let column = |cells: &[f32; BLOCK_ROWS]| std::array::from_fn(|row| product_cut(cells[row], weights[row], shift));
+    block.columns().map(column).collect()
+}
+
+/// `cell weight / 2^shift` cut towards zero, in integers: a product in `f64` could round up past the bound.
+fn product_cut(cell: f32, weight: f64, shift: u32) -> f64 {
+    let product = i128::from(cell as i64) * i128::from(weight as i64);
+    let cut = (product.unsigned_abs() >> shift) as f64;
+    if product < 0 { -cut } else { cut }
+}
+
+/// Rows shrunk to norm at most `radius`; rows that are not kept become zeros.
+fn shrunk(block: RowBlock<'_>, radius: u64, keep: impl Fn(usize) -> bool) -> Vec<[f64; BLOCK_ROWS]> {
+    let norms = kernel::norms_sq(block);
+    let columns: Vec<&[f32; BLOCK_ROWS]> = block.columns().collect();
+    let factors: [f64; BLOCK_ROWS] = std::array::from_fn(|row| {
+        if keep(row) { factor(norms[row], radius, columns.iter().map(|column| column[row])) } else { 0.0 }
+    });
+    let column = |cells: &&[f32; BLOCK_ROWS]| std::array::from_fn(|row| cut(f64::from(cells[row]) * factors[row]));
+    columns.iter().map(column).collect()
+}
+
+/// A factor for which the row, multiplied and cut, has squared norm at most `radius^2` in exact integers.
+fn factor(norm_sq: u64, radius: u64, row: impl Iterator<Item = f32> + Clone) -> f64 {
+    let radius_sq = u128::from(radius) * u128::from(radius);
+    if u128::from(norm_sq) <= radius_sq {
+        return 1.0;
+    }
+    let mut factor = radius as f64 / (norm_sq as f64).sqrt();
+    while cut_norm_sq(row.clone(), factor) > radius_sq {
+        factor *= 1.0 - 1e-6;
+    }
+    factor
+}
+
+fn cut_norm_sq(row: impl Iterator<Item = f32>, factor: f64) -> u128 {
+    row.map(|cell| cut(f64::from(cell) * factor) as i64).map(|cell| (cell * cell) as u128).sum()
+}
+
+/// Towards zero.
+fn cut(value: f64) -> f64 {
+    value.trunc()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_shrunk_row_keeps_its_promise() {
+        let mut state = 3u64;
+        let mut next = || {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            state >> 33
+        };
+        for _ in 0..20_000 {
+            let row: Vec<f32> = (0..5).map(|_| (next() % (1 << 20)) as f32 - (1 << 19) as f32).collect();
+            let norm_sq = row.iter().map(|&cell| (cell as i64 * cell as i64) as u64).sum();
+            let radius = next() % (1 << 19);
+            let factor = factor(norm_sq, radius, row.iter().copied());
+            assert!(cut_norm_sq(row.iter().copied(), factor) <= u128::from(radius) * u128::from(radius));
+        }
+    }
+}

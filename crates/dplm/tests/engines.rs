@@ -1,0 +1,113 @@
+//! The same rows give the same bits on any number of threads, in any order and in any chunks.
+
+mod common;
+
+use common::{Data, standard_design};
+use dplm::{
+    descend::{Descent, Trajectory},
+    lattice::{Lattice, Outer},
+    privacy::{Budget, Neighbours, Rho},
+    rows::{MemoryBuilder, MemoryRows, Rows},
+    table::{Block, Cells},
+};
+use rand_chacha::{ChaCha20Rng, rand_core::SeedableRng};
+
+const FEATURES: usize = 7;
+
+fn fit(mut rows: MemoryRows) -> Trajectory {
+    let plan = Descent::plan(rows.count(), FEATURES, 4.0, 12, 0.25, Neighbours::ReplaceOne, 0.1).unwrap();
+    let spend = Budget::new(Rho::checked_from_f64(0.1).unwrap()).spend_rest("gradients").unwrap();
+    let mut rng = ChaCha20Rng::seed_from_u64(3);
+    plan.run(&mut rows, &[0.0; FEATURES], spend, &mut rng, &mut |_, _| Ok(())).unwrap()
+}
+
+fn on_threads(threads: usize, data: &Data) -> Trajectory {
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+    pool.install(|| fit(data.rows()))
+}
+
+fn in_chunks(data: &Data, size: usize) -> MemoryRows {
+    let design = standard_design(FEATURES);
+    let mut builder = MemoryBuilder::new(&design);
+    let block = data.block();
+    for start in (0..block.rows).step_by(size) {
+        let end = (start + size).min(block.rows);
+        let columns = block.columns.iter().map(|cells| match cells {
+            Cells::Numbers(numbers) => Cells::Numbers(numbers[start..end].to_vec()),
+            Cells::Levels(codes) => Cells::Levels(codes[start..end].to_vec()),
+        });
+        builder.push(&Block { rows: end - start, columns: columns.collect() });
+    }
+    builder.finish()
+}
+
+fn reversed(data: &Data) -> Data {
+    let mut copy = data.clone();
+    copy.x.reverse();
+    copy.y.reverse();
+    // Not only reversed: rows of different blocks change places.
+    for i in (0..copy.y.len() / 2).step_by(3) {
+        let j = copy.y.len() - 1 - i / 2;
+        copy.x.swap(i, j);
+        copy.y.swap(i, j);
+    }
+    copy
+}
+
+#[test]
+fn threads_chunks_and_order_do_not_matter() {
+    let data = Data::isotropic(20_011, FEATURES, 9);
+    let reference = on_threads(1, &data);
+    for threads in [2, 7] {
+        assert_eq!(on_threads(threads, &data), reference, "{threads} threads");
+    }
+    for size in [1, 100, 128, 8192, 8193] {
+        assert_eq!(fit(in_chunks(&data, size)), reference, "chunks of {size}");
+    }
+    assert_eq!(fit(reversed(&data).rows()), reference, "another order");
+}
+
+#[test]
+fn one_cell_matters() {
+    let mut data = Data::isotropic(20_011, FEATURES, 9);
+    let reference = on_threads(1, &data);
+    data.x[12_345][3] += 1.0;
+    assert_ne!(on_threads(1, &data), reference);
+}
+
+/// The sums of the engine against the plainest possible loop in `i128`.
+#[test]
+fn sums_equal_a_plain_loop() {
+    for (gamma, step_noise) in [(3.0, 1.0), (3.0, 1e-9), (300.0, 1e-9)] {
+        let data = Data::isotropic(1000, 3, 4).on_lattice();
+        let mut rows = data.rows();
+        let lattice = Lattice::plan(1000, 3, gamma, step_noise).unwrap();
+        let clip = lattice.clip(gamma);
+        rows.set_clip(clip).unwrap();
+        let theta = lattice.theta(&[0.4, -1.7, 0.01]);
+        let mut sums = vec![0i128; 3];
+        let (mut clipped, mut square) = (0, 0i128);
+        let mut curvature = [0i128; 6];
+        for (x, y) in data.x.iter().zip(&data.y) {
+            let cells: Vec<i128> = x.iter().map(|x| (x * 4096.0) as i128).collect();
+            let fitted: i128 = cells.iter().zip(theta.integers()).map(|(x, theta)| x * *theta as i128).sum();
+            let residual = (y * 4096.0) as i128 * lattice.theta_unit() as i128 - fitted;
+            let norm_sq: i128 = cells.iter().map(|x| x * x).sum();
+            let bound = clip.bound(norm_sq as u64) as i128;
+            let weight = residual.clamp(-bound, bound);
+            sums.iter_mut().zip(&cells).for_each(|(sum, x)| *sum += x * weight);
+            clipped += u64::from(residual.abs() > bound);
+            square += (weight * weight * norm_sq) >> 40;
+            if residual.abs() <= bound {
+                let pairs = (0..3).flat_map(|j| (0..=j).map(move |i| (i, j)));
+                curvature.iter_mut().zip(pairs).for_each(|(sum, (i, j))| *sum += cells[i] * cells[j]);
+            }
+        }
+        assert_eq!(rows.clipped_pull(&theta, &lattice).unwrap(), sums);
+        assert_eq!(rows.clipped_count(&theta, &lattice).unwrap(), clipped);
+        assert_eq!(rows.clipped_square(&theta, &lattice, 40).unwrap(), square);
+        let outer = Outer::Unclipped { theta: &theta, theta_unit: lattice.theta_unit(), radius: 1 << 19 };
+        assert_eq!(rows.outer(&outer).unwrap().into_upper(), curvature);
+        assert!(clipped < 1000);
+    }
+}
