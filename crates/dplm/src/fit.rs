@@ -1,1 +1,107 @@
-//! fit
+//! The result of a fit. It holds no data: every number in it is public or released.
+
+use crate::{
+    descend::Trajectory,
+    method::{Construction, Goal, Purpose},
+    privacy::Guarantee,
+    report::Warning,
+};
+
+/// A private fit.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Fit {
+    /// False when the noise came from a fixed seed: whoever knows the seed can take the noise off.
+    pub private: bool,
+    /// The model, as a formula.
+    pub formula: String,
+    /// How many rows were fitted; public.
+    pub rows: u64,
+    /// What is promised about each row.
+    pub guarantee: Guarantee,
+    /// What the fit was for.
+    pub purpose: Purpose,
+    /// What the intervals are for.
+    pub goal: Goal,
+    /// How the intervals were made.
+    pub construction: Construction,
+    /// The coverage asked for.
+    pub level: f64,
+    /// The estimates, in the columns' own units and formula order.
+    pub coefficients: Vec<Coefficient>,
+    /// The method and its public parameters.
+    pub method: MethodSummary,
+    /// What a reader should know.
+    pub warnings: Vec<Warning>,
+    /// The released iterates, in standardised units: one run, or several for independent runs.
+    pub trajectories: Vec<Trajectory>,
+}
+
+/// One coefficient in its own units.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Coefficient {
+    /// `(Intercept)`, `column` or `column[level]`.
+    pub name: String,
+    /// The estimate.
+    pub estimate: f64,
+    /// How sure it is; none when only a prediction was asked for, or nothing can be said at this budget.
+    pub precision: Option<Precision>,
+    /// False when the budget cannot tell this coefficient from anything.
+    pub identified: bool,
+}
+
+/// How sure an estimate is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Precision {
+    /// The standard error, privacy noise included.
+    pub std_error: f64,
+    /// The lower end of the interval.
+    pub low: f64,
+    /// The upper end of the interval.
+    pub high: f64,
+    /// Degrees of freedom of the paper's constructions; none for a normal law.
+    pub df: Option<f64>,
+    /// The two-sided p-value of the coefficient being 0.
+    pub p_value: f64,
+}
+
+/// The method and its public parameters.
+#[derive(Clone, Debug, PartialEq, serde::Serialize)]
+pub struct MethodSummary {
+    /// Its name on the command line.
+    pub name: &'static str,
+    /// The clip `gamma`, in standardised units.
+    pub clip: f64,
+    /// Steps of each run.
+    pub steps: u32,
+    /// The step size `eta`.
+    pub step_size: f64,
+    /// The paper's `lambda`: the standard deviation of the noise in a coordinate of the mean gradient.
+    pub noise_sd: f64,
+    /// How many runs.
+    pub runs: u32,
+}
+
+impl Fit {
+    /// The released iterates as CSV: `step,name1,...`, step 0 the start; a `run` column first when there are several runs.
+    pub fn trajectory_csv(&self) -> String {
+        let many = self.trajectories.len() > 1;
+        let names = self.coefficients.iter().map(|coefficient| csv_field(&coefficient.name));
+        let mut lines = vec![header(many).chain(names).collect::<Vec<_>>().join(",")];
+        for (run, trajectory) in (1..).zip(&self.trajectories) {
+            for (step, theta) in trajectory.theta.iter().enumerate() {
+                let place = many.then_some(run).into_iter().chain([step]).map(|number| number.to_string());
+                lines.push(place.chain(theta.iter().map(f64::to_string)).collect::<Vec<_>>().join(","));
+            }
+        }
+        lines.join("\n") + "\n"
+    }
+}
+
+fn header(many: bool) -> impl Iterator<Item = String> {
+    many.then_some("run").into_iter().chain(["step"]).map(str::to_owned)
+}
+
+/// Quotes a name that holds a comma, a quote or a line break.
+fn csv_field(name: &str) -> String {
+    if name.contains([',', '"', '\n', '\r']) { format!("\"{}\"", name.replace('"', "\"\"")) } else { name.to_owned() }
+}

@@ -22,3 +22,4 @@ mod fit;
 pub mod report;
 
 pub use error::Error;
+pub use fit::{Coefficient, Fit, MethodSummary, Precision};

@@ -1,0 +1,344 @@
+//! The paper's method: Algorithm 1 on standardised columns, with public parameters.
+
+use faer::Mat;
+use rand_core::CryptoRng;
+
+use super::{ConfigError, Construction, Goal, Purpose, Request};
+use crate::{
+    Coefficient, Error, MethodSummary, Precision,
+    descend::{Descent, Trajectory, Watch, noise_sd},
+    interval::{
+        Batching, Contrast, Curvature, GradientSpread, Interval, Target, batched_means, checkpoints, independent_runs, newton,
+    },
+    lattice::{CELL_SCALE_BITS, Design, Lattice, Moments, Outer, Theta},
+    privacy::{Budget, Release, Rho, Sensitive, Spend, release},
+    rows::Rows,
+};
+
+/// More steps than anyone needs.
+pub const MOST_STEPS: u32 = 1_000_000;
+
+/// What is asked of the method; `None` chooses from public numbers.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Config {
+    /// What is asked of any method.
+    pub request: Request,
+    /// The clip `gamma`, in standardised units.
+    pub clip: Option<f64>,
+    /// Steps of each run.
+    pub steps: Option<u32>,
+    /// The step size `eta`.
+    pub step_size: Option<f64>,
+}
+
+/// A checked plan: every number in it is public.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Plan {
+    request: Request,
+    rows: u64,
+    clip: f64,
+    steps: u32,
+    runs: u32,
+    step_size: f64,
+    burn_in: u32,
+    radius: f64,
+    descent: Descent,
+}
+
+/// What a run of the plan gave: released numbers only.
+pub struct Outcome {
+    /// The estimates in their own units.
+    pub coefficients: Vec<Coefficient>,
+    /// The released iterates.
+    pub trajectories: Vec<Trajectory>,
+    /// The method and its parameters.
+    pub summary: MethodSummary,
+    /// What the budget was spent on.
+    pub releases: Vec<Release>,
+}
+
+/// Percent of the budget for the curvature and for the spread of gradients, which the Newton interval for the population needs.
+const CURVATURE_PERCENT: u32 = 10;
+const SPREAD_PERCENT: u32 = 2;
+
+/// The paper's burn-in.
+const BURN_IN: u32 = 20;
+
+impl Config {
+    /// The paper's method with automatic parameters.
+    pub fn new(request: Request) -> Config {
+        Config { request, clip: None, steps: None, step_size: None }
+    }
+
+    /// Fills in what was not asked for and checks the whole, from public numbers only.
+    ///
+    /// # Errors
+    /// When options make no sense together, or the arithmetic cannot be made exact.
+    pub fn plan(self, rows: u64, design: &Design) -> Result<Plan, Error> {
+        let Config { request, clip, steps, step_size } = self;
+        request.check()?;
+        let features = design.features();
+        if rows <= features as u64 {
+            return Err(ConfigError::TooFewRows { features, rows }.into());
+        }
+        let radius = row_radius(design);
+        let step_size = step_size.unwrap_or_else(|| auto_step_size(design));
+        if !(step_size > 0.0 && step_size <= 2.0) {
+            return Err(ConfigError::StepSize.into());
+        }
+        let clip = clip.unwrap_or_else(|| auto_clip(design, request.goal()));
+        let steps = steps.unwrap_or_else(|| auto_steps(&request, step_size));
+        let burn_in = checked_burn_in(&request, steps)?;
+        let runs = if intervals_by(&request) == Some(Construction::Independent) { request.batches } else { 1 };
+        let rho = gradient_budget(&request).to_f64() / f64::from(runs);
+        let descent = Descent::plan(rows, features, clip, steps, step_size, request.neighbours, rho)?;
+        Ok(Plan { request, rows, clip, steps, runs, step_size, burn_in, radius, descent })
+    }
+}
+
+/// Which intervals are made, if any.
+fn intervals_by(request: &Request) -> Option<Construction> {
+    (request.purpose == Purpose::Inference).then_some(request.construction)
+}
+
+/// What the gradients get: the budget less what the Newton interval needs.
+fn gradient_budget(request: &Request) -> Rho {
+    match intervals_by(request) {
+        Some(Construction::Newton) => request.rho.percent(100 - extra_percent(request.goal())),
+        _ => request.rho,
+    }
+}
+
+fn extra_percent(goal: Goal) -> u32 {
+    match goal {
+        Goal::Population => CURVATURE_PERCENT + SPREAD_PERCENT,
+        Goal::Empirical | Goal::Ols => CURVATURE_PERCENT,
+    }
+}
+
+/// The norm rows are shrunk to when the curvature is released: the public bound on a row where there is one, else twice the
+/// square of what standardised rows have on average.
+fn row_radius(design: &Design) -> f64 {
+    design.row_norm_sq().unwrap_or(2.0 * design.features() as f64).sqrt()
+}
+
+/// The paper's 1/4, or less where bounds allow a curvature for which that would not be stable: the largest eigenvalue of the second
+/// moments is at most the largest squared norm of a row.
+fn auto_step_size(design: &Design) -> f64 {
+    design.row_norm_sq().map_or(0.25, |norm_sq| (1.5 / norm_sq).min(0.25))
+}
+
+/// Twice the norm of a typical row times the scale of the errors, eight times for the least-squares value itself.
+///
+/// Standard columns have errors of about 1; a bounded response, scaled to -1 to 1, is taken to have errors of about 1/4.
+fn auto_clip(design: &Design, goal: Goal) -> f64 {
+    let row = design.row_norm_sq().unwrap_or(design.features() as f64).sqrt();
+    let error = if design.response().range.0.is_finite() { 0.25 } else { 1.0 };
+    let times = if goal == Goal::Ols { 8.0 } else { 2.0 };
+    times * row * error
+}
+
+/// Enough for the start to be forgotten: `(1 - eta)^T` below one in a million for Newton, and room for batches for the others.
+fn auto_steps(request: &Request, step_size: f64) -> u32 {
+    let forgotten = (1e-6f64.ln() / (1.0 - step_size.min(0.9)).ln()).ceil() as u32;
+    match intervals_by(request) {
+        None | Some(Construction::Newton) => forgotten,
+        Some(Construction::Batched) => BURN_IN + request.batches * forgotten.div_ceil(2),
+        Some(Construction::Checkpoints) => BURN_IN + request.batches * forgotten.div_ceil(4),
+        Some(Construction::Independent) => forgotten,
+    }
+}
+
+fn checked_burn_in(request: &Request, steps: u32) -> Result<u32, ConfigError> {
+    if !(1..=MOST_STEPS).contains(&steps) {
+        return Err(ConfigError::Steps);
+    }
+    let (asked, batches) = (request.burn_in, request.batches);
+    match intervals_by(request) {
+        Some(Construction::Batched | Construction::Checkpoints) => {
+            let burn_in = asked.unwrap_or(BURN_IN.min(steps / 2));
+            let kept = steps.checked_sub(burn_in).filter(|&kept| kept > 0).ok_or(ConfigError::BurnIn { burn_in, steps })?;
+            if kept < batches { Err(ConfigError::TooFewSteps { kept, batches }) } else { Ok(burn_in) }
+        }
+        _ => match asked {
+            Some(burn_in) if burn_in >= steps => Err(ConfigError::BurnIn { burn_in, steps }),
+            asked => Ok(asked.unwrap_or(0)),
+        },
+    }
+}
+
+/// The shares of the budget, cut before anything is read.
+struct Shares {
+    curvature: Option<Spend>,
+    spread: Option<Spend>,
+    gradients: Vec<Spend>,
+}
+
+impl Plan {
+    /// The public parameters, for reports.
+    pub fn summary(&self) -> MethodSummary {
+        let rho = gradient_budget(&self.request).to_f64() / f64::from(self.runs);
+        MethodSummary {
+            name: "dpgd",
+            clip: self.clip,
+            steps: self.steps,
+            step_size: self.step_size,
+            noise_sd: noise_sd(self.rows, self.clip, self.steps, self.request.neighbours, rho),
+            runs: self.runs,
+        }
+    }
+
+    /// Runs the plan.
+    ///
+    /// # Guarantee
+    /// Spends exactly the budget of the request. Rows are read only through releases.
+    ///
+    /// # Errors
+    /// When rows cannot be read, the noise does not fit, or `watch` stops the run.
+    pub fn run<R: CryptoRng>(
+        &self,
+        rows: &mut dyn Rows,
+        design: &Design,
+        rng: &mut R,
+        watch: &mut Watch<'_>,
+    ) -> Result<Outcome, Error> {
+        let mut budget = Budget::new(self.request.rho);
+        let shares = self.shares(&mut budget)?;
+        let start = vec![0.0; design.features()];
+        let mut trajectories = Vec::new();
+        for (run, spend) in (0..).zip(shares.gradients) {
+            let mut count = |done, of| watch(run * of + done, self.runs * of);
+            trajectories.push(self.descent.run(rows, &start, spend, rng, &mut count)?);
+        }
+        let extras = self.release_extras(rows, &trajectories[0], shares.curvature, shares.spread, rng)?;
+        let summary = MethodSummary { noise_sd: trajectories[0].noise_sd, ..self.summary() };
+        let coefficients = self.coefficients(design, &trajectories, &extras)?;
+        Ok(Outcome { coefficients, trajectories, summary, releases: budget.releases().to_vec() })
+    }
+
+    fn shares(&self, budget: &mut Budget) -> Result<Shares, Error> {
+        let rho = self.request.rho;
+        let newton = intervals_by(&self.request) == Some(Construction::Newton);
+        let population = newton && self.request.goal() == Goal::Population;
+        let curvature = newton.then(|| budget.spend("curvature of the loss", rho.percent(CURVATURE_PERCENT))).transpose()?;
+        let spread = population.then(|| budget.spend("spread of the gradients", rho.percent(SPREAD_PERCENT))).transpose()?;
+        let what = match self.runs {
+            1 => format!("clipped gradients, {} steps", self.steps),
+            runs => format!("clipped gradients, {runs} runs of {} steps", self.steps),
+        };
+        Ok(Shares { curvature, spread, gradients: budget.spend_rest(what)?.in_parts(self.runs) })
+    }
+
+    /// What the Newton interval needs besides the iterates, released at their mean.
+    fn release_extras<R: CryptoRng>(
+        &self,
+        rows: &mut dyn Rows,
+        trajectory: &Trajectory,
+        curvature: Option<Spend>,
+        spread: Option<Spend>,
+        rng: &mut R,
+    ) -> Result<Extras, Error> {
+        let lattice = self.descent.lattice();
+        let theta = lattice.theta(&mean_of_late(trajectory));
+        let curvature = curvature.map(|spend| self.curvature(rows, &theta, lattice, spend, rng)).transpose()?;
+        let spread = spread.map(|spend| self.spread(rows, &theta, lattice, spend, rng)).transpose()?;
+        Ok(Extras { curvature, spread })
+    }
+
+    /// `(1/n) sum x x'` over rows that are not clipped at `theta`, each shrunk to the radius.
+    fn curvature<R: CryptoRng>(
+        &self,
+        rows: &dyn Rows,
+        theta: &Theta,
+        lattice: &Lattice,
+        spend: Spend,
+        rng: &mut R,
+    ) -> Result<Curvature, Error> {
+        let unit = f64::from(CELL_SCALE_BITS).exp2();
+        let radius = (self.radius * unit).ceil() as u64;
+        let sums = rows.outer(&Outer::Unclipped { theta, theta_unit: lattice.theta_unit(), radius })?;
+        let size = sums.size();
+        // Every row's vector has integer norm at most the radius (`Outer`), so its outer product has Frobenius norm at most radius^2.
+        let delta_sq = self.request.neighbours.of_outer_sum(&(u128::from(radius) * u128::from(radius)).into());
+        let query = Sensitive::claim_weighted(sums.into_upper(), Moments::multiplicities(size), delta_sq);
+        let noisy = release(query, spend, rng)?;
+        let mean = |value: f64| value / (unit * unit) / self.rows as f64;
+        let entry = |i: usize, j: usize| mean(noisy.values[i.max(j) * (i.max(j) + 1) / 2 + i.min(j)] as f64);
+        let sd_diag = mean(noisy.sigma[0] as f64);
+        let sd_offdiag = noisy.sigma.get(1).map_or(sd_diag, |&sigma| mean(sigma as f64));
+        Ok(Curvature::matrix(Mat::from_fn(size, size, entry), sd_diag, sd_offdiag))
+    }
+
+    /// `(1/n) sum ||clipped gradient||^2` at `theta`.
+    fn spread<R: CryptoRng>(
+        &self,
+        rows: &dyn Rows,
+        theta: &Theta,
+        lattice: &Lattice,
+        spend: Spend,
+        rng: &mut R,
+    ) -> Result<GradientSpread, Error> {
+        let gamma_sq = self.descent.clip().gamma_sq();
+        let shift = u32::try_from(gamma_sq.bits()).expect("gamma is below 2^63").saturating_sub(62);
+        let sum = rows.clipped_square(theta, lattice, shift)?;
+        // Every row's term is an integer between 0 and gamma^2 / 2^shift (`Rows::clipped_square`).
+        let query = Sensitive::claim(vec![sum], self.request.neighbours.of_nonnegative_sum(&(gamma_sq >> shift)));
+        let noisy = release(query, spend, rng)?;
+        let unit = lattice.gradient_unit().powi(2) / f64::from(shift).exp2();
+        let mean = |value: f64| value / unit / self.rows as f64;
+        Ok(GradientSpread::Scalar { mean_norm_sq: mean(noisy.values[0] as f64), noise_sd: mean(noisy.sigma[0] as f64) })
+    }
+
+    /// Estimates and intervals: post-processing of what was released.
+    fn coefficients(&self, design: &Design, runs: &[Trajectory], extras: &Extras) -> Result<Vec<Coefficient>, Error> {
+        let contrasts = design.contrasts();
+        let names = design.names().iter().cloned();
+        if self.request.purpose == Purpose::Prediction {
+            let theta = mean_of_late(&runs[0]);
+            return Ok(names.zip(&contrasts).map(|(name, contrast)| bare(name, contrast.of(&theta))).collect());
+        }
+        let intervals = self.intervals(runs, extras, &contrasts)?;
+        Ok(names.zip(intervals).map(|(name, interval)| with_precision(name, &interval)).collect())
+    }
+
+    fn intervals(&self, runs: &[Trajectory], extras: &Extras, contrasts: &[Contrast]) -> Result<Vec<Interval>, Error> {
+        let Request { level, batches, .. } = self.request;
+        let batching = Batching { batches: batches as usize, burn_in: self.burn_in as usize };
+        let intervals = match self.request.construction {
+            Construction::Newton => {
+                let target = match &extras.spread {
+                    Some(spread) => Target::Population { rows: self.rows as usize, spread: spread.clone() },
+                    None => Target::Empirical,
+                };
+                let curvature = extras.curvature.as_ref().expect("released for Newton");
+                newton(&runs[0], curvature, &target, contrasts, level)
+            }
+            Construction::Batched => batched_means(&runs[0], &batching, contrasts, level),
+            Construction::Checkpoints => checkpoints(&runs[0], &batching, contrasts, level),
+            Construction::Independent => independent_runs(runs, 1, contrasts, level),
+        };
+        Ok(intervals?)
+    }
+}
+
+struct Extras {
+    curvature: Option<Curvature>,
+    spread: Option<GradientSpread>,
+}
+
+/// The mean of the last three quarters of the iterates.
+fn mean_of_late(trajectory: &Trajectory) -> Vec<f64> {
+    let late = &trajectory.theta[trajectory.theta.len() / 4..];
+    let mean = |j: usize| late.iter().map(|theta| theta[j]).sum::<f64>() / late.len() as f64;
+    (0..late[0].len()).map(mean).collect()
+}
+
+fn bare(name: String, estimate: f64) -> Coefficient {
+    Coefficient { name, estimate, precision: None, identified: true }
+}
+
+fn with_precision(name: String, interval: &Interval) -> Coefficient {
+    let &Interval { estimate, std_error, low, high, df, identified } = interval;
+    let precision = Precision { std_error, low, high, df, p_value: interval.p_value(0.0) };
+    Coefficient { name, estimate, precision: identified.then_some(precision), identified }
+}

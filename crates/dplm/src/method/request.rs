@@ -1,0 +1,141 @@
+//! What is asked of any method.
+
+use super::ConfigError;
+use crate::privacy::{Neighbours, Rho};
+
+/// What is asked of any method: the budget, the promise, and the kind of answer.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Request {
+    /// The whole budget.
+    pub rho: Rho,
+    /// The delta at which epsilon is stated.
+    pub delta: f64,
+    /// Which data sets must be hard to tell apart.
+    pub neighbours: Neighbours,
+    /// Whether intervals are wanted.
+    pub purpose: Purpose,
+    /// How intervals are made.
+    pub construction: Construction,
+    /// What intervals are for; by default the population where the construction allows it.
+    pub goal: Option<Goal>,
+    /// The coverage asked for.
+    pub level: f64,
+    /// Batches, checkpoints or runs of the paper's constructions.
+    pub batches: u32,
+    /// Steps dropped by the paper's constructions.
+    pub burn_in: Option<u32>,
+}
+
+/// What an interval is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Goal {
+    /// The true coefficients.
+    Population,
+    /// The optimum of the clipped loss on this data set.
+    Empirical,
+    /// The least-squares value on this data set: as `Empirical`, at a clip so wide that hardly a row is clipped.
+    Ols,
+}
+
+/// How an interval is made.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Construction {
+    /// One Newton step from the mean iterate, with noise of known scale.
+    #[default]
+    Newton,
+    /// Means of batches of iterates.
+    Batched,
+    /// Iterates far apart.
+    Checkpoints,
+    /// The ends of independent runs.
+    Independent,
+}
+
+/// What the fit is for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Purpose {
+    /// Estimates with intervals.
+    #[default]
+    Inference,
+    /// Estimates only: nothing is spent on intervals and none is given.
+    Prediction,
+}
+
+impl Request {
+    /// The paper's defaults for a budget: replace-one neighbours, delta 1e-6, 95 % Newton intervals for the population.
+    pub fn new(rho: Rho) -> Request {
+        Request {
+            rho,
+            delta: 1e-6,
+            neighbours: Neighbours::default(),
+            purpose: Purpose::default(),
+            construction: Construction::default(),
+            goal: None,
+            level: 0.95,
+            batches: 10,
+            burn_in: None,
+        }
+    }
+
+    /// What intervals are for, asked or by default.
+    pub fn goal(&self) -> Goal {
+        self.goal.unwrap_or(match self.construction {
+            Construction::Newton => Goal::Population,
+            _ => Goal::Empirical,
+        })
+    }
+
+    /// Refuses what cannot be meant.
+    ///
+    /// # Errors
+    /// One sentence on the first option that makes no sense.
+    pub fn check(&self) -> Result<(), ConfigError> {
+        let inside = |value: f64| value > 0.0 && value < 1.0;
+        if !inside(self.level) {
+            return Err(ConfigError::Level);
+        }
+        if !inside(self.delta) {
+            return Err(ConfigError::Delta);
+        }
+        if self.batches < 2 {
+            return Err(ConfigError::Batches);
+        }
+        if self.goal() == Goal::Population && self.construction != Construction::Newton {
+            return Err(ConfigError::PopulationNeedsNewton { construction: self.construction.name() });
+        }
+        Ok(())
+    }
+}
+
+impl Goal {
+    /// The name used on the command line and in reports.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Goal::Population => "population",
+            Goal::Empirical => "empirical",
+            Goal::Ols => "ols",
+        }
+    }
+}
+
+impl Construction {
+    /// The name used on the command line and in reports.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Construction::Newton => "newton",
+            Construction::Batched => "batched",
+            Construction::Checkpoints => "checkpoints",
+            Construction::Independent => "independent",
+        }
+    }
+}
+
+impl Purpose {
+    /// The name used on the command line and in reports.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Purpose::Inference => "inference",
+            Purpose::Prediction => "prediction",
+        }
+    }
+}

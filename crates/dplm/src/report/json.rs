@@ -1,0 +1,84 @@
+//! The fit for programs.
+
+use serde::Serialize;
+
+use crate::{Coefficient, Fit, MethodSummary, method::Purpose, privacy::Release};
+
+#[derive(Serialize)]
+struct Document<'a> {
+    dplm: &'static str,
+    private: bool,
+    formula: &'a str,
+    guarantee: Guarantee<'a>,
+    rows: u64,
+    purpose: &'static str,
+    target: &'static str,
+    level: f64,
+    interval: Option<&'static str>,
+    coefficients: Vec<Entry<'a>>,
+    method: &'a MethodSummary,
+    warnings: Vec<String>,
+}
+
+#[derive(Serialize)]
+struct Guarantee<'a> {
+    definition: &'static str,
+    neighbours: &'static str,
+    rho: f64,
+    epsilon: f64,
+    delta: f64,
+    releases: &'a [Release],
+}
+
+#[derive(Serialize)]
+struct Entry<'a> {
+    name: &'a str,
+    estimate: f64,
+    std_error: Option<f64>,
+    low: Option<f64>,
+    high: Option<f64>,
+    p_value: Option<f64>,
+    identified: bool,
+}
+
+impl<'a> Entry<'a> {
+    fn of(coefficient: &'a Coefficient) -> Entry<'a> {
+        let precision = coefficient.precision.as_ref();
+        Entry {
+            name: &coefficient.name,
+            estimate: coefficient.estimate,
+            std_error: precision.map(|precision| precision.std_error),
+            low: precision.map(|precision| precision.low),
+            high: precision.map(|precision| precision.high),
+            p_value: precision.map(|precision| precision.p_value),
+            identified: coefficient.identified,
+        }
+    }
+}
+
+/// The fit as JSON, every number at full precision.
+pub fn to_json(fit: &Fit) -> String {
+    let guarantee = &fit.guarantee;
+    let document = Document {
+        dplm: env!("CARGO_PKG_VERSION"),
+        private: fit.private,
+        formula: &fit.formula,
+        guarantee: Guarantee {
+            definition: "zCDP",
+            neighbours: guarantee.neighbours.name(),
+            rho: guarantee.rho.to_f64(),
+            epsilon: guarantee.epsilon,
+            delta: guarantee.delta,
+            releases: &guarantee.releases,
+        },
+        rows: fit.rows,
+        purpose: fit.purpose.name(),
+        target: fit.goal.name(),
+        level: fit.level,
+        interval: (fit.purpose == Purpose::Inference).then_some(fit.construction.name()),
+        coefficients: fit.coefficients.iter().map(Entry::of).collect(),
+        method: &fit.method,
+        warnings: fit.warnings.iter().map(ToString::to_string).collect(),
+    };
+    serde_json::to_string_pretty(&document).expect("plain data serialises") + "\n"
+}

@@ -1,0 +1,67 @@
+//! Numbers as a statistician prints them.
+
+/// Four significant digits, plain where that is readable, else in powers of ten.
+pub(super) fn significant(value: f64) -> String {
+    if value == 0.0 {
+        return "0".to_owned();
+    }
+    let magnitude = value.abs().log10().floor();
+    if (-4.0..7.0).contains(&magnitude) {
+        let places = (3.0 - magnitude).max(0.0) as usize;
+        format!("{value:.places$}")
+    } else {
+        format!("{value:.3e}")
+    }
+}
+
+/// A p-value: three places, or a bound.
+pub(super) fn p_value(value: f64) -> String {
+    if value < 0.001 { "<0.001".to_owned() } else { format!("{value:.3}") }
+}
+
+/// With separators every three digits.
+pub(super) fn grouped(value: u64) -> String {
+    let digits = value.to_string();
+    let mut text = String::new();
+    for (place, digit) in digits.chars().enumerate() {
+        if place > 0 && (digits.len() - place) % 3 == 0 {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// Rounded up at `places` decimals: a stated epsilon is never below the true one.
+pub(super) fn rounded_up(value: f64, places: usize) -> String {
+    let scale = 10f64.powi(places as i32);
+    let text = format!("{value:.places$}");
+    let stated: f64 = text.parse().expect("a printed number reads back");
+    if stated >= value { text } else { format!("{:.places$}", (value * scale).floor() / scale + 1.0 / scale) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn significant_digits() {
+        for (value, text) in [(0.0, "0"), (1.0, "1.000"), (-0.012_345, "-0.01235"), (123_456.0, "123456"), (1e-9, "1.000e-9"), (4.2e12, "4.200e12")] {
+            assert_eq!(significant(value), text);
+        }
+    }
+
+    #[test]
+    fn groups_of_three() {
+        assert_eq!(grouped(1), "1");
+        assert_eq!(grouped(1000), "1,000");
+        assert_eq!(grouped(12_345_678), "12,345,678");
+    }
+
+    #[test]
+    fn epsilon_is_never_understated() {
+        assert_eq!(rounded_up(0.714_66, 4), "0.7147");
+        assert_eq!(rounded_up(0.714_61, 4), "0.7147");
+        assert_eq!(rounded_up(0.7, 4), "0.7000");
+    }
+}

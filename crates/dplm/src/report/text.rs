@@ -1,0 +1,132 @@
+//! The fit for people: a table that users of `lm` and statsmodels recognise.
+
+use super::number::{grouped, p_value, rounded_up, significant};
+use crate::{
+    Coefficient, Fit,
+    method::{Construction, Goal, Purpose},
+    privacy::{Guarantee, Neighbours},
+};
+
+/// The summary of a fit.
+pub fn summary(fit: &Fit) -> String {
+    let parts = [heading(fit), table(fit), reading(fit), guarantee(fit), budget(&fit.guarantee), warnings(fit)];
+    parts.iter().filter(|part| !part.is_empty()).map(String::as_str).collect::<Vec<_>>().join("\n")
+}
+
+fn heading(fit: &Fit) -> String {
+    let method = &fit.method;
+    let runs = if method.runs > 1 { format!("{} runs of ", method.runs) } else { String::new() };
+    format!(
+        "Private linear regression (dplm {})\n\n  {}\n  {} rows; method {}: {runs}{} steps of {}, clip {}, noise sd {}\n",
+        env!("CARGO_PKG_VERSION"),
+        fit.formula,
+        grouped(fit.rows),
+        method.name,
+        method.steps,
+        significant(method.step_size),
+        significant(method.clip),
+        significant(method.noise_sd),
+    )
+}
+
+fn table(fit: &Fit) -> String {
+    let rows: Vec<Vec<String>> = std::iter::once(columns(fit)).chain(fit.coefficients.iter().map(|one| line(fit, one))).collect();
+    let widths: Vec<usize> = (0..rows[0].len()).map(|j| rows.iter().map(|row| row[j].chars().count()).max().unwrap_or(0)).collect();
+    let print = |row: &Vec<String>| {
+        let cells = row.iter().zip(&widths).enumerate();
+        let padded = cells.map(|(j, (cell, &width))| if j == 0 { format!("{cell:<width$}") } else { format!("{cell:>width$}") });
+        format!("  {}\n", padded.collect::<Vec<_>>().join("  ").trim_end())
+    };
+    format!("Coefficients:\n{}", rows.iter().map(print).collect::<String>())
+}
+
+fn columns(fit: &Fit) -> Vec<String> {
+    let names: Vec<String> = match fit.purpose {
+        Purpose::Prediction => vec!["Estimate".to_owned()],
+        Purpose::Inference => {
+            let letter = if fit.construction == Construction::Newton { "z" } else { "t" };
+            let tail = 50.0 * (1.0 - fit.level);
+            vec![
+                "Estimate".to_owned(),
+                "Std. Error".to_owned(),
+                format!("{letter} value"),
+                format!("Pr(>|{letter}|)"),
+                format!("{} %", trimmed(tail)),
+                format!("{} %", trimmed(100.0 - tail)),
+            ]
+        }
+    };
+    std::iter::once(String::new()).chain(names).collect()
+}
+
+/// At most three places, without trailing zeros.
+fn trimmed(percent: f64) -> String {
+    let text = format!("{percent:.3}");
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
+fn line(fit: &Fit, coefficient: &Coefficient) -> Vec<String> {
+    let mut cells = vec![coefficient.name.clone(), significant(coefficient.estimate)];
+    if fit.purpose == Purpose::Inference {
+        match &coefficient.precision {
+            Some(precision) => cells.extend([
+                significant(precision.std_error),
+                format!("{:.2}", coefficient.estimate / precision.std_error),
+                p_value(precision.p_value),
+                significant(precision.low),
+                significant(precision.high),
+            ]),
+            None => {
+                cells[1] = "not identified".to_owned();
+                cells.extend(std::iter::repeat_n("-".to_owned(), 5));
+            }
+        }
+    }
+    cells
+}
+
+/// What the interval covers, in words.
+fn reading(fit: &Fit) -> String {
+    if fit.purpose == Purpose::Prediction {
+        return "Estimates for prediction: no budget was spent on intervals, so none is given.\n".to_owned();
+    }
+    let target = match fit.goal {
+        Goal::Population => "the true coefficient of the population these rows were drawn from; sampling and privacy noise are both inside",
+        Goal::Empirical => "the best-fitting coefficient on exactly these rows, gradients clipped; only privacy noise is inside",
+        Goal::Ols => "the least-squares coefficient on exactly these rows; only privacy noise is inside",
+    };
+    format!("Each {} % interval ({}) is for {target}.\n", trimmed(100.0 * fit.level), fit.construction.name())
+}
+
+fn guarantee(fit: &Fit) -> String {
+    let Guarantee { neighbours, rho, epsilon, delta, .. } = &fit.guarantee;
+    let heading = if fit.private { "Guarantee" } else { "Guarantee (void: the noise is reproducible)" };
+    let change = match neighbours {
+        Neighbours::ReplaceOne => "replacing any one row of the data by any other row",
+        Neighbours::ZeroOut => "removing the contribution of any one row of the data",
+    };
+    format!(
+        "{heading}\n  The numbers above are {rho}-zCDP for {neighbours} neighbours, which is (epsilon, delta) = ({}, {delta:e})\n  \
+         differential privacy: {change} changes the probability of any result by at most a factor\n  \
+         e^{} (about {}), except with probability {delta:e}. The number of rows is public.\n",
+        rounded_up(*epsilon, 4),
+        rounded_up(*epsilon, 4),
+        rounded_up(epsilon.exp(), 2),
+    )
+}
+
+fn budget(guarantee: &Guarantee) -> String {
+    let lines = guarantee.releases.iter().map(|release| {
+        let share = 100.0 * release.rho.to_f64() / guarantee.rho.to_f64();
+        format!("  {share:5.1} %  rho {}  {}\n", release.rho, release.what)
+    });
+    format!("Budget\n{}", lines.collect::<String>())
+}
+
+fn warnings(fit: &Fit) -> String {
+    if fit.warnings.is_empty() {
+        return String::new();
+    }
+    let lines = fit.warnings.iter().map(|warning| format!("  - {warning}\n"));
+    format!("Notes\n{}", lines.collect::<String>())
+}

@@ -1,0 +1,114 @@
+//! What a reader should know, from public or released numbers only.
+
+use crate::privacy::Rho;
+
+/// Something a reader of the fit should know. Made from public or released numbers only.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum Warning {
+    /// The noise can be taken off.
+    FixedSeed,
+    /// Columns whose scale was taken on trust.
+    AssumedStandard {
+        /// Their names.
+        columns: Vec<String>,
+    },
+    /// Coefficients the budget cannot pin down.
+    NotIdentified {
+        /// Their names.
+        names: Vec<String>,
+    },
+    /// The noise is as large as the coefficients can be expected to be.
+    BudgetTooSmall {
+        /// The expected standard error from noise alone, in standardised units.
+        noise: f64,
+        /// The rows at which it would be a tenth of a unit.
+        rows: u64,
+        /// The budget at which it would be a tenth of a unit.
+        rho: f64,
+    },
+    /// Clipping makes the fit robust, which is not least squares when errors are skewed.
+    Robust {
+        /// The clip, in standardised units.
+        clip: f64,
+    },
+    /// The run is too short for the paper's constructions to cover.
+    ShortRun {
+        /// Steps between estimates.
+        steps: u32,
+        /// Steps the coverage theorem asks for.
+        needed: u32,
+    },
+    /// The stated delta is not small against the number of rows.
+    LargeDelta {
+        /// The delta.
+        delta: f64,
+        /// The rows.
+        rows: u64,
+    },
+    /// The budget is beyond what is usually called private.
+    LargeBudget {
+        /// The budget.
+        rho: Rho,
+    },
+}
+
+impl std::fmt::Display for Warning {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Warning::FixedSeed => f.write_str(
+                "the noise came from a fixed seed, so whoever knows the seed can remove it: this output is not private and must not be published",
+            ),
+            Warning::AssumedStandard { columns } => write!(
+                f,
+                "{} taken as centred and of about unit variance, as the formula gives no bounds; this was not checked",
+                listed(columns)
+            ),
+            Warning::NotIdentified { names } => write!(
+                f,
+                "{} cannot be estimated at this budget: merge rare levels, tighten bounds, drop columns or spend more",
+                listed(names)
+            ),
+            Warning::BudgetTooSmall { noise, rows, rho } => write!(
+                f,
+                "the noise alone has a standard error of about {noise:.2} standardised units; {rows} rows, or rho = {rho:.2}, would bring it to 0.1"
+            ),
+            Warning::Robust { clip } => write!(
+                f,
+                "gradients are clipped at {clip:.3}, which makes the fit robust: where errors are skewed or heavy-tailed it may differ from least squares (--target ols widens the clip)"
+            ),
+            Warning::ShortRun { steps, needed } => write!(
+                f,
+                "{steps} steps between estimates are few: the coverage theorem asks for about {needed}, so intervals may be too short"
+            ),
+            Warning::LargeDelta { delta, rows } => {
+                write!(f, "delta = {delta:e} is not small against 1/{rows}: state epsilon at a smaller delta")
+            }
+            Warning::LargeBudget { rho } => {
+                write!(f, "rho = {rho} is a weak guarantee; budgets above 1 are seldom called private")
+            }
+        }
+    }
+}
+
+/// Up to five names, and how many more.
+fn listed(names: &[String]) -> String {
+    const SHOWN: usize = 5;
+    let shown = names.iter().take(SHOWN).map(|name| format!("'{name}'")).collect::<Vec<_>>().join(", ");
+    match names.len().saturating_sub(SHOWN) {
+        0 => shown,
+        more => format!("{shown} and {more} more"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_lists_are_cut() {
+        let names: Vec<String> = (1..=7).map(|i| format!("x{i}")).collect();
+        assert_eq!(listed(&names[..2]), "'x1', 'x2'");
+        assert_eq!(listed(&names), "'x1', 'x2', 'x3', 'x4', 'x5' and 2 more");
+    }
+}
