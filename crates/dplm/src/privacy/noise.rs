@@ -173,10 +173,9 @@ fn reaches_gap<R: CryptoRng>(sigma: u128, mut gap: u128, x: &mut Deviate, rng: &
 fn wide_product(a: u128, b: u128) -> (u128, u128) {
     let (upper, upper_low) = times_digit(a, (b >> 64) as u64);
     let (lower, lower_low) = times_digit(a, b as u64);
-    // a b = (upper 2^64 + upper_low) 2^64 + lower 2^64 + lower_low.
-    let (middle, carry) = lower.overflowing_add(u128::from(upper_low));
-    let high = upper + (middle >> 64) + (u128::from(carry) << 64);
-    (high, middle << 64 | u128::from(lower_low))
+    // a b = upper 2^128 + (upper_low + lower) 2^64 + lower_low; lower is below 2^128 - 2^64, so the sum fits.
+    let middle = u128::from(upper_low) + lower;
+    (upper + (middle >> 64), middle << 64 | u128::from(lower_low))
 }
 
 /// `a digit` as `(high, low)`, the value `high 2^64 + low`.
