@@ -10,6 +10,7 @@
 //! exact (epsilon, delta) conversion holds.
 
 pub mod noise;
+pub mod convert;
 mod rho;
 mod budget;
 mod neighbours;
