@@ -19,7 +19,9 @@ pub mod interval;
 pub mod theory;
 pub mod method;
 mod fit;
+mod dataset;
 pub mod report;
 
+pub use dataset::{Dataset, NoiseSource, Reading};
 pub use error::Error;
 pub use fit::{Coefficient, Fit, MethodSummary, Precision};

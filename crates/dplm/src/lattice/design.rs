@@ -63,7 +63,7 @@ impl Design {
             slots: slots.collect(),
             response: scale_of(&model.response.kind, model.intercept).expect("a response is numeric"),
             names: model.coefficient_names(),
-            columns: model.columns().cloned().collect(),
+            columns: model.columns(),
         }
     }
 

@@ -8,10 +8,12 @@ use crate::{
     Coefficient, Error, MethodSummary, Precision,
     descend::{Descent, Trajectory, Watch, noise_sd},
     interval::{
-        Batching, Contrast, Curvature, GradientSpread, Interval, Target, batched_means, checkpoints, independent_runs, newton,
+        Batching, Contrast, Curvature, GradientSpread, Interval, Target, batched_means, checkpoints, independent_runs,
+        newton,
     },
     lattice::{CELL_SCALE_BITS, Design, Lattice, Moments, Outer, Theta},
     privacy::{Budget, Release, Rho, Sensitive, Spend, release},
+    report::Warning,
     rows::Rows,
 };
 
@@ -157,7 +159,8 @@ fn checked_burn_in(request: &Request, steps: u32) -> Result<u32, ConfigError> {
     match intervals_by(request) {
         Some(Construction::Batched | Construction::Checkpoints) => {
             let burn_in = asked.unwrap_or(BURN_IN.min(steps / 2));
-            let kept = steps.checked_sub(burn_in).filter(|&kept| kept > 0).ok_or(ConfigError::BurnIn { burn_in, steps })?;
+            let kept =
+                steps.checked_sub(burn_in).filter(|&kept| kept > 0).ok_or(ConfigError::BurnIn { burn_in, steps })?;
             if kept < batches { Err(ConfigError::TooFewSteps { kept, batches }) } else { Ok(burn_in) }
         }
         _ => match asked {
@@ -216,12 +219,40 @@ impl Plan {
         Ok(Outcome { coefficients, trajectories, summary, releases: budget.releases().to_vec() })
     }
 
+    /// What public numbers already tell a reader.
+    pub fn warnings(&self) -> Vec<Warning> {
+        let Request { delta, rho, .. } = self.request;
+        let noise = self.noise_of_estimate();
+        let mut warnings = Vec::new();
+        if noise > 0.5 {
+            let rows = (self.rows as f64 * noise / 0.1).ceil() as u64;
+            warnings.push(Warning::BudgetTooSmall { noise, rows, rho: rho.to_f64() * (noise / 0.1).powi(2) });
+        }
+        if self.request.goal() != Goal::Ols && self.request.purpose == Purpose::Inference {
+            warnings.push(Warning::Robust { clip: self.clip });
+        }
+        if delta * self.rows as f64 > 0.1 {
+            warnings.push(Warning::LargeDelta { delta, rows: self.rows });
+        }
+        if rho.to_f64() > 1.0 {
+            warnings.push(Warning::LargeBudget { rho });
+        }
+        warnings
+    }
+
+    /// The standard error that noise alone gives a coefficient of a column of unit variance: `lambda / sqrt(T)`.
+    fn noise_of_estimate(&self) -> f64 {
+        self.summary().noise_sd / (f64::from(self.steps) * f64::from(self.runs)).sqrt()
+    }
+
     fn shares(&self, budget: &mut Budget) -> Result<Shares, Error> {
         let rho = self.request.rho;
         let newton = intervals_by(&self.request) == Some(Construction::Newton);
         let population = newton && self.request.goal() == Goal::Population;
-        let curvature = newton.then(|| budget.spend("curvature of the loss", rho.percent(CURVATURE_PERCENT))).transpose()?;
-        let spread = population.then(|| budget.spend("spread of the gradients", rho.percent(SPREAD_PERCENT))).transpose()?;
+        let curvature =
+            newton.then(|| budget.spend("curvature of the loss", rho.percent(CURVATURE_PERCENT))).transpose()?;
+        let spread =
+            population.then(|| budget.spend("spread of the gradients", rho.percent(SPREAD_PERCENT))).transpose()?;
         let what = match self.runs {
             1 => format!("clipped gradients, {} steps", self.steps),
             runs => format!("clipped gradients, {runs} runs of {} steps", self.steps),
@@ -303,7 +334,7 @@ impl Plan {
 
     fn intervals(&self, runs: &[Trajectory], extras: &Extras, contrasts: &[Contrast]) -> Result<Vec<Interval>, Error> {
         let Request { level, batches, .. } = self.request;
-        let batching = Batching { batches: batches as usize, burn_in: self.burn_in as usize };
+        let batching = Batching { batches: batches as usize, burn_in: self.burn_in as usize, ..Batching::default() };
         let intervals = match self.request.construction {
             Construction::Newton => {
                 let target = match &extras.spread {
@@ -315,7 +346,7 @@ impl Plan {
             }
             Construction::Batched => batched_means(&runs[0], &batching, contrasts, level),
             Construction::Checkpoints => checkpoints(&runs[0], &batching, contrasts, level),
-            Construction::Independent => independent_runs(runs, 1, contrasts, level),
+            Construction::Independent => independent_runs(runs, &batching, contrasts, level),
         };
         Ok(intervals?)
     }

@@ -41,7 +41,9 @@ pub enum ConfigError {
         batches: u32,
     },
     /// The paper's constructions know nothing of the population.
-    #[error("the {construction} interval covers the optimum on this data set only; ask for --target empirical, or for --interval newton")]
+    #[error(
+        "the {construction} interval covers the optimum on this data set only; ask for --target empirical, or for --interval newton"
+    )]
     PopulationNeedsNewton {
         /// What was asked.
         construction: &'static str,

@@ -29,6 +29,9 @@ pub use sensitive::Sensitive;
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PrivacyError {
+    /// There is no randomness.
+    #[error(transparent)]
+    Entropy(#[from] noise::EntropyError),
     /// The budget is not a positive finite number.
     #[error("the privacy budget rho must be a positive number, for instance 0.015")]
     RhoNotPositive,

@@ -3,7 +3,10 @@
 use num_bigint::BigUint;
 use rand_core::CryptoRng;
 
-use super::{PrivacyError, Rho, Sensitive, Spend, noise::rounded_gaussian};
+use super::{
+    PrivacyError, Rho, Sensitive, Spend,
+    noise::{MAX_SIGMA, rounded_gaussian},
+};
 
 /// A value that may leave: anything may be done with it, and what is computed from it is released too.
 #[derive(Clone, Debug, PartialEq)]
@@ -45,16 +48,13 @@ impl<T> std::ops::Deref for Released<T> {
 /// rounding of a real Gaussian mechanism, and so is saturation at the ends of `i128`: both are post-processing.
 ///
 /// # Errors
-/// When the noise would exceed [`LARGEST_SIGMA`]; nothing has been drawn then.
+/// When the noise would exceed [`MAX_SIGMA`]; nothing has been drawn then.
 pub fn release<R: CryptoRng>(query: Sensitive, spend: Spend, rng: &mut R) -> Result<Released<Noisy>, PrivacyError> {
     let sigma = sigmas(&query, &spend)?;
     let values =
         query.values.iter().zip(&sigma).map(|(value, &sigma)| value.saturating_add(rounded_gaussian(sigma, rng)));
     Ok(Released(Noisy { values: values.collect(), sigma }))
 }
-
-/// The largest noise the sampler draws: 2^100.
-pub const LARGEST_SIGMA: u128 = 1 << 100;
 
 fn sigmas(query: &Sensitive, spend: &Spend) -> Result<Vec<u128>, PrivacyError> {
     let mut known: Vec<(u32, u128)> = Vec::new();
@@ -81,7 +81,7 @@ pub(crate) fn sigma_up(delta_sq: &BigUint, weight: u32, spend: &Spend) -> Result
     let root = quotient.sqrt();
     let sigma = if &root * &root < quotient { root + 1u32 } else { root };
     let sigma = u128::try_from(sigma).map_err(|_| PrivacyError::NoiseTooLarge)?;
-    if sigma > LARGEST_SIGMA { Err(PrivacyError::NoiseTooLarge) } else { Ok(sigma.max(1)) }
+    if sigma > MAX_SIGMA { Err(PrivacyError::NoiseTooLarge) } else { Ok(sigma.max(1)) }
 }
 
 #[cfg(test)]

@@ -30,11 +30,14 @@ fn heading(fit: &Fit) -> String {
 }
 
 fn table(fit: &Fit) -> String {
-    let rows: Vec<Vec<String>> = std::iter::once(columns(fit)).chain(fit.coefficients.iter().map(|one| line(fit, one))).collect();
-    let widths: Vec<usize> = (0..rows[0].len()).map(|j| rows.iter().map(|row| row[j].chars().count()).max().unwrap_or(0)).collect();
+    let rows: Vec<Vec<String>> =
+        std::iter::once(columns(fit)).chain(fit.coefficients.iter().map(|one| line(fit, one))).collect();
+    let widths: Vec<usize> =
+        (0..rows[0].len()).map(|j| rows.iter().map(|row| row[j].chars().count()).max().unwrap_or(0)).collect();
     let print = |row: &Vec<String>| {
         let cells = row.iter().zip(&widths).enumerate();
-        let padded = cells.map(|(j, (cell, &width))| if j == 0 { format!("{cell:<width$}") } else { format!("{cell:>width$}") });
+        let padded =
+            cells.map(|(j, (cell, &width))| if j == 0 { format!("{cell:<width$}") } else { format!("{cell:>width$}") });
         format!("  {}\n", padded.collect::<Vec<_>>().join("  ").trim_end())
     };
     format!("Coefficients:\n{}", rows.iter().map(print).collect::<String>())
@@ -91,8 +94,12 @@ fn reading(fit: &Fit) -> String {
         return "Estimates for prediction: no budget was spent on intervals, so none is given.\n".to_owned();
     }
     let target = match fit.goal {
-        Goal::Population => "the true coefficient of the population these rows were drawn from; sampling and privacy noise are both inside",
-        Goal::Empirical => "the best-fitting coefficient on exactly these rows, gradients clipped; only privacy noise is inside",
+        Goal::Population => {
+            "the true coefficient of the population these rows were drawn from; sampling and privacy noise are both inside"
+        }
+        Goal::Empirical => {
+            "the best-fitting coefficient on exactly these rows, gradients clipped; only privacy noise is inside"
+        }
         Goal::Ols => "the least-squares coefficient on exactly these rows; only privacy noise is inside",
     };
     format!("Each {} % interval ({}) is for {target}.\n", trimmed(100.0 * fit.level), fit.construction.name())

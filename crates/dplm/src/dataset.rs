@@ -1,0 +1,140 @@
+//! A table and a model, encoded and ready to be fitted.
+
+use rand_core::CryptoRng;
+
+use crate::{
+    Error, Fit,
+    descend::Watch,
+    formula::{Formula, Model},
+    lattice::Design,
+    method::{Request, dpgd},
+    privacy::{
+        Guarantee, PrivacyError, Release, convert,
+        noise::{FixedSeed, SystemRng},
+    },
+    report::Warning,
+    rows::{MemoryBuilder, MemoryRows},
+    table::{DataError, ReadOptions, Source},
+};
+
+/// Rows of a table encoded for one model.
+///
+/// It holds data, so it cannot be printed or copied; [`Dataset::fit`] is the way out.
+pub struct Dataset {
+    formula: String,
+    model: Model,
+    design: Design,
+    rows: MemoryRows,
+}
+
+/// How a table is read.
+#[derive(Default)]
+pub struct Reading<'a> {
+    /// The table reader's own options.
+    pub table: ReadOptions<'a>,
+    /// The most bytes the encoded rows may take.
+    pub memory: Option<u64>,
+}
+
+/// Where the noise comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NoiseSource {
+    /// The operating system: private.
+    System,
+    /// A seed: reproducible, and not private.
+    Seed(u64),
+}
+
+impl Dataset {
+    /// Reads and encodes the columns of a formula.
+    ///
+    /// # Errors
+    /// When columns are missing, the table cannot be read, or the encoded rows would not fit in memory.
+    pub fn read(source: &Source, formula: &Formula, reading: &Reading<'_>) -> Result<Dataset, Error> {
+        let model = formula.resolve(source.schema())?;
+        let design = Design::new(&model);
+        let mut builder = MemoryBuilder::new(&design);
+        source.for_each_block(design.columns(), &reading.table, &mut |block| {
+            builder.push(&block);
+            match reading.memory {
+                Some(limit) if builder.bytes() > limit => Err(DataError::Memory { limit }),
+                _ => Ok(()),
+            }
+        })?;
+        let rows = builder.finish();
+        Ok(Dataset { formula: formula.to_string(), model, design, rows })
+    }
+
+    /// The model, with every column named.
+    pub fn model(&self) -> &Model {
+        &self.model
+    }
+
+    /// Fits by the paper's method.
+    ///
+    /// # Guarantee
+    /// With [`NoiseSource::System`] the result is `rho`-zCDP for the budget of the request, as an exact statement about this program.
+    ///
+    /// # Errors
+    /// When the plan is refused (nothing is spent then), or a release fails (the budget is spent then).
+    pub fn fit(&mut self, config: dpgd::Config, noise: NoiseSource, watch: &mut Watch<'_>) -> Result<Fit, Error> {
+        match noise {
+            NoiseSource::System => {
+                self.fit_with(config, true, &mut SystemRng::new().map_err(PrivacyError::from)?, watch)
+            }
+            NoiseSource::Seed(seed) => self.fit_with(config, false, &mut FixedSeed::new(seed), watch),
+        }
+    }
+
+    fn fit_with<R: CryptoRng>(
+        &mut self,
+        config: dpgd::Config,
+        private: bool,
+        rng: &mut R,
+        watch: &mut Watch<'_>,
+    ) -> Result<Fit, Error> {
+        let request = config.request.clone();
+        let count = crate::rows::Rows::count(&self.rows);
+        let plan = config.plan(count, &self.design)?;
+        let outcome = plan.run(&mut self.rows, &self.design, rng, watch)?;
+        let mut warnings = plan.warnings();
+        warnings.extend(self.warnings(private, &outcome.coefficients));
+        Ok(Fit {
+            private,
+            formula: self.formula.clone(),
+            rows: count,
+            guarantee: guarantee(&request, outcome.releases)?,
+            purpose: request.purpose,
+            goal: request.goal(),
+            construction: request.construction,
+            level: request.level,
+            coefficients: outcome.coefficients,
+            method: outcome.summary,
+            warnings,
+            trajectories: outcome.trajectories,
+        })
+    }
+
+    fn warnings(&self, private: bool, coefficients: &[crate::Coefficient]) -> Vec<Warning> {
+        let mut warnings = Vec::new();
+        if !private {
+            warnings.push(Warning::FixedSeed);
+        }
+        let columns: Vec<String> = self.model.assumed_standard().map(str::to_owned).collect();
+        if !columns.is_empty() {
+            warnings.push(Warning::AssumedStandard { columns });
+        }
+        let names: Vec<String> =
+            coefficients.iter().filter(|one| !one.identified).map(|one| one.name.clone()).collect();
+        if !names.is_empty() {
+            warnings.push(Warning::NotIdentified { names });
+        }
+        warnings
+    }
+}
+
+fn guarantee(request: &Request, releases: Vec<Release>) -> Result<Guarantee, Error> {
+    let epsilon = convert::epsilon_exact(request.rho.to_f64(), request.delta).map_err(PrivacyError::from)?;
+    let Request { neighbours, rho, delta, .. } = *request;
+    Ok(Guarantee { neighbours, rho, delta, epsilon, releases })
+}
