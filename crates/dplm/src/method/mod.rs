@@ -1,1 +1,3 @@
 //! method
+
+pub mod ols;
