@@ -1,6 +1,7 @@
 //! Ways to fit. Each is `Config` (asked) -> `Plan` (checked, public, printable) -> [`Fit`](crate::Fit).
 
 pub mod dpgd;
+pub mod ols;
 mod request;
 
 pub use request::{Construction, Goal, Purpose, Request};

@@ -1,0 +1,394 @@
+//! The paper's two theorems with every constant written out, and the numbers of steps they suggest.
+//!
+//! Everything here is a function of public numbers. The theorems' constants are far from tight: use them to see what is
+//! guaranteed, and [`IterateLaw`](super::law::IterateLaw) to see what happens.
+
+use super::no_clipping::{NoClippingBound, no_clipping_bound, paper_c0};
+use super::{TheoryError, check_positive, check_probability, check_rule};
+
+/// `||I - eta Sigma||` under item (i) of the No-Clipping Condition.
+pub const CONTRACTION: f64 = 7.0 / 8.0;
+
+/// The step size of the accuracy theorem.
+pub const THEOREM_STEP_SIZE: f64 = 0.25;
+
+/// The lambda that makes T steps at clip level gamma cost rho: `lambda^2 = 2 T gamma^2 / (rho n^2)`.
+///
+/// # Paper
+/// Lemma "privacy". A planning figure: the program's own noise is chosen on its integer lattice.
+pub fn noise_sd(rows: usize, rho: f64, gamma: f64, steps: usize) -> f64 {
+    gamma * (2.0 * steps as f64 / rho).sqrt() / rows as f64
+}
+
+/// What the main accuracy theorem gives, term by term.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct AccuracyBound {
+    /// The multiplier, `12 ln^1.5(20 n T / beta)`.
+    pub c0: f64,
+    /// The clip level the proof uses.
+    pub gamma: f64,
+    /// The noise that clip level costs.
+    pub lambda: f64,
+    /// What is left of the start: `(7/8)^T (1 + 2 c0^2 sigma sqrt(p))`.
+    pub bias: f64,
+    /// The noise of the last iterate: `eta lambda sqrt(32 p ln(4/beta))`.
+    pub noise: f64,
+    /// The two together: `||theta_T - theta_hat||` is at most this with probability `1 - beta`, when `applies`.
+    pub error: f64,
+    /// Rows the spectrum needs, see [`rows_for_spectrum`].
+    pub rows_needed: usize,
+    /// The lemma that nothing is clipped, at this gamma and lambda.
+    pub no_clipping: NoClippingBound,
+    /// Whether n is large enough for every step of the proof.
+    pub applies: bool,
+}
+
+/// The main accuracy theorem with its constants: Gaussian rows, `||theta*|| <= 1`, `eta = 1/4`, start at zero.
+///
+/// ```text
+/// c0     = 12 ln^1.5(20 n T / beta)
+/// gamma  = 4 c0^2 max(sigma, 1) sqrt(p)
+/// lambda = gamma sqrt(2 T / rho) / n
+/// ||theta_T - theta_hat|| <= (7/8)^T (1 + 2 c0^2 sigma sqrt(p)) + eta lambda sqrt(32 p ln(4/beta))
+/// ```
+///
+/// # Guarantee
+/// With probability `1 - beta` the bound holds when `applies`: beta/4 each for the data, for clipping and for the noise.
+///
+/// # Paper
+/// Theorem "Main accuracy claim". The paper's gamma has sigma where this has `max(sigma, 1)`; see
+/// [`no_clipping_bound`] for why. The paper's `||A|| <= 16` is `64/15`, since the eigenvalues of D are at most `(7/8)^2`; with
+/// it, `||z|| <= lambda ||A||^(1/2) (sqrt(p) + sqrt(2 ln(4/beta)))` is below the stated noise term for every p and beta.
+///
+/// # Errors
+/// When a count is zero, p is below 2, rho or sigma is not positive or beta is not a probability.
+pub fn accuracy_bound(
+    rows: usize,
+    features: usize,
+    rho: f64,
+    sigma: f64,
+    steps: usize,
+    beta: f64,
+) -> Result<AccuracyBound, TheoryError> {
+    check_positive("rho", rho)?;
+    check_positive("sigma", sigma)?;
+    check_rule(features >= 2, "the number of features", "at least 2")?;
+    let c0 = paper_c0(rows, steps, beta / 4.0)?;
+    let root_p = (features as f64).sqrt();
+    let gamma = 4.0 * c0 * c0 * sigma.max(1.0) * root_p;
+    let lambda = noise_sd(rows, rho, gamma, steps);
+    let bias = CONTRACTION.powf(steps as f64) * (1.0 + 2.0 * c0 * c0 * sigma * root_p);
+    let noise = THEOREM_STEP_SIZE * lambda * (32.0 * features as f64 * (4.0 / beta).ln()).sqrt();
+    let no_clipping = no_clipping_bound(rows, features, gamma, lambda, THEOREM_STEP_SIZE, steps, c0, sigma)?;
+    let rows_needed = rows_for_spectrum(features, beta / 20.0)?;
+    let applies = rows >= rows_needed && no_clipping.beta <= beta / 4.0;
+    Ok(AccuracyBound { c0, gamma, lambda, bias, noise, error: bias + noise, rows_needed, no_clipping, applies })
+}
+
+/// Rows at which Gaussian data have `I/2 <= Sigma <= 2I` with probability `1 - beta`.
+///
+/// The singular values of `X / sqrt(n)` lie within `(sqrt(p) + sqrt(2 ln(2/beta))) / sqrt(n)` of one (Davidson and
+/// Szarek), and `1 - 1/sqrt(2)` is the distance allowed, so
+/// `n >= (sqrt(p) + sqrt(2 ln(2/beta)))^2 / (1 - 1/sqrt(2))^2`.
+///
+/// # Paper
+/// Claim "Concentration of covariance", `n >= c (p + ln 1/beta)`, with its constant.
+///
+/// # Errors
+/// When `features` is zero or beta is not a probability.
+pub fn rows_for_spectrum(features: usize, beta: f64) -> Result<usize, TheoryError> {
+    check_positive("the number of features", features as f64)?;
+    check_probability("beta", beta)?;
+    let spread = (features as f64).sqrt() + (2.0 * (2.0 / beta).ln()).sqrt();
+    Ok((spread / (1.0 - std::f64::consts::FRAC_1_SQRT_2)).powi(2).ceil() as usize)
+}
+
+/// The number of steps to take by default: the smallest T that leaves a bias below a fraction of the privacy noise.
+///
+/// In standardised units (`Sigma` near I) a start at distance one is `|1 - eta|^T` away after T steps. No estimate made from
+/// the releases has noise smaller than `||.|| = sqrt(2 p / rho) gamma / n`, that of the mean of the T gradients, whatever T is. So
+///
+/// ```text
+/// T = ceil( ln(n sqrt(rho) / (fraction gamma sqrt(2 p))) / -ln|1 - eta| ),   at least 1
+/// ```
+///
+/// # Paper
+/// The `T = c log(n rho / p)` of the accuracy theorem with a constant one can use, from public numbers only.
+///
+/// # Errors
+/// When a count is zero, rho, gamma or fraction is not positive, or eta is not strictly between 0 and 2.
+///
+/// # Examples
+/// ```
+/// // Ten features, ten thousand rows, rho = 0.015, the paper's clip level, a bias of a tenth of the noise.
+/// let steps = dplm::theory::bounds::steps_for_bias(10_000, 10, 0.015, 5.0 * 10f64.sqrt(), 0.5, 0.1)?;
+/// assert_eq!(steps, 8);
+/// # Ok::<(), dplm::theory::TheoryError>(())
+/// ```
+pub fn steps_for_bias(
+    rows: usize,
+    features: usize,
+    rho: f64,
+    gamma: f64,
+    eta: f64,
+    fraction: f64,
+) -> Result<usize, TheoryError> {
+    for (name, value) in [
+        ("the number of rows", rows as f64),
+        ("the number of features", features as f64),
+        ("rho", rho),
+        ("the clip level", gamma),
+        ("the fraction", fraction),
+    ] {
+        check_positive(name, value)?;
+    }
+    check_rule(eta > 0.0 && eta < 2.0, "the step size", "strictly between 0 and 2")?;
+    let noise = (2.0 * features as f64 / rho).sqrt() * gamma / rows as f64;
+    Ok(steps_to_reach((1.0 - eta).abs(), fraction * noise).max(1))
+}
+
+/// The free constants of the coverage theorem.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct CoverageConstants {
+    /// `||I - eta Sigma||`; 7/8 under the No-Clipping Condition.
+    pub contraction: f64,
+    /// The condition's multiplier, used only in the bound `1 + 2 c0^2 sigma sqrt(p)` on the distance from the start to theta_hat.
+    /// The default 1 already gives several times the distance that Gaussian data have.
+    pub c0: f64,
+    /// Total variation per unit of mean difference. 1/2 is valid: `2 Phi(d/2) - 1 <= d/2`.
+    pub mean_factor: f64,
+    /// Total variation per unit of `||S1^-1/2 S2 S1^-1/2 - I||_F`. 3/2 is valid (Devroye, Mehrabian and Reddad 2018).
+    pub covariance_factor: f64,
+}
+
+impl Default for CoverageConstants {
+    fn default() -> Self {
+        Self { contraction: CONTRACTION, c0: 1.0, mean_factor: 0.5, covariance_factor: 1.5 }
+    }
+}
+
+/// How much coverage may be lost because the m estimates are not quite independent draws around theta_hat; at most 1.
+///
+/// `separation` is T, the steps of each independent run or between checkpoints. With r the contraction, against m
+/// independent draws from the stationary law the mean is off by `sqrt(m) r^T S / (eta lambda)` in the law's own units,
+/// `S = 1 + 2 c0^2 sigma sqrt(p)`, and the covariance by `sqrt(p) m r^T` in relative Frobenius norm: the diagonal blocks differ
+/// by `D^(lT)` and the block (l, k) by `(I - eta Sigma)^(|l-k|T)` times a contraction. So
+///
+/// ```text
+/// shortfall = r^T (sqrt(m) S / (2 eta lambda) + 3/2 m sqrt(p))
+/// ```
+///
+/// # Guarantee
+/// Intervals at level `1 - alpha` from independent runs or checkpoints, without clipping and on data satisfying the
+/// condition, cover theta_hat with probability at least `1 - alpha - shortfall`.
+///
+/// # Paper
+/// Theorem "Coverage", with the constants of its proof. Independent runs do better (`r^2T` and `sqrt(m p)`); both are covered
+/// by this bound. The 1 in S is `||theta*||`, which the paper's proof leaves out.
+///
+/// # Errors
+/// When m or p is zero, a parameter is not positive or the contraction is not below one.
+pub fn coverage_shortfall(
+    constants: &CoverageConstants,
+    batches: usize,
+    features: usize,
+    sigma: f64,
+    eta: f64,
+    lambda: f64,
+    separation: usize,
+) -> Result<f64, TheoryError> {
+    let at_zero = shortfall_at_zero(constants, batches, features, sigma, eta, lambda)?;
+    Ok((at_zero * constants.contraction.powf(separation as f64)).min(1.0))
+}
+
+/// Steps between checkpoints (or in each independent run) after which at most beta of the coverage is lost.
+///
+/// ```text
+/// T = ceil( ln((sqrt(m) S / (2 eta lambda) + 3/2 m sqrt(p)) / beta) / ln(8/7) )
+/// ```
+///
+/// with the default [`CoverageConstants`]; [`coverage_steps_with`] takes others.
+///
+/// # Paper
+/// Theorem "Coverage": `T >= c log(sigma m p / (eta lambda beta))`.
+///
+/// # Errors
+/// As [`coverage_shortfall`], and when beta is not a probability.
+pub fn coverage_steps(
+    batches: usize,
+    features: usize,
+    sigma: f64,
+    eta: f64,
+    lambda: f64,
+    beta: f64,
+) -> Result<usize, TheoryError> {
+    coverage_steps_with(&CoverageConstants::default(), batches, features, sigma, eta, lambda, beta)
+}
+
+/// [`coverage_steps`] with constants of one's own.
+///
+/// # Errors
+/// As [`coverage_steps`].
+pub fn coverage_steps_with(
+    constants: &CoverageConstants,
+    batches: usize,
+    features: usize,
+    sigma: f64,
+    eta: f64,
+    lambda: f64,
+    beta: f64,
+) -> Result<usize, TheoryError> {
+    check_probability("beta", beta)?;
+    let at_zero = shortfall_at_zero(constants, batches, features, sigma, eta, lambda)?;
+    Ok(steps_to_reach(constants.contraction, beta / at_zero))
+}
+
+fn shortfall_at_zero(
+    constants: &CoverageConstants,
+    batches: usize,
+    features: usize,
+    sigma: f64,
+    eta: f64,
+    lambda: f64,
+) -> Result<f64, TheoryError> {
+    for (name, value) in [
+        ("the number of estimates", batches as f64),
+        ("the number of features", features as f64),
+        ("sigma", sigma),
+        ("the step size", eta),
+        ("the noise", lambda),
+        ("c0", constants.c0),
+    ] {
+        check_positive(name, value)?;
+    }
+    let r = constants.contraction;
+    check_rule((0.0..1.0).contains(&r), "the contraction", "at least 0 and below 1")?;
+    let (m, root_p) = (batches as f64, (features as f64).sqrt());
+    let distance = 1.0 + 2.0 * constants.c0.powi(2) * sigma * root_p;
+    Ok(constants.mean_factor * m.sqrt() * distance / (eta * lambda) + constants.covariance_factor * m * root_p)
+}
+
+/// The smallest t with `factor^t <= target`, for a factor in [0, 1) and a positive target.
+fn steps_to_reach(factor: f64, target: f64) -> usize {
+    if target >= 1.0 {
+        return 0;
+    }
+    if factor == 0.0 {
+        return 1;
+    }
+    let guess = (target.ln() / factor.ln()).ceil() as usize;
+    // The logarithms may be off by a rounding; the power decides.
+    (guess.saturating_sub(1)..=guess).find(|&t| factor.powf(t as f64) <= target).unwrap_or(guess + 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::law::IterateLaw;
+    use super::super::simulated;
+    use super::*;
+
+    #[test]
+    fn smallest_number_of_steps() {
+        for (factor, target) in
+            [(0.5, 0.25), (0.5, 0.2), (0.875, 1e-9), (0.99, 0.37), (0.0, 0.1), (0.3, 1.0), (0.3, 4.0)]
+        {
+            let t = steps_to_reach(factor, target);
+            assert!(f64::powf(factor, t as f64) <= target, "{factor} {target} {t}");
+            assert!(t == 0 || f64::powf(factor, (t - 1) as f64) > target, "{factor} {target} {t}");
+        }
+    }
+
+    #[test]
+    fn default_steps_leave_the_bias_asked_for() {
+        for (n, p, rho, eta, fraction) in
+            [(10_000, 10, 0.015, 0.5, 0.1), (1_000_000, 50, 0.5, 0.25, 0.05), (500, 3, 0.1, 1.4, 0.2)]
+        {
+            let gamma = 5.0 * (p as f64).sqrt();
+            let steps = steps_for_bias(n, p, rho, gamma, eta, fraction).expect("valid");
+            // Noise of the mean of T gradients, by the law of the releases: lambda^2 / T in each coordinate.
+            let noise = noise_sd(n, rho, gamma, steps) * (p as f64 / steps as f64).sqrt();
+            let bias = |t: usize| (1.0 - eta).abs().powf(t as f64);
+            assert!(bias(steps) <= fraction * noise && bias(steps - 1) > fraction * noise, "{steps}");
+        }
+        assert_eq!(steps_for_bias(10, 10, 1e-6, 5.0, 0.5, 0.1), Ok(1));
+        assert_eq!(steps_for_bias(10_000, 10, 0.015, 5.0, 1.0, 0.1), Ok(1));
+        assert!(
+            steps_for_bias(10, 10, 0.1, 5.0, 2.0, 0.1).is_err() && steps_for_bias(0, 1, 0.1, 5.0, 0.5, 0.1).is_err()
+        );
+    }
+
+    #[test]
+    fn coverage_steps_are_the_smallest_that_do() {
+        let constants = CoverageConstants { c0: 2.0, ..CoverageConstants::default() };
+        let steps = coverage_steps_with(&constants, 10, 5, 1.0, 0.25, 0.1, 0.01).expect("valid");
+        let at = |t| coverage_shortfall(&constants, 10, 5, 1.0, 0.25, 0.1, t).expect("valid");
+        assert!(at(steps) <= 0.01 && at(steps - 1) > 0.01);
+        assert_eq!(at(0), 1.0);
+        assert!(coverage_steps(10, 5, 1.0, 0.25, 0.1, 0.01).expect("valid") < steps);
+        assert!(coverage_steps(10, 5, 1.0, 0.25, 0.1, 1.5).is_err());
+    }
+
+    /// The two distances behind the shortfall, computed from the exact law, never exceed what the proof allows.
+    #[test]
+    fn shortfall_bounds_the_exact_distances() {
+        let (eta, lambda, m, theta_hat) = (0.25, 0.2, 4, [0.5, -0.4, 0.6]);
+        // Diagonal covariance inside the condition, so the laws are products over coordinates.
+        let sigma = [0.5, 0.0, 0.0, 0.0, 1.1, 0.0, 0.0, 0.0, 2.0];
+        let law = IterateLaw::new(&sigma, &theta_hat, &[0.0; 3], eta, lambda).expect("valid");
+        let limit = law.stationary_covariance().expect("stable");
+        for t in [1, 3, 10, 25] {
+            let (mut mean_sq, mut frobenius_sq) = (0.0, 0.0);
+            for j in 0..3 {
+                let unit = limit[4 * j];
+                for l in 1..=m {
+                    mean_sq += (law.mean(l * t)[j] - theta_hat[j]).powi(2) / unit;
+                    for k in 1..=m {
+                        let ideal = if l == k { 1.0 } else { 0.0 };
+                        frobenius_sq += (law.cross_covariance(l * t, k * t)[4 * j] / unit - ideal).powi(2);
+                    }
+                }
+            }
+            let r = CONTRACTION.powi(t as i32);
+            let start = theta_hat.iter().map(|v| v * v).sum::<f64>().sqrt();
+            assert!(mean_sq.sqrt() <= (m as f64).sqrt() * r * start / (eta * lambda), "mean at {t}");
+            assert!(frobenius_sq.sqrt() <= 3f64.sqrt() * m as f64 * r, "covariance at {t}");
+        }
+    }
+
+    #[test]
+    fn accuracy_bound_adds_up_and_says_when_it_applies() {
+        let bound = accuracy_bound(100_000, 5, 0.5, 1.0, 100, 0.05).expect("valid");
+        assert_eq!(bound.error, bound.bias + bound.noise);
+        assert_eq!(bound.gamma, 4.0 * bound.c0.powi(2) * 5f64.sqrt());
+        // Lambda costs exactly rho: T releases of sensitivity 2 gamma / n.
+        let spent = 100.0 * (2.0 * bound.gamma / 1e5).powi(2) / (2.0 * bound.lambda.powi(2));
+        assert!((spent / 0.5 - 1.0).abs() < 1e-12);
+        assert!(!accuracy_bound(1_000, 5, 0.5, 1.0, 100, 0.05).expect("valid").applies);
+        assert!(accuracy_bound(1_000_000_000_000, 5, 0.5, 1.0, 400, 0.05).expect("valid").applies);
+        assert!(accuracy_bound(1_000, 1, 0.5, 1.0, 100, 0.05).is_err());
+    }
+
+    /// The noise term is above the Gaussian norm bound with `||A|| = 64/15` for every p and beta tried.
+    #[test]
+    fn noise_term_covers_the_norm_of_the_noise() {
+        for p in [1, 2, 3, 10, 1000] {
+            for beta in [0.9999, 0.5, 0.05, 1e-6, 1e-300] {
+                let log = f64::ln(4.0 / beta);
+                let norm = (64.0f64 / 15.0).sqrt() * (f64::from(p).sqrt() + (2.0 * log).sqrt());
+                assert!(norm <= (32.0 * f64::from(p) * log).sqrt(), "p {p}, beta {beta}");
+            }
+        }
+    }
+
+    /// Spectrum of 200 Gaussian data sets at the stated size; each fails with probability at most 5e-9, so 1e-6 in all.
+    #[test]
+    fn spectrum_holds_at_the_stated_size() {
+        let rows = rows_for_spectrum(4, 5e-9).expect("valid");
+        for seed in 0..200 {
+            let x = simulated::normals(seed, rows * 4);
+            let check = super::super::no_clipping::check_condition(&x, &vec![0.0; rows], &[0.0; 4], 1.0, 0.25, 1);
+            let spectrum = check.expect("valid").into_inner().spectrum;
+            assert!(spectrum.holds, "{rows} rows: {spectrum:?}");
+        }
+    }
+}
