@@ -9,7 +9,8 @@ use crate::{
     lattice::Design,
     method::{Request, dpgd},
     privacy::{
-        Guarantee, PrivacyError, Release, convert,
+        Guarantee, PrivacyError, Release,
+        convert::{self, Conversion},
         noise::{FixedSeed, SystemRng},
     },
     report::Warning,
@@ -134,7 +135,7 @@ impl Dataset {
 }
 
 fn guarantee(request: &Request, releases: Vec<Release>) -> Result<Guarantee, Error> {
-    let epsilon = convert::epsilon_exact(request.rho.to_f64(), request.delta).map_err(PrivacyError::from)?;
+    let epsilon = convert::epsilon(Conversion::Exact, request.rho.to_f64(), request.delta).map_err(PrivacyError::from)?;
     let Request { neighbours, rho, delta, .. } = *request;
     Ok(Guarantee { neighbours, rho, delta, epsilon, releases })
 }

@@ -32,6 +32,9 @@ pub enum PrivacyError {
     /// There is no randomness.
     #[error(transparent)]
     Entropy(#[from] noise::EntropyError),
+    /// An (epsilon, delta) pair that means nothing.
+    #[error(transparent)]
+    Convert(#[from] convert::ConvertError),
     /// The budget is not a positive finite number.
     #[error("the privacy budget rho must be a positive number, for instance 0.015")]
     RhoNotPositive,

@@ -1,4 +1,25 @@
 //! Rows from CSV, Parquet and Arrow files: columns in, blocks of cells out.
+//!
+//! [`Source::open`] finds the files and their columns; [`Source::for_each_block`] reads the wanted columns, one block
+//! of rows at a time, as often as asked. Every format gives the same blocks for the same table.
+//!
+//! # Guarantee
+//! A cell's value never leaves through an error: messages name a file, a column, or a line whose *structure* is broken,
+//! and texts of the decoding libraries are never passed on.
+
+mod error;
+mod schema;
+mod cells;
+mod spool;
+mod bytes;
+mod csv;
+mod parquet;
+mod ipc;
+mod source;
+
+pub use error::DataError;
+pub use schema::{Field, Schema, Type};
+pub use source::{ReadOptions, Source};
 
 /// A block of rows: one entry per requested column, all of the same length.
 pub struct Block {
@@ -19,7 +40,5 @@ pub enum Cells {
 /// The code of a missing cell in [`Cells::Levels`].
 pub const MISSING: u32 = u32::MAX;
 
-/// Why data could not be read. Never holds a cell's value.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum DataError {}
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,168 @@
+//! Why a formula is refused.
+
+/// Why a formula was refused. A formula is public, so its own text may be quoted.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum FormulaError {
+    /// The text does not follow the grammar.
+    #[error("formula: expected {what} (at character {at})")]
+    Expected {
+        /// What would have been right here.
+        what: String,
+        /// Where, counted in characters from 1.
+        at: usize,
+    },
+    /// An operator of R's formulas that has no meaning here.
+    #[error(
+        "formula: '{symbol}' is not supported, only sums of columns are: compute the column in the data first, \
+         or put an odd name in backquotes (at character {at})"
+    )]
+    UnsupportedOperator {
+        /// The operator.
+        symbol: char,
+        /// Where, counted in characters from 1.
+        at: usize,
+    },
+    /// The lower bound is above the upper one.
+    #[error("formula: the bounds of '{column}' are reversed ({low} is above {high}): write the smaller one first")]
+    ReversedBounds {
+        /// The column.
+        column: String,
+        /// The bound written first.
+        low: f64,
+        /// The bound written second.
+        high: f64,
+    },
+    /// A column with a single possible value explains nothing.
+    #[error("formula: both bounds of '{column}' are {bound}: give two different bounds, or leave the column out")]
+    EqualBounds {
+        /// The column.
+        column: String,
+        /// The bound.
+        bound: f64,
+    },
+    /// A bound, or the distance between two, is not a finite number.
+    #[error("formula: the bounds of '{column}' must be finite numbers a finite distance apart")]
+    NonFiniteBounds {
+        /// The column.
+        column: String,
+    },
+    /// A column is named twice.
+    #[error("formula: column '{column}' appears twice: name it once")]
+    DuplicateColumn {
+        /// The column.
+        column: String,
+    },
+    /// `.` is written twice.
+    #[error("formula: '.' appears twice: write it once, it already stands for every other numeric column")]
+    DuplicateDot,
+    /// The response explains itself.
+    #[error("formula: '{column}' is the response, so it cannot also stand on the right of '~'")]
+    ResponseOnRight {
+        /// The column.
+        column: String,
+    },
+    /// The response has levels.
+    #[error("formula: the response '{column}' must be a number, not a category: give it bounds, as in {column}[0..1]")]
+    CategoricalResponse {
+        /// The column.
+        column: String,
+    },
+    /// A category needs a reference and one other level.
+    #[error("formula: '{column}' needs at least two levels, as in {column}{{a,b}}")]
+    TooFewLevels {
+        /// The column.
+        column: String,
+    },
+    /// A level is listed twice.
+    #[error("formula: level '{level}' of '{column}' is listed twice: list it once")]
+    DuplicateLevel {
+        /// The column.
+        column: String,
+        /// The level.
+        level: String,
+    },
+    /// A level without text cannot be told from a missing cell.
+    #[error("formula: a level of '{column}' is empty, but an empty cell means a missing value: remove the empty level")]
+    EmptyLevel {
+        /// The column.
+        column: String,
+    },
+    /// Neither a column nor an intercept.
+    #[error("formula: nothing is left on the right of '~': name a column, or keep the intercept with '~ 1'")]
+    NoTerms,
+    /// `- name` without a `.` to take it from.
+    #[error("formula: '- {column}' can only take a column out of '.': leave '{column}' out instead")]
+    RemovedWithoutDot {
+        /// The column.
+        column: String,
+    },
+    /// A column is both added and removed.
+    #[error("formula: '{column}' is both added and removed: keep one of the two")]
+    RemovedAndNamed {
+        /// The column.
+        column: String,
+    },
+    /// A column called `.`.
+    #[error("formula: '.' cannot be a column's name, it stands for every other numeric column: rename the column")]
+    ReservedName,
+    /// The model file is not TOML.
+    #[error("model file: not valid TOML at line {line}: {problem}")]
+    NotToml {
+        /// The line, counted from 1.
+        line: usize,
+        /// What the TOML reader says.
+        problem: String,
+    },
+    /// A key of the model file is unknown.
+    #[error("model file: '{key}' is not known here (line {line}): use {allowed}")]
+    UnknownKey {
+        /// The key.
+        key: String,
+        /// The keys that are.
+        allowed: &'static str,
+        /// The line, counted from 1.
+        line: usize,
+    },
+    /// A value of the model file has the wrong type.
+    #[error("model file: '{key}' must be {wanted} (line {line})")]
+    WrongType {
+        /// The key.
+        key: String,
+        /// What it should be.
+        wanted: &'static str,
+        /// The line, counted from 1.
+        line: usize,
+    },
+    /// The model file does not say what is to be explained.
+    #[error("model file: fill in the response, as in response = \"earnings\"")]
+    NoResponse,
+    /// The response has no table of its own.
+    #[error("model file: the response '{column}' has no [columns] table: add one with its bounds")]
+    ResponseNotDescribed {
+        /// The column.
+        column: String,
+    },
+    /// A bound of the template was left blank.
+    #[error(
+        "model file: fill in both bounds of '{column}' from public knowledge, or delete its table to leave the column out"
+    )]
+    UnfilledBounds {
+        /// The column.
+        column: String,
+    },
+    /// The levels of the template were left blank.
+    #[error(
+        "model file: fill in the levels of '{column}' from public knowledge, or delete its table to leave the column out"
+    )]
+    UnfilledLevels {
+        /// The column.
+        column: String,
+    },
+    /// A column of the model file says nothing, or two things, about itself.
+    #[error("model file: '{column}' needs exactly one of: low and high; levels; standard = true")]
+    UnclearFacts {
+        /// The column.
+        column: String,
+    },
+}

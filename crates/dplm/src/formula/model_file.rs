@@ -1,0 +1,246 @@
+//! The same facts in a TOML file.
+//!
+//! ```toml
+//! response = "earnings"
+//! intercept = true            # the default
+//!
+//! [columns.earnings]          # columns come in the order of the file
+//! low = 0
+//! high = 200000
+//!
+//! [columns.region]
+//! levels = ["north", "south"] # the first is the reference
+//!
+//! [columns.z]
+//! standard = true             # already centred, about unit variance
+//!
+//! [columns."."]               # every other numeric column, taken as standard
+//! except = ["id"]
+//! ```
+
+use std::fmt::Write;
+
+use toml::de::{DeTable, DeValue};
+
+use super::{Column, DOT, Formula, FormulaError, Kind, Term, write::Number};
+
+impl Formula {
+    /// Reads the facts from TOML; the order of the `[columns]` tables is the order of the formula.
+    ///
+    /// # Errors
+    /// Refuses what [`Formula::parse`] refuses, unknown keys, and a template whose blanks were not filled in.
+    ///
+    /// # Examples
+    /// ```
+    /// use dplm::formula::Formula;
+    /// let text = "response = 'y'\n[columns.y]\nlow = 0\nhigh = 10\n[columns.g]\nlevels = ['a', 'b']";
+    /// assert_eq!(Formula::from_toml(text)?, Formula::parse("y[0..10] ~ g{a,b}")?);
+    /// # Ok::<(), dplm::formula::FormulaError>(())
+    /// ```
+    pub fn from_toml(text: &str) -> Result<Self, FormulaError> {
+        let document = DeTable::parse(text).map_err(|error| FormulaError::NotToml {
+            line: line_of(text, error.span().map_or(0, |span| span.start)),
+            problem: error.message().to_owned(),
+        })?;
+        read_document(text, document.get_ref())?.checked()
+    }
+
+    /// Writes the facts as TOML that [`Formula::from_toml`] reads back as an equal formula.
+    pub fn to_toml(&self) -> String {
+        let mut text = format!("response = {}\nintercept = {}\n", quote(&self.response.name), self.intercept);
+        write_column(&mut text, &self.response);
+        for term in &self.terms {
+            match term {
+                Term::Column(column) => write_column(&mut text, column),
+                Term::Others => write_table(&mut text, DOT, &format!("except = {}\n", quote_list(&self.except))),
+            }
+        }
+        text
+    }
+}
+
+fn write_column(text: &mut String, column: &Column) {
+    let facts = match &column.kind {
+        Kind::Standard => "standard = true\n".to_owned(),
+        Kind::Bounded { low, high } => format!("low = {}\nhigh = {}\n", TomlNumber(*low), TomlNumber(*high)),
+        Kind::Levels(levels) => format!("levels = {}\n", quote_list(levels)),
+    };
+    write_table(text, &column.name, &facts);
+}
+
+fn write_table(text: &mut String, name: &str, facts: &str) {
+    write!(text, "\n[columns.{}]\n{facts}", key(name)).expect("writing to a String cannot fail");
+}
+
+/// A number as TOML: small whole numbers as integers, the rest as floats.
+struct TomlNumber(f64);
+
+impl std::fmt::Display for TomlNumber {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        // From 2^53 on, Rust may print digits without a point that TOML would take for an integer too large for it.
+        if self.0.abs() < 9e15 { write!(f, "{}", Number(self.0)) } else { write!(f, "{:?}", self.0) }
+    }
+}
+
+/// A name as a TOML key, bare when it can be.
+pub(super) fn key(name: &str) -> String {
+    let is_bare = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+    if !name.is_empty() && name.chars().all(is_bare) { name.to_owned() } else { quote(name) }
+}
+
+/// A TOML basic string.
+pub(super) fn quote(text: &str) -> String {
+    let mut quoted = String::from("\"");
+    for character in text.chars() {
+        match character {
+            '"' | '\\' => quoted.extend(['\\', character]),
+            _ if character.is_control() => {
+                write!(quoted, "\\u{:04X}", u32::from(character)).expect("writing to a String cannot fail");
+            }
+            _ => quoted.push(character),
+        }
+    }
+    quoted + "\""
+}
+
+fn quote_list(items: &[String]) -> String {
+    let items: Vec<String> = items.iter().map(|item| quote(item)).collect();
+    format!("[{}]", items.join(", "))
+}
+
+/// A value of the document with its key and line, for the refusals.
+#[derive(Clone, Copy)]
+struct Entry<'a> {
+    key: &'a str,
+    value: &'a DeValue<'a>,
+    line: usize,
+}
+
+impl<'a> Entry<'a> {
+    fn wrong(&self, wanted: &'static str) -> FormulaError {
+        FormulaError::WrongType { key: self.key.to_owned(), wanted, line: self.line }
+    }
+
+    fn unknown(&self, allowed: &'static str) -> FormulaError {
+        FormulaError::UnknownKey { key: self.key.to_owned(), allowed, line: self.line }
+    }
+
+    fn boolean(&self) -> Result<bool, FormulaError> {
+        self.value.as_bool().ok_or_else(|| self.wrong("true or false"))
+    }
+
+    fn string(&self) -> Result<&'a str, FormulaError> {
+        self.value.as_str().ok_or_else(|| self.wrong("text in quotes"))
+    }
+
+    fn table(&self) -> Result<&'a DeTable<'a>, FormulaError> {
+        self.value.as_table().ok_or_else(|| self.wrong("a table"))
+    }
+
+    /// A number, or `None` for the blank (`""`) that a template leaves.
+    fn bound(&self) -> Result<Option<f64>, FormulaError> {
+        let wrong = || self.wrong("a number");
+        match self.value {
+            DeValue::String(text) if text.trim().is_empty() => Ok(None),
+            DeValue::Float(float) => float.as_str().parse().map(Some).map_err(|_| wrong()),
+            DeValue::Integer(integer) => match i64::from_str_radix(integer.as_str(), integer.radix()) {
+                Ok(whole) => Ok(Some(whole as f64)),
+                Err(_) => Err(wrong()),
+            },
+            _ => Err(wrong()),
+        }
+    }
+
+    /// A list of texts; whole numbers and truth values are taken as their text.
+    fn texts(&self) -> Result<Vec<String>, FormulaError> {
+        let wrong = || self.wrong("a list of texts");
+        let text = |item: &DeValue<'_>| match item {
+            DeValue::String(text) => Some(text.to_string()),
+            DeValue::Boolean(truth) => Some(truth.to_string()),
+            DeValue::Integer(whole) if whole.radix() == 10 => Some(whole.as_str().to_owned()),
+            _ => None,
+        };
+        let items = self.value.as_array().ok_or_else(wrong)?;
+        items.iter().map(|item| text(item.get_ref()).ok_or_else(wrong)).collect()
+    }
+}
+
+/// The entries of a table in the order they were written.
+fn entries<'a>(text: &str, table: &'a DeTable<'a>) -> Vec<Entry<'a>> {
+    let mut spanned: Vec<_> = table.iter().collect();
+    spanned.sort_by_key(|(key, _)| key.span().start);
+    let entry = |(key, value): (&'a toml::Spanned<_>, &'a toml::Spanned<DeValue<'a>>)| {
+        let name: &'a std::borrow::Cow<'a, str> = key.get_ref();
+        Entry { key: name, value: value.get_ref(), line: line_of(text, key.span().start) }
+    };
+    spanned.into_iter().map(entry).collect()
+}
+
+fn line_of(text: &str, offset: usize) -> usize {
+    text.bytes().take(offset).filter(|&byte| byte == b'\n').count() + 1
+}
+
+fn read_document(text: &str, document: &DeTable<'_>) -> Result<Formula, FormulaError> {
+    let mut response = None;
+    let mut intercept = true;
+    let mut columns = Vec::new();
+    for entry in entries(text, document) {
+        match entry.key {
+            "response" => response = Some(entry.string()?).filter(|name| !name.is_empty()),
+            "intercept" => intercept = entry.boolean()?,
+            "columns" => columns = entries(text, entry.table()?),
+            _ => return Err(entry.unknown("response, intercept, [columns.NAME]")),
+        }
+    }
+    let response = response.ok_or(FormulaError::NoResponse)?;
+    let mut terms = Vec::new();
+    let mut except = Vec::new();
+    let mut response_column = None;
+    for entry in columns {
+        let facts = entries(text, entry.table()?);
+        match entry.key {
+            DOT => {
+                terms.push(Term::Others);
+                except = read_except(&facts)?;
+            }
+            name if name == response => response_column = Some(read_column(name, &facts)?),
+            name => terms.push(Term::Column(read_column(name, &facts)?)),
+        }
+    }
+    let response = response_column.ok_or_else(|| FormulaError::ResponseNotDescribed { column: response.to_owned() })?;
+    Ok(Formula { response, terms, except, intercept })
+}
+
+fn read_except(facts: &[Entry<'_>]) -> Result<Vec<String>, FormulaError> {
+    let mut except = Vec::new();
+    for fact in facts {
+        match fact.key {
+            "except" => except = fact.texts()?,
+            _ => return Err(fact.unknown("except")),
+        }
+    }
+    Ok(except)
+}
+
+fn read_column(name: &str, facts: &[Entry<'_>]) -> Result<Column, FormulaError> {
+    let (mut low, mut high, mut levels, mut standard) = (None, None, None, false);
+    for fact in facts {
+        match fact.key {
+            "low" => low = Some(fact.bound()?),
+            "high" => high = Some(fact.bound()?),
+            "levels" => levels = Some(fact.texts()?),
+            "standard" => standard = fact.boolean()?,
+            _ => return Err(fact.unknown("low and high, levels, or standard")),
+        }
+    }
+    let column = name.to_owned();
+    let kind = match (low, high, levels, standard) {
+        (Some(Some(low)), Some(Some(high)), None, false) => Kind::Bounded { low, high },
+        (None, None, Some(levels), false) if levels.is_empty() => return Err(FormulaError::UnfilledLevels { column }),
+        (None, None, Some(levels), false) => Kind::Levels(levels),
+        (None, None, None, true) => Kind::Standard,
+        (Some(_), _, None, false) | (_, Some(_), None, false) => return Err(FormulaError::UnfilledBounds { column }),
+        _ => return Err(FormulaError::UnclearFacts { column }),
+    };
+    Ok(Column { name: column, kind })
+}

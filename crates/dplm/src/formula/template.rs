@@ -1,0 +1,58 @@
+//! The model file that a person fills in.
+
+use super::model_file::{key, quote};
+use crate::table::{Field, Schema, Type};
+
+const HEAD: &str = "\
+# A model for dplm. Fill in every blank from public knowledge: a code book, a law, common sense.
+# Never look the values up in the data: a bound read off the data is not public, and using it breaks the guarantee.
+# To leave a column out, delete its table. Columns enter the model in the order of this file.
+
+response = \"\"        # the column to explain
+intercept = true     # whether a constant is fitted
+";
+
+const BOUNDS: &str = "\
+low = \"\"             # the smallest value it may take; smaller ones are raised to it
+high = \"\"            # the largest value it may take; larger ones are lowered to it
+";
+
+const LEVELS: &str = "\
+levels = []          # the values it may take, in quotes; the first is the reference, and any other counts as it
+";
+
+/// The TOML that `dplm init` writes: every column with its type, and a blank for each public fact about it.
+///
+/// It is valid TOML, but [`Formula::from_toml`](super::Formula::from_toml) refuses it until a person has filled in the blanks of every
+/// column that is kept.
+///
+/// # Guarantee
+/// The template holds names and types only, never a value. Parquet and Arrow files declare both. A CSV file declares
+/// names only: whether a column holds numbers or text is told from its first rows, as [`Schema`] says, so that one
+/// bit per column does come from the data.
+///
+/// # Examples
+/// ```
+/// use dplm::{formula, table::{Field, Schema, Type}};
+/// let schema = Schema::new(vec![Field::declared("age", Type::Number)]);
+/// assert!(formula::template(&schema).contains("[columns.age]           # number"));
+/// ```
+pub fn template(schema: &Schema) -> String {
+    schema.fields().iter().fold(HEAD.to_owned(), |text, field| text + "\n" + &table(field))
+}
+
+fn table(field: &Field) -> String {
+    let (name, blanks) = match field.kind {
+        Type::Number => ("number", BOUNDS),
+        Type::Boolean => ("true or false", LEVELS),
+        Type::Text => ("text", LEVELS),
+        Type::Unknown => ("type not known; for a number write low and high instead of levels", LEVELS),
+        Type::Date | Type::Unsupported => return unusable(field),
+    };
+    format!("{:<23} # {name}\n{blanks}", format!("[columns.{}]", key(&field.name)))
+}
+
+fn unusable(field: &Field) -> String {
+    let what = if field.kind == Type::Date { "a date or a time" } else { "of a type" };
+    format!("# {} is {what} that a model cannot use; turn it into a number in the data first.\n", quote(&field.name))
+}

@@ -1,0 +1,69 @@
+//! The bytes of one file, and the assurance that they are the same at every reading.
+
+use std::{
+    fs::{File, Metadata},
+    io::{self, Read},
+    path::{Path, PathBuf},
+    time::SystemTime,
+};
+
+use super::{DataError, spool::Spool};
+
+/// A file on disk or a stream that was kept.
+pub(super) struct Bytes {
+    /// What messages call it.
+    pub name: String,
+    pub length: u64,
+    place: Place,
+}
+
+enum Place {
+    Disk { path: PathBuf, modified: Option<SystemTime> },
+    Spool(Spool),
+}
+
+impl Bytes {
+    pub fn on_disk(path: &Path, metadata: &Metadata) -> Result<Self, DataError> {
+        let place = Place::Disk { path: path.to_owned(), modified: metadata.modified().ok() };
+        Self { name: path.display().to_string(), length: metadata.len(), place }.refuse_empty()
+    }
+
+    /// Copies a stream to its end.
+    pub fn spooled(stream: &mut dyn Read, name: &str) -> Result<Self, DataError> {
+        let spool = Spool::fill(stream, name)?;
+        Self { name: name.to_owned(), length: spool.length(), place: Place::Spool(spool) }.refuse_empty()
+    }
+
+    fn refuse_empty(self) -> Result<Self, DataError> {
+        if self.length == 0 { Err(DataError::EmptyFile { file: self.name }) } else { Ok(self) }
+    }
+
+    /// The bytes from the start.
+    pub fn reader(&self) -> Result<Box<dyn Read>, DataError> {
+        match &self.place {
+            Place::Disk { .. } => Ok(Box::new(self.file()?)),
+            Place::Spool(spool) => Ok(Box::new(spool.reader().map_err(|error| self.unreadable(&error))?)),
+        }
+    }
+
+    /// The file on disk, if it is still the one that was opened.
+    pub fn file(&self) -> Result<File, DataError> {
+        let Place::Disk { path, modified } = &self.place else {
+            return Err(DataError::UnknownFormat { file: self.name.clone() });
+        };
+        let file = File::open(path).map_err(|error| self.unreadable(&error))?;
+        let now = file.metadata().map_err(|error| self.unreadable(&error))?;
+        if now.len() != self.length || now.modified().ok() != *modified {
+            return Err(DataError::Changed { file: self.name.clone() });
+        }
+        Ok(file)
+    }
+
+    pub fn unreadable(&self, error: &io::Error) -> DataError {
+        DataError::Unreadable { file: self.name.clone(), kind: error.kind() }
+    }
+
+    pub fn corrupt(&self, format: &'static str) -> DataError {
+        DataError::Corrupt { file: self.name.clone(), format }
+    }
+}

@@ -1,0 +1,221 @@
+//! Decoded arrays to cells: numbers as `f64`, categories as indices into their levels.
+
+use std::{
+    collections::HashMap,
+    hash::{BuildHasherDefault, Hasher},
+};
+
+use arrow_array::{Array, BooleanArray, cast::AsArray, types};
+use arrow_buffer::NullBuffer;
+use arrow_schema::DataType;
+
+use super::{Cells, DataError, MISSING};
+use crate::formula::{Column, Kind};
+
+/// The longest text, in bytes, that is looked at; a longer cell counts as unparsable.
+const LONGEST_CELL: usize = 1 << 20;
+
+/// The code of a value that is not a level, until it is known what to do with it.
+const UNKNOWN: u32 = MISSING - 1;
+
+/// Turns the arrays of one column into cells.
+pub(super) struct Extractor {
+    column: String,
+    levels: Option<LevelMap>,
+    strict: bool,
+}
+
+impl Extractor {
+    pub fn new(column: &Column, strict: bool) -> Self {
+        let levels = match &column.kind {
+            Kind::Levels(levels) => Some(LevelMap::new(levels)),
+            Kind::Standard | Kind::Bounded { .. } => None,
+        };
+        Self { column: column.name.clone(), levels, strict }
+    }
+
+    /// The cells of an array.
+    ///
+    /// # Errors
+    /// Refuses the first bad cell when strict, and a type that has no place in a model.
+    pub fn cells(&self, array: &dyn Array) -> Result<Cells, DataError> {
+        let unsupported = || DataError::UnsupportedType { column: self.column.clone() };
+        match &self.levels {
+            None => self.checked_numbers(numbers(array).ok_or_else(unsupported)?),
+            Some(levels) => self.checked_codes(levels.codes(array).ok_or_else(unsupported)?),
+        }
+    }
+
+    fn checked_numbers(&self, numbers: Vec<f64>) -> Result<Cells, DataError> {
+        if self.strict && !numbers.iter().all(|number| number.is_finite()) {
+            return Err(self.bad_cell());
+        }
+        Ok(Cells::Numbers(numbers))
+    }
+
+    fn checked_codes(&self, mut codes: Vec<u32>) -> Result<Cells, DataError> {
+        if self.strict && codes.iter().any(|&code| code >= UNKNOWN) {
+            return Err(self.bad_cell());
+        }
+        for code in codes.iter_mut().filter(|code| **code == UNKNOWN) {
+            *code = 0;
+        }
+        Ok(Cells::Levels(codes))
+    }
+
+    fn bad_cell(&self) -> DataError {
+        DataError::BadCell { column: self.column.clone() }
+    }
+}
+
+/// An array as numbers, NaN where there is none; `None` for a type that holds no numbers.
+fn numbers(array: &dyn Array) -> Option<Vec<f64>> {
+    match array.data_type() {
+        DataType::Null => Some(vec![f64::NAN; array.len()]),
+        DataType::Utf8 => Some(array.as_string::<i32>().iter().map(|cell| cell.map_or(f64::NAN, parse)).collect()),
+        DataType::Boolean => Some(truth_values(array.as_boolean())),
+        DataType::Float64 => {
+            let floats = array.as_primitive::<types::Float64Type>();
+            Some(blank_nulls(floats.values().to_vec(), floats.nulls()))
+        }
+        _ => {
+            let floats = arrow_cast::cast(array, &DataType::Float64).ok()?;
+            numbers(&floats)
+        }
+    }
+}
+
+/// What a cell of text says as a number; NaN when it says none.
+///
+/// Blanks around the number are free. Every marker of a missing value (`NA`, `null`, nothing) says no number.
+pub(super) fn parse(cell: &str) -> f64 {
+    if cell.len() > LONGEST_CELL {
+        return f64::NAN;
+    }
+    // Nearly every cell parses as it stands, so blanks are looked for only when it does not.
+    cell.parse().or_else(|_| cell.trim().parse()).unwrap_or(f64::NAN)
+}
+
+/// Whether a cell of text holds nothing, or one of the usual words for it.
+pub(super) fn is_missing(cell: &str) -> bool {
+    let cell = cell.trim();
+    cell.is_empty() || ["NA", "N/A", "NaN", "null"].iter().any(|word| cell.eq_ignore_ascii_case(word))
+}
+
+fn truth_values(array: &BooleanArray) -> Vec<f64> {
+    array.iter().map(|cell| cell.map_or(f64::NAN, f64::from)).collect()
+}
+
+fn blank_nulls(mut numbers: Vec<f64>, nulls: Option<&NullBuffer>) -> Vec<f64> {
+    if let Some(nulls) = nulls.filter(|nulls| nulls.null_count() > 0) {
+        for (number, valid) in numbers.iter_mut().zip(nulls) {
+            *number = if valid { *number } else { f64::NAN };
+        }
+    }
+    numbers
+}
+
+/// From a value to its index among the levels, whatever type the column is stored in.
+struct LevelMap {
+    texts: HashMap<String, u32, BuildHasherDefault<Fnv>>,
+    /// Levels that are whole numbers, for integer columns.
+    integers: HashMap<i128, u32>,
+    /// The levels that read `false` and `true`, for truth values.
+    truths: [u32; 2],
+}
+
+impl LevelMap {
+    fn new(levels: &[String]) -> Self {
+        let numbered = || levels.iter().zip(0..);
+        let whole = |level: &String| level.parse::<i128>().ok().filter(|number| number.to_string() == *level);
+        let reads = |truth: &str| {
+            numbered().find(|(level, _)| level.eq_ignore_ascii_case(truth)).map_or(UNKNOWN, |(_, code)| code)
+        };
+        Self {
+            texts: numbered().map(|(level, code)| (level.clone(), code)).collect(),
+            integers: numbered().filter_map(|(level, code)| Some((whole(level)?, code))).collect(),
+            truths: [reads("false"), reads("true")],
+        }
+    }
+
+    /// An array as codes; `None` for a type that cannot hold levels.
+    fn codes(&self, array: &dyn Array) -> Option<Vec<u32>> {
+        let data_type = array.data_type();
+        match data_type {
+            DataType::Null => Some(vec![MISSING; array.len()]),
+            DataType::Utf8 => Some(self.text_codes(array.as_string::<i32>().iter())),
+            DataType::LargeUtf8 => Some(self.text_codes(array.as_string::<i64>().iter())),
+            DataType::Utf8View => Some(self.text_codes(array.as_string_view().iter())),
+            DataType::Boolean => Some(self.truth_codes(array.as_boolean())),
+            DataType::Dictionary(..) => self.dictionary_codes(array),
+            DataType::UInt64 => Some(
+                self.integer_codes(array.as_primitive::<types::UInt64Type>().iter().map(|cell| cell.map(i128::from))),
+            ),
+            _ if data_type.is_integer() => {
+                let wide = arrow_cast::cast(array, &DataType::Int64).ok()?;
+                Some(
+                    self.integer_codes(wide.as_primitive::<types::Int64Type>().iter().map(|cell| cell.map(i128::from))),
+                )
+            }
+            _ => None,
+        }
+    }
+
+    fn text_codes<'a>(&self, cells: impl Iterator<Item = Option<&'a str>>) -> Vec<u32> {
+        cells.map(|cell| cell.map_or(MISSING, |text| self.text_code(text))).collect()
+    }
+
+    fn text_code(&self, cell: &str) -> u32 {
+        if cell.len() > LONGEST_CELL {
+            return MISSING;
+        }
+        // A word such as NA may be a level, so levels come first.
+        match self.texts.get(cell).or_else(|| self.texts.get(cell.trim())) {
+            Some(&code) => code,
+            None if is_missing(cell) => MISSING,
+            None => UNKNOWN,
+        }
+    }
+
+    fn truth_codes(&self, cells: &BooleanArray) -> Vec<u32> {
+        cells.iter().map(|cell| cell.map_or(MISSING, |truth| self.truths[usize::from(truth)])).collect()
+    }
+
+    fn integer_codes(&self, cells: impl Iterator<Item = Option<i128>>) -> Vec<u32> {
+        let code = |integer: i128| self.integers.get(&integer).copied().unwrap_or(UNKNOWN);
+        cells.map(|cell| cell.map_or(MISSING, code)).collect()
+    }
+
+    /// Looks each entry of the dictionary up once, then follows the keys.
+    fn dictionary_codes(&self, array: &dyn Array) -> Option<Vec<u32>> {
+        let dictionary = array.as_any_dictionary_opt()?;
+        let entries = self.codes(dictionary.values())?;
+        if entries.is_empty() {
+            return Some(vec![MISSING; array.len()]);
+        }
+        let keys = dictionary.normalized_keys();
+        let code = |(row, &key): (usize, &usize)| if dictionary.keys().is_null(row) { MISSING } else { entries[key] };
+        Some(keys.iter().enumerate().map(code).collect())
+    }
+}
+
+/// The FNV-1a hash: quick for short texts. The keys are public levels, so nobody can force collisions.
+struct Fnv(u64);
+
+impl Default for Fnv {
+    fn default() -> Self {
+        Self(0xcbf2_9ce4_8422_2325)
+    }
+}
+
+impl Hasher for Fnv {
+    fn write(&mut self, bytes: &[u8]) {
+        for &byte in bytes {
+            self.0 = (self.0 ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+        }
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
+    }
+}

@@ -1,0 +1,208 @@
+//! Why data cannot be read.
+
+use std::io;
+
+/// Why data could not be read. Never holds a cell's value.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum DataError {
+    /// No file was named.
+    #[error("no data were named: give a file, a folder, a pattern, or - for CSV on standard input")]
+    NoInput,
+    /// A file does not exist.
+    #[error("{file} does not exist: check the path")]
+    NotFound {
+        /// The path as given.
+        file: String,
+    },
+    /// The operating system refused to read a file.
+    #[error("{file} could not be read ({kind}): check the file and its permissions")]
+    Unreadable {
+        /// The file.
+        file: String,
+        /// What kind of refusal it was.
+        kind: io::ErrorKind,
+    },
+    /// A folder or pattern leads to no file of a known format.
+    #[error("{input} holds no .csv, .tsv, .parquet, .arrow, .feather or .ipc file: check the path")]
+    NoFiles {
+        /// The folder or pattern.
+        input: String,
+    },
+    /// A file's ending says nothing about its format.
+    #[error("the format of {file} is not known: its name must end in .csv, .tsv, .parquet, .arrow, .feather or .ipc")]
+    UnknownFormat {
+        /// The file.
+        file: String,
+    },
+    /// A compressed text file.
+    #[error("{file} is compressed: decompress it first, for instance into 'dplm fit -'")]
+    Compressed {
+        /// The file.
+        file: String,
+    },
+    /// A file without a single byte of content.
+    #[error("{file} is empty: it needs a header and rows")]
+    EmptyFile {
+        /// The file.
+        file: String,
+    },
+    /// A table without rows.
+    #[error("{file} has a header but no rows: there is nothing to fit")]
+    NoRows {
+        /// The file, the first when there are several.
+        file: String,
+    },
+    /// Two columns of a file have the same name.
+    #[error("{file} has two columns named '{column}': rename one of them")]
+    DuplicateName {
+        /// The file.
+        file: String,
+        /// The name.
+        column: String,
+    },
+    /// Two files do not have the same columns.
+    #[error("{first} and {second} do not have the same columns: '{column}' is in only one of them")]
+    ColumnsDiffer {
+        /// One file.
+        first: String,
+        /// The other.
+        second: String,
+        /// A column that only one of them has.
+        column: String,
+    },
+    /// Two files declare different types for a column.
+    #[error("{first} and {second} declare different types for column '{column}': store it the same way in both")]
+    TypesDiffer {
+        /// One file.
+        first: String,
+        /// The other.
+        second: String,
+        /// The column.
+        column: String,
+    },
+    /// A row has more or fewer cells than the header.
+    #[error(
+        "{file}, line {line}: the row does not have the {expected} cells of the header: repair the row or its quotes"
+    )]
+    Ragged {
+        /// The file.
+        file: String,
+        /// The line on which the row starts, counted from 1.
+        line: u64,
+        /// How many cells the header has.
+        expected: usize,
+    },
+    /// A row so long that a quote must have been left open.
+    #[error("{file}, line {line}: the row that starts here is over 64 MiB long: look for a quote that is never closed")]
+    LongRow {
+        /// The file.
+        file: String,
+        /// The line on which the row starts, counted from 1.
+        line: u64,
+    },
+    /// A blank line in a file with one column.
+    #[error("{file}, line {line}: a blank line among the rows of a one-column file: write NA for a missing cell")]
+    BlankLine {
+        /// The file.
+        file: String,
+        /// The line, counted from 1.
+        line: u64,
+    },
+    /// Text in another encoding.
+    #[error("{file}, line {line}: the text is not UTF-8: convert the file to UTF-8")]
+    NotUtf8 {
+        /// The file.
+        file: String,
+        /// The line, counted from 1.
+        line: u64,
+    },
+    /// A binary file that cannot be decoded.
+    #[error("{file} is not a complete {format} file: it may be cut short, damaged, or in another format")]
+    Corrupt {
+        /// The file.
+        file: String,
+        /// The format its name promises.
+        format: &'static str,
+    },
+    /// A Parquet file compressed in a way that is not supported.
+    #[error("{file} is compressed with {codec}: write it again with snappy, zstd, gzip, lz4 or without compression")]
+    Codec {
+        /// The file.
+        file: String,
+        /// The codec's name.
+        codec: String,
+    },
+    /// A file is not what it was when it was opened.
+    #[error("{file} changed while it was being read: start again when nothing writes to it")]
+    Changed {
+        /// The file.
+        file: String,
+    },
+    /// Standard input could not be kept for a second reading.
+    #[error("{input} could not be kept in a temporary file ({kind}): free some disk space or name a file instead")]
+    Spool {
+        /// The stream.
+        input: String,
+        /// What kind of failure it was.
+        kind: io::ErrorKind,
+    },
+    /// The table has no such column.
+    #[error("the data have no column '{column}'{}", suggest(suggestion))]
+    UnknownColumn {
+        /// The name asked for.
+        column: String,
+        /// The closest name there is, when it is close.
+        suggestion: Option<String>,
+    },
+    /// A number was asked of a column declared as text.
+    #[error("column '{column}' holds text: give its levels, as in {column}{{a,b}}, or store it as numbers")]
+    TextAsNumber {
+        /// The column.
+        column: String,
+    },
+    /// Levels were asked of a column of fractional numbers.
+    #[error("column '{column}' holds fractional numbers, which cannot be levels: give bounds, or store it as text")]
+    FractionsAsLevels {
+        /// The column.
+        column: String,
+    },
+    /// A column of dates or times.
+    #[error("column '{column}' holds dates or times: turn it into a number (days, hours) in the data first")]
+    Date {
+        /// The column.
+        column: String,
+    },
+    /// A column of a type that has no place in a model.
+    #[error("column '{column}' is of a type a model cannot use: store it as numbers or text")]
+    UnsupportedType {
+        /// The column.
+        column: String,
+    },
+    /// `.` cannot be written out.
+    #[error(
+        "'.' cannot tell whether column '{column}' is numeric: name it in the formula, or take it out with '. - {column}'"
+    )]
+    UnclearType {
+        /// The column.
+        column: String,
+    },
+    /// `.` stands for nothing.
+    #[error("the data have no other numeric column for '.' to stand for: name the columns")]
+    NothingForDot,
+    /// A cell that cannot be used, when that is refused.
+    #[error(
+        "column '{column}' has a missing or unusable cell, which strict reading refuses: repair the data or read without it"
+    )]
+    BadCell {
+        /// The column.
+        column: String,
+    },
+}
+
+fn suggest(suggestion: &Option<String>) -> String {
+    match suggestion {
+        Some(name) => format!(": did you mean '{name}'?"),
+        None => ": check the formula against the header".to_owned(),
+    }
+}

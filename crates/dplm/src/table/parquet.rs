@@ -1,0 +1,69 @@
+//! Parquet files.
+
+use parquet::{
+    arrow::{
+        ProjectionMask,
+        arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReaderBuilder},
+    },
+    basic::Compression,
+};
+
+use super::{DataError, bytes::Bytes, source::BatchSink};
+
+/// Reads the footer: columns, types, row counts.
+pub(super) fn metadata(bytes: &Bytes) -> Result<ArrowReaderMetadata, DataError> {
+    ArrowReaderMetadata::load(&bytes.file()?, ArrowReaderOptions::new()).map_err(|_| corrupt(bytes))
+}
+
+pub(super) fn rows(metadata: &ArrowReaderMetadata) -> u64 {
+    u64::try_from(metadata.metadata().file_metadata().num_rows()).unwrap_or(0)
+}
+
+/// Decodes the columns `indices`, at most `rows` rows at a time.
+pub(super) fn for_each_batch(
+    bytes: &Bytes,
+    metadata: &ArrowReaderMetadata,
+    indices: &[usize],
+    block_rows: usize,
+    sink: &mut BatchSink<'_>,
+) -> Result<(), DataError> {
+    let mask = ProjectionMask::roots(metadata.parquet_schema(), indices.iter().copied());
+    check_codecs(bytes, metadata, &mask)?;
+    let total = rows(metadata);
+    let batches = ParquetRecordBatchReaderBuilder::new_with_metadata(bytes.file()?, metadata.clone())
+        .with_projection(mask)
+        .with_batch_size(block_rows)
+        .build()
+        .map_err(|_| corrupt(bytes))?;
+    let mut done = 0;
+    for batch in batches {
+        let batch = batch.map_err(|_| corrupt(bytes))?;
+        done += batch.num_rows() as u64;
+        sink(&batch, share(bytes.length, done, total))?;
+    }
+    // A cut file can end quietly between two row groups; the footer says how many rows there should be.
+    if done == total { Ok(()) } else { Err(corrupt(bytes)) }
+}
+
+fn check_codecs(bytes: &Bytes, metadata: &ArrowReaderMetadata, mask: &ProjectionMask) -> Result<(), DataError> {
+    let chunks = metadata.metadata().row_groups().iter().flat_map(|group| group.columns().iter().enumerate());
+    for (_, chunk) in chunks.filter(|(leaf, _)| mask.leaf_included(*leaf)) {
+        let codec = match chunk.compression() {
+            Compression::BROTLI(_) => "brotli",
+            Compression::LZO => "lzo",
+            _ => continue,
+        };
+        return Err(DataError::Codec { file: bytes.name.clone(), codec: codec.to_owned() });
+    }
+    Ok(())
+}
+
+/// The part of `length` that `done` is of `total`.
+pub(super) fn share(length: u64, done: u64, total: u64) -> u64 {
+    let part = u128::from(length) * u128::from(done) / u128::from(total.max(1));
+    u64::try_from(part).unwrap_or(length)
+}
+
+fn corrupt(bytes: &Bytes) -> DataError {
+    bytes.corrupt("Parquet")
+}

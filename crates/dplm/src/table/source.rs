@@ -1,0 +1,329 @@
+//! Where the rows are: files, folders, patterns, standard input.
+
+use std::{
+    fs, io,
+    io::Read,
+    path::{Path, PathBuf},
+};
+
+use ::parquet::arrow::arrow_reader::ArrowReaderMetadata;
+use arrow_array::RecordBatch;
+
+use super::{Block, DataError, Schema, bytes::Bytes, cells::Extractor, csv, ipc, parquet};
+use crate::formula::Column;
+
+/// How to read the rows.
+#[derive(Clone, Copy)]
+pub struct ReadOptions<'a> {
+    /// Refuse the first missing, unparsable, non-finite or unknown cell instead of marking it.
+    pub strict: bool,
+    /// The largest number of rows in a block, at least 1. A block may be smaller.
+    pub block_rows: usize,
+    /// Called after each block with the bytes read so far and the bytes in all.
+    pub progress: Option<&'a (dyn Fn(u64, u64) + Sync)>,
+}
+
+impl Default for ReadOptions<'_> {
+    /// Bad cells are marked; 65,536 rows per block; no progress.
+    fn default() -> Self {
+        Self { strict: false, block_rows: 65_536, progress: None }
+    }
+}
+
+/// A table in one or more files, read in blocks of rows as often as wanted.
+pub struct Source {
+    files: Vec<DataFile>,
+    schema: Schema,
+}
+
+/// One file of a source.
+struct DataFile {
+    bytes: Bytes,
+    format: Format,
+    schema: Schema,
+}
+
+enum Format {
+    Csv { delimiter: u8 },
+    Parquet(ArrowReaderMetadata),
+    Ipc,
+}
+
+impl Source {
+    /// Opens files, folders and glob patterns; `-` is CSV on standard input.
+    ///
+    /// The format follows from the ending: `.csv`, `.tsv`, `.parquet`, or `.arrow`, `.feather`, `.ipc` (Arrow's file and
+    /// stream formats). A folder or pattern gives its files of these kinds in order of name; other files, hidden files,
+    /// names that start with `_` and folders within are passed over. All files must have the same columns, in any order.
+    /// Standard input, or a pipe given by name, is copied to a private temporary file without a name, so that it can
+    /// be read again.
+    ///
+    /// # Errors
+    /// Says which file cannot be used and why: missing, empty, damaged, without rows, with two columns of one name, or
+    /// with columns other than those of the first file.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// use dplm::table::Source;
+    /// let source = Source::open(&["survey/*.parquet".to_owned()])?;
+    /// for name in source.schema().names() {
+    ///     println!("{name}");
+    /// }
+    /// # Ok::<(), dplm::table::DataError>(())
+    /// ```
+    pub fn open(inputs: &[String]) -> Result<Self, DataError> {
+        let mut files = Vec::new();
+        for input in inputs {
+            open_input(input, &mut files)?;
+        }
+        Self::from_files(files)
+    }
+
+    /// A source over CSV text from any stream; `name` is what messages call it.
+    ///
+    /// # Errors
+    /// As [`Source::open`], and when the stream cannot be copied to a temporary file.
+    ///
+    /// # Examples
+    /// ```
+    /// use dplm::table::Source;
+    /// let source = Source::from_csv_stream(&mut "y,x\n1,2\n".as_bytes(), "example")?;
+    /// assert_eq!(source.schema().names().collect::<Vec<_>>(), ["y", "x"]);
+    /// # Ok::<(), dplm::table::DataError>(())
+    /// ```
+    pub fn from_csv_stream(stream: &mut dyn Read, name: &str) -> Result<Self, DataError> {
+        Self::from_files(vec![open_stream(stream, name)?])
+    }
+
+    /// The columns: names and types.
+    pub fn schema(&self) -> &Schema {
+        &self.schema
+    }
+
+    /// Reads the wanted columns, block by block, in file order; only these are decoded.
+    ///
+    /// May be called again and again. One block is held at a time (for Arrow files, one record batch of the file), and
+    /// a block of CSV rows ends early once it has taken up 64 MiB of text or four million cells.
+    ///
+    /// # Guarantee
+    /// Every row of the table is in exactly one block, whatever its cells hold. No message holds a cell's value.
+    ///
+    /// # Errors
+    /// Whatever `each` returns; a column that is not there or cannot be read as asked; a file that is damaged or has
+    /// changed since it was opened; with `strict`, a bad cell, naming its column.
+    pub fn for_each_block(
+        &self,
+        columns: &[Column],
+        options: &ReadOptions<'_>,
+        each: &mut dyn FnMut(Block) -> Result<(), DataError>,
+    ) -> Result<(), DataError> {
+        for column in columns {
+            self.schema.check(column)?;
+        }
+        let extractors: Vec<Extractor> = columns.iter().map(|column| Extractor::new(column, options.strict)).collect();
+        let total = self.files.iter().map(|file| file.bytes.length).sum();
+        let report = |done: u64| {
+            if let Some(progress) = options.progress {
+                progress(done, total);
+            }
+        };
+        let mut before = 0;
+        for file in &self.files {
+            let projection = Projection::new(&file.schema, columns)?;
+            file.for_each_batch(&projection.indices, options.block_rows.max(1), &mut |batch, done| {
+                each(projection.block(&extractors, batch)?)?;
+                report(before + done);
+                Ok(())
+            })?;
+            before += file.bytes.length;
+            report(before);
+        }
+        Ok(())
+    }
+
+    fn from_files(files: Vec<DataFile>) -> Result<Self, DataError> {
+        let first = files.first().ok_or(DataError::NoInput)?;
+        let mut schema = first.schema.clone();
+        for file in &files[1..] {
+            let names = || (first.bytes.name.clone(), file.bytes.name.clone());
+            if let Some(column) = first.schema.difference(&file.schema) {
+                let ((first, second), column) = (names(), column.to_owned());
+                return Err(DataError::ColumnsDiffer { first, second, column });
+            }
+            schema.merge(&file.schema).map_err(|column| {
+                let (first, second) = names();
+                DataError::TypesDiffer { first, second, column }
+            })?;
+        }
+        let source = Self { files, schema };
+        source.check_rows()?;
+        Ok(source)
+    }
+
+    /// Refuses a table without rows; stops at the first row it finds.
+    fn check_rows(&self) -> Result<(), DataError> {
+        for file in &self.files {
+            if file.has_rows()? {
+                return Ok(());
+            }
+        }
+        Err(DataError::NoRows { file: self.files[0].bytes.name.clone() })
+    }
+}
+
+/// What to do with a decoded batch; the number says how many bytes of the file are done.
+pub(super) type BatchSink<'a> = dyn FnMut(&RecordBatch, u64) -> Result<(), DataError> + 'a;
+
+impl DataFile {
+    fn csv(bytes: Bytes, delimiter: u8) -> Result<Self, DataError> {
+        let schema = csv::schema(&bytes, delimiter)?;
+        Self { bytes, format: Format::Csv { delimiter }, schema }.with_distinct_names()
+    }
+
+    fn parquet(bytes: Bytes) -> Result<Self, DataError> {
+        let metadata = parquet::metadata(&bytes)?;
+        let schema = Schema::from_arrow(metadata.schema().fields());
+        Self { bytes, format: Format::Parquet(metadata), schema }.with_distinct_names()
+    }
+
+    fn ipc(bytes: Bytes) -> Result<Self, DataError> {
+        let schema = ipc::schema(&bytes)?;
+        Self { bytes, format: Format::Ipc, schema }.with_distinct_names()
+    }
+
+    fn with_distinct_names(self) -> Result<Self, DataError> {
+        match self.schema.duplicate() {
+            Some(column) => Err(DataError::DuplicateName { column: column.to_owned(), file: self.bytes.name }),
+            None => Ok(self),
+        }
+    }
+
+    fn for_each_batch(&self, indices: &[usize], rows: usize, sink: &mut BatchSink<'_>) -> Result<(), DataError> {
+        let width = self.schema.fields().len();
+        match &self.format {
+            Format::Csv { delimiter } => {
+                csv::for_each_batch(&self.bytes, csv::Layout { delimiter: *delimiter, width }, indices, rows, sink)
+            }
+            Format::Parquet(metadata) => parquet::for_each_batch(&self.bytes, metadata, indices, rows, sink),
+            Format::Ipc => ipc::for_each_batch(&self.bytes, indices, rows, sink),
+        }
+    }
+
+    fn has_rows(&self) -> Result<bool, DataError> {
+        let width = self.schema.fields().len();
+        match &self.format {
+            Format::Csv { delimiter } => csv::has_rows(&self.bytes, csv::Layout { delimiter: *delimiter, width }),
+            Format::Parquet(metadata) => Ok(parquet::rows(metadata) > 0),
+            Format::Ipc => ipc::has_rows(&self.bytes),
+        }
+    }
+}
+
+/// Which columns of a file to decode, and where each wanted column then is.
+struct Projection {
+    /// Positions in the file, in increasing order.
+    indices: Vec<usize>,
+    /// For each wanted column, its position among `indices`.
+    slots: Vec<usize>,
+}
+
+impl Projection {
+    fn new(schema: &Schema, columns: &[Column]) -> Result<Self, DataError> {
+        let position = |column: &Column| {
+            let missing = || DataError::UnknownColumn { column: column.name.clone(), suggestion: None };
+            schema.names().position(|name| name == column.name).ok_or_else(missing)
+        };
+        let positions = columns.iter().map(position).collect::<Result<Vec<usize>, _>>()?;
+        let mut indices = positions.clone();
+        indices.sort_unstable();
+        indices.dedup();
+        let slot = |wanted: &usize| indices.partition_point(|index| index < wanted);
+        let slots = positions.iter().map(slot).collect();
+        Ok(Self { indices, slots })
+    }
+
+    /// The cells of a batch that holds the columns `indices`.
+    fn block(&self, extractors: &[Extractor], batch: &RecordBatch) -> Result<Block, DataError> {
+        let cells = |(extractor, &slot): (&Extractor, &usize)| extractor.cells(batch.column(slot));
+        let columns = extractors.iter().zip(&self.slots).map(cells).collect::<Result<_, _>>()?;
+        Ok(Block { rows: batch.num_rows(), columns })
+    }
+}
+
+/// Opens whatever an input names, in order of name when that is several files.
+fn open_input(input: &str, files: &mut Vec<DataFile>) -> Result<(), DataError> {
+    if input == "-" {
+        files.push(open_stream(&mut io::stdin().lock(), "standard input")?);
+        return Ok(());
+    }
+    let path = Path::new(input);
+    let paths = match fs::metadata(path) {
+        Ok(found) if found.is_dir() => folder(path, input)?,
+        Ok(_) => vec![path.to_owned()],
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(unreadable(input, &error)),
+        Err(_) if input.contains(['*', '?', '[']) => matches(input)?,
+        Err(_) => return Err(DataError::NotFound { file: input.to_owned() }),
+    };
+    for path in paths {
+        files.push(open_path(&path)?);
+    }
+    Ok(())
+}
+
+fn open_stream(stream: &mut dyn Read, name: &str) -> Result<DataFile, DataError> {
+    DataFile::csv(Bytes::spooled(stream, name)?, b',')
+}
+
+fn open_path(path: &Path) -> Result<DataFile, DataError> {
+    let name = path.display().to_string();
+    let metadata = fs::metadata(path).map_err(|error| unreadable(&name, &error))?;
+    if !metadata.is_file() {
+        let mut pipe = fs::File::open(path).map_err(|error| unreadable(&name, &error))?;
+        return open_stream(&mut pipe, &name);
+    }
+    let bytes = || Bytes::on_disk(path, &metadata);
+    match ending(path).as_str() {
+        "csv" => DataFile::csv(bytes()?, b','),
+        "tsv" => DataFile::csv(bytes()?, b'\t'),
+        "parquet" => DataFile::parquet(bytes()?),
+        "arrow" | "feather" | "ipc" => DataFile::ipc(bytes()?),
+        "gz" | "zst" | "bz2" | "xz" | "zip" => Err(DataError::Compressed { file: name }),
+        _ => Err(DataError::UnknownFormat { file: name }),
+    }
+}
+
+fn folder(path: &Path, input: &str) -> Result<Vec<PathBuf>, DataError> {
+    let entries = fs::read_dir(path).map_err(|error| unreadable(input, &error))?;
+    let paths = entries.map(|entry| entry.map(|entry| entry.path())).collect::<Result<Vec<_>, _>>();
+    usable(paths.map_err(|error| unreadable(input, &error))?, input)
+}
+
+fn matches(pattern: &str) -> Result<Vec<PathBuf>, DataError> {
+    let found = glob::glob(pattern).map_err(|_| DataError::NoFiles { input: pattern.to_owned() })?;
+    let paths = found.collect::<Result<Vec<_>, _>>();
+    usable(paths.map_err(|error| unreadable(pattern, error.error()))?, pattern)
+}
+
+/// The files of a known format among `paths`, in order of name.
+fn usable(mut paths: Vec<PathBuf>, input: &str) -> Result<Vec<PathBuf>, DataError> {
+    paths.retain(|path| is_visible(path) && is_known(&ending(path)) && path.is_file());
+    paths.sort();
+    if paths.is_empty() { Err(DataError::NoFiles { input: input.to_owned() }) } else { Ok(paths) }
+}
+
+/// Whether a name is meant to be data: tools mark their own files with a leading `.` or `_`.
+fn is_visible(path: &Path) -> bool {
+    path.file_name().is_some_and(|name| !name.to_string_lossy().starts_with(['.', '_']))
+}
+
+fn is_known(ending: &str) -> bool {
+    matches!(ending, "csv" | "tsv" | "parquet" | "arrow" | "feather" | "ipc")
+}
+
+fn ending(path: &Path) -> String {
+    path.extension().unwrap_or_default().to_string_lossy().to_lowercase()
+}
+
+fn unreadable(name: &str, error: &io::Error) -> DataError {
+    DataError::Unreadable { file: name.to_owned(), kind: error.kind() }
+}
