@@ -5,6 +5,7 @@ use rand_core::CryptoRng;
 use crate::{
     Error, Fit,
     descend::Watch,
+    diagnose::View,
     formula::{Formula, Model},
     lattice::Design,
     method::{Request, dpgd},
@@ -14,7 +15,7 @@ use crate::{
         noise::{FixedSeed, SystemRng},
     },
     report::Warning,
-    rows::{MemoryBuilder, MemoryRows},
+    rows::{MemoryBuilder, MemoryRows, Rows},
     table::{DataError, ReadOptions, Source},
 };
 
@@ -71,6 +72,21 @@ impl Dataset {
         &self.model
     }
 
+    /// How the columns are standardised; public.
+    pub fn design(&self) -> &Design {
+        &self.design
+    }
+
+    /// How many rows there are; public.
+    pub fn rows(&self) -> u64 {
+        self.rows.count()
+    }
+
+    /// Looks at the rows: for diagnosis, never for publication.
+    pub fn not_private(&mut self) -> View<'_> {
+        View::new(&mut self.rows)
+    }
+
     /// Fits by the paper's method.
     ///
     /// # Guarantee
@@ -95,7 +111,7 @@ impl Dataset {
         watch: &mut Watch<'_>,
     ) -> Result<Fit, Error> {
         let request = config.request.clone();
-        let count = crate::rows::Rows::count(&self.rows);
+        let count = self.rows();
         let plan = config.plan(count, &self.design)?;
         let outcome = plan.run(&mut self.rows, &self.design, rng, watch)?;
         let mut warnings = plan.warnings();

@@ -1,7 +1,7 @@
 //! One error type for the crate; each kind is defined beside the code that raises it.
 
 use crate::{
-    formula::FormulaError, interval::IntervalError, lattice::LatticeError, method::ConfigError, privacy::PrivacyError,
+    formula::FormulaError, interval::IntervalError, lattice::LatticeError, method::{ConfigError, ols::OlsError}, privacy::PrivacyError,
     table::DataError,
 };
 
@@ -27,6 +27,9 @@ pub enum Error {
     /// The guarantee cannot be given.
     #[error(transparent)]
     Privacy(#[from] PrivacyError),
+    /// Least squares has no answer.
+    #[error(transparent)]
+    Ols(#[from] OlsError),
     /// Somebody asked it to stop.
     #[error("stopped before the fit was finished; the budget of the releases already made is spent")]
     Stopped,

@@ -20,6 +20,7 @@ pub mod theory;
 pub mod method;
 mod fit;
 mod dataset;
+pub mod diagnose;
 pub mod report;
 
 pub use dataset::{Dataset, NoiseSource, Reading};

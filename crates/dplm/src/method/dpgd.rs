@@ -219,6 +219,11 @@ impl Plan {
         Ok(Outcome { coefficients, trajectories, summary, releases: budget.releases().to_vec() })
     }
 
+    /// The arithmetic of the descent.
+    pub fn descent(&self) -> &Descent {
+        &self.descent
+    }
+
     /// What public numbers already tell a reader.
     pub fn warnings(&self) -> Vec<Warning> {
         let Request { delta, rho, .. } = self.request;

@@ -109,6 +109,12 @@ impl Chunk {
 }
 
 impl MemoryRows {
+    /// Every block, with how many of its rows are data.
+    pub(crate) fn blocks(&self) -> impl Iterator<Item = (RowBlock<'_>, usize)> {
+        let blocks = self.chunks.iter().flat_map(|chunk| RowBlock::all(&chunk.cells, self.features));
+        blocks.enumerate().map(|(index, block)| (block, BLOCK_ROWS.min(self.count as usize - index * BLOCK_ROWS)))
+    }
+
     fn clip(&self) -> Clip {
         self.clip.expect("the clip is set before gradients are asked for")
     }
