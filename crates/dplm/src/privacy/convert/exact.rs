@@ -11,12 +11,11 @@
 //! double-exponential rule, whose terms are all positive. For `a < -1` the integrand has a narrow peak, but delta is
 //! above 0.68 there and `delta = 1 - phi(a) (M(-a) + M(b))` loses nothing.
 
-use std::f64::consts::PI;
+use std::f64::consts::{PI, SQRT_2};
 use std::sync::LazyLock;
 
 use super::{
-    ConvertError, Evaluated, UNIT, checked_epsilon, checked_epsilon_or_zero, checked_log_inverse, checked_rho,
-    epsilon_simple, rho_simple, turning_point,
+    ConvertError, Evaluated, UNIT, checked_log_inverse, delta_simple, epsilon_simple, rho_simple, turning_point,
 };
 
 /// `delta = Phi(-epsilon/mu + mu/2) - e^epsilon Phi(-epsilon/mu - mu/2)`, `mu = sqrt(2 rho)`, rounded up.
@@ -30,7 +29,8 @@ use super::{
 ///
 /// [`ConvertError`] unless `rho` is positive and finite and `epsilon` is zero or positive and finite.
 pub fn delta_exact(rho: f64, epsilon: f64) -> Result<f64, ConvertError> {
-    Ok(log_delta(checked_rho(rho)?, checked_epsilon_or_zero(epsilon)?).exp_up())
+    let simple = delta_simple(rho, epsilon)?;
+    Ok(log_delta(rho, epsilon).exp_up().min(simple))
 }
 
 /// The least epsilon with `delta_exact(rho, epsilon) <= delta`, rounded up; 0 when `delta` is large enough for that.
@@ -65,7 +65,7 @@ pub fn epsilon_exact(rho: f64, delta: f64) -> Result<f64, ConvertError> {
 /// [`ConvertError`] unless `epsilon` is positive and finite and `0 < delta < 1`.
 pub fn rho_exact(epsilon: f64, delta: f64) -> Result<f64, ConvertError> {
     let simple = rho_simple(epsilon, delta)?;
-    let (epsilon, log) = (checked_epsilon(epsilon)?, checked_log_inverse(delta)?);
+    let log = checked_log_inverse(delta)?;
     // Four errors instead of one: then epsilon_exact finds every epsilon from this one on large enough.
     let is_small_enough = |rho| holds(rho, epsilon, log, 4.0);
     let mut beyond = simple.max(f64::MIN_POSITIVE);
@@ -87,9 +87,9 @@ fn holds(rho: f64, epsilon: f64, log: f64, errors: f64) -> bool {
 /// The error counts: 305 additions, the nodes and exponentials of each term, the rule itself, and the relative error of
 /// `a`, which `a^2 / 2` carries into the logarithm, as do the logarithms themselves.
 fn log_delta(rho: f64, epsilon: f64) -> Evaluated {
-    // 2 rho would overflow at the end of the range; the difference below is exact or rounded once.
-    let mu = std::f64::consts::SQRT_2 * rho.sqrt();
-    let (a, b) = ((epsilon - rho) / mu, (epsilon + rho) / mu);
+    // 2 rho and epsilon + rho would overflow at the end of the range; epsilon - rho is rounded once.
+    let mu = SQRT_2 * rho.sqrt();
+    let (a, b) = ((epsilon - rho) / mu, epsilon / mu + rho / mu);
     let log_density = -a * a / 2.0 - (2.0 * PI).ln() / 2.0;
     let value = if a < -1.0 {
         (-log_density.exp() * (mills_difference(-a, f64::INFINITY) + mills_difference(b, f64::INFINITY))).ln_1p()

@@ -44,7 +44,8 @@ pub fn delta_simple(rho: f64, epsilon: f64) -> Result<f64, ConvertError> {
     if epsilon <= rho {
         return Ok(1.0);
     }
-    let root = (epsilon - rho) / (2.0 * rho.sqrt());
+    // A root beyond this one gives a delta of 0 all the same, and its square would overflow.
+    let root = ((epsilon - rho) / (2.0 * rho.sqrt())).min(1e150);
     Ok(Evaluated { value: -root * root, error: 12.0 * UNIT * root * root }.exp_up())
 }
 
@@ -61,12 +62,15 @@ pub fn delta_simple(rho: f64, epsilon: f64) -> Result<f64, ConvertError> {
 ///
 /// [`ConvertError`] unless `rho` is positive and finite and `0 < delta < 1`.
 pub fn epsilon_cks(rho: f64, delta: f64) -> Result<f64, ConvertError> {
-    let (rho, log) = (checked_rho(rho)?, checked_log_inverse(delta)?);
+    let simple = epsilon_simple(rho, delta)?;
+    let log = checked_log_inverse(delta)?;
     // x = alpha - 1, which keeps its digits when alpha is near 1.
     let beyond = (log.sqrt() / rho.sqrt()).min(f64::MAX).next_up();
     let (_, x) = turning_point(0.0, beyond, |x| rho * x * x + x.ln_1p() < log);
     let value = rho + rho * x - x.recip().ln_1p() + (log - x.ln_1p()) / x;
-    Ok(Evaluated { value, error: cks_error(rho + rho * x, x, log) }.up().max(0.0))
+    let bound = Evaluated { value, error: cks_error(rho + rho * x, x, log) }.up();
+    // The simple conversion is valid too; min and max also take it when the bound overflowed to NaN.
+    Ok(bound.min(simple).max(0.0))
 }
 
 /// The largest rho of the same bound, rounded down.
@@ -84,7 +88,7 @@ pub fn rho_cks(epsilon: f64, delta: f64) -> Result<f64, ConvertError> {
     let value = epsilon + x.recip().ln_1p() - (log - x.ln_1p()) / x;
     // One error for this evaluation; the rest leaves room for epsilon_cks to come back at or below epsilon.
     let certain = value - 4.0 * cks_error(epsilon + x.recip().ln_1p(), x, log);
-    // The simple conversion is valid too, and better where the best alpha is out of range.
+    // The simple conversion is valid too; max also takes it when the bound overflowed to NaN.
     Ok((certain / (1.0 + x) * (1.0 - 4.0 * UNIT)).max(simple))
 }
 
@@ -101,7 +105,7 @@ fn cks_error(first: f64, x: f64, log: f64) -> f64 {
 ///
 /// [`ConvertError`] unless `rho` is positive and finite and `epsilon` is zero or positive and finite.
 pub fn delta_cks(rho: f64, epsilon: f64) -> Result<f64, ConvertError> {
-    let (rho, epsilon) = (checked_rho(rho)?, checked_epsilon_or_zero(epsilon)?);
+    let simple = delta_simple(rho, epsilon)?;
     let beyond = ((epsilon + 1.0) / (2.0 * rho) + 1.0).min(f64::MAX);
     let falling = |x: f64| (2.0 * x + 1.0) * rho < epsilon + x.recip().ln_1p();
     let (_, x) = turning_point(1e-300, beyond, falling);
@@ -109,5 +113,5 @@ pub fn delta_cks(rho: f64, epsilon: f64) -> Result<f64, ConvertError> {
     let shrink = x * x.recip().ln_1p() + x.ln_1p();
     let value = x * (rho + rho * x - epsilon) - shrink;
     let error = 8.0 * UNIT * (x * (rho + rho * x + epsilon) + shrink);
-    Ok(Evaluated { value, error }.exp_up())
+    Ok(Evaluated { value, error }.exp_up().min(simple))
 }
