@@ -7,7 +7,8 @@ use dplm::method::ols::{Ols, OlsFit};
 
 /// A set: its data, how its columns are built, and the figures asked of the coefficients and of everything else.
 ///
-/// What is asked is what was measured less about one figure: rounding differs between processors.
+/// What is asked is what was measured less about one figure: rounding differs between processors. For Filip no method
+/// can do better than 7.6 figures: that is how far the exact solution moves when the powers are rounded to doubles.
 struct Set {
     name: &'static str,
     data: &'static str,

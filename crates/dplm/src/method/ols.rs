@@ -343,6 +343,20 @@ mod tests {
     }
 
     #[test]
+    fn unscaled_covariance_inverts_the_gram_matrix() {
+        let (x, y) = sample(200);
+        let fit = fit(&x, &y, 3).expect("full rank");
+        let gram = |i: usize, j: usize| x.chunks(3).map(|row| row[i] * row[j]).sum::<f64>();
+        for k in 0..9 {
+            let (i, j) = (k / 3, k % 3);
+            let product: f64 = (0..3).map(|l| gram(i, l) * fit.unscaled_covariance[3 * l + j]).sum();
+            assert!((product - f64::from(u8::from(i == j))).abs() < 1e-9, "{i}, {j}: {product}");
+        }
+        let from_covariance = fit.residual_sd * fit.unscaled_covariance[8].sqrt();
+        assert!((fit.std_errors[2] / from_covariance - 1.0).abs() < 1e-14);
+    }
+
+    #[test]
     fn t_p_and_intervals_belong_together() {
         let (x, y) = sample(40);
         let fit = fit(&x, &y, 3).expect("full rank");

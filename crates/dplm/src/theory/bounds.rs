@@ -105,7 +105,7 @@ pub fn rows_for_spectrum(features: usize, beta: f64) -> Result<usize, TheoryErro
 
 /// The number of steps to take by default: the smallest T that leaves a bias below a fraction of the privacy noise.
 ///
-/// In standardised units (`Sigma` near I) a start at distance one is `|1 - eta|^T` away after T steps. No estimate made from
+/// In standardised units (`Sigma` near I) a start at distance one is `|1 - eta|^T` away after T steps. No unbiased estimate from
 /// the releases has noise smaller than `||.|| = sqrt(2 p / rho) gamma / n`, that of the mean of the T gradients, whatever T is. So
 ///
 /// ```text
@@ -365,6 +365,9 @@ mod tests {
         assert!((spent / 0.5 - 1.0).abs() < 1e-12);
         assert!(!accuracy_bound(1_000, 5, 0.5, 1.0, 100, 0.05).expect("valid").applies);
         assert!(accuracy_bound(1_000_000_000_000, 5, 0.5, 1.0, 400, 0.05).expect("valid").applies);
+        // With a budget without end nothing is clipped, but a hundred rows do not settle the spectrum.
+        let few = accuracy_bound(100, 5, 1e18, 1.0, 100, 0.05).expect("valid");
+        assert!(few.no_clipping.beta < 1e-6 && few.rows_needed > 100 && !few.applies);
         assert!(accuracy_bound(1_000, 1, 0.5, 1.0, 100, 0.05).is_err());
     }
 
