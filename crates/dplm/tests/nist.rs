@@ -1,7 +1,8 @@
 //! Least squares against the NIST Statistical Reference Datasets (linear regression).
 //!
-//! The answers in `reference/nist/exact.csv` are the exact rational least squares solutions, made by `exact.py` beside them, which
-//! also checks them against NIST's certificates. Accuracy is NIST's log relative error: the number of correct figures.
+//! The answers in `reference/nist/exact.csv` are the exact rational least squares solutions, made by `exact.py` beside
+//! them, which also checks them against NIST's certificates. Accuracy is NIST's log relative error: the number of
+//! correct figures.
 
 use dplm::method::ols::{Ols, OlsFit};
 

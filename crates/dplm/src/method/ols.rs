@@ -8,7 +8,8 @@ use crate::theory::student::{t_quantile, t_two_sided_p};
 
 /// A column closer than this (as the sine of the angle) to the span of the columns before it counts as lying in it.
 ///
-/// Rounding leaves a dependent column near 1e-15; the hardest real one at hand, a tenth power in NIST's Filip set, is at 5e-8.
+/// Rounding leaves a dependent column near 1e-15; the hardest real one at hand, a tenth power in NIST's Filip set, is
+/// at 5e-8.
 const RANK_TOLERANCE: f64 = 1e-12;
 
 /// Why least squares has no answer. No message holds a cell's value.
@@ -49,9 +50,10 @@ pub enum OlsError {
 
 /// Least squares over rows that arrive in blocks.
 ///
-/// Keeps the triangular factor R of `[X y]` and one block of rows: each full block is stacked under R and factored again
-/// by Householder reflections (a sequential TSQR), so the answer has the accuracy of QR on the whole data set, never
-/// that of the normal equations, in memory of p^2 plus one block. Columns are scaled by powers of two, which is exact.
+/// Keeps the triangular factor R of `[X y]` and one block of rows: each full block is stacked under R and factored
+/// again by Householder reflections (a sequential TSQR), so the answer has the accuracy of QR on the whole data set,
+/// never that of the normal equations, in memory of p^2 plus one block. Columns are scaled by powers of two, which is
+/// exact.
 ///
 /// # Examples
 /// ```

@@ -155,8 +155,8 @@ impl Problem<'_> {
 
     /// The length s at which the loss along `direction` is smallest.
     ///
-    /// Its slope, `-(1/n) sum q_i clamp(r_i - s q_i, +-B_i)` with `q_i = x_i'd`, is non-decreasing and piecewise linear: bracket
-    /// the sign change, then take secant steps, falling back to halving when they stall.
+    /// Its slope, `-(1/n) sum q_i clamp(r_i - s q_i, +-B_i)` with `q_i = x_i'd`, is non-decreasing and piecewise
+    /// linear: bracket the sign change, then take secant steps, falling back to halving when they stall.
     fn line_search(&self, residuals: &[f64], direction: &[f64]) -> f64 {
         let reach: Vec<f64> = self.x.chunks(self.p).map(|row| dot(row, direction)).collect();
         let slope = |s: f64| -> f64 {
