@@ -197,7 +197,12 @@ impl Belief {
     }
 
     /// Draws the matrix towards a multiple of the identity as far as noise explains what separates them (James-Stein).
-    fn from_matrix(released: &Mat<f64>, sd_diag: f64, sd_offdiag: f64, relative_sd: f64) -> Result<Self, IntervalError> {
+    fn from_matrix(
+        released: &Mat<f64>,
+        sd_diag: f64,
+        sd_offdiag: f64,
+        relative_sd: f64,
+    ) -> Result<Self, IntervalError> {
         let p = released.nrows();
         let level = (0..p).map(|j| released[(j, j)]).sum::<f64>() / p as f64;
         check_positive("the trace of the curvature", level)?;

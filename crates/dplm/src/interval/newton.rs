@@ -78,7 +78,11 @@ fn step_weights(run: &Trajectory, belief: &Belief) -> Vec<f64> {
     let weights = solve_by_rank_ones(noise, pull, decays, steps);
     let total: f64 = weights.iter().sum();
     // Nothing to trade where every step is at the start: a single one, or no noise at all.
-    if !(total > 1e-9 * steps as f64) { vec![1.0 / steps as f64; steps] } else { weights.iter().map(|w| w / total).collect() }
+    if !(total > 1e-9 * steps as f64) {
+        vec![1.0 / steps as f64; steps]
+    } else {
+        weights.iter().map(|w| w / total).collect()
+    }
 }
 
 /// Curvatures, relative to the mean one, at which the start may fade.

@@ -80,9 +80,7 @@ impl Sampling {
         let p = released.nrows();
         let level = (0..p).map(|j| released[(j, j)]).sum::<f64>() / p as f64;
         let (metric, scale) = (curvature.matrix(), level / curvature.level());
-        let apart = Mat::from_fn(p, p, |j, k| {
-            0.5 * (released[(j, k)] + released[(k, j)]) - scale * metric[(j, k)]
-        });
+        let apart = Mat::from_fn(p, p, |j, k| 0.5 * (released[(j, k)] + released[(k, j)]) - scale * metric[(j, k)]);
         let freedom = (p * (p + 1)) as f64 / 2.0 - 1.0;
         let found = apart.squared_norm_l2().max(f64::MIN_POSITIVE);
         let kept = (1.0 - freedom * sd.powi(2) / found).clamp(0.0, 1.0);
