@@ -123,7 +123,9 @@ mod tests {
     fn quantiles_agree_with_published_tables() {
         assert!((normal_quantile(0.95) - 1.959_963_985).abs() < 1e-8);
         assert!((normal_quantile(0.99) - 2.575_829_304).abs() < 1e-8);
-        for (df, level, value) in [(1.0, 0.95, 12.706), (4.0, 0.95, 2.776), (9.0, 0.95, 2.262), (9.0, 0.99, 3.250), (30.0, 0.9, 1.697)] {
+        for (df, level, value) in
+            [(1.0, 0.95, 12.706), (4.0, 0.95, 2.776), (9.0, 0.95, 2.262), (9.0, 0.99, 3.250), (30.0, 0.9, 1.697)]
+        {
             assert!((student_quantile(df, level) - value).abs() < 6e-4, "t with {df} df at {level}");
         }
     }

@@ -24,7 +24,11 @@ impl Mixture {
                 break;
             }
             let (below, density) = self.at(x);
-            if below < probability { low = x } else { high = x }
+            if below < probability {
+                low = x
+            } else {
+                high = x
+            }
             let newton = x + (probability - below) / density;
             let next = if newton > low && newton < high { newton } else { 0.5 * (low + high) };
             if (next - x).abs() <= 1e-10 * (high - low).max(x.abs() * 1e-4) {

@@ -33,6 +33,7 @@ mod contrast;
 mod paper;
 mod curvature;
 mod target;
+mod weights;
 mod newton;
 mod mixture;
 pub mod expect;
@@ -63,7 +64,9 @@ pub enum IntervalError {
     #[error("the run has no steps, so there is nothing to make an interval from: ask for at least one step")]
     NoSteps,
     /// A variance needs two values.
-    #[error("an interval from the spread of estimates needs at least 2 of them and {batches} was asked for: ask for 10")]
+    #[error(
+        "an interval from the spread of estimates needs at least 2 of them and {batches} was asked for: ask for 10"
+    )]
     TooFewBatches {
         /// How many were asked for, or given.
         batches: usize,
