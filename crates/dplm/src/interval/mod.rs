@@ -33,6 +33,7 @@ mod contrast;
 mod paper;
 mod curvature;
 mod target;
+mod weights;
 mod newton;
 mod mixture;
 pub mod expect;
