@@ -19,7 +19,7 @@ mod setting;
 mod population;
 mod write;
 
-pub use population::{Population, Sample};
+pub use population::{Population, Sample, fresh_seed};
 pub use setting::{Design, Errors, Setting, SettingError};
 pub use write::{Format, write_table};
 

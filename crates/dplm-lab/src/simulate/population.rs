@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use dplm::privacy::noise::{EntropyError, SystemRng};
 use rand_chacha::ChaCha20Rng;
 use rand_core::{Rng, SeedableRng};
 use rand_distr::{Distribution, Exp1, StandardNormal, StudentT};
@@ -131,6 +132,14 @@ impl Errors {
             }
         }
     }
+}
+
+/// A seed nobody has used before, from the operating system.
+///
+/// # Errors
+/// When the system has no randomness to give.
+pub fn fresh_seed() -> Result<u64, EntropyError> {
+    Ok(SystemRng::new()?.next_u64())
 }
 
 /// A stream of random words of its own for each number.

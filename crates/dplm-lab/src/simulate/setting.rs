@@ -32,6 +32,16 @@ pub enum Design {
     Anisotropic,
 }
 
+impl Design {
+    /// The most features that can be drawn in reasonable time and memory: a rotation has `p^2` entries and costs `p^3`.
+    const fn most_features(self) -> usize {
+        match self {
+            Design::Isotropic => 100_000,
+            Design::Anisotropic => 4_000,
+        }
+    }
+}
+
 /// The law of the errors; mean zero in each case.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Errors {
@@ -51,6 +61,12 @@ pub enum SettingError {
     /// There is nothing to explain the response with.
     #[error("the number of features must be at least 1")]
     NoFeatures,
+    /// The unknowns would not fit in memory.
+    #[error("at most {most} features can be simulated with this design; ask for fewer")]
+    TooManyFeatures {
+        /// The most there can be.
+        most: usize,
+    },
     /// The errors have no such spread.
     #[error("the standard deviation of the errors must be zero or more, for instance 1")]
     NoiseSd,
@@ -76,6 +92,10 @@ impl Setting {
     pub(super) fn check(&self) -> Result<(), SettingError> {
         if self.features == 0 {
             return Err(SettingError::NoFeatures);
+        }
+        let most = self.design.most_features();
+        if self.features > most {
+            return Err(SettingError::TooManyFeatures { most });
         }
         if !(self.noise_sd >= 0.0 && self.noise_sd.is_finite()) {
             return Err(SettingError::NoiseSd);

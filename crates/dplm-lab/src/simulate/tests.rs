@@ -164,6 +164,7 @@ fn senseless_settings_are_refused() {
     let sound = Setting::new(2);
     let cases = [
         (Setting::new(0), SettingError::NoFeatures),
+        (Setting::new(usize::MAX), SettingError::TooManyFeatures { most: 100_000 }),
         (Setting { noise_sd: -1.0, ..sound.clone() }, SettingError::NoiseSd),
         (Setting { noise_sd: f64::NAN, ..sound.clone() }, SettingError::NoiseSd),
         (Setting { theta: Some(vec![1.0]), ..sound.clone() }, SettingError::ThetaLength { features: 2, found: 1 }),
