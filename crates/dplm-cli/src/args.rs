@@ -205,8 +205,14 @@ pub struct BudgetArgs {
 /// What is promised, and how the noise is drawn.
 #[derive(Debug, Group)]
 pub struct PromiseArgs {
-    /// Which data sets are hard to tell apart: one row replaced, or its contribution removed
-    #[arg(long, value_name = "WHICH", default_value = "replace-one", help_heading = "Privacy")]
+    /// Which change is hidden: replace-one (of a row) or zero-out (of its contribution)
+    #[arg(
+        long,
+        value_name = "WHICH",
+        default_value = "replace-one",
+        hide_possible_values = true,
+        help_heading = "Privacy"
+    )]
     pub neighbours: Neighbours,
     /// Make the noise reproducible: for tests only, the result is then not private
     #[arg(long, value_name = "S", help_heading = "Privacy")]
@@ -219,7 +225,7 @@ pub struct MethodArgs {
     /// How to fit; dpgd is noisy gradient descent
     #[arg(long, value_name = "M", default_value = "dpgd", hide_possible_values = true, help_heading = "Method")]
     pub method: Method,
-    /// The largest norm of a row's gradient, in standardised units (gamma): a number or auto
+    /// The largest norm of a row's gradient (gamma), in standardised units: a number or auto
     #[arg(long, value_name = "GAMMA", default_value = "auto", allow_negative_numbers = true, help_heading = "Method")]
     pub clip: Auto<f64>,
     /// How many gradient steps: a number or auto
@@ -233,12 +239,11 @@ pub struct MethodArgs {
 /// What the intervals are.
 #[derive(Debug, Group)]
 pub struct IntervalArgs {
-    /// How intervals are made: newton knows the noise, the others are the paper's
-    #[arg(long, value_name = "HOW", default_value = "newton", help_heading = "Intervals")]
+    /// How intervals are made: newton, or the paper's batched, checkpoints or independent
+    #[arg(long, value_name = "HOW", default_value = "newton", hide_possible_values = true, help_heading = "Intervals")]
     pub interval: Construction,
-    /// What intervals are for: the true coefficients, the best fit to these rows, or least squares
-    /// [default: population for newton, else empirical]
-    #[arg(long, value_name = "WHAT", help_heading = "Intervals")]
+    /// What intervals are for: population (the truth), empirical (these rows) or ols [default: by --interval]
+    #[arg(long, value_name = "WHAT", hide_possible_values = true, help_heading = "Intervals")]
     pub target: Option<Goal>,
     /// How often an interval should cover
     #[arg(
@@ -255,8 +260,14 @@ pub struct IntervalArgs {
     /// Steps left out at the start: a number or auto
     #[arg(long, value_name = "K", default_value = "auto", allow_negative_numbers = true, help_heading = "Intervals")]
     pub burn_in: Auto<u32>,
-    /// Estimates with intervals, or for prediction only: that spends nothing on intervals
-    #[arg(long = "for", value_name = "WHY", default_value = "inference", help_heading = "Intervals")]
+    /// inference, or prediction: estimates only, and nothing spent on intervals
+    #[arg(
+        long = "for",
+        value_name = "WHY",
+        default_value = "inference",
+        hide_possible_values = true,
+        help_heading = "Intervals"
+    )]
     pub purpose: Purpose,
 }
 
@@ -283,14 +294,14 @@ pub struct SimulateArgs {
     /// Where to: a name ending in .csv, .tsv, .parquet or .arrow, or - for CSV on standard output
     #[arg(long, short, value_name = "FILE")]
     pub out: Destination,
-    /// Features of unit variance, or with a random covariance of eigenvalues between 1 and 2
-    #[arg(long, value_name = "KIND", default_value = "isotropic")]
+    /// isotropic (unit variance) or anisotropic (a random covariance, eigenvalues from 1 to 2)
+    #[arg(long, value_name = "KIND", default_value = "isotropic", hide_possible_values = true)]
     pub design: Design,
     /// Standard deviation of the errors
     #[arg(long, value_name = "SD", default_value_t = 1.0, allow_negative_numbers = true)]
     pub noise_sd: f64,
-    /// Law of the errors: normal, heavy-tailed (t with 3 degrees of freedom) or skewed (exponential)
-    #[arg(long, value_name = "LAW", default_value = "gaussian")]
+    /// Law of the errors: gaussian, student (heavy tails, 3 degrees of freedom) or skewed (exponential)
+    #[arg(long, value_name = "LAW", default_value = "gaussian", hide_possible_values = true)]
     pub errors: Errors,
     /// The true coefficients, separated by commas [default: drawn]
     #[arg(long, value_name = "T1,T2,...", value_delimiter = ',', allow_negative_numbers = true)]
@@ -322,7 +333,7 @@ pub struct PlanArgs {
     pub features: u32,
     #[command(flatten)]
     pub budget: BudgetArgs,
-    /// The largest norm of a row's gradient, in standardised units (gamma): a number or auto
+    /// The largest norm of a row's gradient (gamma), in standardised units: a number or auto
     #[arg(long, value_name = "GAMMA", default_value = "auto", allow_negative_numbers = true)]
     pub clip: Auto<f64>,
     /// How many gradient steps: a number or auto

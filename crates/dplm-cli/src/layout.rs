@@ -12,6 +12,15 @@ pub fn significant(value: f64) -> String {
     }
 }
 
+/// As [`significant`], without zeros at the end.
+pub fn short(value: f64) -> String {
+    let text = significant(value);
+    match text.split_once('e') {
+        None if text.contains('.') => text.trim_end_matches('0').trim_end_matches('.').to_owned(),
+        _ => text,
+    }
+}
+
 /// A p-value: three places, or a bound.
 pub fn p_value(value: f64) -> String {
     if value < 0.001 { "<0.001".to_owned() } else { format!("{value:.3}") }
@@ -69,6 +78,9 @@ mod tests {
         assert_eq!(significant(-0.012_345), "-0.01235");
         assert_eq!(significant(1e-9), "1.000e-9");
         assert_eq!(significant(0.0), "0");
+        assert_eq!(short(0.015), "0.015");
+        assert_eq!(short(100.0), "100");
+        assert_eq!(short(97.5), "97.5");
         assert_eq!(grouped(1), "1");
         assert_eq!(grouped(12_345_678), "12,345,678");
         assert_eq!(percent(0.0), "0.00 %");

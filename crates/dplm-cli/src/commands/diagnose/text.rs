@@ -5,7 +5,7 @@ use dplm::Fit;
 use super::measure::{ClippedAt, Diagnosis, Found, Iterates, LeastSquares, NoClipping};
 use crate::{
     cells, layout,
-    layout::{grouped, p_value, percent, significant},
+    layout::{grouped, p_value, percent, short, significant},
 };
 
 /// The whole diagnosis.
@@ -46,8 +46,8 @@ fn least_squares(ols: &LeastSquares) -> String {
         "Std. Error",
         "t value",
         "Pr(>|t|)",
-        format!("{tail:.3}").trim_end_matches('0').trim_end_matches('.').to_owned() + " %",
-        format!("{:.3}", 100.0 - tail).trim_end_matches('0').trim_end_matches('.').to_owned() + " %",
+        short(tail) + " %",
+        short(100.0 - tail) + " %",
     ]];
     for one in &ols.coefficients {
         lines.push(cells![

@@ -1,7 +1,7 @@
 //! Interval length against the budget, as a picture anybody can open.
 
 use super::forecast::{AtBudget, Forecast};
-use crate::layout::{grouped, significant};
+use crate::layout::{grouped, short};
 
 const WIDTH: f64 = 760.0;
 const HEIGHT: f64 = 480.0;
@@ -105,7 +105,7 @@ fn axes(x: &Axis, y: &Axis, level: f64) -> String {
         "middle",
         "#000",
         &turned,
-        &format!("length of a {} % interval (log scale)", 100.0 * level),
+        &format!("length of a {} % interval (log scale)", short(100.0 * level)),
     )
 }
 
@@ -126,7 +126,7 @@ fn private_line(x: &Axis, y: &Axis, curve: &[AtBudget]) -> String {
 /// A dot at the budget asked for.
 fn asked(x: &Axis, y: &Axis, forecast: &Forecast) -> String {
     let (at, height) = (x.place(forecast.rho), y.place(forecast.fit.length));
-    let label = format!("rho {}: {:.2} times as long", significant(forecast.rho), forecast.fit.times_classical);
+    let label = format!("rho {}: {:.2} times as long", short(forecast.rho), forecast.fit.times_classical);
     format!("<circle cx=\"{at:.1}\" cy=\"{height:.1}\" r=\"5\" fill=\"{PRIVATE}\"/>\n")
         + &text(at + 10.0, height - 10.0, "start", "#000", "", &label)
 }

@@ -3,7 +3,7 @@
 use super::forecast::{AtBudget, Forecast, Outlook};
 use crate::{
     cells, layout,
-    layout::{grouped, percent, significant},
+    layout::{grouped, percent, short, significant},
 };
 
 /// The whole plan.
@@ -19,7 +19,7 @@ fn heading(forecast: &Forecast) -> String {
          {} rows, {features} coefficients, errors of standard deviation {noise_sd}\n  \
          rho {}, which is (epsilon, delta) = ({}, {delta:e})\n",
         grouped(*rows),
-        significant(*rho),
+        short(*rho),
         significant(*epsilon),
     )
 }
@@ -39,7 +39,7 @@ fn outlooks(forecast: &Forecast) -> String {
         both("Error from sampling", &|one| significant(one.sampling_error), significant(classical.std_error)),
         both("Standard error", &|one| significant(one.std_error), significant(classical.std_error)),
         both(
-            &format!("Length of a {} % interval", 100.0 * forecast.level),
+            &format!("Length of a {} % interval", short(100.0 * forecast.level)),
             &|one| significant(one.length),
             significant(classical.length),
         ),
@@ -56,9 +56,9 @@ fn outlooks(forecast: &Forecast) -> String {
 
 fn share(forecast: &Forecast) -> String {
     let share = &forecast.share;
-    let what = format!("the error from privacy is {} % of the error from sampling", significant(100.0 * share.share));
+    let what = format!("the error from privacy is {} % of the error from sampling", short(100.0 * share.share));
     match share.rho {
-        Some(rho) => format!("  At rho = {} {what}.\n", significant(rho)),
+        Some(rho) => format!("  At rho = {} {what}.\n", short(rho)),
         None => format!("  At no budget {what}.\n"),
     }
 }
@@ -67,7 +67,7 @@ fn budgets(forecast: &Forecast) -> String {
     let line = |at: &AtBudget| {
         let mark = if at.rho == forecast.rho { "<- asked" } else { "" };
         cells![
-            significant(at.rho),
+            short(at.rho),
             significant(at.epsilon),
             significant(at.std_error),
             significant(at.length),
