@@ -1,6 +1,5 @@
 //! What is known of the curvature `H`, the derivative of the mean clipped gradient near its root.
 
-use super::contrast::dot;
 use super::{IntervalError, check_features, check_not_negative, check_positive, check_run};
 use crate::descend::Trajectory;
 use faer::{Mat, Side};
@@ -43,6 +42,8 @@ const PROMISE_SD: f64 = 0.02;
 const BROKEN_PROMISE_SD: f64 = 0.5;
 /// How often it is kept.
 const PROMISE_SHARE: f64 = 0.8;
+/// Stands for a slope that was not measured: large against any doubt about scaling.
+const NO_SLOPE_SD: f64 = 1e3;
 
 impl Curvature {
     /// From a released matrix with noise on the diagonal and off it.
@@ -72,7 +73,7 @@ impl Curvature {
         check_positive("the standard deviation of the noise", run.noise_sd)?;
         let (value, sd) = match Slope::of(run).solve() {
             Some((slope, sd)) => drawn_to_one(slope, sd),
-            None => (1.0, PROMISE_SD.max(BROKEN_PROMISE_SD / 2.0)),
+            None => drawn_to_one(1.0, NO_SLOPE_SD),
         };
         Ok(Curvature::Scalar { value, sd, spread: 0.0 })
     }
@@ -203,7 +204,9 @@ impl Belief {
     ) -> Result<Self, IntervalError> {
         let p = released.nrows();
         let found = Spectrum::of(&Mat::from_fn(p, p, |j, k| 0.5 * (released[(j, k)] + released[(k, j)])))?;
-        let level = found.level();
+        // A curvature is positive. A mean below its own noise says nothing, and every direction will come out unresolved.
+        let level_sd = sd_diag / (p as f64).sqrt();
+        let level = found.level().max(level_sd);
         check_positive("the trace of the curvature", level)?;
         // One number for both kinds of entry: exact for symmetric noise that no rotation changes, else the cautious one.
         let sd = sd_diag.max(2f64.sqrt() * sd_offdiag);
@@ -212,7 +215,10 @@ impl Belief {
         let values: Vec<f64> = corrected.iter().map(|e| level + departure.seen * (e - level)).collect();
         let noise_sd = (sd > 0.0).then(|| left_over(&values, sd, &departure));
         let doubt_sq = noise_sd.as_ref().map_or(0.0, |sd| sd.squared_norm_l2() / (p as f64 * level * level));
-        let scale_sd = (relative_sd.powi(2) + (sd_diag / level).powi(2) / p as f64).sqrt();
+        // The diagonal of the noise moves the level too; the scale only has to make up what is missing.
+        let moved_sq = noise_sd.as_ref().map_or(0.0, |sd| (0..p).map(|i| sd[(i, i)].powi(2)).sum::<f64>());
+        let missing_sq = (level_sd.powi(2) - moved_sq / (p * p) as f64).max(0.0);
+        let scale_sd = (relative_sd.powi(2) + missing_sq / level.powi(2)).sqrt();
         let misfit = (TRANSIENT_MISFIT.powi(2) + doubt_sq).sqrt();
         Ok(Belief { centre: Spectrum { values, ..found }, noise_sd, scale_sd, misfit })
     }
@@ -222,15 +228,21 @@ impl Belief {
         self.noise_sd.is_none() && self.scale_sd == 0.0
     }
 
-    /// Whether directions are known to be alike, so that `H` is a number.
-    pub fn is_scalar(&self) -> bool {
-        self.noise_sd.is_none() && self.centre.is_scalar()
+    /// Whether direction `i` of the centre stands out of its noise: at least twice as large.
+    pub fn resolves(&self, i: usize) -> bool {
+        let value = self.centre.values[i];
+        let sd = self.noise_at(i).hypot(self.scale_sd * value);
+        value > self.floor() && value >= 2.0 * sd
     }
 
-    /// Standard deviation of the eigenvalue in direction `i` of the centre.
-    pub fn direction_sd(&self, i: usize) -> f64 {
-        let noise = self.noise_sd.as_ref().map_or(0.0, |n| n[(i, i)]);
-        (noise.powi(2) + (self.scale_sd * self.centre.values[i]).powi(2)).sqrt()
+    /// Eigenvalues are not believed below this: half the noise of the direction known least.
+    pub fn floor(&self) -> f64 {
+        let largest = (0..self.centre.values.len()).map(|i| self.noise_at(i)).fold(0.0, f64::max);
+        (0.5 * largest).max(1e-9 * self.centre.level().abs())
+    }
+
+    fn noise_at(&self, i: usize) -> f64 {
+        self.noise_sd.as_ref().map_or(0.0, |sd| sd[(i, i)])
     }
 }
 
@@ -340,21 +352,19 @@ impl Spectrum {
         Ok(Spectrum { values, vectors: Some(found.U().to_owned()) })
     }
 
-    pub fn is_scalar(&self) -> bool {
-        self.vectors.is_none()
-    }
-
     /// The mean of the eigenvalues.
     pub fn level(&self) -> f64 {
         mean(&self.values)
     }
 
-    /// Coordinates of a vector in the eigenbasis.
+    /// Coordinates of a vector in the eigenbasis; cheap for a vector of few entries, as contrasts are.
     pub fn turned(&self, vector: &[f64]) -> Vec<f64> {
-        match &self.vectors {
-            None => vector.to_vec(),
-            Some(u) => (0..vector.len()).map(|i| dot(column(u, i), vector)).collect(),
+        let Some(u) = &self.vectors else { return vector.to_vec() };
+        let mut turned = vec![0.0; vector.len()];
+        for (j, v) in vector.iter().enumerate().filter(|(_, v)| **v != 0.0) {
+            turned.iter_mut().enumerate().for_each(|(i, t)| *t += v * u[(j, i)]);
         }
+        turned
     }
 
     /// The vector whose coordinates in the eigenbasis are given.
@@ -362,7 +372,7 @@ impl Spectrum {
         let Some(u) = &self.vectors else { return coordinates.to_vec() };
         let mut vector = vec![0.0; coordinates.len()];
         for (i, c) in coordinates.iter().enumerate() {
-            vector.iter_mut().zip(column(u, i)).for_each(|(v, u)| *v += c * u);
+            vector.iter_mut().zip(u.col_as_slice(i)).for_each(|(v, u)| *v += c * u);
         }
         vector
     }
@@ -394,10 +404,6 @@ impl Spectrum {
             }
         }
     }
-}
-
-fn column(matrix: &Mat<f64>, i: usize) -> &[f64] {
-    matrix.col_as_slice(i)
 }
 
 #[cfg(test)]
@@ -515,6 +521,6 @@ mod tests {
         assert!(refused(Curvature::scalar(1.0, -0.1)).contains("uncertainty"));
         assert!(refused(Curvature::matrix(Mat::identity(3, 3), 0.1, 0.1)).contains("3 features"));
         assert!(refused(Curvature::matrix(Mat::full(2, 2, f64::NAN), 0.1, 0.1)).contains("finite"));
-        assert!(refused(Curvature::matrix(Mat::zeros(2, 2), 0.1, 0.1)).contains("trace"));
+        assert!(refused(Curvature::matrix(Mat::zeros(2, 2), 0.0, 0.0)).contains("trace"));
     }
 }

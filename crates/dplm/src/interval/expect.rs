@@ -11,6 +11,9 @@
 //!
 //! `rho_d` being what the descent gets. Two things are added: steps whose iterates wander (noise of one step is `sqrt T` times that of all)
 //! see more residual and so less curvature, and doubt about the released curvature widens intervals.
+//!
+//! Against simulation the figures are within a few per cent where [`resolution`] is above 10. Below, intervals come out longer than said here by up to a
+//! third, since the released curvature is then mostly noise.
 
 use super::contrast::normal_quantile;
 use super::curvature::expected_doubt_sq;
@@ -68,6 +71,14 @@ impl Shares {
 pub fn row_bound_sq(features: usize) -> f64 {
     let p = features as f64;
     (2.0 * p).max(p + 4.0 * (2.0 * p).sqrt())
+}
+
+/// `n sqrt(rho) / p^1.5`: how well a matrix of `p` features can be released.
+///
+/// Above 50 the curvature is known well; from 10 to 50 well-scaled designs are, correlated ones in part; below 10 intervals lean on
+/// public scaling, and coefficients of correlated features come out as not identified.
+pub fn resolution(rows: usize, features: usize, rho: f64) -> f64 {
+    rows as f64 * rho.sqrt() / (features as f64).powf(1.5)
 }
 
 /// Noise sd of a diagonal entry of the curvature released with `rho`: `R^2 / (n sqrt rho)`.

@@ -1,24 +1,26 @@
 //! The Newton interval: one Newton step from the mean iterate along the mean gradient.
 
 use super::contrast::{dot, normal_quantile};
-use super::curvature::{Belief, Spectrum};
-use super::mixture::{Draws, Mixture};
+use super::curvature::Belief;
+use super::mixture::Mixture;
+use super::possible::{Possibility, possibilities};
 use super::target::Sampling;
 use super::weights::Transient;
 use super::{Contrast, Curvature, Interval, IntervalError, Target};
 use super::{check_contrasts, check_level, check_not_negative, check_positive, check_run};
 use crate::descend::Trajectory;
-use faer::Mat;
+use rayon::prelude::*;
 
 /// The Newton interval: `mean(theta_t) - H^-1 mean(g_t)` over the steps, with the noise in `g_t` of known scale.
 ///
-/// With `g_t = H (theta_t - opt) + z_t` the estimate is `opt - H^-1 mean(z_t)`: unbiased from the first step on, normal with covariance
-/// `lambda^2/T H^-2`, the limit of what the released gradients can tell. Where `H` is in doubt the first steps count less, so
-/// that the start, which `H` carries off, is felt less; a curvature read off the same steps leaves them equal.
+/// With `g_t = H (theta_t - opt) + z_t` the estimate is `opt - H^-1 mean(z_t)`: unbiased from the first step on and normal
+/// with covariance `lambda^2/T H^-2`, the limit of what the released gradients can tell. Where `H` is in doubt the first
+/// steps count less, so that the start, which `H` carries off, is felt less; a curvature read off the same steps
+/// ([`Curvature::from_trajectory`]) leaves them equal.
 ///
 /// Doubt about `H` and about the sampling part is integrated out: for each of a few hundred possible `H` the law of the
-/// coefficient is normal, and the ends are quantiles of their mixture. A direction of `H` below twice its noise is not resolved; an
-/// interval with half or more of its variance from such directions is marked as not identified.
+/// coefficient is normal, and the ends are quantiles of their mixture. A direction of `H` below twice its noise is not
+/// resolved; an interval with half or more of its variance from such directions is marked as not identified.
 ///
 /// # Guarantee
 /// Post-processing: no budget is spent. The result depends on the arguments only.
@@ -41,8 +43,9 @@ pub fn newton(
     let belief = curvature.belief(p)?;
     let sampling = Sampling::of(target, &belief.centre)?;
     let averages = Averages::of(run, &belief);
-    let possible = possibilities(&belief, sampling.as_ref());
-    Ok(contrasts.iter().map(|c| interval(c, &averages, &belief, sampling.as_ref(), &possible, level)).collect())
+    let possible = possibilities(&belief, sampling.as_ref(), &averages.gradient);
+    let known = Known { averages, belief, sampling, possible };
+    Ok(contrasts.par_iter().map(|contrast| known.interval(contrast, level)).collect())
 }
 
 /// Weighted means over the steps, and the variance of the noise in the mean gradient.
@@ -54,15 +57,15 @@ struct Averages {
 
 impl Averages {
     fn of(run: &Trajectory, belief: &Belief) -> Self {
-        let weights = Transient {
+        let transient = Transient {
             noise_sd: run.noise_sd,
             step_size: run.step_size,
             curvature: belief.centre.level(),
             misfit: belief.misfit,
             distance_sq: start_distance_sq(run),
-        }
-        .weights(run.gradient.len());
-        let noise_var = run.noise_sd.powi(2) * weights.iter().map(|w| w * w).sum::<f64>();
+        };
+        let weights = transient.weights(run.gradient.len());
+        let noise_var = run.noise_sd.powi(2) * dot(&weights, &weights);
         Averages { theta: weighted(&run.theta, &weights), gradient: weighted(&run.gradient, &weights), noise_var }
     }
 }
@@ -80,141 +83,58 @@ fn start_distance_sq(run: &Trajectory) -> f64 {
     squares.sum::<f64>() / end.len() as f64
 }
 
-/// A curvature and a sampling level that the releases allow.
-struct Possibility {
-    curvature: Spectrum,
-    floor: f64,
-    level: f64,
+/// All that the interval of a contrast is made from.
+struct Known {
+    averages: Averages,
+    belief: Belief,
+    sampling: Option<Sampling>,
+    possible: Vec<Possibility>,
 }
 
-/// Fewer draws for many features: a draw costs an eigendecomposition.
-fn draw_count(belief: &Belief, p: usize) -> usize {
-    if belief.is_scalar() { 200 } else { (4e8 / (p as f64).powi(3)).clamp(40.0, 400.0) as usize }
-}
-
-/// Equally likely curvatures and sampling levels; a single one where nothing is in doubt.
-fn possibilities(belief: &Belief, sampling: Option<&Sampling>) -> Vec<Possibility> {
-    let (level, level_sd) = sampling.map_or((0.0, 0.0), |s| (s.level, s.level_sd));
-    let certain = belief.is_certain() && level_sd == 0.0;
-    let count = if certain { 1 } else { draw_count(belief, belief.centre.values.len()) };
-    let mut draws = Draws::new();
-    let levels = draws.spread_above(level, level_sd, 0.0, count);
-    let scales = draws.spread_above(1.0, belief.scale_sd, 0.1, count);
-    let curvatures = Curvatures { belief, draws, mirror: None };
-    let pairs = curvatures.zip(levels).zip(scales);
-    pairs
-        .map(|((spectrum, level), scale)| Possibility {
-            curvature: scaled(spectrum, scale),
-            floor: floor(belief),
-            level,
-        })
-        .collect()
-}
-
-fn scaled(mut spectrum: Spectrum, scale: f64) -> Spectrum {
-    spectrum.values.iter_mut().for_each(|e| *e *= scale);
-    spectrum
-}
-
-/// Draws of the curvature before its scale, in pairs of opposite noise.
-struct Curvatures<'a> {
-    belief: &'a Belief,
-    draws: Draws,
-    mirror: Option<Mat<f64>>,
-}
-
-impl Iterator for Curvatures<'_> {
-    type Item = Spectrum;
-
-    fn next(&mut self) -> Option<Spectrum> {
-        let centre = &self.belief.centre;
-        let Some(sd) = &self.belief.noise_sd else { return Some(centre.clone()) };
-        let (noise, sign) = match self.mirror.take() {
-            Some(noise) => (noise, -1.0),
-            None => (symmetric_noise(sd, &mut self.draws), 1.0),
-        };
-        let drawn = Mat::from_fn(sd.nrows(), sd.nrows(), |j, k| {
-            sign * noise[(j.max(k), j.min(k))] + if j == k { centre.values[j] } else { 0.0 }
-        });
-        let inner = Spectrum::of(&drawn).expect("finite eigenvalues plus finite noise");
-        self.mirror = (sign > 0.0).then_some(noise);
-        Some(centre.followed_by(inner))
-    }
-}
-
-/// The lower triangle of a symmetric matrix of independent normal entries.
-fn symmetric_noise(sd: &Mat<f64>, draws: &mut Draws) -> Mat<f64> {
-    Mat::from_fn(sd.nrows(), sd.nrows(), |j, k| if j >= k { sd[(j, k)] * draws.normal() } else { 0.0 })
-}
-
-/// Eigenvalues are not believed below this: half the noise of the direction known least.
-fn floor(belief: &Belief) -> f64 {
-    let noise = (0..belief.centre.values.len()).map(|i| belief.noise_sd.as_ref().map_or(0.0, |n| n[(i, i)]));
-    0.5 * noise.fold(0.0, f64::max)
-}
-
-/// The interval of one contrast.
-fn interval(
-    contrast: &Contrast,
-    averages: &Averages,
-    belief: &Belief,
-    sampling: Option<&Sampling>,
-    possible: &[Possibility],
-    level: f64,
-) -> Interval {
-    let centre = contrast.of(&averages.theta);
-    let estimate = centre - dot(&belief.centre.solve(&contrast.weights, floor(belief)), &averages.gradient);
-    let parts: Vec<_> = possible.iter().map(|one| one.law(contrast, centre, averages, sampling)).collect();
-    let identified = unresolved_share(contrast, averages, belief, sampling) < 0.5;
-    if let [(mean, sd)] = parts[..] {
-        return Interval { identified, ..Interval::symmetric(mean, sd, None, level) };
-    }
-    let mixture = Mixture { parts };
-    let (low, high) = (mixture.quantile(0.5 - level / 2.0), mixture.quantile(0.5 + level / 2.0));
-    let std_error = (high - low) / (2.0 * normal_quantile(level));
-    Interval { estimate, std_error, low, high, df: None, identified }
-}
-
-impl Possibility {
-    /// Mean and standard deviation of the contrast if this is the curvature.
-    fn law(&self, contrast: &Contrast, centre: f64, averages: &Averages, sampling: Option<&Sampling>) -> (f64, f64) {
-        let direction = self.curvature.solve(&contrast.weights, self.floor);
-        let privacy = averages.noise_var * dot(&direction, &direction);
-        let sampled = sampling.map_or(0.0, |s| self.level * self.shape(s, contrast, &direction) / s.rows);
-        (centre - dot(&direction, &averages.gradient), (privacy + sampled).sqrt().max(f64::MIN_POSITIVE))
-    }
-
-    /// `a' V a` over the level of `V`, `a = H^-1 weights`.
-    fn shape(&self, sampling: &Sampling, contrast: &Contrast, direction: &[f64]) -> f64 {
-        match &sampling.shape {
-            None => dot(direction, &contrast.weights) / self.curvature.level(),
-            Some(shape) => {
-                let row = |j: usize| (0..direction.len()).map(|k| shape[(j, k)] * direction[k]).sum::<f64>();
-                (0..direction.len()).map(|j| direction[j] * row(j)).sum()
-            }
+impl Known {
+    fn interval(&self, contrast: &Contrast, level: f64) -> Interval {
+        let parts: Vec<_> = self.possible.iter().map(|one| self.law_if(one, contrast)).collect();
+        let identified = self.unresolved_share(contrast) < 0.5;
+        if let [(mean, sd)] = parts[..] {
+            return Interval { identified, ..Interval::symmetric(mean, sd, None, level) };
         }
+        let step = dot(&self.belief.centre.solve(&contrast.weights, self.belief.floor()), &self.averages.gradient);
+        let mixture = Mixture { parts };
+        let (low, high) = (mixture.quantile(0.5 - level / 2.0), mixture.quantile(0.5 + level / 2.0));
+        let std_error = (high - low) / (2.0 * normal_quantile(level));
+        Interval { estimate: contrast.of(&self.averages.theta) - step, std_error, low, high, df: None, identified }
     }
-}
 
-/// Share of a contrast's variance that lies in directions the curvature does not resolve.
-fn unresolved_share(contrast: &Contrast, averages: &Averages, belief: &Belief, sampling: Option<&Sampling>) -> f64 {
-    let sampled = sampling.map_or(0.0, |s| s.level.max(0.0) / (s.rows * belief.centre.level()));
-    let lowest = floor(belief).max(f64::MIN_POSITIVE);
-    let (mut unresolved, mut total) = (0.0, 0.0);
-    for (i, w) in belief.centre.turned(&contrast.weights).iter().enumerate() {
-        let eigenvalue = belief.centre.values[i];
-        let raised = eigenvalue.max(lowest);
-        let variance = w * w * (averages.noise_var / raised.powi(2) + sampled / raised);
-        total += variance;
-        unresolved += if eigenvalue < 2.0 * belief.direction_sd(i) { variance } else { 0.0 };
+    /// Mean and standard deviation of the contrast if this were the curvature.
+    fn law_if(&self, one: &Possibility, contrast: &Contrast) -> (f64, f64) {
+        let direction = one.direction(&contrast.weights);
+        let privacy = self.averages.noise_var * direction.norm_sq();
+        let sampled = self.sampling.as_ref().map_or(0.0, |s| one.level * direction.spread(s.shape.as_ref()) / s.rows);
+        let mean = contrast.of(&self.averages.theta) - direction.step();
+        (mean, (privacy + sampled).sqrt().max(f64::MIN_POSITIVE))
     }
-    if total > 0.0 { unresolved / total } else { 0.0 }
+
+    /// Share of a contrast's variance that lies in directions the curvature does not resolve.
+    fn unresolved_share(&self, contrast: &Contrast) -> f64 {
+        let centre = &self.belief.centre;
+        let sampled = self.sampling.as_ref().map_or(0.0, |s| s.level.max(0.0) / (s.rows * centre.level()));
+        let (mut unresolved, mut total) = (0.0, 0.0);
+        for (i, w) in centre.turned(&contrast.weights).iter().enumerate() {
+            let raised = centre.values[i].max(self.belief.floor());
+            let variance = w * w * (self.averages.noise_var / raised.powi(2) + sampled / raised);
+            total += variance;
+            unresolved += if self.belief.resolves(i) { 0.0 } else { variance };
+        }
+        if total > 0.0 { unresolved / total } else { 0.0 }
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::super::GradientSpread;
+    use super::super::curvature::Spectrum;
     use super::*;
+    use faer::Mat;
 
     /// A run without noise on a quadratic of curvature `h` with its optimum at `opt`; the noise is only claimed.
     fn quadratic(h: &Mat<f64>, opt: &[f64], steps: usize, noise_sd: f64) -> Trajectory {
@@ -324,6 +244,16 @@ mod tests {
         for interval in newton(&run, &curvature, &population(-1.0, 5.0), &Contrast::coordinates(3), 0.95).unwrap() {
             assert!(!interval.identified && interval.estimate.is_finite() && interval.length().is_finite());
         }
+    }
+
+    #[test]
+    fn a_column_that_does_not_vary_is_not_identified() {
+        let matrix = Mat::from_fn(2, 2, |j, k| if j == k && j == 0 { 1.0 } else { 0.0 });
+        let run = quadratic(&matrix, &OPT[..2], 10, 0.05);
+        let curvature = Curvature::matrix(matrix, 0.0, 0.0);
+        let found = newton(&run, &curvature, &Target::Empirical, &Contrast::coordinates(2), 0.95).unwrap();
+        assert!(found[0].identified && !found[1].identified);
+        assert!(found.iter().all(|i| i.estimate.is_finite() && i.std_error.is_finite()));
     }
 
     #[test]

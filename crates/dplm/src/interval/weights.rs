@@ -115,4 +115,14 @@ mod tests {
         }
         assert!((weights.iter().sum::<f64>() - 1.0).abs() < 1e-9);
     }
+
+    /// Directions between the paces are forgotten too: less than half a hundredth of the start is left.
+    #[test]
+    fn paces_in_between_are_forgotten_too() {
+        let weights = transient(0.2, 1e-3).weights(60);
+        for pace in [0.6, 0.8, 1.2, 1.4] {
+            let left = dot(&weights, &decay(1.0 - 0.25 * pace, 60));
+            assert!(left.abs() < 5e-3, "{left} at {pace}");
+        }
+    }
 }
