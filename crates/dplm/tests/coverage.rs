@@ -22,7 +22,7 @@ fn fit(data: &Data, case: &Case, goal: Goal, seed: u64) -> Vec<Coefficient> {
     let mut request = Request::new(Rho::checked_from_f64(case.rho).unwrap());
     request.goal = Some(goal);
     let design = standard_design(FEATURES);
-    let config = dpgd::Config { clip: Some(case.clip), ..dpgd::Config::new(request) };
+    let config = dpgd::Config { clip: Some(case.clip), steps: Some(60), ..dpgd::Config::new(request) };
     let plan = config.plan(case.rows as u64, &design).unwrap();
     plan.run(&mut data.rows(), &design, &mut FixedSeed::new(seed), &mut |_, _| Ok(())).unwrap().coefficients
 }
