@@ -89,16 +89,17 @@ Example:
 const SIMULATE: &str = "\
 Writes a table with columns x1 to xP and y = x'theta + error, and prints the true coefficients theta. The setting is the
 paper's: theta uniform on the unit sphere, Gaussian features, independent errors of mean zero. Rows are written as they
-are drawn, so any number of them fits in little memory.
+are drawn, so any number of them fits in little memory. Student errors have 3 degrees of freedom, skewed ones are
+exponential; both are scaled to the standard deviation asked for.
 
 Example:
   dplm simulate --rows 10000 --features 10 --out sim.csv
   dplm fit sim.csv --formula 'y ~ . + 0' --rho 0.015";
 
 const DIAGNOSE: &str = "\
-For whoever may see the rows anyway: nothing it prints may be published. Shows least squares as lm would, then a fit with
-the options given (rho 0.015 if none is): how many rows each step clipped, the paper's No-Clipping Condition item by
-item, and the exact law of the iterates beside what happened.
+For whoever may see the rows anyway: nothing it prints may be published. Shows least squares as lm would, then a fit
+with the options given (rho 0.015 if none is): how many rows each step clipped, the paper's No-Clipping Condition item
+by item, and the exact law of the iterates beside what happened.
 
 Example:
   dplm diagnose sim.csv --formula 'y ~ . + 0' --rho 0.015 --not-private";
@@ -205,7 +206,7 @@ pub struct BudgetArgs {
 /// What is promised, and how the noise is drawn.
 #[derive(Debug, Group)]
 pub struct PromiseArgs {
-    /// Which change is hidden: replace-one (of a row) or zero-out (of its contribution)
+    /// Which change is hidden: replace-one, or zero-out (a row adds nothing)
     #[arg(
         long,
         value_name = "WHICH",
@@ -225,7 +226,7 @@ pub struct MethodArgs {
     /// How to fit; dpgd is noisy gradient descent
     #[arg(long, value_name = "M", default_value = "dpgd", hide_possible_values = true, help_heading = "Method")]
     pub method: Method,
-    /// The largest norm of a row's gradient (gamma), in standardised units: a number or auto
+    /// Largest norm of a row's gradient, standardised (gamma): a number or auto
     #[arg(long, value_name = "GAMMA", default_value = "auto", allow_negative_numbers = true, help_heading = "Method")]
     pub clip: Auto<f64>,
     /// How many gradient steps: a number or auto
@@ -239,10 +240,10 @@ pub struct MethodArgs {
 /// What the intervals are.
 #[derive(Debug, Group)]
 pub struct IntervalArgs {
-    /// How intervals are made: newton, or the paper's batched, checkpoints or independent
+    /// newton, or one of the paper's: batched, checkpoints, independent
     #[arg(long, value_name = "HOW", default_value = "newton", hide_possible_values = true, help_heading = "Intervals")]
     pub interval: Construction,
-    /// What intervals are for: population (the truth), empirical (these rows) or ols [default: by --interval]
+    /// What intervals are for: population (the truth), empirical (these rows) or ols
     #[arg(long, value_name = "WHAT", hide_possible_values = true, help_heading = "Intervals")]
     pub target: Option<Goal>,
     /// How often an interval should cover
@@ -294,13 +295,13 @@ pub struct SimulateArgs {
     /// Where to: a name ending in .csv, .tsv, .parquet or .arrow, or - for CSV on standard output
     #[arg(long, short, value_name = "FILE")]
     pub out: Destination,
-    /// isotropic (unit variance) or anisotropic (a random covariance, eigenvalues from 1 to 2)
+    /// isotropic, or anisotropic: a random covariance, eigenvalues from 1 to 2
     #[arg(long, value_name = "KIND", default_value = "isotropic", hide_possible_values = true)]
     pub design: Design,
     /// Standard deviation of the errors
     #[arg(long, value_name = "SD", default_value_t = 1.0, allow_negative_numbers = true)]
     pub noise_sd: f64,
-    /// Law of the errors: gaussian, student (heavy tails, 3 degrees of freedom) or skewed (exponential)
+    /// Law of the errors: gaussian, student (heavy tails) or skewed
     #[arg(long, value_name = "LAW", default_value = "gaussian", hide_possible_values = true)]
     pub errors: Errors,
     /// The true coefficients, separated by commas [default: drawn]
@@ -333,7 +334,7 @@ pub struct PlanArgs {
     pub features: u32,
     #[command(flatten)]
     pub budget: BudgetArgs,
-    /// The largest norm of a row's gradient (gamma), in standardised units: a number or auto
+    /// Largest norm of a row's gradient, standardised (gamma): a number or auto
     #[arg(long, value_name = "GAMMA", default_value = "auto", allow_negative_numbers = true)]
     pub clip: Auto<f64>,
     /// How many gradient steps: a number or auto

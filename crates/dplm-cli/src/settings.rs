@@ -319,7 +319,7 @@ mod tests {
             (None, Some(1.0), Some(2.0)),
             (None, None, None),
         ] {
-            assert_eq!(budget(&typed(rho, epsilon, delta)).err().expect("refused").status(), 2);
+            assert_eq!(budget(&typed(rho, epsilon, delta)).expect_err("refused").status(), 2);
         }
     }
 

@@ -21,8 +21,8 @@ use crate::{
     settings::{budget, checked_clip, checked_steps},
 };
 
-/// What a fit spends beside the descent when it gives intervals for the true coefficients.
-const SHARES: Shares = Shares { curvature: 0.10, gradient_spread: 0.02 };
+/// The standard deviation of the errors that `dplm fit` takes a standardised response to have.
+const ASSUMED_ERROR_SD: f64 = 1.0;
 
 /// The coefficients are taken to be at this distance from zero, in standardised units: the paper's unit sphere.
 const SIGNAL: f64 = 1.0;
@@ -49,13 +49,16 @@ pub struct Forecast {
     pub level: f64,
     /// With the clip and the steps asked for, or those `dplm fit` takes by itself.
     pub fit: Outlook,
-    /// With the clip and the steps that promise the smallest error.
+    /// With the clip and the steps that promise the smallest error; the same as `fit` when that is already so.
     pub recommended: Outlook,
     /// Least squares without privacy.
     pub classical: Classical,
     pub share: Share,
+    /// The parts of the budget spent beside the descent.
+    pub extras: Extras,
     /// The first outlook at other budgets.
     pub budgets: Vec<AtBudget>,
+    /// The same over a wider range, for the picture; empty when there is none.
     #[serde(skip)]
     pub curve: Vec<AtBudget>,
 }
@@ -92,6 +95,13 @@ pub struct Share {
     pub rho: Option<f64>,
 }
 
+/// What an interval for the true coefficients needs beside the descent, as parts of the budget.
+#[derive(Serialize)]
+pub struct Extras {
+    pub curvature: f64,
+    pub gradient_spread: f64,
+}
+
 /// What to expect at another budget.
 #[derive(Serialize)]
 pub struct AtBudget {
@@ -112,9 +122,12 @@ impl Forecast {
         check_level(args.level)?;
         let setting = setting(args, rho)?;
         let expected = setting.expected().map_err(Failure::usage)?;
-        let best = setting.with_best_clip_and_steps().map_err(Failure::usage)?;
-        let at = |rho: f64| at_budget(&Setting { rho, ..setting }, delta, args.level);
-        let rho = rho.to_f64();
+        let fit = outlook(&setting, args.level)?;
+        let others = |factors: Vec<f64>| at_budgets(args, factors.iter().map(|factor| factor * setting.rho), delta);
+        let octaves = TABLE.map(|power| 2f64.powi(power)).collect();
+        let half_octaves =
+            PICTURE.filter(|_| args.picture.is_some()).map(|half| 2f64.powf(f64::from(half) / 2.0)).collect();
+        let rho = setting.rho;
         Ok(Forecast {
             dplm: env!("CARGO_PKG_VERSION"),
             rows: args.rows,
@@ -124,15 +137,16 @@ impl Forecast {
             delta,
             noise_sd: args.noise_sd,
             level: args.level,
-            fit: outlook(&setting, args.level)?,
-            recommended: outlook(&best, args.level)?,
+            recommended: recommended(&setting, fit, args.level)?,
+            fit,
             classical: Classical {
                 std_error: expected.classical_error,
                 length: 2.0 * expected.classical_half_length(args.level),
             },
             share: share(&setting, args.share)?,
-            budgets: TABLE.map(|power| at(rho * 2f64.powi(power))).collect::<Result<_, _>>()?,
-            curve: PICTURE.map(|half| at(rho * 2f64.powf(f64::from(half) / 2.0))).collect::<Result<_, _>>()?,
+            extras: Extras { curvature: setting.shares.curvature, gradient_spread: setting.shares.gradient_spread },
+            budgets: others(octaves)?,
+            curve: others(half_octaves)?,
         })
     }
 }
@@ -146,16 +160,17 @@ fn setting(args: &PlanArgs, rho: Rho) -> Result<Setting, Failure> {
     };
     // Every number a plan is refused for was typed here.
     let planned = config.plan(args.rows, &standard_design(args.features)).map_err(Failure::usage)?.summary();
+    let (rows, features) = (args.rows as usize, args.features as usize);
     Ok(Setting {
-        rows: args.rows as usize,
-        features: args.features as usize,
+        rows,
+        features,
         rho: rho.to_f64(),
         gamma: planned.clip,
         steps: planned.steps as usize,
         step_size: planned.step_size,
         error_sd: args.noise_sd,
         signal: SIGNAL,
-        shares: SHARES,
+        shares: Shares::recommended(rows, features, rho.to_f64(), planned.clip, ASSUMED_ERROR_SD),
     })
 }
 
@@ -184,8 +199,20 @@ fn outlook(setting: &Setting, level: f64) -> Result<Outlook, Failure> {
     })
 }
 
+/// The best clip and steps for errors of the size given, where they are better than what is planned.
+fn recommended(setting: &Setting, planned: Outlook, level: f64) -> Result<Outlook, Failure> {
+    let best = outlook(&setting.with_best_clip_and_steps().map_err(Failure::usage)?, level)?;
+    Ok(if best.std_error < planned.std_error { best } else { planned })
+}
+
 fn times_classical(expected: &Expected, level: f64) -> f64 {
     expected.half_length(level) / expected.classical_half_length(level)
+}
+
+/// The plan at other budgets, those left out that no fit can have.
+fn at_budgets(args: &PlanArgs, rhos: impl Iterator<Item = f64>, delta: f64) -> Result<Vec<AtBudget>, Failure> {
+    let rhos = rhos.filter_map(|rho| Rho::checked_from_f64(rho).ok());
+    rhos.map(|rho| at_budget(&setting(args, rho)?, delta, args.level)).collect()
 }
 
 fn at_budget(setting: &Setting, delta: f64, level: f64) -> Result<AtBudget, Failure> {

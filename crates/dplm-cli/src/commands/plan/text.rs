@@ -6,6 +6,9 @@ use crate::{
     layout::{grouped, percent, short, significant},
 };
 
+/// An error that is smaller by less than this is not worth another setting.
+const WORTH_SAYING: f64 = 0.98;
+
 /// The whole plan.
 pub fn render(forecast: &Forecast) -> String {
     [heading(forecast), outlooks(forecast), share(forecast), budgets(forecast)].join("\n")
@@ -26,31 +29,36 @@ fn heading(forecast: &Forecast) -> String {
 
 fn outlooks(forecast: &Forecast) -> String {
     let Forecast { fit, recommended, classical, .. } = forecast;
-    let both = |name: &str, value: &dyn Fn(&Outlook) -> String, without: String| {
-        vec![name.to_owned(), value(fit), value(recommended), without]
+    let better = recommended.std_error < WORTH_SAYING * fit.std_error;
+    let line = |name: &str, value: &dyn Fn(&Outlook) -> String, classical: &str| {
+        let recommended = better.then(|| value(recommended));
+        [name.to_owned(), value(fit)].into_iter().chain(recommended).chain([classical.to_owned()]).collect::<Vec<_>>()
     };
-    let dash = || "-".to_owned();
+    let heading = ["", "This fit"].into_iter().chain(better.then_some("Recommended")).chain(["Not private"]);
+    let length = format!("Length of a {} % interval", short(100.0 * forecast.level));
     let lines = [
-        cells!["", "This fit", "Recommended", "Not private"],
-        both("Clip (gamma)", &|one| significant(one.clip), dash()),
-        both("Steps", &|one| one.steps.to_string(), dash()),
-        both("Rows clipped", &|one| percent(one.clipped), dash()),
-        both("Error from privacy", &|one| significant(one.privacy_error), dash()),
-        both("Error from sampling", &|one| significant(one.sampling_error), significant(classical.std_error)),
-        both("Standard error", &|one| significant(one.std_error), significant(classical.std_error)),
-        both(
-            &format!("Length of a {} % interval", short(100.0 * forecast.level)),
-            &|one| significant(one.length),
-            significant(classical.length),
-        ),
-        both("Times the classical length", &|one| format!("{:.2}", one.times_classical), "1.00".to_owned()),
+        heading.map(str::to_owned).collect(),
+        line("Clip (gamma)", &|one| significant(one.clip), "-"),
+        line("Steps", &|one| one.steps.to_string(), "-"),
+        line("Rows clipped", &|one| percent(one.clipped), "-"),
+        line("Error from privacy", &|one| significant(one.privacy_error), "-"),
+        line("Error from sampling", &|one| significant(one.sampling_error), &significant(classical.std_error)),
+        line("Standard error", &|one| significant(one.std_error), &significant(classical.std_error)),
+        line(&length, &|one| significant(one.length), &significant(classical.length)),
+        line("Times the classical length", &|one| format!("{:.2}", one.times_classical), "1.00"),
     ];
+    let advice = if better {
+        format!(
+            "  Use the recommended values with --clip {} --steps {}.\n",
+            significant(recommended.clip),
+            recommended.steps
+        )
+    } else {
+        String::new()
+    };
     format!(
-        "{}\n  Errors and lengths are those of one coefficient, in standard deviations of y per standard deviation of its column.\n  \
-         Use the recommended values with --clip {} --steps {}.\n",
+        "{}\n  Errors and lengths are those of one coefficient, in standard deviations of y per standard deviation of its column.\n{advice}",
         layout::table(&lines),
-        significant(recommended.clip),
-        recommended.steps,
     )
 }
 
@@ -77,5 +85,5 @@ fn budgets(forecast: &Forecast) -> String {
     };
     let head = cells!["rho", "epsilon", "Std. error", "Length", "Times classical"];
     let lines: Vec<Vec<String>> = std::iter::once(head).chain(forecast.budgets.iter().map(line)).collect();
-    format!("Other budgets, with the clip and the steps of this fit\n{}", layout::table(&lines))
+    format!("Other budgets\n{}", layout::table(&lines))
 }
