@@ -151,7 +151,8 @@ impl Dataset {
 }
 
 fn guarantee(request: &Request, releases: Vec<Release>) -> Result<Guarantee, Error> {
-    let epsilon = convert::epsilon(Conversion::Exact, request.rho.to_f64(), request.delta).map_err(PrivacyError::from)?;
+    let epsilon =
+        convert::epsilon(Conversion::Exact, request.rho.to_f64(), request.delta).map_err(PrivacyError::from)?;
     let Request { neighbours, rho, delta, .. } = *request;
     Ok(Guarantee { neighbours, rho, delta, epsilon, releases })
 }

@@ -29,7 +29,9 @@ fn every_name_in_the_table_exists() {
     assert!(names.len() > 20, "the table is there");
     for name in names {
         let last = name.rsplit("::").next().unwrap();
-        let defined = ["fn ", "struct ", "enum ", "trait ", "const ", "mod "].iter().any(|kind| code.contains(&format!("{kind}{last}")));
+        let defined = ["fn ", "struct ", "enum ", "trait ", "const ", "mod "]
+            .iter()
+            .any(|kind| code.contains(&format!("{kind}{last}")));
         assert!(defined, "PAPER.md names `{name}`, which is not in the code");
     }
 }

@@ -154,7 +154,8 @@ impl Schema {
             if field.contradicts(theirs) {
                 return Err(field.name.clone());
             }
-            if theirs.declared > field.declared || field.kind == Type::Unknown {
+            let says_more = theirs.declared && !field.declared;
+            if says_more || field.kind == Type::Unknown {
                 *field = theirs.clone();
             }
         }
