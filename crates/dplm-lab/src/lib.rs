@@ -1,1 +1,3 @@
-//! Simulated data and experiments.
+//! Simulated data and the experiments that judge dplm.
+
+pub mod simulate;

@@ -51,7 +51,7 @@ pub struct Column {
 }
 
 impl Column {
-    /// How many coefficients the column has: one for a number, one per level beyond the reference for a category.
+    /// The names of its coefficients: one for a number, one per level beyond the reference for a category.
     fn coefficients(&self) -> Vec<String> {
         match &self.kind {
             Kind::Standard | Kind::Bounded { .. } => vec![self.name.clone()],

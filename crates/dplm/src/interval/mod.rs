@@ -33,8 +33,10 @@ mod contrast;
 mod paper;
 mod curvature;
 mod target;
-mod newton;
+mod weights;
+mod possible;
 mod mixture;
+mod newton;
 pub mod expect;
 #[cfg(test)]
 mod simulate;
@@ -100,7 +102,7 @@ pub enum IntervalError {
         found: usize,
     },
     /// A public or released number is outside its range.
-    #[error("{what} must be a {range} number")]
+    #[error("{what} must be a {range} number: check the value given")]
     Range {
         /// Which number.
         what: &'static str,

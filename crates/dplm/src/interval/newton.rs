@@ -1,23 +1,26 @@
 //! The Newton interval: one Newton step from the mean iterate along the mean gradient.
 
 use super::contrast::{dot, normal_quantile};
-use super::curvature::{Belief, Spectrum};
-use super::mixture::{Draws, Mixture};
+use super::curvature::Belief;
+use super::mixture::Mixture;
+use super::possible::{Possibility, possibilities};
 use super::target::Sampling;
+use super::weights::Transient;
 use super::{Contrast, Curvature, Interval, IntervalError, Target};
 use super::{check_contrasts, check_level, check_not_negative, check_positive, check_run};
 use crate::descend::Trajectory;
-use faer::Mat;
+use rayon::prelude::*;
 
 /// The Newton interval: `mean(theta_t) - H^-1 mean(g_t)` over the steps, with the noise in `g_t` of known scale.
 ///
-/// With `g_t = H (theta_t - opt) + z_t` the estimate is `opt - H^-1 mean(z_t)`: unbiased from the first step on, normal with covariance
-/// `lambda^2/T H^-2`, the limit of what the released gradients can tell. Steps are weighted `1 - c (1 - eta h)^t`, which
-/// takes out what the start still does to the mean; `c` is 0 when `H` is certain and grows with its doubt.
+/// With `g_t = H (theta_t - opt) + z_t` the estimate is `opt - H^-1 mean(z_t)`: unbiased from the first step on and normal
+/// with covariance `lambda^2/T H^-2`, the limit of what the released gradients can tell. Where `H` is in doubt the first
+/// steps count less, so that the start, which `H` carries off, is felt less; a curvature read off the same steps
+/// ([`Curvature::from_trajectory`]) leaves them equal.
 ///
 /// Doubt about `H` and about the sampling part is integrated out: for each of a few hundred possible `H` the law of the
-/// coefficient is normal, and the ends are quantiles of their mixture. A direction of `H` below twice its noise is not resolved; an
-/// interval with half or more of its variance from such directions is marked as not identified.
+/// coefficient is normal, and the ends are quantiles of their mixture. A direction of `H` below twice its noise is not
+/// resolved; an interval with half or more of its variance from such directions is marked as not identified.
 ///
 /// # Guarantee
 /// Post-processing: no budget is spent. The result depends on the arguments only.
@@ -40,8 +43,9 @@ pub fn newton(
     let belief = curvature.belief(p)?;
     let sampling = Sampling::of(target, &belief.centre)?;
     let averages = Averages::of(run, &belief);
-    let possible = possibilities(&belief, sampling.as_ref());
-    Ok(contrasts.iter().map(|c| interval(c, &averages, &belief, sampling.as_ref(), &possible, level)).collect())
+    let possible = possibilities(&belief, sampling.as_ref(), &averages.gradient);
+    let known = Known { averages, belief, sampling, possible };
+    Ok(contrasts.par_iter().map(|contrast| known.interval(contrast, level)).collect())
 }
 
 /// Weighted means over the steps, and the variance of the noise in the mean gradient.
@@ -53,8 +57,15 @@ struct Averages {
 
 impl Averages {
     fn of(run: &Trajectory, belief: &Belief) -> Self {
-        let weights = step_weights(run, belief);
-        let noise_var = run.noise_sd.powi(2) * weights.iter().map(|w| w * w).sum::<f64>();
+        let transient = Transient {
+            noise_sd: run.noise_sd,
+            step_size: run.step_size,
+            curvature: belief.centre.level(),
+            misfit: belief.misfit,
+            distance_sq: start_distance_sq(run),
+        };
+        let weights = transient.weights(run.gradient.len());
+        let noise_var = run.noise_sd.powi(2) * dot(&weights, &weights);
         Averages { theta: weighted(&run.theta, &weights), gradient: weighted(&run.gradient, &weights), noise_var }
     }
 }
@@ -62,50 +73,6 @@ impl Averages {
 fn weighted(vectors: &[Vec<f64>], weights: &[f64]) -> Vec<f64> {
     let coordinate = |j: usize| vectors.iter().zip(weights).map(|(v, w)| v[j] * w).sum();
     (0..vectors[0].len()).map(coordinate).collect()
-}
-
-/// Weights of the steps, adding up to one.
-///
-/// They minimise `lambda^2/h^2 |w|^2 + misfit^2 d^2 sum_k (sum_t w_t q_k^t)^2`: noise, against a start at distance `d` (a
-/// coordinate) that decays as `q^t`, `q = 1 - eta h`, and is carried off wrongly by a share `misfit`. Several `q_k` around `q`
-/// stand for directions, and stretches of the way, of other curvature.
-fn step_weights(run: &Trajectory, belief: &Belief) -> Vec<f64> {
-    let steps = run.gradient.len();
-    let h = belief.centre.level();
-    let noise = (run.noise_sd / h).powi(2);
-    let pull = belief.misfit.powi(2) * start_distance_sq(run);
-    let decays = PACES.map(|pace| decay(1.0 - run.step_size * h * pace, steps));
-    let weights = solve_by_rank_ones(noise, pull, decays, steps);
-    let total: f64 = weights.iter().sum();
-    // Nothing to trade where every step is at the start: a single one, or no noise at all.
-    if !(total > 1e-9 * steps as f64) {
-        vec![1.0 / steps as f64; steps]
-    } else {
-        weights.iter().map(|w| w / total).collect()
-    }
-}
-
-/// Curvatures, relative to the mean one, at which the start may fade.
-const PACES: [f64; 3] = [0.5, 1.0, 1.5];
-
-fn decay(q: f64, steps: usize) -> Vec<f64> {
-    (0..steps).map(|t| q.clamp(0.0, 1.0).powi(t as i32)).collect()
-}
-
-/// Solves `(noise I + pull sum_k d_k d_k') w = noise 1` one rank at a time (Sherman-Morrison).
-fn solve_by_rank_ones<const K: usize>(noise: f64, pull: f64, decays: [Vec<f64>; K], steps: usize) -> Vec<f64> {
-    let mut solved = vec![1.0; steps];
-    let mut inverse_of = decays.clone();
-    for k in 0..K {
-        let (done, rest) = inverse_of.split_at_mut(k + 1);
-        let (direction, decay) = (&done[k], &decays[k]);
-        let scale = pull / (noise + pull * dot(decay, direction)).max(f64::MIN_POSITIVE);
-        for vector in rest.iter_mut().chain(std::iter::once(&mut solved)) {
-            let share = scale * dot(decay, vector);
-            vector.iter_mut().zip(direction).for_each(|(v, d)| *v -= share * d);
-        }
-    }
-    solved
 }
 
 /// Squared distance, a coordinate, from the start to the mean of the second half of the iterates.
@@ -116,130 +83,192 @@ fn start_distance_sq(run: &Trajectory) -> f64 {
     squares.sum::<f64>() / end.len() as f64
 }
 
-/// A curvature and a sampling level that the releases allow.
-struct Possibility {
-    curvature: Spectrum,
-    floor: f64,
-    level: f64,
+/// All that the interval of a contrast is made from.
+struct Known {
+    averages: Averages,
+    belief: Belief,
+    sampling: Option<Sampling>,
+    possible: Vec<Possibility>,
 }
 
-/// Fewer draws for many features: a draw costs an eigendecomposition.
-fn draw_count(belief: &Belief, p: usize) -> usize {
-    if belief.is_scalar() { 200 } else { (4e8 / (p as f64).powi(3)).clamp(40.0, 400.0) as usize }
-}
-
-/// Equally likely curvatures and sampling levels; a single one where nothing is in doubt.
-fn possibilities(belief: &Belief, sampling: Option<&Sampling>) -> Vec<Possibility> {
-    let (level, level_sd) = sampling.map_or((0.0, 0.0), |s| (s.level, s.level_sd));
-    let certain = belief.is_certain() && level_sd == 0.0;
-    let count = if certain { 1 } else { draw_count(belief, belief.centre.values.len()) };
-    let mut draws = Draws::new();
-    let levels = draws.spread_above(level, level_sd, 0.0, count);
-    let scales = draws.spread_above(1.0, belief.scale_sd, 0.1, count);
-    let floor = 0.25 * belief.resolution(0.0);
-    let curvatures = Curvatures { belief, centre: belief.centre.matrix(), draws, mirror: None };
-    let pairs = curvatures.zip(levels).zip(scales);
-    pairs.map(|((spectrum, level), scale)| Possibility { curvature: scaled(spectrum, scale), floor, level }).collect()
-}
-
-fn scaled(mut spectrum: Spectrum, scale: f64) -> Spectrum {
-    spectrum.values.iter_mut().for_each(|e| *e *= scale);
-    spectrum
-}
-
-/// Draws of the curvature before its scale, in pairs of opposite noise.
-struct Curvatures<'a> {
-    belief: &'a Belief,
-    centre: Mat<f64>,
-    draws: Draws,
-    mirror: Option<Mat<f64>>,
-}
-
-impl Iterator for Curvatures<'_> {
-    type Item = Spectrum;
-
-    fn next(&mut self) -> Option<Spectrum> {
-        if self.belief.sd_diag == 0.0 && self.belief.sd_offdiag == 0.0 {
-            return Some(self.belief.centre.clone());
+impl Known {
+    fn interval(&self, contrast: &Contrast, level: f64) -> Interval {
+        let parts: Vec<_> = self.possible.iter().map(|one| self.law_if(one, contrast)).collect();
+        let identified = self.unresolved_share(contrast) < 0.5;
+        if let [(mean, sd)] = parts[..] {
+            return Interval { identified, ..Interval::symmetric(mean, sd, None, level) };
         }
-        let (noise, sign) = match self.mirror.take() {
-            Some(noise) => (noise, -1.0),
-            None => (self.symmetric_noise(), 1.0),
+        let step = dot(&self.belief.centre.solve(&contrast.weights, self.belief.floor()), &self.averages.gradient);
+        let mixture = Mixture { parts };
+        let (low, high) = (mixture.quantile(0.5 - level / 2.0), mixture.quantile(0.5 + level / 2.0));
+        let std_error = (high - low) / (2.0 * normal_quantile(level));
+        Interval { estimate: contrast.of(&self.averages.theta) - step, std_error, low, high, df: None, identified }
+    }
+
+    /// Mean and standard deviation of the contrast if this were the curvature.
+    fn law_if(&self, one: &Possibility, contrast: &Contrast) -> (f64, f64) {
+        let direction = one.direction(&contrast.weights);
+        let privacy = self.averages.noise_var * direction.norm_sq();
+        let sampled = self.sampling.as_ref().map_or(0.0, |s| one.level * direction.spread(s.shape.as_ref()) / s.rows);
+        let mean = contrast.of(&self.averages.theta) - direction.step();
+        (mean, (privacy + sampled).sqrt().max(f64::MIN_POSITIVE))
+    }
+
+    /// Share of a contrast's variance that lies in directions the curvature does not resolve.
+    fn unresolved_share(&self, contrast: &Contrast) -> f64 {
+        let centre = &self.belief.centre;
+        let sampled = self.sampling.as_ref().map_or(0.0, |s| s.level.max(0.0) / (s.rows * centre.level()));
+        let (mut unresolved, mut total) = (0.0, 0.0);
+        for (i, w) in centre.turned(&contrast.weights).iter().enumerate() {
+            let raised = centre.values[i].max(self.belief.floor());
+            let variance = w * w * (self.averages.noise_var / raised.powi(2) + sampled / raised);
+            total += variance;
+            unresolved += if self.belief.resolves(i) { 0.0 } else { variance };
+        }
+        if total > 0.0 { unresolved / total } else { 0.0 }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::GradientSpread;
+    use super::super::curvature::Spectrum;
+    use super::*;
+    use faer::Mat;
+
+    /// A run without noise on a quadratic of curvature `h` with its optimum at `opt`; the noise is only claimed.
+    fn quadratic(h: &Mat<f64>, opt: &[f64], steps: usize, noise_sd: f64) -> Trajectory {
+        let (p, step_size) = (opt.len(), 0.25);
+        let (mut theta, mut gradient) = (vec![vec![0.0; p]], Vec::new());
+        for t in 0..steps {
+            let row = |j: usize| (0..p).map(|k| h[(j, k)] * (theta[t][k] - opt[k])).sum::<f64>();
+            let g: Vec<f64> = (0..p).map(row).collect();
+            theta.push(theta[t].iter().zip(&g).map(|(x, g)| x - step_size * g).collect());
+            gradient.push(g);
+        }
+        Trajectory { theta, gradient, step_size, noise_sd }
+    }
+
+    fn coupled() -> Mat<f64> {
+        Mat::from_fn(3, 3, |j, k| if j == k { 1.0 + 0.2 * j as f64 } else { 0.3 })
+    }
+
+    const OPT: [f64; 3] = [1.0, -2.0, 0.5];
+
+    fn population(mean_norm_sq: f64, noise_sd: f64) -> Target {
+        Target::Population { rows: 400, spread: GradientSpread::Scalar { mean_norm_sq, noise_sd } }
+    }
+
+    #[test]
+    fn a_quadratic_is_solved_from_the_first_step() {
+        let contrasts = [Contrast::coordinate(1, 3), Contrast { weights: vec![1.0, 1.0, -1.0], offset: 10.0 }];
+        for steps in [1, 2, 10] {
+            let run = quadratic(&coupled(), &OPT, steps, 0.1);
+            let found =
+                newton(&run, &Curvature::matrix(coupled(), 0.0, 0.0), &Target::Empirical, &contrasts, 0.9).unwrap();
+            assert!((found[0].estimate + 2.0).abs() < 1e-10, "after {steps} steps");
+            assert!((found[1].estimate - 8.5).abs() < 1e-10);
+        }
+    }
+
+    #[test]
+    fn a_certain_scalar_gives_the_textbook_error() {
+        let run = quadratic(&Mat::identity(3, 3), &OPT, 25, 0.2);
+        let sure = Curvature::scalar(2.0, 0.0).with_spread(0.0);
+        let found = newton(&run, &sure, &Target::Empirical, &Contrast::coordinates(3), 0.95).unwrap();
+        assert!((found[0].std_error - 0.2 / (5.0 * 2.0)).abs() < 1e-12);
+        let both = newton(&run, &sure, &population(3.0, 0.0), &Contrast::coordinates(3), 0.95).unwrap();
+        let sampling = 1.0 / (400.0 * 4.0);
+        assert!((both[0].std_error.powi(2) - found[0].std_error.powi(2) - sampling).abs() < 1e-12);
+        assert_eq!((both[0].df, both[0].identified), (None, true));
+    }
+
+    /// With `V` of the shape of `H`, the sampling part is `level / mean(H) (H^-1)_jj / n`.
+    #[test]
+    fn the_sampling_part_takes_the_shape_of_the_curvature_or_its_own() {
+        let run = quadratic(&coupled(), &OPT, 10, 1e-9);
+        let curvature = Curvature::matrix(coupled(), 0.0, 0.0);
+        let trace: f64 = (0..3).map(|j| coupled()[(j, j)]).sum();
+        let first = [Contrast::coordinate(0, 3)];
+        let scalar = newton(&run, &curvature, &population(trace, 0.0), &first, 0.95).unwrap()[0];
+        let inverse = Spectrum::of(&coupled()).unwrap().solve(&[1.0, 0.0, 0.0], 0.0)[0];
+        assert!((scalar.std_error.powi(2) - inverse / 400.0).abs() < 1e-10);
+        let spread = GradientSpread::Matrix { mean: coupled(), noise_sd_diag: 0.0 };
+        let matrix = newton(&run, &curvature, &Target::Population { rows: 400, spread }, &first, 0.95).unwrap()[0];
+        assert!((matrix.std_error - scalar.std_error).abs() < 1e-10);
+    }
+
+    #[test]
+    fn every_doubt_widens() {
+        let run = quadratic(&Mat::identity(3, 3), &OPT, 10, 0.05);
+        let length = |curvature: &Curvature, target: &Target| {
+            newton(&run, curvature, target, &[Contrast::coordinate(1, 3)], 0.95).unwrap()[0].length()
         };
-        let drawn = Spectrum::of(&Mat::from_fn(self.centre.nrows(), self.centre.nrows(), |j, k| {
-            self.centre[(j, k)] + sign * noise[(j.max(k), j.min(k))]
-        }));
-        self.mirror = (sign > 0.0).then_some(noise);
-        Some(drawn)
-    }
-}
-
-impl Curvatures<'_> {
-    fn symmetric_noise(&mut self) -> Mat<f64> {
-        let (diag, off) = (self.belief.sd_diag, self.belief.sd_offdiag);
-        let draws = &mut self.draws;
-        Mat::from_fn(self.centre.nrows(), self.centre.nrows(), |j, k| match j.cmp(&k) {
-            std::cmp::Ordering::Less => 0.0,
-            std::cmp::Ordering::Equal => diag * draws.normal(),
-            std::cmp::Ordering::Greater => off * draws.normal(),
-        })
-    }
-}
-
-/// The interval of one contrast.
-fn interval(
-    contrast: &Contrast,
-    averages: &Averages,
-    belief: &Belief,
-    sampling: Option<&Sampling>,
-    possible: &[Possibility],
-    level: f64,
-) -> Interval {
-    let floor = 0.25 * belief.resolution(0.0);
-    let centre = contrast.of(&averages.theta);
-    let estimate = centre - dot(&belief.centre.solve(&contrast.weights, floor), &averages.gradient);
-    let parts: Vec<_> = possible.iter().map(|one| one.law(contrast, centre, averages, sampling)).collect();
-    let identified = unresolved_share(contrast, averages, belief, sampling) < 0.5;
-    if let [(mean, sd)] = parts[..] {
-        return Interval { identified, ..Interval::symmetric(mean, sd, None, level) };
-    }
-    let mixture = Mixture { parts };
-    let (low, high) = (mixture.quantile(0.5 - level / 2.0), mixture.quantile(0.5 + level / 2.0));
-    let std_error = (high - low) / (2.0 * normal_quantile(level));
-    Interval { estimate, std_error, low, high, df: None, identified }
-}
-
-impl Possibility {
-    /// Mean and standard deviation of the contrast if this is the curvature.
-    fn law(&self, contrast: &Contrast, centre: f64, averages: &Averages, sampling: Option<&Sampling>) -> (f64, f64) {
-        let direction = self.curvature.solve(&contrast.weights, self.floor);
-        let privacy = averages.noise_var * dot(&direction, &direction);
-        let sampled = sampling.map_or(0.0, |s| self.level * self.shape(s, contrast, &direction) / s.rows);
-        (centre - dot(&direction, &averages.gradient), (privacy + sampled).sqrt().max(f64::MIN_POSITIVE))
+        let sure = Curvature::scalar(1.0, 0.0).with_spread(0.0);
+        let at = length(&sure, &Target::Empirical);
+        assert!(length(&Curvature::scalar(1.0, 0.1).with_spread(0.0), &Target::Empirical) > 1.01 * at);
+        assert!(length(&Curvature::scalar(1.0, 0.0), &Target::Empirical) > 1.01 * at);
+        let matrix = |sd: f64| Curvature::matrix(coupled(), sd, sd / 2f64.sqrt());
+        assert!(length(&matrix(0.1), &Target::Empirical) > 1.01 * length(&matrix(0.0), &Target::Empirical));
+        let known = length(&sure, &population(3.0, 0.0));
+        assert!(known > at && length(&sure, &population(3.0, 3.0)) > 1.01 * known);
     }
 
-    /// `a' V a` over the level of `V`, `a = H^-1 weights`.
-    fn shape(&self, sampling: &Sampling, contrast: &Contrast, direction: &[f64]) -> f64 {
-        match &sampling.shape {
-            None => dot(direction, &contrast.weights) / self.curvature.level(),
-            Some(shape) => {
-                let row = |j: usize| (0..direction.len()).map(|k| shape[(j, k)] * direction[k]).sum::<f64>();
-                (0..direction.len()).map(|j| direction[j] * row(j)).sum()
-            }
+    #[test]
+    fn the_same_releases_give_the_same_interval() {
+        let run = quadratic(&coupled(), &OPT, 10, 0.05);
+        let once = || {
+            let curvature = Curvature::matrix(coupled(), 0.1, 0.07);
+            newton(&run, &curvature, &population(3.0, 0.1), &Contrast::coordinates(3), 0.95)
+        };
+        assert_eq!(once(), once());
+    }
+
+    #[test]
+    fn a_direction_below_twice_its_noise_is_not_identified() {
+        let matrix = Mat::from_fn(2, 2, |j, k| if j != k { 0.0 } else { [4.0, 0.1][j] });
+        let run = quadratic(&matrix, &OPT[..2], 10, 0.05);
+        let curvature = Curvature::matrix(matrix, 0.1, 0.1 / 2f64.sqrt());
+        let mixed = Contrast { weights: vec![1.0, 1.0], offset: 0.0 };
+        let contrasts = [Contrast::coordinate(0, 2), Contrast::coordinate(1, 2), mixed];
+        let found = newton(&run, &curvature, &Target::Empirical, &contrasts, 0.95).unwrap();
+        assert_eq!(found.iter().map(|i| i.identified).collect::<Vec<_>>(), [true, false, false]);
+        assert!(found.iter().all(|i| i.estimate.is_finite() && i.length().is_finite()));
+    }
+
+    #[test]
+    fn a_release_drowned_in_noise_gives_finite_numbers() {
+        let run = quadratic(&coupled(), &OPT, 10, 0.05);
+        let drowned = Mat::from_fn(3, 3, |j, k| if j == k { [0.2, -3.0, 4.0][j] } else { 2.5 });
+        let curvature = Curvature::matrix(drowned, 3.0, 3.0 / 2f64.sqrt());
+        for interval in newton(&run, &curvature, &population(-1.0, 5.0), &Contrast::coordinates(3), 0.95).unwrap() {
+            assert!(!interval.identified && interval.estimate.is_finite() && interval.length().is_finite());
         }
     }
-}
 
-/// Share of a contrast's variance that lies in directions the curvature does not resolve.
-fn unresolved_share(contrast: &Contrast, averages: &Averages, belief: &Belief, sampling: Option<&Sampling>) -> f64 {
-    let floor = 0.25 * belief.resolution(0.0);
-    let sampled = sampling.map_or(0.0, |s| s.level.max(0.0) / (s.rows * belief.centre.level()));
-    let (mut unresolved, mut total) = (0.0, 0.0);
-    for (w, e) in belief.centre.turned(&contrast.weights).iter().zip(&belief.centre.values) {
-        let raised = e.max(floor).max(f64::MIN_POSITIVE);
-        let variance = w * w * (averages.noise_var / raised.powi(2) + sampled / raised);
-        total += variance;
-        unresolved += if *e < belief.resolution(*e) { variance } else { 0.0 };
+    #[test]
+    fn a_column_that_does_not_vary_is_not_identified() {
+        let matrix = Mat::from_fn(2, 2, |j, k| if j == k && j == 0 { 1.0 } else { 0.0 });
+        let run = quadratic(&matrix, &OPT[..2], 10, 0.05);
+        let curvature = Curvature::matrix(matrix, 0.0, 0.0);
+        let found = newton(&run, &curvature, &Target::Empirical, &Contrast::coordinates(2), 0.95).unwrap();
+        assert!(found[0].identified && !found[1].identified);
+        assert!(found.iter().all(|i| i.estimate.is_finite() && i.std_error.is_finite()));
     }
-    if total > 0.0 { unresolved / total } else { 0.0 }
+
+    #[test]
+    fn wrong_inputs_are_refused_in_one_sentence() {
+        let run = quadratic(&coupled(), &OPT, 10, 0.05);
+        let good = Curvature::scalar(1.0, 0.1);
+        let ask = |curvature: &Curvature, p, level| {
+            newton(&run, curvature, &Target::Empirical, &Contrast::coordinates(p), level)
+        };
+        assert_eq!(ask(&good, 3, 0.0), Err(IntervalError::Level { level: 0.0 }));
+        assert!(matches!(ask(&good, 2, 0.95), Err(IntervalError::Features { what: "a contrast", .. })));
+        let wide = Curvature::matrix(Mat::identity(4, 4), 0.1, 0.1);
+        assert!(matches!(ask(&wide, 3, 0.95), Err(IntervalError::Features { what: "the curvature", .. })));
+        let still = Trajectory { theta: vec![vec![0.0; 3]], gradient: vec![], step_size: 0.25, noise_sd: 0.1 };
+        let empty = newton(&still, &good, &Target::Empirical, &Contrast::coordinates(3), 0.95);
+        assert_eq!(empty, Err(IntervalError::NoSteps));
+    }
 }

@@ -124,11 +124,6 @@ impl Data {
     }
 }
 
-/// The paper's `lambda` for `rho` spent on all steps: `sqrt(2 T / rho) gamma / n`.
-pub fn lambda(n: usize, gamma: f64, rho: f64, steps: usize) -> f64 {
-    (2.0 * steps as f64 / rho).sqrt() * gamma / n as f64
-}
-
 /// The clamped residual and whether the clamp acted.
 fn clipped_residual(x: &[f64], y: f64, theta: &[f64], gamma: f64) -> (f64, bool) {
     let r = y - x.iter().zip(theta).map(|(a, b)| a * b).sum::<f64>();
@@ -193,8 +188,8 @@ fn push_row(x: &mut Vec<f64>, p: usize, design: Design, root: &Option<Mat<f64>>,
     if let Some(root) = root {
         let z = x[start..].to_vec();
         x[start..].fill(0.0);
-        for k in 0..p {
-            x[start..].iter_mut().zip(root.col_as_slice(k)).for_each(|(x, r)| *x += r * z[k]);
+        for (k, z) in z.iter().enumerate() {
+            x[start..].iter_mut().zip(root.col_as_slice(k)).for_each(|(x, r)| *x += r * z);
         }
     }
 }

@@ -45,6 +45,11 @@ impl Rho {
         Ok(Rho(whole * Rho::UNITS + fraction))
     }
 
+    /// The budget of so many units of 10^-15; none outside [`Rho::SMALLEST`] to [`Rho::LARGEST`].
+    pub fn from_units(units: u64) -> Option<Rho> {
+        (Rho::SMALLEST..=Rho::LARGEST).contains(&Rho(units)).then_some(Rho(units))
+    }
+
     /// The budget in units of 10^-15.
     pub const fn units(self) -> u64 {
         self.0

@@ -43,7 +43,7 @@ pub(super) fn for_each_batch(
         done += batch.num_rows() as u64;
         sink(&batch, share(bytes.length, done, total))?;
     }
-    // A cut file can end quietly between two row groups; the footer says how many rows there should be.
+    // Rows must not go missing unnoticed: what was read is held against what the footer promised.
     if done == total { Ok(()) } else { Err(bytes.corrupt(FORMAT)) }
 }
 

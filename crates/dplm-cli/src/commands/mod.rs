@@ -1,0 +1,8 @@
+//! One file for each command.
+
+pub mod demo;
+pub mod fit;
+pub mod plan;
+pub mod simulate;
+pub mod diagnose;
+pub mod init;
