@@ -61,6 +61,9 @@ pub enum Command {
     /// Print a model file for a person to fill in
     #[command(after_help = INIT)]
     Init(InitArgs),
+    /// The paper's experiments: data, pictures, and a verdict for each claim
+    #[command(subcommand, after_help = LAB)]
+    Lab(LabCommand),
 }
 
 const DEMO: &str = "\
@@ -107,6 +110,15 @@ Example:
 const INIT: &str = "\
 The template holds the names and types of the columns, with every bound and level left blank. Fill it in from public
 knowledge and give it to 'dplm fit --model'. No value of the data is printed.";
+
+const LAB: &str = "\
+Runs the experiments of the paper on simulated data: a table, a picture and a verdict for each claim. Stopped, it goes
+on where it was when run again with the same folder. Definitions are small files; --set changes any number in them.
+
+Examples:
+  dplm lab run pn coverage --quick --out results
+  dplm lab run cost-low --set rho=0.1 --set repetitions=20 --out mine
+  dplm lab check";
 
 /// `dplm demo`.
 #[derive(Debug, Group)]
@@ -321,6 +333,50 @@ pub struct InitArgs {
     /// Write the template to a new file instead
     #[arg(long, short, value_name = "FILE")]
     pub out: Option<PathBuf>,
+}
+
+/// `dplm lab`.
+#[derive(Debug, Subcommand)]
+pub enum LabCommand {
+    /// Name the figures
+    List,
+    /// Run figures: a table, a picture and verdicts for each
+    Run(LabRunArgs),
+    /// Judge every claim from the committed record, or from a folder that 'lab run' wrote
+    Check {
+        /// The folder [default: the record that ships with the program]
+        #[arg(value_name = "DIR")]
+        record: Option<PathBuf>,
+    },
+    /// Draw the figures of a record again
+    Draw {
+        /// The folder of the record
+        #[arg(value_name = "DIR")]
+        record: PathBuf,
+        /// Where to
+        #[arg(long, short, value_name = "DIR")]
+        out: PathBuf,
+    },
+}
+
+/// `dplm lab run`.
+#[derive(Debug, Group)]
+pub struct LabRunArgs {
+    /// Which figures, as 'dplm lab list' names them; all for every one
+    #[arg(required = true, value_name = "NAME")]
+    pub names: Vec<String>,
+    /// Where tables, pictures and verdicts go
+    #[arg(long, short, value_name = "DIR", default_value = "lab-results")]
+    pub out: PathBuf,
+    /// Fewer points and repetitions: seconds instead of minutes
+    #[arg(long)]
+    pub quick: bool,
+    /// Another seed than the definition's; the same seed gives the same numbers
+    #[arg(long, value_name = "S")]
+    pub seed: Option<u64>,
+    /// Change a parameter of the definition, for instance rho=0.1 or p=[10,50]
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub set: Vec<String>,
 }
 
 /// `dplm plan`.

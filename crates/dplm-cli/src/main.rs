@@ -27,6 +27,7 @@ fn main() -> ExitCode {
         Command::Simulate(args) => commands::simulate::run(args, &printer),
         Command::Diagnose(args) => commands::diagnose::run(args, &printer),
         Command::Init(args) => commands::init::run(&args, &printer),
+        Command::Lab(asked) => commands::lab::run(asked),
     };
     printer.exit(outcome)
 }

@@ -6,3 +6,4 @@ pub mod plan;
 pub mod simulate;
 pub mod diagnose;
 pub mod init;
+pub mod lab;

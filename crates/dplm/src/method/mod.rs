@@ -2,6 +2,7 @@
 
 pub mod dpgd;
 pub mod ols;
+pub mod adassp;
 mod request;
 
 pub use request::{Construction, Goal, Purpose, Request};
@@ -49,6 +50,9 @@ pub enum ConfigError {
         /// What was asked.
         construction: &'static str,
     },
+    /// A bound that bounds nothing, or everything.
+    #[error("bounds on rows and responses must be between 0.001 and 100000, in standardised units")]
+    Bounds,
     /// Fewer rows than unknowns.
     #[error("the model has {features} coefficients and the data {rows} rows; a fit needs more rows than coefficients")]
     TooFewRows {
