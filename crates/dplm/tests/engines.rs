@@ -5,7 +5,7 @@ mod common;
 use common::{Data, standard_design};
 use dplm::{
     descend::{Descent, Trajectory},
-    lattice::{Lattice, Outer},
+    lattice::{Kernel, Lattice, Outer},
     privacy::{Budget, Neighbours, Rho},
     rows::{MemoryBuilder, MemoryRows, Rows},
     table::{Block, Cells},
@@ -78,7 +78,7 @@ fn one_cell_matters() {
 /// The sums of the engine against the plainest possible loop in `i128`.
 #[test]
 fn sums_equal_a_plain_loop() {
-    for (gamma, step_noise) in [(3.0, 1.0), (3.0, 1e-9), (300.0, 1e-9)] {
+    for (gamma, step_noise) in [(3.0, 1.0), (3.0, 1e-9), (300.0, 1e-9), (0.05, 1.0), (5000.0, 1.0)] {
         let data = Data::isotropic(1000, 3, 4).on_lattice();
         let mut rows = data.rows();
         let lattice = Lattice::plan(1000, 3, gamma, step_noise).unwrap();
@@ -103,11 +103,15 @@ fn sums_equal_a_plain_loop() {
                 curvature.iter_mut().zip(pairs).for_each(|(sum, (i, j))| *sum += cells[i] * cells[j]);
             }
         }
-        assert_eq!(rows.clipped_pull(&theta, &lattice).unwrap(), sums);
-        assert_eq!(rows.clipped_count(&theta, &lattice).unwrap(), clipped);
-        assert_eq!(rows.clipped_square(&theta, &lattice, 40).unwrap(), square);
-        let outer = Outer::Unclipped { theta: &theta, theta_unit: lattice.theta_unit(), radius: 1 << 19 };
-        assert_eq!(rows.outer(&outer).unwrap().into_upper(), curvature);
+        for kernel in Kernel::available() {
+            rows.set_kernel(kernel);
+            rows.set_clip(clip).unwrap();
+            assert_eq!(rows.clipped_pull(&theta, &lattice).unwrap(), sums, "{kernel:?}");
+            assert_eq!(rows.clipped_count(&theta, &lattice).unwrap(), clipped, "{kernel:?}");
+            assert_eq!(rows.clipped_square(&theta, &lattice, 40).unwrap(), square, "{kernel:?}");
+            let outer = Outer::Unclipped { theta: &theta, theta_unit: lattice.theta_unit(), radius: 1 << 19 };
+            assert_eq!(rows.outer(&outer).unwrap().into_upper(), curvature, "{kernel:?}");
+        }
         assert!(clipped < 1000);
     }
 }

@@ -4,10 +4,11 @@ use crate::table::Block;
 
 use super::Design;
 
-/// Rows are stored in blocks of this many, each block column by column: a column of a block is a straight run of 128 cells.
-pub const BLOCK_ROWS: usize = 128;
+/// Rows are stored in blocks of this many, each block column by column: a column of a block is two cache lines, and a block of a
+/// hundred columns fits the first-level cache.
+pub const BLOCK_ROWS: usize = 32;
 
-/// One block: the cells of 128 rows and their responses. Rows beyond the last are zeros and contribute nothing.
+/// One block: the cells of 32 rows and their responses. Rows beyond the last are zeros and contribute nothing.
 #[derive(Clone, Copy)]
 pub struct RowBlock<'a>(&'a [f32]);
 
@@ -20,6 +21,11 @@ impl<'a> RowBlock<'a> {
     /// The blocks of a buffer that [`encode`](BlockWriter) filled.
     pub fn all(buffer: &'a [f32], features: usize) -> impl Iterator<Item = RowBlock<'a>> {
         buffer.chunks_exact(RowBlock::len_for(features)).map(RowBlock)
+    }
+
+    /// All of it: the columns one after the other, the responses last.
+    pub(crate) fn cells(self) -> &'a [f32] {
+        self.0
     }
 
     /// The cells of each coefficient.

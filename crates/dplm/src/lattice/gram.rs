@@ -46,9 +46,9 @@ impl Moments {
     }
 }
 
-/// Blocks per matrix product. A product of cells is at most 2^38, so a sum over 32 blocks of 128 rows is at most 2^50: exact in `f64` in
+/// Blocks per matrix product. A product of cells is at most 2^38, so a sum over 128 blocks of 32 rows is at most 2^50: exact in `f64` in
 /// any order.
-pub(super) const BLOCKS_PER_PRODUCT: usize = 32;
+pub(super) const BLOCKS_PER_PRODUCT: usize = 128;
 
 /// The exact `[X y]' [X y]` of a buffer of blocks; the response is the last column.
 pub fn gram_of_blocks(buffer: &[f32], features: usize) -> Moments {

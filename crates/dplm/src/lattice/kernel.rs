@@ -1,97 +1,393 @@
-//! The sums over one block of rows. Everything here is exact, so any order gives the same bits.
+//! The sums over blocks of rows. Everything here is exact, so any order and any instructions give the same bits.
 
-use super::{BLOCK_ROWS, Clip, RowBlock, Theta};
+use super::{
+    BLOCK_ROWS, Clip, Kernel, Lattice, RowBlock, Theta,
+    simd::{FOLDED, LANES, Simd, Work},
+};
 
-type Lanes = [f64; BLOCK_ROWS];
+/// One number for each row of a block.
+pub(crate) type Lanes = [f64; BLOCK_ROWS];
 
-/// `2^s Y - X . Theta` for the rows of a block: integers below 2^53 by [`Lattice::plan`](super::Lattice::plan).
-pub(crate) fn residuals(block: RowBlock<'_>, theta: &Theta, theta_unit: f64) -> Lanes {
-    let mut residual: Lanes = block.response().map(|y| f64::from(y) * theta_unit);
-    for (column, &theta) in block.columns().zip(theta.integers()) {
-        for (residual, &x) in residual.iter_mut().zip(column) {
-            *residual -= f64::from(x) * theta;
-        }
-    }
-    residual
-}
-
-/// Adds the block's `sum_i X_i clamp(r_i, -B_i, B_i)` to `sums`.
-pub(crate) fn pull_of_block(
-    block: RowBlock<'_>,
-    mut residual: Lanes,
-    bounds: &[f32; BLOCK_ROWS],
-    clip: &Clip,
-    sums: &mut [i128],
-) {
-    for (residual, &bound) in residual.iter_mut().zip(bounds) {
-        *residual = residual.clamp(-f64::from(bound), f64::from(bound));
-    }
-    if clip.sums_in_one_product() {
-        add_products(block, &residual, sums);
-    } else {
-        let (high, low) = split(&residual);
-        add_products(block, &high, sums);
-        add_products(block, &low, sums);
-    }
-}
+/// Vectors in a column of a block: few enough that a number for each row stays in registers.
+const VECTORS: usize = BLOCK_ROWS / LANES;
 
 /// `2^27`: the upper half of a residual is a multiple of it.
 const HALF: f64 = 134_217_728.0;
 
-/// Residuals as the sum of a multiple of 2^27 and a remainder of at most 2^26, so that products with cells sum exactly.
-fn split(residual: &Lanes) -> (Lanes, Lanes) {
-    let high = residual.map(|value| (value / HALF).round_ties_even() * HALF);
-    let mut low = *residual;
-    low.iter_mut().zip(&high).for_each(|(low, high)| *low -= high);
-    (high, low)
+/// The largest sums that `f64` holds exactly.
+const EXACT: u128 = 1 << 53;
+
+/// `sum_i X_i w_i`, the weights limited to the bounds of their rows.
+///
+/// A block is read twice while it is in cache: once for its residuals, once for its products. Products are summed in `f64`, four
+/// running sums for each column, and moved to `i128` before they could round.
+pub(crate) struct WeightedSum {
+    /// Whether weights are split in two halves so that products stay exact.
+    halves: bool,
+    /// After how many blocks the sums must leave `f64`.
+    blocks_per_flush: usize,
 }
 
-fn add_products(block: RowBlock<'_>, weights: &Lanes, sums: &mut [i128]) {
-    for (column, sum) in block.columns().zip(sums) {
-        *sum += dot(column, weights) as i128;
+impl WeightedSum {
+    /// Sums for this clip.
+    ///
+    /// # Guarantee
+    /// A row's term is at most `gamma` in each coordinate and a running sum takes 8 rows of a block, so after k blocks it is at most
+    /// `8 k gamma`; k is chosen so that this is at most 2^53. Where k would be below 16, weights are split: each half is an integer of at most 26
+    /// bits (times 2^27 for the upper), cells have at most 19, and 16 blocks give at most `2^(26 + 19 + 3 + 4)`.
+    pub(crate) fn new(clip: &Clip) -> WeightedSum {
+        let rows_per_sum = (BLOCK_ROWS / FOLDED) as u128;
+        let halves = !clip.sums_in_one_product();
+        let blocks = if halves { 16 } else { EXACT / (rows_per_sum * clip.gamma().max(1)) };
+        WeightedSum { halves, blocks_per_flush: blocks.clamp(16, 256) as usize }
+    }
+
+    /// Adds `sum_i X_i clamp(r_i, -B_i, B_i)` at `theta` over a buffer of blocks with the bounds of their rows.
+    pub(crate) fn add_clipped(
+        &self,
+        kernel: Kernel,
+        cells: &[f32],
+        bounds: &[f32],
+        (theta, lattice): (&Theta, &Lattice),
+        sums: &mut [i128],
+    ) {
+        let weights =
+            Clipped { theta: theta.integers(), theta_unit: lattice.theta_unit(), bounds: bounds.as_chunks().0 };
+        kernel.run(SumWork { how: self, cells, weights, sums });
+    }
+
+    /// Adds `sum_i X_i w_i` for weights within the bounds of their rows.
+    pub(crate) fn add_given(&self, kernel: Kernel, cells: &[f32], weights: &[f64], sums: &mut [i128]) {
+        kernel.run(SumWork { how: self, cells, weights: Given(weights.as_chunks().0), sums });
     }
 }
 
-/// Eight running sums keep the processor's lanes busy; exactness makes their order irrelevant.
-fn dot(column: &[f32; BLOCK_ROWS], weights: &Lanes) -> f64 {
-    let mut sums = [0.0; 8];
-    for (cells, weights) in column.as_chunks::<8>().0.iter().zip(weights.as_chunks::<8>().0) {
-        for ((sum, &cell), &weight) in sums.iter_mut().zip(cells).zip(weights) {
-            *sum += f64::from(cell) * weight;
+/// Where the weights of a block come from.
+trait Weights {
+    fn of_block<S: Simd>(&self, simd: S, index: usize, block: Block<'_>, ahead: &mut Ahead<'_>) -> [S::V; VECTORS];
+}
+
+/// Residuals at `theta`, limited to the rows' bounds.
+struct Clipped<'a> {
+    theta: &'a [f64],
+    theta_unit: f64,
+    bounds: &'a [[f32; BLOCK_ROWS]],
+}
+
+impl Weights for Clipped<'_> {
+    #[inline(always)]
+    fn of_block<S: Simd>(&self, simd: S, index: usize, block: Block<'_>, ahead: &mut Ahead<'_>) -> [S::V; VECTORS] {
+        let mut weights = block.residuals(simd, self.theta, self.theta_unit, ahead);
+        for (weight, bound) in weights.iter_mut().zip(vectors(&self.bounds[index])) {
+            *weight = simd.limit(*weight, simd.widen(bound));
+        }
+        weights
+    }
+}
+
+/// Weights computed elsewhere.
+struct Given<'a>(&'a [[f64; BLOCK_ROWS]]);
+
+impl Weights for Given<'_> {
+    #[inline(always)]
+    fn of_block<S: Simd>(&self, simd: S, index: usize, _: Block<'_>, _: &mut Ahead<'_>) -> [S::V; VECTORS] {
+        let mut weights = [simd.splat(0.0); VECTORS];
+        for (weight, given) in weights.iter_mut().zip(self.0[index].as_chunks().0) {
+            *weight = simd.load(given);
+        }
+        weights
+    }
+}
+
+struct SumWork<'a, W> {
+    how: &'a WeightedSum,
+    cells: &'a [f32],
+    weights: W,
+    sums: &'a mut [i128],
+}
+
+impl<W: Weights> Work for SumWork<'_, W> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<S: Simd>(self, simd: S) {
+        let SumWork { how, cells, weights, sums } = self;
+        let length = RowBlock::len_for(sums.len());
+        let mut low_sums = vec![[0.0; FOLDED]; sums.len()];
+        let mut high_sums = vec![[0.0; FOLDED]; if how.halves { sums.len() } else { 0 }];
+        for (index, block) in cells.chunks_exact(length).enumerate() {
+            let block = Block(block);
+            let mut ahead = Ahead::new(cells, (index + 1) * length);
+            let mut weights = weights.of_block(simd, index, block, &mut ahead);
+            if how.halves {
+                block.add_products(simd, &upper_halves(simd, &mut weights), &mut high_sums, &mut ahead);
+            }
+            block.add_products(simd, &weights, &mut low_sums, &mut ahead);
+            if (index + 1) % how.blocks_per_flush == 0 {
+                flush(&mut low_sums, 1, sums);
+                flush(&mut high_sums, HALF as i128, sums);
+            }
+        }
+        flush(&mut low_sums, 1, sums);
+        flush(&mut high_sums, HALF as i128, sums);
+    }
+}
+
+/// The cells of a block: its columns one after the other, the responses last.
+#[derive(Clone, Copy)]
+struct Block<'a>(&'a [f32]);
+
+impl<'a> Block<'a> {
+    #[inline(always)]
+    fn column(self, index: usize) -> &'a [[f32; LANES]; VECTORS] {
+        vectors(self.0[index * BLOCK_ROWS..].first_chunk().expect("a column of the block"))
+    }
+
+    /// `2^s Y - X . Theta`: integers below 2^53 by [`Lattice::plan`].
+    #[inline(always)]
+    fn residuals<S: Simd>(self, simd: S, theta: &[f64], theta_unit: f64, ahead: &mut Ahead<'_>) -> [S::V; VECTORS] {
+        let unit = simd.splat(theta_unit);
+        let mut residuals = [unit; VECTORS];
+        for (residual, y) in residuals.iter_mut().zip(self.column(theta.len())) {
+            *residual = simd.mul(simd.widen(y), unit);
+        }
+        for (index, &theta) in theta.iter().enumerate() {
+            let theta = simd.splat(theta);
+            ahead.ask(simd);
+            for (residual, x) in residuals.iter_mut().zip(self.column(index)) {
+                *residual = simd.mul_sub_from(simd.widen(x), theta, *residual);
+            }
+        }
+        residuals
+    }
+
+    /// Adds `X' w` to the running sums of each column.
+    #[inline(always)]
+    fn add_products<S: Simd>(
+        self,
+        simd: S,
+        weights: &[S::V; VECTORS],
+        sums: &mut [[f64; FOLDED]],
+        ahead: &mut Ahead<'_>,
+    ) {
+        for (index, sum) in sums.iter_mut().enumerate() {
+            ahead.ask(simd);
+            let (mut even, mut odd) = (simd.splat(0.0), simd.splat(0.0));
+            for (cells, weights) in self.column(index).as_chunks::<2>().0.iter().zip(weights.as_chunks::<2>().0) {
+                even = simd.mul_add(simd.widen(&cells[0]), weights[0], even);
+                odd = simd.mul_add(simd.widen(&cells[1]), weights[1], odd);
+            }
+            simd.add_folded(simd.add(even, odd), sum);
         }
     }
-    sums.iter().sum()
+
+    /// The squared norm of each row: below 2^52, as a cell is at most 2^19 and there are fewer than 2^14.
+    #[inline(always)]
+    fn norms_sq<S: Simd>(self, simd: S) -> [S::V; VECTORS] {
+        let mut norms = [simd.splat(0.0); VECTORS];
+        for index in 0..self.0.len() / BLOCK_ROWS - 1 {
+            for (norm, x) in norms.iter_mut().zip(self.column(index)) {
+                let x = simd.widen(x);
+                *norm = simd.mul_add(x, x, *norm);
+            }
+        }
+        norms
+    }
 }
 
-/// The squared norm of each row, exactly.
-pub(crate) fn norms_sq(block: RowBlock<'_>) -> [u64; BLOCK_ROWS] {
-    let mut norms = [0; BLOCK_ROWS];
-    for column in block.columns() {
-        for (norm, &x) in norms.iter_mut().zip(column) {
-            let x = x as i64;
-            *norm += (x * x) as u64;
+/// Asks for cells that will be read soon, a line at a time, so that memory is never idle while a block is worked on.
+struct Ahead<'a>(std::slice::Iter<'a, [f32; CACHE_LINE]>);
+
+/// Cells in a cache line. A column has two lines and is visited twice, so a line for each visit keeps one block ahead.
+const CACHE_LINE: usize = 16;
+
+impl<'a> Ahead<'a> {
+    #[inline(always)]
+    fn new(cells: &'a [f32], start: usize) -> Ahead<'a> {
+        Ahead(cells.get(start..).unwrap_or_default().as_chunks().0.iter())
+    }
+
+    #[inline(always)]
+    fn ask<S: Simd>(&mut self, simd: S) {
+        if let Some(line) = self.0.next() {
+            simd.prefetch(&line[0]);
         }
     }
-    norms
+}
+
+#[inline(always)]
+fn vectors(cells: &[f32; BLOCK_ROWS]) -> &[[f32; LANES]; VECTORS] {
+    cells.as_chunks().0.first_chunk().expect("vectors divide a block")
+}
+
+/// Splits weights into a multiple of 2^27, returned without that factor, and a remainder of at most 2^26, left in place.
+#[inline(always)]
+fn upper_halves<S: Simd>(simd: S, weights: &mut [S::V; VECTORS]) -> [S::V; VECTORS] {
+    let mut upper = *weights;
+    for (upper, weight) in upper.iter_mut().zip(weights) {
+        *upper = simd.round(simd.mul(*upper, simd.splat(1.0 / HALF)));
+        *weight = simd.mul_sub_from(*upper, simd.splat(HALF), *weight);
+    }
+    upper
+}
+
+/// Moves running sums from `f64` to integers.
+#[inline(always)]
+fn flush(running: &mut [[f64; FOLDED]], unit: i128, sums: &mut [i128]) {
+    for (running, sum) in running.iter_mut().zip(sums) {
+        // Each is at most 2^53, so four fit `i64`.
+        *sum += i128::from(running.iter().map(|&part| part as i64).sum::<i64>()) * unit;
+        *running = [0.0; FOLDED];
+    }
+}
+
+/// `2^s Y - X . Theta` for the rows of a block: integers below 2^53 by [`Lattice::plan`].
+pub(crate) fn residuals(kernel: Kernel, block: RowBlock<'_>, theta: &Theta, theta_unit: f64) -> Lanes {
+    kernel.run(ResidualWork { block: Block(block.cells()), theta: theta.integers(), theta_unit })
+}
+
+struct ResidualWork<'a> {
+    block: Block<'a>,
+    theta: &'a [f64],
+    theta_unit: f64,
+}
+
+impl Work for ResidualWork<'_> {
+    type Output = Lanes;
+
+    #[inline(always)]
+    fn run<S: Simd>(self, simd: S) -> Lanes {
+        stored(simd, self.block.residuals(simd, self.theta, self.theta_unit, &mut Ahead::new(&[], 0)))
+    }
+}
+
+/// The squared norm of each row of a block, exactly.
+pub(crate) fn norms_sq(kernel: Kernel, block: RowBlock<'_>) -> Lanes {
+    kernel.run(NormWork { block: Block(block.cells()) })
+}
+
+struct NormWork<'a> {
+    block: Block<'a>,
+}
+
+impl Work for NormWork<'_> {
+    type Output = Lanes;
+
+    #[inline(always)]
+    fn run<S: Simd>(self, simd: S) -> Lanes {
+        stored(simd, self.block.norms_sq(simd))
+    }
+}
+
+#[inline(always)]
+fn stored<S: Simd>(simd: S, values: [S::V; VECTORS]) -> Lanes {
+    let mut lanes = [0.0; BLOCK_ROWS];
+    for (lanes, value) in lanes.as_chunks_mut().0.iter_mut().zip(values) {
+        simd.store(value, lanes);
+    }
+    lanes
+}
+
+/// The bound `B_i` of each row of a buffer of blocks: [`Clip::bound`] of its norm, bit for bit.
+pub(crate) fn bounds(kernel: Kernel, cells: &[f32], features: usize, clip: &Clip) -> Vec<f32> {
+    kernel.run(BoundWork { cells, features, clip })
+}
+
+struct BoundWork<'a> {
+    cells: &'a [f32],
+    features: usize,
+    clip: &'a Clip,
+}
+
+impl Work for BoundWork<'_> {
+    type Output = Vec<f32>;
+
+    #[inline(always)]
+    fn run<S: Simd>(self, simd: S) -> Vec<f32> {
+        let length = RowBlock::len_for(self.features);
+        let mut bounds = Vec::with_capacity(self.cells.len() / length * BLOCK_ROWS);
+        for block in self.cells.chunks_exact(length) {
+            let norms = stored(simd, Block(block).norms_sq(simd));
+            bounds.extend_from_slice(&bounds_of_norms(&norms, self.clip));
+        }
+        bounds
+    }
+}
+
+/// Three roundings (of `gamma`, the root, the quotient) put an estimate of `gamma / ||X||` at most three parts in 2^53 off; this is more.
+const DOUBT: f64 = 1.0 / (1u64 << 50) as f64;
+
+/// Estimates in `f64` decide nearly every bound; where they leave a doubt, the integers do.
+#[inline(always)]
+fn bounds_of_norms(norms: &Lanes, clip: &Clip) -> [f32; BLOCK_ROWS] {
+    let gamma = clip.gamma() as f64;
+    let (mut low, mut high) = (*norms, *norms);
+    for (low, high) in low.iter_mut().zip(&mut high) {
+        let estimate = if *low > 0.0 { gamma / low.sqrt() } else { 0.0 };
+        *low = whole_down(estimate * (1.0 - DOUBT));
+        *high = whole_down(estimate * (1.0 + DOUBT));
+    }
+    let mut bounds = low.map(|bound| bound as f32);
+    if low != high {
+        for ((bound, &norm), _) in
+            bounds.iter_mut().zip(norms).zip(low.iter().zip(&high)).filter(|(_, (low, high))| low != high)
+        {
+            *bound = clip.bound(norm as u64);
+        }
+    }
+    bounds
+}
+
+/// The largest whole number of 24 bits not above a nonnegative value.
+#[inline(always)]
+fn whole_down(value: f64) -> f64 {
+    const KEEP: u64 = !((1 << 29) - 1);
+    f64::from_bits(value.to_bits() & KEEP).floor()
 }
 
 /// How many rows of a block are clipped: `|r_i| > B_i`. A row of zeros is not.
-pub(crate) fn clipped_in_block(residual: &Lanes, bounds: &[f32; BLOCK_ROWS], norms: &[u64; BLOCK_ROWS]) -> u64 {
+pub(crate) fn clipped_in_block(residual: &Lanes, bounds: &[f32; BLOCK_ROWS], norms: &Lanes) -> u64 {
     let rows = residual.iter().zip(bounds).zip(norms);
-    rows.filter(|((residual, bound), norm)| residual.abs() > f64::from(**bound) && **norm > 0).count() as u64
+    rows.filter(|((residual, bound), norm)| residual.abs() > f64::from(**bound) && **norm > 0.0).count() as u64
 }
 
 /// Sum over a block of `floor(||X_i clamp(r_i, -B_i, B_i)||^2 / 2^shift)`.
-pub(crate) fn square_of_block(
-    residual: &Lanes,
-    bounds: &[f32; BLOCK_ROWS],
-    norms: &[u64; BLOCK_ROWS],
-    shift: u32,
-) -> i128 {
+pub(crate) fn square_of_block(residual: &Lanes, bounds: &[f32; BLOCK_ROWS], norms: &Lanes, shift: u32) -> i128 {
     let rows = residual.iter().zip(bounds).zip(norms);
     let squares = rows.map(|((&residual, &bound), &norm)| {
-        let weight = residual.abs().min(f64::from(bound)) as u128;
-        (weight * weight * u128::from(norm)) >> shift
+        let weight = u128::from(residual.abs().min(f64::from(bound)) as u64);
+        (weight * weight * u128::from(norm as u64)) >> shift
     });
     squares.sum::<u128>() as i128
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fast_bounds_are_the_exact_bounds() {
+        let mut state = 7u64;
+        let mut next = |below: u64| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 11) % below
+        };
+        for _ in 0..20_000 {
+            let clip = Clip::new(u128::from(next(1 << 40) << next(22)) + 1);
+            let root = next(1 << 20) as f64;
+            let mut norms = [0.0; BLOCK_ROWS];
+            // Squares, where the quotient may be whole, and their neighbours, where it is nearly so.
+            norms.iter_mut().enumerate().for_each(|(row, norm)| *norm = (root * root + row as f64 - 3.0).max(0.0));
+            let fast = bounds_of_norms(&norms, &clip);
+            assert_eq!(fast, norms.map(|norm| clip.bound(norm as u64)));
+        }
+    }
+
+    #[test]
+    fn a_doubtful_bound_is_decided_by_integers() {
+        // gamma / ||X|| is whole, so the estimates on either side differ.
+        let clip = Clip::new(3 << 40);
+        let bounds = bounds_of_norms(&[9.0 * 65536.0; BLOCK_ROWS], &clip);
+        assert_eq!(bounds, [(1u64 << 32) as f32; BLOCK_ROWS]);
+    }
 }

@@ -1,7 +1,7 @@
 //! Sums of outer products `v_i v_i'`, one short integer vector for each row: curvature and the covariance of gradients.
 
 use super::{
-    BLOCK_ROWS, Clip, Moments, RowBlock, Theta,
+    BLOCK_ROWS, Clip, Kernel, Moments, RowBlock, Theta,
     gram::{BLOCKS_PER_PRODUCT, gram_of_columns},
     kernel,
 };
@@ -43,11 +43,11 @@ impl Outer<'_> {
     }
 
     /// The sum over a buffer of blocks, with the bounds of its rows.
-    pub(crate) fn sum(&self, buffer: &[f32], bounds: &[f32], features: usize) -> Moments {
+    pub(crate) fn sum(&self, kernel: Kernel, buffer: &[f32], bounds: &[f32], features: usize) -> Moments {
         let mut moments = Moments::empty(features);
         let mut columns = Vec::new();
         for (block, bounds) in RowBlock::all(buffer, features).zip(bounds.as_chunks().0) {
-            columns.push(self.vectors(block, bounds));
+            columns.push(self.vectors(kernel, block, bounds));
             if columns.len() == BLOCKS_PER_PRODUCT {
                 gram_of_columns(&columns, &mut moments);
                 columns.clear();
@@ -58,26 +58,29 @@ impl Outer<'_> {
     }
 
     /// The vectors of one block, column by column.
-    fn vectors(&self, block: RowBlock<'_>, bounds: &Bounds) -> Vec<[f64; BLOCK_ROWS]> {
+    fn vectors(&self, kernel: Kernel, block: RowBlock<'_>, bounds: &Bounds) -> Vec<[f64; BLOCK_ROWS]> {
         match self {
-            Outer::Shrunk { radius } => shrunk(block, *radius, |_| true),
+            Outer::Shrunk { radius } => shrunk(kernel, block, *radius, |_| true),
             Outer::Unclipped { theta, theta_unit, radius } => {
-                let residual = kernel::residuals(block, theta, *theta_unit);
-                shrunk(block, *radius, |row| residual[row].abs() <= f64::from(bounds[row]))
+                let residual = kernel::residuals(kernel, block, theta, *theta_unit);
+                shrunk(kernel, block, *radius, |row| residual[row].abs() <= f64::from(bounds[row]))
             }
-            Outer::Gradient { theta, theta_unit, shift } => gradients(block, bounds, theta, *theta_unit, *shift),
+            Outer::Gradient { theta, theta_unit, shift } => {
+                gradients(kernel, block, bounds, theta, *theta_unit, *shift)
+            }
         }
     }
 }
 
 fn gradients(
+    kernel: Kernel,
     block: RowBlock<'_>,
     bounds: &Bounds,
     theta: &Theta,
     theta_unit: f64,
     shift: u32,
 ) -> Vec<[f64; BLOCK_ROWS]> {
-    let mut weights = kernel::residuals(block, theta, theta_unit);
+    let mut weights = kernel::residuals(kernel, block, theta, theta_unit);
     for (weight, &bound) in weights.iter_mut().zip(bounds) {
         *weight = weight.clamp(-f64::from(bound), f64::from(bound));
     }
@@ -93,11 +96,11 @@ fn product_cut(cell: f32, weight: f64, shift: u32) -> f64 {
 }
 
 /// Rows shrunk to norm at most `radius`; rows that are not kept become zeros.
-fn shrunk(block: RowBlock<'_>, radius: u64, keep: impl Fn(usize) -> bool) -> Vec<[f64; BLOCK_ROWS]> {
-    let norms = kernel::norms_sq(block);
+fn shrunk(kernel: Kernel, block: RowBlock<'_>, radius: u64, keep: impl Fn(usize) -> bool) -> Vec<[f64; BLOCK_ROWS]> {
+    let norms = kernel::norms_sq(kernel, block);
     let columns: Vec<&[f32; BLOCK_ROWS]> = block.columns().collect();
     let factors: [f64; BLOCK_ROWS] = std::array::from_fn(|row| {
-        if keep(row) { factor(norms[row], radius, columns.iter().map(|column| column[row])) } else { 0.0 }
+        if keep(row) { factor(norms[row] as u64, radius, columns.iter().map(|column| column[row])) } else { 0.0 }
     });
     let column = |cells: &&[f32; BLOCK_ROWS]| std::array::from_fn(|row| cut(f64::from(cells[row]) * factors[row]));
     columns.iter().map(column).collect()

@@ -6,14 +6,14 @@ use super::Rows;
 use crate::{
     Error,
     lattice::{
-        BLOCK_ROWS, BlockWriter, Clip, Design, Lattice, Moments, Outer, RowBlock, Theta, clipped_in_block,
-        gram_of_blocks, norms_sq, pull_of_block, residuals, square_of_block,
+        BLOCK_ROWS, BlockWriter, Clip, Design, Kernel, Lattice, Moments, Outer, RowBlock, Theta, WeightedSum, bounds,
+        clipped_in_block, gram_of_blocks, norms_sq, residuals, square_of_block,
     },
     table::Block,
 };
 
 /// Blocks per chunk: a chunk is the unit of work of a thread and of allocation, so that memory never doubles while it grows.
-const CHUNK_BLOCKS: usize = 64;
+const CHUNK_BLOCKS: usize = 256;
 const CHUNK_ROWS: usize = CHUNK_BLOCKS * BLOCK_ROWS;
 
 /// Rows held in memory, four bytes a cell.
@@ -21,6 +21,7 @@ pub struct MemoryRows {
     features: usize,
     count: u64,
     clip: Option<Clip>,
+    kernel: Kernel,
     chunks: Vec<Chunk>,
 }
 
@@ -93,6 +94,7 @@ impl<'a> MemoryBuilder<'a> {
             features: self.features,
             count: self.count as u64,
             clip: None,
+            kernel: Kernel::best(),
             chunks: self.chunks.into_iter().map(chunk).collect(),
         }
     }
@@ -102,10 +104,6 @@ impl Chunk {
     fn blocks(&self, features: usize) -> impl Iterator<Item = (RowBlock<'_>, &[f32; BLOCK_ROWS])> {
         RowBlock::all(&self.cells, features).zip(self.bounds.as_chunks().0)
     }
-
-    fn bounds_for(&self, features: usize, clip: &Clip) -> Vec<f32> {
-        RowBlock::all(&self.cells, features).flat_map(|block| norms_sq(block).map(|norm| clip.bound(norm))).collect()
-    }
 }
 
 impl MemoryRows {
@@ -113,6 +111,11 @@ impl MemoryRows {
     pub(crate) fn blocks(&self) -> impl Iterator<Item = (RowBlock<'_>, usize)> {
         let blocks = self.chunks.iter().flat_map(|chunk| RowBlock::all(&chunk.cells, self.features));
         blocks.enumerate().map(|(index, block)| (block, BLOCK_ROWS.min(self.count as usize - index * BLOCK_ROWS)))
+    }
+
+    /// Uses these instructions instead of the fastest; answers are the same.
+    pub fn set_kernel(&mut self, kernel: Kernel) {
+        self.kernel = kernel;
     }
 
     fn clip(&self) -> Clip {
@@ -145,18 +148,16 @@ impl Rows for MemoryRows {
     }
 
     fn set_clip(&mut self, clip: Clip) -> Result<(), Error> {
-        let features = self.features;
-        self.chunks.par_iter_mut().for_each(|chunk| chunk.bounds = chunk.bounds_for(features, &clip));
+        let (features, kernel) = (self.features, self.kernel);
+        self.chunks.par_iter_mut().for_each(|chunk| chunk.bounds = bounds(kernel, &chunk.cells, features, &clip));
         self.clip = Some(clip);
         Ok(())
     }
 
     fn clipped_pull(&self, theta: &Theta, lattice: &Lattice) -> Result<Vec<i128>, Error> {
-        let clip = self.clip();
+        let sum = WeightedSum::new(&self.clip());
         let add = |mut sums: Vec<i128>, chunk: &Chunk| {
-            for (block, bounds) in chunk.blocks(self.features) {
-                pull_of_block(block, residuals(block, theta, lattice.theta_unit()), bounds, &clip, &mut sums);
-            }
+            sum.add_clipped(self.kernel, &chunk.cells, &chunk.bounds, (theta, lattice), &mut sums);
             sums
         };
         Ok(self.sum(|| vec![0; self.features], add, plus))
@@ -165,7 +166,12 @@ impl Rows for MemoryRows {
     fn clipped_square(&self, theta: &Theta, lattice: &Lattice, shift: u32) -> Result<i128, Error> {
         let add = |sum: i128, chunk: &Chunk| {
             let squares = chunk.blocks(self.features).map(|(block, bounds)| {
-                square_of_block(&residuals(block, theta, lattice.theta_unit()), bounds, &norms_sq(block), shift)
+                square_of_block(
+                    &residuals(self.kernel, block, theta, lattice.theta_unit()),
+                    bounds,
+                    &norms_sq(self.kernel, block),
+                    shift,
+                )
             });
             sum + squares.sum::<i128>()
         };
@@ -175,7 +181,11 @@ impl Rows for MemoryRows {
     fn clipped_count(&self, theta: &Theta, lattice: &Lattice) -> Result<u64, Error> {
         let add = |count: u64, chunk: &Chunk| {
             let counts = chunk.blocks(self.features).map(|(block, bounds)| {
-                clipped_in_block(&residuals(block, theta, lattice.theta_unit()), bounds, &norms_sq(block))
+                clipped_in_block(
+                    &residuals(self.kernel, block, theta, lattice.theta_unit()),
+                    bounds,
+                    &norms_sq(self.kernel, block),
+                )
             });
             count + counts.sum::<u64>()
         };
@@ -183,7 +193,8 @@ impl Rows for MemoryRows {
     }
 
     fn outer(&self, outer: &Outer<'_>) -> Result<Moments, Error> {
-        let add = |sum: Moments, chunk: &Chunk| sum.plus(&outer.sum(&chunk.cells, &chunk.bounds, self.features));
+        let add =
+            |sum: Moments, chunk: &Chunk| sum.plus(&outer.sum(self.kernel, &chunk.cells, &chunk.bounds, self.features));
         Ok(self.sum(|| Moments::empty(self.features), add, |a, b| a.plus(&b)))
     }
 

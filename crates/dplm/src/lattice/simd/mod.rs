@@ -1,0 +1,111 @@
+//! Eight numbers at a time: the only unsafe code of the crate.
+//!
+//! A kernel is written once, against [`Simd`], and runs on whichever instructions the processor has. The arithmetic of the
+//! lattice is exact, so every choice gives the same bits; only the time differs.
+
+#![allow(unsafe_code, reason = "processor intrinsics, each used only behind a token that proves the processor has it")]
+
+mod portable;
+#[cfg(target_arch = "x86_64")]
+mod x86;
+
+use portable::Portable;
+
+/// How many `f64` a vector holds, on every processor.
+pub(super) const LANES: usize = 8;
+
+/// How many `f64` a running sum has.
+pub(super) const FOLDED: usize = 4;
+
+/// Which instructions the sums over rows use. The choice never changes a bit of an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Kernel(Instructions);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Instructions {
+    Portable,
+    #[cfg(target_arch = "x86_64")]
+    Avx2(x86::Avx2),
+    #[cfg(target_arch = "x86_64")]
+    Avx512(x86::Avx512),
+}
+
+impl Kernel {
+    /// The fastest this processor has.
+    pub fn best() -> Kernel {
+        let pays = |kernel: &Kernel| match kernel.0 {
+            #[cfg(target_arch = "x86_64")]
+            Instructions::Avx512(simd) => simd.pays(),
+            _ => true,
+        };
+        Kernel::available().into_iter().rfind(pays).expect("the portable kernel is always there")
+    }
+
+    /// All this processor has, the slowest first.
+    pub fn available() -> Vec<Kernel> {
+        let mut kernels = vec![Instructions::Portable];
+        #[cfg(target_arch = "x86_64")]
+        {
+            kernels.extend(x86::Avx2::detect().map(Instructions::Avx2));
+            kernels.extend(x86::Avx512::detect().map(Instructions::Avx512));
+        }
+        kernels.into_iter().map(Kernel).collect()
+    }
+
+    /// What the instructions are called.
+    pub fn name(self) -> &'static str {
+        match self.0 {
+            Instructions::Portable => "portable",
+            #[cfg(target_arch = "x86_64")]
+            Instructions::Avx2(_) => "AVX2",
+            #[cfg(target_arch = "x86_64")]
+            Instructions::Avx512(_) => "AVX-512",
+        }
+    }
+
+    /// Runs a piece of work compiled for these instructions.
+    pub(super) fn run<W: Work>(self, work: W) -> W::Output {
+        match self.0 {
+            Instructions::Portable => work.run(Portable),
+            #[cfg(target_arch = "x86_64")]
+            Instructions::Avx2(simd) => simd.run(work),
+            #[cfg(target_arch = "x86_64")]
+            Instructions::Avx512(simd) => simd.run(work),
+        }
+    }
+}
+
+/// A piece of work that can be compiled for any instructions. Mark `run` `#[inline(always)]`, and all it calls.
+pub(super) trait Work {
+    /// What it gives.
+    type Output;
+
+    /// Does the work.
+    fn run<S: Simd>(self, simd: S) -> Self::Output;
+}
+
+/// Vectors of eight `f64`. A value of the type proves that the processor has the instructions.
+pub(super) trait Simd: Copy {
+    /// Eight numbers.
+    type V: Copy;
+
+    fn splat(self, value: f64) -> Self::V;
+    fn load(self, from: &[f64; LANES]) -> Self::V;
+    fn store(self, value: Self::V, to: &mut [f64; LANES]);
+    /// Eight `f32` as `f64`.
+    fn widen(self, from: &[f32; LANES]) -> Self::V;
+    fn add(self, a: Self::V, b: Self::V) -> Self::V;
+    /// Adds both halves of a vector to a running sum.
+    fn add_folded(self, value: Self::V, to: &mut [f64; FOLDED]);
+    fn mul(self, a: Self::V, b: Self::V) -> Self::V;
+    /// `a b + c`, for numbers with which neither operation rounds.
+    fn mul_add(self, a: Self::V, b: Self::V, c: Self::V) -> Self::V;
+    /// `c - a b`, for numbers with which neither operation rounds.
+    fn mul_sub_from(self, a: Self::V, b: Self::V, c: Self::V) -> Self::V;
+    /// `value` limited to `-bound ..= bound`.
+    fn limit(self, value: Self::V, bound: Self::V) -> Self::V;
+    /// Each to the nearest whole number, ties to even.
+    fn round(self, value: Self::V) -> Self::V;
+    /// Asks for the cache line that holds the number; costs nothing if it is not wanted after all.
+    fn prefetch(self, near: &f32);
+}

@@ -1,0 +1,71 @@
+//! Plain loops over eight numbers, which compilers turn into whatever vectors the target has (NEON, SSE2).
+
+use std::array::from_fn;
+
+use super::{FOLDED, LANES, Simd};
+
+/// No instructions beyond those of the target.
+#[derive(Clone, Copy)]
+pub(super) struct Portable;
+
+impl Simd for Portable {
+    type V = [f64; LANES];
+
+    #[inline(always)]
+    fn splat(self, value: f64) -> Self::V {
+        [value; LANES]
+    }
+
+    #[inline(always)]
+    fn load(self, from: &[f64; LANES]) -> Self::V {
+        *from
+    }
+
+    #[inline(always)]
+    fn store(self, value: Self::V, to: &mut [f64; LANES]) {
+        *to = value;
+    }
+
+    #[inline(always)]
+    fn widen(self, from: &[f32; LANES]) -> Self::V {
+        from_fn(|lane| f64::from(from[lane]))
+    }
+
+    #[inline(always)]
+    fn add(self, a: Self::V, b: Self::V) -> Self::V {
+        from_fn(|lane| a[lane] + b[lane])
+    }
+
+    #[inline(always)]
+    fn add_folded(self, value: Self::V, to: &mut [f64; FOLDED]) {
+        to.iter_mut().enumerate().for_each(|(lane, to)| *to += value[lane] + value[lane + FOLDED]);
+    }
+
+    #[inline(always)]
+    fn mul(self, a: Self::V, b: Self::V) -> Self::V {
+        from_fn(|lane| a[lane] * b[lane])
+    }
+
+    #[inline(always)]
+    fn mul_add(self, a: Self::V, b: Self::V, c: Self::V) -> Self::V {
+        from_fn(|lane| a[lane] * b[lane] + c[lane])
+    }
+
+    #[inline(always)]
+    fn mul_sub_from(self, a: Self::V, b: Self::V, c: Self::V) -> Self::V {
+        from_fn(|lane| c[lane] - a[lane] * b[lane])
+    }
+
+    #[inline(always)]
+    fn limit(self, value: Self::V, bound: Self::V) -> Self::V {
+        from_fn(|lane| value[lane].max(-bound[lane]).min(bound[lane]))
+    }
+
+    #[inline(always)]
+    fn round(self, value: Self::V) -> Self::V {
+        value.map(f64::round_ties_even)
+    }
+
+    #[inline(always)]
+    fn prefetch(self, _near: &f32) {}
+}
