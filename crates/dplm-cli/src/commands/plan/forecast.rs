@@ -13,6 +13,7 @@ use dplm::{
         convert::{self, Conversion},
     },
 };
+use rayon::prelude::*;
 use serde::Serialize;
 
 use crate::{
@@ -211,8 +212,8 @@ fn times_classical(expected: &Expected, level: f64) -> f64 {
 
 /// The plan at other budgets, those left out that no fit can have.
 fn at_budgets(args: &PlanArgs, rhos: impl Iterator<Item = f64>, delta: f64) -> Result<Vec<AtBudget>, Failure> {
-    let rhos = rhos.filter_map(|rho| Rho::checked_from_f64(rho).ok());
-    rhos.map(|rho| at_budget(&setting(args, rho)?, delta, args.level)).collect()
+    let rhos: Vec<Rho> = rhos.filter_map(|rho| Rho::checked_from_f64(rho).ok()).collect();
+    rhos.into_par_iter().map(|rho| at_budget(&setting(args, rho)?, delta, args.level)).collect()
 }
 
 fn at_budget(setting: &Setting, delta: f64, level: f64) -> Result<AtBudget, Failure> {
