@@ -1,7 +1,7 @@
 //! Coverage by simulation: a small grid always, a large one on demand.
 //!
-//! Each check compares a mean over independent data sets with its requirement, allowing 4.9 standard errors of that mean: a
-//! false alarm in a million. Seeds are fixed.
+//! Each check compares a mean over independent data sets with its requirement, allowing 4.9 standard errors of that
+//! mean: a false alarm in a million. Seeds are fixed.
 
 use super::expect::{Setting, Shares, curvature_noise_sd, gradient_noise_sd, gradient_spread_noise_sd, row_bound_sq};
 use super::simulate::{Data, Design, Errors, normal};
@@ -194,8 +194,8 @@ fn the_population_is_covered_on_turned_designs() {
     }
 }
 
-/// Every pair of features correlated by 0.5: at 10^4 rows the released matrix carries the interval; at 2000 it cannot, and
-/// most coefficients are said not to be identified instead.
+/// Every pair of features correlated by 0.5: at 10^4 rows the released matrix carries the interval; at 2000 it
+/// cannot, and most coefficients are said not to be identified instead.
 #[test]
 fn correlated_features_are_covered_or_refused() {
     let clear = World::new(10_000, 2.0, Design::Correlated(0.5), Errors::Gaussian).scores(40);

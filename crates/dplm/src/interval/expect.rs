@@ -1,7 +1,7 @@
 //! What to expect before a row is read: standard errors, lengths and shares of the budget from public numbers alone.
 //!
-//! The model behind the figures: independent normal features of unit variance and normal errors of a guessed size. With
-//! `b = gamma / (sigma ||x||)` the clipped gradient then has
+//! The model behind the figures: independent normal features of unit variance and normal errors of a guessed size.
+//! With `b = gamma / (sigma ||x||)` the clipped gradient then has
 //!
 //! ```text
 //! h = E[||x||^2 (2 Phi(b) - 1)] / p                                     curvature
@@ -9,11 +9,12 @@
 //! variance = 2 gamma^2 / (n^2 rho_d h^2) + v / (n h^2)                    privacy + sampling
 //! ```
 //!
-//! `rho_d` being what the descent gets. Two things are added: steps whose iterates wander (noise of one step is `sqrt T` times that of all)
-//! see more residual and so less curvature, and doubt about the released curvature widens intervals.
+//! `rho_d` being what the descent gets. Two things are added: steps whose iterates wander (noise of one step is `sqrt
+//! T` times that of all) see more residual and so less curvature, and doubt about the released curvature widens
+//! intervals.
 //!
-//! Against simulation the figures are within a few per cent where [`resolution`] is above 10. Below, intervals come out longer than said here by up to a
-//! third, since the released curvature is then mostly noise.
+//! Against simulation the figures are within a few per cent where [`resolution`] is above 10. Below, intervals come
+//! out longer than said here by up to a third, since the released curvature is then mostly noise.
 
 use super::contrast::normal_quantile;
 use super::curvature::expected_doubt_sq;
@@ -45,9 +46,9 @@ impl Shares {
 
     /// Shares for a population interval, from public numbers.
     ///
-    /// The curvature gets what brings its noise (operator norm, `R^2 sqrt(2p) / (n sqrt rho_c)`) to 0.3, within 2 % and 15 % of
-    /// `rho`. The gradient spread gets what leaves 5 % doubt in the whole variance for errors of standard deviation
-    /// `error_sd`, within 0.2 % and 10 %.
+    /// The curvature gets what brings its noise (operator norm, `R^2 sqrt(2p) / (n sqrt rho_c)`) to 0.3, within 2 %
+    /// and 15 % of `rho`. The gradient spread gets what leaves 5 % doubt in the whole variance for errors of standard
+    /// deviation `error_sd`, within 0.2 % and 10 %.
     pub fn recommended(rows: usize, features: usize, rho: f64, gamma: f64, error_sd: f64) -> Self {
         let (n, p) = (rows as f64, features as f64);
         let curvature = 2.0 * p * (row_bound_sq(features) / (n * CURVATURE_NOISE)).powi(2) / rho;
@@ -75,16 +76,16 @@ pub fn row_bound_sq(features: usize) -> f64 {
 
 /// `n sqrt(rho) / p^1.5`: how well a matrix of `p` features can be released.
 ///
-/// Above 50 the curvature is known well; from 10 to 50 well-scaled designs are, correlated ones in part; below 10 intervals lean on
-/// public scaling, and coefficients of correlated features come out as not identified.
+/// Above 50 the curvature is known well; from 10 to 50 well-scaled designs are, correlated ones in part; below 10
+/// intervals lean on public scaling, and coefficients of correlated features come out as not identified.
 pub fn resolution(rows: usize, features: usize, rho: f64) -> f64 {
     rows as f64 * rho.sqrt() / (features as f64).powf(1.5)
 }
 
 /// Noise sd of a diagonal entry of the curvature released with `rho`: `R^2 / (n sqrt rho)`.
 ///
-/// The mean of `x x'` with `||x||^2 <= R^2` moves by at most `sqrt 2 R^2 / n` (Frobenius) when a row is replaced; off the
-/// diagonal the sd is smaller by `sqrt 2`.
+/// The mean of `x x'` with `||x||^2 <= R^2` moves by at most `sqrt 2 R^2 / n` (Frobenius) when a row is replaced; off
+/// the diagonal the sd is smaller by `sqrt 2`.
 pub fn curvature_noise_sd(rows: usize, features: usize, rho: f64) -> f64 {
     row_bound_sq(features) / (rows as f64 * rho.sqrt())
 }
@@ -179,7 +180,9 @@ impl Setting {
     /// ```
     /// use dplm::interval::expect::{Setting, Shares};
     /// let shares = Shares { curvature: 0.1, gradient_spread: 0.01 };
-    /// let setting = Setting { rows: 10_000, features: 10, rho: 0.015, gamma: 6.3, steps: 100, step_size: 0.5, error_sd: 1.0, signal: 1.0, shares };
+    /// let (steps, step_size, error_sd, signal) = (100, 0.5, 1.0, 1.0);
+    /// let (rows, features, rho, gamma) = (10_000, 10, 0.015, 6.3);
+    /// let setting = Setting { rows, features, rho, gamma, steps, step_size, error_sd, signal, shares };
     /// let expected = setting.expected()?;
     /// assert!(expected.half_length(0.95) < 1.6 * expected.classical_half_length(0.95));
     /// # Ok::<(), dplm::interval::IntervalError>(())
@@ -250,7 +253,8 @@ impl Setting {
         Transient { noise_sd: lambda, step_size: self.step_size, curvature, misfit, distance_sq }
     }
 
-    /// `E[1/h^2]` over `1/E[h]^2` for eigenvalues in doubt by a relative variance `d`: `1 + 3 d`, as a factor of length.
+    /// `E[1/h^2]` over `1/E[h]^2` for eigenvalues in doubt by a relative variance `d`: `1 + 3 d`, as a factor of
+    /// length.
     fn widening(&self, curvature: f64) -> f64 {
         if self.shares.curvature == 0.0 {
             return 1.0;
@@ -259,10 +263,12 @@ impl Setting {
         (1.0 + 3.0 * expected_doubt_sq(sd, curvature, self.features)).sqrt()
     }
 
-    /// The clip level and the number of steps with the least standard error, `gamma` between 1 and 8 `sqrt(p)` error sds.
+    /// The clip level and the number of steps with the least standard error, `gamma` between 1 and 8 `sqrt(p)` error
+    /// sds.
     ///
-    /// Less clipping means more noise; more, less curvature. More steps forget the start; fewer wander less. Below `sqrt(p)` error
-    /// sds normal errors would still gain a little, others would lose, and so would a wrong guess of their size.
+    /// Less clipping means more noise; more, less curvature. More steps forget the start; fewer wander less. Below
+    /// `sqrt(p)` error sds normal errors would still gain a little, others would lose, and so would a wrong guess of
+    /// their size.
     ///
     /// # Errors
     /// As [`Setting::expected`].
@@ -297,14 +303,15 @@ impl Setting {
     }
 }
 
-/// Steps between checkpoints, or of each independent run, for which the paper's interval loses at most `beta` in coverage.
+/// Steps between checkpoints, or of each independent run, for which the paper's interval loses at most `beta` in
+/// coverage.
 ///
-/// `T = c ln(sigma m p / (eta lambda beta))` with `c = -1 / ln(1 - eta h)`: the start and the last checkpoint fade at that rate
-/// in the direction of least curvature `h`.
+/// `T = c ln(sigma m p / (eta lambda beta))` with `c = -1 / ln(1 - eta h)`: the start and the last checkpoint fade at
+/// that rate in the direction of least curvature `h`.
 ///
 /// # Paper
-/// Theorem "Coverage", which leaves the constant `c` open; this one makes what is left of the start, in units of the iterates'
-/// own spread, fall below `beta`.
+/// Theorem "Coverage", which leaves the constant `c` open; this one makes what is left of the start, in units of the
+/// iterates' own spread, fall below `beta`.
 ///
 /// # Errors
 /// When a number is not positive, `beta` is not a probability, or `eta h` is not below 1.
@@ -334,7 +341,8 @@ struct Norms {
 }
 
 impl Norms {
-    /// Equally spaced nodes over eight standard deviations; the trapezoid rule is exact enough for a smooth law on a line.
+    /// Equally spaced nodes over eight standard deviations; the trapezoid rule is exact enough for a smooth law on a
+    /// line.
     fn of(features: usize) -> Self {
         let p = features as f64;
         let centre = p.sqrt();
@@ -389,8 +397,8 @@ mod tests {
         assert!((expected.classical_half_length(0.95) - 0.019_599_64).abs() < 1e-7);
     }
 
-    /// One feature is the classical Huber estimate with a bound that depends on the row; as gamma goes to 0 its efficiency
-    /// goes to that of weighted least absolute deviations, `2/pi E[|x|]^2 = (2/pi)^2`.
+    /// One feature is the classical Huber estimate with a bound that depends on the row; as gamma goes to 0 its
+    /// efficiency goes to that of weighted least absolute deviations, `2/pi E[|x|]^2 = (2/pi)^2`.
     #[test]
     fn efficiency_falls_from_one_to_that_of_absolute_deviations() {
         let efficiency =

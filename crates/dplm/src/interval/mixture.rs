@@ -99,6 +99,13 @@ mod tests {
         assert!((mixture.quantile(0.975) - (3.0 + 2.0 * 1.959_963_985)).abs() < 1e-7);
     }
 
+    /// `Phi(x + 1) / 2 + Phi((x - 1) / 2) / 2 = 0.975`, solved by bisection elsewhere.
+    #[test]
+    fn two_parts_by_hand() {
+        let mixture = Mixture { parts: vec![(-1.0, 1.0), (1.0, 2.0)] };
+        assert!((mixture.quantile(0.975) - 4.289708442).abs() < 1e-7);
+    }
+
     #[test]
     fn the_quantile_leaves_the_share_it_says() {
         let mixture = Mixture { parts: vec![(0.0, 1.0), (1.0, 0.1), (-4.0, 30.0), (0.2, 1e-3)] };

@@ -1,8 +1,8 @@
 //! Intervals from a released trajectory; nothing here can see a row.
 //!
-//! Everything in this module is post-processing: its inputs are the released [`Trajectory`](crate::descend::Trajectory),
-//! released matrices and scalars with the standard deviation of their noise, and public numbers. So it costs no budget
-//! and may be run as often as one likes.
+//! Everything in this module is post-processing: its inputs are the released
+//! [`Trajectory`], released matrices and scalars with the standard deviation of their
+//! noise, and public numbers. So it costs no budget and may be run as often as one likes.
 //!
 //! | construction | what it needs | covers |
 //! |---|---|---|

@@ -13,21 +13,21 @@ use rayon::prelude::*;
 
 /// The Newton interval: `mean(theta_t) - H^-1 mean(g_t)` over the steps, with the noise in `g_t` of known scale.
 ///
-/// With `g_t = H (theta_t - opt) + z_t` the estimate is `opt - H^-1 mean(z_t)`: unbiased from the first step on and normal
-/// with covariance `lambda^2/T H^-2`, the limit of what the released gradients can tell. Where `H` is in doubt the first
-/// steps count less, so that the start, which `H` carries off, is felt less; a curvature read off the same steps
-/// ([`Curvature::from_trajectory`]) leaves them equal.
+/// With `g_t = H (theta_t - opt) + z_t` the estimate is `opt - H^-1 mean(z_t)`: unbiased from the first step on and
+/// normal with covariance `lambda^2/T H^-2`, the limit of what the released gradients can tell. Where `H` is in doubt
+/// the first steps count less, so that the start, which `H` carries off, is felt less; a curvature read off the same
+/// steps ([`Curvature::from_trajectory`]) leaves them equal.
 ///
-/// Doubt about `H` and about the sampling part is integrated out: for each of a few hundred possible `H` the law of the
-/// coefficient is normal, and the ends are quantiles of their mixture. A direction of `H` below twice its noise is not
-/// resolved; an interval with half or more of its variance from such directions is marked as not identified.
+/// Doubt about `H` and about the sampling part is integrated out: for each of a few hundred possible `H` the law of
+/// the coefficient is normal, and the ends are quantiles of their mixture. A direction of `H` below twice its noise
+/// is not resolved; an interval with half or more of its variance from such directions is marked as not identified.
 ///
 /// # Guarantee
 /// Post-processing: no budget is spent. The result depends on the arguments only.
 ///
 /// # Errors
-/// When the level is not a probability, the run has no steps, an input is for another number of features, or a released
-/// number that must be positive is not.
+/// When the level is not a probability, the run has no steps, an input is for another number of features, or a
+/// released number that must be positive is not.
 pub fn newton(
     run: &Trajectory,
     curvature: &Curvature,

@@ -15,7 +15,8 @@ pub struct Batching {
     pub batches: usize,
     /// Iterates dropped at the beginning of a run; the start `theta_0` is never used.
     pub burn_in: usize,
-    /// Where a final iterate is taken (checkpoints, independent runs), how many of the last ones are averaged instead.
+    /// Where a final iterate is taken (checkpoints, independent runs), how many of the last ones are averaged
+    /// instead.
     ///
     /// 1 is the construction of the paper's text and of its theorem. The paper's experiments average "the final few";
     /// any number up to `usize::MAX` will do, and what exceeds the iterates at hand means all of them.
@@ -67,7 +68,8 @@ pub fn checkpoints(
 
 /// Independent runs: the final iterate (or the mean of the last few) of each run; `m` is the number of runs.
 ///
-/// With `average_last` large, each run contributes the mean of all it did after its burn-in, as in the paper's figures.
+/// With `average_last` large, each run contributes the mean of all it did after its burn-in, as in the paper's
+/// figures.
 ///
 /// # Guarantee
 /// None is added: the caller has paid for every run, usually a share `rho / m` each.

@@ -54,8 +54,9 @@ impl Direction<'_> {
 
 /// Equally likely curvatures and sampling levels; a single one where nothing is in doubt.
 ///
-/// The noise of the curvature comes in pairs of opposite sign; scale and sampling level take evenly spread values of their laws, in
-/// random order. Seeds are fixed, and eigendecompositions run side by side: the result is the same for any number of threads.
+/// The noise of the curvature comes in pairs of opposite sign; scale and sampling level take evenly spread values of
+/// their laws, in random order. Seeds are fixed, and eigendecompositions run side by side: the result is the same for
+/// any number of threads.
 pub(super) fn possibilities(belief: &Belief, sampling: Option<&Sampling>, gradient: &[f64]) -> Vec<Possibility> {
     let (level, level_sd) = sampling.map_or((0.0, 0.0), |s| (s.level, s.level_sd));
     let count = if belief.is_certain() && level_sd == 0.0 { 1 } else { draw_count(belief) };
@@ -99,4 +100,39 @@ fn drawn(belief: &Belief, noise: Option<&Mat<f64>>, sign: f64, scale: f64) -> Sp
     };
     spectrum.values.iter_mut().for_each(|e| *e *= scale);
     spectrum
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Curvature;
+    use super::*;
+
+    /// Eigenvalues of the draws have the mean and the spread the curvature was given, scale and directions together.
+    #[test]
+    fn draws_have_the_spread_they_were_given() {
+        let belief = Curvature::scalar(2.0, 0.2).with_spread(0.15).belief(8).unwrap();
+        let drawn = possibilities(&belief, None, &[0.0; 8]);
+        let values: Vec<f64> = drawn.iter().flat_map(|one| one.curvature.values.clone()).collect();
+        let mean = values.iter().sum::<f64>() / values.len() as f64;
+        let variance = values.iter().map(|e| (e - mean).powi(2)).sum::<f64>() / values.len() as f64;
+        assert!((mean - 2.0).abs() < 0.02, "mean {mean}");
+        assert!((variance / (0.2f64.powi(2) + 0.3f64.powi(2)) - 1.0).abs() < 0.1, "variance {variance}");
+    }
+
+    #[test]
+    fn levels_have_the_law_of_the_release_and_are_never_negative() {
+        let sampling = Sampling { rows: 10.0, level: 0.1, level_sd: 0.2, shape: None };
+        let belief = Curvature::scalar(1.0, 0.0).with_spread(0.0).belief(2).unwrap();
+        let drawn = possibilities(&belief, Some(&sampling), &[0.0; 2]);
+        assert!(drawn.len() > 100 && drawn.iter().all(|one| one.level >= 0.0));
+        let mean = drawn.iter().map(|one| one.level).sum::<f64>() / drawn.len() as f64;
+        // Mean of a normal law cut off half a standard deviation below its mean: 0.1 + 0.2 phi(0.5) / Phi(0.5).
+        assert!((mean - 0.2018).abs() < 2e-3, "mean {mean}");
+    }
+
+    #[test]
+    fn nothing_in_doubt_is_a_single_possibility() {
+        let belief = Curvature::scalar(1.0, 0.0).with_spread(0.0).belief(2).unwrap();
+        assert_eq!(possibilities(&belief, None, &[0.0; 2]).len(), 1);
+    }
 }

@@ -11,8 +11,8 @@ pub enum Target {
     Empirical,
     /// The coefficients of the population the rows were drawn from.
     ///
-    /// Adds the sampling part `H^-1 V H^-1 / n`, `V` the covariance of the clipped gradients. Under clipping the root of the
-    /// expected clipped gradient is meant: the true coefficients where errors are symmetric around zero.
+    /// Adds the sampling part `H^-1 V H^-1 / n`, `V` the covariance of the clipped gradients. Under clipping the root
+    /// of the expected clipped gradient is meant: the true coefficients where errors are symmetric around zero.
     Population {
         /// The number of rows, public.
         rows: usize,

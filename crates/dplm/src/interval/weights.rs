@@ -18,15 +18,15 @@ pub(super) struct Transient {
 
 /// Curvatures, relative to the mean one, at which the start may fade: directions, and stretches of the way, differ.
 ///
-/// One pace alone under-covers where rows are clipped on the way (0.83 for 0.95 at n = 10^5, gamma = sqrt p); three cost
-/// about 2 % in length.
+/// One pace alone under-covers where rows are clipped on the way (0.83 for 0.95 at n = 10^5, gamma = sqrt p); three
+/// cost about 2 % in length.
 const PACES: [f64; 3] = [0.5, 1.0, 1.5];
 
 impl Transient {
     /// Weights of the steps, adding up to one.
     ///
-    /// They minimise `(lambda/h)^2 |w|^2 + misfit^2 d^2 sum_k (sum_t w_t q_k^t)^2`: noise, against a start at distance `d` a
-    /// coordinate that fades as `q_k^t`, `q_k = 1 - eta h pace_k`. Without misfit they are equal.
+    /// They minimise `(lambda/h)^2 |w|^2 + misfit^2 d^2 sum_k (sum_t w_t q_k^t)^2`: noise, against a start at
+    /// distance `d` a coordinate that fades as `q_k^t`, `q_k = 1 - eta h pace_k`. Without misfit they are equal.
     pub fn weights(&self, steps: usize) -> Vec<f64> {
         let noise = (self.noise_sd / self.curvature).powi(2);
         let pull = self.misfit.powi(2) * self.distance_sq;
