@@ -335,6 +335,9 @@ pub fn steps_for_coverage(
 }
 
 /// Norms of standard normal vectors of `p` coordinates, as nodes with weights.
+/// Nodes a fifth of a standard deviation apart: a planner tries many settings, and more nodes would change nothing it shows.
+const NODES: i32 = 80;
+
 struct Norms {
     nodes: Vec<(f64, f64)>,
     features: f64,
@@ -347,10 +350,10 @@ impl Norms {
         let p = features as f64;
         let centre = p.sqrt();
         let (low, high) = ((centre - 8.0).max(0.0), centre + 8.0);
-        let step = (high - low) / 400.0;
+        let step = (high - low) / f64::from(NODES);
         let log_density = |u: f64| (p - 1.0) * (u / centre).ln() - 0.5 * (u * u - p);
         let node = |k: i32| low + (f64::from(k) + 0.5) * step;
-        let mut nodes: Vec<_> = (0..400).map(|k| (node(k), log_density(node(k)).exp())).collect();
+        let mut nodes: Vec<_> = (0..NODES).map(|k| (node(k), log_density(node(k)).exp())).collect();
         let total: f64 = nodes.iter().map(|node| node.1).sum();
         nodes.iter_mut().for_each(|node| node.1 /= total);
         Norms { nodes, features: p }

@@ -150,7 +150,7 @@ impl Plan {
     /// When rows cannot be read or the noise does not fit.
     pub fn run<R: CryptoRng>(&self, rows: &mut dyn Rows, design: &Design, rng: &mut R) -> Result<Outcome, Error> {
         let mut budget = Budget::new(self.request.rho);
-        let third = self.request.rho.percent(33);
+        let third = self.request.rho.share(1.0 / 3.0);
         let eigenvalue = budget.spend("least eigenvalue of the second moments", third)?;
         let moments = budget.spend("second moments", third)?;
         let cross = budget.spend_rest("products with the response")?;
