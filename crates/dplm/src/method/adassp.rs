@@ -380,8 +380,8 @@ mod tests {
     fn the_noise_is_what_the_budget_asks_for() {
         let found = fit(0.05, 1000, 3);
         let plan = plan(0.05, 1000, 3);
-        // Sensitivity 2 Bx By, and 34 percent of rho for the products.
-        let sd = 2.0 * plan.row_bound() * plan.response_bound() / (2.0f64 * 0.05 * 0.34).sqrt() / 1000.0;
+        // Sensitivity 2 Bx By, and a third of rho for the products.
+        let sd = 2.0 * plan.row_bound() * plan.response_bound() / (2.0f64 * 0.05 / 3.0).sqrt() / 1000.0;
         assert!((found.summary.noise_sd / sd - 1.0).abs() < 1e-6, "{} {sd}", found.summary.noise_sd);
     }
 
