@@ -1,7 +1,5 @@
 //! The little statistics the claims need.
 
-use dplm::theory::student::t_quantile;
-
 /// A number and the standard error of what is known of it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Estimate {
@@ -84,14 +82,10 @@ impl Line {
     }
 }
 
-/// Scatter beyond the points' own errors widens the error, with Student's quantile for the few points there are.
+/// Scatter beyond the points' own errors widens the error.
 fn slope_error(sxx: f64, chi_sq: f64, points: usize) -> f64 {
-    let formal = sxx.sqrt().recip();
-    if points < 3 {
-        return formal;
-    }
-    let freedom = (points - 2) as f64;
-    formal * (chi_sq / freedom).sqrt().max(1.0) * if chi_sq > freedom { t_quantile(0.975, freedom) / 1.96 } else { 1.0 }
+    let freedom = points.saturating_sub(2).max(1) as f64;
+    sxx.sqrt().recip() * (chi_sq / freedom).sqrt().max(1.0)
 }
 
 /// A percentile, interpolated between the order statistics.

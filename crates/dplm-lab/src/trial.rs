@@ -167,11 +167,11 @@ impl Data {
         Ok(outcome.coefficients.iter().map(ends).collect())
     }
 
-    /// The estimate of AdaSSP, with bounds for normal columns of standard deviation at most `column_sd`.
+    /// What AdaSSP gives, with bounds for normal columns of standard deviation at most `column_sd`.
     ///
     /// # Errors
     /// When the plan is refused.
-    pub fn adassp(&mut self, budget: f64, column_sd: f64, seed: u64) -> Result<Vec<f64>, LabError> {
+    pub fn adassp(&mut self, budget: f64, column_sd: f64, seed: u64) -> Result<adassp::Outcome, LabError> {
         let n = self.rows.count();
         let standard = adassp::Config::new(Request::new(rho(budget)?));
         let bounds = standard.clone().plan(n, &self.design)?;
@@ -183,7 +183,7 @@ impl Data {
             ..standard
         };
         let plan = config.plan(n, &self.design)?;
-        Ok(plan.run(&mut self.rows, &self.design, &mut FixedSeed::new(seed))?.theta)
+        Ok(plan.run(&mut self.rows, &self.design, &mut FixedSeed::new(seed))?)
     }
 }
 

@@ -10,6 +10,8 @@ use crate::stats::Estimate;
 /// Okabe and Ito's colours, in the order in which they are given out.
 const COLOURS: [&str; 6] = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00"];
 
+const DASHED: &str = "stroke=\"#1a1a1a\" stroke-width=\"1.2\" stroke-dasharray=\"6 4\"";
+
 /// Series against two axes.
 #[derive(Clone, Debug, Default)]
 pub struct Plot {
@@ -96,7 +98,8 @@ impl Plot {
         svg.text((frame.left + frame.right) / 2.0, frame.bottom + 40.0, Anchor::Middle, TEXT, self.x.label());
         svg.upright(18.0, (frame.top + frame.bottom) / 2.0, self.y.label());
         self.references.iter().for_each(|reference| reference.draw(svg, &frame, &upwards));
-        for (index, series) in self.series.iter().enumerate() {
+        // The first series is the one a figure is about: it is drawn last, on top.
+        for (index, series) in self.series.iter().enumerate().rev() {
             let shift = if self.dodge { (index as f64 - (self.series.len() - 1) as f64 / 2.0) * 5.0 } else { 0.0 };
             series.draw(svg, index, shift, &across, &upwards);
         }
@@ -105,22 +108,31 @@ impl Plot {
 
     /// The legend in rows above the panel; gives its lower edge.
     fn legend(&self, svg: &mut Svg, top: f64) -> f64 {
-        let entry = |series: &Series| 40.0 + width_of(&series.label, SMALL + 1.0);
-        let rows = in_rows(&self.series.iter().map(entry).collect::<Vec<_>>(), RIGHT - LEFT);
+        let labels = self.series.iter().map(|series| &series.label);
+        let labels: Vec<&String> = labels.chain(self.references.iter().map(|reference| &reference.label)).collect();
+        let width = |index: usize| 42.0 + width_of(labels[index], SMALL + 1.0);
         let mut y = top;
-        for row in rows {
+        for row in in_rows(&(0..labels.len()).map(width).collect::<Vec<_>>(), RIGHT - LEFT) {
             y += 16.0;
-            let total: f64 = row.iter().map(|&index| entry(&self.series[index])).sum();
-            let mut x = (LEFT + RIGHT - total) / 2.0;
+            let mut x = (LEFT + RIGHT - row.iter().map(|&index| width(index)).sum::<f64>()) / 2.0;
             for index in row {
-                let colour = colour(index);
-                svg.line((x, y - 4.0), (x + 24.0, y - 4.0), &format!("stroke=\"{colour}\" stroke-width=\"1.6\""));
-                marker(svg, index, x + 12.0, y - 4.0);
-                svg.text(x + 30.0, y, Anchor::Start, SMALL + 1.0, &self.series[index].label);
-                x += entry(&self.series[index]);
+                self.swatch(svg, index, x, y - 4.0);
+                svg.text(x + 30.0, y, Anchor::Start, SMALL + 1.0, labels[index]);
+                x += width(index);
             }
         }
         y
+    }
+
+    /// A piece of the line of a series, or of a reference after them.
+    fn swatch(&self, svg: &mut Svg, index: usize, x: f64, y: f64) {
+        let series = index < self.series.len();
+        let style =
+            if series { format!("stroke=\"{}\" stroke-width=\"1.6\"", colour(index)) } else { DASHED.to_owned() };
+        svg.line((x, y), (x + 24.0, y), &style);
+        if series {
+            marker(svg, index, x + 12.0, y);
+        }
     }
 }
 
@@ -161,8 +173,7 @@ fn draw_axes(svg: &mut Svg, frame: &Frame, across: &Scale, upwards: &Scale) {
 impl Reference {
     fn draw(&self, svg: &mut Svg, frame: &Frame, upwards: &Scale) {
         let Some(y) = upwards.place(self.y) else { return };
-        svg.line((frame.left, y), (frame.right, y), "stroke=\"#1a1a1a\" stroke-width=\"1.2\" stroke-dasharray=\"6 4\"");
-        svg.styled(frame.right - 2.0, y - 5.0, Anchor::End, SMALL, "fill=\"#1a1a1a\"", &self.label);
+        svg.line((frame.left, y), (frame.right, y), DASHED);
     }
 }
 
