@@ -149,6 +149,9 @@ pub struct FitArgs {
     /// Write the released iterates as CSV, in standardised units; - for standard output
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub trajectory: Option<Destination>,
+    /// Write a self-contained page for readers of the release
+    #[arg(long, value_name = "FILE.html", help_heading = "Output")]
+    pub report: Option<Destination>,
     #[command(flatten)]
     pub machine: MachineArgs,
 }

@@ -46,6 +46,8 @@ pub struct FitSettings {
     pub json: Option<Destination>,
     /// Where the iterates go.
     pub trajectory: Option<Destination>,
+    /// Where the page goes.
+    pub report: Option<Destination>,
 }
 
 /// The rows and the model, checked as far as they can be without reading a row.
@@ -66,7 +68,7 @@ impl FitSettings {
     /// # Errors
     /// One sentence on the first thing that makes no sense.
     pub fn check(args: FitArgs) -> Result<FitSettings, Failure> {
-        let outputs: Vec<&Destination> = args.json.iter().chain(&args.trajectory).collect();
+        let outputs: Vec<&Destination> = args.json.iter().chain(&args.trajectory).chain(&args.report).collect();
         check_outputs(&outputs, &args.data.inputs)?;
         let config = config(&args.budget, &args.promise, &args.method, &args.interval)?;
         check_machine(&args.machine)?;
@@ -76,6 +78,7 @@ impl FitSettings {
             noise: args.promise.seed.map_or(NoiseSource::System, NoiseSource::Seed),
             json: args.json,
             trajectory: args.trajectory,
+            report: args.report,
         })
     }
 
@@ -88,7 +91,8 @@ impl FitSettings {
         if budget.epsilon.is_none() {
             budget.rho.get_or_insert(DIAGNOSED_RHO);
         }
-        FitSettings::check(FitArgs { data, model, budget, promise, method, interval, json, trajectory: None, machine })
+        let (trajectory, report) = (None, None);
+        FitSettings::check(FitArgs { data, model, budget, promise, method, interval, json, trajectory, report, machine })
     }
 }
 

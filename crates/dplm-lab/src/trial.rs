@@ -147,12 +147,28 @@ impl Data {
     /// # Errors
     /// When the plan is refused.
     pub fn newton(&mut self, asked: &Descending, level: f64, seed: u64) -> Result<Vec<(f64, f64)>, LabError> {
-        let request = Request {
-            construction: Construction::Newton,
-            goal: Some(Goal::Empirical),
-            level,
-            ..Request::new(rho(asked.rho)?)
-        };
+        let found = self.intervals(asked, Goal::Empirical, level, seed)?;
+        // A coefficient that is not identified has no interval; one that holds everything says as much.
+        Ok(found.into_iter().map(|ends| ends.unwrap_or((f64::NEG_INFINITY, f64::INFINITY))).collect())
+    }
+
+    /// Newton intervals for the true coefficients, none where a coefficient is not identified.
+    ///
+    /// # Errors
+    /// When the plan is refused.
+    pub fn population(&mut self, asked: &Descending, level: f64, seed: u64) -> Result<Vec<Option<(f64, f64)>>, LabError> {
+        self.intervals(asked, Goal::Population, level, seed)
+    }
+
+    fn intervals(
+        &mut self,
+        asked: &Descending,
+        goal: Goal,
+        level: f64,
+        seed: u64,
+    ) -> Result<Vec<Option<(f64, f64)>>, LabError> {
+        let request =
+            Request { construction: Construction::Newton, goal: Some(goal), level, ..Request::new(rho(asked.rho)?) };
         let config = dpgd::Config {
             clip: Some(asked.gamma),
             steps: Some(asked.steps),
@@ -161,10 +177,7 @@ impl Data {
         };
         let plan = config.plan(self.rows.count(), &self.design)?;
         let outcome = plan.run(&mut self.rows, &self.design, &mut FixedSeed::new(seed), &mut |_, _| Ok(()))?;
-        // A coefficient that is not identified has no interval; one that holds everything says as much.
-        let ends =
-            |one: &dplm::Coefficient| one.precision.map_or((f64::NEG_INFINITY, f64::INFINITY), |p| (p.low, p.high));
-        Ok(outcome.coefficients.iter().map(ends).collect())
+        Ok(outcome.coefficients.iter().map(|one| one.precision.map(|p| (p.low, p.high))).collect())
     }
 
     /// What AdaSSP gives, with bounds for normal columns of standard deviation at most `column_sd`.

@@ -24,6 +24,8 @@ use crate::{
 /// It holds data, so it cannot be printed or copied; [`Dataset::fit`] is the way out.
 pub struct Dataset {
     formula: String,
+    /// Whether `.` chose columns by what their first rows look like.
+    dot_on_text: bool,
     model: Model,
     design: Design,
     rows: MemoryRows,
@@ -64,7 +66,8 @@ impl Dataset {
             }
         })?;
         let rows = builder.finish();
-        Ok(Dataset { formula: formula.to_string(), model, design, rows })
+        let dot_on_text = formula.uses_dot() && source.schema().is_guessed();
+        Ok(Dataset { formula: formula.to_string(), dot_on_text, model, design, rows })
     }
 
     /// The model, with every column named.
@@ -140,6 +143,9 @@ impl Dataset {
         let columns: Vec<String> = self.model.assumed_standard().map(str::to_owned).collect();
         if !columns.is_empty() {
             warnings.push(Warning::AssumedStandard { columns });
+        }
+        if self.dot_on_text {
+            warnings.push(Warning::DotOnText);
         }
         let names: Vec<String> =
             coefficients.iter().filter(|one| !one.identified).map(|one| one.name.clone()).collect();

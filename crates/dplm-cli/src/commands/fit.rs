@@ -2,7 +2,7 @@
 
 use dplm::{
     Fit,
-    report::{summary, to_json},
+    report::{summary, to_html, to_json},
 };
 
 use crate::{
@@ -36,17 +36,19 @@ pub fn run(args: FitArgs, printer: &Printer) -> Result<(), Failure> {
 struct Outputs {
     json: Option<Output>,
     trajectory: Option<Output>,
+    report: Option<Output>,
     /// Whether standard output is free for the summary.
     summary: bool,
 }
 
 impl Outputs {
     fn open(settings: &FitSettings) -> Result<Outputs, Failure> {
-        let FitSettings { json, trajectory, .. } = settings;
+        let FitSettings { json, trajectory, report, .. } = settings;
         Ok(Outputs {
             json: json.as_ref().map(Output::open).transpose()?,
             trajectory: trajectory.as_ref().map(Output::open).transpose()?,
-            summary: ![json, trajectory].contains(&&Some(Destination::Stdout)),
+            report: report.as_ref().map(Output::open).transpose()?,
+            summary: ![json, trajectory, report].contains(&&Some(Destination::Stdout)),
         })
     }
 
@@ -57,7 +59,8 @@ impl Outputs {
         }
         let json = self.json.map_or(Ok(()), |output| output.finish_with(&to_json(fit)));
         let trajectory = self.trajectory.map_or(Ok(()), |output| output.finish_with(&fit.trajectory_csv()));
+        let report = self.report.map_or(Ok(()), |output| output.finish_with(&to_html(fit)));
         let shown = if self.summary { printer.result(&summary(fit)) } else { Ok(()) };
-        json.and(trajectory).and(shown)
+        json.and(trajectory).and(report).and(shown)
     }
 }

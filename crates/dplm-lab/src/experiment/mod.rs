@@ -6,12 +6,14 @@ mod clipping;
 mod tradeoff;
 mod intervals;
 mod tolerance;
+mod population;
 
 use std::collections::BTreeMap;
 
 pub use clipping::Clipping;
 pub use cost::Cost;
 pub use intervals::{Intervals, Shown};
+pub use population::Population;
 pub use ratio::Ratio;
 pub use tolerance::Tolerance;
 pub use tradeoff::Tradeoff;

@@ -39,6 +39,8 @@ pub enum Warning {
         /// Steps the coverage theorem asks for.
         needed: u32,
     },
+    /// The columns were chosen by looking at the first rows.
+    DotOnText,
     /// The stated delta is not small against the number of rows.
     LargeDelta {
         /// The delta.
@@ -75,11 +77,14 @@ impl std::fmt::Display for Warning {
             ),
             Warning::Robust { clip } => write!(
                 f,
-                "gradients are clipped at {clip:.3}, which makes the fit robust: where errors are skewed or heavy-tailed it may differ from least squares (--target ols widens the clip)"
+                "gradients are clipped at {clip:.3}, which makes the fit robust: where errors are skewed the intercept, and with it predictions, may differ from least squares (--target ols widens the clip)"
             ),
             Warning::ShortRun { steps, needed } => write!(
                 f,
                 "{steps} steps between estimates are few: the coverage theorem asks for about {needed}, so intervals may be too short"
+            ),
+            Warning::DotOnText => f.write_str(
+                "'.' took the columns whose first rows look like numbers: name the columns, so that the choice does not depend on the data",
             ),
             Warning::LargeDelta { delta, rows } => {
                 write!(f, "delta = {delta:e} is not small against 1/{rows}: state epsilon at a smaller delta")

@@ -129,7 +129,7 @@ impl MemoryRows {
         add: impl Fn(T, &Chunk) -> T + Sync + Send,
         merge: impl Fn(T, T) -> T + Sync + Send,
     ) -> T {
-        self.chunks.par_iter().fold(&zero, |sum, chunk| add(sum, chunk)).reduce(&zero, merge)
+        self.chunks.par_iter().fold(&zero, add).reduce(&zero, merge)
     }
 }
 
