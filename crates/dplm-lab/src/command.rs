@@ -101,9 +101,16 @@ fn open(folder: &Path) -> Result<Opened, LabError> {
     Ok((definitions, Record::open(folder)?, shown))
 }
 
+/// The date of the record that ships with the program.
+macro_rules! record_date {
+    () => {
+        "2026-11-15"
+    };
+}
+
 /// The record that ships with the program, and the definitions it was made from.
 fn committed() -> Result<Opened, LabError> {
-    const TEXT: &str = include_str!("../../../lab/record/2026-11-15/points.jsonl");
+    const TEXT: &str = include_str!(concat!("../../../lab/record/", record_date!(), "/points.jsonl"));
     let name = "the committed record".to_owned();
     let built_in = |name| Definition::built_in(name, &Changes::default());
     let definitions = definition::names().map(built_in).collect::<Result<_, LabError>>()?;
@@ -167,6 +174,13 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let asked = Command::Check { record: Some(folder.path().to_owned()) };
         assert!(matches!(command(&asked, &mut Vec::new()), Err(LabError::NoRecord { .. })));
+    }
+
+    #[test]
+    fn the_newest_record_is_the_one_that_ships() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../lab/record");
+        let dates = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+        assert_eq!(dates.max().as_deref(), Some(record_date!()));
     }
 
     #[test]

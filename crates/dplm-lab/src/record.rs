@@ -101,7 +101,7 @@ fn line(key: &str, values: &Values) -> String {
 /// Adds a line, first ending one that an interruption cut short.
 fn append(path: &Path, line: &str) -> std::io::Result<()> {
     let mut file: File = OpenOptions::new().create(true).append(true).open(path)?;
-    if !std::fs::read(path)?.last().is_none_or(|&byte| byte == b'\n') {
+    if std::fs::read(path)?.last().is_some_and(|&byte| byte != b'\n') {
         let text = std::fs::read_to_string(path)?;
         let whole = text.rfind('\n').map_or(0, |end| end + 1);
         file.set_len(whole as u64)?;

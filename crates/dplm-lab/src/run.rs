@@ -90,7 +90,11 @@ pub fn run(
         bar.suspend(|| tell(definition, &claims));
     }
     bar.finish_and_clear();
-    page::write_meta(folder, changes)?;
+    // A record that was only judged and drawn again keeps the name of the version that measured it.
+    let measured = bar.length().is_some_and(|cells| cells > 0);
+    if measured || page::read_meta(folder).is_null() {
+        page::write_meta(folder, changes)?;
+    }
     page::write_pages(folder, &recorded(folder)?, &claim::read(folder)?, &page::read_meta(folder))
 }
 
@@ -231,6 +235,9 @@ mod tests {
         line["values"]["privacy"] = 123.0.into();
         std::fs::write(&path, format!("{line}\n")).unwrap();
         run_into(folder.path(), &tiny());
+        std::fs::write(folder.path().join("meta.json"), "{\"dplm\":\"0.0.1\"}").unwrap();
+        run_into(folder.path(), &tiny());
+        assert!(read(folder.path(), "meta.json").contains("0.0.1"), "nothing was measured anew");
         let csv = read(folder.path(), "cost-low.csv");
         assert!(csv.lines().nth(1).unwrap().contains(",123,"), "{csv}");
         assert_eq!(csv.lines().count(), 3);

@@ -126,7 +126,8 @@ mod tests {
     #[test]
     fn scatter_widens_the_error_of_a_slope() {
         let line = |bump: f64| {
-            let point = |i: usize| (i as f64, Estimate { value: if i % 2 == 0 { bump } else { 0.0 }, error: 0.1 });
+            let point =
+                |i: usize| (i as f64, Estimate { value: if i.is_multiple_of(2) { bump } else { 0.0 }, error: 0.1 });
             Line::through(&(0..6).map(point).collect::<Vec<_>>())
         };
         assert!(line(1.0).slope.error > 3.0 * line(0.0).slope.error);

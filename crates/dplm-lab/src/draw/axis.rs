@@ -83,7 +83,10 @@ impl Scale {
     /// Labelled ticks, each with its place.
     pub fn ticks(&self) -> Vec<(f64, String)> {
         let values = if self.log { self.log_ticks() } else { self.linear_ticks() };
-        values.into_iter().filter_map(|value| Some((self.place(value)?, number(value)))).collect()
+        let placed: Vec<(f64, f64)> =
+            values.into_iter().filter_map(|value| Some((self.place(value)?, value))).collect();
+        let largest = placed.iter().map(|(_, value)| value.abs()).fold(0.0, f64::max);
+        placed.into_iter().map(|(place, value)| (place, number(value, largest))).collect()
     }
 
     /// Ticks without labels.
@@ -116,10 +119,11 @@ impl Scale {
     }
 }
 
-/// A tick's number: plain, or as a power of ten where that is shorter.
-fn number(value: f64) -> String {
+/// A tick's number: plain, or with a power of ten where plain ones would be long. Beside 10^5 stands 2·10^4 and not 20000.
+fn number(value: f64, largest: f64) -> String {
     let exponent = if value == 0.0 { 0.0 } else { value.abs().log10() };
-    if exponent >= 4.99 || exponent < -3.01 {
+    let long = if largest > 9.9e4 { 3.99 } else { 4.99 };
+    if exponent >= long || exponent < -3.01 {
         let power = (exponent + 1e-9).floor();
         let lead = value / 10f64.powf(power);
         let power = format!("{power}").replace('-', "−");
@@ -137,7 +141,7 @@ mod tests {
     fn log_ticks_are_round_numbers() {
         let scale = Axis::log("n").scale([1000.0, 100_000.0].into_iter(), 0.0, 100.0);
         let labels: Vec<String> = scale.ticks().into_iter().map(|(_, label)| label).collect();
-        assert_eq!(labels, ["1000", "2000", "5000", "10000", "20000", "50000", "10^5"]);
+        assert_eq!(labels, ["1000", "2000", "5000", "10^4", "2·10^4", "5·10^4", "10^5"]);
     }
 
     #[test]
@@ -157,8 +161,9 @@ mod tests {
 
     #[test]
     fn small_numbers_are_powers() {
-        assert_eq!(number(0.0001), "10^−4");
-        assert_eq!(number(2e6), "2·10^6");
-        assert_eq!(number(0.05), "0.05");
+        assert_eq!(number(0.0001, 1.0), "10^−4");
+        assert_eq!(number(2e6, 2e6), "2·10^6");
+        assert_eq!(number(0.05, 1.0), "0.05");
+        assert_eq!(number(20_000.0, 50_000.0), "20000");
     }
 }

@@ -100,7 +100,7 @@ impl Plot {
         self.references.iter().for_each(|reference| reference.draw(svg, &frame, &upwards));
         // The first series is the one a figure is about: it is drawn last, on top.
         for (index, series) in self.series.iter().enumerate().rev() {
-            let shift = if self.dodge { (index as f64 - (self.series.len() - 1) as f64 / 2.0) * 5.0 } else { 0.0 };
+            let shift = if self.dodge { (index as f64 - (self.series.len() - 1) as f64 / 2.0) * 6.5 } else { 0.0 };
             series.draw(svg, index, shift, &across, &upwards);
         }
         frame.bottom + 44.0

@@ -122,14 +122,14 @@ impl Experiment for Cost {
         });
         Figure::plot(
             format!(
-                "p = {}, ρ = {}, γ = {}√p, {} steps of size {}, {}. Mean of {} or more repetitions and its 95 % interval.",
+                "p = {}, ρ = {}, γ = {}√p, {} steps of size {}, {}. Mean of {} and its 95 % interval.",
                 self.p,
                 self.rho,
                 self.clip,
                 self.steps,
                 self.step_size,
                 self.design.words(),
-                self.repetitions()
+                self.repetitions_in_words()
             ),
             Plot {
                 x: Axis::log("number of rows n"),

@@ -50,9 +50,14 @@ pub trait Experiment: Send + Sync {
     /// Judges the claims.
     fn claims(&self, done: &[Finished], claims: &mut Claims);
 
-    /// The number of repetitions to print in captions: the least of any point.
-    fn repetitions(&self) -> u32 {
-        self.points().iter().map(|point| point.repetitions).min().unwrap_or(0)
+    /// The number of repetitions, in words for captions.
+    fn repetitions_in_words(&self) -> String {
+        let counts: Vec<u32> = self.points().iter().map(|point| point.repetitions).collect();
+        match (counts.iter().min(), counts.iter().max()) {
+            (Some(least), Some(most)) if least < most => format!("{least} to {most} repetitions"),
+            (Some(count), _) => format!("{count} repetitions"),
+            _ => "no repetitions".to_owned(),
+        }
     }
 }
 
@@ -236,6 +241,59 @@ fn grouped(value: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::definition::{Changes, Definition};
+
+    const RATIO: &str = "p,n,method,reps,error_true,error_ols,clipped";
+    const COST: &str = "n,p,rho,reps,privacy_error,sampling_error,total_error";
+    const COVERAGE: &str = "total_steps,method,reps,coverage,coverage_lo,coverage_hi";
+    const LENGTH: &str = "total_steps,method,length,length_lo,length_hi,ols_length";
+
+    /// The figures with the columns people read, and a grid small enough for a test.
+    const FIGURES: [(&str, &str, &str); 12] = [
+        ("pn", RATIO, "p=[2,4] rows_per_feature=50"),
+        ("pn-aniso", RATIO, "p=[2,4] rows_per_feature=50"),
+        ("cost-low", COST, "n=[200,400]"),
+        ("cost-high-p10", COST, "n=[200,400]"),
+        ("cost-high-p100", COST, "n=[200,400]"),
+        ("sqrtp", "p,n,gamma_over_sqrtp,clipped", "p=[2,4] clip=[0.5,5.0] lemma_n=200 lemma_repetitions=2"),
+        ("bias-variance", "gamma_over_sqrtp,bias_sq,variance,mse,clipped", "n=200 clip=[0.1,1.0,5.0]"),
+        ("coverage", COVERAGE, "n=500 total_steps=[40,250]"),
+        ("coverage-aniso", COVERAGE, "n=500 total_steps=[40,250]"),
+        ("length", LENGTH, "n=500 total_steps=[40,250]"),
+        ("length-aniso", LENGTH, "n=500 total_steps=[40,250]"),
+        ("error-clip", "total_steps,gamma_over_sqrtp,clipped,error", "n=200 total_steps=[5,10] clip=[5.0,0.5,0.05]"),
+    ];
+
+    fn small(name: &str, grid: &str) -> Definition {
+        let set = grid.split(' ').chain(["repetitions=2"]).map(str::to_owned).collect();
+        Definition::built_in(name, &Changes { set, ..Changes::default() }).unwrap()
+    }
+
+    #[test]
+    fn every_figure_has_its_columns_its_picture_and_its_claims() {
+        for (name, columns, grid) in FIGURES {
+            let definition = small(name, grid);
+            let mut record = crate::record::Record::read("", name).unwrap();
+            let done = crate::run::measure(&definition, &mut record, &indicatif::ProgressBar::hidden()).unwrap();
+            let table = definition.experiment.table(&done);
+            assert_eq!(table.columns.join(","), columns, "{name}");
+            assert!(!table.rows.is_empty() && table.rows.iter().all(|row| row.len() == table.columns.len()), "{name}");
+            let picture = crate::draw::png(name, &definition.experiment.figure(&done).svg(&definition.title)).unwrap();
+            assert!((10_000..200_000).contains(&picture.len()), "{name}: {}", picture.len());
+            assert!(crate::run::judge(&definition, &done).len() >= 3, "{name}");
+        }
+    }
+
+    #[test]
+    fn a_point_measured_again_gives_the_same_numbers() {
+        for (name, _, grid) in FIGURES {
+            let definition = small(name, grid);
+            let experiment = definition.experiment.as_ref();
+            let point = experiment.points().remove(0);
+            assert_eq!(experiment.repeat(&point, 1).unwrap(), experiment.repeat(&point, 1).unwrap(), "{name}");
+            assert_ne!(experiment.repeat(&point, 0).unwrap(), experiment.repeat(&point, 2).unwrap(), "{name}");
+        }
+    }
 
     #[test]
     fn keys_hold_every_parameter() {

@@ -121,14 +121,14 @@ impl Experiment for Ratio {
         Figure::plot(
             format!(
                 "{}; n = {}p, ρ = {}, γ = {}√p, {} steps of size {}; AdaSSP: zCDP form, replace-one, public bounds. \
-                 Mean of {} or more repetitions and its 95 % interval.",
+                 Mean of {} and its 95 % interval.",
                 self.design.words(),
                 grouped(self.rows_per_feature as f64),
                 self.rho,
                 self.clip,
                 self.steps,
                 self.step_size,
-                self.repetitions()
+                self.repetitions_in_words()
             ),
             Plot {
                 x: Axis::log("number of features p"),

@@ -27,7 +27,7 @@ pub struct Tolerance {
 }
 
 impl Tolerance {
-    fn curve<'a>(done: &'a [Finished], steps: u32) -> Vec<&'a Finished> {
+    fn curve(done: &[Finished], steps: u32) -> Vec<&Finished> {
         let mut curve: Vec<_> = done.iter().filter(|one| one.at("steps") == f64::from(steps)).collect();
         curve.sort_by(|a, b| a.value("clipped").total_cmp(&b.value("clipped")));
         curve
