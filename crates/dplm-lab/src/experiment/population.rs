@@ -52,7 +52,7 @@ impl Population {
             let (low, high) = one.estimate("coverage").interval();
             Mark::between(one.at("clip"), 100.0 * one.value("coverage"), 100.0 * low, 100.0 * high.min(1.0))
         };
-        Series::new(format!("{}, n = {}", CASES[case].0, grouped(rows as f64)), along.map(mark).collect())
+        Series::new(CASES[case].0, along.map(mark).collect())
     }
 }
 
@@ -140,8 +140,8 @@ impl Experiment for Population {
                 x: Axis::log("clipping threshold γ / √p"),
                 y: Axis::linear("coverage of the truth, %"),
                 series: (0..CASES.len()).map(|case| self.series(done, case, rows)).collect(),
-                references: vec![Reference::new("level", 100.0 * self.level)],
-                ..Plot::default()
+                references: vec![Reference::new(format!("nominal {:.0} %", 100.0 * self.level), 100.0 * self.level)],
+                dodge: true,
             },
         )
     }
