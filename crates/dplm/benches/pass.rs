@@ -7,7 +7,7 @@ mod common;
 
 use std::hint::black_box;
 
-use common::{Timed, interleaved, isotropic, on_threads};
+use common::{Timed, interleaved, isotropic, threads};
 use dplm::{
     lattice::{Kernel, Lattice},
     rows::{MemoryRows, Rows},
@@ -28,19 +28,17 @@ fn main() {
         let theta = lattice.theta(&vec![0.1; features]);
         // Speeds are per processor: bytes over the processor time of all threads.
         let bytes = rows.count() as f64 * 4.0 * (features + 2) as f64;
-        let buffer = buffer_like(&rows);
-        for threads in [1, 2] {
+        for count in [1, 2] {
+            let pool = threads(count);
             for kernel in Kernel::available() {
                 rows.set_kernel(kernel);
-                let mut read = || {
-                    black_box(read_all(&buffer));
-                };
-                let mut pass = || drop(black_box(rows.clipped_pull(&theta, &lattice)));
-                let work: &mut [Timed] = &mut [&mut read, &mut pass];
-                let seconds = on_threads(threads, || interleaved(ROUNDS, work));
+                let work: &mut [Timed] = &mut [&mut || pool.install(|| _ = black_box(read_all(&rows))), &mut || {
+                    pool.install(|| _ = black_box(rows.clipped_pull(&theta, &lattice)))
+                }];
+                let seconds = interleaved(ROUNDS, work);
                 let speed = |seconds: f64| bytes / seconds / 1e9;
                 println!(
-                    "{threads:>8} {features:>4} {:>10} {:>9.1} {:>9.1} {:>7.2}",
+                    "{count:>8} {features:>4} {:>10} {:>9.1} {:>9.1} {:>7.2}",
                     kernel.name(),
                     speed(seconds[0]),
                     speed(seconds[1]),
@@ -51,21 +49,14 @@ fn main() {
     }
 }
 
-/// As many bytes as the rows and their bounds take, in pieces of the same size.
-fn buffer_like(rows: &MemoryRows) -> Vec<Vec<u64>> {
-    const PIECE_ROWS: usize = 8192;
-    let pieces = (rows.count() as usize).div_ceil(PIECE_ROWS);
-    (0..pieces).map(|piece| vec![piece as u64; PIECE_ROWS * (rows.features() + 2) / 2]).collect()
-}
-
 /// Reads every byte once and does next to nothing with it.
-fn read_all(buffer: &[Vec<u64>]) -> u64 {
-    let piece = |words: &Vec<u64>| {
-        let mut sums = [0u64; 32];
-        for words in words.as_chunks::<32>().0 {
-            sums.iter_mut().zip(words).for_each(|(sum, word)| *sum ^= word);
+fn read_all(rows: &MemoryRows) -> u32 {
+    let read = |cells: &&[f32]| {
+        let mut sums = [0u32; 64];
+        for cells in cells.as_chunks::<64>().0 {
+            sums.iter_mut().zip(cells).for_each(|(sum, cell)| *sum ^= cell.to_bits());
         }
         sums.into_iter().fold(0, |a, b| a ^ b)
     };
-    buffer.par_iter().map(piece).reduce(|| 0, |a, b| a ^ b)
+    rows.buffers().into_inner().par_iter().map(read).reduce(|| 0, |a, b| a ^ b)
 }

@@ -115,3 +115,48 @@ fn sums_equal_a_plain_loop() {
         assert!(clipped < 1000);
     }
 }
+
+/// Every rule for outer products, at sizes around the tiles, against the plainest possible loop.
+#[test]
+fn outer_products_equal_a_plain_loop() {
+    for features in [1, 5, 11, 12, 13, 50] {
+        let data = Data::isotropic(1500, features, 8).on_lattice();
+        let gamma = (features as f64).sqrt();
+        let lattice = Lattice::plan(1500, features, gamma, 1.0).unwrap();
+        let theta = lattice.theta(&vec![0.2; features]);
+        let mut rows = data.rows();
+        rows.set_clip(lattice.clip(gamma)).unwrap();
+        let cells: Vec<Vec<i128>> =
+            data.x.iter().map(|row| row.iter().map(|x| (x * 4096.0) as i128).collect()).collect();
+        let short: i128 = 4096 * 4096 * features as i128;
+        let norm_sq = |row: &Vec<i128>| row.iter().map(|x| x * x).sum::<i128>();
+        let (mut all, mut inside) = (Vec::new(), Vec::new());
+        for j in 0..features {
+            for i in 0..=j {
+                all.push(cells.iter().map(|row| row[i] * row[j]).sum::<i128>());
+                inside.push(cells.iter().filter(|row| norm_sq(row) <= short).map(|row| row[i] * row[j]).sum::<i128>());
+            }
+        }
+        for kernel in Kernel::available() {
+            rows.set_kernel(kernel);
+            let moments = rows.moments().unwrap();
+            let x_part: Vec<i128> =
+                (0..features).flat_map(|j| (0..=j).map(move |i| (i, j))).map(|(i, j)| moments.entry(i, j)).collect();
+            assert_eq!(x_part, all, "{kernel:?}");
+            assert_eq!(rows.outer(&Outer::Shrunk { radius: 1 << 40 }).unwrap().into_upper(), all, "{kernel:?}");
+            // A long row is shrunk, so the sum of squares falls between that of the short rows and that of all.
+            let radius = (short as f64).sqrt() as u64;
+            let shrunk = rows.outer(&Outer::Shrunk { radius }).unwrap();
+            let diagonal = |values: &[i128]| (0..features).map(|j| values[j * (j + 3) / 2]).sum::<i128>();
+            let trace: i128 = (0..features).map(|j| shrunk.entry(j, j)).sum();
+            assert!(diagonal(&inside) < trace && trace < diagonal(&all), "{kernel:?}");
+            let gradient = Outer::Gradient { theta: &theta, theta_unit: lattice.theta_unit(), shift: 30 };
+            let portable = {
+                rows.set_kernel(Kernel::available()[0]);
+                rows.outer(&gradient).unwrap().into_upper()
+            };
+            rows.set_kernel(kernel);
+            assert_eq!(rows.outer(&gradient).unwrap().into_upper(), portable, "{kernel:?}");
+        }
+    }
+}

@@ -13,7 +13,7 @@ use rand_chacha::{ChaCha20Rng, rand_core::SeedableRng};
 use rand_distr::{Distribution, StandardNormal};
 
 /// A thing to time.
-pub type Timed<'a> = &'a mut (dyn FnMut() + Send);
+pub type Timed<'a> = &'a mut dyn FnMut();
 
 /// `y ~ x0 + x1 + ... + 0`, every column standard.
 pub fn standard_design(features: usize) -> Design {
@@ -54,10 +54,9 @@ fn block_of(rows: usize, features: usize, pool: &[f64], offset: &mut usize) -> B
     Block { rows, columns: std::iter::once(y).chain(columns).map(Cells::Numbers).collect() }
 }
 
-/// Runs on so many threads.
-pub fn on_threads<T: Send>(threads: usize, work: impl FnOnce() -> T + Send) -> T {
-    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("threads");
-    pool.install(work)
+/// So many threads.
+pub fn threads(count: usize) -> rayon::ThreadPool {
+    rayon::ThreadPoolBuilder::new().num_threads(count).build().expect("threads")
 }
 
 /// The median seconds that each takes of the processor, all threads together: other load on the machine then hardly counts. Taken in

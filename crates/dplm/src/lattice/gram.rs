@@ -1,8 +1,9 @@
 //! Exact second moments at the speed of a matrix product.
 
-use faer::{Accum, MatMut, MatRef, Par, linalg::matmul::triangular};
-
-use super::{BLOCK_ROWS, RowBlock};
+use super::{
+    BLOCK_ROWS, Kernel, RowBlock,
+    simd::{LANES, Simd, Work},
+};
 
 /// An exact symmetric matrix of sums over rows, by its upper triangle, in lattice units.
 #[derive(Clone, PartialEq, Eq)]
@@ -46,57 +47,211 @@ impl Moments {
     }
 }
 
-/// Blocks per matrix product. A product of cells is at most 2^38, so a sum over 128 blocks of 32 rows is at most 2^50: exact in `f64` in
-/// any order.
-pub(super) const BLOCKS_PER_PRODUCT: usize = 128;
+/// A product of cells is at most 2^38, so a sum over 2^15 rows is at most 2^53: exact in `f64` in any order.
+const ROWS_PER_FLUSH: usize = 1 << 15;
+/// Columns are padded to a multiple of this with zeros, so that tiles are always whole.
+const PADDED: usize = 12;
+/// Rows that wait to be multiplied: a tile's columns then fit the first-level cache, and long sums make up for their ends.
+const ROOM: usize = 512;
+/// Columns that are multiplied with each other while they are in the second-level cache.
+const PANEL: usize = 4 * PADDED;
+/// The distance between columns: with a gap, so that equal places in different columns do not compete for the same lines of the cache.
+const STRIDE: usize = ROOM + LANES;
 
-/// The exact `[X y]' [X y]` of a buffer of blocks; the response is the last column.
-pub fn gram_of_blocks(buffer: &[f32], features: usize) -> Moments {
-    let mut moments = Moments::empty(features + 1);
-    for part in buffer.chunks(BLOCKS_PER_PRODUCT * RowBlock::len_for(features)) {
-        let blocks: Vec<_> = part.chunks_exact(RowBlock::len_for(features)).map(widened).collect();
-        gram_of_columns(&blocks, &mut moments);
-    }
-    moments
+/// Adds up exact outer products of rows.
+pub(crate) struct GramSum {
+    kernel: Kernel,
+    moments: Moments,
+    /// The rows that wait to be multiplied, column by column, and how many there are.
+    cells: Vec<f64>,
+    waiting: usize,
+    /// Products that wait to become integers, and of how many rows they are.
+    product: Vec<f64>,
+    multiplied: usize,
 }
 
-fn widened(block: &[f32]) -> Vec<[f64; BLOCK_ROWS]> {
-    block.as_chunks::<BLOCK_ROWS>().0.iter().map(|column| column.map(f64::from)).collect()
-}
-
-/// Adds the exact outer products of some blocks, each given column by column.
-pub(super) fn gram_of_columns(blocks: &[Vec<[f64; BLOCK_ROWS]>], moments: &mut Moments) {
-    if blocks.is_empty() {
-        return;
-    }
-    let size = moments.size;
-    let columns = (0..size).flat_map(|column| blocks.iter().flat_map(move |block| block[column]));
-    let cells: Vec<f64> = columns.collect();
-    let mut product = vec![0.0; size * size];
-    multiply(&cells, size, &mut product);
-    add_upper(&product, moments);
-}
-
-fn multiply(cells: &[f64], size: usize, product: &mut [f64]) {
-    let matrix = MatRef::from_column_major_slice(cells, cells.len() / size, size);
-    triangular::matmul(
-        MatMut::from_column_major_slice_mut(product, size, size),
-        triangular::BlockStructure::TriangularUpper,
-        Accum::Replace,
-        matrix.transpose(),
-        triangular::BlockStructure::Rectangular,
-        matrix,
-        triangular::BlockStructure::Rectangular,
-        1.0,
-        Par::Seq,
-    );
-}
-
-fn add_upper(product: &[f64], moments: &mut Moments) {
-    let mut upper = moments.upper.iter_mut();
-    for (column, values) in product.chunks_exact(moments.size).enumerate() {
-        for (&value, target) in values[..=column].iter().zip(upper.by_ref()) {
-            *target += value as i128;
+impl GramSum {
+    /// A sum over no rows.
+    pub(crate) fn new(kernel: Kernel, size: usize) -> GramSum {
+        let padded = size.next_multiple_of(PADDED);
+        GramSum {
+            kernel,
+            moments: Moments::empty(size),
+            cells: vec![0.0; STRIDE * padded],
+            waiting: 0,
+            product: vec![0.0; padded * padded],
+            multiplied: 0,
         }
     }
+
+    /// Adds the rows of a block: as many of its columns as the sum has, the response being the last.
+    pub(crate) fn add_block(&mut self, block: RowBlock<'_>) {
+        self.make_room();
+        let columns = &block.cells()[..self.moments.size * BLOCK_ROWS];
+        self.kernel.run(Widen { block: columns, to: &mut self.cells[self.waiting..] });
+        self.waiting += BLOCK_ROWS;
+    }
+
+    /// Adds the rows of a buffer of blocks of `features` coefficients, the response as the last column.
+    pub(crate) fn add_blocks(&mut self, buffer: &[f32], features: usize) {
+        RowBlock::all(buffer, features).for_each(|block| self.add_block(block));
+    }
+
+    /// Adds some rows of a block.
+    pub(crate) fn add_rows(&mut self, block: RowBlock<'_>, rows: &[u8]) {
+        self.make_room();
+        let places = self.cells[self.waiting..].chunks_mut(STRIDE).take(self.moments.size);
+        for (column, places) in block.cells().as_chunks::<BLOCK_ROWS>().0.iter().zip(places) {
+            for (place, &row) in places.iter_mut().zip(rows) {
+                *place = f64::from(column[usize::from(row)]);
+            }
+        }
+        self.waiting += rows.len();
+    }
+
+    /// Adds rows that are given column by column: integers of at most 2^19.
+    pub(super) fn add_columns(&mut self, columns: &[[f64; BLOCK_ROWS]]) {
+        self.make_room();
+        let places = self.cells[self.waiting..].chunks_mut(STRIDE);
+        for (column, places) in columns.iter().zip(places) {
+            places[..BLOCK_ROWS].copy_from_slice(column);
+        }
+        self.waiting += BLOCK_ROWS;
+    }
+
+    /// The sum.
+    pub(crate) fn finish(mut self) -> Moments {
+        self.multiply();
+        self.flush();
+        self.moments
+    }
+
+    /// Makes room for one more block.
+    fn make_room(&mut self) {
+        if self.waiting + BLOCK_ROWS > ROOM {
+            self.multiply();
+        }
+    }
+
+    fn multiply(&mut self) {
+        if self.multiplied + self.waiting > ROWS_PER_FLUSH {
+            self.flush();
+        }
+        let used = self.waiting.next_multiple_of(LANES);
+        // The last vector of a column is filled up with zeros.
+        self.cells.chunks_mut(STRIDE).for_each(|column| column[self.waiting..used].fill(0.0));
+        self.kernel.run(Multiply { cells: &self.cells, used, product: &mut self.product });
+        self.multiplied += self.waiting;
+        self.waiting = 0;
+    }
+
+    /// Moves products from `f64` to integers.
+    fn flush(&mut self) {
+        let mut upper = self.moments.upper.iter_mut();
+        let padded = self.moments.size.next_multiple_of(PADDED);
+        for (column, values) in self.product.chunks_exact(padded).enumerate().take(self.moments.size) {
+            for (&value, target) in values[..=column].iter().zip(upper.by_ref()) {
+                *target += i128::from(value as i64);
+            }
+        }
+        self.product.fill(0.0);
+        self.multiplied = 0;
+    }
+}
+
+/// Widens the columns of a block into columns that are `STRIDE` apart.
+struct Widen<'a> {
+    block: &'a [f32],
+    to: &'a mut [f64],
+}
+
+impl Work for Widen<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<S: Simd>(self, simd: S) {
+        for (column, to) in self.block.chunks_exact(BLOCK_ROWS).zip(self.to.chunks_mut(STRIDE)) {
+            for (cells, to) in column.as_chunks().0.iter().zip(to.as_chunks_mut().0) {
+                simd.store(simd.widen(cells), to);
+            }
+        }
+    }
+}
+
+/// Adds the products of all pairs of columns, on and above the diagonal.
+struct Multiply<'a> {
+    cells: &'a [f64],
+    used: usize,
+    product: &'a mut [f64],
+}
+
+impl Work for Multiply<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<S: Simd>(self, simd: S) {
+        // As many sums as the registers hold, with room for the cells.
+        if S::PARTS == 1 { self.tiles::<S, 4, 6>(simd) } else { self.tiles::<S, 3, 4>(simd) }
+    }
+}
+
+impl Multiply<'_> {
+    #[inline(always)]
+    fn tiles<S: Simd, const I: usize, const J: usize>(mut self, simd: S) {
+        let padded = self.cells.len() / STRIDE;
+        for right in (0..padded).step_by(PANEL) {
+            for left in (0..=right).step_by(PANEL) {
+                for j in (right..padded.min(right + PANEL)).step_by(J) {
+                    for i in (left..(j + J).min(left + PANEL)).step_by(I) {
+                        self.add_tile::<S, I, J>(simd, i, j, padded);
+                    }
+                }
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn add_tile<S: Simd, const I: usize, const J: usize>(&mut self, simd: S, i: usize, j: usize, padded: usize) {
+        let column = |index: usize| self.cells[index * STRIDE..][..self.used].as_chunks::<LANES>().0;
+        let mut left = [column(i); I];
+        left.iter_mut().enumerate().for_each(|(index, left)| *left = column(i + index));
+        let mut right = [column(j); J];
+        right.iter_mut().enumerate().for_each(|(index, right)| *right = column(j + index));
+        let sums = tile(simd, left, right);
+        for (index, sums) in sums.iter().enumerate() {
+            let to = &mut self.product[(j + index) * padded + i..][..I];
+            to.iter_mut().zip(sums).for_each(|(to, sum)| *to += sum);
+        }
+    }
+}
+
+/// The products of some columns with some others: `out[j][i] = left[i] . right[j]`.
+#[inline(always)]
+fn tile<S: Simd, const I: usize, const J: usize>(
+    simd: S,
+    left: [&[[f64; LANES]]; I],
+    right: [&[[f64; LANES]]; J],
+) -> [[f64; I]; J] {
+    let length = left[0].len();
+    assert!(left.iter().chain(&right).all(|column| column.len() == length), "columns are equally long");
+    let mut sums = [[simd.zero(); I]; J];
+    for row in 0..length {
+        for part in 0..S::PARTS {
+            let mut cells = [simd.zero(); I];
+            for (cell, column) in cells.iter_mut().zip(left) {
+                *cell = simd.load_part(&column[row], part);
+            }
+            for (sums, column) in sums.iter_mut().zip(right) {
+                let other = simd.load_part(&column[row], part);
+                for (sum, cell) in sums.iter_mut().zip(cells) {
+                    *sum = simd.mul_add_part(cell, other, *sum);
+                }
+            }
+        }
+    }
+    let mut out = [[0.0; I]; J];
+    for (out, sum) in out.as_flattened_mut().iter_mut().zip(sums.as_flattened()) {
+        *out = simd.sum_part(*sum);
+    }
+    out
 }

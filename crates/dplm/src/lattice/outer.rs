@@ -1,10 +1,6 @@
 //! Sums of outer products `v_i v_i'`, one short integer vector for each row: curvature and the covariance of gradients.
 
-use super::{
-    BLOCK_ROWS, Clip, Kernel, Moments, RowBlock, Theta,
-    gram::{BLOCKS_PER_PRODUCT, gram_of_columns},
-    kernel,
-};
+use super::{BLOCK_ROWS, Clip, Kernel, RowBlock, Theta, gram::GramSum, kernel};
 
 type Bounds = [f32; BLOCK_ROWS];
 
@@ -42,31 +38,18 @@ impl Outer<'_> {
         bits.saturating_sub(super::CELL_RANGE_BITS)
     }
 
-    /// The sum over a buffer of blocks, with the bounds of its rows.
-    pub(crate) fn sum(&self, kernel: Kernel, buffer: &[f32], bounds: &[f32], features: usize) -> Moments {
-        let mut moments = Moments::empty(features);
-        let mut columns = Vec::new();
+    /// Adds the outer products of a buffer of blocks, with the bounds of its rows.
+    pub(crate) fn add_to(&self, sum: &mut GramSum, kernel: Kernel, buffer: &[f32], bounds: &[f32], features: usize) {
         for (block, bounds) in RowBlock::all(buffer, features).zip(bounds.as_chunks().0) {
-            columns.push(self.vectors(kernel, block, bounds));
-            if columns.len() == BLOCKS_PER_PRODUCT {
-                gram_of_columns(&columns, &mut moments);
-                columns.clear();
-            }
-        }
-        gram_of_columns(&columns, &mut moments);
-        moments
-    }
-
-    /// The vectors of one block, column by column.
-    fn vectors(&self, kernel: Kernel, block: RowBlock<'_>, bounds: &Bounds) -> Vec<[f64; BLOCK_ROWS]> {
-        match self {
-            Outer::Shrunk { radius } => shrunk(kernel, block, *radius, |_| true),
-            Outer::Unclipped { theta, theta_unit, radius } => {
-                let residual = kernel::residuals(kernel, block, theta, *theta_unit);
-                shrunk(kernel, block, *radius, |row| residual[row].abs() <= f64::from(bounds[row]))
-            }
-            Outer::Gradient { theta, theta_unit, shift } => {
-                gradients(kernel, block, bounds, theta, *theta_unit, *shift)
+            match self {
+                Outer::Shrunk { radius } => add_shrunk(sum, kernel, block, *radius, |_| true),
+                Outer::Unclipped { theta, theta_unit, radius } => {
+                    let residual = kernel::residuals(kernel, block, theta, *theta_unit);
+                    add_shrunk(sum, kernel, block, *radius, |row| residual[row].abs() <= f64::from(bounds[row]));
+                }
+                Outer::Gradient { theta, theta_unit, shift } => {
+                    sum.add_columns(&gradients(kernel, block, bounds, theta, *theta_unit, *shift));
+                }
             }
         }
     }
@@ -95,12 +78,35 @@ fn product_cut(cell: f32, weight: f64, shift: u32) -> f64 {
     if product < 0 { -cut } else { cut }
 }
 
+/// Adds the rows that are kept, shrunk to norm at most `radius`.
+fn add_shrunk(sum: &mut GramSum, kernel: Kernel, block: RowBlock<'_>, radius: u64, keep: impl Fn(usize) -> bool) {
+    let norms = kernel::norms_sq(kernel, block).map(|norm| norm as u64);
+    let kept = || (0..BLOCK_ROWS as u8).filter(|&row| keep(usize::from(row)));
+    if norms.iter().all(|&norm| is_short(norm, radius)) {
+        // Nearly always: the rows go in as they are.
+        match kept().count() {
+            BLOCK_ROWS => sum.add_block(block),
+            _ => sum.add_rows(block, &kept().collect::<Vec<u8>>()),
+        }
+    } else {
+        sum.add_columns(&shrunk(block, &norms, radius, keep));
+    }
+}
+
+fn is_short(norm_sq: u64, radius: u64) -> bool {
+    u128::from(norm_sq) <= u128::from(radius) * u128::from(radius)
+}
+
 /// Rows shrunk to norm at most `radius`; rows that are not kept become zeros.
-fn shrunk(kernel: Kernel, block: RowBlock<'_>, radius: u64, keep: impl Fn(usize) -> bool) -> Vec<[f64; BLOCK_ROWS]> {
-    let norms = kernel::norms_sq(kernel, block);
+fn shrunk(
+    block: RowBlock<'_>,
+    norms: &[u64; BLOCK_ROWS],
+    radius: u64,
+    keep: impl Fn(usize) -> bool,
+) -> Vec<[f64; BLOCK_ROWS]> {
     let columns: Vec<&[f32; BLOCK_ROWS]> = block.columns().collect();
     let factors: [f64; BLOCK_ROWS] = std::array::from_fn(|row| {
-        if keep(row) { factor(norms[row] as u64, radius, columns.iter().map(|column| column[row])) } else { 0.0 }
+        if keep(row) { factor(norms[row], radius, columns.iter().map(|column| column[row])) } else { 0.0 }
     });
     let column = |cells: &&[f32; BLOCK_ROWS]| std::array::from_fn(|row| cut(f64::from(cells[row]) * factors[row]));
     columns.iter().map(column).collect()
@@ -108,10 +114,10 @@ fn shrunk(kernel: Kernel, block: RowBlock<'_>, radius: u64, keep: impl Fn(usize)
 
 /// A factor for which the row, multiplied and cut, has squared norm at most `radius^2` in exact integers.
 fn factor(norm_sq: u64, radius: u64, row: impl Iterator<Item = f32> + Clone) -> f64 {
-    let radius_sq = u128::from(radius) * u128::from(radius);
-    if u128::from(norm_sq) <= radius_sq {
+    if is_short(norm_sq, radius) {
         return 1.0;
     }
+    let radius_sq = u128::from(radius) * u128::from(radius);
     let mut factor = radius as f64 / (norm_sq as f64).sqrt();
     while cut_norm_sq(row.clone(), factor) > radius_sq {
         factor *= 1.0 - 1e-6;

@@ -6,10 +6,11 @@ use super::Rows;
 use crate::{
     Error,
     lattice::{
-        BLOCK_ROWS, BlockWriter, Clip, Design, Kernel, Lattice, Moments, Outer, RowBlock, Theta, WeightedSum, bounds,
-        clipped_in_block, gram_of_blocks, norms_sq, residuals, square_of_block,
+        BLOCK_ROWS, BlockWriter, Clip, Design, GramSum, Kernel, Lattice, Moments, Outer, RowBlock, Theta, WeightedSum,
+        bounds, clipped_in_block, norms_sq, residuals, square_of_block,
     },
     table::Block,
+    theory::NotPrivate,
 };
 
 /// Blocks per chunk: a chunk is the unit of work of a thread and of allocation, so that memory never doubles while it grows.
@@ -118,6 +119,12 @@ impl MemoryRows {
         self.kernel = kernel;
     }
 
+    /// The encoded cells as they lie in memory, for measuring how fast they can be read.
+    #[doc(hidden)]
+    pub fn buffers(&self) -> NotPrivate<Vec<&[f32]>> {
+        NotPrivate::new(self.chunks.iter().flat_map(|chunk| [&chunk.cells[..], &chunk.bounds]).collect())
+    }
+
     fn clip(&self) -> Clip {
         self.clip.expect("the clip is set before gradients are asked for")
     }
@@ -130,6 +137,16 @@ impl MemoryRows {
         merge: impl Fn(T, T) -> T + Sync + Send,
     ) -> T {
         self.chunks.par_iter().fold(&zero, add).reduce(&zero, merge)
+    }
+
+    /// Sums outer products over chunks, in parallel.
+    fn gram(&self, size: usize, add: impl Fn(&mut GramSum, &Chunk) + Sync + Send) -> Moments {
+        let add = |mut sum: GramSum, chunk: &Chunk| {
+            add(&mut sum, chunk);
+            sum
+        };
+        let parts = self.chunks.par_iter().fold(|| GramSum::new(self.kernel, size), add).map(GramSum::finish);
+        parts.reduce(|| Moments::empty(size), |a, b| a.plus(&b))
     }
 }
 
@@ -193,13 +210,12 @@ impl Rows for MemoryRows {
     }
 
     fn outer(&self, outer: &Outer<'_>) -> Result<Moments, Error> {
-        let add =
-            |sum: Moments, chunk: &Chunk| sum.plus(&outer.sum(self.kernel, &chunk.cells, &chunk.bounds, self.features));
-        Ok(self.sum(|| Moments::empty(self.features), add, |a, b| a.plus(&b)))
+        Ok(self.gram(self.features, |sum, chunk| {
+            outer.add_to(sum, self.kernel, &chunk.cells, &chunk.bounds, self.features);
+        }))
     }
 
     fn moments(&self) -> Result<Moments, Error> {
-        let add = |sum: Moments, chunk: &Chunk| sum.plus(&gram_of_blocks(&chunk.cells, self.features));
-        Ok(self.sum(|| Moments::empty(self.features + 1), add, |a, b| a.plus(&b)))
+        Ok(self.gram(self.features + 1, |sum, chunk| sum.add_blocks(&chunk.cells, self.features)))
     }
 }

@@ -106,6 +106,19 @@ pub(super) trait Simd: Copy {
     fn limit(self, value: Self::V, bound: Self::V) -> Self::V;
     /// Each to the nearest whole number, ties to even.
     fn round(self, value: Self::V) -> Self::V;
+
+    /// One register; `PARTS` of them make eight numbers.
+    type Part: Copy;
+    /// How many registers eight numbers take.
+    const PARTS: usize;
+
+    fn zero(self) -> Self::Part;
+    fn load_part(self, from: &[f64; LANES], part: usize) -> Self::Part;
+    /// `a b + c`, for numbers with which neither operation rounds.
+    fn mul_add_part(self, a: Self::Part, b: Self::Part, c: Self::Part) -> Self::Part;
+    /// The sum of the numbers in a register, for numbers with which it does not round.
+    fn sum_part(self, value: Self::Part) -> f64;
+
     /// Asks for the cache line that holds the number; costs nothing if it is not wanted after all.
     fn prefetch(self, near: &f32);
 }

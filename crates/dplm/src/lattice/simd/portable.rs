@@ -66,6 +66,30 @@ impl Simd for Portable {
         value.map(f64::round_ties_even)
     }
 
+    type Part = [f64; LANES / 2];
+
+    const PARTS: usize = 2;
+
+    #[inline(always)]
+    fn zero(self) -> Self::Part {
+        [0.0; LANES / 2]
+    }
+
+    #[inline(always)]
+    fn load_part(self, from: &[f64; LANES], part: usize) -> Self::Part {
+        from_fn(|lane| from[part * LANES / 2 + lane])
+    }
+
+    #[inline(always)]
+    fn mul_add_part(self, a: Self::Part, b: Self::Part, c: Self::Part) -> Self::Part {
+        from_fn(|lane| a[lane] * b[lane] + c[lane])
+    }
+
+    #[inline(always)]
+    fn sum_part(self, value: Self::Part) -> f64 {
+        value.iter().sum()
+    }
+
     #[inline(always)]
     fn prefetch(self, _near: &f32) {}
 }

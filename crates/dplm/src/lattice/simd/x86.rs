@@ -145,6 +145,38 @@ impl Simd for Avx2 {
         }
     }
 
+    type Part = __m256d;
+
+    const PARTS: usize = 2;
+
+    #[inline(always)]
+    fn zero(self) -> Self::Part {
+        // SAFETY: `self` exists only after `detect` found AVX2; registers only.
+        unsafe { _mm256_setzero_pd() }
+    }
+
+    #[inline(always)]
+    fn load_part(self, from: &[f64; LANES], part: usize) -> Self::Part {
+        let half = &from[part * LANES / 2..][..LANES / 2];
+        // SAFETY: `self` exists only after `detect` found AVX2; the load reads a slice of four `f64`, and need not be aligned.
+        unsafe { _mm256_loadu_pd(half.as_ptr()) }
+    }
+
+    #[inline(always)]
+    fn mul_add_part(self, a: Self::Part, b: Self::Part, c: Self::Part) -> Self::Part {
+        // SAFETY: `self` exists only after `detect` found FMA; registers only.
+        unsafe { _mm256_fmadd_pd(a, b, c) }
+    }
+
+    #[inline(always)]
+    fn sum_part(self, value: Self::Part) -> f64 {
+        // SAFETY: `self` exists only after `detect` found AVX2; registers only.
+        unsafe {
+            let pairs = _mm_add_pd(_mm256_castpd256_pd128(value), _mm256_extractf128_pd::<1>(value));
+            _mm_cvtsd_f64(_mm_add_sd(pairs, _mm_unpackhi_pd(pairs, pairs)))
+        }
+    }
+
     #[inline(always)]
     fn prefetch(self, near: &f32) {
         prefetch(near);
@@ -221,6 +253,31 @@ impl Simd for Avx512 {
     fn round(self, value: Self::V) -> Self::V {
         // SAFETY: `self` exists only after `detect` found AVX-512; registers only.
         unsafe { _mm512_roundscale_pd::<{ _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC }>(value) }
+    }
+
+    type Part = __m512d;
+
+    const PARTS: usize = 1;
+
+    #[inline(always)]
+    fn zero(self) -> Self::Part {
+        self.splat(0.0)
+    }
+
+    #[inline(always)]
+    fn load_part(self, from: &[f64; LANES], _part: usize) -> Self::Part {
+        self.load(from)
+    }
+
+    #[inline(always)]
+    fn mul_add_part(self, a: Self::Part, b: Self::Part, c: Self::Part) -> Self::Part {
+        self.mul_add(a, b, c)
+    }
+
+    #[inline(always)]
+    fn sum_part(self, value: Self::Part) -> f64 {
+        // SAFETY: `self` exists only after `detect` found AVX-512; registers only.
+        unsafe { _mm512_reduce_add_pd(value) }
     }
 
     #[inline(always)]
