@@ -16,11 +16,16 @@ mod block;
 mod kernel;
 mod gram;
 mod outer;
+mod whiten;
+mod count;
 
 pub use bits::{CELL_RANGE_BITS, CELL_SCALE_BITS, Lattice, LatticeError, Theta};
 pub use block::{BLOCK_ROWS, BlockWriter, RowBlock};
 pub use clip::Clip;
+pub use count::Ladder;
+pub(crate) use count::above;
 pub use design::{Design, Scale, Slot};
 pub use gram::{Moments, gram_of_blocks};
 pub(crate) use kernel::{clipped_in_block, norms_sq, pull_of_block, residuals, square_of_block};
 pub use outer::Outer;
+pub use whiten::Whitening;
