@@ -8,7 +8,7 @@ use crate::{
     diagnose::View,
     formula::{Formula, Model},
     lattice::Design,
-    method::{Request, dpgd},
+    method::{Config, Outcome, Request},
     privacy::{
         Guarantee, PrivacyError, Release,
         convert::{self, Conversion},
@@ -90,14 +90,15 @@ impl Dataset {
         View::new(&mut self.rows)
     }
 
-    /// Fits by the paper's method.
+    /// Fits by the method asked for.
     ///
     /// # Guarantee
     /// With [`NoiseSource::System`] the result is `rho`-zCDP for the budget of the request, as an exact statement about this program.
     ///
     /// # Errors
     /// When the plan is refused (nothing is spent then), or a release fails (the budget is spent then).
-    pub fn fit(&mut self, config: dpgd::Config, noise: NoiseSource, watch: &mut Watch<'_>) -> Result<Fit, Error> {
+    pub fn fit(&mut self, config: impl Into<Config>, noise: NoiseSource, watch: &mut Watch<'_>) -> Result<Fit, Error> {
+        let config = config.into();
         match noise {
             NoiseSource::System => {
                 self.fit_with(config, true, &mut SystemRng::new().map_err(PrivacyError::from)?, watch)
@@ -108,16 +109,15 @@ impl Dataset {
 
     fn fit_with<R: CryptoRng>(
         &mut self,
-        config: dpgd::Config,
+        config: Config,
         private: bool,
         rng: &mut R,
         watch: &mut Watch<'_>,
     ) -> Result<Fit, Error> {
-        let request = config.request.clone();
+        let request = config.request().clone();
         let count = self.rows();
-        let plan = config.plan(count, &self.design)?;
-        let outcome = plan.run(&mut self.rows, &self.design, rng, watch)?;
-        let mut warnings = plan.warnings();
+        let (outcome, mut warnings) = self.run(config, rng, watch)?;
+        warnings.extend(outcome.warnings);
         warnings.extend(self.warnings(private, &outcome.coefficients));
         Ok(Fit {
             private,
@@ -133,6 +133,25 @@ impl Dataset {
             warnings,
             trajectories: outcome.trajectories,
         })
+    }
+
+    fn run<R: CryptoRng>(
+        &mut self,
+        config: Config,
+        rng: &mut R,
+        watch: &mut Watch<'_>,
+    ) -> Result<(Outcome, Vec<Warning>), Error> {
+        let (rows, design) = (&mut self.rows, &self.design);
+        match config {
+            Config::Dpgd(config) => {
+                let plan = config.plan(rows.count(), design)?;
+                Ok((plan.run(rows, design, rng, watch)?, plan.warnings()))
+            }
+            Config::Auto(config) => {
+                let plan = config.plan(rows.count(), design)?;
+                Ok((plan.run(rows, design, rng, watch)?, plan.warnings()))
+            }
+        }
     }
 
     fn warnings(&self, private: bool, coefficients: &[crate::Coefficient]) -> Vec<Warning> {

@@ -3,9 +3,11 @@
 use faer::Mat;
 use rand_core::CryptoRng;
 
-use super::{ConfigError, Construction, Goal, Purpose, Request};
+use super::{
+    ConfigError, Construction, Goal, Outcome, Purpose, Request, bare, budget_warnings, mean_of_late, with_precision,
+};
 use crate::{
-    Coefficient, Error, MethodSummary, Precision,
+    Coefficient, Error, MethodSummary,
     descend::{Descent, Trajectory, Watch, noise_sd},
     interval::{
         Batching, Contrast, Curvature, GradientSpread, Interval, IntervalError, Target, batched_means, checkpoints,
@@ -13,7 +15,7 @@ use crate::{
         independent_runs, newton,
     },
     lattice::{CELL_SCALE_BITS, Design, Lattice, Moments, Outer, Theta},
-    privacy::{Budget, Release, Sensitive, Spend, release},
+    privacy::{Budget, Sensitive, Spend, release},
     report::Warning,
     rows::Rows,
 };
@@ -49,17 +51,6 @@ pub struct Plan {
     descent: Descent,
 }
 
-/// What a run of the plan gave: released numbers only.
-pub struct Outcome {
-    /// The estimates in their own units.
-    pub coefficients: Vec<Coefficient>,
-    /// The released iterates.
-    pub trajectories: Vec<Trajectory>,
-    /// The method and its parameters.
-    pub summary: MethodSummary,
-    /// What the budget was spent on.
-    pub releases: Vec<Release>,
-}
 
 /// The paper's burn-in.
 const BURN_IN: u32 = 20;
@@ -233,7 +224,14 @@ impl Plan {
         let extras = self.release_extras(rows, &trajectories[0], rights.curvature, rights.spread, rng)?;
         let summary = MethodSummary { noise_sd: trajectories[0].noise_sd, ..self.summary() };
         let coefficients = self.coefficients(design, &trajectories, &extras)?;
-        Ok(Outcome { coefficients, trajectories, summary, releases: budget.releases().to_vec() })
+        Ok(Outcome {
+            coefficients,
+            trajectories,
+            summary,
+            releases: budget.releases().to_vec(),
+            warnings: Vec::new(),
+            whitening: None,
+        })
     }
 
     /// The arithmetic of the descent.
@@ -243,7 +241,7 @@ impl Plan {
 
     /// What public numbers already tell a reader.
     pub fn warnings(&self) -> Vec<Warning> {
-        let Request { delta, rho, .. } = self.request;
+        let Request { rho, .. } = self.request;
         let noise = self.noise_of_estimate();
         let mut warnings = Vec::new();
         if noise > 0.5 {
@@ -253,12 +251,7 @@ impl Plan {
         if self.request.goal() != Goal::Ols && self.request.purpose == Purpose::Inference {
             warnings.push(Warning::Robust { clip: self.clip });
         }
-        if delta * self.rows as f64 > 0.1 {
-            warnings.push(Warning::LargeDelta { delta, rows: self.rows });
-        }
-        if rho.to_f64() > 1.0 {
-            warnings.push(Warning::LargeBudget { rho });
-        }
+        warnings.extend(budget_warnings(&self.request, self.rows));
         warnings
     }
 
@@ -374,21 +367,4 @@ impl Plan {
 struct Extras {
     curvature: Option<Curvature>,
     spread: Option<GradientSpread>,
-}
-
-/// The mean of the last three quarters of the iterates.
-fn mean_of_late(trajectory: &Trajectory) -> Vec<f64> {
-    let late = &trajectory.theta[trajectory.theta.len() / 4..];
-    let mean = |j: usize| late.iter().map(|theta| theta[j]).sum::<f64>() / late.len() as f64;
-    (0..late[0].len()).map(mean).collect()
-}
-
-fn bare(name: String, estimate: f64) -> Coefficient {
-    Coefficient { name, estimate, precision: None, identified: true }
-}
-
-fn with_precision(name: String, interval: &Interval) -> Coefficient {
-    let &Interval { estimate, std_error, low, high, df, identified } = interval;
-    let precision = Precision { std_error, low, high, df, p_value: interval.p_value(0.0) };
-    Coefficient { name, estimate, precision: identified.then_some(precision), identified }
 }

@@ -60,6 +60,20 @@ impl Rho {
         self.0 as f64 / Rho::UNITS as f64
     }
 
+    /// `percent` hundredths of this budget, rounded down.
+    ///
+    /// # Examples
+    /// ```
+    /// # use dplm::privacy::Rho;
+    /// assert_eq!(Rho::checked_from_f64(0.015)?.percent(10).to_string(), "0.0015");
+    /// # Ok::<(), dplm::privacy::PrivacyError>(())
+    /// ```
+    #[must_use]
+    pub fn percent(self, percent: u32) -> Rho {
+        let units = u128::from(self.0) * u128::from(percent) / 100;
+        Rho(u64::try_from(units).expect("a share is no larger than the whole"))
+    }
+
     /// A share between 0 and 1 of this budget, rounded down.
     ///
     /// # Examples

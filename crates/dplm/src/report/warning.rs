@@ -27,6 +27,26 @@ pub enum Warning {
         /// The budget at which it would be a tenth of a unit.
         rho: f64,
     },
+    /// So many coefficients need more rows, or more budget, for intervals.
+    BudgetForColumns {
+        /// How many coefficients there are.
+        features: usize,
+        /// Whether there will be no interval at all.
+        none: bool,
+        /// The rows that would do.
+        rows: u64,
+        /// The budget that would do.
+        rho: f64,
+    },
+    /// Columns that hardly vary as far as this budget can see.
+    Faint {
+        /// Their coefficients.
+        names: Vec<String>,
+        /// The rows a level needs to be seen.
+        rows: u64,
+    },
+    /// A level was found at an end of the ladder it was looked for on.
+    LevelAtEdge,
     /// Clipping makes the fit robust, which is not least squares when errors are skewed.
     Robust {
         /// The clip, in standardised units.
@@ -74,6 +94,19 @@ impl std::fmt::Display for Warning {
             Warning::BudgetTooSmall { noise, rows, rho } => write!(
                 f,
                 "the noise alone has a standard error of about {noise:.2} standardised units; {rows} rows, or rho = {rho:.2}, would bring it to 0.1"
+            ),
+            Warning::BudgetForColumns { features, none, rows, rho } => write!(
+                f,
+                "the budget is {} for {features} coefficients on so many rows; about {rows} rows, or rho = {rho:.3}, would do for most intervals",
+                if *none { "enough for prediction only" } else { "small" }
+            ),
+            Warning::Faint { names, rows } => write!(
+                f,
+                "{} hardly vary as far as this budget can see: bounds may be too wide, or a level too rare (one needs about {rows} rows; merge it with another)",
+                listed(names)
+            ),
+            Warning::LevelAtEdge => f.write_str(
+                "the size of rows or of errors is at the end of the range that the bounds suggest: check the bounds of the response and of the columns",
             ),
             Warning::Robust { clip } => write!(
                 f,

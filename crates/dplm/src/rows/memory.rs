@@ -6,8 +6,8 @@ use super::Rows;
 use crate::{
     Error,
     lattice::{
-        BLOCK_ROWS, BlockWriter, Clip, Design, GramSum, Kernel, Lattice, Moments, Outer, RowBlock, Theta, WeightedSum,
-        bounds, clipped_in_block, norms_sq, residuals, square_of_block,
+        BLOCK_ROWS, BlockWriter, Clip, Design, GramSum, Kernel, Ladder, Lattice, Moments, Outer, RowBlock, Theta, WeightedSum,
+        Whitening, above, bounds, clipped_in_block, norms_sq, residuals, square_of_block,
     },
     table::Block,
     theory::NotPrivate,
@@ -217,5 +217,28 @@ impl Rows for MemoryRows {
 
     fn moments(&self) -> Result<Moments, Error> {
         Ok(self.gram(self.features + 1, |sum, chunk| sum.add_blocks(&chunk.cells, self.features)))
+    }
+
+    fn counts(&self, ladder: &Ladder<'_>) -> Result<Vec<u64>, Error> {
+        let add = |mut sums: Vec<u64>, chunk: &Chunk| {
+            ladder.tally(self.kernel, &chunk.cells, self.features, &mut sums);
+            sums
+        };
+        let merge = |mine: Vec<u64>, theirs: Vec<u64>| mine.iter().zip(theirs).map(|(a, b)| a + b).collect();
+        Ok(above(&self.sum(|| vec![0; ladder.len() + 1], add, merge)))
+    }
+
+    fn whitened(&self, whitening: &Whitening) -> Result<Box<dyn Rows>, Error> {
+        let chunks = self.chunks.par_iter().map(|chunk| chunk.whitened(self.features, whitening)).collect();
+        Ok(Box::new(MemoryRows { features: self.features, count: self.count, clip: None, kernel: self.kernel, chunks }))
+    }
+}
+
+impl Chunk {
+    fn whitened(&self, features: usize, whitening: &Whitening) -> Chunk {
+        let mut cells = vec![0.0; self.cells.len()];
+        let blocks = RowBlock::all(&self.cells, features).zip(cells.chunks_exact_mut(RowBlock::len_for(features)));
+        blocks.for_each(|(block, out)| whitening.encode(block, out));
+        Chunk { cells, bounds: Vec::new() }
     }
 }
