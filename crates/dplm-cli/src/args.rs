@@ -238,9 +238,9 @@ pub struct PromiseArgs {
 /// How to fit.
 #[derive(Debug, Group)]
 pub struct MethodArgs {
-    /// How to fit; dpgd is noisy gradient descent
-    #[arg(long, value_name = "M", default_value = "dpgd", hide_possible_values = true, help_heading = "Method")]
-    pub method: Method,
+    /// auto finds scales and clips privately; dpgd is the paper's descent [default: auto with bounds, else dpgd]
+    #[arg(long, value_name = "M", hide_possible_values = true, help_heading = "Method")]
+    pub method: Option<Method>,
     /// Largest norm of a row's gradient, standardised (gamma): a number or auto
     #[arg(long, value_name = "GAMMA", default_value = "auto", allow_negative_numbers = true, help_heading = "Method")]
     pub clip: Auto<f64>,
@@ -470,9 +470,9 @@ fn bytes(text: &str) -> Result<u64, &'static str> {
 /// `--method`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Method {
-    /// Noisy gradient descent.
+    /// The paper's descent, on columns that are well scaled.
     Dpgd,
-    /// Chosen from the formula.
+    /// Scales and clips found privately, for columns with bounds.
     Auto,
     /// Sufficient statistics.
     Adassp,

@@ -38,8 +38,10 @@ const MOST_THREADS: usize = 4096;
 pub struct FitSettings {
     /// The rows and the model.
     pub data: DataSettings,
-    /// What is asked of the method.
+    /// What is asked of the paper's method.
     pub config: dpgd::Config,
+    /// Whether scales and clips are found privately instead.
+    pub automatic: bool,
     /// Where the noise comes from.
     pub noise: NoiseSource,
     /// Where the result goes as JSON.
@@ -72,9 +74,12 @@ impl FitSettings {
         check_outputs(&outputs, &args.data.inputs)?;
         let config = config(&args.budget, &args.promise, &args.method, &args.interval)?;
         check_machine(&args.machine)?;
+        let data = data(args.data, &args.model, args.machine.memory)?;
+        let automatic = automatic(&args.method, &args.interval, &data.formula)?;
         Ok(FitSettings {
-            data: data(args.data, &args.model, args.machine.memory)?,
+            data,
             config,
+            automatic,
             noise: args.promise.seed.map_or(NoiseSource::System, NoiseSource::Seed),
             json: args.json,
             trajectory: args.trajectory,
@@ -168,7 +173,6 @@ fn config(
     method: &MethodArgs,
     interval: &IntervalArgs,
 ) -> Result<dpgd::Config, Failure> {
-    check_method(method.method)?;
     let request = request(budget, promise, interval)?;
     let step_size = method.step_size.given();
     if step_size.is_some_and(|size| !(size > 0.0 && size <= 2.0)) {
@@ -195,15 +199,22 @@ fn request(budget: &BudgetArgs, promise: &PromiseArgs, interval: &IntervalArgs) 
     Ok(request)
 }
 
-fn check_method(method: args::Method) -> Result<(), Failure> {
-    let name = match method {
-        args::Method::Dpgd => return Ok(()),
-        args::Method::Auto => "auto",
-        args::Method::Adassp => "adassp",
-    };
-    Err(Failure::Usage(format!(
-        "the method {name} is not available in this version: leave --method out, or ask for dpgd"
-    )))
+/// Whether the fit finds scales and clips by itself: when asked to, or when there are bounds and nothing was asked that only the
+/// paper's method has.
+fn automatic(method: &MethodArgs, interval: &IntervalArgs, formula: &Formula) -> Result<bool, Failure> {
+    let by_hand = method.clip.given().is_some() || method.steps.given().is_some() || method.step_size.given().is_some();
+    let newton = interval.interval == args::Construction::Newton;
+    match method.method {
+        None => Ok(formula.has_bounds() && newton && !by_hand),
+        Some(args::Method::Dpgd) => Ok(false),
+        Some(args::Method::Auto) if by_hand => Err(Failure::usage(
+            "the method auto finds the clip, the steps and their size itself: leave them out, or ask for --method dpgd",
+        )),
+        Some(args::Method::Auto) => Ok(true),
+        Some(args::Method::Adassp) => Err(Failure::usage(
+            "the method adassp is used in the lab only: leave --method out, or ask for auto or dpgd",
+        )),
+    }
 }
 
 fn data(args: DataArgs, model: &ModelArgs, memory: Option<u64>) -> Result<DataSettings, Failure> {

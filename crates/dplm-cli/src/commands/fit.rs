@@ -2,6 +2,7 @@
 
 use dplm::{
     Fit,
+    method::{self, auto},
     report::{summary, to_html, to_json},
 };
 
@@ -27,7 +28,11 @@ pub fn run(args: FitArgs, printer: &Printer) -> Result<(), Failure> {
             progress.update(done.into(), of.into());
             Ok(())
         };
-        dataset.fit(settings.config, settings.noise, &mut watch)?
+        let config = match settings.automatic {
+            true => method::Config::from(auto::Config { request: settings.config.request }),
+            false => settings.config.into(),
+        };
+        dataset.fit(config, settings.noise, &mut watch)?
     };
     outputs.report(&fit, printer)
 }

@@ -129,6 +129,15 @@ impl Formula {
         self.terms.contains(&Term::Others)
     }
 
+    /// Whether any column has public bounds (`name[lo..hi]`); levels do not count.
+    pub fn has_bounds(&self) -> bool {
+        let columns = self.terms.iter().filter_map(|term| match term {
+            Term::Column(column) => Some(column),
+            Term::Others => None,
+        });
+        std::iter::once(&self.response).chain(columns).any(|column| matches!(column.kind, Kind::Bounded { .. }))
+    }
+
     /// The rules that hold however the formula was written; every way of making one ends here.
     fn checked(self) -> Result<Self, FormulaError> {
         if matches!(self.response.kind, Kind::Levels(_)) {
