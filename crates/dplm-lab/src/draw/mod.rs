@@ -1,8 +1,8 @@
 //! Figures as SVG, by a small writer of our own, and as PNG from the same SVG.
 //!
-//! Everything a figure says is text and plain shapes. The font, DejaVu Sans (free under the Bitstream Vera licence), is built in, so
-//! a picture is the same on every machine. Colours are
-//! those of Okabe and Ito, which colour-blind readers tell apart, and every series has a marker of its own besides.
+//! Everything a figure says is text and plain shapes. The font, DejaVu Sans (free under the Bitstream Vera licence), is built in, so a
+//! picture is the same on every machine. Colours are those of Okabe and Ito, which colour-blind readers tell apart, and every series has
+//! a marker of its own besides.
 
 mod axis;
 mod svg;
