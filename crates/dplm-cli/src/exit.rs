@@ -41,7 +41,9 @@ impl Failure {
 
     /// The program itself is wrong. What went wrong is not said, since that could hold a cell.
     pub fn bug() -> Failure {
-        Failure::refused("an internal check failed, which is a fault of dplm and not of the data: nothing was published; please report it")
+        Failure::refused(
+            "an internal check failed, which is a fault of dplm and not of the data: nothing was published; please report it",
+        )
     }
 
     /// The exit status.

@@ -97,7 +97,18 @@ impl FitSettings {
             budget.rho.get_or_insert(DIAGNOSED_RHO);
         }
         let (trajectory, report) = (None, None);
-        FitSettings::check(FitArgs { data, model, budget, promise, method, interval, json, trajectory, report, machine })
+        FitSettings::check(FitArgs {
+            data,
+            model,
+            budget,
+            promise,
+            method,
+            interval,
+            json,
+            trajectory,
+            report,
+            machine,
+        })
     }
 }
 

@@ -156,7 +156,12 @@ impl Data {
     ///
     /// # Errors
     /// When the plan is refused.
-    pub fn population(&mut self, asked: &Descending, level: f64, seed: u64) -> Result<Vec<Option<(f64, f64)>>, LabError> {
+    pub fn population(
+        &mut self,
+        asked: &Descending,
+        level: f64,
+        seed: u64,
+    ) -> Result<Vec<Option<(f64, f64)>>, LabError> {
         self.intervals(asked, Goal::Population, level, seed)
     }
 

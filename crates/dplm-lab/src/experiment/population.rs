@@ -87,9 +87,10 @@ impl Experiment for Population {
         let asked = Descending { rho: self.rho, gamma, steps: self.steps, step_size: self.step_size };
         let found = data.population(&asked, self.level, seed(self.seed, "newton", &words))?;
         let classical = Estimate::mean(&data.least_squares()?.lengths(self.level)).value;
-        let held = found.iter().zip(data.theta()).filter_map(|(ends, truth)| {
-            ends.map(|(low, high)| f64::from(u8::from(low <= *truth && *truth <= high)))
-        });
+        let held = found
+            .iter()
+            .zip(data.theta())
+            .filter_map(|(ends, truth)| ends.map(|(low, high)| f64::from(u8::from(low <= *truth && *truth <= high))));
         let held: Vec<f64> = held.collect();
         let lengths: Vec<f64> = found.iter().flatten().map(|(low, high)| (high - low) / classical).collect();
         let identified = held.len() as f64 / found.len() as f64;
@@ -118,7 +119,15 @@ impl Experiment for Population {
             words.chain(place.into_iter().chain(numbers).map(cell)).collect()
         };
         let columns = &[
-            "case", "n", "gamma_over_sqrtp", "reps", "coverage", "coverage_lo", "coverage_hi", "length_over_ols", "identified",
+            "case",
+            "n",
+            "gamma_over_sqrtp",
+            "reps",
+            "coverage",
+            "coverage_lo",
+            "coverage_hi",
+            "length_over_ols",
+            "identified",
         ];
         Table { columns, rows: done.iter().map(row).collect() }
     }

@@ -40,15 +40,17 @@ impl Outer<'_> {
 
     /// Adds the outer products of a buffer of blocks, with the bounds of its rows.
     pub(crate) fn add_to(&self, sum: &mut GramSum, kernel: Kernel, buffer: &[f32], bounds: &[f32], features: usize) {
-        for (block, bounds) in RowBlock::all(buffer, features).zip(bounds.as_chunks().0) {
+        for (index, block) in RowBlock::all(buffer, features).enumerate() {
+            // Rows have bounds once a clip is set; the rows themselves need none.
+            let bounds = || &bounds.as_chunks().0[index];
             match self {
                 Outer::Shrunk { radius } => add_shrunk(sum, kernel, block, *radius, |_| true),
                 Outer::Unclipped { theta, theta_unit, radius } => {
-                    let residual = kernel::residuals(kernel, block, theta, *theta_unit);
+                    let (residual, bounds) = (kernel::residuals(kernel, block, theta, *theta_unit), bounds());
                     add_shrunk(sum, kernel, block, *radius, |row| residual[row].abs() <= f64::from(bounds[row]));
                 }
                 Outer::Gradient { theta, theta_unit, shift } => {
-                    sum.add_columns(&gradients(kernel, block, bounds, theta, *theta_unit, *shift));
+                    sum.add_columns(&gradients(kernel, block, bounds(), theta, *theta_unit, *shift));
                 }
             }
         }

@@ -51,7 +51,6 @@ pub struct Plan {
     descent: Descent,
 }
 
-
 /// The paper's burn-in.
 const BURN_IN: u32 = 20;
 

@@ -6,8 +6,8 @@ use super::Rows;
 use crate::{
     Error,
     lattice::{
-        BLOCK_ROWS, BlockWriter, Clip, Design, GramSum, Kernel, Ladder, Lattice, Moments, Outer, RowBlock, Theta, WeightedSum,
-        Whitening, above, bounds, clipped_in_block, norms_sq, residuals, square_of_block,
+        BLOCK_ROWS, BlockWriter, Clip, Design, GramSum, Kernel, Ladder, Lattice, Moments, Outer, RowBlock, Theta,
+        WeightedSum, Whitening, above, bounds, clipped_in_block, norms_sq, residuals, square_of_block,
     },
     table::Block,
     theory::NotPrivate,
