@@ -238,7 +238,7 @@ pub struct PromiseArgs {
 /// How to fit.
 #[derive(Debug, Group)]
 pub struct MethodArgs {
-    /// auto finds scales and clips privately; dpgd is the paper's descent [default: auto with bounds, else dpgd]
+    /// dpgd, the paper's, or auto, which finds scales privately [default: auto with bounds]
     #[arg(long, value_name = "M", hide_possible_values = true, help_heading = "Method")]
     pub method: Option<Method>,
     /// Largest norm of a row's gradient, standardised (gamma): a number or auto
@@ -476,6 +476,16 @@ pub enum Method {
     Auto,
     /// Sufficient statistics.
     Adassp,
+}
+
+impl std::fmt::Display for Method {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Method::Dpgd => "dpgd",
+            Method::Auto => "auto",
+            Method::Adassp => "adassp",
+        })
+    }
 }
 
 /// `--neighbours`.

@@ -6,7 +6,7 @@ use dplm::{
     Dataset, NoiseSource, Reading,
     formula::Formula,
     lattice::{Lattice, LatticeError},
-    method::{self, ConfigError, Request, dpgd},
+    method::{self, ConfigError, Purpose, Request, adassp, auto, dpgd},
     privacy::{
         Neighbours, Rho,
         convert::{self, Conversion},
@@ -40,8 +40,8 @@ pub struct FitSettings {
     pub data: DataSettings,
     /// What is asked of the paper's method.
     pub config: dpgd::Config,
-    /// Whether scales and clips are found privately instead.
-    pub automatic: bool,
+    /// What is asked of the method chosen.
+    pub method: method::Config,
     /// Where the noise comes from.
     pub noise: NoiseSource,
     /// Where the result goes as JSON.
@@ -75,11 +75,11 @@ impl FitSettings {
         let config = config(&args.budget, &args.promise, &args.method, &args.interval)?;
         check_machine(&args.machine)?;
         let data = data(args.data, &args.model, args.machine.memory)?;
-        let automatic = automatic(&args.method, &args.interval, &data.formula)?;
+        let method = chosen(config.clone(), &args.method, &args.interval, &data.formula)?;
         Ok(FitSettings {
             data,
             config,
-            automatic,
+            method,
             noise: args.promise.seed.map_or(NoiseSource::System, NoiseSource::Seed),
             json: args.json,
             trajectory: args.trajectory,
@@ -210,21 +210,26 @@ fn request(budget: &BudgetArgs, promise: &PromiseArgs, interval: &IntervalArgs) 
     Ok(request)
 }
 
-/// Whether the fit finds scales and clips by itself: when asked to, or when there are bounds and nothing was asked that only the
-/// paper's method has.
-fn automatic(method: &MethodArgs, interval: &IntervalArgs, formula: &Formula) -> Result<bool, Failure> {
+/// The method: as asked, or auto when there are bounds and nothing was asked that only the paper's method has.
+fn chosen(
+    config: dpgd::Config,
+    method: &MethodArgs,
+    interval: &IntervalArgs,
+    formula: &Formula,
+) -> Result<method::Config, Failure> {
     let by_hand = method.clip.given().is_some() || method.steps.given().is_some() || method.step_size.given().is_some();
     let newton = interval.interval == args::Construction::Newton;
     match method.method {
-        None => Ok(formula.has_bounds() && newton && !by_hand),
-        Some(args::Method::Dpgd) => Ok(false),
-        Some(args::Method::Auto) if by_hand => Err(Failure::usage(
-            "the method auto finds the clip, the steps and their size itself: leave them out, or ask for --method dpgd",
-        )),
-        Some(args::Method::Auto) => Ok(true),
-        Some(args::Method::Adassp) => Err(Failure::usage(
-            "the method adassp is used in the lab only: leave --method out, or ask for auto or dpgd",
-        )),
+        None if formula.has_bounds() && newton && !by_hand => Ok(auto::Config { request: config.request }.into()),
+        None | Some(args::Method::Dpgd) => Ok(config.into()),
+        Some(method) if by_hand => Err(Failure::Usage(format!(
+            "the method {method} finds the clip, the steps and their size itself: leave them out, or ask for --method dpgd"
+        ))),
+        Some(args::Method::Auto) => Ok(auto::Config { request: config.request }.into()),
+        Some(args::Method::Adassp) if config.request.purpose == Purpose::Inference => {
+            Err(Failure::usage(ConfigError::AdasspMakesNoIntervals))
+        }
+        Some(args::Method::Adassp) => Ok(adassp::Config::new(config.request).into()),
     }
 }
 

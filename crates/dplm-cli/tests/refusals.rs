@@ -119,14 +119,14 @@ fn options_that_make_no_sense() {
         &["--memory", "much"],
         &["--memory", "0"],
         &["--seed", "-1"],
-        &["--method", "auto"],
+        &["--method", "auto", "--clip", "3"],
         &["--method", "adassp"],
     ];
     for options in cases {
         refused(&desk, &data, FORMULA, &[&RHO, options].concat(), 2);
     }
     let sentence = refused(&desk, &data, FORMULA, &[&RHO[..], &["--method", "adassp"]].concat(), 2);
-    assert!(sentence.contains("not available"), "{sentence}");
+    assert!(sentence.contains("--for prediction"), "{sentence}");
 }
 
 #[test]

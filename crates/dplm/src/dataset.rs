@@ -8,7 +8,7 @@ use crate::{
     diagnose::View,
     formula::{Formula, Model},
     lattice::Design,
-    method::{Config, Outcome, Request},
+    method::{Config, ConfigError, Outcome, Purpose, Request},
     privacy::{
         Guarantee, PrivacyError, Release,
         convert::{self, Conversion},
@@ -150,6 +150,13 @@ impl Dataset {
             Config::Auto(config) => {
                 let plan = config.plan(rows.count(), design)?;
                 Ok((plan.run(rows, design, rng, watch)?, plan.warnings()))
+            }
+            Config::Adassp(config) if config.request.purpose == Purpose::Inference => {
+                Err(ConfigError::AdasspMakesNoIntervals.into())
+            }
+            Config::Adassp(config) => {
+                let plan = config.plan(rows.count(), design)?;
+                Ok((plan.run(rows, design, rng)?.into(), Vec::new()))
             }
         }
     }

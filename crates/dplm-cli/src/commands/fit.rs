@@ -2,7 +2,6 @@
 
 use dplm::{
     Fit,
-    method::{self, auto},
     report::{summary, to_html, to_json},
 };
 
@@ -28,11 +27,7 @@ pub fn run(args: FitArgs, printer: &Printer) -> Result<(), Failure> {
             progress.update(done.into(), of.into());
             Ok(())
         };
-        let config = match settings.automatic {
-            true => method::Config::from(auto::Config { request: settings.config.request }),
-            false => settings.config.into(),
-        };
-        dataset.fit(config, settings.noise, &mut watch)?
+        dataset.fit(settings.method, settings.noise, &mut watch)?
     };
     outputs.report(&fit, printer)
 }

@@ -57,6 +57,13 @@ pub struct Outcome {
     pub releases: Vec<Release>,
 }
 
+impl From<Outcome> for super::Outcome {
+    fn from(outcome: Outcome) -> super::Outcome {
+        let Outcome { coefficients, summary, releases, .. } = outcome;
+        super::Outcome { coefficients, trajectories: vec![], summary, releases, warnings: vec![], whitening: None }
+    }
+}
+
 impl Config {
     /// The method with bounds from public numbers.
     pub fn new(request: Request) -> Config {

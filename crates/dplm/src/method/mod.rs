@@ -20,6 +20,8 @@ pub enum Config {
     Dpgd(dpgd::Config),
     /// Whatever the data need, found privately.
     Auto(auto::Config),
+    /// Sufficient statistics, for comparison; makes no intervals.
+    Adassp(adassp::Config),
 }
 
 impl Config {
@@ -28,6 +30,7 @@ impl Config {
         match self {
             Config::Dpgd(config) => &config.request,
             Config::Auto(config) => &config.request,
+            Config::Adassp(config) => &config.request,
         }
     }
 }
@@ -41,6 +44,12 @@ impl From<dpgd::Config> for Config {
 impl From<auto::Config> for Config {
     fn from(config: auto::Config) -> Config {
         Config::Auto(config)
+    }
+}
+
+impl From<adassp::Config> for Config {
+    fn from(config: adassp::Config) -> Config {
+        Config::Adassp(config)
     }
 }
 
@@ -113,6 +122,9 @@ pub enum ConfigError {
         /// What was asked.
         construction: &'static str,
     },
+    /// The method gives estimates only.
+    #[error("the method adassp makes no intervals; ask for estimates with --for prediction, or for another method")]
+    AdasspMakesNoIntervals,
     /// A bound that bounds nothing, or everything.
     #[error("bounds on rows and responses must be between 0.001 and 100000, in standardised units")]
     Bounds,

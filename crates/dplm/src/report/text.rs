@@ -16,14 +16,16 @@ pub fn summary(fit: &Fit) -> String {
 fn heading(fit: &Fit) -> String {
     let method = &fit.method;
     let runs = if method.runs > 1 { format!("{} runs of ", method.runs) } else { String::new() };
+    let steps = match fit.trajectories.is_empty() {
+        true => String::new(),
+        false => format!("{runs}{} steps of {}, ", method.steps, significant(method.step_size)),
+    };
     format!(
-        "Private linear regression (dplm {})\n\n  {}\n  {} rows; method {}: {runs}{} steps of {}, clip {}, noise sd {}\n",
+        "Private linear regression (dplm {})\n\n  {}\n  {} rows; method {}: {steps}clip {}, noise sd {}\n",
         env!("CARGO_PKG_VERSION"),
         fit.formula,
         grouped(fit.rows),
         method.name,
-        method.steps,
-        significant(method.step_size),
         significant(method.clip),
         significant(method.noise_sd),
     )
