@@ -8,7 +8,7 @@ use crate::{
     diagnose::View,
     formula::{Formula, Model},
     lattice::Design,
-    method::{Request, dpgd},
+    method::{Config, Outcome, Request},
     privacy::{
         Guarantee, PrivacyError, Release,
         convert::{self, Conversion},
@@ -24,6 +24,8 @@ use crate::{
 /// It holds data, so it cannot be printed or copied; [`Dataset::fit`] is the way out.
 pub struct Dataset {
     formula: String,
+    /// Whether `.` chose columns by what their first rows look like.
+    dot_on_text: bool,
     model: Model,
     design: Design,
     rows: MemoryRows,
@@ -64,7 +66,8 @@ impl Dataset {
             }
         })?;
         let rows = builder.finish();
-        Ok(Dataset { formula: formula.to_string(), model, design, rows })
+        let dot_on_text = formula.uses_dot() && source.schema().is_guessed();
+        Ok(Dataset { formula: formula.to_string(), dot_on_text, model, design, rows })
     }
 
     /// The model, with every column named.
@@ -87,14 +90,15 @@ impl Dataset {
         View::new(&mut self.rows)
     }
 
-    /// Fits by the paper's method.
+    /// Fits by the method asked for.
     ///
     /// # Guarantee
     /// With [`NoiseSource::System`] the result is `rho`-zCDP for the budget of the request, as an exact statement about this program.
     ///
     /// # Errors
     /// When the plan is refused (nothing is spent then), or a release fails (the budget is spent then).
-    pub fn fit(&mut self, config: dpgd::Config, noise: NoiseSource, watch: &mut Watch<'_>) -> Result<Fit, Error> {
+    pub fn fit(&mut self, config: impl Into<Config>, noise: NoiseSource, watch: &mut Watch<'_>) -> Result<Fit, Error> {
+        let config = config.into();
         match noise {
             NoiseSource::System => {
                 self.fit_with(config, true, &mut SystemRng::new().map_err(PrivacyError::from)?, watch)
@@ -105,16 +109,15 @@ impl Dataset {
 
     fn fit_with<R: CryptoRng>(
         &mut self,
-        config: dpgd::Config,
+        config: Config,
         private: bool,
         rng: &mut R,
         watch: &mut Watch<'_>,
     ) -> Result<Fit, Error> {
-        let request = config.request.clone();
+        let request = config.request().clone();
         let count = self.rows();
-        let plan = config.plan(count, &self.design)?;
-        let outcome = plan.run(&mut self.rows, &self.design, rng, watch)?;
-        let mut warnings = plan.warnings();
+        let (outcome, mut warnings) = self.run(config, rng, watch)?;
+        warnings.extend(outcome.warnings);
         warnings.extend(self.warnings(private, &outcome.coefficients));
         Ok(Fit {
             private,
@@ -132,6 +135,25 @@ impl Dataset {
         })
     }
 
+    fn run<R: CryptoRng>(
+        &mut self,
+        config: Config,
+        rng: &mut R,
+        watch: &mut Watch<'_>,
+    ) -> Result<(Outcome, Vec<Warning>), Error> {
+        let (rows, design) = (&mut self.rows, &self.design);
+        match config {
+            Config::Dpgd(config) => {
+                let plan = config.plan(rows.count(), design)?;
+                Ok((plan.run(rows, design, rng, watch)?, plan.warnings()))
+            }
+            Config::Auto(config) => {
+                let plan = config.plan(rows.count(), design)?;
+                Ok((plan.run(rows, design, rng, watch)?, plan.warnings()))
+            }
+        }
+    }
+
     fn warnings(&self, private: bool, coefficients: &[crate::Coefficient]) -> Vec<Warning> {
         let mut warnings = Vec::new();
         if !private {
@@ -140,6 +162,9 @@ impl Dataset {
         let columns: Vec<String> = self.model.assumed_standard().map(str::to_owned).collect();
         if !columns.is_empty() {
             warnings.push(Warning::AssumedStandard { columns });
+        }
+        if self.dot_on_text {
+            warnings.push(Warning::DotOnText);
         }
         let names: Vec<String> =
             coefficients.iter().filter(|one| !one.identified).map(|one| one.name.clone()).collect();
@@ -151,7 +176,8 @@ impl Dataset {
 }
 
 fn guarantee(request: &Request, releases: Vec<Release>) -> Result<Guarantee, Error> {
-    let epsilon = convert::epsilon(Conversion::Exact, request.rho.to_f64(), request.delta).map_err(PrivacyError::from)?;
+    let epsilon =
+        convert::epsilon(Conversion::Exact, request.rho.to_f64(), request.delta).map_err(PrivacyError::from)?;
     let Request { neighbours, rho, delta, .. } = *request;
     Ok(Guarantee { neighbours, rho, delta, epsilon, releases })
 }

@@ -1,7 +1,11 @@
 //! One error type for the crate; each kind is defined beside the code that raises it.
 
 use crate::{
-    formula::FormulaError, interval::IntervalError, lattice::LatticeError, method::{ConfigError, ols::OlsError}, privacy::PrivacyError,
+    formula::FormulaError,
+    interval::IntervalError,
+    lattice::LatticeError,
+    method::{ConfigError, ols::OlsError},
+    privacy::PrivacyError,
     table::DataError,
 };
 

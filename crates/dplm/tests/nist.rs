@@ -1,13 +1,15 @@
 //! Least squares against the NIST Statistical Reference Datasets (linear regression).
 //!
-//! The answers in `reference/nist/exact.csv` are the exact rational least squares solutions, made by `exact.py` beside them, which
-//! also checks them against NIST's certificates. Accuracy is NIST's log relative error: the number of correct figures.
+//! The answers in `reference/nist/exact.csv` are the exact rational least squares solutions, made by `exact.py` beside
+//! them, which also checks them against NIST's certificates. Accuracy is NIST's log relative error: the number of
+//! correct figures.
 
 use dplm::method::ols::{Ols, OlsFit};
 
 /// A set: its data, how its columns are built, and the figures asked of the coefficients and of everything else.
 ///
-/// What is asked is what was measured less about one figure: rounding differs between processors.
+/// What is asked is what was measured less about one figure: rounding differs between processors. For Filip no method
+/// can do better than 7.6 figures: that is how far the exact solution moves when the powers are rounded to doubles.
 struct Set {
     name: &'static str,
     data: &'static str,

@@ -51,7 +51,7 @@ pub struct Column {
 }
 
 impl Column {
-    /// How many coefficients the column has: one for a number, one per level beyond the reference for a category.
+    /// The names of its coefficients: one for a number, one per level beyond the reference for a category.
     fn coefficients(&self) -> Vec<String> {
         match &self.kind {
             Kind::Standard | Kind::Bounded { .. } => vec![self.name.clone()],
@@ -127,6 +127,15 @@ impl Formula {
     /// In a CSV file nothing declares that; see [`Schema`](crate::table::Schema).
     pub fn uses_dot(&self) -> bool {
         self.terms.contains(&Term::Others)
+    }
+
+    /// Whether any column has public bounds (`name[lo..hi]`); levels do not count.
+    pub fn has_bounds(&self) -> bool {
+        let columns = self.terms.iter().filter_map(|term| match term {
+            Term::Column(column) => Some(column),
+            Term::Others => None,
+        });
+        std::iter::once(&self.response).chain(columns).any(|column| matches!(column.kind, Kind::Bounded { .. }))
     }
 
     /// The rules that hold however the formula was written; every way of making one ends here.

@@ -1,1 +1,152 @@
-//! interval
+//! Intervals from a released trajectory; nothing here can see a row.
+//!
+//! Everything in this module is post-processing: its inputs are the released
+//! [`Trajectory`], released matrices and scalars with the standard deviation of their
+//! noise, and public numbers. So it costs no budget and may be run as often as one likes.
+//!
+//! | construction | what it needs | covers |
+//! |---|---|---|
+//! | [`newton`] | a [`Curvature`], released or read off the iterates | from the first steps on |
+//! | [`batched_means`] | one run, batches longer than the autocorrelation | once the run is long |
+//! | [`checkpoints`] | one run, checkpoints far apart | once the run is long |
+//! | [`independent_runs`] | several runs, each paying its own burn-in | once every run is long |
+//!
+//! The last three are the paper's. [`newton`] is the default: it uses the known scale of the noise instead of
+//! estimating it, and it alone knows the [`Target::Population`].
+//!
+//! # Examples
+//! ```
+//! use dplm::descend::Trajectory;
+//! use dplm::interval::{Contrast, Curvature, Target, newton};
+//!
+//! // One feature, curvature 1, optimum 2, step size 0.5, and (to be checked by eye) no noise in the gradients.
+//! let theta = vec![vec![0.0], vec![1.0], vec![1.5], vec![1.75]];
+//! let gradient = vec![vec![-2.0], vec![-1.0], vec![-0.5]];
+//! let run = Trajectory { theta, gradient, step_size: 0.5, noise_sd: 0.1 };
+//! let curvature = Curvature::scalar(1.0, 0.0);
+//! let found = newton(&run, &curvature, &Target::Empirical, &[Contrast::coordinate(0, 1)], 0.95)?;
+//! assert!((found[0].estimate - 2.0).abs() < 1e-12);
+//! # Ok::<(), dplm::interval::IntervalError>(())
+//! ```
+
+mod contrast;
+mod paper;
+mod curvature;
+mod target;
+mod weights;
+mod possible;
+mod mixture;
+mod newton;
+pub mod expect;
+#[cfg(test)]
+mod simulate;
+#[cfg(test)]
+mod coverage;
+
+pub use contrast::{Contrast, Interval};
+pub use curvature::Curvature;
+pub use newton::newton;
+pub use paper::{Batching, batched_means, checkpoints, independent_runs};
+pub use target::{GradientSpread, Target};
+
+use crate::descend::Trajectory;
+
+/// Why an interval cannot be made from what was released.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum IntervalError {
+    /// The level is not a probability.
+    #[error("the level {level} is not between 0 and 1: ask for something like 0.95")]
+    Level {
+        /// The level asked for.
+        level: f64,
+    },
+    /// The run has no steps.
+    #[error("the run has no steps, so there is nothing to make an interval from: ask for at least one step")]
+    NoSteps,
+    /// A variance needs two values.
+    #[error(
+        "an interval from the spread of estimates needs at least 2 of them and {batches} was asked for: ask for 10"
+    )]
+    TooFewBatches {
+        /// How many were asked for, or given.
+        batches: usize,
+    },
+    /// The burn-in eats the run.
+    #[error("the burn-in of {burn_in} leaves nothing of a run of {steps} steps: shorten it or take more steps")]
+    BurnInTooLong {
+        /// The burn-in asked for.
+        burn_in: usize,
+        /// The steps of the run.
+        steps: usize,
+    },
+    /// Not every batch can have an iterate.
+    #[error("{kept} iterates after the burn-in cannot fill {batches} batches: take more steps or fewer batches")]
+    TooFewIterates {
+        /// Iterates left after the burn-in.
+        kept: usize,
+        /// Batches asked for.
+        batches: usize,
+    },
+    /// Averaging no iterates is not an estimate.
+    #[error("an average of the last 0 iterates is not an estimate: ask for at least 1")]
+    NothingToAverage,
+    /// Two inputs are about different numbers of features.
+    #[error("{what} is for {found} features where the run has {expected}: use the one released with this run")]
+    Features {
+        /// Which input.
+        what: &'static str,
+        /// Features of the run.
+        expected: usize,
+        /// Features of the input.
+        found: usize,
+    },
+    /// A public or released number is outside its range.
+    #[error("{what} must be a {range} number: check the value given")]
+    Range {
+        /// Which number.
+        what: &'static str,
+        /// What it must be.
+        range: &'static str,
+    },
+}
+
+/// Refuses a level outside (0, 1).
+fn check_level(level: f64) -> Result<(), IntervalError> {
+    if level > 0.0 && level < 1.0 { Ok(()) } else { Err(IntervalError::Level { level }) }
+}
+
+/// Refuses an empty run and one whose vectors differ in length; returns the number of features.
+fn check_run(run: &Trajectory) -> Result<usize, IntervalError> {
+    if run.gradient.is_empty() || run.theta.len() < 2 {
+        return Err(IntervalError::NoSteps);
+    }
+    let p = run.theta[0].len();
+    for vector in run.theta.iter().chain(&run.gradient) {
+        check_features("a vector of the run", p, vector.len())?;
+    }
+    check_features("the list of gradients", run.theta.len() - 1, run.gradient.len())?;
+    Ok(p)
+}
+
+/// Refuses an input made for another number of features.
+fn check_features(what: &'static str, expected: usize, found: usize) -> Result<(), IntervalError> {
+    if expected == found { Ok(()) } else { Err(IntervalError::Features { what, expected, found }) }
+}
+
+/// Refuses contrasts made for another number of features.
+fn check_contrasts(contrasts: &[Contrast], p: usize) -> Result<(), IntervalError> {
+    contrasts.iter().try_for_each(|c| check_features("a contrast", p, c.weights.len()))
+}
+
+/// Refuses a number that is negative, infinite or not a number.
+fn check_not_negative(what: &'static str, value: f64) -> Result<(), IntervalError> {
+    let range = "finite, not negative";
+    if value >= 0.0 && value.is_finite() { Ok(()) } else { Err(IntervalError::Range { what, range }) }
+}
+
+/// Refuses a number that is zero, negative, infinite or not a number.
+fn check_positive(what: &'static str, value: f64) -> Result<(), IntervalError> {
+    let range = "finite, positive";
+    if value > 0.0 && value.is_finite() { Ok(()) } else { Err(IntervalError::Range { what, range }) }
+}

@@ -17,10 +17,14 @@ mod simd;
 mod kernel;
 mod gram;
 mod outer;
+mod whiten;
+mod count;
 
 pub use bits::{CELL_RANGE_BITS, CELL_SCALE_BITS, Lattice, LatticeError, Theta};
 pub use block::{BLOCK_ROWS, BlockWriter, RowBlock};
 pub use clip::Clip;
+pub use count::Ladder;
+pub(crate) use count::above;
 pub use design::{Design, Scale, Slot};
 pub(crate) use gram::GramSum;
 pub use gram::Moments;
@@ -29,3 +33,4 @@ pub(crate) use kernel::{
 };
 pub use outer::Outer;
 pub use simd::Kernel;
+pub use whiten::Whitening;

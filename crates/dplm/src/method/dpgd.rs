@@ -3,16 +3,19 @@
 use faer::Mat;
 use rand_core::CryptoRng;
 
-use super::{ConfigError, Construction, Goal, Purpose, Request};
+use super::{
+    ConfigError, Construction, Goal, Outcome, Purpose, Request, bare, budget_warnings, mean_of_late, with_precision,
+};
 use crate::{
-    Coefficient, Error, MethodSummary, Precision,
+    Coefficient, Error, MethodSummary,
     descend::{Descent, Trajectory, Watch, noise_sd},
     interval::{
-        Batching, Contrast, Curvature, GradientSpread, Interval, Target, batched_means, checkpoints, independent_runs,
-        newton,
+        Batching, Contrast, Curvature, GradientSpread, Interval, IntervalError, Target, batched_means, checkpoints,
+        expect::{Setting, Shares, row_bound_sq},
+        independent_runs, newton,
     },
     lattice::{CELL_SCALE_BITS, Design, Lattice, Moments, Outer, Theta},
-    privacy::{Budget, Release, Rho, Sensitive, Spend, release},
+    privacy::{Budget, Sensitive, Spend, release},
     report::Warning,
     rows::Rows,
 };
@@ -44,24 +47,10 @@ pub struct Plan {
     step_size: f64,
     burn_in: u32,
     radius: f64,
+    shares: Shares,
     descent: Descent,
 }
 
-/// What a run of the plan gave: released numbers only.
-pub struct Outcome {
-    /// The estimates in their own units.
-    pub coefficients: Vec<Coefficient>,
-    /// The released iterates.
-    pub trajectories: Vec<Trajectory>,
-    /// The method and its parameters.
-    pub summary: MethodSummary,
-    /// What the budget was spent on.
-    pub releases: Vec<Release>,
-}
-
-/// Percent of the budget for the curvature and for the spread of gradients, which the Newton interval for the population needs.
-const CURVATURE_PERCENT: u32 = 10;
-const SPREAD_PERCENT: u32 = 2;
 
 /// The paper's burn-in.
 const BURN_IN: u32 = 20;
@@ -83,18 +72,20 @@ impl Config {
         if rows <= features as u64 {
             return Err(ConfigError::TooFewRows { features, rows }.into());
         }
-        let radius = row_radius(design);
-        let step_size = step_size.unwrap_or_else(|| auto_step_size(design));
+        let scale = Scaling::of(design);
+        let step_size = step_size.unwrap_or(scale.step_size);
         if !(step_size > 0.0 && step_size <= 2.0) {
             return Err(ConfigError::StepSize.into());
         }
-        let clip = clip.unwrap_or_else(|| auto_clip(design, request.goal()));
-        let steps = steps.unwrap_or_else(|| auto_steps(&request, step_size));
+        let best = scale.best_setting(rows, request.rho.to_f64(), step_size)?;
+        let clip = clip.unwrap_or(if request.goal() == Goal::Ols { scale.widest_clip() } else { best.gamma });
+        let steps = steps.unwrap_or_else(|| auto_steps(&request, step_size, best.steps));
         let burn_in = checked_burn_in(&request, steps)?;
         let runs = if intervals_by(&request) == Some(Construction::Independent) { request.batches } else { 1 };
-        let rho = gradient_budget(&request).to_f64() / f64::from(runs);
+        let shares = shares(&request, rows, features, clip, scale.error_sd);
+        let rho = request.rho.share(shares.descent()).to_f64() / f64::from(runs);
         let descent = Descent::plan(rows, features, clip, steps, step_size, request.neighbours, rho)?;
-        Ok(Plan { request, rows, clip, steps, runs, step_size, burn_in, radius, descent })
+        Ok(Plan { request, rows, clip, steps, runs, step_size, burn_in, radius: scale.radius, shares, descent })
     }
 }
 
@@ -103,51 +94,68 @@ fn intervals_by(request: &Request) -> Option<Construction> {
     (request.purpose == Purpose::Inference).then_some(request.construction)
 }
 
-/// What the gradients get: the budget less what the Newton interval needs.
-fn gradient_budget(request: &Request) -> Rho {
-    match intervals_by(request) {
-        Some(Construction::Newton) => request.rho.percent(100 - extra_percent(request.goal())),
-        _ => request.rho,
+/// The shares of the budget that the Newton interval needs beside the gradients.
+fn shares(request: &Request, rows: u64, features: usize, clip: f64, error_sd: f64) -> Shares {
+    if intervals_by(request) != Some(Construction::Newton) {
+        return Shares::NONE;
+    }
+    let shares = Shares::recommended(rows as usize, features, request.rho.to_f64(), clip, error_sd);
+    match request.goal() {
+        Goal::Population => shares,
+        Goal::Empirical | Goal::Ols => Shares { gradient_spread: 0.0, ..shares },
     }
 }
 
-fn extra_percent(goal: Goal) -> u32 {
-    match goal {
-        Goal::Population => CURVATURE_PERCENT + SPREAD_PERCENT,
-        Goal::Empirical | Goal::Ols => CURVATURE_PERCENT,
+/// What public facts about the columns say of sizes, in standardised units.
+struct Scaling {
+    features: usize,
+    /// The norm of a typical row: of a row at its bounds where there are bounds, else of a row of unit variances.
+    row_norm: f64,
+    /// The norm rows are shrunk to when the curvature is released.
+    radius: f64,
+    /// The standard deviation of the errors: 1 for a standard response; a bounded one is scaled to -1 to 1 and taken to have 1/4.
+    error_sd: f64,
+    /// The paper's 1/4, or less where bounds allow a curvature for which that would not be stable: the largest eigenvalue of
+    /// the second moments is at most the largest squared norm of a row.
+    step_size: f64,
+}
+
+impl Scaling {
+    fn of(design: &Design) -> Scaling {
+        let features = design.features();
+        let bound_sq = design.row_norm_sq();
+        Scaling {
+            features,
+            row_norm: bound_sq.unwrap_or(features as f64).sqrt(),
+            radius: bound_sq.unwrap_or_else(|| row_bound_sq(features)).sqrt(),
+            error_sd: if design.response().range.0.is_finite() { 0.25 } else { 1.0 },
+            step_size: bound_sq.map_or(0.25, |bound_sq| (1.5 / bound_sq).min(0.25)),
+        }
+    }
+
+    /// The clip and the number of steps that public numbers recommend for the population.
+    fn best_setting(&self, rows: u64, rho: f64, step_size: f64) -> Result<Setting, IntervalError> {
+        let rows = rows as usize;
+        let gamma = 2.0 * self.row_norm * self.error_sd;
+        let shares = Shares::recommended(rows, self.features, rho, gamma, self.error_sd);
+        let Scaling { features, error_sd, .. } = *self;
+        Setting { rows, features, rho, gamma, steps: 1, step_size, error_sd, signal: error_sd, shares }
+            .with_best_clip_and_steps()
+    }
+
+    /// A clip that hardly a row of a well-scaled table reaches.
+    fn widest_clip(&self) -> f64 {
+        8.0 * self.row_norm * self.error_sd
     }
 }
 
-/// The norm rows are shrunk to when the curvature is released: the public bound on a row where there is one, else twice the
-/// square of what standardised rows have on average.
-fn row_radius(design: &Design) -> f64 {
-    design.row_norm_sq().unwrap_or(2.0 * design.features() as f64).sqrt()
-}
-
-/// The paper's 1/4, or less where bounds allow a curvature for which that would not be stable: the largest eigenvalue of the second
-/// moments is at most the largest squared norm of a row.
-fn auto_step_size(design: &Design) -> f64 {
-    design.row_norm_sq().map_or(0.25, |norm_sq| (1.5 / norm_sq).min(0.25))
-}
-
-/// Twice the norm of a typical row times the scale of the errors, eight times for the least-squares value itself.
-///
-/// Standard columns have errors of about 1; a bounded response, scaled to -1 to 1, is taken to have errors of about 1/4.
-fn auto_clip(design: &Design, goal: Goal) -> f64 {
-    let row = design.row_norm_sq().unwrap_or(design.features() as f64).sqrt();
-    let error = if design.response().range.0.is_finite() { 0.25 } else { 1.0 };
-    let times = if goal == Goal::Ols { 8.0 } else { 2.0 };
-    times * row * error
-}
-
-/// Enough for the start to be forgotten: `(1 - eta)^T` below one in a million for Newton, and room for batches for the others.
-fn auto_steps(request: &Request, step_size: f64) -> u32 {
-    let forgotten = (1e-6f64.ln() / (1.0 - step_size.min(0.9)).ln()).ceil() as u32;
+/// The recommended steps for Newton, and room for batches in which the start is forgotten for the paper's constructions.
+fn auto_steps(request: &Request, step_size: f64, best: usize) -> u32 {
+    let forgotten = (1e-3f64.ln() / (1.0 - step_size.min(0.9)).ln()).ceil() as u32;
     match intervals_by(request) {
-        None | Some(Construction::Newton) => forgotten,
-        Some(Construction::Batched) => BURN_IN + request.batches * forgotten.div_ceil(2),
-        Some(Construction::Checkpoints) => BURN_IN + request.batches * forgotten.div_ceil(4),
-        Some(Construction::Independent) => forgotten,
+        None | Some(Construction::Newton) => best as u32,
+        Some(Construction::Batched | Construction::Checkpoints) => BURN_IN + request.batches * forgotten,
+        Some(Construction::Independent) => 2 * forgotten,
     }
 }
 
@@ -170,8 +178,8 @@ fn checked_burn_in(request: &Request, steps: u32) -> Result<u32, ConfigError> {
     }
 }
 
-/// The shares of the budget, cut before anything is read.
-struct Shares {
+/// The rights to release, cut from the budget before anything is read.
+struct Rights {
     curvature: Option<Spend>,
     spread: Option<Spend>,
     gradients: Vec<Spend>,
@@ -180,7 +188,7 @@ struct Shares {
 impl Plan {
     /// The public parameters, for reports.
     pub fn summary(&self) -> MethodSummary {
-        let rho = gradient_budget(&self.request).to_f64() / f64::from(self.runs);
+        let rho = self.request.rho.share(self.shares.descent()).to_f64() / f64::from(self.runs);
         MethodSummary {
             name: "dpgd",
             clip: self.clip,
@@ -206,17 +214,24 @@ impl Plan {
         watch: &mut Watch<'_>,
     ) -> Result<Outcome, Error> {
         let mut budget = Budget::new(self.request.rho);
-        let shares = self.shares(&mut budget)?;
+        let rights = self.rights(&mut budget)?;
         let start = vec![0.0; design.features()];
         let mut trajectories = Vec::new();
-        for (run, spend) in (0..).zip(shares.gradients) {
+        for (run, spend) in (0..).zip(rights.gradients) {
             let mut count = |done, of| watch(run * of + done, self.runs * of);
             trajectories.push(self.descent.run(rows, &start, spend, rng, &mut count)?);
         }
-        let extras = self.release_extras(rows, &trajectories[0], shares.curvature, shares.spread, rng)?;
+        let extras = self.release_extras(rows, &trajectories[0], rights.curvature, rights.spread, rng)?;
         let summary = MethodSummary { noise_sd: trajectories[0].noise_sd, ..self.summary() };
         let coefficients = self.coefficients(design, &trajectories, &extras)?;
-        Ok(Outcome { coefficients, trajectories, summary, releases: budget.releases().to_vec() })
+        Ok(Outcome {
+            coefficients,
+            trajectories,
+            summary,
+            releases: budget.releases().to_vec(),
+            warnings: Vec::new(),
+            whitening: None,
+        })
     }
 
     /// The arithmetic of the descent.
@@ -226,7 +241,7 @@ impl Plan {
 
     /// What public numbers already tell a reader.
     pub fn warnings(&self) -> Vec<Warning> {
-        let Request { delta, rho, .. } = self.request;
+        let Request { rho, .. } = self.request;
         let noise = self.noise_of_estimate();
         let mut warnings = Vec::new();
         if noise > 0.5 {
@@ -236,12 +251,7 @@ impl Plan {
         if self.request.goal() != Goal::Ols && self.request.purpose == Purpose::Inference {
             warnings.push(Warning::Robust { clip: self.clip });
         }
-        if delta * self.rows as f64 > 0.1 {
-            warnings.push(Warning::LargeDelta { delta, rows: self.rows });
-        }
-        if rho.to_f64() > 1.0 {
-            warnings.push(Warning::LargeBudget { rho });
-        }
+        warnings.extend(budget_warnings(&self.request, self.rows));
         warnings
     }
 
@@ -250,19 +260,16 @@ impl Plan {
         self.summary().noise_sd / (f64::from(self.steps) * f64::from(self.runs)).sqrt()
     }
 
-    fn shares(&self, budget: &mut Budget) -> Result<Shares, Error> {
+    fn rights(&self, budget: &mut Budget) -> Result<Rights, Error> {
         let rho = self.request.rho;
-        let newton = intervals_by(&self.request) == Some(Construction::Newton);
-        let population = newton && self.request.goal() == Goal::Population;
-        let curvature =
-            newton.then(|| budget.spend("curvature of the loss", rho.percent(CURVATURE_PERCENT))).transpose()?;
-        let spread =
-            population.then(|| budget.spend("spread of the gradients", rho.percent(SPREAD_PERCENT))).transpose()?;
+        let mut cut = |what: &str, share: f64| (share > 0.0).then(|| budget.spend(what, rho.share(share))).transpose();
+        let curvature = cut("curvature of the loss", self.shares.curvature)?;
+        let spread = cut("spread of the gradients", self.shares.gradient_spread)?;
         let what = match self.runs {
             1 => format!("clipped gradients, {} steps", self.steps),
             runs => format!("clipped gradients, {runs} runs of {} steps", self.steps),
         };
-        Ok(Shares { curvature, spread, gradients: budget.spend_rest(what)?.in_parts(self.runs) })
+        Ok(Rights { curvature, spread, gradients: budget.spend_rest(what)?.in_parts(self.runs) })
     }
 
     /// What the Newton interval needs besides the iterates, released at their mean.
@@ -360,21 +367,4 @@ impl Plan {
 struct Extras {
     curvature: Option<Curvature>,
     spread: Option<GradientSpread>,
-}
-
-/// The mean of the last three quarters of the iterates.
-fn mean_of_late(trajectory: &Trajectory) -> Vec<f64> {
-    let late = &trajectory.theta[trajectory.theta.len() / 4..];
-    let mean = |j: usize| late.iter().map(|theta| theta[j]).sum::<f64>() / late.len() as f64;
-    (0..late[0].len()).map(mean).collect()
-}
-
-fn bare(name: String, estimate: f64) -> Coefficient {
-    Coefficient { name, estimate, precision: None, identified: true }
-}
-
-fn with_precision(name: String, interval: &Interval) -> Coefficient {
-    let &Interval { estimate, std_error, low, high, df, identified } = interval;
-    let precision = Precision { std_error, low, high, df, p_value: interval.p_value(0.0) };
-    Coefficient { name, estimate, precision: identified.then_some(precision), identified }
 }

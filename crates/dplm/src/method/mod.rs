@@ -1,10 +1,74 @@
 //! Ways to fit. Each is `Config` (asked) -> `Plan` (checked, public, printable) -> [`Fit`](crate::Fit).
 
 pub mod dpgd;
+pub mod auto;
 pub mod ols;
+pub mod adassp;
 mod request;
 
 pub use request::{Construction, Goal, Purpose, Request};
+
+use crate::{
+    Coefficient, MethodSummary, Precision, descend::Trajectory, interval::Interval, lattice::Whitening,
+    privacy::Release, report::Warning,
+};
+
+/// What is asked, by method.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Config {
+    /// The paper's method, on columns that are already well scaled.
+    Dpgd(dpgd::Config),
+    /// Whatever the data need, found privately.
+    Auto(auto::Config),
+}
+
+impl Config {
+    /// What is asked of any method.
+    pub fn request(&self) -> &Request {
+        match self {
+            Config::Dpgd(config) => &config.request,
+            Config::Auto(config) => &config.request,
+        }
+    }
+}
+
+impl From<dpgd::Config> for Config {
+    fn from(config: dpgd::Config) -> Config {
+        Config::Dpgd(config)
+    }
+}
+
+impl From<auto::Config> for Config {
+    fn from(config: auto::Config) -> Config {
+        Config::Auto(config)
+    }
+}
+
+/// What a run of the plan gave: released numbers only.
+pub struct Outcome {
+    /// The estimates in their own units.
+    pub coefficients: Vec<Coefficient>,
+    /// The released iterates.
+    pub trajectories: Vec<Trajectory>,
+    /// The method and its parameters.
+    pub summary: MethodSummary,
+    /// What the budget was spent on.
+    pub releases: Vec<Release>,
+    /// What released numbers tell a reader.
+    pub warnings: Vec<Warning>,
+    /// The released coordinates the descent ran in, where it whitened: `theta = P theta_white`.
+    pub whitening: Option<Whitening>,
+}
+
+fn bare(name: String, estimate: f64) -> Coefficient {
+    Coefficient { name, estimate, precision: None, identified: true }
+}
+
+fn with_precision(name: String, interval: &Interval) -> Coefficient {
+    let &Interval { estimate, std_error, low, high, df, identified } = interval;
+    let precision = Precision { std_error, low, high, df, p_value: interval.p_value(0.0) };
+    Coefficient { name, estimate, precision: identified.then_some(precision), identified }
+}
 
 /// Why options were refused, before a row was looked at.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
@@ -49,6 +113,15 @@ pub enum ConfigError {
         /// What was asked.
         construction: &'static str,
     },
+    /// A bound that bounds nothing, or everything.
+    #[error("bounds on rows and responses must be between 0.001 and 100000, in standardised units")]
+    Bounds,
+    /// The automatic method makes one kind of interval.
+    #[error("--method auto makes newton intervals only; ask for those, or for --method dpgd with {construction} ones")]
+    AutoNeedsNewton {
+        /// What was asked.
+        construction: &'static str,
+    },
     /// Fewer rows than unknowns.
     #[error("the model has {features} coefficients and the data {rows} rows; a fit needs more rows than coefficients")]
     TooFewRows {
@@ -57,4 +130,24 @@ pub enum ConfigError {
         /// Rows.
         rows: u64,
     },
+}
+
+/// The mean of the last three quarters of the iterates: an early stop where the descent is slow.
+fn mean_of_late(trajectory: &Trajectory) -> Vec<f64> {
+    let late = &trajectory.theta[trajectory.theta.len() / 4..];
+    let mean = |j: usize| late.iter().map(|theta| theta[j]).sum::<f64>() / late.len() as f64;
+    (0..late[0].len()).map(mean).collect()
+}
+
+/// What a reader should know of the promise itself.
+fn budget_warnings(request: &Request, rows: u64) -> Vec<Warning> {
+    let &Request { delta, rho, .. } = request;
+    let mut warnings = Vec::new();
+    if delta * rows as f64 > 0.1 {
+        warnings.push(Warning::LargeDelta { delta, rows });
+    }
+    if rho.to_f64() > 1.0 {
+        warnings.push(Warning::LargeBudget { rho });
+    }
+    warnings
 }

@@ -8,7 +8,8 @@ use crate::theory::student::{t_quantile, t_two_sided_p};
 
 /// A column closer than this (as the sine of the angle) to the span of the columns before it counts as lying in it.
 ///
-/// Rounding leaves a dependent column near 1e-15; the hardest real one at hand, a tenth power in NIST's Filip set, is at 5e-8.
+/// Rounding leaves a dependent column near 1e-15; the hardest real one at hand, a tenth power in NIST's Filip set, is
+/// at 5e-8.
 const RANK_TOLERANCE: f64 = 1e-12;
 
 /// Why least squares has no answer. No message holds a cell's value.
@@ -49,9 +50,10 @@ pub enum OlsError {
 
 /// Least squares over rows that arrive in blocks.
 ///
-/// Keeps the triangular factor R of `[X y]` and one block of rows: each full block is stacked under R and factored again
-/// by Householder reflections (a sequential TSQR), so the answer has the accuracy of QR on the whole data set, never
-/// that of the normal equations, in memory of p^2 plus one block. Columns are scaled by powers of two, which is exact.
+/// Keeps the triangular factor R of `[X y]` and one block of rows: each full block is stacked under R and factored
+/// again by Householder reflections (a sequential TSQR), so the answer has the accuracy of QR on the whole data set,
+/// never that of the normal equations, in memory of p^2 plus one block. Columns are scaled by powers of two, which is
+/// exact.
 ///
 /// # Examples
 /// ```
@@ -340,6 +342,20 @@ mod tests {
                 .sum();
             assert!(inner.abs() < 1e-9, "column {j}: {inner}");
         }
+    }
+
+    #[test]
+    fn unscaled_covariance_inverts_the_gram_matrix() {
+        let (x, y) = sample(200);
+        let fit = fit(&x, &y, 3).expect("full rank");
+        let gram = |i: usize, j: usize| x.chunks(3).map(|row| row[i] * row[j]).sum::<f64>();
+        for k in 0..9 {
+            let (i, j) = (k / 3, k % 3);
+            let product: f64 = (0..3).map(|l| gram(i, l) * fit.unscaled_covariance[3 * l + j]).sum();
+            assert!((product - f64::from(u8::from(i == j))).abs() < 1e-9, "{i}, {j}: {product}");
+        }
+        let from_covariance = fit.residual_sd * fit.unscaled_covariance[8].sqrt();
+        assert!((fit.std_errors[2] / from_covariance - 1.0).abs() < 1e-14);
     }
 
     #[test]

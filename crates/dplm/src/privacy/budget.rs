@@ -104,7 +104,7 @@ mod tests {
     #[test]
     fn shares_add_up_to_the_total() {
         let mut budget = Budget::new(rho(0.015));
-        let _ = budget.spend("a", rho(0.015).percent(33)).unwrap();
+        let _ = budget.spend("a", rho(0.015).share(0.33)).unwrap();
         let _ = budget.spend_rest("b").unwrap();
         let sum: u64 = budget.releases().iter().map(|release| release.rho.units()).sum();
         assert_eq!(sum, rho(0.015).units());

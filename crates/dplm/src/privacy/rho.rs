@@ -45,6 +45,11 @@ impl Rho {
         Ok(Rho(whole * Rho::UNITS + fraction))
     }
 
+    /// The budget of so many units of 10^-15; none outside [`Rho::SMALLEST`] to [`Rho::LARGEST`].
+    pub fn from_units(units: u64) -> Option<Rho> {
+        (Rho::SMALLEST..=Rho::LARGEST).contains(&Rho(units)).then_some(Rho(units))
+    }
+
     /// The budget in units of 10^-15.
     pub const fn units(self) -> u64 {
         self.0
@@ -67,6 +72,20 @@ impl Rho {
     pub fn percent(self, percent: u32) -> Rho {
         let units = u128::from(self.0) * u128::from(percent) / 100;
         Rho(u64::try_from(units).expect("a share is no larger than the whole"))
+    }
+
+    /// A share between 0 and 1 of this budget, rounded down.
+    ///
+    /// # Examples
+    /// ```
+    /// # use dplm::privacy::Rho;
+    /// assert_eq!(Rho::checked_from_f64(0.015)?.share(0.25).to_string(), "0.00375");
+    /// # Ok::<(), dplm::privacy::PrivacyError>(())
+    /// ```
+    #[must_use]
+    pub fn share(self, share: f64) -> Rho {
+        assert!((0.0..=1.0).contains(&share), "a share is no larger than the whole");
+        Rho(((self.0 as f64 * share).floor() as u64).min(self.0))
     }
 
     pub(super) fn checked_sub(self, other: Rho) -> Option<Rho> {

@@ -1,10 +1,12 @@
-//! A [`Fit`](crate::Fit) for people and for programs. Nothing here can see a row.
+//! A [`Fit`](crate::Fit) as text, as JSON and as a page. Nothing here can see a row.
 
+mod html;
 mod json;
 mod number;
 mod text;
 mod warning;
 
+pub use html::to_html;
 pub use json::to_json;
 pub use text::summary;
 pub use warning::Warning;

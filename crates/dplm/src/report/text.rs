@@ -48,23 +48,23 @@ fn columns(fit: &Fit) -> Vec<String> {
         Purpose::Prediction => vec!["Estimate".to_owned()],
         Purpose::Inference => {
             let letter = if fit.construction == Construction::Newton { "z" } else { "t" };
-            let tail = 50.0 * (1.0 - fit.level);
+            let tail = 0.5 - fit.level / 2.0;
             vec![
                 "Estimate".to_owned(),
                 "Std. Error".to_owned(),
                 format!("{letter} value"),
                 format!("Pr(>|{letter}|)"),
-                format!("{} %", trimmed(tail)),
-                format!("{} %", trimmed(100.0 - tail)),
+                format!("{} %", percent(tail)),
+                format!("{} %", percent(1.0 - tail)),
             ]
         }
     };
     std::iter::once(String::new()).chain(names).collect()
 }
 
-/// At most three places, without trailing zeros.
-fn trimmed(percent: f64) -> String {
-    let text = format!("{percent:.3}");
+/// A share in percent: at most three places, without trailing zeros.
+pub(super) fn percent(share: f64) -> String {
+    let text = format!("{:.3}", 100.0 * share);
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
@@ -88,10 +88,14 @@ fn line(fit: &Fit, coefficient: &Coefficient) -> Vec<String> {
     cells
 }
 
-/// What the interval covers, in words.
 fn reading(fit: &Fit) -> String {
+    covered(fit) + "\n"
+}
+
+/// What the intervals cover, in words.
+pub(super) fn covered(fit: &Fit) -> String {
     if fit.purpose == Purpose::Prediction {
-        return "Estimates for prediction: no budget was spent on intervals, so none is given.\n".to_owned();
+        return "Estimates for prediction: no budget was spent on intervals, so none is given.".to_owned();
     }
     let target = match fit.goal {
         Goal::Population => {
@@ -102,24 +106,46 @@ fn reading(fit: &Fit) -> String {
         }
         Goal::Ols => "the least-squares coefficient on exactly these rows; only privacy noise is inside",
     };
-    format!("Each {} % interval ({}) is for {target}.\n", trimmed(100.0 * fit.level), fit.construction.name())
+    format!("Each {} % interval ({}) is for {target}.", percent(fit.level), fit.construction.name())
 }
 
 fn guarantee(fit: &Fit) -> String {
-    let Guarantee { neighbours, rho, epsilon, delta, .. } = &fit.guarantee;
     let heading = if fit.private { "Guarantee" } else { "Guarantee (void: the noise is reproducible)" };
+    format!("{heading}\n{}", wrapped(&promise(&fit.guarantee), 100))
+}
+
+/// The guarantee in one plain paragraph.
+pub(super) fn promise(guarantee: &Guarantee) -> String {
+    let Guarantee { neighbours, rho, epsilon, delta, .. } = guarantee;
     let change = match neighbours {
         Neighbours::ReplaceOne => "replacing any one row of the data by any other row",
         Neighbours::ZeroOut => "removing the contribution of any one row of the data",
     };
     format!(
-        "{heading}\n  The numbers above are {rho}-zCDP for {neighbours} neighbours, which is (epsilon, delta) = ({}, {delta:e})\n  \
-         differential privacy: {change} changes the probability of any result by at most a factor\n  \
-         e^{} (about {}), except with probability {delta:e}. The number of rows is public.\n",
+        "The numbers above are {rho}-zCDP for {neighbours} neighbours, which is (epsilon, delta) = ({}, {delta:e}) differential \
+         privacy: {change} changes the probability of any result by at most a factor e^{} (about {}), except with probability {delta:e}. \
+         The number of rows is public.",
         rounded_up(*epsilon, 4),
         rounded_up(*epsilon, 4),
         rounded_up(epsilon.exp(), 2),
     )
+}
+
+/// Lines of at most `width` characters, indented by two.
+fn wrapped(text: &str, width: usize) -> String {
+    let mut lines = vec![String::new()];
+    for word in text.split_whitespace() {
+        let line = lines.last_mut().expect("there is a line");
+        if line.is_empty() {
+            line.push_str(word);
+        } else if line.len() + 1 + word.len() <= width {
+            line.push(' ');
+            line.push_str(word);
+        } else {
+            lines.push(word.to_owned());
+        }
+    }
+    lines.iter().map(|line| format!("  {line}\n")).collect()
 }
 
 fn budget(guarantee: &Guarantee) -> String {

@@ -27,6 +27,26 @@ pub enum Warning {
         /// The budget at which it would be a tenth of a unit.
         rho: f64,
     },
+    /// So many coefficients need more rows, or more budget, for intervals.
+    BudgetForColumns {
+        /// How many coefficients there are.
+        features: usize,
+        /// Whether there will be no interval at all.
+        none: bool,
+        /// The rows that would do.
+        rows: u64,
+        /// The budget that would do.
+        rho: f64,
+    },
+    /// Columns that hardly vary as far as this budget can see.
+    Faint {
+        /// Their coefficients.
+        names: Vec<String>,
+        /// The rows a level needs to be seen.
+        rows: u64,
+    },
+    /// A level was found at an end of the ladder it was looked for on.
+    LevelAtEdge,
     /// Clipping makes the fit robust, which is not least squares when errors are skewed.
     Robust {
         /// The clip, in standardised units.
@@ -39,6 +59,8 @@ pub enum Warning {
         /// Steps the coverage theorem asks for.
         needed: u32,
     },
+    /// The columns were chosen by looking at the first rows.
+    DotOnText,
     /// The stated delta is not small against the number of rows.
     LargeDelta {
         /// The delta.
@@ -73,13 +95,29 @@ impl std::fmt::Display for Warning {
                 f,
                 "the noise alone has a standard error of about {noise:.2} standardised units; {rows} rows, or rho = {rho:.2}, would bring it to 0.1"
             ),
+            Warning::BudgetForColumns { features, none, rows, rho } => write!(
+                f,
+                "the budget is {} for {features} coefficients on so many rows; about {rows} rows, or rho = {rho:.3}, would do for most intervals",
+                if *none { "enough for prediction only" } else { "small" }
+            ),
+            Warning::Faint { names, rows } => write!(
+                f,
+                "{} hardly vary as far as this budget can see: bounds may be too wide, or a level too rare (one needs about {rows} rows; merge it with another)",
+                listed(names)
+            ),
+            Warning::LevelAtEdge => f.write_str(
+                "the size of rows or of errors is at the end of the range that the bounds suggest: check the bounds of the response and of the columns",
+            ),
             Warning::Robust { clip } => write!(
                 f,
-                "gradients are clipped at {clip:.3}, which makes the fit robust: where errors are skewed or heavy-tailed it may differ from least squares (--target ols widens the clip)"
+                "gradients are clipped at {clip:.3}, which makes the fit robust: where errors are skewed the intercept, and with it predictions, may differ from least squares (--target ols widens the clip)"
             ),
             Warning::ShortRun { steps, needed } => write!(
                 f,
                 "{steps} steps between estimates are few: the coverage theorem asks for about {needed}, so intervals may be too short"
+            ),
+            Warning::DotOnText => f.write_str(
+                "'.' took the columns whose first rows look like numbers: name the columns, so that the choice does not depend on the data",
             ),
             Warning::LargeDelta { delta, rows } => {
                 write!(f, "delta = {delta:e} is not small against 1/{rows}: state epsilon at a smaller delta")

@@ -10,8 +10,8 @@ use super::{
 use crate::{
     Error,
     lattice::{
-        Clip, GramSum, Kernel, Lattice, Moments, Outer, Theta, WeightedSum, clipped_in_block, norms_sq, residuals,
-        square_of_block,
+        Clip, GramSum, Kernel, Ladder, Lattice, Moments, Outer, Theta, WeightedSum, Whitening, above, clipped_in_block,
+        norms_sq, residuals, square_of_block,
     },
     theory::NotPrivate,
 };
@@ -92,7 +92,7 @@ pub(super) fn plus(mut mine: Vec<i128>, theirs: Vec<i128>) -> Vec<i128> {
     mine
 }
 
-impl<S: Store> Rows for Engine<S> {
+impl<S: Store + 'static> Rows for Engine<S> {
     fn count(&self) -> u64 {
         self.count
     }
@@ -155,5 +155,21 @@ impl<S: Store> Rows for Engine<S> {
 
     fn moments(&self) -> Result<Moments, Error> {
         self.gram(self.features + 1, |sum, piece| sum.add_blocks(piece.cells, self.features))
+    }
+
+    fn counts(&self, ladder: &Ladder<'_>) -> Result<Vec<u64>, Error> {
+        let zeros = || vec![0; ladder.len() + 1];
+        let parts = self.store.fold(zeros, |mut sums, piece| {
+            ladder.tally(self.kernel, piece.cells, self.features, &mut sums);
+            sums
+        })?;
+        let plus = |mine: Vec<u64>, theirs: Vec<u64>| mine.iter().zip(theirs).map(|(a, b)| a + b).collect();
+        Ok(above(&parts.into_iter().fold(zeros(), plus)))
+    }
+
+    fn whitened(&self, whitening: &Whitening) -> Result<Box<dyn Rows>, Error> {
+        let mut rows = Engine::new(self.store.whitened(whitening)?, self.features, self.count);
+        rows.set_kernel(self.kernel);
+        Ok(Box::new(rows))
     }
 }

@@ -13,7 +13,7 @@ pub use memory::{MemoryBuilder, MemoryRows};
 
 use crate::{
     Error,
-    lattice::{Clip, Lattice, Moments, Outer, Theta},
+    lattice::{Clip, Ladder, Lattice, Moments, Outer, Theta, Whitening},
 };
 
 /// What is publicly known of the gradients that will be asked for. It may change how long answers take, never what they are.
@@ -76,4 +76,16 @@ pub trait Rows: Sync {
     /// # Errors
     /// When rows cannot be read.
     fn moments(&self) -> Result<Moments, Error>;
+
+    /// For each level of the ladder, how many rows are above it. Needs no clip.
+    ///
+    /// # Errors
+    /// When rows cannot be read.
+    fn counts(&self, ladder: &Ladder<'_>) -> Result<Vec<u64>, Error>;
+
+    /// The same rows re-encoded through a released matrix, without a clip. Rows in memory take as much memory again.
+    ///
+    /// # Errors
+    /// When rows cannot be read.
+    fn whitened(&self, whitening: &Whitening) -> Result<Box<dyn Rows>, Error>;
 }

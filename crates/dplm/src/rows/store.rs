@@ -4,7 +4,7 @@ use rayon::prelude::*;
 
 use crate::{
     Error,
-    lattice::{BLOCK_ROWS, Clip, Kernel, RowBlock, bounds},
+    lattice::{BLOCK_ROWS, Clip, Kernel, RowBlock, Whitening, bounds},
 };
 
 /// Blocks per chunk: a chunk is the unit of work of a thread and of allocation, so that memory never doubles while it grows.
@@ -27,7 +27,7 @@ impl<'a> Piece<'a> {
 }
 
 /// Keeps encoded rows.
-pub trait Store: Sync {
+pub trait Store: Sync + Sized {
     /// Fixes the bounds of all rows.
     ///
     /// # Errors
@@ -49,6 +49,12 @@ pub trait Store: Sync {
     /// # Errors
     /// When rows cannot be read.
     fn sample(&self, rows: usize) -> Result<Chunks, Error>;
+
+    /// The same rows re-encoded, without bounds.
+    ///
+    /// # Errors
+    /// When rows cannot be read or kept.
+    fn whitened(&self, whitening: &Whitening) -> Result<Self, Error>;
 }
 
 /// Rows in memory.
@@ -97,4 +103,18 @@ impl Store for Chunks {
         }
         Ok(Chunks { features: self.features, chunks: vec![sample] })
     }
+
+    fn whitened(&self, whitening: &Whitening) -> Result<Chunks, Error> {
+        let whitened =
+            |chunk: &Chunk| Chunk { cells: whitened_cells(&chunk.cells, self.features, whitening), bounds: Vec::new() };
+        Ok(Chunks { features: self.features, chunks: self.chunks.par_iter().map(whitened).collect() })
+    }
+}
+
+/// Blocks re-encoded.
+pub(super) fn whitened_cells(cells: &[f32], features: usize, whitening: &Whitening) -> Vec<f32> {
+    let mut whitened = vec![0.0; cells.len()];
+    let blocks = RowBlock::all(cells, features).zip(whitened.chunks_exact_mut(RowBlock::len_for(features)));
+    blocks.for_each(|(block, out)| whitening.encode(block, out));
+    whitened
 }

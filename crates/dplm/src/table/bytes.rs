@@ -3,6 +3,7 @@
 use std::{
     fs::{File, Metadata},
     io::{self, Read},
+    panic::{self, AssertUnwindSafe},
     path::{Path, PathBuf},
     time::SystemTime,
 };
@@ -65,5 +66,15 @@ impl Bytes {
 
     pub fn corrupt(&self, format: &'static str) -> DataError {
         DataError::Corrupt { file: self.name.clone(), format }
+    }
+
+    /// Runs one step of a decoder; a failure of any kind means that the bytes are damaged.
+    ///
+    /// The decoding libraries check most of what they read, but some damage makes them panic. That is caught here, so
+    /// that a bad file is refused like any other; the step's own state is given up. Their words are never passed on,
+    /// since they may hold cells.
+    pub fn decode<T, E>(&self, format: &'static str, step: impl FnOnce() -> Result<T, E>) -> Result<T, DataError> {
+        let outcome = panic::catch_unwind(AssertUnwindSafe(step));
+        outcome.ok().and_then(Result::ok).ok_or_else(|| self.corrupt(format))
     }
 }

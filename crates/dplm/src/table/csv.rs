@@ -152,15 +152,13 @@ impl<'a> Rows<'a> {
             let before = self.decoder.capacity();
             let Ok(used) = self.decoder.decode(piece) else { return Err(self.broken_row()) };
             let row_ended = self.decoder.capacity() < before;
-            // Past the limit a batch may be cut where a row has just ended. A lone carriage return ends a row too, so
-            // only then is it not known that nothing of the next row has been taken.
-            let cut = full && row_ended && !has_lone_return(piece);
             self.text.consume(used);
             since_row = if row_ended { 0 } else { since_row + used as u64 };
             if since_row > LONGEST_ROW {
                 return Err(self.broken_row());
             }
-            if used == 0 || self.decoder.capacity() == 0 || cut {
+            // A line holds at most one end of a row, its own, so a batch that is cut here ends with a whole row.
+            if used == 0 || self.decoder.capacity() == 0 || (full && row_ended) {
                 return self.decoder.flush().map_err(|_| self.broken_row());
             }
         }
@@ -190,18 +188,19 @@ fn decoder(layout: Layout, indices: &[usize], batch_rows: usize, header: bool) -
 /// The line on which the first bad row at or after `start` begins, and whether it is bad for being too long.
 fn find_broken_row(bytes: &Bytes, layout: Layout, start: u64) -> Result<(u64, bool), DataError> {
     let mut text = Text::open(bytes)?;
-    let mut line = 1 + skip_to(&mut text, start).map_err(|fault| fault.explain(bytes))?;
+    let mut lines = skip_to(&mut text, start).map_err(|fault| fault.explain(bytes))?;
     let mut decoder = decoder(layout, &[0], SAMPLE_ROWS, false);
-    let (mut row_line, mut row_length) = (line, 0);
+    let (mut row_line, mut row_length) = (lines.line, 0);
     loop {
         let piece = first_line(text.fill().map_err(|fault| fault.explain(bytes))?);
         let before = decoder.capacity();
         let Ok(used) = decoder.decode(piece) else { return Ok((row_line, false)) };
-        line += count_lines(&piece[..used]);
+        let is_blank = row_length == 0 && matches!(piece, [b'\n' | b'\r']);
+        lines.pass(&piece[..used]);
         text.consume(used);
         row_length += used as u64;
-        if decoder.capacity() < before {
-            (row_line, row_length) = (line, 0);
+        if is_blank || decoder.capacity() < before {
+            (row_line, row_length) = (lines.line, 0);
         }
         if row_length > LONGEST_ROW || used == 0 {
             return Ok((row_line, used > 0));
@@ -214,8 +213,8 @@ fn find_broken_row(bytes: &Bytes, layout: Layout, start: u64) -> Result<(u64, bo
 }
 
 /// Moves on to `offset` and counts the lines passed.
-fn skip_to(text: &mut Text, offset: u64) -> Result<u64, Fault> {
-    let mut lines = 0;
+fn skip_to(text: &mut Text, offset: u64) -> Result<Lines, Fault> {
+    let mut lines = Lines::default();
     while text.offset < offset {
         let left = usize::try_from(offset - text.offset).unwrap_or(usize::MAX);
         let chunk = text.fill()?;
@@ -223,29 +222,39 @@ fn skip_to(text: &mut Text, offset: u64) -> Result<u64, Fault> {
         if used == 0 {
             break;
         }
-        lines += count_lines(&chunk[..used]);
+        lines.pass(&chunk[..used]);
         text.consume(used);
     }
     Ok(lines)
 }
 
-/// How many lines end here. A carriage return ends one too, unless a line feed follows; at the very end of `text` it
-/// is taken to be followed by one.
-fn count_lines(text: &[u8]) -> u64 {
-    let feeds = text.iter().filter(|&&byte| byte == b'\n').count();
-    let returns = text.windows(2).filter(|pair| pair[0] == b'\r' && pair[1] != b'\n').count();
-    (feeds + returns) as u64
-}
-
-/// The text up to and with the first line feed, or all of it.
+/// The text up to and with the first line feed or carriage return, or all of it.
 fn first_line(text: &[u8]) -> &[u8] {
-    let end = text.iter().position(|&byte| byte == b'\n').map_or(text.len(), |feed| feed + 1);
+    let end = text.iter().position(|byte| matches!(byte, b'\n' | b'\r')).map_or(text.len(), |end| end + 1);
     &text[..end]
 }
 
-fn has_lone_return(line: &[u8]) -> bool {
-    let body = line.strip_suffix(b"\n").unwrap_or(line);
-    body.strip_suffix(b"\r").unwrap_or(body).contains(&b'\r')
+/// Counts lines that end in a line feed, a carriage return, or both.
+struct Lines {
+    /// The line of the next byte, counted from 1.
+    line: u64,
+    after_return: bool,
+}
+
+impl Default for Lines {
+    fn default() -> Self {
+        Self { line: 1, after_return: false }
+    }
+}
+
+impl Lines {
+    fn pass(&mut self, text: &[u8]) {
+        for &byte in text {
+            let ends_line = byte == b'\r' || (byte == b'\n' && !self.after_return);
+            self.line += u64::from(ends_line);
+            self.after_return = byte == b'\r';
+        }
+    }
 }
 
 /// What can be wrong with the bytes themselves.
@@ -266,15 +275,15 @@ impl Fault {
     }
 }
 
-/// The line on which the byte at `offset` stands; the bytes before it are known to be in order.
+/// The line on which the byte at `offset` stands.
 fn line_at(bytes: &Bytes, offset: u64) -> Result<u64, DataError> {
     let mut before = bytes.reader()?.take(offset);
     let mut chunk = vec![0; CHUNK];
-    let mut line = 1;
+    let mut lines = Lines::default();
     loop {
         match before.read(&mut chunk).map_err(|error| bytes.unreadable(&error))? {
-            0 => return Ok(line),
-            count => line += count_lines(&chunk[..count]),
+            0 => return Ok(lines.line),
+            count => lines.pass(&chunk[..count]),
         }
     }
 }

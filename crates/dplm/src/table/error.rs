@@ -198,6 +198,12 @@ pub enum DataError {
         /// The column.
         column: String,
     },
+    /// The encoded rows would not fit.
+    #[error("the rows need more than the {limit} bytes of memory allowed: allow more, or name fewer columns")]
+    Memory {
+        /// The most bytes allowed.
+        limit: u64,
+    },
 }
 
 fn suggest(suggestion: &Option<String>) -> String {

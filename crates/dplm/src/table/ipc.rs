@@ -2,14 +2,21 @@
 
 use std::{
     fs::File,
-    io::{BufReader, Read},
+    io::{BufReader, Read, Seek, SeekFrom},
 };
 
 use arrow_array::RecordBatch;
-use arrow_ipc::reader::{FileReader, StreamReader};
-use arrow_schema::{ArrowError, SchemaRef};
+use arrow_ipc::{
+    Block,
+    reader::{FileReader, StreamReader, read_footer_length},
+    root_as_footer,
+};
+use arrow_schema::SchemaRef;
 
 use super::{DataError, Schema, bytes::Bytes, parquet::share, source::BatchSink};
+
+/// What messages call it.
+const FORMAT: &str = "Arrow";
 
 /// The first bytes of the file format; a stream starts otherwise.
 const FILE_MAGIC: &[u8] = b"ARROW1";
@@ -23,12 +30,15 @@ enum Reader {
 impl Reader {
     fn open(bytes: &Bytes, indices: Option<&[usize]>) -> Result<Self, DataError> {
         let indices = indices.map(<[usize]>::to_vec);
-        let reader = if is_file_format(bytes)? {
-            FileReader::try_new_buffered(bytes.file()?, indices).map(Self::File)
-        } else {
-            StreamReader::try_new_buffered(bytes.file()?, indices).map(Self::Stream)
-        };
-        reader.map_err(|_| corrupt(bytes))
+        let is_file_format = is_file_format(bytes)?;
+        let file = bytes.file()?;
+        if is_file_format {
+            check_footer(bytes)?;
+        }
+        bytes.decode(FORMAT, || match is_file_format {
+            true => FileReader::try_new_buffered(file, indices).map(Self::File),
+            false => StreamReader::try_new_buffered(file, indices).map(Self::Stream),
+        })
     }
 
     fn schema(&self) -> SchemaRef {
@@ -36,6 +46,13 @@ impl Reader {
             Self::File(reader) => reader.schema(),
             Self::Stream(reader) => reader.schema(),
         }
+    }
+
+    fn step(&mut self, bytes: &Bytes) -> Result<Option<RecordBatch>, DataError> {
+        bytes.decode(FORMAT, || match self {
+            Self::File(reader) => reader.next().transpose(),
+            Self::Stream(reader) => reader.next().transpose(),
+        })
     }
 
     fn batch_count(&self) -> Option<usize> {
@@ -46,24 +63,14 @@ impl Reader {
     }
 }
 
-impl Iterator for Reader {
-    type Item = Result<RecordBatch, ArrowError>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        match self {
-            Self::File(reader) => reader.next(),
-            Self::Stream(reader) => reader.next(),
-        }
-    }
-}
-
 pub(super) fn schema(bytes: &Bytes) -> Result<Schema, DataError> {
     Ok(Schema::from_arrow(Reader::open(bytes, None)?.schema().fields()))
 }
 
 pub(super) fn has_rows(bytes: &Bytes) -> Result<bool, DataError> {
-    for batch in Reader::open(bytes, None)? {
-        if batch.map_err(|_| corrupt(bytes))?.num_rows() > 0 {
+    let mut reader = Reader::open(bytes, None)?;
+    while let Some(batch) = reader.step(bytes)? {
+        if batch.num_rows() > 0 {
             return Ok(true);
         }
     }
@@ -77,12 +84,13 @@ pub(super) fn for_each_batch(
     rows: usize,
     sink: &mut BatchSink<'_>,
 ) -> Result<(), DataError> {
-    let reader = Reader::open(bytes, Some(indices))?;
+    let mut reader = Reader::open(bytes, Some(indices))?;
     // How far a stream has come is not known, so it counts as done at its end only.
     let total = reader.batch_count().unwrap_or(usize::MAX) as u64;
-    for (batch, index) in reader.zip(1..) {
-        let batch = batch.map_err(|_| corrupt(bytes))?;
-        let done = share(bytes.length, index, total);
+    let mut batches = 0;
+    while let Some(batch) = reader.step(bytes)? {
+        batches += 1;
+        let done = share(bytes.length, batches, total);
         for start in (0..batch.num_rows()).step_by(rows) {
             sink(&batch.slice(start, rows.min(batch.num_rows() - start)), done)?;
         }
@@ -90,13 +98,49 @@ pub(super) fn for_each_batch(
     Ok(())
 }
 
+/// Checks that every part the footer names lies within the file.
+///
+/// The library sets aside as much memory as the footer asks for before it reads, so a damaged length could take all.
+fn check_footer(bytes: &Bytes) -> Result<(), DataError> {
+    let mut file = bytes.file()?;
+    match parts_fit(&mut file, bytes.length) {
+        Some(true) => Ok(()),
+        _ => Err(bytes.corrupt(FORMAT)),
+    }
+}
+
+/// Whether all parts lie within `length`; `None` if the footer cannot be read.
+fn parts_fit(file: &mut File, length: u64) -> Option<bool> {
+    let tail: [u8; TAIL] = read_end(file, length, TAIL as u64)?.try_into().ok()?;
+    let footer_length = u64::try_from(read_footer_length(tail).ok()?).ok()?;
+    let end = read_end(file, length, footer_length + TAIL as u64)?;
+    let footer = root_as_footer(&end).ok()?;
+    let mut parts = footer.recordBatches().into_iter().chain(footer.dictionaries()).flatten();
+    Some(parts.all(|part| fits(part, length)))
+}
+
+/// The last `count` bytes of a file.
+fn read_end(file: &mut File, length: u64, count: u64) -> Option<Vec<u8>> {
+    file.seek(SeekFrom::Start(length.checked_sub(count)?)).ok()?;
+    let mut end = Vec::new();
+    file.take(count).read_to_end(&mut end).ok()?;
+    Some(end)
+}
+
+/// The footer's length and the magic bytes.
+const TAIL: usize = 10;
+
+fn fits(part: &Block, length: u64) -> bool {
+    let end = || {
+        let (offset, head) = (u64::try_from(part.offset()).ok()?, u64::try_from(part.metaDataLength()).ok()?);
+        offset.checked_add(head)?.checked_add(u64::try_from(part.bodyLength()).ok()?)
+    };
+    end().is_some_and(|end| end <= length)
+}
+
 fn is_file_format(bytes: &Bytes) -> Result<bool, DataError> {
     let mut start = Vec::new();
     let read = bytes.file()?.take(FILE_MAGIC.len() as u64).read_to_end(&mut start);
     read.map_err(|error| bytes.unreadable(&error))?;
     Ok(start == FILE_MAGIC)
-}
-
-fn corrupt(bytes: &Bytes) -> DataError {
-    bytes.corrupt("Arrow")
 }

@@ -10,9 +10,13 @@ use parquet::{
 
 use super::{DataError, bytes::Bytes, source::BatchSink};
 
+/// What messages call it.
+const FORMAT: &str = "Parquet";
+
 /// Reads the footer: columns, types, row counts.
 pub(super) fn metadata(bytes: &Bytes) -> Result<ArrowReaderMetadata, DataError> {
-    ArrowReaderMetadata::load(&bytes.file()?, ArrowReaderOptions::new()).map_err(|_| corrupt(bytes))
+    let file = bytes.file()?;
+    bytes.decode(FORMAT, || ArrowReaderMetadata::load(&file, ArrowReaderOptions::new()))
 }
 
 pub(super) fn rows(metadata: &ArrowReaderMetadata) -> u64 {
@@ -30,19 +34,17 @@ pub(super) fn for_each_batch(
     let mask = ProjectionMask::roots(metadata.parquet_schema(), indices.iter().copied());
     check_codecs(bytes, metadata, &mask)?;
     let total = rows(metadata);
-    let batches = ParquetRecordBatchReaderBuilder::new_with_metadata(bytes.file()?, metadata.clone())
+    let builder = ParquetRecordBatchReaderBuilder::new_with_metadata(bytes.file()?, metadata.clone())
         .with_projection(mask)
-        .with_batch_size(block_rows)
-        .build()
-        .map_err(|_| corrupt(bytes))?;
+        .with_batch_size(block_rows);
+    let mut batches = bytes.decode(FORMAT, || builder.build())?;
     let mut done = 0;
-    for batch in batches {
-        let batch = batch.map_err(|_| corrupt(bytes))?;
+    while let Some(batch) = bytes.decode(FORMAT, || batches.next().transpose())? {
         done += batch.num_rows() as u64;
         sink(&batch, share(bytes.length, done, total))?;
     }
-    // A cut file can end quietly between two row groups; the footer says how many rows there should be.
-    if done == total { Ok(()) } else { Err(corrupt(bytes)) }
+    // Rows must not go missing unnoticed: what was read is held against what the footer promised.
+    if done == total { Ok(()) } else { Err(bytes.corrupt(FORMAT)) }
 }
 
 fn check_codecs(bytes: &Bytes, metadata: &ArrowReaderMetadata, mask: &ProjectionMask) -> Result<(), DataError> {
@@ -62,8 +64,4 @@ fn check_codecs(bytes: &Bytes, metadata: &ArrowReaderMetadata, mask: &Projection
 pub(super) fn share(length: u64, done: u64, total: u64) -> u64 {
     let part = u128::from(length) * u128::from(done) / u128::from(total.max(1));
     u64::try_from(part).unwrap_or(length)
-}
-
-fn corrupt(bytes: &Bytes) -> DataError {
-    bytes.corrupt("Parquet")
 }

@@ -100,6 +100,11 @@ impl Schema {
         &self.fields
     }
 
+    /// Whether the types were told from the first rows, as in text files, and not declared by the file.
+    pub fn is_guessed(&self) -> bool {
+        self.fields().iter().any(|field| !field.declared)
+    }
+
     /// The names of the columns, in file order.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.fields.iter().map(|field| field.name.as_str())
@@ -154,7 +159,8 @@ impl Schema {
             if field.contradicts(theirs) {
                 return Err(field.name.clone());
             }
-            if theirs.declared > field.declared || field.kind == Type::Unknown {
+            let says_more = theirs.declared && !field.declared;
+            if says_more || field.kind == Type::Unknown {
                 *field = theirs.clone();
             }
         }

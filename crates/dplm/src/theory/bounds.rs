@@ -53,12 +53,14 @@ pub struct AccuracyBound {
 /// ```
 ///
 /// # Guarantee
-/// With probability `1 - beta` the bound holds when `applies`: beta/4 each for the data, for clipping and for the noise.
+/// With probability `1 - beta` the bound holds when `applies`: beta/4 each for the data, for clipping and for the
+/// noise.
 ///
 /// # Paper
 /// Theorem "Main accuracy claim". The paper's gamma has sigma where this has `max(sigma, 1)`; see
-/// [`no_clipping_bound`] for why. The paper's `||A|| <= 16` is `64/15`, since the eigenvalues of D are at most `(7/8)^2`; with
-/// it, `||z|| <= lambda ||A||^(1/2) (sqrt(p) + sqrt(2 ln(4/beta)))` is below the stated noise term for every p and beta.
+/// [`no_clipping_bound`] for why. The paper's `||A|| <= 16` is `64/15`, since the eigenvalues of D are at most
+/// `(7/8)^2`; with it, `||z|| <= lambda ||A||^(1/2) (sqrt(p) + sqrt(2 ln(4/beta)))` is below the stated noise term for
+/// every p and beta.
 ///
 /// # Errors
 /// When a count is zero, p is below 2, rho or sigma is not positive or beta is not a probability.
@@ -105,8 +107,9 @@ pub fn rows_for_spectrum(features: usize, beta: f64) -> Result<usize, TheoryErro
 
 /// The number of steps to take by default: the smallest T that leaves a bias below a fraction of the privacy noise.
 ///
-/// In standardised units (`Sigma` near I) a start at distance one is `|1 - eta|^T` away after T steps. No estimate made from
-/// the releases has noise smaller than `||.|| = sqrt(2 p / rho) gamma / n`, that of the mean of the T gradients, whatever T is. So
+/// In standardised units (`Sigma` near I) a start at distance one is `|1 - eta|^T` away after T steps. No unbiased
+/// estimate from the releases has noise smaller than `||.|| = sqrt(2 p / rho) gamma / n`, that of the mean of the T
+/// gradients, whatever T is. So
 ///
 /// ```text
 /// T = ceil( ln(n sqrt(rho) / (fraction gamma sqrt(2 p))) / -ln|1 - eta| ),   at least 1
@@ -152,8 +155,8 @@ pub fn steps_for_bias(
 pub struct CoverageConstants {
     /// `||I - eta Sigma||`; 7/8 under the No-Clipping Condition.
     pub contraction: f64,
-    /// The condition's multiplier, used only in the bound `1 + 2 c0^2 sigma sqrt(p)` on the distance from the start to theta_hat.
-    /// The default 1 already gives several times the distance that Gaussian data have.
+    /// The condition's multiplier, used only in the bound `1 + 2 c0^2 sigma sqrt(p)` on the distance from the start to
+    /// theta_hat. The default 1 already gives several times the distance that Gaussian data have.
     pub c0: f64,
     /// Total variation per unit of mean difference. 1/2 is valid: `2 Phi(d/2) - 1 <= d/2`.
     pub mean_factor: f64,
@@ -171,8 +174,8 @@ impl Default for CoverageConstants {
 ///
 /// `separation` is T, the steps of each independent run or between checkpoints. With r the contraction, against m
 /// independent draws from the stationary law the mean is off by `sqrt(m) r^T S / (eta lambda)` in the law's own units,
-/// `S = 1 + 2 c0^2 sigma sqrt(p)`, and the covariance by `sqrt(p) m r^T` in relative Frobenius norm: the diagonal blocks differ
-/// by `D^(lT)` and the block (l, k) by `(I - eta Sigma)^(|l-k|T)` times a contraction. So
+/// `S = 1 + 2 c0^2 sigma sqrt(p)`, and the covariance by `sqrt(p) m r^T` in relative Frobenius norm: the diagonal
+/// blocks differ by `D^(lT)` and the block (l, k) by `(I - eta Sigma)^(|l-k|T)` times a contraction. So
 ///
 /// ```text
 /// shortfall = r^T (sqrt(m) S / (2 eta lambda) + 3/2 m sqrt(p))
@@ -183,8 +186,8 @@ impl Default for CoverageConstants {
 /// condition, cover theta_hat with probability at least `1 - alpha - shortfall`.
 ///
 /// # Paper
-/// Theorem "Coverage", with the constants of its proof. Independent runs do better (`r^2T` and `sqrt(m p)`); both are covered
-/// by this bound. The 1 in S is `||theta*||`, which the paper's proof leaves out.
+/// Theorem "Coverage", with the constants of its proof. Independent runs do better (`r^2T` and `sqrt(m p)`); both are
+/// covered by this bound. The 1 in S is `||theta*||`, which the paper's proof leaves out.
 ///
 /// # Errors
 /// When m or p is zero, a parameter is not positive or the contraction is not below one.
@@ -365,6 +368,9 @@ mod tests {
         assert!((spent / 0.5 - 1.0).abs() < 1e-12);
         assert!(!accuracy_bound(1_000, 5, 0.5, 1.0, 100, 0.05).expect("valid").applies);
         assert!(accuracy_bound(1_000_000_000_000, 5, 0.5, 1.0, 400, 0.05).expect("valid").applies);
+        // With a budget without end nothing is clipped, but a hundred rows do not settle the spectrum.
+        let few = accuracy_bound(100, 5, 1e18, 1.0, 100, 0.05).expect("valid");
+        assert!(few.no_clipping.beta < 1e-6 && few.rows_needed > 100 && !few.applies);
         assert!(accuracy_bound(1_000, 1, 0.5, 1.0, 100, 0.05).is_err());
     }
 

@@ -84,12 +84,14 @@ impl IterateLaw {
 
     /// Variance of the limit law, `eta^2 lambda^2 (I - D)^-1`; `None` when there is none.
     ///
-    /// The limit exists exactly when every eigenvalue of `eta Sigma` is strictly between 0 and 2. Its mean is theta_hat.
+    /// The limit exists exactly when every eigenvalue of `eta Sigma` is strictly between 0 and 2. Its mean is
+    /// theta_hat.
     pub fn stationary_covariance(&self) -> Option<Vec<f64>> {
         self.contraction().is_some().then(|| self.matrix(|factor| 1.0 / factor.one_minus_square()))
     }
 
-    /// `||I - eta Sigma||`, the factor by which the remaining bias shrinks at each step; `None` when it is not below one.
+    /// `||I - eta Sigma||`, the factor by which the remaining bias shrinks at each step; `None` when it is not below
+    /// one.
     pub fn contraction(&self) -> Option<f64> {
         let largest = self.factors.iter().map(|factor| factor.value.abs()).fold(0.0, f64::max);
         self.factors.iter().all(|factor| factor.gap > 0.0).then_some(largest)
@@ -184,7 +186,8 @@ impl Factor {
         -(2.0 * t as f64 * (-self.gap).ln_1p()).exp_m1() / self.one_minus_square()
     }
 
-    /// `(G_1^2 + ... + G_(m-1)^2, G_m)` with `G_l = 1 + r + ... + r^(l-1)`; a recursion, because the closed form cancels.
+    /// `(G_1^2 + ... + G_(m-1)^2, G_m)` with `G_l = 1 + r + ... + r^(l-1)`; a recursion, because the closed form
+    /// cancels.
     fn window_sums(self, m: usize) -> (f64, f64) {
         (0..m).fold((0.0, 0.0), |(squares, g), _| (squares + g * g, 1.0 + self.value * g))
     }

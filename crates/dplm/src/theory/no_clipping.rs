@@ -51,8 +51,9 @@ impl Item {
 /// The No-Clipping Condition measured on a data set, for one candidate theta.
 ///
 /// # Paper
-/// Condition "No-Clipping", items (i) to (v). The condition asks for *some* theta; the true parameter or the least squares
-/// value are the ones to try. Item (iv) is checked from t = 0, not 1: the proof's base case needs `|x_i'theta| <= c0`.
+/// Condition "No-Clipping", items (i) to (v). The condition asks for *some* theta; the true parameter or the least
+/// squares value are the ones to try. Item (iv) is checked from t = 0, not 1: the proof's base case needs
+/// `|x_i'theta| <= c0`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct NoClippingCondition {
     /// Item (i).
@@ -63,7 +64,8 @@ pub struct NoClippingCondition {
     pub residual: Item,
     /// Item (iv): `|x_i'(I - eta Sigma)^t theta| <= c0`.
     pub signal: Item,
-    /// Item (v): `|sum_j r_j x_i'A_t x_j| <= c0 sigma sqrt(n p)`, `r_j = y_j - x_j'theta`, `A_t = (I - (I - eta Sigma)^t) Sigma^-1`.
+    /// Item (v): `|sum_j r_j x_i'A_t x_j| <= c0 sigma sqrt(n p)`, `r_j = y_j - x_j'theta`,
+    /// `A_t = (I - (I - eta Sigma)^t) Sigma^-1`.
     pub independence: Item,
 }
 
@@ -83,7 +85,8 @@ impl NoClippingCondition {
     }
 }
 
-/// The multiplier at which Gaussian data satisfy the condition with probability `1 - beta`: `c0 = 12 ln^1.5(5 n T / beta)`.
+/// The multiplier at which Gaussian data satisfy the condition with probability `1 - beta`:
+/// `c0 = 12 ln^1.5(5 n T / beta)`.
 ///
 /// # Paper
 /// Lemma "assumption holds", for `eta = 1/4`, `||theta*|| <= 1`, p >= 2. For item (iv) its proof gives the constant
@@ -101,13 +104,15 @@ pub fn paper_c0(rows: usize, steps: usize, beta: f64) -> Result<f64, TheoryError
 /// Measures the No-Clipping Condition on rows.
 ///
 /// The n x T values of items (iv) and (v) are inner products of rows with 2(T+1) vectors, `(I - eta Sigma)^t theta` and
-/// `A_t X'r`, which follow by recursion; `A_t = eta sum_{k<t} (I - eta Sigma)^k` needs no inverse. Only a block is held.
+/// `A_t X'r`, which follow by recursion; `A_t = eta sum_{k<t} (I - eta Sigma)^k` needs no inverse. Only a block is
+/// held.
 ///
 /// # Paper
 /// Condition "No-Clipping".
 ///
 /// # Errors
-/// When shapes disagree, a number is not finite, `sigma` or `eta` is not positive, or there are fewer rows than columns.
+/// When shapes disagree, a number is not finite, `sigma` or `eta` is not positive, or there are fewer rows than
+/// columns.
 pub fn check_condition(
     x: &[f64],
     y: &[f64],
@@ -225,7 +230,8 @@ pub struct NoClippingBound {
     pub beta: f64,
 }
 
-/// Lemma "No clipping occurs": the probability that DP-GD from zero clips anything, on data satisfying the condition at c0.
+/// Lemma "No clipping occurs": the probability that DP-GD from zero clips anything, on data satisfying the condition
+/// at c0.
 ///
 /// ```text
 /// beta = 2 n T exp(-(gamma / (64 c0^2 p eta lambda))^2),   at most 1
@@ -237,10 +243,11 @@ pub struct NoClippingBound {
 ///
 /// # Paper
 /// Lemma "No clipping occurs" asks only `gamma >= 4 c0^2 sigma sqrt(p)`. That is not enough when sigma is small. At the
-/// first step theta is zero, so the residual is the response itself, and the condition bounds it by `c0 (sigma + 1)`: the signal
-/// counts, not only the noise. Later, what is left of the signal is bounded by c0, and a quarter of the allowance must hold it.
-/// The 1 stands for the size of the signal, which item (iv) of the condition measures in units of one. So clip by the
-/// scale of y, not by that of the noise in it. All three thresholds are given here, and the proof needs all three.
+/// first step theta is zero, so the residual is the response itself, and the condition bounds it by `c0 (sigma + 1)`:
+/// the signal counts, not only the noise. Later, what is left of the signal is bounded by c0, and a quarter of the
+/// allowance must hold it. The 1 stands for the size of the signal, which item (iv) of the condition measures in units
+/// of one. So clip by the scale of y, not by that of the noise in it. All three thresholds are given here, and the
+/// proof needs all three.
 ///
 /// # Errors
 /// When a count is zero or a parameter is not positive.

@@ -1,0 +1,573 @@
+//! What was typed: names and shapes only. What it means is checked in [`settings`](crate::settings).
+
+use std::{path::PathBuf, str::FromStr};
+
+use clap::{ArgAction, Args as Group, Parser, Subcommand, ValueEnum};
+
+use crate::output::Destination;
+
+/// Linear regression under differential privacy, with honest error bars.
+#[derive(Debug, Parser)]
+#[command(
+    name = "dplm",
+    version,
+    arg_required_else_help = true,
+    disable_help_subcommand = true,
+    disable_help_flag = true,
+    after_help = "Start with 'dplm demo'. Each command explains itself: 'dplm fit --help'.\n\n\
+                  Exit status: 0 done; 1 refused or failed (data, budget, files); 2 the command was wrong."
+)]
+pub struct Args {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+    /// Print results and errors only: no progress, notes or warnings
+    #[arg(long, short, global = true, display_order = 1000)]
+    pub quiet: bool,
+    /// Print this help
+    // The short form for both spellings: one line an option fits on a screen.
+    #[arg(long, short, global = true, display_order = 1001, action = ArgAction::HelpShort)]
+    help: Option<bool>,
+}
+
+impl Args {
+    /// Reads the command line.
+    ///
+    /// # Errors
+    /// The parser's own answer: help, the version, or what is wrong.
+    pub fn from_command_line() -> Result<Args, clap::Error> {
+        Args::try_parse()
+    }
+}
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Fit data it makes itself, and explain what comes out
+    #[command(after_help = DEMO)]
+    Demo(DemoArgs),
+    /// Fit a linear regression privately
+    #[command(after_help = FIT)]
+    Fit(FitArgs),
+    /// What accuracy to expect, from public numbers only
+    #[command(after_help = PLAN)]
+    Plan(PlanArgs),
+    /// Write simulated data to a file
+    #[command(after_help = SIMULATE)]
+    Simulate(SimulateArgs),
+    /// Look at the data without privacy: least squares, clipping, the law of the iterates
+    #[command(after_help = DIAGNOSE)]
+    Diagnose(DiagnoseArgs),
+    /// Print a model file for a person to fill in
+    #[command(after_help = INIT)]
+    Init(InitArgs),
+    /// The paper's experiments: data, pictures, and a verdict for each claim
+    #[command(subcommand, after_help = LAB)]
+    Lab(LabCommand),
+}
+
+const DEMO: &str = "\
+Simulates 10,000 rows with 10 features, fits them privately at rho = 0.015, and explains the result.
+Takes about a second and writes no file.";
+
+const FIT: &str = "\
+The formula is R's, with the public facts about each column written into it:
+  name[lo..hi]   a number with public bounds; values outside are moved to the bound
+  name{a,b,c}    a category with public levels; the first is the reference
+  name           a number that is already centred and of about unit variance
+  .              every other numeric column;  + 0 leaves out the intercept
+Bounds and levels must come from public knowledge, never from the data.
+
+Examples:
+  dplm fit survey.csv --formula 'earnings[0..200000] ~ age[18..90] + region{north,south}' --rho 0.015
+  dplm fit survey.parquet --model model.toml --epsilon 1 --delta 1e-6 --json fit.json";
+
+const PLAN: &str = "\
+No data are read and nothing is spent. Figures are for features of unit variance that are not correlated, and for errors
+that are normal, with Newton intervals for the true coefficients.
+
+Example:
+  dplm plan --rows 10000 --features 10 --rho 0.015 --picture plan.svg";
+
+const SIMULATE: &str = "\
+Writes a table with columns x1 to xP and y = x'theta + error, and prints the true coefficients theta. The setting is the
+paper's: theta uniform on the unit sphere, Gaussian features, independent errors of mean zero. Rows are written as they
+are drawn, so any number of them fits in little memory. Student errors have 3 degrees of freedom, skewed ones are
+exponential; both are scaled to the standard deviation asked for.
+
+Example:
+  dplm simulate --rows 10000 --features 10 --out sim.csv
+  dplm fit sim.csv --formula 'y ~ . + 0' --rho 0.015";
+
+const DIAGNOSE: &str = "\
+For whoever may see the rows anyway: nothing it prints may be published. Shows least squares as lm would, then a fit
+with the options given (rho 0.015 if none is): how many rows each step clipped, the paper's No-Clipping Condition item
+by item, and the exact law of the iterates beside what happened.
+
+Example:
+  dplm diagnose sim.csv --formula 'y ~ . + 0' --rho 0.015 --not-private";
+
+const INIT: &str = "\
+The template holds the names and types of the columns, with every bound and level left blank. Fill it in from public
+knowledge and give it to 'dplm fit --model'. No value of the data is printed.";
+
+const LAB: &str = "\
+Runs the experiments of the paper on simulated data: a table, a picture and a verdict for each claim. Stopped, it goes
+on where it was when run again with the same folder. Definitions are small files; --set changes any number in them.
+
+Examples:
+  dplm lab run pn coverage --quick --out results
+  dplm lab run cost-low --set rho=0.1 --set repetitions=20 --out mine
+  dplm lab check";
+
+/// `dplm demo`.
+#[derive(Debug, Group)]
+pub struct DemoArgs {
+    /// Make the noise reproducible
+    #[arg(long, value_name = "S")]
+    pub seed: Option<u64>,
+}
+
+/// `dplm fit`.
+#[derive(Debug, Group)]
+pub struct FitArgs {
+    #[command(flatten)]
+    pub data: DataArgs,
+    #[command(flatten)]
+    pub model: ModelArgs,
+    #[command(flatten)]
+    pub budget: BudgetArgs,
+    #[command(flatten)]
+    pub promise: PromiseArgs,
+    #[command(flatten)]
+    pub method: MethodArgs,
+    #[command(flatten)]
+    pub interval: IntervalArgs,
+    /// Write the result as JSON; - for standard output, instead of the summary
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub json: Option<Destination>,
+    /// Write the released iterates as CSV, in standardised units; - for standard output
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub trajectory: Option<Destination>,
+    /// Write a self-contained page for readers of the release
+    #[arg(long, value_name = "FILE.html", help_heading = "Output")]
+    pub report: Option<Destination>,
+    #[command(flatten)]
+    pub machine: MachineArgs,
+}
+
+/// `dplm diagnose`.
+#[derive(Debug, Group)]
+pub struct DiagnoseArgs {
+    #[command(flatten)]
+    pub data: DataArgs,
+    /// Say that you may see the rows, and that nothing printed will be published
+    #[arg(long)]
+    pub not_private: bool,
+    #[command(flatten)]
+    pub model: ModelArgs,
+    #[command(flatten)]
+    pub budget: BudgetArgs,
+    #[command(flatten)]
+    pub promise: PromiseArgs,
+    #[command(flatten)]
+    pub method: MethodArgs,
+    #[command(flatten)]
+    pub interval: IntervalArgs,
+    /// Write everything as JSON; - for standard output, instead of the text
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub json: Option<Destination>,
+    #[command(flatten)]
+    pub machine: MachineArgs,
+}
+
+/// The data.
+#[derive(Debug, Group)]
+pub struct DataArgs {
+    /// Files (.csv .tsv .parquet .arrow), a folder or pattern of them, or - for CSV on standard input
+    #[arg(required = true, value_name = "DATA")]
+    pub inputs: Vec<String>,
+    /// Refuse data with a missing or unusable cell, instead of letting its row contribute nothing
+    #[arg(long)]
+    pub strict: bool,
+}
+
+/// The model: a formula or a file.
+#[derive(Debug, Group)]
+#[group(required = true, multiple = false)]
+pub struct ModelArgs {
+    /// The model, for instance 'y[-10..10] ~ x1 + x2'
+    #[arg(long, short, value_name = "F", help_heading = "Model")]
+    pub formula: Option<String>,
+    /// The model in a TOML file; 'dplm init' prints a template
+    #[arg(long, value_name = "FILE", help_heading = "Model")]
+    pub model: Option<PathBuf>,
+}
+
+/// The privacy budget.
+#[derive(Debug, Group)]
+pub struct BudgetArgs {
+    /// The whole budget in zero-concentrated differential privacy (zCDP), for instance 0.015
+    #[arg(long, value_name = "R", allow_negative_numbers = true, conflicts_with = "epsilon", help_heading = "Privacy")]
+    pub rho: Option<f64>,
+    /// The whole budget as (epsilon, delta): the largest rho that keeps this promise is used
+    #[arg(long, value_name = "E", allow_negative_numbers = true, requires = "delta", help_heading = "Privacy")]
+    pub epsilon: Option<f64>,
+    /// With --epsilon, part of the budget; with --rho, where epsilon is stated [default: 1e-6]
+    #[arg(long, value_name = "D", allow_negative_numbers = true, help_heading = "Privacy")]
+    pub delta: Option<f64>,
+}
+
+/// What is promised, and how the noise is drawn.
+#[derive(Debug, Group)]
+pub struct PromiseArgs {
+    /// Which change is hidden: replace-one, or zero-out (a row adds nothing)
+    #[arg(
+        long,
+        value_name = "WHICH",
+        default_value = "replace-one",
+        hide_possible_values = true,
+        help_heading = "Privacy"
+    )]
+    pub neighbours: Neighbours,
+    /// Make the noise reproducible: for tests only, the result is then not private
+    #[arg(long, value_name = "S", help_heading = "Privacy")]
+    pub seed: Option<u64>,
+}
+
+/// How to fit.
+#[derive(Debug, Group)]
+pub struct MethodArgs {
+    /// auto finds scales and clips privately; dpgd is the paper's descent [default: auto with bounds, else dpgd]
+    #[arg(long, value_name = "M", hide_possible_values = true, help_heading = "Method")]
+    pub method: Option<Method>,
+    /// Largest norm of a row's gradient, standardised (gamma): a number or auto
+    #[arg(long, value_name = "GAMMA", default_value = "auto", allow_negative_numbers = true, help_heading = "Method")]
+    pub clip: Auto<f64>,
+    /// How many gradient steps: a number or auto
+    #[arg(long, value_name = "T", default_value = "auto", allow_negative_numbers = true, help_heading = "Method")]
+    pub steps: Auto<u32>,
+    /// How far a step goes (eta): a number or auto
+    #[arg(long, value_name = "ETA", default_value = "auto", allow_negative_numbers = true, help_heading = "Method")]
+    pub step_size: Auto<f64>,
+}
+
+/// What the intervals are.
+#[derive(Debug, Group)]
+pub struct IntervalArgs {
+    /// newton, or one of the paper's: batched, checkpoints, independent
+    #[arg(long, value_name = "HOW", default_value = "newton", hide_possible_values = true, help_heading = "Intervals")]
+    pub interval: Construction,
+    /// What intervals are for: population (the truth), empirical (these rows) or ols
+    #[arg(long, value_name = "WHAT", hide_possible_values = true, help_heading = "Intervals")]
+    pub target: Option<Goal>,
+    /// How often an interval should cover
+    #[arg(
+        long,
+        value_name = "LEVEL",
+        default_value_t = 0.95,
+        allow_negative_numbers = true,
+        help_heading = "Intervals"
+    )]
+    pub level: f64,
+    /// Batches, checkpoints or runs of the paper's constructions
+    #[arg(long, value_name = "M", default_value_t = 10, allow_negative_numbers = true, help_heading = "Intervals")]
+    pub batches: u32,
+    /// Steps left out at the start: a number or auto
+    #[arg(long, value_name = "K", default_value = "auto", allow_negative_numbers = true, help_heading = "Intervals")]
+    pub burn_in: Auto<u32>,
+    /// inference, or prediction: estimates only, and nothing spent on intervals
+    #[arg(
+        long = "for",
+        value_name = "WHY",
+        default_value = "inference",
+        hide_possible_values = true,
+        help_heading = "Intervals"
+    )]
+    pub purpose: Purpose,
+}
+
+/// What the machine may use.
+#[derive(Debug, Group)]
+pub struct MachineArgs {
+    /// Threads to use [default: one for each processor]; the result does not depend on it
+    #[arg(long, value_name = "K", help_heading = "Machine")]
+    pub threads: Option<usize>,
+    /// The most memory the rows may take, for instance 2GB or 500MiB
+    #[arg(long, value_name = "SIZE", value_parser = bytes, help_heading = "Machine")]
+    pub memory: Option<u64>,
+}
+
+/// `dplm simulate`.
+#[derive(Debug, Group)]
+pub struct SimulateArgs {
+    /// How many rows
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub rows: u64,
+    /// How many features
+    #[arg(long, value_name = "P")]
+    pub features: usize,
+    /// Where to: a name ending in .csv, .tsv, .parquet or .arrow, or - for CSV on standard output
+    #[arg(long, short, value_name = "FILE")]
+    pub out: Destination,
+    /// isotropic, or anisotropic: a random covariance, eigenvalues from 1 to 2
+    #[arg(long, value_name = "KIND", default_value = "isotropic", hide_possible_values = true)]
+    pub design: Design,
+    /// Standard deviation of the errors
+    #[arg(long, value_name = "SD", default_value_t = 1.0, allow_negative_numbers = true)]
+    pub noise_sd: f64,
+    /// Law of the errors: gaussian, student (heavy tails) or skewed
+    #[arg(long, value_name = "LAW", default_value = "gaussian", hide_possible_values = true)]
+    pub errors: Errors,
+    /// The true coefficients, separated by commas [default: drawn]
+    #[arg(long, value_name = "T1,T2,...", value_delimiter = ',', allow_negative_numbers = true)]
+    pub theta: Option<Vec<f64>>,
+    /// The same seed gives the same file, byte for byte [default: a fresh one, which is printed]
+    #[arg(long, value_name = "S")]
+    pub seed: Option<u64>,
+}
+
+/// `dplm init`.
+#[derive(Debug, Group)]
+pub struct InitArgs {
+    /// Files (.csv .tsv .parquet .arrow), a folder or pattern of them, or - for CSV on standard input
+    #[arg(required = true, value_name = "DATA")]
+    pub inputs: Vec<String>,
+    /// Write the template to a new file instead
+    #[arg(long, short, value_name = "FILE")]
+    pub out: Option<PathBuf>,
+}
+
+/// `dplm lab`.
+#[derive(Debug, Subcommand)]
+pub enum LabCommand {
+    /// Name the figures
+    List,
+    /// Run figures: a table, a picture and verdicts for each
+    Run(LabRunArgs),
+    /// Judge every claim from the committed record, or from a folder that 'lab run' wrote
+    Check {
+        /// The folder [default: the record that ships with the program]
+        #[arg(value_name = "DIR")]
+        record: Option<PathBuf>,
+    },
+    /// Draw the figures of a record again
+    Draw {
+        /// The folder of the record
+        #[arg(value_name = "DIR")]
+        record: PathBuf,
+        /// Where to
+        #[arg(long, short, value_name = "DIR")]
+        out: PathBuf,
+    },
+}
+
+/// `dplm lab run`.
+#[derive(Debug, Group)]
+pub struct LabRunArgs {
+    /// Which figures, as 'dplm lab list' names them; all for every one
+    #[arg(required = true, value_name = "NAME")]
+    pub names: Vec<String>,
+    /// Where tables, pictures and verdicts go
+    #[arg(long, short, value_name = "DIR", default_value = "lab-results")]
+    pub out: PathBuf,
+    /// Fewer points and repetitions: seconds instead of minutes
+    #[arg(long)]
+    pub quick: bool,
+    /// Another seed than the definition's; the same seed gives the same numbers
+    #[arg(long, value_name = "S")]
+    pub seed: Option<u64>,
+    /// Change a parameter of the definition, for instance rho=0.1 or p=[10,50]
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub set: Vec<String>,
+}
+
+/// `dplm plan`.
+#[derive(Debug, Group)]
+pub struct PlanArgs {
+    /// How many rows the data will have
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub rows: u64,
+    /// How many coefficients the model will have
+    #[arg(long, value_name = "P", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub features: u32,
+    #[command(flatten)]
+    pub budget: BudgetArgs,
+    /// Largest norm of a row's gradient, standardised (gamma): a number or auto
+    #[arg(long, value_name = "GAMMA", default_value = "auto", allow_negative_numbers = true)]
+    pub clip: Auto<f64>,
+    /// How many gradient steps: a number or auto
+    #[arg(long, value_name = "T", default_value = "auto", allow_negative_numbers = true)]
+    pub steps: Auto<u32>,
+    /// Standard deviation of the errors, in standardised units
+    #[arg(long, value_name = "SD", default_value_t = 1.0, allow_negative_numbers = true)]
+    pub noise_sd: f64,
+    /// How often an interval should cover
+    #[arg(long, value_name = "LEVEL", default_value_t = 0.95, allow_negative_numbers = true)]
+    pub level: f64,
+    /// Also find the budget at which privacy adds this share of the sampling error
+    #[arg(long, value_name = "SHARE", default_value_t = 0.5, allow_negative_numbers = true)]
+    pub share: f64,
+    /// Write the plan as JSON; - for standard output, instead of the text
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<Destination>,
+    /// Draw interval length against rho
+    #[arg(long, value_name = "FILE.svg")]
+    pub picture: Option<Destination>,
+}
+
+/// A value, or the word `auto`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Auto<T> {
+    /// Chosen from public numbers.
+    Auto,
+    /// As typed.
+    Given(T),
+}
+
+impl<T> Auto<T> {
+    /// The value typed, if any.
+    pub fn given(self) -> Option<T> {
+        match self {
+            Auto::Auto => None,
+            Auto::Given(value) => Some(value),
+        }
+    }
+}
+
+impl<T: FromStr> FromStr for Auto<T> {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Auto<T>, Self::Err> {
+        match text {
+            "auto" => Ok(Auto::Auto),
+            number => number.parse().map(Auto::Given).map_err(|_| "give a number or auto"),
+        }
+    }
+}
+
+/// A size such as `2GB`, in bytes.
+fn bytes(text: &str) -> Result<u64, &'static str> {
+    const HELP: &str = "give a size such as 2GB or 500MiB";
+    let split = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+    let (number, unit) = text.split_at(split);
+    let unit: u64 = match unit.trim().to_ascii_lowercase().as_str() {
+        "" | "b" => 1,
+        "kb" => 1_000,
+        "mb" => 1_000_000,
+        "gb" => 1_000_000_000,
+        "tb" => 1_000_000_000_000,
+        "kib" => 1 << 10,
+        "mib" => 1 << 20,
+        "gib" => 1 << 30,
+        "tib" => 1 << 40,
+        _ => return Err(HELP),
+    };
+    let bytes = number.parse::<f64>().map_err(|_| HELP)? * unit as f64;
+    if bytes >= 1.0 && bytes < u64::MAX as f64 { Ok(bytes as u64) } else { Err(HELP) }
+}
+
+/// `--method`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Method {
+    /// The paper's descent, on columns that are well scaled.
+    Dpgd,
+    /// Scales and clips found privately, for columns with bounds.
+    Auto,
+    /// Sufficient statistics.
+    Adassp,
+}
+
+/// `--neighbours`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Neighbours {
+    /// One row is replaced by any other.
+    ReplaceOne,
+    /// One row's contribution is removed.
+    ZeroOut,
+}
+
+/// `--interval`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Construction {
+    /// One Newton step from the mean iterate.
+    Newton,
+    /// Means of batches of iterates.
+    Batched,
+    /// Iterates far apart.
+    Checkpoints,
+    /// The ends of independent runs.
+    Independent,
+}
+
+/// `--target`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Goal {
+    /// The true coefficients.
+    Population,
+    /// The best fit to these rows, gradients clipped.
+    Empirical,
+    /// The least-squares value on these rows.
+    Ols,
+}
+
+/// `--for`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Purpose {
+    /// Estimates with intervals.
+    Inference,
+    /// Estimates only.
+    Prediction,
+}
+
+/// `--design`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Design {
+    /// Unit variance in every direction.
+    Isotropic,
+    /// A random covariance.
+    Anisotropic,
+}
+
+/// `--errors`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Errors {
+    /// Normal.
+    Gaussian,
+    /// Heavy-tailed.
+    Student,
+    /// Skewed.
+    Skewed,
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_sound() {
+        Args::command().debug_assert();
+    }
+
+    #[test]
+    fn sizes() {
+        for (text, size) in
+            [("2GB", 2_000_000_000), ("1.5kb", 1500), ("3 MiB", 3 << 20), ("1GiB", 1 << 30), ("7", 7), ("10B", 10)]
+        {
+            assert_eq!(bytes(text), Ok(size), "{text}");
+        }
+        for text in ["", "GB", "-1GB", "1XB", "nan", "0", "0.1B", "1e3", "99999999999TB"] {
+            assert!(bytes(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn auto_or_a_number() {
+        assert_eq!("auto".parse(), Ok(Auto::<u32>::Auto));
+        assert_eq!("12".parse(), Ok(Auto::Given(12u32)));
+        assert!("-3".parse::<Auto<u32>>().is_err());
+        assert!("automatic".parse::<Auto<f64>>().is_err());
+    }
+}

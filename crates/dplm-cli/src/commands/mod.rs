@@ -1,0 +1,9 @@
+//! One file for each command.
+
+pub mod demo;
+pub mod fit;
+pub mod plan;
+pub mod simulate;
+pub mod diagnose;
+pub mod init;
+pub mod lab;

@@ -1,0 +1,33 @@
+//! `dplm plan`: what accuracy to expect, from public numbers only. No data are read.
+
+mod forecast;
+mod text;
+mod picture;
+
+use crate::{
+    args::PlanArgs,
+    exit::Failure,
+    output::{Destination, Output},
+    printer::Printer,
+};
+
+/// Forecasts, and shows it as text, JSON or a picture.
+pub fn run(args: &PlanArgs, printer: &Printer) -> Result<(), Failure> {
+    if let (Some(json), Some(picture)) = (&args.json, &args.picture)
+        && json == picture
+    {
+        return Err(Failure::Usage(format!("two results cannot both go to {json}: name two places")));
+    }
+    let forecast = forecast::Forecast::new(args)?;
+    if let Some(place) = &args.json {
+        let json = serde_json::to_string_pretty(&forecast).expect("plain data serialise");
+        Output::open(place)?.finish_with(&(json + "\n"))?;
+    }
+    if let Some(place) = &args.picture {
+        Output::open(place)?.finish_with(&picture::draw(&forecast))?;
+    }
+    match [&args.json, &args.picture].contains(&&Some(Destination::Stdout)) {
+        true => Ok(()),
+        false => printer.result(&text::render(&forecast)),
+    }
+}

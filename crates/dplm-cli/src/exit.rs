@@ -1,0 +1,89 @@
+//! Why a command ended without doing what was asked, and the exit status that says so.
+
+use std::io;
+
+use dplm::{Error, lattice::LatticeError, method::ConfigError, table::DataError};
+
+/// Why nothing was done. The text is one sentence that says what to do, and never holds a cell's value.
+#[derive(Debug, thiserror::Error)]
+pub enum Failure {
+    /// The command was wrong: status 2.
+    #[error("{0}")]
+    Usage(String),
+    /// The command was understood and refused, or failed: status 1.
+    #[error("{0}")]
+    Refused(String),
+    /// Whoever was reading has gone; there is nobody left to tell.
+    #[error("nobody reads the output any more")]
+    Closed,
+}
+
+impl Failure {
+    /// The command was wrong.
+    pub fn usage(reason: impl ToString) -> Failure {
+        Failure::Usage(reason.to_string())
+    }
+
+    /// The command was refused, or failed.
+    pub fn refused(reason: impl ToString) -> Failure {
+        Failure::Refused(reason.to_string())
+    }
+
+    /// Output could not be written.
+    pub fn unwritten(place: &str, error: &io::Error) -> Failure {
+        match error.kind() {
+            io::ErrorKind::BrokenPipe => Failure::Closed,
+            kind => {
+                Failure::Refused(format!("{place} could not be written ({kind}): check the place and its permissions"))
+            }
+        }
+    }
+
+    /// The program itself is wrong. What went wrong is not said, since that could hold a cell.
+    pub fn bug() -> Failure {
+        Failure::refused("an internal check failed, which is a fault of dplm and not of the data: nothing was published; please report it")
+    }
+
+    /// The exit status.
+    pub fn status(&self) -> u8 {
+        match self {
+            Failure::Closed => 0,
+            Failure::Refused(_) => 1,
+            Failure::Usage(_) => 2,
+        }
+    }
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Failure {
+        match &error {
+            // Only the data can tell how many rows there are.
+            Error::Config(ConfigError::TooFewRows { .. }) => Failure::refused(error),
+            Error::Formula(_) | Error::Config(_) | Error::Lattice(LatticeError::ClipOutOfRange { .. }) => {
+                Failure::usage(error)
+            }
+            _ => Failure::refused(error),
+        }
+    }
+}
+
+impl From<DataError> for Failure {
+    fn from(error: DataError) -> Failure {
+        Failure::refused(error)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn data_is_one_and_command_is_two() {
+        let rows = Error::Config(ConfigError::TooFewRows { features: 3, rows: 2 });
+        assert_eq!(Failure::from(rows).status(), 1);
+        assert_eq!(Failure::from(Error::Config(ConfigError::Level)).status(), 2);
+        assert_eq!(Failure::from(Error::Lattice(LatticeError::TooManyRows)).status(), 1);
+        assert_eq!(Failure::from(Error::Lattice(LatticeError::ClipOutOfRange { least: 0.0, most: 1.0 })).status(), 2);
+        assert_eq!(Failure::from(DataError::NoInput).status(), 1);
+    }
+}

@@ -1,0 +1,133 @@
+//! The only place that writes to the terminal.
+//!
+//! Results go to standard output; progress, notes, warnings and errors to standard error, and `--quiet` silences all of those but
+//! errors.
+
+use std::{
+    io::{self, BufWriter, IsTerminal, Stdout, Write},
+    process::ExitCode,
+};
+
+use crate::exit::Failure;
+
+/// Writes results, notes and errors.
+pub struct Printer {
+    quiet: bool,
+}
+
+impl Printer {
+    /// A printer that keeps its notes to itself when `quiet`.
+    pub fn new(quiet: bool) -> Printer {
+        Printer { quiet }
+    }
+
+    /// Prints a result.
+    ///
+    /// # Errors
+    /// When standard output cannot be written to.
+    pub fn result(&self, text: &str) -> Result<(), Failure> {
+        let mut stream = Printer::stream();
+        stream
+            .write_all(text.as_bytes())
+            .and_then(|()| stream.flush())
+            .map_err(|error| Failure::unwritten("standard output", &error))
+    }
+
+    /// Standard output as a stream of bytes, for results that are files.
+    pub fn stream() -> BufWriter<Stdout> {
+        BufWriter::new(io::stdout())
+    }
+
+    /// Says something in passing.
+    pub fn note(&self, text: &str) {
+        if !self.quiet {
+            Printer::tell(text);
+        }
+    }
+
+    /// Warns of something. One that is on the same screen already, as part of the result, is not repeated.
+    pub fn warning(&self, text: &str, shown: bool) {
+        let seen = shown && io::stdout().is_terminal() && io::stderr().is_terminal();
+        if !seen {
+            self.note(&format!("warning: {text}"));
+        }
+    }
+
+    /// Whether somebody is watching who would like to see progress.
+    pub fn shows_progress(&self) -> bool {
+        !self.quiet && io::stderr().is_terminal()
+    }
+
+    /// The exit status of a command, told in a sentence if it failed.
+    pub fn exit(&self, outcome: Result<(), Failure>) -> ExitCode {
+        match outcome {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(failure) => {
+                if !matches!(failure, Failure::Closed) {
+                    Printer::tell(&failure.to_string());
+                }
+                ExitCode::from(failure.status())
+            }
+        }
+    }
+
+    /// Answers a command line that asks for help or the version, or that was wrong.
+    pub fn answer_to_command_line(answer: &clap::Error) -> ExitCode {
+        use clap::error::ErrorKind::{DisplayHelp, DisplayHelpOnMissingArgumentOrSubcommand, DisplayVersion};
+        match answer.kind() {
+            DisplayHelp | DisplayVersion | DisplayHelpOnMissingArgumentOrSubcommand => {
+                // If nobody reads the help there is nothing to be done about it.
+                let _ = answer.print();
+                ExitCode::from(u8::from(answer.use_stderr()) * 2)
+            }
+            _ => {
+                Printer::tell(&one_sentence(&answer.to_string()));
+                ExitCode::from(2)
+            }
+        }
+    }
+
+    /// One line on standard error. Names from a command line or a header may hold anything, so control characters are taken out.
+    fn tell(text: &str) {
+        let line: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+        // If standard error is closed nobody can be told.
+        let _ = writeln!(io::stderr(), "dplm: {line}");
+    }
+}
+
+/// The first paragraph of an error of the command-line parser on one line, with its tip, or where to look.
+fn one_sentence(text: &str) -> String {
+    let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let first = text.split("\n\n").next().unwrap_or_default();
+    let sentence = words(first.strip_prefix("error: ").unwrap_or(first));
+    let mut tips = text.lines().filter_map(|line| line.trim().strip_prefix("tip: "));
+    // That an option could be passed as a value is never what was meant.
+    match tips.find(|tip| !tip.starts_with("to pass")) {
+        Some(tip) => format!("{sentence}: {}", words(tip)),
+        None => format!("{sentence}: see {} --help", command_of(text)),
+    }
+}
+
+/// The command that an error's usage line is about.
+fn command_of(text: &str) -> String {
+    let usage = text.lines().find_map(|line| line.strip_prefix("Usage: ")).unwrap_or("dplm");
+    let names = usage.split_whitespace().take_while(|word| !word.starts_with(['[', '<', '-']));
+    names.collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parser_errors_become_one_sentence() {
+        let text = "error: the following required arguments were not provided:\n  --rows <N>\n  --out <FILE>\n\nUsage: dplm simulate --rows <N>\n";
+        assert_eq!(
+            one_sentence(text),
+            "the following required arguments were not provided: --rows <N> --out <FILE>: see dplm simulate --help"
+        );
+        let text =
+            "error: unexpected argument '--roh' found\n\n  tip: a similar argument exists: '--rho'\n\nUsage: x\n";
+        assert_eq!(one_sentence(text), "unexpected argument '--roh' found: a similar argument exists: '--rho'");
+    }
+}

@@ -1,0 +1,351 @@
+//! What was meant: every setting checked before a row is read.
+
+use std::{fs, io, path::Path};
+
+use dplm::{
+    Dataset, NoiseSource, Reading,
+    formula::Formula,
+    lattice::{Lattice, LatticeError},
+    method::{self, ConfigError, Request, dpgd},
+    privacy::{
+        Neighbours, Rho,
+        convert::{self, Conversion},
+    },
+    table::{ReadOptions, Source},
+};
+
+use crate::{
+    args::{
+        self, BudgetArgs, DataArgs, DiagnoseArgs, FitArgs, IntervalArgs, MachineArgs, MethodArgs, ModelArgs,
+        PromiseArgs,
+    },
+    exit::Failure,
+    output::Destination,
+    printer::Printer,
+    progress::Progress,
+};
+
+/// Where epsilon is stated when nothing is asked.
+const DELTA: f64 = 1e-6;
+
+/// The paper's standard budget: what a diagnosis looks at when nothing is asked.
+const DIAGNOSED_RHO: f64 = 0.015;
+
+/// More threads than any machine has; the operating system would refuse them with a worse message.
+const MOST_THREADS: usize = 4096;
+
+/// A fit, checked.
+pub struct FitSettings {
+    /// The rows and the model.
+    pub data: DataSettings,
+    /// What is asked of the paper's method.
+    pub config: dpgd::Config,
+    /// Whether scales and clips are found privately instead.
+    pub automatic: bool,
+    /// Where the noise comes from.
+    pub noise: NoiseSource,
+    /// Where the result goes as JSON.
+    pub json: Option<Destination>,
+    /// Where the iterates go.
+    pub trajectory: Option<Destination>,
+    /// Where the page goes.
+    pub report: Option<Destination>,
+}
+
+/// The rows and the model, checked as far as they can be without reading a row.
+pub struct DataSettings {
+    /// Files, folders, patterns or `-`.
+    pub inputs: Vec<String>,
+    /// The model.
+    pub formula: Formula,
+    /// Whether an unusable cell is refused.
+    pub strict: bool,
+    /// The most bytes the rows may take.
+    pub memory: Option<u64>,
+}
+
+impl FitSettings {
+    /// Checks what was typed.
+    ///
+    /// # Errors
+    /// One sentence on the first thing that makes no sense.
+    pub fn check(args: FitArgs) -> Result<FitSettings, Failure> {
+        let outputs: Vec<&Destination> = args.json.iter().chain(&args.trajectory).chain(&args.report).collect();
+        check_outputs(&outputs, &args.data.inputs)?;
+        let config = config(&args.budget, &args.promise, &args.method, &args.interval)?;
+        check_machine(&args.machine)?;
+        let data = data(args.data, &args.model, args.machine.memory)?;
+        let automatic = automatic(&args.method, &args.interval, &data.formula)?;
+        Ok(FitSettings {
+            data,
+            config,
+            automatic,
+            noise: args.promise.seed.map_or(NoiseSource::System, NoiseSource::Seed),
+            json: args.json,
+            trajectory: args.trajectory,
+            report: args.report,
+        })
+    }
+
+    /// Checks what was typed for a diagnosis, which is a fit that looks.
+    ///
+    /// # Errors
+    /// One sentence on the first thing that makes no sense.
+    pub fn check_diagnosis(args: DiagnoseArgs) -> Result<FitSettings, Failure> {
+        let DiagnoseArgs { data, not_private: _, model, mut budget, promise, method, interval, json, machine } = args;
+        if budget.epsilon.is_none() {
+            budget.rho.get_or_insert(DIAGNOSED_RHO);
+        }
+        let (trajectory, report) = (None, None);
+        FitSettings::check(FitArgs { data, model, budget, promise, method, interval, json, trajectory, report, machine })
+    }
+}
+
+impl DataSettings {
+    /// Opens the table.
+    ///
+    /// # Errors
+    /// When it cannot be opened.
+    pub fn open(&self) -> Result<Source, Failure> {
+        Ok(Source::open(&self.inputs)?)
+    }
+
+    /// Reads and encodes the rows.
+    ///
+    /// # Errors
+    /// When they cannot be read, or need too much memory.
+    pub fn read(&self, source: &Source, printer: &Printer) -> Result<Dataset, Failure> {
+        let progress = Progress::new(printer, "reading");
+        let update = |done, total| progress.update(done, total);
+        let table = ReadOptions { strict: self.strict, progress: Some(&update), ..ReadOptions::default() };
+        Ok(Dataset::read(source, &self.formula, &Reading { table, memory: self.memory })?)
+    }
+}
+
+/// The budget and the delta at which epsilon is stated.
+///
+/// # Errors
+/// When the numbers mean nothing.
+pub fn budget(args: &BudgetArgs) -> Result<(Rho, f64), Failure> {
+    let delta = args.delta.unwrap_or(DELTA);
+    if !(delta > 0.0 && delta < 1.0) {
+        return Err(Failure::usage(ConfigError::Delta));
+    }
+    let rho = match (args.rho, args.epsilon) {
+        (Some(rho), _) => rho,
+        // Every release is Gaussian, so the exact curve applies; it is rounded down, and so is the decimal below.
+        (None, Some(epsilon)) => convert::rho(Conversion::Exact, epsilon, delta).map_err(Failure::usage)?,
+        (None, None) => {
+            return Err(Failure::usage("give the privacy budget with --rho, or with --epsilon and --delta"));
+        }
+    };
+    Ok((Rho::checked_from_f64(rho).map_err(Failure::usage)?, delta))
+}
+
+/// Checks the step count, which the library could only refuse once the rows are read.
+///
+/// # Errors
+/// When it is out of range.
+pub fn checked_steps(steps: Option<u32>) -> Result<Option<u32>, Failure> {
+    match steps {
+        Some(steps) if !(1..=dpgd::MOST_STEPS).contains(&steps) => Err(Failure::usage(ConfigError::Steps)),
+        steps => Ok(steps),
+    }
+}
+
+/// Checks the clip, likewise.
+///
+/// # Errors
+/// When it is out of range.
+pub fn checked_clip(clip: Option<f64>) -> Result<Option<f64>, Failure> {
+    let (least, most) = Lattice::CLIP_RANGE.into_inner();
+    match clip {
+        Some(clip) if !Lattice::CLIP_RANGE.contains(&clip) => {
+            Err(Failure::usage(LatticeError::ClipOutOfRange { least, most }))
+        }
+        clip => Ok(clip),
+    }
+}
+
+fn config(
+    budget: &BudgetArgs,
+    promise: &PromiseArgs,
+    method: &MethodArgs,
+    interval: &IntervalArgs,
+) -> Result<dpgd::Config, Failure> {
+    let request = request(budget, promise, interval)?;
+    let step_size = method.step_size.given();
+    if step_size.is_some_and(|size| !(size > 0.0 && size <= 2.0)) {
+        return Err(Failure::usage(ConfigError::StepSize));
+    }
+    let (clip, steps) = (checked_clip(method.clip.given())?, checked_steps(method.steps.given())?);
+    Ok(dpgd::Config { request, clip, steps, step_size })
+}
+
+fn request(budget: &BudgetArgs, promise: &PromiseArgs, interval: &IntervalArgs) -> Result<Request, Failure> {
+    let (rho, delta) = self::budget(budget)?;
+    let request = Request {
+        delta,
+        neighbours: promise.neighbours.into(),
+        purpose: interval.purpose.into(),
+        construction: interval.interval.into(),
+        goal: interval.target.map(Into::into),
+        level: interval.level,
+        batches: interval.batches,
+        burn_in: interval.burn_in.given(),
+        ..Request::new(rho)
+    };
+    request.check().map_err(Failure::usage)?;
+    Ok(request)
+}
+
+/// Whether the fit finds scales and clips by itself: when asked to, or when there are bounds and nothing was asked that only the
+/// paper's method has.
+fn automatic(method: &MethodArgs, interval: &IntervalArgs, formula: &Formula) -> Result<bool, Failure> {
+    let by_hand = method.clip.given().is_some() || method.steps.given().is_some() || method.step_size.given().is_some();
+    let newton = interval.interval == args::Construction::Newton;
+    match method.method {
+        None => Ok(formula.has_bounds() && newton && !by_hand),
+        Some(args::Method::Dpgd) => Ok(false),
+        Some(args::Method::Auto) if by_hand => Err(Failure::usage(
+            "the method auto finds the clip, the steps and their size itself: leave them out, or ask for --method dpgd",
+        )),
+        Some(args::Method::Auto) => Ok(true),
+        Some(args::Method::Adassp) => Err(Failure::usage(
+            "the method adassp is used in the lab only: leave --method out, or ask for auto or dpgd",
+        )),
+    }
+}
+
+fn data(args: DataArgs, model: &ModelArgs, memory: Option<u64>) -> Result<DataSettings, Failure> {
+    Ok(DataSettings { inputs: args.inputs, formula: formula(model)?, strict: args.strict, memory })
+}
+
+fn formula(model: &ModelArgs) -> Result<Formula, Failure> {
+    match (&model.formula, &model.model) {
+        (Some(text), _) => Formula::parse(text).map_err(Failure::usage),
+        (None, Some(path)) => Formula::from_toml(&read_model(path)?).map_err(Failure::usage),
+        (None, None) => Err(Failure::usage("give the model with --formula or --model")),
+    }
+}
+
+fn read_model(path: &Path) -> Result<String, Failure> {
+    fs::read_to_string(path).map_err(|error| {
+        let path = path.display();
+        Failure::Refused(match error.kind() {
+            io::ErrorKind::NotFound => format!("{path} does not exist: check the path, or make it with dplm init"),
+            kind => format!("{path} could not be read ({kind}): check the file and its permissions"),
+        })
+    })
+}
+
+/// Sets the number of threads, for the whole program.
+fn check_machine(machine: &MachineArgs) -> Result<(), Failure> {
+    let Some(threads) = machine.threads else { return Ok(()) };
+    if !(1..=MOST_THREADS).contains(&threads) {
+        return Err(Failure::Usage(format!("the number of threads must be between 1 and {MOST_THREADS}")));
+    }
+    let built = rayon::ThreadPoolBuilder::new().num_threads(threads).build_global();
+    built.map_err(|_| Failure::refused("the operating system refused that many threads: ask for fewer"))
+}
+
+/// Refuses outputs that would overwrite each other, or the data.
+fn check_outputs(outputs: &[&Destination], inputs: &[String]) -> Result<(), Failure> {
+    for (index, output) in outputs.iter().enumerate() {
+        if outputs[..index].contains(output) {
+            return Err(Failure::Usage(format!("two results cannot both go to {output}: name two places")));
+        }
+        if let Destination::File(path) = output
+            && inputs.iter().any(|input| is_same_file(path, Path::new(input)))
+        {
+            return Err(Failure::Usage(format!("{output} holds the data and would be overwritten: name another file")));
+        }
+    }
+    Ok(())
+}
+
+fn is_same_file(one: &Path, other: &Path) -> bool {
+    matches!((fs::canonicalize(one), fs::canonicalize(other)), (Ok(one), Ok(other)) if one == other)
+}
+
+impl From<args::Neighbours> for Neighbours {
+    fn from(typed: args::Neighbours) -> Neighbours {
+        match typed {
+            args::Neighbours::ReplaceOne => Neighbours::ReplaceOne,
+            args::Neighbours::ZeroOut => Neighbours::ZeroOut,
+        }
+    }
+}
+
+impl From<args::Construction> for method::Construction {
+    fn from(typed: args::Construction) -> method::Construction {
+        match typed {
+            args::Construction::Newton => method::Construction::Newton,
+            args::Construction::Batched => method::Construction::Batched,
+            args::Construction::Checkpoints => method::Construction::Checkpoints,
+            args::Construction::Independent => method::Construction::Independent,
+        }
+    }
+}
+
+impl From<args::Goal> for method::Goal {
+    fn from(typed: args::Goal) -> method::Goal {
+        match typed {
+            args::Goal::Population => method::Goal::Population,
+            args::Goal::Empirical => method::Goal::Empirical,
+            args::Goal::Ols => method::Goal::Ols,
+        }
+    }
+}
+
+impl From<args::Purpose> for method::Purpose {
+    fn from(typed: args::Purpose) -> method::Purpose {
+        match typed {
+            args::Purpose::Inference => method::Purpose::Inference,
+            args::Purpose::Prediction => method::Purpose::Prediction,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn typed(rho: Option<f64>, epsilon: Option<f64>, delta: Option<f64>) -> BudgetArgs {
+        BudgetArgs { rho, epsilon, delta }
+    }
+
+    #[test]
+    fn epsilon_and_delta_give_the_exact_rho_rounded_down() {
+        let (rho, delta) = budget(&typed(None, Some(1.0), Some(1e-6))).expect("sound");
+        assert!((rho.to_f64() - 0.02801).abs() < 1e-5 && delta == 1e-6);
+        let promised = convert::epsilon(Conversion::Exact, rho.to_f64(), 1e-6).expect("sound");
+        assert!(promised <= 1.0 && promised > 1.0 - 1e-9, "{promised}");
+    }
+
+    #[test]
+    fn senseless_budgets_are_usage_errors() {
+        for (rho, epsilon, delta) in [
+            (Some(0.0), None, None),
+            (Some(-1.0), None, None),
+            (Some(f64::NAN), None, None),
+            (Some(1.0), None, Some(1.0)),
+            (None, Some(0.0), Some(1e-6)),
+            (None, Some(1.0), Some(2.0)),
+            (None, None, None),
+        ] {
+            assert_eq!(budget(&typed(rho, epsilon, delta)).expect_err("refused").status(), 2);
+        }
+    }
+
+    #[test]
+    fn results_do_not_overwrite_each_other_or_the_data() {
+        let data = tempfile::NamedTempFile::new().expect("a file");
+        let inputs = [data.path().to_str().expect("plain").to_owned()];
+        let (file, other) = (Destination::File(data.path().to_owned()), Destination::File("fit.json".into()));
+        assert!(check_outputs(&[&other, &Destination::Stdout], &inputs).is_ok());
+        assert!(check_outputs(&[&other, &other], &inputs).is_err());
+        assert!(check_outputs(&[&Destination::Stdout, &Destination::Stdout], &inputs).is_err());
+        assert!(check_outputs(&[&file], &inputs).is_err());
+    }
+}

@@ -1,0 +1,118 @@
+//! Running the built command on small files.
+
+#![allow(dead_code, reason = "each test file uses its own part")]
+
+use std::{
+    fs,
+    io::Write,
+    path::{Path, PathBuf},
+    process::{Command, Output, Stdio},
+};
+
+use tempfile::TempDir;
+
+/// A cell that must never be seen again.
+pub const MARKER: &str = "987654.321";
+
+/// A folder to work in.
+pub struct Desk(TempDir);
+
+/// What a command did.
+pub struct Done {
+    pub status: i32,
+    pub stdout: String,
+    pub stderr: String,
+}
+
+impl Desk {
+    pub fn new() -> Desk {
+        Desk(TempDir::new().expect("a folder"))
+    }
+
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    pub fn write(&self, name: &str, text: impl AsRef<[u8]>) -> String {
+        fs::write(self.path(name), text).expect("written");
+        name.to_owned()
+    }
+
+    pub fn read(&self, name: &str) -> String {
+        fs::read_to_string(self.path(name)).expect("readable")
+    }
+
+    pub fn names(&self) -> Vec<String> {
+        let mut names: Vec<String> = fs::read_dir(self.0.path())
+            .expect("a folder")
+            .map(|entry| entry.expect("an entry").file_name().to_string_lossy().into_owned())
+            .collect();
+        names.sort();
+        names
+    }
+
+    pub fn run(&self, args: &[&str]) -> Done {
+        self.run_with_input(args, b"")
+    }
+
+    pub fn run_with_input(&self, args: &[&str], input: &[u8]) -> Done {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_dplm"))
+            .args(args)
+            .current_dir(self.0.path())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("the command starts");
+        // A command that reads nothing may have gone already.
+        let _ = child.stdin.take().expect("piped").write_all(input);
+        Done::from(child.wait_with_output().expect("the command ends"))
+    }
+
+    /// Runs a command that must succeed.
+    pub fn ok(&self, args: &[&str]) -> Done {
+        let done = self.run(args);
+        assert_eq!(done.status, 0, "{args:?}: {}", done.stderr);
+        done
+    }
+
+    /// The JSON that a fit writes.
+    pub fn fit_json(&self, args: &[&str]) -> serde_json::Value {
+        let done = self.ok(&[&["fit", "--json", "-", "--seed", "7"], args].concat());
+        serde_json::from_str(&done.stdout).expect("JSON")
+    }
+
+    /// A simulated table of two features.
+    pub fn simulate(&self, name: &str, rows: u32) -> String {
+        let rows = rows.to_string();
+        self.ok(&["simulate", "--rows", &rows, "--features", "2", "--seed", "5", "--out", name]);
+        name.to_owned()
+    }
+}
+
+impl From<Output> for Done {
+    fn from(output: Output) -> Done {
+        Done {
+            status: output.status.code().expect("not killed"),
+            stdout: String::from_utf8(output.stdout).expect("text"),
+            stderr: String::from_utf8(output.stderr).expect("text"),
+        }
+    }
+}
+
+impl Done {
+    /// Nothing on standard output, one sentence on standard error, and no cell in it.
+    pub fn assert_refused(&self, status: i32, what: &str) {
+        let Done { stdout, stderr, .. } = self;
+        assert_eq!(self.status, status, "{what}: {stderr}");
+        assert_eq!(stdout, "", "{what}");
+        assert!(stderr.starts_with("dplm: ") && stderr.ends_with('\n'), "{what}: {stderr}");
+        assert_eq!(stderr.lines().count(), 1, "{what}: {stderr}");
+        assert!(!stderr.contains(MARKER) && !stderr.contains("987654"), "{what}: {stderr}");
+        assert!(!stderr.contains("panicked"), "{what}: {stderr}");
+    }
+}
+
+pub fn text_of(path: &Path) -> &str {
+    path.to_str().expect("a plain path")
+}

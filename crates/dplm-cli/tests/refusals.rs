@@ -1,0 +1,264 @@
+//! Bad input: one sentence, the right exit status, no cell shown, nothing written half.
+
+mod common;
+
+use common::{Desk, MARKER};
+
+/// A table of `rows` good rows whose every cell of `z` is the marker.
+fn table(rows: usize) -> String {
+    let lines = (0..rows).map(|i| format!("{}.5,{},{MARKER}\n", i % 7, i % 5));
+    format!("y,x,z\n{}", lines.collect::<String>())
+}
+
+const FORMULA: &str = "y[0..10] ~ x[0..5] + z[0..1]";
+
+/// Fits `data` with these options; the JSON target holds something that must stay.
+fn refused(desk: &Desk, data: &str, formula: &str, more: &[&str], status: i32) -> String {
+    desk.write("fit.json", "before");
+    let before = desk.names();
+    let options = ["fit", data, "--formula", formula, "--json", "fit.json", "--trajectory", "path.csv"];
+    let done = desk.run(&[&options, more].concat());
+    done.assert_refused(status, &format!("{data} {formula} {more:?}"));
+    assert_eq!(desk.read("fit.json"), "before");
+    assert_eq!(desk.names(), before, "nothing is left behind");
+    done.stderr
+}
+
+const RHO: [&str; 2] = ["--rho", "0.5"];
+
+#[test]
+fn files_that_cannot_be_fitted() {
+    let desk = Desk::new();
+    assert!(refused(&desk, "missing.csv", FORMULA, &RHO, 1).contains("missing.csv"));
+    let empty = desk.write("empty.csv", "");
+    assert!(refused(&desk, &empty, FORMULA, &RHO, 1).contains("empty"));
+    let header = desk.write("header.csv", "y,x,z\n");
+    assert!(refused(&desk, &header, FORMULA, &RHO, 1).contains("no rows"));
+    let ragged = desk.write("ragged.csv", format!("{}1,{MARKER}\n{}", table(10), &table(3)[6..]));
+    assert!(refused(&desk, &ragged, FORMULA, &RHO, 1).contains("line 12"));
+    let unknown = desk.write("data.txt", table(10));
+    assert!(refused(&desk, &unknown, FORMULA, &RHO, 1).contains(".csv"));
+    let cut = desk.write("cut.parquet", "PAR1 and nothing more");
+    refused(&desk, &cut, FORMULA, &RHO, 1);
+    std::fs::create_dir(desk.path("folder")).expect("a folder");
+    refused(&desk, "folder", FORMULA, &RHO, 1);
+}
+
+#[test]
+fn columns_that_are_not_there() {
+    let desk = Desk::new();
+    let data = desk.write("data.csv", table(50));
+    assert!(refused(&desk, &data, "y[0..10] ~ educ[0..5]", &RHO, 1).contains("'educ'"));
+    assert!(refused(&desk, &data, "y[0..10] ~ X[0..5]", &RHO, 1).contains("did you mean 'x'"));
+}
+
+#[test]
+fn formulas_that_make_no_sense() {
+    let desk = Desk::new();
+    let data = desk.write("data.csv", table(50));
+    for (formula, word) in [
+        ("y[0..10] ~ x[5..0]", "reversed"),
+        ("y[0..10] ~ x[5..5]", "both bounds"),
+        ("y[0..10] ~ x[0..", "expected"),
+        ("y[0..10]", "expected"),
+        ("y[0..10] ~ y", "response"),
+        ("y[0..10] ~ x*z", "'*'"),
+        ("y[0..10] ~ x{a}", "two levels"),
+        ("", "expected"),
+    ] {
+        let sentence = refused(&desk, &data, formula, &RHO, 2);
+        assert!(sentence.contains(word), "{sentence}");
+    }
+}
+
+#[test]
+fn budgets_that_mean_nothing() {
+    let desk = Desk::new();
+    let data = desk.write("data.csv", table(50));
+    let cases: [&[&str]; 13] = [
+        &["--rho", "0"],
+        &["--rho", "-1"],
+        &["--rho", "nan"],
+        &["--rho", "inf"],
+        &["--rho", "much"],
+        &["--rho", "0.5", "--delta", "1"],
+        &["--rho", "0.5", "--delta", "0"],
+        &["--rho", "0.5", "--delta", "-1e-6"],
+        &["--epsilon", "1", "--delta", "1.5"],
+        &["--epsilon", "0", "--delta", "1e-6"],
+        &["--epsilon", "1"],
+        &["--rho", "1", "--epsilon", "1", "--delta", "1e-6"],
+        &[],
+    ];
+    for options in cases {
+        refused(&desk, &data, FORMULA, options, 2);
+    }
+}
+
+#[test]
+fn options_that_make_no_sense() {
+    let desk = Desk::new();
+    let data = desk.write("data.csv", table(50));
+    let cases: [&[&str]; 21] = [
+        &["--level", "1"],
+        &["--level", "0"],
+        &["--steps", "0"],
+        &["--steps", "-5"],
+        &["--steps", "2000000"],
+        &["--step-size", "0"],
+        &["--step-size", "3"],
+        &["--clip", "0"],
+        &["--clip", "-2"],
+        &["--clip", "nan"],
+        &["--clip", "1e9"],
+        &["--batches", "1"],
+        &["--interval", "batched", "--target", "population"],
+        &["--interval", "guess"],
+        &["--threads", "0"],
+        &["--threads", "1000000"],
+        &["--memory", "much"],
+        &["--memory", "0"],
+        &["--seed", "-1"],
+        &["--method", "auto"],
+        &["--method", "adassp"],
+    ];
+    for options in cases {
+        refused(&desk, &data, FORMULA, &[&RHO, options].concat(), 2);
+    }
+    let sentence = refused(&desk, &data, FORMULA, &[&RHO[..], &["--method", "adassp"]].concat(), 2);
+    assert!(sentence.contains("not available"), "{sentence}");
+}
+
+#[test]
+fn more_coefficients_than_rows() {
+    let desk = Desk::new();
+    let data = desk.write("data.csv", table(3));
+    assert!(refused(&desk, &data, FORMULA, &RHO, 1).contains("3 rows"));
+}
+
+#[test]
+fn more_rows_than_memory() {
+    let desk = Desk::new();
+    let data = desk.write("data.csv", table(100_000));
+    assert!(refused(&desk, &data, FORMULA, &[&RHO[..], &["--memory", "1MB"]].concat(), 1).contains("1000000 bytes"));
+    desk.ok(&["fit", &data, "--formula", FORMULA, "--rho", "0.5", "--memory", "1GB"]);
+}
+
+#[test]
+fn strict_reading_names_the_column_only() {
+    let desk = Desk::new();
+    let data = desk.write("data.csv", format!("{}oops{MARKER},1,2\n", table(50)));
+    assert!(refused(&desk, &data, FORMULA, &[&RHO[..], &["--strict"]].concat(), 1).contains("'y'"));
+    desk.ok(&["fit", &data, "--formula", FORMULA, "--rho", "0.5"]);
+}
+
+#[test]
+fn a_level_that_never_occurs_is_not_revealed() {
+    let desk = Desk::new();
+    let rows: String = (0..400).map(|i| format!("{},{}\n", i % 9, ["a", "b"][i % 2])).collect();
+    let data = desk.write("data.csv", format!("y,g\n{rows}"));
+    // 'c' never occurs; 'b' does. The report must treat both alike.
+    let fit = desk.fit_json(&[&data, "--formula", "y[0..9] ~ g{a,b,c}", "--rho", "0.5"]);
+    let names: Vec<&str> = fit["coefficients"]
+        .as_array()
+        .expect("a list")
+        .iter()
+        .map(|one| one["name"].as_str().expect("a name"))
+        .collect();
+    assert_eq!(names, ["(Intercept)", "g[b]", "g[c]"]);
+    for coefficient in fit["coefficients"].as_array().expect("a list") {
+        assert!(coefficient["estimate"].is_number(), "{coefficient}");
+    }
+}
+
+#[test]
+fn cells_are_never_shown() {
+    let desk = Desk::new();
+    let data = desk.write("data.csv", table(500));
+    desk.ok(&["fit", &data, "--formula", FORMULA, "--rho", "0.5"]);
+    // Whatever comes of a column that is nothing like what the formula says of it.
+    for formula in [FORMULA, "y[0..10] ~ x[0..5] + z", "z ~ x", "z[0..1] ~ x + y", "y ~ z{a,b}"] {
+        desk.write("fit.json", "");
+        let done = desk.run(&["fit", &data, "--formula", formula, "--rho", "0.5", "--json", "fit.json"]);
+        for text in [&done.stdout, &done.stderr, &desk.read("fit.json")] {
+            assert!(!text.contains("987654") && !text.contains("panicked"), "{formula}: {text}");
+        }
+    }
+    let done = desk.ok(&["init", &data]);
+    assert!(!done.stdout.contains("987654") && done.stdout.contains("[columns.z]"));
+}
+
+#[test]
+fn model_files() {
+    let desk = Desk::new();
+    let data = desk.write("data.csv", table(500));
+    let by_formula = desk.fit_json(&[&data, "--formula", "y[0..10] ~ x[0..5]", "--rho", "0.5"]);
+    let model = "response = \"y\"\nintercept = true\n[columns.y]\nlow = 0\nhigh = 10\n[columns.x]\nlow = 0\nhigh = 5\n";
+    desk.write("model.toml", model);
+    assert_eq!(desk.fit_json(&[&data, "--model", "model.toml", "--rho", "0.5"]), by_formula);
+
+    desk.run(&["fit", &data, "--model", "none.toml", "--rho", "0.5"]).assert_refused(1, "no model file");
+    desk.write("bad.toml", "response = \n");
+    desk.run(&["fit", &data, "--model", "bad.toml", "--rho", "0.5"]).assert_refused(2, "not TOML");
+    desk.ok(&["init", &data, "--out", "template.toml"]);
+    desk.run(&["fit", &data, "--model", "template.toml", "--rho", "0.5"]).assert_refused(2, "blanks left");
+    desk.run(&["fit", &data, "--model", "model.toml", "--formula", "y~x", "--rho", "1"]).assert_refused(2, "both");
+    desk.run(&["fit", &data, "--rho", "1"]).assert_refused(2, "neither");
+}
+
+#[test]
+fn a_filled_in_model_is_not_overwritten() {
+    let desk = Desk::new();
+    let data = desk.write("data.csv", table(5));
+    desk.write("model.toml", "mine");
+    desk.run(&["init", &data, "--out", "model.toml"]).assert_refused(1, "exists");
+    assert_eq!(desk.read("model.toml"), "mine");
+}
+
+#[test]
+fn outputs_that_cannot_be_written_are_refused_before_anything_is_spent() {
+    let desk = Desk::new();
+    let data = desk.write("data.csv", table(50));
+    let fit = |json: &str| desk.run(&["fit", &data, "--formula", FORMULA, "--rho", "0.5", "--json", json]);
+    fit("no/such/folder.json").assert_refused(1, "no folder");
+    fit(".").assert_refused(1, "a folder");
+    fit("data.csv").assert_refused(2, "the data themselves");
+    assert_eq!(desk.read("data.csv"), table(50));
+    desk.run(&["fit", &data, "--formula", FORMULA, "--rho", "0.5", "--json", "-", "--trajectory", "-"])
+        .assert_refused(2, "two results on standard output");
+}
+
+#[cfg(unix)]
+#[test]
+fn links_are_not_followed() {
+    let desk = Desk::new();
+    let data = desk.write("data.csv", table(50));
+    desk.write("target", "kept");
+    std::os::unix::fs::symlink(desk.path("target"), desk.path("link.json")).expect("linked");
+    desk.run(&["fit", &data, "--formula", FORMULA, "--rho", "0.5", "--json", "link.json"]).assert_refused(1, "a link");
+    assert_eq!(desk.read("target"), "kept");
+}
+
+#[test]
+fn other_commands() {
+    let desk = Desk::new();
+    let data = desk.write("data.csv", table(50));
+    desk.run(&["diagnose", &data, "--formula", FORMULA, "--rho", "1"]).assert_refused(2, "without the word");
+    desk.run(&["simulate", "--rows", "10", "--features", "2", "--out", "a.txt"]).assert_refused(2, "format");
+    desk.run(&["simulate", "--rows", "0", "--features", "2", "--out", "a.csv"]).assert_refused(2, "no rows");
+    desk.run(&["simulate", "--rows", "10", "--features", "0", "--out", "a.csv"]).assert_refused(2, "no features");
+    desk.run(&["simulate", "--rows", "9", "--features", "2", "--theta", "1", "--out", "a.csv"])
+        .assert_refused(2, "theta");
+    desk.run(&["simulate", "--rows", "9", "--features", "2", "--noise-sd", "-1", "--out", "a.csv"])
+        .assert_refused(2, "sd");
+    desk.run(&["simulate", "--rows", "9", "--features", "2", "--out", "no/a.csv"]).assert_refused(1, "folder");
+    desk.run(&["plan", "--rows", "10", "--features", "20", "--rho", "1"]).assert_refused(2, "too few rows");
+    desk.run(&["plan", "--rows", "100", "--features", "2", "--rho", "0"]).assert_refused(2, "rho");
+    desk.run(&["plan", "--rows", "100", "--features", "2", "--rho", "1", "--share", "0"]).assert_refused(2, "share");
+    desk.run(&["plan", "--rows", "100", "--features", "2", "--rho", "1", "--noise-sd", "0"]).assert_refused(2, "sd");
+    desk.run(&["plan", "--rows", "100", "--features", "2", "--rho", "1", "--level", "2"]).assert_refused(2, "level");
+    desk.run(&["init", "none.csv"]).assert_refused(1, "no file");
+    desk.run(&["frobnicate"]).assert_refused(2, "no such command");
+    desk.run(&["fit", &data, "--frobnicate"]).assert_refused(2, "no such option");
+    assert_eq!(desk.names(), ["data.csv"]);
+}

@@ -1,0 +1,400 @@
+//! What comes out when all is well.
+
+mod common;
+
+use common::{Desk, text_of};
+use serde_json::Value;
+
+const FIT: [&str; 4] = ["--formula", "y ~ x1 + x2 + 0", "--rho", "0.5"];
+
+#[test]
+fn every_format_and_standard_input_give_the_same_fit() {
+    let desk = Desk::new();
+    let csv = desk.simulate("sim.csv", 3000);
+    let expected = desk.fit_json(&[&[csv.as_str()], &FIT[..]].concat());
+    for name in ["sim.tsv", "sim.parquet", "sim.arrow"] {
+        let file = desk.simulate(name, 3000);
+        assert_eq!(desk.fit_json(&[&[file.as_str()], &FIT[..]].concat()), expected, "{name}");
+    }
+    let input = desk.read("sim.csv");
+    let done = desk.run_with_input(&[&["fit", "-", "--json", "-", "--seed", "7"], &FIT[..]].concat(), input.as_bytes());
+    assert_eq!(serde_json::from_str::<Value>(&done.stdout).expect("JSON"), expected);
+}
+
+#[test]
+fn threads_and_pieces_do_not_matter() {
+    let desk = Desk::new();
+    let csv = desk.simulate("sim.csv", 20_000);
+    let expected = desk.fit_json(&[&[csv.as_str(), "--threads", "1"], &FIT[..]].concat());
+    for threads in ["2", "7"] {
+        assert_eq!(desk.fit_json(&[&[csv.as_str(), "--threads", threads], &FIT[..]].concat()), expected);
+    }
+    // The same rows in two files of a folder, in another order.
+    let text = desk.read("sim.csv");
+    let lines: Vec<&str> = text.lines().collect();
+    std::fs::create_dir(desk.path("parts")).expect("a folder");
+    let part = |rows: &[&str]| format!("{}\n{}\n", lines[0], rows.join("\n"));
+    desk.write("parts/a.csv", part(&lines[12_000..]));
+    desk.write("parts/b.csv", part(&lines[1..12_000]));
+    assert_eq!(desk.fit_json(&[&["parts"], &FIT[..]].concat()), expected);
+    assert_eq!(desk.fit_json(&[&["parts/*.csv"], &FIT[..]].concat()), expected);
+    assert_eq!(desk.fit_json(&[&["parts/a.csv", "parts/b.csv"], &FIT[..]].concat()), expected);
+}
+
+/// The shape that INTERFACE fixes.
+fn assert_schema(fit: &Value) {
+    for key in
+        ["dplm", "private", "guarantee", "rows", "target", "level", "interval", "coefficients", "method", "warnings"]
+    {
+        assert!(!fit[key].is_null(), "{key} is missing");
+    }
+    for key in ["definition", "neighbours", "rho", "epsilon", "delta", "releases"] {
+        assert!(!fit["guarantee"][key].is_null(), "{key} is missing");
+    }
+    for key in ["name", "clip", "steps", "step_size", "noise_sd"] {
+        assert!(!fit["method"][key].is_null(), "{key} is missing");
+    }
+    for coefficient in fit["coefficients"].as_array().expect("a list") {
+        let number = |key: &str| coefficient[key].as_f64().unwrap_or_else(|| panic!("{key} of {coefficient}"));
+        assert!(number("low") < number("estimate") && number("estimate") < number("high"));
+        assert!(number("std_error") > 0.0);
+    }
+}
+
+/// Units of 1e-15, as the decimal is written.
+fn units(value: &Value) -> u128 {
+    (value.as_f64().expect("a number") * 1e15).round() as u128
+}
+
+#[test]
+fn the_json_of_a_fit() {
+    let desk = Desk::new();
+    let csv = desk.simulate("sim.csv", 5000);
+    let done =
+        desk.ok(&["fit", &csv, "--formula", "y ~ .", "--rho", "0.0137", "--delta", "1e-7", "--json", "fit.json"]);
+    let fit: Value = serde_json::from_str(&desk.read("fit.json")).expect("JSON");
+    assert_schema(&fit);
+    assert_eq!(fit["private"], true);
+    assert_eq!(fit["rows"], 5000);
+    assert_eq!(fit["guarantee"]["definition"], "zCDP");
+    assert_eq!(fit["guarantee"]["neighbours"], "replace-one");
+    assert_eq!(fit["guarantee"]["rho"], 0.0137);
+    assert_eq!(fit["guarantee"]["delta"], 1e-7);
+    assert_eq!(fit["interval"], "newton");
+    assert_eq!(fit["target"], "population");
+    assert_eq!(fit["coefficients"][0]["name"], "(Intercept)");
+    let releases = fit["guarantee"]["releases"].as_array().expect("a list");
+    assert_eq!(releases.iter().map(|release| units(&release["rho"])).sum::<u128>(), units(&fit["guarantee"]["rho"]));
+    assert!(done.stdout.contains("Coefficients:") && done.stdout.contains("(Intercept)"));
+    // Not on a screen, so the warnings are told apart from the result.
+    assert!(done.stderr.lines().all(|line| line.starts_with("dplm: warning: ")), "{}", done.stderr);
+    assert!(done.stderr.contains("not checked"), "{}", done.stderr);
+}
+
+#[test]
+fn every_construction_releases_exactly_rho() {
+    let desk = Desk::new();
+    let csv = desk.simulate("sim.csv", 2000);
+    let cases: [&[&str]; 7] = [
+        &["--interval", "newton", "--target", "empirical"],
+        &["--interval", "newton", "--target", "ols"],
+        &["--interval", "batched", "--batches", "5", "--burn-in", "10", "--steps", "100"],
+        &["--interval", "checkpoints"],
+        &["--interval", "independent", "--batches", "3", "--steps", "40"],
+        &["--neighbours", "zero-out", "--level", "0.9"],
+        &["--clip", "4", "--steps", "30", "--step-size", "0.5"],
+    ];
+    for options in cases {
+        let fit = desk.fit_json(&[&[csv.as_str()], &FIT[..], options].concat());
+        assert_schema(&fit);
+        let releases = fit["guarantee"]["releases"].as_array().expect("a list");
+        assert_eq!(
+            releases.iter().map(|release| units(&release["rho"])).sum::<u128>(),
+            units(&fit["guarantee"]["rho"]),
+            "{options:?}"
+        );
+        for pair in options.chunks(2) {
+            let found = match pair[0] {
+                "--interval" => &fit["interval"],
+                "--target" => &fit["target"],
+                "--neighbours" => &fit["guarantee"]["neighbours"],
+                "--level" => &fit["level"],
+                "--clip" => &fit["method"]["clip"],
+                "--steps" => &fit["method"]["steps"],
+                "--step-size" => &fit["method"]["step_size"],
+                _ => continue,
+            };
+            let typed: Value = serde_json::from_str(pair[1]).unwrap_or_else(|_| pair[1].into());
+            assert!(*found == typed || found.as_f64() == typed.as_f64() && found.is_number(), "{options:?}: {found}");
+        }
+    }
+}
+
+#[test]
+fn epsilon_and_delta_are_kept() {
+    let desk = Desk::new();
+    let csv = desk.simulate("sim.csv", 2000);
+    let fit = desk.fit_json(&[&csv, "--formula", "y ~ .", "--epsilon", "1", "--delta", "1e-6"]);
+    let promised = fit["guarantee"]["epsilon"].as_f64().expect("a number");
+    assert!(promised <= 1.0 && promised > 0.999_999, "{promised}");
+    assert!((fit["guarantee"]["rho"].as_f64().expect("a number") - 0.02801).abs() < 1e-5);
+}
+
+#[test]
+fn a_seed_makes_it_reproducible_and_says_so() {
+    let desk = Desk::new();
+    let csv = desk.simulate("sim.csv", 2000);
+    let summary = |options: &[&str]| desk.ok(&[&["fit", csv.as_str()], &FIT[..], options].concat()).stdout;
+    assert_eq!(summary(&["--seed", "3"]), summary(&["--seed", "3"]));
+    assert_ne!(summary(&["--seed", "3"]), summary(&["--seed", "4"]));
+    assert_ne!(summary(&[]), summary(&[]));
+    assert!(summary(&["--seed", "3"]).contains("not private") && !summary(&[]).contains("not private"));
+    assert_eq!(desk.fit_json(&[&[csv.as_str()], &FIT[..]].concat())["private"], false);
+}
+
+#[test]
+fn predictions_have_no_intervals() {
+    let desk = Desk::new();
+    let csv = desk.simulate("sim.csv", 2000);
+    let fit = desk.fit_json(&[&[csv.as_str(), "--for", "prediction"], &FIT[..]].concat());
+    for coefficient in fit["coefficients"].as_array().expect("a list") {
+        assert!(coefficient["estimate"].is_number() && coefficient["low"].is_null() && coefficient["high"].is_null());
+    }
+    assert_eq!(fit["guarantee"]["releases"].as_array().expect("a list").len(), 1);
+}
+
+#[test]
+fn the_released_iterates() {
+    let desk = Desk::new();
+    let csv = desk.simulate("sim.csv", 2000);
+    desk.ok(&[&["fit", csv.as_str(), "--steps", "12", "--trajectory", "path.csv"], &FIT[..]].concat());
+    let text = desk.read("path.csv");
+    let lines: Vec<&str> = text.lines().collect();
+    assert_eq!((lines[0], lines[1], lines.len()), ("step,x1,x2", "0,0,0", 14));
+    assert!(lines[13].starts_with("12,"));
+}
+
+#[test]
+fn quiet_says_nothing_beside_the_result() {
+    let desk = Desk::new();
+    let csv = desk.simulate("sim.csv", 2000);
+    let done = desk.ok(&[&["fit", csv.as_str(), "--quiet"], &FIT[..]].concat());
+    assert_eq!(done.stderr, "");
+    assert!(done.stdout.contains("Coefficients:"));
+    let done = desk.ok(&["simulate", "--rows", "5", "--features", "1", "--out", "q.csv", "--quiet"]);
+    assert_eq!(done.stderr, "");
+    desk.run(&["fit", "none.csv", "--formula", "y ~ x", "--rho", "1", "--quiet"]).assert_refused(1, "still says why");
+}
+
+#[test]
+fn simulated_data() {
+    let desk = Desk::new();
+    let simulate = |seed: &str, out: &str| {
+        desk.ok(&[
+            "simulate",
+            "--rows",
+            "2000",
+            "--features",
+            "3",
+            "--design",
+            "anisotropic",
+            "--errors",
+            "student",
+            "--seed",
+            seed,
+            "--out",
+            out,
+        ])
+        .stdout
+    };
+    let first = simulate("1", "a.csv");
+    assert_eq!(first, simulate("1", "b.csv"));
+    assert_eq!(desk.read("a.csv"), desk.read("b.csv"));
+    assert_ne!(first, simulate("2", "c.csv"));
+    assert_eq!(desk.read("a.csv").lines().next(), Some("x1,x2,x3,y"));
+    assert_eq!(desk.read("a.csv").lines().count(), 2001);
+    let theta: Vec<f64> = first
+        .lines()
+        .skip(1)
+        .map(|line| line.split_whitespace().nth(1).expect("a number").parse().expect("a number"))
+        .collect();
+    assert!((theta.iter().map(|one| one * one).sum::<f64>() - 1.0).abs() < 1e-12);
+    let done =
+        desk.ok(&["simulate", "--rows", "4", "--features", "2", "--theta", "3,-4", "--noise-sd", "0", "--out", "-"]);
+    for line in done.stdout.lines().skip(1) {
+        let cells: Vec<f64> = line.split(',').map(|cell| cell.parse().expect("a number")).collect();
+        assert_eq!(cells[2], 3.0 * cells[0] - 4.0 * cells[1]);
+    }
+    assert!(done.stderr.contains("3, -4"));
+}
+
+#[test]
+fn a_diagnosis() {
+    let desk = Desk::new();
+    let csv = desk.simulate("sim.csv", 4000);
+    // A clip so wide that nothing is clipped: then the law is exact.
+    let options = ["--not-private", "--seed", "2", "--clip", "200", "--json", "all.json"];
+    let done = desk.ok(&[&["diagnose", csv.as_str()], &FIT[..], &options[..]].concat());
+    assert!(done.stdout.starts_with("NOT PRIVATE"));
+    let all: Value = serde_json::from_str(&desk.read("all.json")).expect("JSON");
+    assert_eq!((&all["private"], &all["fit"]["private"]), (&Value::Bool(false), &Value::Bool(false)));
+    let ols = &all["least_squares"];
+    assert_eq!((&ols["rows"], &ols["degrees_of_freedom"]), (&4000.into(), &3998.into()));
+    assert!((ols["residual_sd"].as_f64().expect("a number") - 1.0).abs() < 0.1);
+    for at in all["clipped"].as_array().expect("a list") {
+        assert_eq!(at["fraction"], 0.0);
+    }
+    let condition = &all["no_clipping"];
+    assert_eq!(condition["items"].as_array().expect("a list").len(), 4);
+    assert_eq!(condition["spectrum_holds"], true);
+    assert_eq!(condition["holds_at_paper_c0"], true);
+    // The law itself: beyond 1e-6 would be a false alarm once in a million seeds.
+    assert!(all["iterates"]["p_value"].as_f64().expect("a number") > 1e-6);
+    for (law, ols) in all["iterates"]["coefficients"]
+        .as_array()
+        .expect("a list")
+        .iter()
+        .zip(ols["coefficients"].as_array().expect("a list"))
+    {
+        let (limit, estimate) = (law["limit"].as_f64().expect("a number"), ols["estimate"].as_f64().expect("a number"));
+        assert!((limit - estimate).abs() < 1e-3, "rounding to the lattice is far below the noise: {limit} {estimate}");
+    }
+}
+
+#[test]
+fn a_diagnosis_of_clipped_rows() {
+    let desk = Desk::new();
+    let csv = desk.simulate("sim.csv", 4000);
+    // Private noise beside what is not private: the whole is not.
+    let done = desk.ok(&[&["diagnose", csv.as_str(), "--not-private", "--json", "-"], &FIT[..]].concat());
+    let all: Value = serde_json::from_str(&done.stdout).expect("JSON");
+    assert_eq!((&all["private"], &all["fit"]["private"]), (&Value::Bool(false), &Value::Bool(false)));
+    assert!(done.stderr.contains("do not publish"));
+    // The start explains nothing, so more rows are clipped there than near the optimum, noise or not.
+    let clipped: Vec<f64> = all["clipped"]
+        .as_array()
+        .expect("a list")
+        .iter()
+        .map(|at| at["fraction"].as_f64().expect("a number"))
+        .collect();
+    assert!(clipped[0] > 1.3 * clipped[clipped.len() - 1] && clipped[clipped.len() - 1] > 0.0, "{clipped:?}");
+}
+
+#[test]
+fn a_diagnosis_says_what_is_missing() {
+    let desk = Desk::new();
+    let rows: String = (0..300).map(|i| format!("{},{}\n", (i * 7) % 11, ["a", "b"][i % 2])).collect();
+    let data = desk.write("data.csv", format!("y,g\n{rows}"));
+    let done = desk.ok(&["diagnose", &data, "--formula", "y[0..11] ~ g{a,b,c}", "--not-private"]);
+    assert!(done.stdout.contains("Not available: 'g[c]'"), "{}", done.stdout);
+    assert!(done.stdout.contains("clipped"));
+}
+
+#[test]
+fn a_plan() {
+    let desk = Desk::new();
+    let options = ["plan", "--rows", "10000", "--features", "10", "--rho", "0.015"];
+    let text = desk.ok(&options).stdout;
+    assert!(text.contains("This fit") && text.contains("<- asked"), "{text}");
+    // A clip far too wide is worth a recommendation.
+    assert!(desk.ok(&[&options[..], &["--clip", "50"]].concat()).stdout.contains("Recommended"));
+    desk.ok(&[&options[..], &["--json", "plan.json", "--picture", "plan.svg"]].concat());
+    let plan: Value = serde_json::from_str(&desk.read("plan.json")).expect("JSON");
+    let number = |value: &Value| value.as_f64().expect("a number");
+    assert!((number(&plan["classical"]["std_error"]) - 0.01).abs() < 1e-12);
+    assert!((number(&plan["epsilon"]) - 0.7147).abs() < 1e-4);
+    assert!(number(&plan["recommended"]["std_error"]) <= number(&plan["fit"]["std_error"]));
+    let lengths: Vec<f64> =
+        plan["budgets"].as_array().expect("a list").iter().map(|at| number(&at["length"])).collect();
+    assert!(lengths.windows(2).all(|pair| pair[1] < pair[0]), "a larger budget gives a shorter interval: {lengths:?}");
+    // At the budget found for the share, the share is what was asked.
+    let [rho, clip, steps] = [&plan["share"]["rho"], &plan["fit"]["clip"], &plan["fit"]["steps"]].map(Value::to_string);
+    let there = desk
+        .ok(&[
+            "plan",
+            "--rows",
+            "10000",
+            "--features",
+            "10",
+            "--rho",
+            &rho,
+            "--clip",
+            &clip,
+            "--steps",
+            &steps,
+            "--json",
+            "-",
+        ])
+        .stdout;
+    let there: Value = serde_json::from_str(&there).expect("JSON");
+    let share = number(&there["fit"]["privacy_error"]) / number(&there["fit"]["sampling_error"]);
+    assert!((share - 0.5).abs() < 0.02, "{share}");
+    let svg = desk.read("plan.svg");
+    assert!(svg.starts_with("<svg") && svg.ends_with("</svg>\n") && !svg.contains("NaN") && !svg.contains("inf"));
+}
+
+#[test]
+fn a_plan_is_what_a_fit_does() {
+    let desk = Desk::new();
+    desk.ok(&["simulate", "--rows", "10000", "--features", "10", "--seed", "1", "--out", "sim.csv"]);
+    let fit = desk.fit_json(&["sim.csv", "--formula", "y ~ . + 0", "--rho", "0.015"]);
+    let plan = desk.ok(&["plan", "--rows", "10000", "--features", "10", "--rho", "0.015", "--json", "-"]).stdout;
+    let plan: Value = serde_json::from_str(&plan).expect("JSON");
+    for key in ["clip", "steps", "step_size"] {
+        assert_eq!(plan["fit"][key], fit["method"][key], "{key}");
+    }
+    // The shares a plan assumes are those a fit spends.
+    let spent: Vec<f64> = fit["guarantee"]["releases"]
+        .as_array()
+        .expect("a list")
+        .iter()
+        .map(|one| one["rho"].as_f64().expect("a number"))
+        .collect();
+    for (spent, part) in spent.iter().zip([&plan["extras"]["curvature"], &plan["extras"]["gradient_spread"]]) {
+        assert!((spent / 0.015 - part.as_f64().expect("a number")).abs() < 1e-9, "{spent} {part}");
+    }
+    let mean = |value: &Value| {
+        let errors: Vec<f64> =
+            value.as_array().expect("a list").iter().map(|one| one["std_error"].as_f64().expect("a number")).collect();
+        errors.iter().sum::<f64>() / errors.len() as f64
+    };
+    let ratio = mean(&fit["coefficients"]) / plan["fit"]["std_error"].as_f64().expect("a number");
+    assert!((0.85..1.2).contains(&ratio), "expected and found standard errors: {ratio}");
+}
+
+#[test]
+fn the_demo() {
+    let done = Desk::new().ok(&["demo"]);
+    for part in ["1. The data", "2. The fit", "Guarantee", "3. How good it is", "4. What to try next", "Least squares"]
+    {
+        assert!(done.stdout.contains(part), "{part}");
+    }
+    assert_eq!(done.stderr, "");
+}
+
+#[test]
+fn help_reads_well() {
+    let desk = Desk::new();
+    for command in [&[][..], &["demo"], &["fit"], &["plan"], &["simulate"], &["diagnose"], &["init"]] {
+        let help = desk.ok(&[command, &["--help"]].concat()).stdout;
+        assert!(help.contains("Usage: dplm"), "{command:?}");
+        for line in help.lines() {
+            assert!(line.chars().count() <= 120, "{command:?}: {line}");
+        }
+    }
+    assert!(desk.ok(&["--version"]).stdout.starts_with("dplm "));
+    let bare = desk.run(&[]);
+    assert_eq!(bare.status, 2);
+    assert!(bare.stderr.contains("Usage: dplm"));
+}
+
+#[test]
+fn a_fit_in_place_of_an_old_one() {
+    let desk = Desk::new();
+    let csv = desk.simulate("sim.csv", 2000);
+    let json = desk.path("fit.json");
+    std::fs::write(&json, "old").expect("written");
+    desk.ok(&[&["fit", csv.as_str(), "--json", text_of(&json)], &FIT[..]].concat());
+    assert!(desk.read("fit.json").starts_with('{'));
+    assert_eq!(desk.names(), ["fit.json", "sim.csv"]);
+}

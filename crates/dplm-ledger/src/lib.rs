@@ -1,0 +1,31 @@
+//! The privacy budget of a data set outlives any one fit. A ledger keeps it in a file.
+//!
+//! The rule: **budget is recorded as spent, durably, before the first noisy number can leave.** A fit that dies afterwards has spent it.
+//! So the ledger is never behind the truth; it may be ahead of it by a fit that was cut off.
+//!
+//! Entries are only ever added. Each holds the hash of the one before it, so [`Ledger::verify`] finds any edit, any removal from the
+//! middle, and any change of order. (Cutting entries off the end, or writing a whole new file, cannot be seen from the file
+//! alone: keep a copy of the last hash elsewhere to notice that.)
+//!
+//! # Examples
+//! ```
+//! use dplm::privacy::Rho;
+//! use dplm_ledger::{Ledger, Spending};
+//!
+//! let folder = tempfile::tempdir().unwrap();
+//! let file = folder.path().join("budget.db");
+//! let mut ledger = Ledger::create(&file)?;
+//! ledger.open_account("wages", Rho::checked_from_f64(0.1).unwrap(), None, "the 2026 survey")?;
+//! ledger.spend("wages", &Spending::new(Rho::checked_from_f64(0.015).unwrap(), "y ~ x"))?;
+//! assert_eq!(ledger.account("wages")?.left.to_string(), "0.085");
+//! # Ok::<(), dplm_ledger::LedgerError>(())
+//! ```
+
+mod chain;
+mod entry;
+mod error;
+mod store;
+
+pub use entry::{Account, Amount, Entry, Kind, Spending};
+pub use error::LedgerError;
+pub use store::{Ledger, Verdict};

@@ -1,0 +1,142 @@
+//! What an interval is for, and the interval.
+
+use statrs::distribution::{ContinuousCDF, Normal, StudentsT};
+
+/// One reported coefficient as a linear function of the standardised ones: `offset + weights . theta`.
+///
+/// A slope in its own units has one weight that is not zero; the intercept mixes several.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Contrast {
+    /// One weight for each coordinate of `theta`.
+    pub weights: Vec<f64>,
+    /// Added to the weighted sum; a public number.
+    pub offset: f64,
+}
+
+impl Contrast {
+    /// The coordinate `j` of `p`, as it is.
+    pub fn coordinate(j: usize, p: usize) -> Self {
+        let weights = (0..p).map(|k| if k == j { 1.0 } else { 0.0 }).collect();
+        Contrast { weights, offset: 0.0 }
+    }
+
+    /// Every coordinate of `p`, each as it is.
+    pub fn coordinates(p: usize) -> Vec<Self> {
+        (0..p).map(|j| Contrast::coordinate(j, p)).collect()
+    }
+
+    /// `offset + weights . theta`.
+    pub fn of(&self, theta: &[f64]) -> f64 {
+        self.offset + dot(&self.weights, theta)
+    }
+}
+
+/// An interval for one contrast.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Interval {
+    /// The estimate.
+    pub estimate: f64,
+    /// The standard error. Where the law of the error is a mixture it is the one that gives the same length.
+    pub std_error: f64,
+    /// The lower end.
+    pub low: f64,
+    /// The upper end.
+    pub high: f64,
+    /// Degrees of freedom of Student's t; `None` where the scale of the noise is known and the normal law serves.
+    pub df: Option<f64>,
+    /// False when half or more of the variance lies in directions that the released curvature does not resolve.
+    /// The ends are then not to be believed; the estimate still serves prediction.
+    pub identified: bool,
+}
+
+impl Interval {
+    /// `high - low`.
+    pub fn length(&self) -> f64 {
+        self.high - self.low
+    }
+
+    /// Whether the interval holds `value`.
+    pub fn covers(&self, value: f64) -> bool {
+        self.low <= value && value <= self.high
+    }
+
+    /// `(estimate - null) / std_error`, a z or a t value according to `df`.
+    pub fn statistic(&self, null: f64) -> f64 {
+        (self.estimate - null) / self.std_error
+    }
+
+    /// Two-sided p-value of the hypothesis that the coefficient equals `null`.
+    ///
+    /// # Examples
+    /// ```
+    /// use dplm::interval::Interval;
+    /// let found = Interval { estimate: 1.96, std_error: 1.0, low: 0.0, high: 3.92, df: None, identified: true };
+    /// assert!((found.p_value(0.0) - 0.05).abs() < 1e-4);
+    /// ```
+    pub fn p_value(&self, null: f64) -> f64 {
+        let tail = -self.statistic(null).abs();
+        match self.df {
+            Some(df) => 2.0 * student(df).cdf(tail),
+            None => 2.0 * Normal::standard().cdf(tail),
+        }
+    }
+
+    /// `estimate +- quantile * std_error`, Student's t where `df` is given.
+    pub(super) fn symmetric(estimate: f64, std_error: f64, df: Option<f64>, level: f64) -> Self {
+        let half = df.map_or_else(|| normal_quantile(level), |df| student_quantile(df, level)) * std_error;
+        Interval { estimate, std_error, low: estimate - half, high: estimate + half, df, identified: true }
+    }
+}
+
+/// The normal quantile that leaves half of `1 - level` above it.
+pub(super) fn normal_quantile(level: f64) -> f64 {
+    Normal::standard().inverse_cdf(0.5 + level / 2.0)
+}
+
+/// The Student t quantile that leaves half of `1 - level` above it.
+pub(super) fn student_quantile(df: f64, level: f64) -> f64 {
+    student(df).inverse_cdf(0.5 + level / 2.0)
+}
+
+fn student(df: f64) -> StudentsT {
+    StudentsT::new(0.0, 1.0, df).expect("degrees of freedom are a count of at least one")
+}
+
+/// The inner product.
+pub(super) fn dot(a: &[f64], b: &[f64]) -> f64 {
+    a.iter().zip(b).map(|(x, y)| x * y).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_contrast_weighs_and_shifts() {
+        let contrast = Contrast { weights: vec![2.0, -1.0], offset: 5.0 };
+        assert_eq!(contrast.of(&[1.0, 3.0]), 4.0);
+        assert_eq!(Contrast::coordinate(1, 3).of(&[4.0, 5.0, 6.0]), 5.0);
+    }
+
+    /// Reference values: Abramowitz and Stegun, tables 26.1 and 26.10.
+    #[test]
+    fn quantiles_agree_with_published_tables() {
+        assert!((normal_quantile(0.95) - 1.959_963_985).abs() < 1e-8);
+        assert!((normal_quantile(0.99) - 2.575_829_304).abs() < 1e-8);
+        for (df, level, value) in
+            [(1.0, 0.95, 12.706), (4.0, 0.95, 2.776), (9.0, 0.95, 2.262), (9.0, 0.99, 3.250), (30.0, 0.9, 1.697)]
+        {
+            assert!((student_quantile(df, level) - value).abs() < 6e-4, "t with {df} df at {level}");
+        }
+    }
+
+    #[test]
+    fn a_p_value_meets_its_interval_at_the_edge() {
+        for df in [None, Some(9.0)] {
+            let interval = Interval::symmetric(1.0, 0.3, df, 0.9);
+            assert!((interval.p_value(interval.low) - 0.1).abs() < 1e-6);
+            assert!((interval.p_value(interval.high) - 0.1).abs() < 1e-6);
+            assert_eq!(interval.p_value(1.0), 1.0);
+        }
+    }
+}

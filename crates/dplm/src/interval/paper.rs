@@ -1,0 +1,226 @@
+//! The paper's three constructions: independent runs, checkpoints, batched means.
+//!
+//! All three make a list `theta^(1) .. theta^(m)` and proceed as if it were a sample of a normal law:
+//! `mean +- t_{alpha/2, m-1} sd / sqrt(m)`, `sd` with `m - 1` below the sum of squares.
+
+use super::{Contrast, Interval, IntervalError, check_contrasts, check_level, check_run};
+use crate::descend::Trajectory;
+
+/// How the iterates of a run are cut into estimates.
+///
+/// The default is the paper's: 10 batches after a burn-in of 20 iterates, and the last iterate of each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Batching {
+    /// The number `m` of batches or checkpoints.
+    pub batches: usize,
+    /// Iterates dropped at the beginning of a run; the start `theta_0` is never used.
+    pub burn_in: usize,
+    /// Where a final iterate is taken (checkpoints, independent runs), how many of the last ones are averaged
+    /// instead.
+    ///
+    /// 1 is the construction of the paper's text and of its theorem. The paper's experiments average "the final few";
+    /// any number up to `usize::MAX` will do, and what exceeds the iterates at hand means all of them.
+    pub average_last: usize,
+}
+
+impl Default for Batching {
+    fn default() -> Self {
+        Batching { batches: 10, burn_in: 20, average_last: 1 }
+    }
+}
+
+/// Batched means: the iterates after the burn-in in `m` batches of equal length, the mean of each an estimate.
+///
+/// Iterates that do not fill the batches are dropped at the beginning, where the start is felt most.
+/// It covers when batches are long against the autocorrelation of the iterates, about `1 / (eta h)` steps.
+///
+/// # Paper
+/// Section 4, "All Iterates/Batched Means", equation (CI_def).
+///
+/// # Errors
+/// When the level, the batches or the burn-in do not fit the run.
+pub fn batched_means(
+    run: &Trajectory,
+    batching: &Batching,
+    contrasts: &[Contrast],
+    level: f64,
+) -> Result<Vec<Interval>, IntervalError> {
+    let estimates: Vec<_> = batches(run, batching)?.map(mean).collect();
+    student_intervals(&estimates, contrasts, level)
+}
+
+/// Checkpoints: the last iterate (or the mean of the last few) of each of `m` equal stretches after the burn-in.
+///
+/// # Paper
+/// Section 4, "Checkpoints", equation (CI_def); covered by the theorem "Coverage" for `average_last = 1`.
+///
+/// # Errors
+/// When the level, the batches or the burn-in do not fit the run.
+pub fn checkpoints(
+    run: &Trajectory,
+    batching: &Batching,
+    contrasts: &[Contrast],
+    level: f64,
+) -> Result<Vec<Interval>, IntervalError> {
+    let estimates: Vec<_> = batches(run, batching)?.map(|batch| mean_of_last(batch, batching.average_last)).collect();
+    student_intervals(&estimates, contrasts, level)
+}
+
+/// Independent runs: the final iterate (or the mean of the last few) of each run; `m` is the number of runs.
+///
+/// With `average_last` large, each run contributes the mean of all it did after its burn-in, as in the paper's
+/// figures.
+///
+/// # Guarantee
+/// None is added: the caller has paid for every run, usually a share `rho / m` each.
+///
+/// # Paper
+/// Section 4, "Independent Runs", equation (CI_def); covered by the theorem "Coverage" for `average_last = 1`.
+///
+/// # Errors
+/// When there are fewer than two runs, or the level or the burn-in does not fit them.
+pub fn independent_runs(
+    runs: &[Trajectory],
+    batching: &Batching,
+    contrasts: &[Contrast],
+    level: f64,
+) -> Result<Vec<Interval>, IntervalError> {
+    let final_of = |run| Ok(mean_of_last(kept(run, batching)?, batching.average_last));
+    let estimates: Vec<_> = runs.iter().map(final_of).collect::<Result<_, IntervalError>>()?;
+    student_intervals(&estimates, contrasts, level)
+}
+
+/// The iterates after the burn-in.
+fn kept<'a>(run: &'a Trajectory, batching: &Batching) -> Result<&'a [Vec<f64>], IntervalError> {
+    check_run(run)?;
+    if batching.average_last == 0 {
+        return Err(IntervalError::NothingToAverage);
+    }
+    let (steps, burn_in) = (run.gradient.len(), batching.burn_in);
+    if burn_in >= steps { Err(IntervalError::BurnInTooLong { burn_in, steps }) } else { Ok(&run.theta[1 + burn_in..]) }
+}
+
+/// The kept iterates in equal batches; what is left over is dropped at the beginning.
+fn batches<'a>(
+    run: &'a Trajectory,
+    batching: &Batching,
+) -> Result<impl Iterator<Item = &'a [Vec<f64>]>, IntervalError> {
+    let (iterates, batches) = (kept(run, batching)?, batching.batches);
+    if batches < 2 {
+        return Err(IntervalError::TooFewBatches { batches });
+    }
+    if iterates.len() < batches {
+        return Err(IntervalError::TooFewIterates { kept: iterates.len(), batches });
+    }
+    Ok(iterates[iterates.len() % batches..].chunks_exact(iterates.len() / batches))
+}
+
+/// The mean of the last `k` iterates, or of all when there are fewer.
+fn mean_of_last(iterates: &[Vec<f64>], k: usize) -> Vec<f64> {
+    mean(&iterates[iterates.len().saturating_sub(k)..])
+}
+
+fn mean(vectors: &[Vec<f64>]) -> Vec<f64> {
+    let coordinate = |j: usize| vectors.iter().map(|v| v[j]).sum::<f64>() / vectors.len() as f64;
+    (0..vectors[0].len()).map(coordinate).collect()
+}
+
+/// Equation (CI_def) for each contrast.
+fn student_intervals(
+    estimates: &[Vec<f64>],
+    contrasts: &[Contrast],
+    level: f64,
+) -> Result<Vec<Interval>, IntervalError> {
+    check_level(level)?;
+    if estimates.len() < 2 {
+        return Err(IntervalError::TooFewBatches { batches: estimates.len() });
+    }
+    check_contrasts(contrasts, estimates[0].len())?;
+    Ok(contrasts.iter().map(|contrast| student_interval(estimates, contrast, level)).collect())
+}
+
+fn student_interval(estimates: &[Vec<f64>], contrast: &Contrast, level: f64) -> Interval {
+    let m = estimates.len() as f64;
+    let values: Vec<f64> = estimates.iter().map(|theta| contrast.of(theta)).collect();
+    let centre = values.iter().sum::<f64>() / m;
+    let variance = values.iter().map(|v| (v - centre).powi(2)).sum::<f64>() / (m - 1.0);
+    Interval::symmetric(centre, (variance / m).sqrt(), Some(m - 1.0), level)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A run of one coordinate whose iterates are `0, 1, 2, ..`.
+    fn counting(steps: usize) -> Trajectory {
+        let theta: Vec<_> = (0..=steps).map(|t| vec![t as f64]).collect();
+        Trajectory { theta, gradient: vec![vec![-1.0]; steps], step_size: 1.0, noise_sd: 1.0 }
+    }
+
+    fn one() -> [Contrast; 1] {
+        [Contrast::coordinate(0, 1)]
+    }
+
+    fn batching(batches: usize, burn_in: usize, average_last: usize) -> Batching {
+        Batching { batches, burn_in, average_last }
+    }
+
+    /// Batches 4-6, 7-9, 10-12 (3 is left over): means 5, 8, 11, sd 3, t(2) = 4.302653.
+    #[test]
+    fn batched_means_by_hand() {
+        let found = batched_means(&counting(12), &batching(3, 2, 1), &one(), 0.95).unwrap()[0];
+        assert_eq!((found.estimate, found.df), (8.0, Some(2.0)));
+        assert!((found.std_error - 3f64.sqrt()).abs() < 1e-12);
+        assert!((found.length() - 2.0 * 4.302_653 * 3f64.sqrt()).abs() < 1e-4);
+    }
+
+    #[test]
+    fn checkpoints_take_the_end_of_each_stretch() {
+        let last = checkpoints(&counting(12), &batching(3, 2, 1), &one(), 0.95).unwrap()[0];
+        assert_eq!(last.estimate, 9.0);
+        let two = checkpoints(&counting(12), &batching(3, 2, 2), &one(), 0.95).unwrap()[0];
+        assert_eq!(two.estimate, 8.5);
+    }
+
+    #[test]
+    fn checkpoints_averaging_all_are_batched_means() {
+        let all = batching(3, 2, usize::MAX);
+        assert_eq!(checkpoints(&counting(12), &all, &one(), 0.9), batched_means(&counting(12), &all, &one(), 0.9));
+    }
+
+    #[test]
+    fn independent_runs_use_each_final_iterate() {
+        let runs = [counting(4), counting(6), counting(8)];
+        let last = independent_runs(&runs, &batching(10, 0, 1), &one(), 0.95).unwrap()[0];
+        assert_eq!((last.estimate, last.df), (6.0, Some(2.0)));
+        let kept = independent_runs(&runs, &batching(10, 2, usize::MAX), &one(), 0.95).unwrap()[0];
+        assert_eq!(kept.estimate, (3.5 + 4.5 + 5.5) / 3.0);
+    }
+
+    #[test]
+    fn a_contrast_is_applied_to_every_estimate() {
+        let contrast = [Contrast { weights: vec![-2.0], offset: 1.0 }];
+        let plain = batched_means(&counting(12), &batching(3, 2, 1), &one(), 0.95).unwrap()[0];
+        let found = batched_means(&counting(12), &batching(3, 2, 1), &contrast, 0.95).unwrap()[0];
+        assert!((found.estimate - (1.0 - 2.0 * plain.estimate)).abs() < 1e-12);
+        assert!((found.length() - 2.0 * plain.length()).abs() < 1e-9);
+    }
+
+    #[test]
+    fn wrong_inputs_are_refused_in_one_sentence() {
+        let run = counting(12);
+        let refusal = |b: Batching, level| batched_means(&run, &b, &one(), level).unwrap_err();
+        assert_eq!(refusal(batching(1, 0, 1), 0.95), IntervalError::TooFewBatches { batches: 1 });
+        assert_eq!(refusal(batching(2, 12, 1), 0.95), IntervalError::BurnInTooLong { burn_in: 12, steps: 12 });
+        assert_eq!(refusal(batching(10, 3, 1), 0.95), IntervalError::TooFewIterates { kept: 9, batches: 10 });
+        assert_eq!(refusal(batching(2, 0, 0), 0.95), IntervalError::NothingToAverage);
+        assert_eq!(refusal(batching(2, 0, 1), 1.0), IntervalError::Level { level: 1.0 });
+        assert!(refusal(batching(2, 0, 1), f64::NAN).to_string().contains("not between 0 and 1"));
+        let empty = Trajectory { theta: vec![vec![0.0]], gradient: vec![], step_size: 1.0, noise_sd: 1.0 };
+        assert_eq!(batched_means(&empty, &batching(2, 0, 1), &one(), 0.95), Err(IntervalError::NoSteps));
+        let single = independent_runs(&[counting(3)], &batching(9, 0, 1), &one(), 0.95);
+        assert_eq!(single, Err(IntervalError::TooFewBatches { batches: 1 }));
+        let wide = batched_means(&run, &batching(2, 0, 1), &Contrast::coordinates(2), 0.95);
+        assert!(matches!(wide, Err(IntervalError::Features { expected: 1, found: 2, .. })));
+    }
+}

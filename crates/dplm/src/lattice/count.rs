@@ -1,0 +1,75 @@
+//! How many rows lie above each of a ladder of levels.
+//!
+//! Whether a row is above a level depends on that row only, so one row moves each count by at most one: the claim needs no
+//! arithmetic. The rules are in integers all the same, so that every engine counts alike.
+
+use super::{BLOCK_ROWS, Clip, Kernel, RowBlock, Theta, kernel};
+
+/// What is compared with the levels, which ascend. A row of zeros is above none.
+pub enum Ladder<'a> {
+    /// The norm of a row, in lattice units of a cell.
+    Norms {
+        /// The levels.
+        radii: &'a [u64],
+    },
+    /// The norm of a row's gradient at `theta`: a row is above a clip when it would be clipped.
+    Gradients {
+        /// Where gradients are taken.
+        theta: &'a Theta,
+        /// The unit of `theta`.
+        theta_unit: f64,
+        /// The levels.
+        clips: &'a [Clip],
+    },
+}
+
+impl Ladder<'_> {
+    /// How many levels there are.
+    pub fn len(&self) -> usize {
+        match self {
+            Ladder::Norms { radii } => radii.len(),
+            Ladder::Gradients { clips, .. } => clips.len(),
+        }
+    }
+
+    /// Whether there are no levels.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Adds to `sums[i]` how many rows of the buffer are above exactly `i` levels.
+    pub(crate) fn tally(&self, with: Kernel, buffer: &[f32], features: usize, sums: &mut [u64]) {
+        for block in RowBlock::all(buffer, features) {
+            let norms = kernel::norms_sq(with, block);
+            let residual = match self {
+                Ladder::Norms { .. } => [0.0; BLOCK_ROWS],
+                Ladder::Gradients { theta, theta_unit, .. } => kernel::residuals(with, block, theta, *theta_unit),
+            };
+            for (&norm_sq, residual) in norms.iter().zip(residual) {
+                sums[self.levels_below(norm_sq as u64, residual.abs())] += 1;
+            }
+        }
+    }
+
+    /// How many levels a row is above.
+    fn levels_below(&self, norm_sq: u64, residual: f64) -> usize {
+        if norm_sq == 0 {
+            return 0;
+        }
+        match self {
+            Ladder::Norms { radii } => {
+                radii.partition_point(|&radius| u128::from(norm_sq) > u128::from(radius) * u128::from(radius))
+            }
+            Ladder::Gradients { clips, .. } => clips.partition_point(|clip| residual > f64::from(clip.bound(norm_sq))),
+        }
+    }
+}
+
+/// From "above exactly i levels" to "above level i".
+pub(crate) fn above(tally: &[u64]) -> Vec<u64> {
+    let mut counts: Vec<u64> = tally[1..].to_vec();
+    for i in (1..counts.len()).rev() {
+        counts[i - 1] += counts[i];
+    }
+    counts
+}

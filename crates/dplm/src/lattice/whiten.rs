@@ -1,0 +1,147 @@
+//! Rows re-encoded through a released matrix.
+//!
+//! With `P` on a dyadic grid, `z = P'x` is an exact integer in `f64`: cells are below 2^19, the entries of `P` are whole numbers below
+//! `2^(34 - log2 p)`, so every sum stays below 2^53. It is then rounded to the lattice of cells once. What a row becomes
+//! depends on that row and on released numbers only, and it is the same on any machine: each claim about rows holds for
+//! re-encoded rows.
+
+use faer::{Mat, MatRef};
+
+use super::{BLOCK_ROWS, CELL_RANGE_BITS, RowBlock};
+
+/// Integers up to 2^53 are exact in `f64`.
+const EXACT_BITS: u32 = 53;
+/// A finer grid than this would not change an `f64`.
+const FINEST_BITS: i32 = 60;
+
+/// A released change of coordinates `z = P'x`, rounded to a dyadic grid. What is computed with is the rounded matrix.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Whitening {
+    size: usize,
+    /// Column by column: column k holds the weights of `z_k`, as whole numbers of `1 / unit`.
+    integers: Vec<f64>,
+    /// How many steps of the grid make 1: a power of two.
+    unit: f64,
+}
+
+impl Whitening {
+    /// Puts a square matrix on the finest grid on which `P'x` is exact for any row. Entries that are not finite become 0.
+    pub fn new(matrix: MatRef<'_, f64>) -> Whitening {
+        assert_eq!(matrix.nrows(), matrix.ncols(), "a change of coordinates is square");
+        let size = matrix.nrows();
+        let entry = |j: usize, k: usize| if matrix[(j, k)].is_finite() { matrix[(j, k)] } else { 0.0 };
+        let entries = (0..size).flat_map(|k| (0..size).map(move |j| (j, k)));
+        let values: Vec<f64> = entries.map(|(j, k)| entry(j, k)).collect();
+        let largest = values.iter().fold(0.0f64, |most, value| most.max(value.abs()));
+        let unit = f64::from(grid_bits(largest, size)).exp2();
+        Whitening { size, integers: values.iter().map(|value| (value * unit).trunc()).collect(), unit }
+    }
+
+    /// How many coordinates there are.
+    pub fn size(&self) -> usize {
+        self.size
+    }
+
+    /// The matrix that is computed with, exactly.
+    pub fn matrix(&self) -> Mat<f64> {
+        Mat::from_fn(self.size, self.size, |j, k| self.integers[k * self.size + j] / self.unit)
+    }
+
+    /// Writes the re-encoded rows of a block; responses stay as they are.
+    pub(crate) fn encode(&self, block: RowBlock<'_>, out: &mut [f32]) {
+        let (columns, _) = out.as_chunks_mut::<BLOCK_ROWS>();
+        let (response, cells) = columns.split_last_mut().expect("a block ends with its responses");
+        let rows: Vec<[f64; BLOCK_ROWS]> = block.columns().map(|column| column.map(f64::from)).collect();
+        for (cells, weights) in cells.iter_mut().zip(self.integers.chunks_exact(self.size)) {
+            *cells = self.coordinate(&rows, weights);
+        }
+        *response = *block.response();
+    }
+
+    /// `z_k` of every row of a block: an exact sum, rounded once, saturated as any cell.
+    fn coordinate(&self, rows: &[[f64; BLOCK_ROWS]], weights: &[f64]) -> [f32; BLOCK_ROWS] {
+        let mut sums = [0.0; BLOCK_ROWS];
+        for (column, &weight) in rows.iter().zip(weights) {
+            sums.iter_mut().zip(column).for_each(|(sum, cell)| *sum += cell * weight);
+        }
+        let largest = f64::from(1u32 << CELL_RANGE_BITS);
+        sums.map(|sum| (sum / self.unit).round_ties_even().clamp(-largest, largest) as f32)
+    }
+}
+
+/// The most bits for which `p 2^19 |P| 2^bits <= 2^53`.
+fn grid_bits(largest: f64, size: usize) -> i32 {
+    let room = (EXACT_BITS - CELL_RANGE_BITS - size.next_power_of_two().trailing_zeros()) as i32;
+    if largest > 0.0 { (room - largest.log2().ceil() as i32).min(FINEST_BITS) } else { 0 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn block(rows: &[Vec<i64>], size: usize) -> Vec<f32> {
+        let mut buffer = vec![0.0; RowBlock::len_for(size)];
+        for (lane, row) in rows.iter().enumerate() {
+            row.iter().enumerate().for_each(|(j, &cell)| buffer[j * BLOCK_ROWS + lane] = cell as f32);
+        }
+        buffer
+    }
+
+    /// Division to the nearest whole number, ties to even, in integers.
+    fn nearest(sum: i128, unit: i128) -> i128 {
+        let (down, rest) = (sum.div_euclid(unit), sum.rem_euclid(unit));
+        match (2 * rest).cmp(&unit) {
+            std::cmp::Ordering::Less => down,
+            std::cmp::Ordering::Greater => down + 1,
+            std::cmp::Ordering::Equal => down + down.rem_euclid(2),
+        }
+    }
+
+    #[test]
+    fn rows_are_the_exact_product_rounded_once() {
+        let mut state = 7u64;
+        let mut next = || {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 33) as i64
+        };
+        for (size, scale) in [(1, 1.0), (3, 0.01), (5, 40.0), (17, 3.0)] {
+            let matrix = Mat::from_fn(size, size, |_, _| scale * (next() as f64 / (1u64 << 30) as f64 - 1.0));
+            let whitening = Whitening::new(matrix.as_ref());
+            let rows: Vec<Vec<i64>> =
+                (0..BLOCK_ROWS).map(|_| (0..=size).map(|_| next() % (1 << 20) - (1 << 19)).collect()).collect();
+            let buffer = block(&rows, size);
+            let mut out = vec![0.0; buffer.len()];
+            whitening.encode(RowBlock::all(&buffer, size).next().unwrap(), &mut out);
+            // A grid finer than 1 for small matrices, whole numbers for none of these.
+            let unit = whitening.unit as i128;
+            assert!(unit > 1);
+            for (lane, row) in rows.iter().enumerate() {
+                for k in 0..size {
+                    let weights = &whitening.integers[k * size..(k + 1) * size];
+                    let sum: i128 = row.iter().zip(weights).map(|(&x, &w)| i128::from(x) * w as i128).sum();
+                    let expected = nearest(sum, unit).clamp(-(1 << 19), 1 << 19);
+                    assert_eq!(out[k * BLOCK_ROWS + lane] as i128, expected);
+                }
+                assert_eq!(out[size * BLOCK_ROWS + lane], buffer[size * BLOCK_ROWS + lane]);
+            }
+        }
+    }
+
+    #[test]
+    fn sums_stay_below_two_to_the_53() {
+        for size in [1, 2, 3, 10, 100, 1000] {
+            for largest in [1e-9, 0.3, 1.0, 17.0, 1e6] {
+                let whitening = Whitening::new(Mat::full(size, size, largest).as_ref());
+                let most = whitening.integers[0] * f64::from(1u32 << CELL_RANGE_BITS) * size as f64;
+                assert!(most <= f64::from(EXACT_BITS).exp2(), "{size} {largest}");
+                assert!((whitening.matrix()[(0, 0)] / largest - 1.0).abs() < 1e-6, "{size} {largest}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_not_a_number_becomes_nothing() {
+        let whitening = Whitening::new(Mat::from_fn(2, 2, |j, k| if j == k { f64::NAN } else { 1.0 }).as_ref());
+        assert_eq!(whitening.matrix(), Mat::from_fn(2, 2, |j, k| if j == k { 0.0 } else { 1.0 }));
+    }
+}

@@ -1,0 +1,490 @@
+//! AdaSSP: least squares from noisy second moments, with a ridge chosen privately. The paper's comparison.
+//!
+//! Three releases, a third of the budget each: the least eigenvalue of `X'X`, then `X'X` itself, then `X'y`. The ridge is as large as
+//! the noise in `X'X` asks for, less what the least eigenvalue is known to be. There are no intervals: the ridge pulls the estimate
+//! towards zero by an amount nobody outside knows.
+
+use faer::{Mat, Side, linalg::solvers::Solve};
+use num_bigint::BigUint;
+use rand_core::CryptoRng;
+
+use super::{ConfigError, Request};
+use crate::{
+    Coefficient, Error, MethodSummary,
+    lattice::{CELL_SCALE_BITS, Clip, Design, Lattice, Moments, Outer},
+    privacy::{Budget, Neighbours, Noisy, Release, Released, Sensitive, Spend, release},
+    rows::Rows,
+};
+
+/// The chance, allowed for each bound on the noise, that it fails.
+const FAILURE: f64 = 0.05;
+
+/// What is asked of the method; `None` chooses from public numbers.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Config {
+    /// What is asked of any method. Intervals are not made, whatever it says of them.
+    pub request: Request,
+    /// The largest norm `Bx` of a row, in standardised units; longer rows are shrunk to it.
+    pub row_bound: Option<f64>,
+    /// The largest response `By`, in standardised units.
+    pub response_bound: Option<f64>,
+}
+
+/// A checked plan: every number in it is public.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Plan {
+    request: Request,
+    rows: u64,
+    row_bound: f64,
+    response_bound: f64,
+    radius: u64,
+    lattice: Lattice,
+    clip: Clip,
+}
+
+/// What a run of the plan gave: released numbers only.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Outcome {
+    /// The estimates in their own units, without intervals.
+    pub coefficients: Vec<Coefficient>,
+    /// The estimates in standardised units.
+    pub theta: Vec<f64>,
+    /// The ridge that was added to `X'X`, in standardised units.
+    pub ridge: f64,
+    /// The method and its parameters: `clip` is `Bx By`, `noise_sd` that of a coordinate of `X'y / n`.
+    pub summary: MethodSummary,
+    /// What the budget was spent on.
+    pub releases: Vec<Release>,
+}
+
+impl Config {
+    /// The method with bounds from public numbers.
+    pub fn new(request: Request) -> Config {
+        Config { request, row_bound: None, response_bound: None }
+    }
+
+    /// Fills in what was not asked for and checks the whole, from public numbers only.
+    ///
+    /// # Errors
+    /// When options make no sense, or the arithmetic cannot be made exact.
+    pub fn plan(self, rows: u64, design: &Design) -> Result<Plan, Error> {
+        let Config { request, row_bound, response_bound } = self;
+        request.check()?;
+        let features = design.features();
+        if rows <= features as u64 {
+            return Err(ConfigError::TooFewRows { features, rows }.into());
+        }
+        let row_bound = row_bound.unwrap_or_else(|| auto_row_bound(rows, design));
+        let response_bound = response_bound.unwrap_or_else(|| auto_response_bound(rows, design));
+        if !usable(row_bound) || !usable(response_bound) {
+            return Err(ConfigError::Bounds.into());
+        }
+        // Any grid will do for the one point, zero, at which gradients are taken: the coarsest that is exact.
+        let lattice = Lattice::plan(rows, features, row_bound * response_bound, f64::INFINITY)?;
+        let clip = lattice.clip(row_bound * response_bound);
+        let radius = (row_bound * cell_unit()).ceil() as u64;
+        Ok(Plan { request, rows, row_bound, response_bound, radius, lattice, clip })
+    }
+}
+
+/// Bounds outside this range are a mistake, and would leave the lattice.
+fn usable(bound: f64) -> bool {
+    (1e-3..=1e5).contains(&bound)
+}
+
+/// The public bound on a row where there is one. Else that of standard normal columns, which all `n` rows keep with probability 0.95:
+/// `sqrt(p) + sqrt(2 ln(n / 0.05))`.
+fn auto_row_bound(rows: u64, design: &Design) -> f64 {
+    let normal = || (design.features() as f64).sqrt() + (2.0 * (rows as f64 / FAILURE).ln()).sqrt();
+    design.row_norm_sq().map_or_else(normal, f64::sqrt)
+}
+
+/// One for a bounded response, which is scaled to -1 to 1. Else that of a normal response of variance 2, the paper's setting:
+/// `sqrt(2) sqrt(2 ln(2n / 0.05))`.
+fn auto_response_bound(rows: u64, design: &Design) -> f64 {
+    let bounded = design.response().range.0.is_finite();
+    if bounded { 1.0 } else { 2.0 * (2.0 * rows as f64 / FAILURE).ln().sqrt() }
+}
+
+fn cell_unit() -> f64 {
+    f64::from(CELL_SCALE_BITS).exp2()
+}
+
+/// What was released, in standardised units.
+struct Statistics {
+    least_eigenvalue: f64,
+    least_eigenvalue_sd: f64,
+    moments: Mat<f64>,
+    /// Standard deviation of the noise on the diagonal of `moments`.
+    moments_sd: f64,
+    cross: Mat<f64>,
+    cross_sd: f64,
+}
+
+impl Plan {
+    /// The largest norm of a row that is not shrunk, in standardised units.
+    pub fn row_bound(&self) -> f64 {
+        self.row_bound
+    }
+
+    /// The largest response that is not cut, in standardised units.
+    pub fn response_bound(&self) -> f64 {
+        self.response_bound
+    }
+
+    /// Runs the plan.
+    ///
+    /// With bounds `Bx`, `By`, noise standard deviations `s` and p features:
+    /// `known = max(0, eigenvalue - s_eigenvalue sqrt(2 ln 20))`,
+    /// `ridge = max(0, s_moments sqrt(p ln(40 p^2)) - known)`, `theta = (X'X + ridge I)^-1 X'y`, all noisy.
+    ///
+    /// # Guarantee
+    /// Spends exactly the budget of the request. Rows are read only through releases. Noise is symmetric: smaller by `sqrt(2)` off
+    /// the diagonal of `X'X`.
+    ///
+    /// # Paper
+    /// Wang (2018), Algorithm 2, in its zCDP form. A row enters `X'X` shrunk to norm `Bx`, and `X'y` as its product
+    /// `x y` clipped to norm `Bx By`, which clips no more than shrinking `x` and cutting `y` would.
+    ///
+    /// # Errors
+    /// When rows cannot be read or the noise does not fit.
+    pub fn run<R: CryptoRng>(&self, rows: &mut dyn Rows, design: &Design, rng: &mut R) -> Result<Outcome, Error> {
+        let mut budget = Budget::new(self.request.rho);
+        let third = self.request.rho.share(1.0 / 3.0);
+        let eigenvalue = budget.spend("least eigenvalue of the second moments", third)?;
+        let moments = budget.spend("second moments", third)?;
+        let cross = budget.spend_rest("products with the response")?;
+        rows.set_clip(self.clip)?;
+        let sums = rows.outer(&Outer::Shrunk { radius: self.radius })?;
+        let eigenvalue = self.release_eigenvalue(&sums, eigenvalue, rng)?;
+        let moments = self.release_moments(sums, moments, rng)?;
+        let cross = self.release_cross(rows, cross, rng)?;
+        let statistics = self.statistics(&eigenvalue, &moments, &cross);
+        let ridge = statistics.ridge();
+        let theta = statistics.solve(ridge);
+        let summary = self.summary(statistics.cross_sd / self.rows as f64);
+        let coefficients = coefficients(design, &theta);
+        Ok(Outcome { coefficients, theta, ridge, summary, releases: budget.releases().to_vec() })
+    }
+
+    fn summary(&self, noise_sd: f64) -> MethodSummary {
+        let clip = self.row_bound * self.response_bound;
+        MethodSummary { name: "adassp", clip, steps: 1, step_size: 1.0, noise_sd, runs: 1 }
+    }
+
+    fn radius_sq(&self) -> u128 {
+        u128::from(self.radius) * u128::from(self.radius)
+    }
+
+    fn release_eigenvalue<R: CryptoRng>(
+        &self,
+        sums: &Moments,
+        spend: Spend,
+        rng: &mut R,
+    ) -> Result<Released<Noisy>, Error> {
+        let delta = eigenvalue_sensitivity(self.radius_sq(), self.rows, sums.size());
+        // See `eigenvalue_sensitivity`; a zeroed row is one half of a replacement, so the bound serves both relations.
+        let query = Sensitive::claim(vec![least_eigenvalue_down(sums)], BigUint::from(delta).pow(2));
+        Ok(release(query, spend, rng)?)
+    }
+
+    fn release_moments<R: CryptoRng>(
+        &self,
+        sums: Moments,
+        spend: Spend,
+        rng: &mut R,
+    ) -> Result<Released<Noisy>, Error> {
+        let size = sums.size();
+        // Every row's vector has integer norm at most the radius (`Outer::Shrunk`).
+        let delta_sq = self.request.neighbours.of_outer_sum(&self.radius_sq().into());
+        let query = Sensitive::claim_weighted(sums.into_upper(), Moments::multiplicities(size), delta_sq);
+        Ok(release(query, spend, rng)?)
+    }
+
+    /// `sum_i CLIP(x_i y_i)`: the pull of the rows at parameters of zero.
+    fn release_cross<R: CryptoRng>(
+        &self,
+        rows: &dyn Rows,
+        spend: Spend,
+        rng: &mut R,
+    ) -> Result<Released<Noisy>, Error> {
+        let zero = self.lattice.theta(&vec![0.0; self.lattice.features()]);
+        let sums = rows.clipped_pull(&zero, &self.lattice)?;
+        // Each row's term has integer norm at most Bx By (`Clip::bound`).
+        let neighbours: Neighbours = self.request.neighbours;
+        let query = Sensitive::claim(sums, neighbours.of_vector_sum(&self.clip.gamma_sq()));
+        Ok(release(query, spend, rng)?)
+    }
+
+    /// From integers to standardised units.
+    fn statistics(&self, eigenvalue: &Noisy, moments: &Noisy, cross: &Noisy) -> Statistics {
+        let square = |value: f64| value / cell_unit().powi(2);
+        let product = |value: f64| value / self.lattice.gradient_unit();
+        let size = self.lattice.features();
+        let entry = |i: usize, j: usize| square(moments.values[i.max(j) * (i.max(j) + 1) / 2 + i.min(j)] as f64);
+        Statistics {
+            least_eigenvalue: square(eigenvalue.values[0] as f64),
+            least_eigenvalue_sd: square(eigenvalue.sigma[0] as f64),
+            moments: Mat::from_fn(size, size, entry),
+            moments_sd: square(moments.sigma[0] as f64),
+            cross: Mat::from_fn(size, 1, |i, _| product(cross.values[i] as f64)),
+            cross_sd: product(cross.sigma[0] as f64),
+        }
+    }
+}
+
+/// How far one row moves [`least_eigenvalue_down`], as an integer.
+///
+/// Replacing `v` by `u`, both of norm at most the radius, turns `A` into `A - vv' + uu'`. By Weyl's inequality the first change
+/// lowers the least eigenvalue by at most `|v|^2`, the second raises it by at most `|u|^2`, and neither does the other: so it moves by at
+/// most `radius^2`. Computing it in floating point is off by at most `allowance` for either data set, and rounding
+/// down adds less than 1.
+///
+/// The allowance is public: a symmetric eigenvalue solver is backward stable, so its error is a small multiple of
+/// `p 2^-53 |A|`, and `|A| <= n radius^2`. We allow `p 2^-44 n radius^2`, 512 times the unit.
+fn eigenvalue_sensitivity(radius_sq: u128, rows: u64, features: usize) -> u128 {
+    let allowance = ((features as u128 * u128::from(rows) * radius_sq) >> 44) + 1;
+    radius_sq + 2 * allowance + 1
+}
+
+/// The least eigenvalue, rounded down to an integer.
+fn least_eigenvalue_down(sums: &Moments) -> i128 {
+    let size = sums.size();
+    let matrix = Mat::from_fn(size, size, |i, j| sums.entry(i, j) as f64);
+    let eigenvalues = matrix.self_adjoint_eigenvalues(Side::Lower).expect("a finite symmetric matrix has eigenvalues");
+    eigenvalues.into_iter().fold(f64::INFINITY, f64::min).floor() as i128
+}
+
+impl Statistics {
+    /// What makes `X'X` safe to invert.
+    fn ridge(&self) -> f64 {
+        let features = self.moments.nrows() as f64;
+        let known = self.least_eigenvalue - self.least_eigenvalue_sd * (2.0 * FAILURE.recip().ln()).sqrt();
+        let wanted = self.moments_sd * (features * (2.0 * features * features / FAILURE).ln()).sqrt();
+        (wanted - known.max(0.0)).max(0.0)
+    }
+
+    /// `(X'X + ridge I)^-1 X'y`. Where the noise leaves a direction that is not positive, it is taken to be as large as the noise.
+    fn solve(&self, ridge: f64) -> Vec<f64> {
+        let size = self.moments.nrows();
+        let raised = Mat::from_fn(size, size, |i, j| self.moments[(i, j)] + if i == j { ridge } else { 0.0 });
+        let solution = match raised.llt(Side::Lower) {
+            Ok(factor) => factor.solve(&self.cross),
+            Err(_) => solve_floored(&raised, &self.cross, self.moments_sd),
+        };
+        (0..size).map(|i| solution[(i, 0)]).collect()
+    }
+}
+
+fn solve_floored(matrix: &Mat<f64>, right: &Mat<f64>, floor: f64) -> Mat<f64> {
+    let found = matrix.self_adjoint_eigen(Side::Lower).expect("a finite symmetric matrix has eigenvalues");
+    let (vectors, values) = (found.U(), found.S().column_vector());
+    let turned = vectors.transpose() * right;
+    let scaled = Mat::from_fn(right.nrows(), 1, |i, _| turned[(i, 0)] / values[i].max(floor));
+    vectors * scaled
+}
+
+fn coefficients(design: &Design, theta: &[f64]) -> Vec<Coefficient> {
+    let bare = |(name, contrast): (&String, crate::interval::Contrast)| Coefficient {
+        name: name.clone(),
+        estimate: contrast.of(theta),
+        precision: None,
+        identified: true,
+    };
+    design.names().iter().zip(design.contrasts()).map(bare).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use num_bigint::BigInt;
+    use rand_chacha::ChaCha20Rng;
+    use rand_core::{Rng, SeedableRng};
+    use rand_distr::{Distribution, StandardNormal};
+
+    use super::*;
+    use crate::{
+        formula::{Column, Kind, Model},
+        privacy::{Rho, noise::FixedSeed},
+        rows::{MemoryBuilder, MemoryRows},
+        table::{Block, Cells},
+    };
+
+    /// Columns, the response first.
+    type Columns = Vec<Vec<f64>>;
+
+    fn design(features: usize) -> Design {
+        let column = |name: String| Column { name, kind: Kind::Standard };
+        let features = (0..features).map(|j| column(format!("x{j}"))).collect();
+        Design::new(&Model { response: column("y".into()), features, intercept: false })
+    }
+
+    fn rows_of(columns: &Columns) -> MemoryRows {
+        let design = design(columns.len() - 1);
+        let mut builder = MemoryBuilder::new(&design);
+        let cells = columns.iter().cloned().map(Cells::Numbers).collect();
+        builder.push(&Block { rows: columns[0].len(), columns: cells });
+        builder.finish()
+    }
+
+    /// The paper's setting with every slope the same.
+    fn gaussian(rows: usize, features: usize, seed: u64) -> Columns {
+        let mut rng = ChaCha20Rng::seed_from_u64(seed);
+        let mut column = || -> Vec<f64> { (0..rows).map(|_| StandardNormal.sample(&mut rng)).collect() };
+        let mut columns: Columns = (0..=features).map(|_| column()).collect();
+        let slope = 1.0 / (features as f64).sqrt();
+        for row in 0..rows {
+            let mean: f64 = columns[1..].iter().map(|x| slope * x[row]).sum();
+            columns[0][row] += mean;
+        }
+        columns
+    }
+
+    fn plan(rho: f64, rows: usize, features: usize) -> Plan {
+        let request = Request::new(Rho::checked_from_f64(rho).unwrap());
+        Config::new(request).plan(rows as u64, &design(features)).unwrap()
+    }
+
+    fn fit(rho: f64, rows: usize, features: usize) -> Outcome {
+        let mut data = rows_of(&gaussian(rows, features, 3));
+        plan(rho, rows, features).run(&mut data, &design(features), &mut FixedSeed::new(4)).unwrap()
+    }
+
+    fn distance(theta: &[f64], slope: f64) -> f64 {
+        theta.iter().map(|t| (t - slope).powi(2)).sum::<f64>().sqrt()
+    }
+
+    /// Sampling error alone is about `sqrt(4 / 4000)`; five times that fails one seed in far more than 1e6.
+    #[test]
+    fn a_large_budget_gives_least_squares() {
+        let found = fit(900.0, 4000, 4);
+        assert_eq!(found.ridge, 0.0);
+        assert!(distance(&found.theta, 0.5) < 0.16, "{:?}", found.theta);
+    }
+
+    #[test]
+    fn a_small_budget_shrinks_towards_zero() {
+        let found = fit(0.001, 1000, 4);
+        assert!(found.ridge > 1000.0);
+        assert!(distance(&found.theta, 0.0) < 1.5);
+    }
+
+    #[test]
+    fn releases_add_up_to_the_budget() {
+        let found = fit(0.05, 1000, 3);
+        let units: u64 = found.releases.iter().map(|release| release.rho.units()).sum();
+        assert_eq!(units, Rho::checked_from_f64(0.05).unwrap().units());
+        assert_eq!(found.releases.len(), 3);
+    }
+
+    #[test]
+    fn the_noise_is_what_the_budget_asks_for() {
+        let found = fit(0.05, 1000, 3);
+        let plan = plan(0.05, 1000, 3);
+        // Sensitivity 2 Bx By, and a third of rho for the products.
+        let sd = 2.0 * plan.row_bound() * plan.response_bound() / (2.0f64 * 0.05 / 3.0).sqrt() / 1000.0;
+        assert!((found.summary.noise_sd / sd - 1.0).abs() < 1e-6, "{} {sd}", found.summary.noise_sd);
+    }
+
+    #[test]
+    fn senseless_bounds_are_refused() {
+        for bound in [0.0, -1.0, f64::NAN, f64::INFINITY] {
+            let request = Request::new(Rho::checked_from_f64(0.1).unwrap());
+            let config = Config { row_bound: Some(bound), ..Config::new(request) };
+            assert!(matches!(config.plan(100, &design(2)), Err(Error::Config(ConfigError::Bounds))));
+        }
+    }
+
+    #[test]
+    fn a_direction_lost_in_noise_is_floored() {
+        let matrix = Mat::from_fn(2, 2, |i, j| if i == j { [4.0, -3.0][i] } else { 0.0 });
+        let right = Mat::from_fn(2, 1, |_, _| 8.0);
+        let solution = solve_floored(&matrix, &right, 2.0);
+        assert!((solution[(0, 0)] - 2.0).abs() < 1e-12 && (solution[(1, 0)] - 4.0).abs() < 1e-12);
+    }
+
+    /// `a I + b 11'` has least eigenvalue `a`: rows of 3 times the identity, and one row of twos.
+    #[test]
+    fn the_solver_is_far_more_exact_than_allowed() {
+        for size in [2, 5, 40] {
+            let column = |j: usize| (0..size).map(|i| if i + 1 == j { 3.0 } else { 0.0 }).chain([2.0]).collect();
+            let sums = rows_of(&(0..=size).map(column).collect()).outer_for_test(u64::from(u32::MAX));
+            assert!((least_eigenvalue_down(&sums) - (9i128 << 24)).abs() <= 1, "{size}");
+        }
+    }
+
+    trait OuterForTest {
+        fn outer_for_test(self, radius: u64) -> Moments;
+    }
+
+    impl OuterForTest for MemoryRows {
+        fn outer_for_test(mut self, radius: u64) -> Moments {
+            self.set_clip(Clip::new(1)).unwrap();
+            self.outer(&Outer::Shrunk { radius }).unwrap()
+        }
+    }
+
+    struct Neighbouring {
+        plan: Plan,
+        here: MemoryRows,
+        there: MemoryRows,
+    }
+
+    const CELLS: [f64; 10] = [0.0, 1.0, -1.0, 128.0, -1e308, f64::NAN, f64::INFINITY, 0.5 / 4096.0, 7.3, -0.01];
+
+    /// Two data sets that differ in one row, and a plan with bounds that cut some rows and not others.
+    fn neighbouring(rng: &mut ChaCha20Rng) -> Neighbouring {
+        let features = 1 + (rng.next_u64() % 4) as usize;
+        let rows = features + 1 + (rng.next_u64() % 4) as usize;
+        let mut cell = || match rng.next_u64() % 3 {
+            0 => CELLS[(rng.next_u64() % CELLS.len() as u64) as usize],
+            _ => (rng.next_u64() >> 11) as f64 / (1u64 << 51) as f64 - 2.0,
+        };
+        let columns: Columns = (0..=features).map(|_| (0..rows).map(|_| cell()).collect()).collect();
+        let mut other = columns.clone();
+        other.iter_mut().for_each(|column| column[0] = cell());
+        let bound = |draw: f64| Some(10f64.powf(draw));
+        let (row_bound, response_bound) = (bound(cell().clamp(-1.0, 2.0)), bound(cell().clamp(-1.0, 2.0)));
+        let request = Request::new(Rho::checked_from_f64(0.1).unwrap());
+        let plan = Config { request, row_bound, response_bound }.plan(rows as u64, &design(features));
+        let plan = plan.unwrap_or_else(|_| self::plan(0.1, rows, features));
+        Neighbouring { plan, here: rows_of(&columns), there: rows_of(&other) }
+    }
+
+    fn upper(moments: Moments) -> (Vec<u32>, Vec<i128>) {
+        (Moments::multiplicities(moments.size()), moments.into_upper())
+    }
+
+    fn distance_sq(weights: &[u32], a: &[i128], b: &[i128]) -> BigInt {
+        let squares = a.iter().zip(b).zip(weights).map(|((a, b), &weight)| BigInt::from(a - b).pow(2) * weight);
+        squares.sum()
+    }
+
+    #[test]
+    fn one_row_moves_no_query_further_than_claimed() {
+        let mut rng = ChaCha20Rng::seed_from_u64(5);
+        for _ in 0..20_000 {
+            let Neighbouring { plan, mut here, mut there } = neighbouring(&mut rng);
+            let features = here.features();
+            here.set_clip(plan.clip).unwrap();
+            there.set_clip(plan.clip).unwrap();
+            let zero = plan.lattice.theta(&vec![0.0; features]);
+            let pulls = [&here, &there].map(|rows| rows.clipped_pull(&zero, &plan.lattice).unwrap());
+            assert!(distance_sq(&vec![1; features], &pulls[0], &pulls[1]) <= BigInt::from(plan.clip.gamma_sq()) * 4);
+            let sums = [&here, &there].map(|rows| rows.outer(&Outer::Shrunk { radius: plan.radius }).unwrap());
+            let lowest = sums.clone().map(|sums| least_eigenvalue_down(&sums));
+            let reach = eigenvalue_sensitivity(plan.radius_sq(), plan.rows, features);
+            assert!((lowest[0] - lowest[1]).unsigned_abs() <= reach);
+            let [(weights, a), (_, b)] = sums.map(upper);
+            assert!(distance_sq(&weights, &a, &b) <= BigInt::from(plan.radius_sq()).pow(2) * 2);
+        }
+    }
+
+    /// One feature, one row of the largest norm replaced by zero: the eigenvalue moves by `radius^2` itself.
+    #[test]
+    fn the_eigenvalue_claim_is_nearly_reached() {
+        let sums = |cell: f64| rows_of(&vec![vec![0.0, 0.0], vec![cell, 1.0]]).outer_for_test(4 * 4096);
+        let moved = (least_eigenvalue_down(&sums(9.0)) - least_eigenvalue_down(&sums(0.0))).unsigned_abs();
+        let reach = eigenvalue_sensitivity((4u128 * 4096).pow(2), 2, 1);
+        assert!(moved <= reach && moved * 100 > reach * 99, "{moved} {reach}");
+    }
+}

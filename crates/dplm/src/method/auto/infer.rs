@@ -1,0 +1,302 @@
+//! Estimates and intervals from what was released; nothing here can see a row.
+//!
+//! The curvature `H` of the loss is known from two independent releases: its own, and the last round of whitening, which says what
+//! `H` must be but for a common factor (rows that are clipped do not count). Both are combined entry by entry. What is still
+//! in doubt is integrated out: for each of a few hundred possible `H` the law of a coefficient is normal, and the ends of an
+//! interval are quantiles of their mixture.
+//!
+//! A direction of `H` below three times its noise is not resolved: a coefficient with half or more of its variance from such
+//! directions is not identified. The estimate is a Newton step where `H` is known to a tenth. In other directions the descent
+//! has hardly moved from where it started and the step would divide noise by noise, so the estimate keeps the mean of the
+//! late iterates there, which shrinks it.
+
+use faer::{Mat, Side};
+use rand_chacha::ChaCha8Rng;
+use rand_core::{Rng, SeedableRng};
+use statrs::distribution::{ContinuousCDF, Normal};
+
+use crate::{
+    descend::Trajectory,
+    interval::{Contrast, Interval},
+};
+
+/// A released symmetric matrix and the standard deviation of the noise on its diagonal; off it the noise is smaller by `sqrt 2`.
+pub(super) struct NoisyMatrix {
+    pub mean: Mat<f64>,
+    pub noise_sd: f64,
+}
+
+/// What the last round of whitening says of the second moments in the final coordinates, where they are diagonal.
+pub(super) struct Expected {
+    /// The moment of each coordinate: 1 where whitening succeeded, less where it stopped at the floor.
+    pub moments: Vec<f64>,
+    /// What each coordinate was divided by: noise came down by as much.
+    pub scales: Vec<f64>,
+    /// Noise of that round on the diagonal, in the coordinates before.
+    pub noise_sd: f64,
+}
+
+/// The covariance of gradients, for intervals that cover the population, and the number of rows.
+pub(super) struct Sampling {
+    pub spread: NoisyMatrix,
+    pub rows: f64,
+}
+
+/// How far clipping may bend the curvature away from a multiple of the second moments, an entry.
+const CLIPPING_SLACK: f64 = 0.05;
+/// Clipping leaves at least this share of the curvature.
+const LEAST_CURVATURE: f64 = 0.3;
+/// A direction is resolved when its curvature is this many standard deviations of its noise.
+const RESOLVED: f64 = 3.0;
+/// For the estimate itself: a Newton step with a curvature that is wrong by a third overshoots by as much.
+const SURELY_RESOLVED: f64 = 10.0;
+/// The first steps, one in so many, are still on their way, and left out of the means.
+const SKIPPED_PART: usize = 6;
+
+/// The law of `H`: entries are independent and normal.
+pub(super) struct Belief {
+    mean: Mat<f64>,
+    sd: Mat<f64>,
+    spectrum: Spectrum,
+    /// The noise of each direction of the spectrum.
+    direction_sd: Vec<f64>,
+}
+
+struct Spectrum {
+    values: Vec<f64>,
+    vectors: Mat<f64>,
+}
+
+impl Spectrum {
+    fn of(matrix: &Mat<f64>) -> Spectrum {
+        let found = matrix.self_adjoint_eigen(Side::Lower).expect("a finite symmetric matrix has eigenvalues");
+        Spectrum { values: found.S().column_vector().iter().copied().collect(), vectors: found.U().to_owned() }
+    }
+
+    fn turned(&self, vector: &[f64]) -> Vec<f64> {
+        (0..vector.len()).map(|k| dot(self.vectors.col_as_slice(k), vector)).collect()
+    }
+
+    fn turned_back(&self, coordinates: &[f64]) -> Vec<f64> {
+        let mut vector = vec![0.0; coordinates.len()];
+        for (k, c) in coordinates.iter().enumerate() {
+            vector.iter_mut().zip(self.vectors.col_as_slice(k)).for_each(|(v, u)| *v += c * u);
+        }
+        vector
+    }
+}
+
+impl Belief {
+    /// Combines the release with what whitening expects, each entry weighed by its precision.
+    pub(super) fn new(released: &NoisyMatrix, expected: &Expected) -> Belief {
+        let p = expected.moments.len();
+        let factor = common_factor(released, expected);
+        let entry = |j: usize, k: usize| {
+            let own_sd = if j == k { released.noise_sd } else { released.noise_sd / 2f64.sqrt() };
+            let (guess, guess_sd) = expected.entry(j, k, factor);
+            let (own, other) = (own_sd.powi(-2), guess_sd.powi(-2));
+            ((own * released.mean[(j, k)] + other * guess) / (own + other), (own + other).recip().sqrt())
+        };
+        let mean = Mat::from_fn(p, p, |j, k| entry(j, k).0);
+        let sd = Mat::from_fn(p, p, |j, k| entry(j, k).1);
+        let spectrum = Spectrum::of(&mean);
+        let direction_sd = (0..p).map(|k| direction_sd(spectrum.vectors.col_as_slice(k), &sd)).collect();
+        Belief { mean, sd, spectrum, direction_sd }
+    }
+
+    fn resolved(&self, k: usize) -> bool {
+        self.spectrum.values[k] >= RESOLVED * self.direction_sd[k]
+    }
+
+    fn surely_resolved(&self, k: usize) -> bool {
+        self.spectrum.values[k] >= SURELY_RESOLVED * self.direction_sd[k]
+    }
+
+    /// Below this an eigenvalue is all noise.
+    fn floor(&self) -> f64 {
+        self.direction_sd.iter().sum::<f64>() / self.direction_sd.len() as f64 / 2.0
+    }
+}
+
+impl Expected {
+    /// What an entry of the curvature should be, and how surely.
+    ///
+    /// Noise of the round came through the turn to its own eigenvectors: where moments were alike all of it ends on the diagonal,
+    /// with `p/2` times the variance of an entry; where they were not it stays off the diagonal as it was. Both are allowed for.
+    fn entry(&self, j: usize, k: usize, factor: f64) -> (f64, f64) {
+        let p = self.moments.len() as f64;
+        let noise = factor * self.noise_sd / (self.scales[j] * self.scales[k]).sqrt();
+        let noise = if j == k { noise * ((p + 1.0) / 2.0).sqrt() } else { noise / 2f64.sqrt() };
+        let mean = if j == k { factor * self.moments[j] } else { 0.0 };
+        (mean, (noise * noise + CLIPPING_SLACK.powi(2)).sqrt())
+    }
+}
+
+/// The share of the curvature that clipping leaves, from the two traces.
+fn common_factor(released: &NoisyMatrix, expected: &Expected) -> f64 {
+    let trace: f64 = expected.moments.iter().enumerate().map(|(j, m)| released.mean[(j, j)] * m).sum();
+    let square: f64 = expected.moments.iter().map(|m| m * m).sum();
+    (trace / square).clamp(LEAST_CURVATURE, 1.0)
+}
+
+/// Standard deviation of `u' N u` for a symmetric `N` with independent entries.
+fn direction_sd(direction: &[f64], sd: &Mat<f64>) -> f64 {
+    let p = direction.len();
+    let term = |j: usize, k: usize| {
+        let times = if j == k { 1.0 } else { 2.0 };
+        (times * direction[j] * direction[k] * sd[(j, k)]).powi(2)
+    };
+    (0..p).flat_map(|k| (0..=k).map(move |j| (j, k))).map(|(j, k)| term(j, k)).sum::<f64>().sqrt()
+}
+
+/// What the run says, averaged: iterates, gradients, and the variance of the noise in the mean gradient.
+struct Averages {
+    theta: Vec<f64>,
+    gradient: Vec<f64>,
+    noise_var: f64,
+}
+
+impl Averages {
+    fn of(run: &Trajectory) -> Averages {
+        let all = run.gradient.len();
+        let skip = all / SKIPPED_PART;
+        let mean = |vectors: &[Vec<f64>], j: usize| vectors.iter().map(|v| v[j]).sum::<f64>() / vectors.len() as f64;
+        let p = run.theta[0].len();
+        Averages {
+            theta: (0..p).map(|j| mean(&run.theta[skip..all], j)).collect(),
+            gradient: (0..p).map(|j| mean(&run.gradient[skip..], j)).collect(),
+            noise_var: run.noise_sd.powi(2) / (all - skip) as f64,
+        }
+    }
+}
+
+/// Estimates and intervals for contrasts of the whitened parameters.
+pub(super) fn intervals(
+    run: &Trajectory,
+    late: &[f64],
+    belief: &Belief,
+    sampling: Option<&Sampling>,
+    contrasts: &[Contrast],
+    level: f64,
+) -> Vec<Interval> {
+    let averages = Averages::of(run);
+    let covariance = sampling.map(|sampling| covariance(sampling, belief));
+    let estimate = blended(&averages, late, belief);
+    let possible = possibilities(belief);
+    let one = |contrast: &Contrast| {
+        let parts: Vec<_> = possible.iter().map(|h| law(h, belief, contrast, &averages, covariance.as_ref())).collect();
+        let (low, high) = (quantile(&parts, 0.5 - level / 2.0), quantile(&parts, 0.5 + level / 2.0));
+        let std_error = (high - low) / (2.0 * normal_quantile(0.5 + level / 2.0));
+        let estimate = contrast.of(&estimate);
+        let seen = unresolved_share(belief, contrast, &averages, covariance.as_ref()) < 0.5;
+        let identified = seen && (low..=high).contains(&estimate);
+        Interval { estimate, std_error, low, high, df: None, identified }
+    };
+    contrasts.iter().map(one).collect()
+}
+
+/// A Newton step from the mean iterate in the directions that are surely resolved, the late iterates in the others.
+fn blended(averages: &Averages, late: &[f64], belief: &Belief) -> Vec<f64> {
+    let spectrum = &belief.spectrum;
+    let (theta, gradient) = (spectrum.turned(&averages.theta), spectrum.turned(&averages.gradient));
+    let mut coordinates = spectrum.turned(late);
+    for (k, coordinate) in coordinates.iter_mut().enumerate().filter(|(k, _)| belief.surely_resolved(*k)) {
+        *coordinate = theta[k] - gradient[k] / spectrum.values[k];
+    }
+    spectrum.turned_back(&coordinates)
+}
+
+/// `V / n`, positive, drawn towards the shape of the curvature as far as noise explains what separates them.
+fn covariance(sampling: &Sampling, belief: &Belief) -> Mat<f64> {
+    let NoisyMatrix { mean, noise_sd } = &sampling.spread;
+    let p = mean.nrows();
+    let trace = |matrix: &Mat<f64>| (0..p).map(|j| matrix[(j, j)]).sum::<f64>();
+    // Not below its noise: a sampling part of nothing would be a claim.
+    let level = trace(mean).max(noise_sd * (p as f64).sqrt()) / trace(&belief.mean).max(f64::MIN_POSITIVE);
+    let apart = Mat::from_fn(p, p, |j, k| mean[(j, k)] - level * belief.mean[(j, k)]);
+    let noise = noise_sd.powi(2) * (p * (p + 1)) as f64 / 2.0;
+    let kept = (1.0 - noise / apart.squared_norm_l2().max(f64::MIN_POSITIVE)).clamp(0.0, 1.0);
+    let mut spectrum = Spectrum::of(&Mat::from_fn(p, p, |j, k| level * belief.mean[(j, k)] + kept * apart[(j, k)]));
+    spectrum.values.iter_mut().for_each(|value| *value = value.max(0.0) / sampling.rows);
+    let scaled = Mat::from_fn(p, p, |j, k| spectrum.vectors[(j, k)] * spectrum.values[k]);
+    scaled * spectrum.vectors.transpose()
+}
+
+/// Draws of the curvature in pairs of opposite noise; fewer for many columns, since each costs an eigendecomposition.
+fn possibilities(belief: &Belief) -> Vec<Spectrum> {
+    let p = belief.mean.nrows();
+    let pairs = (2e8 / (p as f64).powi(3)).clamp(20.0, 200.0) as usize;
+    // These draws evaluate an integral and protect nothing, so their seed may be public.
+    let mut rng = ChaCha8Rng::seed_from_u64(0x6175_746f);
+    (0..pairs)
+        .flat_map(|_| {
+            let noise = symmetric_noise(&belief.sd, &mut rng);
+            [1.0, -1.0].map(|sign| {
+                Spectrum::of(&Mat::from_fn(p, p, |j, k| belief.mean[(j, k)] + sign * noise[(j.max(k), j.min(k))]))
+            })
+        })
+        .collect()
+}
+
+fn symmetric_noise(sd: &Mat<f64>, rng: &mut ChaCha8Rng) -> Mat<f64> {
+    let mut uniform = || ((rng.next_u64() >> 11) as f64 + 0.5) / (1u64 << 53) as f64;
+    Mat::from_fn(sd.nrows(), sd.nrows(), |j, k| if j < k { 0.0 } else { sd[(j, k)] * normal_quantile(uniform()) })
+}
+
+/// Mean and standard deviation of a contrast if this is the curvature.
+fn law(
+    curvature: &Spectrum,
+    belief: &Belief,
+    contrast: &Contrast,
+    averages: &Averages,
+    covariance: Option<&Mat<f64>>,
+) -> (f64, f64) {
+    let floor = belief.floor();
+    let mut turned = curvature.turned(&contrast.weights);
+    turned.iter_mut().zip(&curvature.values).for_each(|(c, e)| *c /= e.max(floor));
+    let direction = curvature.turned_back(&turned);
+    let privacy = averages.noise_var * dot(&direction, &direction);
+    let sampled = covariance.map_or(0.0, |v| quadratic(v, &direction));
+    let mean = contrast.of(&averages.theta) - dot(&direction, &averages.gradient);
+    (mean, (privacy + sampled).sqrt().max(f64::MIN_POSITIVE))
+}
+
+/// Share of a contrast's variance that lies in directions that are not resolved.
+fn unresolved_share(belief: &Belief, contrast: &Contrast, averages: &Averages, covariance: Option<&Mat<f64>>) -> f64 {
+    let floor = belief.floor();
+    let (mut unresolved, mut total) = (0.0, 0.0);
+    for (k, weight) in belief.spectrum.turned(&contrast.weights).iter().enumerate() {
+        let sampled = covariance.map_or(0.0, |v| quadratic(v, belief.spectrum.vectors.col_as_slice(k)));
+        let curvature = belief.spectrum.values[k].max(floor);
+        let variance = weight * weight * (averages.noise_var + sampled) / curvature.powi(2);
+        total += variance;
+        unresolved += if belief.resolved(k) { 0.0 } else { variance };
+    }
+    if total > 0.0 { unresolved / total } else { 0.0 }
+}
+
+/// The value below which a share of an equal mixture of normal laws lies, by bisection.
+fn quantile(parts: &[(f64, f64)], share: f64) -> f64 {
+    let standard = Normal::standard();
+    let z = normal_quantile(share);
+    let ends = parts.iter().map(|(mean, sd)| mean + z * sd);
+    let (mut low, mut high) = ends.fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), x| (l.min(x), h.max(x)));
+    for _ in 0..60 {
+        let middle = 0.5 * (low + high);
+        let below = parts.iter().map(|(mean, sd)| standard.cdf((middle - mean) / sd)).sum::<f64>() / parts.len() as f64;
+        if below < share { low = middle } else { high = middle }
+    }
+    0.5 * (low + high)
+}
+
+fn normal_quantile(share: f64) -> f64 {
+    Normal::standard().inverse_cdf(share)
+}
+
+fn dot(a: &[f64], b: &[f64]) -> f64 {
+    a.iter().zip(b).map(|(x, y)| x * y).sum()
+}
+
+fn quadratic(matrix: &Mat<f64>, vector: &[f64]) -> f64 {
+    (0..vector.len()).map(|k| vector[k] * dot(matrix.col_as_slice(k), vector)).sum()
+}

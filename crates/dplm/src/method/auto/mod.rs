@@ -1,0 +1,493 @@
+//! The automatic method: for tables whose columns are neither centred nor uncorrelated, with errors of unknown scale.
+//!
+//! The paper's algorithm wants features that are about white and a clip near the size of a gradient. Neither is known of a real table, and
+//! both can be found privately:
+//!
+//! 1. *Whitening.* Second moments are released in one to three rounds, and rows are re-encoded through the matrix found.
+//! 2. *Start.* A clip level by noisy counts, and ten steps of descent, to be near the answer.
+//! 3. *Clip.* A clip level at the start: about as many rows are clipped as pays for itself at this budget.
+//! 4. *Descent.* The paper's Algorithm 1 in the new coordinates, on what is left of the budget.
+//! 5. *Curvature and covariance of gradients*, for intervals; not for prediction.
+//!
+//! Every step is an integer query with Gaussian noise, so the exact (epsilon, delta) conversion holds for the whole fit. A row becomes a
+//! re-encoded row by a rule about that row and released numbers only. A row with a missing cell is a row of zeros throughout.
+//!
+//! Columns without bounds are taken to have unit scale and to lie within six units when the length of a row is looked for; rows beyond
+//! that are shortened, not lost.
+
+mod infer;
+mod level;
+mod whiten;
+
+use faer::{Mat, linalg::solvers::Solve};
+use rand_core::CryptoRng;
+
+use super::{
+    ConfigError, Construction, Goal, Outcome, Purpose, Request, bare, budget_warnings, mean_of_late, with_precision,
+};
+use crate::{
+    Coefficient, Error, MethodSummary,
+    descend::{Descent, Trajectory, Watch},
+    formula::Kind,
+    interval::{Contrast, Interval},
+    lattice::{CELL_SCALE_BITS, Clip, Design, Ladder, Lattice, Moments, Outer, Slot, Theta, Whitening},
+    privacy::{Budget, Sensitive, Spend, release},
+    report::Warning,
+    rows::Rows,
+};
+use infer::{Belief, NoisyMatrix, Sampling};
+use whiten::Whitened;
+
+/// What is asked of the method: there is nothing to choose but what is asked of any.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Config {
+    /// What is asked of any method.
+    pub request: Request,
+}
+
+/// A checked plan: every number in it is public.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Plan {
+    request: Request,
+    rows: u64,
+    features: usize,
+}
+
+/// Percents of the budget. Whitening takes another 20, and the descent what is left.
+const START_LEVEL_PERCENT: u32 = 3;
+const START_PERCENT: u32 = 8;
+const LEVEL_PERCENT: u32 = 3;
+const CURVATURE_PERCENT: u32 = 12;
+const SPREAD_PERCENT: u32 = 4;
+const WHITENING_PERCENT: u32 = 20;
+
+/// Steps to be near the answer, steps of the descent, and their size.
+const START_STEPS: u32 = 10;
+const STEPS: u32 = 60;
+const STEP_SIZE: f64 = 0.5;
+/// Of the steps near the answer, those that are averaged.
+const START_AVERAGED: usize = 5;
+
+/// The share of rows clipped on the way to the start, and the largest share clipped in the descent.
+const START_TAIL: f64 = 0.25;
+const LARGEST_TAIL: f64 = 0.25;
+/// Where noise pays for more clipping; see [`Plan::tail`].
+const TAIL_SCALE: f64 = 1e-3;
+/// For the least-squares value itself the clip is wider by this.
+const OLS_CLIP: f64 = 4.0;
+/// Rungs of the ladders of clip levels: four to a factor of two at first, then eight.
+const START_RUNGS: u32 = 48;
+const RUNGS: u32 = 57;
+/// The second ladder starts this far above the first level, and ends as far below it.
+const TOP_OF_SECOND: f64 = 11.314;
+/// The curvature is released with rows shortened to this many times `sqrt p`.
+const CURVATURE_RADIUS: f64 = std::f64::consts::SQRT_2;
+
+/// A column without bounds is taken to lie within this many units.
+const STANDARD_RANGE: f64 = 6.0;
+/// `n sqrt(rho) / p^1.5` below which intervals would say nothing, and below which some will.
+const PREDICTION_ONLY: f64 = 8.0;
+const SOME_INTERVALS: f64 = 25.0;
+/// A coefficient that moves the response by more than this many times its whole range, over the range of its column, is absurd.
+const ABSURD_RANGES: f64 = 5.0;
+/// Clipping this share of the rows can make a robust fit differ from least squares.
+const NOTABLE_TAIL: f64 = 0.02;
+
+impl Config {
+    /// The automatic method.
+    pub fn new(request: Request) -> Config {
+        Config { request }
+    }
+
+    /// Checks what was asked, from public numbers only.
+    ///
+    /// # Errors
+    /// When options make no sense together, or the arithmetic cannot be made exact.
+    pub fn plan(self, rows: u64, design: &Design) -> Result<Plan, Error> {
+        let Config { request } = self;
+        request.check()?;
+        if request.purpose == Purpose::Inference && request.construction != Construction::Newton {
+            return Err(ConfigError::AutoNeedsNewton { construction: request.construction.name() }.into());
+        }
+        let features = design.features();
+        if rows <= features as u64 {
+            return Err(ConfigError::TooFewRows { features, rows }.into());
+        }
+        let plan = Plan { request, rows, features };
+        // Any clip will do to learn whether the arithmetic can be made exact.
+        plan.descent(1.0, STEPS, plan.request.rho.to_f64())?;
+        Ok(plan)
+    }
+}
+
+impl Plan {
+    /// `n sqrt(rho) / p^1.5`: how far the second moments stand above their noise.
+    fn strength(&self) -> f64 {
+        self.rows as f64 * self.request.rho.to_f64().sqrt() / (self.features as f64).powf(1.5)
+    }
+
+    /// Whether intervals are wanted and there is a chance of any.
+    pub fn gives_intervals(&self) -> bool {
+        self.request.purpose == Purpose::Inference && self.strength() >= PREDICTION_ONLY
+    }
+
+    fn covers_population(&self) -> bool {
+        self.gives_intervals() && self.request.goal() == Goal::Population
+    }
+
+    /// What the descent gets.
+    fn descent_percent(&self) -> u32 {
+        let curvature = if self.gives_intervals() { CURVATURE_PERCENT } else { 0 };
+        let spread = if self.covers_population() { SPREAD_PERCENT } else { 0 };
+        100 - WHITENING_PERCENT - START_LEVEL_PERCENT - START_PERCENT - LEVEL_PERCENT - curvature - spread
+    }
+
+    /// The share of rows to clip: `1/4 (1 - exp(-1000 N))`, `N` the noise.
+    ///
+    /// A clip at the scale of the errors makes the noise of the estimate `N = 2 p^2 / (n^2 rho)` times their variance. A wider one clips
+    /// fewer rows, and is noisier; a narrower one bends a fit with skewed errors, by a bias that does not shrink with n. So
+    /// much is clipped where noise is large, and next to nothing where it is small.
+    fn tail(&self) -> f64 {
+        let rho = f64::from(self.descent_percent()) / 100.0 * self.request.rho.to_f64();
+        let noise = 2.0 * (self.features as f64 / self.rows as f64).powi(2) / rho;
+        LARGEST_TAIL * (1.0 - (-noise / TAIL_SCALE).exp())
+    }
+
+    /// What public numbers already tell a reader, before anything is spent.
+    pub fn warnings(&self) -> Vec<Warning> {
+        let mut warnings = Vec::new();
+        if self.request.purpose == Purpose::Inference && self.strength() < SOME_INTERVALS {
+            let short = SOME_INTERVALS / self.strength();
+            warnings.push(Warning::BudgetForColumns {
+                features: self.features,
+                none: !self.gives_intervals(),
+                rows: (self.rows as f64 * short).ceil() as u64,
+                rho: self.request.rho.to_f64() * short * short,
+            });
+        }
+        warnings.extend(budget_warnings(&self.request, self.rows));
+        warnings
+    }
+
+    /// Runs the plan.
+    ///
+    /// # Guarantee
+    /// Spends exactly the budget of the request. Rows are read only through releases.
+    ///
+    /// # Errors
+    /// When rows cannot be read, the noise does not fit, or `watch` stops the run.
+    pub fn run<R: CryptoRng>(
+        &self,
+        rows: &mut dyn Rows,
+        design: &Design,
+        rng: &mut R,
+        watch: &mut Watch<'_>,
+    ) -> Result<Outcome, Error> {
+        let mut budget = Budget::new(self.request.rho);
+        let mut white = self.whiten(rows, design, &mut budget, rng)?;
+        let start = self.start(&mut white, design, &mut budget, rng, watch)?;
+        let clip = self.clip(&white, &start, &mut budget, rng)?;
+        let extras = self.shares_of_intervals(&mut budget)?;
+        let spend = budget.spend_rest(format!("clipped gradients, {STEPS} steps"))?;
+        let descent = self.descent(clip.gamma, STEPS, spend.to_f64())?;
+        let mut count = |done, _| watch(START_STEPS + done, START_STEPS + STEPS);
+        let run = descent.run(white.rows.as_mut(), &start.theta, spend, rng, &mut count)?;
+        let coefficients = self.coefficients(design, &white, &descent, &run, extras, rng)?;
+        let summary = MethodSummary {
+            name: "auto",
+            clip: clip.gamma,
+            steps: STEPS,
+            step_size: STEP_SIZE,
+            noise_sd: run.noise_sd,
+            runs: 1,
+        };
+        Ok(Outcome {
+            coefficients,
+            trajectories: vec![standardised(&run, &white.whitening)],
+            summary,
+            releases: budget.releases().to_vec(),
+            warnings: self.warnings_of_run(&white, start.at_edge || clip.at_edge, &clip),
+            whitening: Some(white.whitening),
+        })
+    }
+
+    fn descent(&self, gamma: f64, steps: u32, rho: f64) -> Result<Descent, Error> {
+        let (least, most) = Lattice::CLIP_RANGE.into_inner();
+        let gamma = gamma.clamp(least, most);
+        Ok(Descent::plan(self.rows, self.features, gamma, steps, STEP_SIZE, self.request.neighbours, rho)?)
+    }
+
+    /// A point near the answer: a few steps from zero, clipped at a level that a quarter of the rows exceed.
+    fn start<R: CryptoRng>(
+        &self,
+        white: &mut Whitened,
+        design: &Design,
+        budget: &mut Budget,
+        rng: &mut R,
+        watch: &mut Watch<'_>,
+    ) -> Result<Start, Error> {
+        let rho = self.request.rho;
+        let spend = budget.spend("clip level of the start", rho.percent(START_LEVEL_PERCENT))?;
+        let zero = vec![0.0; self.features];
+        let top = 2.0 * white.radius * largest_response(design);
+        let ladder = GammaLadder { top, rungs: START_RUNGS, per_doubling: 4.0 };
+        let level = self.clip_level(white.rows.as_ref(), &zero, &ladder, START_TAIL, spend, rng)?;
+        let spend = budget.spend(format!("start, {START_STEPS} steps"), rho.percent(START_PERCENT))?;
+        let descent = self.descent(level.gamma, START_STEPS, spend.to_f64())?;
+        let mut count = |done, _| watch(done, START_STEPS + STEPS);
+        let run = descent.run(white.rows.as_mut(), &zero, spend, rng, &mut count)?;
+        Ok(Start { theta: after_start(&run), gamma: level.gamma, at_edge: level.at_edge })
+    }
+
+    /// The clip of the descent.
+    fn clip<R: CryptoRng>(
+        &self,
+        white: &Whitened,
+        start: &Start,
+        budget: &mut Budget,
+        rng: &mut R,
+    ) -> Result<ClipLevel, Error> {
+        let spend = budget.spend("clip level", self.request.rho.percent(LEVEL_PERCENT))?;
+        let ladder = GammaLadder { top: TOP_OF_SECOND * start.gamma, rungs: RUNGS, per_doubling: 8.0 };
+        let mut level = self.clip_level(white.rows.as_ref(), &start.theta, &ladder, self.tail(), spend, rng)?;
+        if self.request.goal() == Goal::Ols {
+            level.gamma *= OLS_CLIP;
+        }
+        Ok(level)
+    }
+
+    /// The rung of a ladder that about a share `tail` of the gradients at `theta` exceeds.
+    fn clip_level<R: CryptoRng>(
+        &self,
+        rows: &dyn Rows,
+        theta: &[f64],
+        ladder: &GammaLadder,
+        tail: f64,
+        spend: Spend,
+        rng: &mut R,
+    ) -> Result<ClipLevel, Error> {
+        let gammas = ladder.gammas();
+        let lattice = *self.descent(ladder.top, STEPS, self.request.rho.to_f64())?.lattice();
+        let clips: Vec<Clip> = gammas.iter().map(|&gamma| lattice.clip(gamma)).collect();
+        let theta = lattice.theta(theta);
+        let counts =
+            rows.counts(&Ladder::Gradients { theta: &theta, theta_unit: lattice.theta_unit(), clips: &clips })?;
+        let target = level::target(tail, self.rows, clips.len(), spend.to_f64());
+        let found = level::search(&counts, target, spend, rng)?;
+        Ok(ClipLevel { gamma: gammas[found.rung], at_edge: found.at_edge, tail: target / self.rows as f64 })
+    }
+
+    fn shares_of_intervals(&self, budget: &mut Budget) -> Result<Extras, Error> {
+        let rho = self.request.rho;
+        let mut cut =
+            |wanted: bool, what: &str, percent| wanted.then(|| budget.spend(what, rho.percent(percent))).transpose();
+        let curvature = cut(self.gives_intervals(), "curvature of the loss", CURVATURE_PERCENT)?;
+        let spread = cut(self.covers_population(), "covariance of the gradients", SPREAD_PERCENT)?;
+        Ok(Extras { curvature, spread })
+    }
+
+    /// Releases a sum of outer products of vectors of norm at most `radius`, as a mean; `unit` is one standardised unit of a vector.
+    fn outer<R: CryptoRng>(
+        &self,
+        rows: &dyn Rows,
+        outer: &Outer<'_>,
+        radius: u128,
+        unit: f64,
+        spend: Spend,
+        rng: &mut R,
+    ) -> Result<NoisyMatrix, Error> {
+        let sums = rows.outer(outer)?;
+        let size = sums.size();
+        // Every row's vector has integer norm at most the radius (`Outer`), so its outer product has Frobenius norm at most radius^2.
+        let delta_sq = self.request.neighbours.of_outer_sum(&(radius * radius).into());
+        let query = Sensitive::claim_weighted(sums.into_upper(), Moments::multiplicities(size), delta_sq);
+        let noisy = release(query, spend, rng)?;
+        let mean = |value: f64| value / (unit * unit) / self.rows as f64;
+        let entry = |j: usize, k: usize| mean(noisy.values[j.max(k) * (j.max(k) + 1) / 2 + j.min(k)] as f64);
+        Ok(NoisyMatrix { mean: Mat::from_fn(size, size, entry), noise_sd: mean(noisy.sigma[0] as f64) })
+    }
+
+    /// Estimates in their own units, with intervals where they were asked for.
+    fn coefficients<R: CryptoRng>(
+        &self,
+        design: &Design,
+        white: &Whitened,
+        descent: &Descent,
+        run: &Trajectory,
+        extras: Extras,
+        rng: &mut R,
+    ) -> Result<Vec<Coefficient>, Error> {
+        let matrix = white.whitening.matrix();
+        let contrasts: Vec<Contrast> = design.contrasts().iter().map(|contrast| through(contrast, &matrix)).collect();
+        let late = mean_of_late(run);
+        let names = design.names().iter().cloned();
+        let Some(spend) = extras.curvature else {
+            let identified = self.request.purpose == Purpose::Prediction;
+            let estimate =
+                |(name, contrast): (String, &Contrast)| Coefficient { identified, ..bare(name, contrast.of(&late)) };
+            return Ok(names.zip(&contrasts).map(estimate).collect());
+        };
+        let at = lattice_point(descent, &late);
+        let curvature = self.curvature(white.rows.as_ref(), &at, spend, rng)?;
+        let sampling = extras.spread.map(|spend| self.sampling(white.rows.as_ref(), &at, spend, rng)).transpose()?;
+        let belief = Belief::new(&curvature, &white.expected);
+        let level = self.request.level;
+        let found = infer::intervals(run, &late, &belief, sampling.as_ref(), &contrasts, level);
+        let limits = limits(design);
+        let coefficients = names.zip(found).zip(limits).map(|((name, interval), limit)| {
+            let absurd = interval.estimate.abs() > limit || interval.std_error > limit;
+            with_precision(name, &Interval { identified: interval.identified && !absurd, ..interval })
+        });
+        Ok(coefficients.collect())
+    }
+
+    /// `(1/n) sum z z'` over rows that are not clipped, each shortened to the radius.
+    fn curvature<R: CryptoRng>(
+        &self,
+        rows: &dyn Rows,
+        at: &Point<'_>,
+        spend: Spend,
+        rng: &mut R,
+    ) -> Result<NoisyMatrix, Error> {
+        let unit = f64::from(CELL_SCALE_BITS).exp2();
+        let radius = (CURVATURE_RADIUS * (self.features as f64).sqrt() * unit).ceil() as u64;
+        let unclipped = Outer::Unclipped { theta: &at.theta, theta_unit: at.descent.lattice().theta_unit(), radius };
+        self.outer(rows, &unclipped, radius.into(), unit, spend, rng)
+    }
+
+    /// `(1/n) sum g g'` over clipped gradients.
+    fn sampling<R: CryptoRng>(
+        &self,
+        rows: &dyn Rows,
+        at: &Point<'_>,
+        spend: Spend,
+        rng: &mut R,
+    ) -> Result<Sampling, Error> {
+        let (lattice, clip) = (at.descent.lattice(), at.descent.clip());
+        let shift = Outer::gradient_shift(&clip);
+        // Cut towards zero after division by 2^shift, so of norm at most gamma / 2^shift.
+        let radius = (clip.gamma() >> shift) + 1;
+        let unit = lattice.gradient_unit() / f64::from(shift).exp2();
+        let gradients = Outer::Gradient { theta: &at.theta, theta_unit: lattice.theta_unit(), shift };
+        let spread = self.outer(rows, &gradients, radius, unit, spend, rng)?;
+        Ok(Sampling { spread, rows: self.rows as f64 })
+    }
+
+    /// What released numbers tell a reader.
+    fn warnings_of_run(&self, white: &Whitened, clip_at_edge: bool, clip: &ClipLevel) -> Vec<Warning> {
+        let mut warnings = Vec::new();
+        if !white.faint.is_empty() {
+            let rows = (22.0 / self.request.rho.to_f64().sqrt()).ceil() as u64;
+            warnings.push(Warning::Faint { names: white.faint.clone(), rows });
+        }
+        if clip_at_edge || white.at_edge {
+            warnings.push(Warning::LevelAtEdge);
+        }
+        if clip.tail > NOTABLE_TAIL && self.request.goal() != Goal::Ols && self.request.purpose == Purpose::Inference {
+            warnings.push(Warning::Robust { clip: clip.gamma });
+        }
+        warnings
+    }
+}
+
+/// A geometric ladder of clip levels.
+struct GammaLadder {
+    top: f64,
+    rungs: u32,
+    per_doubling: f64,
+}
+
+impl GammaLadder {
+    /// The rungs, ascending, within what the lattice resolves.
+    fn gammas(&self) -> Vec<f64> {
+        let (least, most) = Lattice::CLIP_RANGE.into_inner();
+        let rung = |i: u32| (self.top * (-f64::from(i) / self.per_doubling).exp2()).clamp(least, most);
+        (0..self.rungs).rev().map(rung).collect()
+    }
+}
+
+/// A point near the answer, and the clip level used on the way.
+struct Start {
+    theta: Vec<f64>,
+    gamma: f64,
+    at_edge: bool,
+}
+
+/// A clip level, and the share of rows it was meant to leave above it.
+struct ClipLevel {
+    gamma: f64,
+    at_edge: bool,
+    tail: f64,
+}
+
+/// Where the curvature is taken, and the descent whose clip and lattice it shares.
+struct Point<'a> {
+    theta: Theta,
+    descent: &'a Descent,
+}
+
+fn lattice_point<'a>(descent: &'a Descent, theta: &[f64]) -> Point<'a> {
+    Point { theta: descent.lattice().theta(theta), descent }
+}
+
+/// The shares for intervals.
+struct Extras {
+    curvature: Option<Spend>,
+    spread: Option<Spend>,
+}
+
+/// What is publicly known of the largest norm of a standardised row: bounded columns and groups of levels add at most 1 to its square.
+fn largest_norm(design: &Design) -> f64 {
+    let columns = design.columns()[1..].iter().map(|column| match column.kind {
+        Kind::Standard => STANDARD_RANGE.powi(2),
+        Kind::Bounded { .. } | Kind::Levels(_) => 1.0,
+    });
+    (1.0 + columns.sum::<f64>()).sqrt()
+}
+
+/// The largest absolute response, in standardised units.
+fn largest_response(design: &Design) -> f64 {
+    if design.response().range.0.is_finite() { 1.0 } else { STANDARD_RANGE }
+}
+
+/// The largest coefficient, in its own units, that makes sense.
+fn limits(design: &Design) -> Vec<f64> {
+    let response = 2.0 * design.response().unit * largest_response(design);
+    let range = |slot: &Slot| match slot {
+        Slot::Intercept => f64::INFINITY,
+        Slot::Level { .. } => 1.0,
+        Slot::Number { scale, .. } if scale.range.0.is_finite() => scale.range.1 - scale.range.0,
+        Slot::Number { .. } => 2.0 * STANDARD_RANGE,
+    };
+    let limit = |slot: &Slot| match slot {
+        Slot::Intercept => f64::INFINITY,
+        slot => ABSURD_RANGES * response / range(slot),
+    };
+    design.slots().iter().map(limit).collect()
+}
+
+/// The mean of the last iterates, less the mean of their gradients: one more step with less noise.
+fn after_start(run: &Trajectory) -> Vec<f64> {
+    let steps = run.gradient.len();
+    let from = steps.saturating_sub(START_AVERAGED);
+    let mean = |vectors: &[Vec<f64>], j: usize| vectors.iter().map(|v| v[j]).sum::<f64>() / vectors.len() as f64;
+    (0..run.theta[0].len()).map(|j| mean(&run.theta[from..steps], j) - mean(&run.gradient[from..], j)).collect()
+}
+
+/// A contrast of standardised parameters as one of whitened ones: `theta = P theta_white`.
+fn through(contrast: &Contrast, matrix: &Mat<f64>) -> Contrast {
+    let weight = |k: usize| matrix.col_as_slice(k).iter().zip(&contrast.weights).map(|(a, b)| a * b).sum();
+    Contrast { weights: (0..matrix.ncols()).map(weight).collect(), offset: contrast.offset }
+}
+
+/// The run in standardised units: iterates are `P theta`, gradients `P'^-1 g`. The noise stays as it was in whitened ones.
+fn standardised(run: &Trajectory, whitening: &Whitening) -> Trajectory {
+    let matrix = whitening.matrix();
+    let across = |vectors: &[Vec<f64>]| Mat::from_fn(matrix.nrows(), vectors.len(), |j, t| vectors[t][j]);
+    let columns = |matrix: Mat<f64>| (0..matrix.ncols()).map(|t| matrix.col_as_slice(t).to_vec()).collect();
+    Trajectory {
+        theta: columns(&matrix * across(&run.theta)),
+        gradient: columns(matrix.transpose().to_owned().partial_piv_lu().solve(across(&run.gradient))),
+        ..*run
+    }
+}

@@ -1,0 +1,36 @@
+//! The budget as one bar.
+
+use super::{super::number::significant, escaped, svg::picture};
+use crate::privacy::Guarantee;
+
+const WIDTH: f64 = 720.0;
+const COLOURS: usize = 4;
+
+/// The bar and its legend.
+pub(super) fn plot(guarantee: &Guarantee) -> String {
+    let total = guarantee.rho.to_f64();
+    let (mut bar, mut legend, mut start) = (String::new(), String::new(), 0.0);
+    for (index, release) in guarantee.releases.iter().enumerate() {
+        let share = release.rho.to_f64() / total;
+        let colour = index % COLOURS;
+        bar += &format!(
+            "<rect class=\"f{colour}\" x=\"{:.1}\" y=\"0\" width=\"{:.1}\" height=\"26\"/>\n",
+            start * WIDTH,
+            (share * WIDTH - 1.5).max(0.8)
+        );
+        legend += &format!(
+            "<li><svg viewBox=\"0 0 14 14\" aria-hidden=\"true\"><rect class=\"f{colour}\" width=\"14\" height=\"14\"/></svg>\
+             <span>{} % (&rho; {}): {}</span></li>\n",
+            significant_percent(share),
+            release.rho,
+            escaped(&release.what)
+        );
+        start += share;
+    }
+    picture("The shares of the budget, listed below", WIDTH, 26.0, &bar)
+        + &format!("<ul class=\"legend\">\n{legend}</ul>\n")
+}
+
+fn significant_percent(share: f64) -> String {
+    if share >= 0.1 { format!("{:.1}", 100.0 * share) } else { significant(100.0 * share) }
+}

@@ -1,0 +1,159 @@
+//! The fit as one self-contained page, for the reader of a release: no network, no script, prints to A4.
+
+mod budget;
+mod coefficients;
+mod svg;
+mod trajectory;
+
+use super::{
+    number::{grouped, p_value, rounded_up, significant},
+    text::{covered, percent, promise},
+};
+use crate::{Coefficient, Fit, method::Purpose};
+
+/// The page.
+pub fn to_html(fit: &Fit) -> String {
+    let title = format!("Private regression: {}", fit.formula);
+    let body = [
+        header(fit),
+        section("coefficients", "Coefficients", &(table(fit) + &coefficients::plot(fit) + &paragraph(&covered(fit)))),
+        section("guarantee", "What is promised", &guarantee(fit)),
+        section("budget", "How the budget was spent", &budget::plot(&fit.guarantee)),
+        section("iterates", "The descent", &trajectory::plot(fit)),
+        section("notes", "Notes", &notes(fit)),
+        section("reproduce", "How this was made", &method(fit)),
+    ];
+    format!(
+        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>{}</title>\n<style>\n{}</style>\n</head>\n\
+         <body>\n<main>\n{}</main>\n</body>\n</html>\n",
+        escaped(&title),
+        include_str!("style.css"),
+        body.concat(),
+    )
+}
+
+fn header(fit: &Fit) -> String {
+    let banner = if fit.private {
+        String::new()
+    } else {
+        "<p class=\"void\" role=\"alert\"><strong>Not private.</strong> The noise came from a fixed seed. Do not publish this page.</p>\n".to_owned()
+    };
+    format!(
+        "<header>\n<p class=\"kind\">Private linear regression</p>\n<h1><code>{}</code></h1>\n{banner}\
+         <dl class=\"facts\">\n{}{}{}{}</dl>\n</header>\n",
+        escaped(&fit.formula),
+        fact("Rows", &grouped(fit.rows)),
+        fact("Budget", &format!("&rho; = {}", fit.guarantee.rho)),
+        fact(
+            "Which is",
+            &format!("&epsilon; = {} at &delta; = {:e}", rounded_up(fit.guarantee.epsilon, 4), fit.guarantee.delta)
+        ),
+        fact("Neighbours", fit.guarantee.neighbours.name()),
+    )
+}
+
+fn fact(name: &str, value: &str) -> String {
+    format!("<div><dt>{name}</dt><dd>{value}</dd></div>\n")
+}
+
+fn section(id: &str, title: &str, content: &str) -> String {
+    if content.is_empty() {
+        return String::new();
+    }
+    format!("<section aria-labelledby=\"{id}\">\n<h2 id=\"{id}\">{title}</h2>\n{content}</section>\n")
+}
+
+fn paragraph(text: &str) -> String {
+    format!("<p>{}</p>\n", escaped(text))
+}
+
+fn table(fit: &Fit) -> String {
+    let heads: &[&str] = match fit.purpose {
+        Purpose::Prediction => &["Coefficient", "Estimate"],
+        Purpose::Inference => &["Coefficient", "Estimate", "Std. error", "p-value", "From", "To"],
+    };
+    let heads: String = heads.iter().map(|head| format!("<th scope=\"col\">{head}</th>")).collect();
+    let rows: String = fit.coefficients.iter().map(|one| row(fit, one)).collect();
+    format!(
+        "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Table of coefficients\">\n<table>\n\
+         <thead><tr>{heads}</tr></thead>\n<tbody>\n{rows}</tbody>\n</table>\n</div>\n"
+    )
+}
+
+fn row(fit: &Fit, one: &Coefficient) -> String {
+    let name = format!("<th scope=\"row\"><code>{}</code></th>", escaped(&one.name));
+    let cells = match (&fit.purpose, &one.precision) {
+        (Purpose::Prediction, _) => vec![significant(one.estimate)],
+        (_, Some(precision)) => vec![
+            significant(one.estimate),
+            significant(precision.std_error),
+            escaped(&p_value(precision.p_value)),
+            significant(precision.low),
+            significant(precision.high),
+        ],
+        (_, None) => {
+            return format!("<tr>{name}<td colspan=\"5\" class=\"unknown\">not identified at this budget</td></tr>\n");
+        }
+    };
+    let cells: String = cells.iter().map(|cell| format!("<td>{cell}</td>")).collect();
+    format!("<tr>{name}{cells}</tr>\n")
+}
+
+fn guarantee(fit: &Fit) -> String {
+    paragraph(&promise(&fit.guarantee))
+        + "<p>In plain words: whoever reads this page learns almost nothing about any one person in the data that they could not \
+           have learned had that person's row been a different one. The smaller &epsilon;, the stronger the promise. It holds whatever else \
+           the reader knows, and it cannot be weakened by further work on the numbers shown here. It speaks of one row: a person \
+           with several rows is protected less.</p>\n"
+}
+
+fn notes(fit: &Fit) -> String {
+    if fit.warnings.is_empty() {
+        return String::new();
+    }
+    let items: String = fit
+        .warnings
+        .iter()
+        .map(|warning| format!("<li>{}</li>\n", escaped(&capitalised(&warning.to_string()))))
+        .collect();
+    format!("<ul>\n{items}</ul>\n")
+}
+
+fn method(fit: &Fit) -> String {
+    let summary = &fit.method;
+    let runs = if summary.runs > 1 { format!("{} runs of ", summary.runs) } else { String::new() };
+    format!(
+        "<p>dplm {}, method <code>{}</code>: {runs}{} steps of size {}, gradients clipped at {}, noise of standard deviation {} in each \
+         coordinate of the mean gradient (standardised units). Intervals: {} at {} %. Every number on this page is public or was released \
+         with noise; the same command on the same data gives other noise, and spends its budget again.</p>\n",
+        env!("CARGO_PKG_VERSION"),
+        summary.name,
+        summary.steps,
+        significant(summary.step_size),
+        significant(summary.clip),
+        significant(summary.noise_sd),
+        if fit.purpose == Purpose::Inference { fit.construction.name() } else { "none" },
+        percent(fit.level),
+    )
+}
+
+fn capitalised(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map_or(String::new(), |first| first.to_uppercase().chain(letters).collect())
+}
+
+/// Text that is safe inside an element or an attribute.
+fn escaped(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn markup_in_names_is_text() {
+        assert_eq!(escaped("<b a=\"1\">&"), "&lt;b a=&quot;1&quot;&gt;&amp;");
+    }
+}
