@@ -7,10 +7,11 @@ use dplm::{
     descend::{Descent, Trajectory},
     lattice::{Kernel, Lattice, Outer},
     privacy::{Budget, Neighbours, Rho},
-    rows::{MemoryBuilder, MemoryRows, Rows},
+    rows::{Forecast, MemoryBuilder, MemoryRows, Rows},
     table::{Block, Cells},
 };
 use rand_chacha::{ChaCha20Rng, rand_core::SeedableRng};
+use rand_distr::{Distribution, StandardNormal};
 
 const FEATURES: usize = 7;
 
@@ -157,6 +158,67 @@ fn outer_products_equal_a_plain_loop() {
             };
             rows.set_kernel(kernel);
             assert_eq!(rows.outer(&gradient).unwrap().into_upper(), portable, "{kernel:?}");
+        }
+    }
+}
+
+/// Iterates that travel to the optimum, stay about it, leave by a little, and jump away: screened sums equal full ones at each.
+#[test]
+fn screened_sums_equal_full_sums() {
+    for (gamma, features, seed, most) in
+        [(12.0, 5, 1, 0.4), (5.0, 5, 2, 0.4), (2.2, 5, 3, 0.5), (0.7, 5, 4, 0.5), (4.0, 30, 5, 0.9)]
+    {
+        let data = Data::isotropic(30_000, features, seed);
+        let (mut screened, mut full) = (data.rows(), data.rows());
+        let lattice = Lattice::plan(30_000, features, gamma, 1e-3).unwrap();
+        screened.set_clip(lattice.clip(gamma)).unwrap();
+        full.set_clip(lattice.clip(gamma)).unwrap();
+        // So many steps that screening is sure to seem worthwhile.
+        screened.expect(Forecast { steps: 1_000_000, step_size: 0.25, noise_sd: 0.01 });
+        let optimum = 1.0 / (features as f64).sqrt();
+        let mut rng = ChaCha20Rng::seed_from_u64(seed);
+        let mut spread = |scale: f64| -> Vec<f64> {
+            (0..features).map(|_| scale * Distribution::<f64>::sample(&StandardNormal, &mut rng)).collect()
+        };
+        for step in 0..60 {
+            let away = (0.75f64.powi(step), if step % 20 == 19 { 1.0 } else { 0.004 });
+            let theta: Vec<f64> = spread(away.1).iter().map(|noise| optimum * (1.0 - away.0) + noise).collect();
+            let theta = lattice.theta(&theta);
+            let (mine, theirs) = (screened.clipped_pull(&theta, &lattice), full.clipped_pull(&theta, &lattice));
+            assert_eq!(mine.unwrap(), theirs.unwrap(), "gamma {gamma}, step {step}");
+        }
+        let share = screened.visited().into_inner() as f64 / (60.0 * 30_000.0);
+        assert!(share < most, "gamma {gamma}: visited {share} of the rows");
+    }
+}
+
+#[test]
+fn a_short_run_is_not_screened() {
+    let mut rows = Data::isotropic(30_000, 5, 1).rows();
+    let lattice = Lattice::plan(30_000, 5, 10.0, 1e-3).unwrap();
+    rows.set_clip(lattice.clip(10.0)).unwrap();
+    rows.expect(Forecast { steps: 3, step_size: 0.25, noise_sd: 0.01 });
+    for _ in 0..3 {
+        rows.clipped_pull(&lattice.theta(&[0.1; 5]), &lattice).unwrap();
+    }
+    assert_eq!(rows.visited().into_inner(), 90_000);
+}
+
+/// A clip may be the same integer on two lattices; what was learnt on one must not answer on the other.
+#[test]
+fn screening_starts_anew_on_another_lattice() {
+    let data = Data::isotropic(30_000, 5, 1);
+    let (mut screened, mut full) = (data.rows(), data.rows());
+    let lattices = [4.0, 2.0].map(|gamma| (gamma, Lattice::plan(30_000, 5, gamma, 1.0).unwrap()));
+    assert_eq!(lattices[0].1.clip(4.0), lattices[1].1.clip(2.0), "the case this test is about");
+    for (gamma, lattice) in lattices {
+        screened.set_clip(lattice.clip(gamma)).unwrap();
+        full.set_clip(lattice.clip(gamma)).unwrap();
+        screened.expect(Forecast { steps: 1000, step_size: 0.25, noise_sd: 0.01 });
+        for step in 0..10 {
+            let theta = lattice.theta(&[0.4 * (1.0 - 0.75f64.powi(step)); 5]);
+            let (mine, theirs) = (screened.clipped_pull(&theta, &lattice), full.clipped_pull(&theta, &lattice));
+            assert_eq!(mine.unwrap(), theirs.unwrap(), "gamma {gamma}, step {step}");
         }
     }
 }

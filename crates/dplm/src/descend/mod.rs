@@ -6,7 +6,7 @@ use crate::{
     Error,
     lattice::{Clip, Lattice, LatticeError, Theta},
     privacy::{Neighbours, Noisy, Released, Sensitive, Spend, release},
-    rows::Rows,
+    rows::{Forecast, Rows},
 };
 
 /// The released iterates of one run, in standardised units. Made from released numbers only.
@@ -104,6 +104,7 @@ impl Descent {
         watch: &mut Watch<'_>,
     ) -> Result<Trajectory, Error> {
         rows.set_clip(self.clip)?;
+        rows.expect(self.forecast(&spend));
         let mut theta = self.lattice.theta(start);
         let mut trajectory = self.empty(&theta);
         for (step, part) in (1..).zip(spend.in_parts(self.steps)) {
@@ -113,6 +114,13 @@ impl Descent {
             watch(step, self.steps)?;
         }
         Ok(trajectory)
+    }
+
+    /// What the engine may know of the gradients to come.
+    fn forecast(&self, spend: &Spend) -> Forecast {
+        let gamma = self.clip.gamma() as f64 / self.lattice.gradient_unit();
+        let noise_sd = noise_sd(self.rows, gamma, self.steps, self.neighbours, spend.to_f64());
+        Forecast { steps: self.steps, step_size: self.step_size, noise_sd }
     }
 
     fn empty(&self, start: &Theta) -> Trajectory {

@@ -1,7 +1,8 @@
 //! Exact second moments at the speed of a matrix product.
 
 use super::{
-    BLOCK_ROWS, Kernel, RowBlock,
+    BLOCK_ROWS, Kernel, Lattice, RowBlock, Theta,
+    kernel::{COMPRESSED, VECTORS, compress},
     simd::{LANES, Simd, Work},
 };
 
@@ -37,6 +38,27 @@ impl Moments {
     /// For each entry of the upper triangle, how often it stands in the whole matrix: once on the diagonal, twice off it.
     pub fn multiplicities(size: usize) -> Vec<u32> {
         (0..size).flat_map(|column| (0..=column).map(move |row| if row == column { 1 } else { 2 })).collect()
+    }
+
+    /// For the moments of `[X y]`: `X' (2^s y - X theta)`, the pull of rows that are not clipped.
+    ///
+    /// With at most 2^40 rows an entry is at most 2^78, a parameter 2^30, and there are fewer than 2^14: no overflow.
+    pub(crate) fn pull(&self, theta: &Theta, lattice: &Lattice) -> Vec<i128> {
+        let theta: Vec<i128> = theta.integers().iter().map(|&theta| theta as i128).collect();
+        let (moments, response) = self.upper.split_at(self.upper.len() - self.size);
+        let unit = lattice.theta_unit() as i128;
+        let mut pull: Vec<i128> = response[..theta.len()].iter().map(|moment| moment * unit).collect();
+        let mut start = 0;
+        for column in 0..theta.len() {
+            let entries = &moments[start..=start + column];
+            for (row, entry) in entries[..column].iter().enumerate() {
+                pull[row] -= entry * theta[column];
+                pull[column] -= entry * theta[row];
+            }
+            pull[column] -= entries[column] * theta[column];
+            start += column + 1;
+        }
+        pull
     }
 
     /// The moments of both sets of rows.
@@ -97,16 +119,12 @@ impl GramSum {
         RowBlock::all(buffer, features).for_each(|block| self.add_block(block));
     }
 
-    /// Adds some rows of a block.
-    pub(crate) fn add_rows(&mut self, block: RowBlock<'_>, rows: &[u8]) {
+    /// Adds the rows of a block whose bits are set.
+    pub(crate) fn add_rows(&mut self, block: RowBlock<'_>, rows: u32) {
         self.make_room();
-        let places = self.cells[self.waiting..].chunks_mut(STRIDE).take(self.moments.size);
-        for (column, places) in block.cells().as_chunks::<BLOCK_ROWS>().0.iter().zip(places) {
-            for (place, &row) in places.iter_mut().zip(rows) {
-                *place = f64::from(column[usize::from(row)]);
-            }
-        }
-        self.waiting += rows.len();
+        let columns = &block.cells()[..self.moments.size * BLOCK_ROWS];
+        self.kernel.run(WidenSome { block: columns, rows, to: &mut self.cells[self.waiting..] });
+        self.waiting += rows.count_ones() as usize;
     }
 
     /// Adds rows that are given column by column: integers of at most 2^19.
@@ -140,7 +158,7 @@ impl GramSum {
         let used = self.waiting.next_multiple_of(LANES);
         // The last vector of a column is filled up with zeros.
         self.cells.chunks_mut(STRIDE).for_each(|column| column[self.waiting..used].fill(0.0));
-        self.kernel.run(Multiply { cells: &self.cells, used, product: &mut self.product });
+        self.kernel.run(Multiply { cells: &self.cells, size: self.moments.size, used, product: &mut self.product });
         self.multiplied += self.waiting;
         self.waiting = 0;
     }
@@ -178,9 +196,33 @@ impl Work for Widen<'_> {
     }
 }
 
+/// The same for the rows whose bits are set.
+struct WidenSome<'a> {
+    block: &'a [f32],
+    rows: u32,
+    to: &'a mut [f64],
+}
+
+impl Work for WidenSome<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<S: Simd>(self, simd: S) {
+        let mut some = [0.0; COMPRESSED];
+        for (column, to) in self.block.as_chunks().0.iter().zip(self.to.chunks_mut(STRIDE)) {
+            compress(simd, column, self.rows, &mut some);
+            // What follows the rows is overwritten by the next ones, or by zeros before it is multiplied.
+            for (cells, to) in some.as_chunks().0.iter().zip(to.as_chunks_mut().0).take(VECTORS) {
+                simd.store(simd.widen(cells), to);
+            }
+        }
+    }
+}
+
 /// Adds the products of all pairs of columns, on and above the diagonal.
 struct Multiply<'a> {
     cells: &'a [f64],
+    size: usize,
     used: usize,
     product: &'a mut [f64],
 }
@@ -198,12 +240,11 @@ impl Work for Multiply<'_> {
 impl Multiply<'_> {
     #[inline(always)]
     fn tiles<S: Simd, const I: usize, const J: usize>(mut self, simd: S) {
-        let padded = self.cells.len() / STRIDE;
-        for right in (0..padded).step_by(PANEL) {
+        for right in (0..self.size).step_by(PANEL) {
             for left in (0..=right).step_by(PANEL) {
-                for j in (right..padded.min(right + PANEL)).step_by(J) {
-                    for i in (left..(j + J).min(left + PANEL)).step_by(I) {
-                        self.add_tile::<S, I, J>(simd, i, j, padded);
+                for j in (right..self.size.min(right + PANEL)).step_by(J) {
+                    for i in (left..self.size.min(j + J).min(left + PANEL)).step_by(I) {
+                        self.add_tile::<S, I, J>(simd, i, j);
                     }
                 }
             }
@@ -211,7 +252,8 @@ impl Multiply<'_> {
     }
 
     #[inline(always)]
-    fn add_tile<S: Simd, const I: usize, const J: usize>(&mut self, simd: S, i: usize, j: usize, padded: usize) {
+    fn add_tile<S: Simd, const I: usize, const J: usize>(&mut self, simd: S, i: usize, j: usize) {
+        let padded = self.cells.len() / STRIDE;
         let column = |index: usize| self.cells[index * STRIDE..][..self.used].as_chunks::<LANES>().0;
         let mut left = [column(i); I];
         left.iter_mut().enumerate().for_each(|(index, left)| *left = column(i + index));

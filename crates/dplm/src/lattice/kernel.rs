@@ -9,7 +9,7 @@ use super::{
 pub(crate) type Lanes = [f64; BLOCK_ROWS];
 
 /// Vectors in a column of a block: few enough that a number for each row stays in registers.
-const VECTORS: usize = BLOCK_ROWS / LANES;
+pub(super) const VECTORS: usize = BLOCK_ROWS / LANES;
 
 /// `2^27`: the upper half of a residual is a multiple of it.
 const HALF: f64 = 134_217_728.0;
@@ -343,6 +343,49 @@ fn bounds_of_norms(norms: &Lanes, clip: &Clip) -> [f32; BLOCK_ROWS] {
 fn whole_down(value: f64) -> f64 {
     const KEEP: u64 = !((1 << 29) - 1);
     f64::from_bits(value.to_bits() & KEEP).floor()
+}
+
+/// Room for a compressed column: the last vector may reach beyond.
+pub(crate) const COMPRESSED: usize = BLOCK_ROWS + LANES;
+
+/// Moves the cells of the rows whose bits are set to the front; what follows them is left open.
+#[inline(always)]
+pub(super) fn compress<S: Simd>(simd: S, column: &[f32; BLOCK_ROWS], rows: u32, to: &mut [f32; COMPRESSED]) {
+    let mut place = 0;
+    for (cells, keep) in vectors(column).iter().zip(rows.to_le_bytes()) {
+        simd.compress(cells, keep, to[place..].first_chunk_mut().expect("a vector beyond every place"));
+        place += keep.count_ones() as usize;
+    }
+}
+
+/// Moves the rows whose bits are set to the front of every column of a block, and their bounds likewise.
+pub(crate) fn compressed(
+    kernel: Kernel,
+    block: RowBlock<'_>,
+    bounds: &[f32; BLOCK_ROWS],
+    rows: u32,
+    to: &mut Vec<[f32; COMPRESSED]>,
+) {
+    kernel.run(CompressWork { columns: block.cells().as_chunks().0, bounds, rows, to });
+}
+
+struct CompressWork<'a> {
+    columns: &'a [[f32; BLOCK_ROWS]],
+    bounds: &'a [f32; BLOCK_ROWS],
+    rows: u32,
+    to: &'a mut Vec<[f32; COMPRESSED]>,
+}
+
+impl Work for CompressWork<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<S: Simd>(self, simd: S) {
+        self.to.resize(self.columns.len() + 1, [0.0; COMPRESSED]);
+        for (column, to) in self.columns.iter().chain([self.bounds]).zip(self.to) {
+            compress(simd, column, self.rows, to);
+        }
+    }
 }
 
 /// How many rows of a block are clipped: `|r_i| > B_i`. A row of zeros is not.

@@ -28,7 +28,9 @@ pub(crate) use count::above;
 pub use design::{Design, Scale, Slot};
 pub(crate) use gram::GramSum;
 pub use gram::Moments;
-pub(crate) use kernel::{WeightedSum, bounds, clipped_in_block, norms_sq, residuals, square_of_block};
+pub(crate) use kernel::{
+    COMPRESSED, WeightedSum, bounds, clipped_in_block, compressed, norms_sq, residuals, square_of_block,
+};
 pub use outer::Outer;
 pub use simd::Kernel;
 pub use whiten::Whitening;

@@ -83,12 +83,11 @@ fn product_cut(cell: f32, weight: f64, shift: u32) -> f64 {
 /// Adds the rows that are kept, shrunk to norm at most `radius`.
 fn add_shrunk(sum: &mut GramSum, kernel: Kernel, block: RowBlock<'_>, radius: u64, keep: impl Fn(usize) -> bool) {
     let norms = kernel::norms_sq(kernel, block).map(|norm| norm as u64);
-    let kept = || (0..BLOCK_ROWS as u8).filter(|&row| keep(usize::from(row)));
     if norms.iter().all(|&norm| is_short(norm, radius)) {
         // Nearly always: the rows go in as they are.
-        match kept().count() {
-            BLOCK_ROWS => sum.add_block(block),
-            _ => sum.add_rows(block, &kept().collect::<Vec<u8>>()),
+        match (0..BLOCK_ROWS).fold(0, |kept, row| kept | u32::from(keep(row)) << row) {
+            u32::MAX => sum.add_block(block),
+            some => sum.add_rows(block, some),
         }
     } else {
         sum.add_columns(&shrunk(block, &norms, radius, keep));

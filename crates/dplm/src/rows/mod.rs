@@ -3,14 +3,29 @@
 //! An engine answers a handful of questions with exact integers; nothing else of the rows can be asked. Exact sums make engines
 //! interchangeable: the same rows give the same bits on each.
 
+mod store;
+mod screen;
+mod engine;
 mod memory;
 
+pub use engine::Engine;
 pub use memory::{MemoryBuilder, MemoryRows};
 
 use crate::{
     Error,
     lattice::{Clip, Ladder, Lattice, Moments, Outer, Theta, Whitening},
 };
+
+/// What is publicly known of the gradients that will be asked for. It may change how long answers take, never what they are.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Forecast {
+    /// How many there will be.
+    pub steps: u32,
+    /// The step size `eta`.
+    pub step_size: f64,
+    /// The standard deviation `lambda` of the noise in each coordinate of each mean gradient, in standardised units.
+    pub noise_sd: f64,
+}
 
 /// Rows encoded on the lattice, wherever they are.
 ///
@@ -28,6 +43,9 @@ pub trait Rows: Sync {
     /// # Errors
     /// When rows cannot be read.
     fn set_clip(&mut self, clip: Clip) -> Result<(), Error>;
+
+    /// Says what [`clipped_pull`](Self::clipped_pull) will be asked for, after the clip is set. An engine need not listen.
+    fn expect(&mut self, _forecast: Forecast) {}
 
     /// `sum_i X_i clamp(r_i, -B_i, B_i)` at `theta`: minus the sum of clipped gradients. Each row's term has norm at most `gamma`.
     ///

@@ -119,6 +119,9 @@ pub(super) trait Simd: Copy {
     /// The sum of the numbers in a register, for numbers with which it does not round.
     fn sum_part(self, value: Self::Part) -> f64;
 
+    /// Moves the numbers whose bits are set in `keep` to the front, in order; what follows them is left open.
+    fn compress(self, from: &[f32; LANES], keep: u8, to: &mut [f32; LANES]);
+
     /// Asks for the cache line that holds the number; costs nothing if it is not wanted after all.
     fn prefetch(self, near: &f32);
 }

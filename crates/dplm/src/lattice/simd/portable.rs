@@ -91,5 +91,15 @@ impl Simd for Portable {
     }
 
     #[inline(always)]
+    fn compress(self, from: &[f32; LANES], keep: u8, to: &mut [f32; LANES]) {
+        let mut place = 0;
+        for (lane, &value) in from.iter().enumerate() {
+            // Written whether kept or not: a number that is not kept is overwritten by the next.
+            to[place.min(LANES - 1)] = value;
+            place += usize::from(keep >> lane & 1);
+        }
+    }
+
+    #[inline(always)]
     fn prefetch(self, _near: &f32) {}
 }

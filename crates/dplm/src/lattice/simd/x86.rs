@@ -178,6 +178,15 @@ impl Simd for Avx2 {
     }
 
     #[inline(always)]
+    fn compress(self, from: &[f32; LANES], keep: u8, to: &mut [f32; LANES]) {
+        // SAFETY: `self` exists only after `detect` found AVX2; the loads read eight `f32` and eight `u32`, the store fills eight `f32`, unaligned.
+        unsafe {
+            let places = _mm256_loadu_si256(PLACES[usize::from(keep)].as_ptr().cast());
+            _mm256_storeu_ps(to.as_mut_ptr(), _mm256_permutevar8x32_ps(_mm256_loadu_ps(from.as_ptr()), places));
+        }
+    }
+
+    #[inline(always)]
     fn prefetch(self, near: &f32) {
         prefetch(near);
     }
@@ -281,10 +290,37 @@ impl Simd for Avx512 {
     }
 
     #[inline(always)]
+    fn compress(self, from: &[f32; LANES], keep: u8, to: &mut [f32; LANES]) {
+        // SAFETY: `self` exists only after `detect` found AVX2; the loads read eight `f32` and eight `u32`, the store fills eight `f32`, unaligned.
+        unsafe {
+            let places = _mm256_loadu_si256(PLACES[usize::from(keep)].as_ptr().cast());
+            _mm256_storeu_ps(to.as_mut_ptr(), _mm256_permutevar8x32_ps(_mm256_loadu_ps(from.as_ptr()), places));
+        }
+    }
+
+    #[inline(always)]
     fn prefetch(self, near: &f32) {
         prefetch(near);
     }
 }
+
+/// For each set of eight bits, the places of those that are set, in order.
+static PLACES: [[u32; LANES]; 256] = {
+    let mut table = [[0; LANES]; 256];
+    let mut keep = 0;
+    while keep < 256 {
+        let (mut lane, mut count) = (0, 0);
+        while lane < LANES {
+            if keep >> lane & 1 == 1 {
+                table[keep][count] = lane as u32;
+                count += 1;
+            }
+            lane += 1;
+        }
+        keep += 1;
+    }
+    table
+};
 
 #[inline(always)]
 fn prefetch(near: &f32) {

@@ -1,0 +1,175 @@
+//! The questions, answered from any store.
+
+use std::sync::{Mutex, PoisonError};
+
+use super::{
+    Forecast, Rows,
+    screen::Screen,
+    store::{Piece, Store},
+};
+use crate::{
+    Error,
+    lattice::{
+        Clip, GramSum, Kernel, Ladder, Lattice, Moments, Outer, Theta, WeightedSum, Whitening, above, clipped_in_block,
+        norms_sq, residuals, square_of_block,
+    },
+    theory::NotPrivate,
+};
+
+/// Rows in a store of their own kind, ready for questions.
+pub struct Engine<S> {
+    pub(super) store: S,
+    features: usize,
+    count: u64,
+    kernel: Kernel,
+    clip: Option<Clip>,
+    /// What is known of the rows beyond their cells. Answers do not depend on it, only the time they take.
+    screen: Mutex<Option<Screen>>,
+}
+
+impl<S: Store> Engine<S> {
+    pub(super) fn new(store: S, features: usize, count: u64) -> Engine<S> {
+        Engine { store, features, count, kernel: Kernel::best(), clip: None, screen: Mutex::new(None) }
+    }
+
+    /// Uses these instructions instead of the fastest; answers are the same.
+    pub fn set_kernel(&mut self, kernel: Kernel) {
+        self.kernel = kernel;
+    }
+
+    /// How many rows were looked at for [`Rows::clipped_pull`] since it was forecast, for measuring.
+    #[doc(hidden)]
+    pub fn visited(&self) -> NotPrivate<u64> {
+        let screen = self.screen.lock().unwrap_or_else(PoisonError::into_inner);
+        NotPrivate::new(screen.as_ref().map_or(0, Screen::visited))
+    }
+
+    fn clip(&self) -> Clip {
+        self.clip.expect("the clip is set before gradients are asked for")
+    }
+
+    /// Sums a number over blocks; integer sums do not mind the order.
+    fn sum<T: Send + std::iter::Sum<T>>(&self, of_piece: impl Fn(Piece<'_>) -> T + Sync + Send) -> Result<T, Error> {
+        let parts = self.store.fold(Vec::new, |mut parts, piece| {
+            parts.push(of_piece(piece));
+            parts
+        })?;
+        Ok(parts.into_iter().flatten().sum())
+    }
+
+    /// Sums outer products.
+    fn gram(&self, size: usize, add: impl Fn(&mut GramSum, Piece<'_>) + Sync + Send) -> Result<Moments, Error> {
+        let parts = self.store.fold(
+            || GramSum::new(self.kernel, size),
+            |mut sum, piece| {
+                add(&mut sum, piece);
+                sum
+            },
+        )?;
+        Ok(parts.into_iter().map(GramSum::finish).fold(Moments::empty(size), |a, b| a.plus(&b)))
+    }
+}
+
+/// The clipped pull over all rows of a store.
+pub(super) fn full_pull<S: Store>(
+    store: &S,
+    kernel: Kernel,
+    clip: &Clip,
+    theta: &Theta,
+    lattice: &Lattice,
+) -> Result<Vec<i128>, Error> {
+    let sum = WeightedSum::new(clip);
+    let zeros = || vec![0; lattice.features()];
+    let parts = store.fold(zeros, |mut sums, piece| {
+        sum.add_clipped(kernel, piece.cells, piece.bounds, (theta, lattice), &mut sums);
+        sums
+    })?;
+    Ok(parts.into_iter().fold(zeros(), plus))
+}
+
+pub(super) fn plus(mut mine: Vec<i128>, theirs: Vec<i128>) -> Vec<i128> {
+    mine.iter_mut().zip(theirs).for_each(|(mine, theirs)| *mine += theirs);
+    mine
+}
+
+impl<S: Store + 'static> Rows for Engine<S> {
+    fn count(&self) -> u64 {
+        self.count
+    }
+
+    fn features(&self) -> usize {
+        self.features
+    }
+
+    fn set_clip(&mut self, clip: Clip) -> Result<(), Error> {
+        // Bounds and what is known by screening stay good for as long as the clip does.
+        if self.clip != Some(clip) {
+            self.store.set_clip(&clip, self.kernel)?;
+            self.clip = Some(clip);
+            self.screen = Mutex::new(None);
+        }
+        Ok(())
+    }
+
+    fn expect(&mut self, forecast: Forecast) {
+        let clip = self.clip();
+        let screen = self.screen.get_mut().unwrap_or_else(PoisonError::into_inner);
+        match screen {
+            Some(screen) => screen.expect(forecast),
+            None => *screen = Some(Screen::new(self.count, self.kernel, clip, forecast)),
+        }
+    }
+
+    fn clipped_pull(&self, theta: &Theta, lattice: &Lattice) -> Result<Vec<i128>, Error> {
+        match &mut *self.screen.lock().unwrap_or_else(PoisonError::into_inner) {
+            Some(screen) => screen.pull(&self.store, theta, lattice),
+            None => full_pull(&self.store, self.kernel, &self.clip(), theta, lattice),
+        }
+    }
+
+    fn clipped_square(&self, theta: &Theta, lattice: &Lattice, shift: u32) -> Result<i128, Error> {
+        self.sum(|piece| {
+            let squares = piece.blocks(self.features).map(|(block, bounds)| {
+                let residual = residuals(self.kernel, block, theta, lattice.theta_unit());
+                square_of_block(&residual, bounds, &norms_sq(self.kernel, block), shift)
+            });
+            squares.sum::<i128>()
+        })
+    }
+
+    fn clipped_count(&self, theta: &Theta, lattice: &Lattice) -> Result<u64, Error> {
+        self.sum(|piece| {
+            let counts = piece.blocks(self.features).map(|(block, bounds)| {
+                let residual = residuals(self.kernel, block, theta, lattice.theta_unit());
+                clipped_in_block(&residual, bounds, &norms_sq(self.kernel, block))
+            });
+            counts.sum::<u64>()
+        })
+    }
+
+    fn outer(&self, outer: &Outer<'_>) -> Result<Moments, Error> {
+        self.gram(self.features, |sum, piece| {
+            outer.add_to(sum, self.kernel, piece.cells, piece.bounds, self.features);
+        })
+    }
+
+    fn moments(&self) -> Result<Moments, Error> {
+        self.gram(self.features + 1, |sum, piece| sum.add_blocks(piece.cells, self.features))
+    }
+
+    fn counts(&self, ladder: &Ladder<'_>) -> Result<Vec<u64>, Error> {
+        let zeros = || vec![0; ladder.len() + 1];
+        let parts = self.store.fold(zeros, |mut sums, piece| {
+            ladder.tally(self.kernel, piece.cells, self.features, &mut sums);
+            sums
+        })?;
+        let plus = |mine: Vec<u64>, theirs: Vec<u64>| mine.iter().zip(theirs).map(|(a, b)| a + b).collect();
+        Ok(above(&parts.into_iter().fold(zeros(), plus)))
+    }
+
+    fn whitened(&self, whitening: &Whitening) -> Result<Box<dyn Rows>, Error> {
+        let mut rows = Engine::new(self.store.whitened(whitening)?, self.features, self.count);
+        rows.set_kernel(self.kernel);
+        Ok(Box::new(rows))
+    }
+}
