@@ -300,3 +300,76 @@ fn dot(a: &[f64], b: &[f64]) -> f64 {
 fn quadratic(matrix: &Mat<f64>, vector: &[f64]) -> f64 {
     (0..vector.len()).map(|k| vector[k] * dot(matrix.col_as_slice(k), vector)).sum()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A noiseless run on the quadratic with this curvature and optimum.
+    fn run(curvature: [f64; 2], optimum: [f64; 2], noise_sd: f64) -> Trajectory {
+        let (mut theta, mut gradient) = (vec![vec![0.0, 0.0]], Vec::new());
+        for t in 0..60 {
+            let g: Vec<f64> = (0..2).map(|j| curvature[j] * (theta[t][j] - optimum[j])).collect();
+            theta.push((0..2).map(|j| theta[t][j] - 0.5 * g[j]).collect());
+            gradient.push(g);
+        }
+        Trajectory { theta, gradient, step_size: 0.5, noise_sd }
+    }
+
+    fn belief(curvature: [f64; 2], noise_sd: f64) -> Belief {
+        let mean = Mat::from_fn(2, 2, |j, k| if j == k { curvature[j] } else { 0.0 });
+        let expected = Expected { moments: curvature.to_vec(), scales: vec![1.0; 2], noise_sd };
+        Belief::new(&NoisyMatrix { mean, noise_sd }, &expected)
+    }
+
+    #[test]
+    fn where_the_curvature_is_known_the_estimate_is_the_optimum() {
+        let run = run([1.0, 0.8], [2.0, -1.0], 0.06);
+        let found = intervals(&run, &[0.0; 2], &belief([1.0, 0.8], 1e-9), None, &Contrast::coordinates(2), 0.95);
+        for (one, optimum) in found.iter().zip([2.0, -1.0]) {
+            assert!((one.estimate - optimum).abs() < 1e-6 && one.identified);
+        }
+        // The noise of a mean of 50 gradients, divided by the curvature.
+        let expected = 0.06 / 50f64.sqrt() / 0.8;
+        assert!((found[1].std_error / expected - 1.0).abs() < 1e-3, "{}", found[1].std_error);
+    }
+
+    #[test]
+    fn where_it_is_not_the_late_iterates_stand_and_nothing_is_claimed() {
+        let run = run([1.0, 0.01], [2.0, -1.0], 0.06);
+        let found = intervals(&run, &[9.0, 0.3], &belief([1.0, 0.01], 0.05), None, &Contrast::coordinates(2), 0.95);
+        assert!(found[0].identified && (found[0].estimate - 2.0).abs() < 0.3);
+        assert!(!found[1].identified && (found[1].estimate - 0.3).abs() < 1e-3);
+    }
+
+    #[test]
+    fn sampling_widens_an_interval_by_what_it_should() {
+        let run = run([1.0, 1.0], [0.0, 0.0], 0.0);
+        let spread = NoisyMatrix { mean: Mat::from_fn(2, 2, |j, k| if j == k { 4.0 } else { 0.0 }), noise_sd: 1e-6 };
+        let sampling = Sampling { spread, rows: 400.0 };
+        let found =
+            intervals(&run, &[0.0; 2], &belief([1.0, 1.0], 1e-9), Some(&sampling), &Contrast::coordinates(2), 0.95);
+        assert!((found[0].std_error - 0.1).abs() < 1e-4, "{}", found[0].std_error);
+    }
+
+    #[test]
+    fn both_sources_of_the_curvature_count() {
+        let released = NoisyMatrix { mean: Mat::from_fn(2, 2, |j, k| if j == k { 0.9 } else { 0.1 }), noise_sd: 0.5 };
+        let expected = Expected { moments: vec![1.0; 2], scales: vec![1.0; 2], noise_sd: 1e-9 };
+        let belief = Belief::new(&released, &expected);
+        assert!(belief.mean[(0, 1)] < 0.01 && (belief.mean[(0, 0)] - 0.9).abs() < 1e-9);
+        assert!(belief.sd[(0, 1)] < CLIPPING_SLACK);
+        let sure = Belief::new(&NoisyMatrix { noise_sd: 1e-9, ..released }, &expected);
+        assert!((sure.mean[(0, 1)] - 0.1).abs() < 1e-9);
+    }
+
+    #[test]
+    fn a_mixture_leaves_the_share_it_says() {
+        let parts = [(0.0, 1.0), (3.0, 0.1), (-4.0, 20.0)];
+        for share in [0.025, 0.5, 0.99] {
+            let x = quantile(&parts, share);
+            let below: f64 = parts.iter().map(|(mean, sd)| Normal::standard().cdf((x - mean) / sd)).sum::<f64>() / 3.0;
+            assert!((below - share).abs() < 1e-9);
+        }
+    }
+}

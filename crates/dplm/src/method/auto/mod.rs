@@ -53,13 +53,13 @@ pub struct Plan {
     features: usize,
 }
 
-/// Percents of the budget. Whitening takes another 20, and the descent what is left.
-const START_LEVEL_PERCENT: u32 = 3;
-const START_PERCENT: u32 = 8;
-const LEVEL_PERCENT: u32 = 3;
-const CURVATURE_PERCENT: u32 = 12;
-const SPREAD_PERCENT: u32 = 4;
-const WHITENING_PERCENT: u32 = 20;
+/// Shares of the budget; the descent takes what is left.
+const WHITENING_SHARE: f64 = 0.20;
+const START_LEVEL_SHARE: f64 = 0.03;
+const START_SHARE: f64 = 0.08;
+const LEVEL_SHARE: f64 = 0.03;
+const CURVATURE_SHARE: f64 = 0.12;
+const SPREAD_SHARE: f64 = 0.04;
 
 /// Steps to be near the answer, steps of the descent, and their size.
 const START_STEPS: u32 = 10;
@@ -136,10 +136,10 @@ impl Plan {
     }
 
     /// What the descent gets.
-    fn descent_percent(&self) -> u32 {
-        let curvature = if self.gives_intervals() { CURVATURE_PERCENT } else { 0 };
-        let spread = if self.covers_population() { SPREAD_PERCENT } else { 0 };
-        100 - WHITENING_PERCENT - START_LEVEL_PERCENT - START_PERCENT - LEVEL_PERCENT - curvature - spread
+    fn descent_share(&self) -> f64 {
+        let curvature = if self.gives_intervals() { CURVATURE_SHARE } else { 0.0 };
+        let spread = if self.covers_population() { SPREAD_SHARE } else { 0.0 };
+        1.0 - WHITENING_SHARE - START_LEVEL_SHARE - START_SHARE - LEVEL_SHARE - curvature - spread
     }
 
     /// The share of rows to clip: `1/4 (1 - exp(-1000 N))`, `N` the noise.
@@ -148,7 +148,7 @@ impl Plan {
     /// fewer rows, and is noisier; a narrower one bends a fit with skewed errors, by a bias that does not shrink with n. So
     /// much is clipped where noise is large, and next to nothing where it is small.
     fn tail(&self) -> f64 {
-        let rho = f64::from(self.descent_percent()) / 100.0 * self.request.rho.to_f64();
+        let rho = self.descent_share() * self.request.rho.to_f64();
         let noise = 2.0 * (self.features as f64 / self.rows as f64).powi(2) / rho;
         LARGEST_TAIL * (1.0 - (-noise / TAIL_SCALE).exp())
     }
@@ -227,12 +227,12 @@ impl Plan {
         watch: &mut Watch<'_>,
     ) -> Result<Start, Error> {
         let rho = self.request.rho;
-        let spend = budget.spend("clip level of the start", rho.percent(START_LEVEL_PERCENT))?;
+        let spend = budget.spend("clip level of the start", rho.share(START_LEVEL_SHARE))?;
         let zero = vec![0.0; self.features];
         let top = 2.0 * white.radius * largest_response(design);
         let ladder = GammaLadder { top, rungs: START_RUNGS, per_doubling: 4.0 };
         let level = self.clip_level(white.rows.as_ref(), &zero, &ladder, START_TAIL, spend, rng)?;
-        let spend = budget.spend(format!("start, {START_STEPS} steps"), rho.percent(START_PERCENT))?;
+        let spend = budget.spend(format!("start, {START_STEPS} steps"), rho.share(START_SHARE))?;
         let descent = self.descent(level.gamma, START_STEPS, spend.to_f64())?;
         let mut count = |done, _| watch(done, START_STEPS + STEPS);
         let run = descent.run(white.rows.as_mut(), &zero, spend, rng, &mut count)?;
@@ -247,7 +247,7 @@ impl Plan {
         budget: &mut Budget,
         rng: &mut R,
     ) -> Result<ClipLevel, Error> {
-        let spend = budget.spend("clip level", self.request.rho.percent(LEVEL_PERCENT))?;
+        let spend = budget.spend("clip level", self.request.rho.share(LEVEL_SHARE))?;
         let ladder = GammaLadder { top: TOP_OF_SECOND * start.gamma, rungs: RUNGS, per_doubling: 8.0 };
         let mut level = self.clip_level(white.rows.as_ref(), &start.theta, &ladder, self.tail(), spend, rng)?;
         if self.request.goal() == Goal::Ols {
@@ -280,9 +280,9 @@ impl Plan {
     fn shares_of_intervals(&self, budget: &mut Budget) -> Result<Extras, Error> {
         let rho = self.request.rho;
         let mut cut =
-            |wanted: bool, what: &str, percent| wanted.then(|| budget.spend(what, rho.percent(percent))).transpose();
-        let curvature = cut(self.gives_intervals(), "curvature of the loss", CURVATURE_PERCENT)?;
-        let spread = cut(self.covers_population(), "covariance of the gradients", SPREAD_PERCENT)?;
+            |wanted: bool, what: &str, share| wanted.then(|| budget.spend(what, rho.share(share))).transpose();
+        let curvature = cut(self.gives_intervals(), "curvature of the loss", CURVATURE_SHARE)?;
+        let spread = cut(self.covers_population(), "covariance of the gradients", SPREAD_SHARE)?;
         Ok(Extras { curvature, spread })
     }
 

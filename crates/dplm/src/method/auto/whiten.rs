@@ -42,10 +42,10 @@ struct Round {
 
 /// One lattice unit of a cell.
 const UNIT: f64 = (1u32 << CELL_SCALE_BITS) as f64;
-/// Percents of the budget for the length of rows and for their moments, by round.
-const ONE_ROUND: [(u32, u32); 1] = [(2, 18)];
-const TWO_ROUNDS: [(u32, u32); 2] = [(1, 6), (1, 12)];
-const THREE_ROUNDS: [(u32, u32); 3] = [(1, 6), (1, 4), (1, 7)];
+/// Shares of the budget for the length of rows and for their moments, by round.
+const ONE_ROUND: [(f64, f64); 1] = [(0.02, 0.18)];
+const TWO_ROUNDS: [(f64, f64); 2] = [(0.01, 0.06), (0.01, 0.12)];
+const THREE_ROUNDS: [(f64, f64); 3] = [(0.01, 0.06), (0.01, 0.04), (0.01, 0.07)];
 /// Below this `n sqrt(rho) / p^1.5` the noise of a second round would exceed what it measures.
 const WEAK: f64 = 9.4;
 /// The share of directions at the floor from which a third round pays.
@@ -98,14 +98,14 @@ impl Plan {
         rows: &mut dyn Rows,
         top: f64,
         number: usize,
-        (level_percent, moments_percent): (u32, u32),
+        (level_share, moments_share): (f64, f64),
         budget: &mut Budget,
         rng: &mut R,
     ) -> Result<Round, Error> {
         let rho = self.request.rho;
-        let spend = budget.spend(format!("length of rows, round {number}"), rho.percent(level_percent))?;
+        let spend = budget.spend(format!("length of rows, round {number}"), rho.share(level_share))?;
         let (radius, at_edge) = self.length(rows, top, spend, rng)?;
-        let spend = budget.spend(format!("second moments, round {number}"), rho.percent(moments_percent))?;
+        let spend = budget.spend(format!("second moments, round {number}"), rho.share(moments_share))?;
         // Engines answer sums over rows once a clip is set; these do not depend on it.
         rows.set_clip(Clip::new(1))?;
         let moments = self.outer(rows, &Outer::Shrunk { radius }, radius.into(), UNIT, spend, rng)?;

@@ -1,0 +1,456 @@
+//! The automatic method: its claims about one row, its bits, its coverage, and what it refuses.
+
+mod common;
+
+use common::Data;
+use dplm::{
+    Error,
+    formula::{Column, Kind, Model},
+    lattice::{Clip, Design, Ladder, Lattice, Outer, Whitening},
+    method::{ConfigError, Construction, Goal, Outcome, Purpose, Request, auto},
+    privacy::{Rho, noise::FixedSeed},
+    report::Warning,
+    rows::{MemoryBuilder, MemoryRows, Rows},
+    table::{Block, Cells, MISSING},
+};
+use faer::Mat;
+use num_bigint::{BigInt, BigUint};
+use rand_chacha::{
+    ChaCha20Rng,
+    rand_core::{Rng, SeedableRng},
+};
+use rand_distr::{Distribution, StandardNormal};
+use rayon::prelude::*;
+
+// Claims about one row.
+
+/// Cells that have broken other people's arithmetic.
+const ADVERSARIAL: [f64; 12] =
+    [0.0, -0.0, 1.0, -1.0, 1e308, f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 128.0, -127.999_9, 0.5 / 4096.0, 1e-300];
+
+struct Cases(ChaCha20Rng);
+
+impl Cases {
+    fn uniform(&mut self) -> f64 {
+        (self.0.next_u64() >> 11) as f64 / (1u64 << 53) as f64
+    }
+
+    fn below(&mut self, end: usize) -> usize {
+        (self.0.next_u64() % end as u64) as usize
+    }
+
+    fn cell(&mut self) -> f64 {
+        match self.below(3) {
+            0 => ADVERSARIAL[self.below(ADVERSARIAL.len())],
+            1 => (self.uniform() - 0.5) * 300.0,
+            _ => (self.uniform() - 0.5) * 6.0,
+        }
+    }
+
+    fn data(&mut self, rows: usize, features: usize) -> Data {
+        let x = (0..rows).map(|_| (0..features).map(|_| self.cell()).collect()).collect();
+        Data { x, y: (0..rows).map(|_| self.cell()).collect() }
+    }
+
+    fn whitening(&mut self, features: usize) -> Whitening {
+        let scale = 10f64.powf(self.uniform() * 6.0 - 3.0);
+        Whitening::new(Mat::from_fn(features, features, |_, _| (self.uniform() - 0.5) * scale).as_ref())
+    }
+}
+
+/// A data set, a neighbour of it, and the same coordinates for both.
+struct Pair {
+    one: Box<dyn Rows>,
+    other: Box<dyn Rows>,
+    features: usize,
+    count: u64,
+}
+
+fn pair(cases: &mut Cases) -> Pair {
+    let (rows, features) = (1 + cases.below(3), 1 + cases.below(4));
+    let (data, row) = (cases.data(rows, features), cases.data(1, features));
+    let neighbour = data.replaced(cases.below(rows), &row, 0);
+    let whitening = cases.whitening(features);
+    let encoded = |data: &Data| data.rows().whitened(&whitening).unwrap();
+    Pair { one: encoded(&data), other: encoded(&neighbour), features, count: rows as u64 }
+}
+
+fn distance_sq(a: Vec<i128>, weights: &[u32], b: &[i128]) -> BigUint {
+    let terms = a.iter().zip(b).zip(weights).map(|((a, b), &weight)| BigInt::from(a - b).pow(2) * weight);
+    terms.sum::<BigInt>().to_biguint().expect("a sum of squares")
+}
+
+#[test]
+fn one_row_moves_each_count_by_at_most_one() {
+    let mut cases = Cases(ChaCha20Rng::seed_from_u64(5));
+    let mut moved = 0;
+    for _ in 0..20_000 {
+        let Pair { one, other, features, count } = pair(&mut cases);
+        let radii: Vec<u64> = (0..24).map(|bit| 3 << bit).collect();
+        let lattice = Lattice::plan(count, features, 1e3, 1e-3).unwrap();
+        let clips: Vec<Clip> = (0..30).map(|i| lattice.clip(1e-5 * f64::from(i).exp2())).collect();
+        let theta = lattice.theta(&(0..features).map(|_| cases.cell()).collect::<Vec<_>>());
+        let gradients = Ladder::Gradients { theta: &theta, theta_unit: lattice.theta_unit(), clips: &clips };
+        for ladder in [Ladder::Norms { radii: &radii }, gradients] {
+            let (a, b) = (one.counts(&ladder).unwrap(), other.counts(&ladder).unwrap());
+            assert!(a.iter().zip(&b).all(|(a, b)| a.abs_diff(*b) <= 1));
+            assert!(a.is_sorted_by(|a, b| a >= b) && a.iter().all(|&a| a <= count));
+            moved += usize::from(a != b);
+        }
+    }
+    assert!(moved > 10_000, "rows that change nothing test nothing");
+}
+
+#[test]
+fn counts_agree_with_the_clip() {
+    let data = Data::isotropic(3000, 4, 8);
+    let mut rows = data.rows();
+    let lattice = Lattice::plan(3000, 4, 8.0, 1e-3).unwrap();
+    let clips: Vec<Clip> = (1..9).map(|i| lattice.clip(f64::from(i) / 2.0)).collect();
+    let theta = lattice.theta(&[0.3, -0.2, 0.1, 0.7]);
+    let ladder = Ladder::Gradients { theta: &theta, theta_unit: lattice.theta_unit(), clips: &clips };
+    for (clip, count) in clips.iter().zip(rows.counts(&ladder).unwrap()) {
+        rows.set_clip(*clip).unwrap();
+        assert_eq!(rows.clipped_count(&theta, &lattice).unwrap(), count);
+    }
+}
+
+#[test]
+fn one_re_encoded_row_moves_sums_by_no_more_than_is_claimed() {
+    let mut cases = Cases(ChaCha20Rng::seed_from_u64(6));
+    for _ in 0..20_000 {
+        let Pair { mut one, mut other, features, count } = pair(&mut cases);
+        let gamma = 10f64.powf(cases.uniform() * 9.0 - 5.0);
+        let lattice = Lattice::plan(count, features, gamma, cases.uniform()).unwrap();
+        let clip = lattice.clip(gamma);
+        one.set_clip(clip).unwrap();
+        other.set_clip(clip).unwrap();
+        let theta = &lattice.theta(&(0..features).map(|_| cases.cell()).collect::<Vec<_>>());
+        let theta_unit = lattice.theta_unit();
+        let pulls = [&one, &other].map(|rows| rows.clipped_pull(theta, &lattice).unwrap());
+        let moved = distance_sq(pulls[0].clone(), &vec![1; features], &pulls[1]);
+        assert!(moved <= clip.gamma_sq() * 4u32, "pull at gamma {gamma}");
+        let (radius, shift) = (1 + cases.below(1 << 20) as u64, Outer::gradient_shift(&clip));
+        let weights: Vec<u32> = (0..features).flat_map(|k| (0..=k).map(move |j| if j == k { 1 } else { 2 })).collect();
+        let gradient_norm = (clip.gamma() >> shift) + 1;
+        for (outer, norm) in [
+            (Outer::Shrunk { radius }, u128::from(radius)),
+            (Outer::Unclipped { theta, theta_unit, radius }, u128::from(radius)),
+            (Outer::Gradient { theta, theta_unit, shift }, gradient_norm),
+        ] {
+            let sums = [&one, &other].map(|rows| rows.outer(&outer).unwrap().into_upper());
+            let moved = distance_sq(sums[0].clone(), &weights, &sums[1]);
+            assert!(moved <= BigUint::from(norm).pow(4) * 2u32, "outer products of norm {norm}");
+        }
+    }
+}
+
+// Fits of a table with bounds, levels and collinear columns.
+
+/// `y ~ age + age^2 + x + group`: off-centre bounds, collinear columns, a level with few rows.
+struct Table {
+    design: Design,
+    block: Block,
+    truth: Vec<f64>,
+}
+
+fn table(rows: usize, seed: u64) -> Table {
+    let mut rng = ChaCha20Rng::seed_from_u64(seed);
+    let mut normal = || -> f64 { StandardNormal.sample(&mut rng) };
+    let bounded = |name: &str, low, high| Column { name: name.into(), kind: Kind::Bounded { low, high } };
+    let levels = Kind::Levels(["a", "b", "c"].map(String::from).to_vec());
+    let model = Model {
+        response: bounded("y", 0.0, 100.0),
+        features: vec![
+            bounded("age", 0.0, 100.0),
+            bounded("age2", 0.0, 10_000.0),
+            bounded("x", -20.0, 20.0),
+            Column { name: "g".into(), kind: levels },
+        ],
+        intercept: true,
+    };
+    let truth = vec![20.0, 0.9, -0.008, 1.5, 3.0, -4.0];
+    let (mut y, mut age, mut x, mut group) = (vec![], vec![], vec![], vec![]);
+    for row in 0..rows {
+        let years = (42.0 + 13.0 * normal()).clamp(18.0, 90.0);
+        let value = 2.0 * normal() + 0.05 * (years - 42.0);
+        let level = match row % 20 {
+            0 => 2,
+            1..=7 => 1,
+            _ => 0,
+        };
+        let effect = [0.0, truth[4], truth[5]][level as usize];
+        y.push(truth[0] + truth[1] * years + truth[2] * years * years + truth[3] * value + effect + 5.0 * normal());
+        age.push(years);
+        x.push(value);
+        group.push(level);
+    }
+    let squares = age.iter().map(|age| age * age).collect();
+    let columns =
+        vec![Cells::Numbers(y), Cells::Numbers(age), Cells::Numbers(squares), Cells::Numbers(x), Cells::Levels(group)];
+    Table { design: Design::new(&model), block: Block { rows, columns }, truth }
+}
+
+impl Table {
+    fn rows(&self) -> MemoryRows {
+        let mut builder = MemoryBuilder::new(&self.design);
+        builder.push(&self.block);
+        builder.finish()
+    }
+
+    fn in_order(&self, order: &[usize], chunk: usize) -> MemoryRows {
+        let mut builder = MemoryBuilder::new(&self.design);
+        for rows in order.chunks(chunk) {
+            let columns = self.block.columns.iter().map(|cells| match cells {
+                Cells::Numbers(cells) => Cells::Numbers(rows.iter().map(|&row| cells[row]).collect()),
+                Cells::Levels(codes) => Cells::Levels(rows.iter().map(|&row| codes[row]).collect()),
+            });
+            builder.push(&Block { rows: rows.len(), columns: columns.collect() });
+        }
+        builder.finish()
+    }
+
+    fn plan(&self, request: Request) -> Result<auto::Plan, Error> {
+        auto::Config::new(request).plan(self.block.rows as u64, &self.design)
+    }
+
+    fn fit_rows(&self, rows: &mut MemoryRows, request: Request, seed: u64) -> Outcome {
+        let plan = self.plan(request).unwrap();
+        plan.run(rows, &self.design, &mut FixedSeed::new(seed), &mut |_, _| Ok(())).unwrap()
+    }
+
+    fn fit(&self, request: Request, seed: u64) -> Outcome {
+        self.fit_rows(&mut self.rows(), request, seed)
+    }
+}
+
+fn request(rho: f64) -> Request {
+    Request::new(Rho::checked_from_f64(rho).unwrap())
+}
+
+#[test]
+fn threads_order_and_chunks_do_not_matter() {
+    let table = table(9000, 3);
+    let reference = table.fit(request(0.5), 7);
+    let mut order: Vec<usize> = (0..9000).rev().collect();
+    order.swap(17, 8500);
+    for (threads, chunk) in [(1, 1), (2, 1000), (5, 8192)] {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+        let again = pool.install(|| table.fit_rows(&mut table.in_order(&order, chunk), request(0.5), 7));
+        assert_eq!(again.coefficients, reference.coefficients);
+        assert_eq!(again.trajectories, reference.trajectories);
+        assert_eq!(again.whitening, reference.whitening);
+    }
+    let mut changed = table;
+    if let Cells::Numbers(cells) = &mut changed.block.columns[3] {
+        cells[4321] += 3.0;
+    }
+    assert_ne!(changed.fit(request(0.5), 7).trajectories, reference.trajectories, "one cell matters");
+}
+
+#[test]
+fn the_releases_add_up_to_the_budget() {
+    let table = table(2000, 1);
+    for rho in [0.001, 0.1234567, 2.0] {
+        for (purpose, goal) in [
+            (Purpose::Inference, Goal::Population),
+            (Purpose::Inference, Goal::Empirical),
+            (Purpose::Inference, Goal::Ols),
+            (Purpose::Prediction, Goal::Population),
+        ] {
+            let outcome = table.fit(Request { purpose, goal: Some(goal), ..request(rho) }, 1);
+            let spent: u64 = outcome.releases.iter().map(|release| release.rho.units()).sum();
+            assert_eq!(spent, Rho::checked_from_f64(rho).unwrap().units());
+            let buys = |what: &str| outcome.releases.iter().any(|release| release.what.contains(what));
+            assert!(buys("second moments, round 1") && buys("clip level") && buys("clipped gradients"));
+            let intervals = purpose == Purpose::Inference && rho > 0.1;
+            assert_eq!(buys("curvature"), intervals, "rho {rho}");
+            assert_eq!(buys("covariance"), intervals && goal == Goal::Population);
+        }
+    }
+}
+
+#[test]
+fn prediction_gives_no_intervals_and_a_small_budget_says_so_beforehand() {
+    let table = table(2000, 1);
+    let prediction = table.fit(Request { purpose: Purpose::Prediction, ..request(0.1) }, 1);
+    assert!(prediction.coefficients.iter().all(|one| one.precision.is_none() && one.identified));
+    let plan = table.plan(request(0.001)).unwrap();
+    assert!(!plan.gives_intervals());
+    let Some(Warning::BudgetForColumns { none: true, rows, rho, .. }) = plan.warnings().into_iter().next() else {
+        panic!("a reader is told before anything is spent")
+    };
+    // What the warning asks for is enough.
+    let enough = Request { ..request(rho * 1.001) };
+    assert!(table.plan(enough).unwrap().warnings().is_empty());
+    let config = auto::Config::new(request(0.001));
+    assert!(config.plan(rows, &table.design).unwrap().warnings().is_empty());
+    let outcome = table.fit(request(0.001), 1);
+    assert!(outcome.coefficients.iter().all(|one| !one.identified && one.precision.is_none()));
+}
+
+#[test]
+fn the_least_squares_target_widens_the_clip_four_times() {
+    let table = table(3000, 2);
+    let clip = |goal| table.fit(Request { goal: Some(goal), ..request(0.5) }, 4).summary.clip;
+    assert_eq!(clip(Goal::Ols), 4.0 * clip(Goal::Empirical));
+}
+
+#[test]
+fn what_makes_no_sense_is_refused() {
+    let table = table(100, 1);
+    for construction in [Construction::Batched, Construction::Checkpoints, Construction::Independent] {
+        let refused = table.plan(Request { construction, goal: Some(Goal::Empirical), ..request(0.5) });
+        assert!(matches!(refused, Err(Error::Config(ConfigError::AutoNeedsNewton { .. }))));
+    }
+    let few = auto::Config::new(request(0.5)).plan(6, &table.design);
+    assert!(matches!(few, Err(Error::Config(ConfigError::TooFewRows { .. }))));
+    assert!(table.plan(Request { level: 1.5, ..request(0.5) }).is_err());
+}
+
+#[test]
+fn a_watch_stops_the_run() {
+    let table = table(500, 1);
+    let plan = table.plan(request(0.5)).unwrap();
+    let mut seen = Vec::new();
+    let stopped = plan.run(&mut table.rows(), &table.design, &mut FixedSeed::new(1), &mut |done, of| {
+        seen.push((done, of));
+        if done == 12 { Err(Error::Stopped) } else { Ok(()) }
+    });
+    assert!(matches!(stopped, Err(Error::Stopped)));
+    assert_eq!(seen, (1..=12).map(|done| (done, 70)).collect::<Vec<_>>());
+}
+
+#[test]
+fn a_row_with_a_missing_cell_is_a_row_of_zeros() {
+    let mut table = table(2000, 1);
+    if let Cells::Levels(codes) = &mut table.block.columns[4] {
+        codes[5] = MISSING;
+    }
+    let missing = table.fit(request(0.5), 2).coefficients;
+    for cells in &mut table.block.columns {
+        match cells {
+            Cells::Numbers(cells) => cells[5] = f64::NAN,
+            Cells::Levels(codes) => codes[5] = MISSING,
+        }
+    }
+    assert_eq!(table.fit(request(0.5), 2).coefficients, missing);
+}
+
+/// The largest number of failures that `trials` of probability `share` exceed with probability below 1e-6.
+fn most_failures(trials: u32, share: f64) -> u32 {
+    let mut mass = (1.0 - share).powi(trials as i32);
+    let (mut count, mut below) = (0, mass);
+    while 1.0 - below > 1e-6 {
+        mass *= f64::from(trials - count) / f64::from(count + 1) * share / (1.0 - share);
+        count += 1;
+        below += mass;
+    }
+    count
+}
+
+/// Fresh data and fresh noise each time, so one coefficient of each fit is an independent trial; false alarm below 1e-6 a coefficient.
+#[test]
+fn intervals_cover_the_truth() {
+    const FITS: u32 = 80;
+    let fits: Vec<_> = (0..FITS)
+        .into_par_iter()
+        .map(|seed| {
+            let table = table(4000, 100 + u64::from(seed));
+            let outcome = table.fit(request(0.5), u64::from(seed));
+            (outcome.coefficients, table.truth)
+        })
+        .collect();
+    for j in 0..6 {
+        let known = fits.iter().filter_map(|(found, truth)| found[j].precision.as_ref().map(|one| (one, truth[j])));
+        let known: Vec<_> = known.collect();
+        let missed = known.iter().filter(|(one, truth)| !(one.low <= *truth && *truth <= one.high)).count();
+        assert!(missed as u32 <= most_failures(FITS, 0.05), "coefficient {j}: {missed} of {}", known.len());
+        // Collinear columns may be out of reach, the others are not; and an interval must say something.
+        if j >= 3 {
+            assert!(known.len() as u32 >= FITS * 9 / 10, "coefficient {j}: {} identified", known.len());
+            let length = known.iter().map(|(one, _)| one.high - one.low).sum::<f64>() / known.len() as f64;
+            assert!(length < 4.0, "coefficient {j}: {length}");
+        }
+    }
+}
+
+/// Levels without rows, columns that repeat others, bounds a thousand times too wide, next to no budget.
+#[test]
+fn an_absurd_answer_is_never_given() {
+    let wide = |table: &mut Table, low: f64, high: f64| {
+        let columns = table.design.columns().to_vec();
+        let features = columns[1..].iter().map(|column| match &column.kind {
+            Kind::Bounded { .. } => Column { kind: Kind::Bounded { low, high }, ..column.clone() },
+            _ => column.clone(),
+        });
+        let model = Model { response: columns[0].clone(), features: features.collect(), intercept: true };
+        table.design = Design::new(&model);
+    };
+    for (seed, rho) in [(1, 0.001), (2, 0.05), (3, 0.5), (4, 5.0)] {
+        let mut tables = [table(1500, seed), table(1500, seed), table(1500, seed)];
+        wide(&mut tables[0], -1e7, 1e7);
+        let Cells::Numbers(age) = &tables[1].block.columns[1] else { unreachable!() };
+        tables[1].block.columns[3] = Cells::Numbers(age.clone());
+        if let Cells::Levels(codes) = &mut tables[2].block.columns[4] {
+            codes.iter_mut().enumerate().for_each(|(row, code)| *code = u32::from(row < 3));
+        }
+        for table in &tables {
+            for goal in [Goal::Population, Goal::Ols] {
+                let outcome = table.fit(Request { goal: Some(goal), ..request(rho) }, seed);
+                for (one, column) in outcome.coefficients.iter().zip([0, 1, 2, 3, 4, 4]) {
+                    assert!(one.estimate.is_finite());
+                    let Some(precision) = &one.precision else { continue };
+                    assert!(precision.low <= one.estimate && one.estimate <= precision.high);
+                    let range = match &table.design.columns()[column].kind {
+                        Kind::Bounded { low, high } if column > 0 => high - low,
+                        Kind::Levels(_) => 1.0,
+                        _ => continue,
+                    };
+                    assert!(one.estimate.abs() * range <= 5.0 * 100.0, "{}: {}", one.name, one.estimate);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_rare_level_and_a_constant_column_are_named() {
+    let mut table = table(3000, 5);
+    if let Cells::Levels(codes) = &mut table.block.columns[4] {
+        codes.iter_mut().for_each(|code| *code %= 2);
+    }
+    let outcome = table.fit(request(0.05), 1);
+    let names = outcome.warnings.iter().find_map(|warning| match warning {
+        Warning::Faint { names, .. } => Some(names.clone()),
+        _ => None,
+    });
+    let names = names.expect("a level without rows cannot be seen");
+    assert!(names.contains(&"g[c]".to_owned()), "{names:?}");
+    assert!(!names.contains(&"g[b]".to_owned()), "{names:?}");
+}
+
+/// The yardstick is the paper's method at its own defaults on the same rows, budget and seeds.
+#[test]
+fn collinear_columns_do_not_ruin_the_fit() {
+    let error = |coefficients: &[dplm::Coefficient], table: &Table| {
+        let Cells::Numbers(ages) = &table.block.columns[1] else { unreachable!() };
+        let fitted = |age: f64, b: &dyn Fn(usize) -> f64| b(0) + b(1) * age + b(2) * age * age;
+        let square =
+            |age: &f64| (fitted(*age, &|j| coefficients[j].estimate) - fitted(*age, &|j| table.truth[j])).powi(2);
+        ages.iter().map(square).sum::<f64>() / ages.len() as f64
+    };
+    let table = table(6000, 11);
+    let mut ratios: Vec<f64> = (0..5)
+        .map(|seed| {
+            let mine = table.fit(Request { purpose: Purpose::Prediction, ..request(0.05) }, seed);
+            let paper = dplm::method::dpgd::Config::new(Request { purpose: Purpose::Prediction, ..request(0.05) });
+            let plan = paper.plan(6000, &table.design).unwrap();
+            let noise = &mut FixedSeed::new(seed);
+            let theirs = plan.run(&mut table.rows(), &table.design, noise, &mut |_, _| Ok(())).unwrap();
+            error(&mine.coefficients, &table) / error(&theirs.coefficients, &table)
+        })
+        .collect();
+    ratios.sort_by(f64::total_cmp);
+    assert!(ratios[2] < 0.1, "{ratios:?}");
+}
