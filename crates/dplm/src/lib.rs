@@ -26,3 +26,8 @@ pub mod report;
 pub use dataset::{Dataset, NoiseSource, Reading};
 pub use error::Error;
 pub use fit::{Coefficient, Fit, MethodSummary, Precision};
+
+/// The README's Rust example compiles.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;
