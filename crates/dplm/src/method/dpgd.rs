@@ -11,7 +11,7 @@ use crate::{
     descend::{Descent, Trajectory, Watch, noise_sd},
     interval::{
         Batching, Contrast, Curvature, GradientSpread, Interval, IntervalError, Target, batched_means, checkpoints,
-        expect::{Setting, Shares, row_bound_sq},
+        expect::{Setting, Shares, row_bound_sq, steps_for_coverage},
         independent_runs, newton,
     },
     lattice::{CELL_SCALE_BITS, Design, Lattice, Moments, Outer, Theta},
@@ -46,6 +46,8 @@ pub struct Plan {
     runs: u32,
     step_size: f64,
     burn_in: u32,
+    /// Steps between estimates that the coverage theorem asks for.
+    needed: u32,
     radius: f64,
     shares: Shares,
     descent: Descent,
@@ -78,13 +80,19 @@ impl Config {
         }
         let best = scale.best_setting(rows, request.rho.to_f64(), step_size)?;
         let clip = clip.unwrap_or(if request.goal() == Goal::Ols { scale.widest_clip() } else { best.gamma });
-        let steps = steps.unwrap_or_else(|| auto_steps(&request, step_size, best.steps));
+        // A longer run has noisier steps and forgets its start sooner, so the noise of a short one is on the safe side.
+        let lambda = noise_sd(rows, clip, request.batches, request.neighbours, request.rho.to_f64());
+        let steps =
+            steps.unwrap_or_else(|| auto_steps(&request, best.steps, |m| scale.steps_between(m, step_size, lambda)));
         let burn_in = checked_burn_in(&request, steps)?;
         let runs = if intervals_by(&request) == Some(Construction::Independent) { request.batches } else { 1 };
         let shares = shares(&request, rows, features, clip, scale.error_sd);
         let rho = request.rho.share(shares.descent()).to_f64() / f64::from(runs);
         let descent = Descent::plan(rows, features, clip, steps, step_size, request.neighbours, rho)?;
-        Ok(Plan { request, rows, clip, steps, runs, step_size, burn_in, radius: scale.radius, shares, descent })
+        let needed =
+            scale.steps_between(request.batches, step_size, noise_sd(rows, clip, steps, request.neighbours, rho));
+        let radius = scale.radius;
+        Ok(Plan { request, rows, clip, steps, runs, step_size, burn_in, needed, radius, shares, descent })
     }
 }
 
@@ -142,21 +150,32 @@ impl Scaling {
             .with_best_clip_and_steps()
     }
 
+    /// The steps between estimates that the coverage theorem asks for, where columns are as well scaled as the formula says.
+    fn steps_between(&self, batches: u32, step_size: f64, noise_sd: f64) -> u32 {
+        let step_size = step_size.min(0.9);
+        let steps =
+            steps_for_coverage(self.error_sd, batches as usize, self.features, step_size, 1.0, noise_sd, LOST_COVERAGE);
+        steps.map_or(1, |steps| steps as u32)
+    }
+
     /// A clip that hardly a row of a well-scaled table reaches.
     fn widest_clip(&self) -> f64 {
         8.0 * self.row_norm * self.error_sd
     }
 }
 
-/// The recommended steps for Newton, and room for batches in which the start is forgotten for the paper's constructions.
-fn auto_steps(request: &Request, step_size: f64, best: usize) -> u32 {
-    let forgotten = (1e-3f64.ln() / (1.0 - step_size.min(0.9)).ln()).ceil() as u32;
+/// The recommended steps for Newton; for the paper's constructions, what the coverage theorem asks for between estimates.
+fn auto_steps(request: &Request, best: usize, between: impl Fn(u32) -> u32) -> u32 {
+    let batches = request.batches;
     match intervals_by(request) {
         None | Some(Construction::Newton) => best as u32,
-        Some(Construction::Batched | Construction::Checkpoints) => BURN_IN + request.batches * forgotten,
-        Some(Construction::Independent) => 2 * forgotten,
+        Some(Construction::Batched | Construction::Checkpoints) => BURN_IN + batches * between(batches),
+        Some(Construction::Independent) => between(batches),
     }
 }
+
+/// The share of coverage that the paper's constructions may lose to a start that is not forgotten.
+const LOST_COVERAGE: f64 = 0.05;
 
 fn checked_burn_in(request: &Request, steps: u32) -> Result<u32, ConfigError> {
     if !(1..=MOST_STEPS).contains(&steps) {
@@ -250,8 +269,22 @@ impl Plan {
         if self.request.goal() != Goal::Ols && self.request.purpose == Purpose::Inference {
             warnings.push(Warning::Robust { clip: self.clip });
         }
+        if let Some(steps) = self.steps_between_estimates().filter(|&steps| steps < self.needed) {
+            warnings.push(Warning::ShortRun { steps, needed: self.needed });
+        }
         warnings.extend(budget_warnings(&self.request, self.rows));
         warnings
+    }
+
+    /// How far apart the estimates of the paper's constructions are.
+    fn steps_between_estimates(&self) -> Option<u32> {
+        match intervals_by(&self.request)? {
+            Construction::Newton => None,
+            Construction::Batched | Construction::Checkpoints => {
+                Some((self.steps - self.burn_in) / self.request.batches)
+            }
+            Construction::Independent => Some(self.steps),
+        }
     }
 
     /// The standard error that noise alone gives a coefficient of a column of unit variance: `lambda / sqrt(T)`.
