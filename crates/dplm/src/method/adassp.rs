@@ -157,7 +157,7 @@ impl Plan {
     /// When rows cannot be read or the noise does not fit.
     pub fn run<R: CryptoRng>(&self, rows: &mut dyn Rows, design: &Design, rng: &mut R) -> Result<Outcome, Error> {
         let mut budget = Budget::new(self.request.rho);
-        let third = self.request.rho.share(1.0 / 3.0);
+        let third = self.request.rho.percent(33);
         let eigenvalue = budget.spend("least eigenvalue of the second moments", third)?;
         let moments = budget.spend("second moments", third)?;
         let cross = budget.spend_rest("products with the response")?;
@@ -387,8 +387,8 @@ mod tests {
     fn the_noise_is_what_the_budget_asks_for() {
         let found = fit(0.05, 1000, 3);
         let plan = plan(0.05, 1000, 3);
-        // Sensitivity 2 Bx By, and a third of rho for the products.
-        let sd = 2.0 * plan.row_bound() * plan.response_bound() / (2.0f64 * 0.05 / 3.0).sqrt() / 1000.0;
+        // Sensitivity 2 Bx By, and 34 percent of rho for the products.
+        let sd = 2.0 * plan.row_bound() * plan.response_bound() / (2.0f64 * 0.05 * 0.34).sqrt() / 1000.0;
         assert!((found.summary.noise_sd / sd - 1.0).abs() < 1e-6, "{} {sd}", found.summary.noise_sd);
     }
 
