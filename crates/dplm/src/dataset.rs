@@ -15,8 +15,8 @@ use crate::{
         noise::{FixedSeed, SystemRng},
     },
     report::Warning,
-    rows::{MemoryBuilder, MemoryRows, Rows},
-    table::{DataError, ReadOptions, Source},
+    rows::{Builder, Encoded},
+    table::{ReadOptions, Source},
 };
 
 /// Rows of a table encoded for one model.
@@ -28,7 +28,7 @@ pub struct Dataset {
     dot_on_text: bool,
     model: Model,
     design: Design,
-    rows: MemoryRows,
+    rows: Encoded,
 }
 
 /// How a table is read.
@@ -36,7 +36,8 @@ pub struct Dataset {
 pub struct Reading<'a> {
     /// The table reader's own options.
     pub table: ReadOptions<'a>,
-    /// The most bytes the encoded rows may take.
+    /// The most bytes that rows and the work on them may take; rows that need more go to a temporary file. Three quarters of the machine's
+    /// memory when nothing is said.
     pub memory: Option<u64>,
 }
 
@@ -53,19 +54,13 @@ impl Dataset {
     /// Reads and encodes the columns of a formula.
     ///
     /// # Errors
-    /// When columns are missing, the table cannot be read, or the encoded rows would not fit in memory.
+    /// When columns are missing, the table cannot be read, or the encoded rows fit neither in memory nor in a temporary file.
     pub fn read(source: &Source, formula: &Formula, reading: &Reading<'_>) -> Result<Dataset, Error> {
         let model = formula.resolve(source.schema())?;
         let design = Design::new(&model);
-        let mut builder = MemoryBuilder::new(&design);
-        source.for_each_block(design.columns(), &reading.table, &mut |block| {
-            builder.push(&block);
-            match reading.memory {
-                Some(limit) if builder.bytes() > limit => Err(DataError::Memory { limit }),
-                _ => Ok(()),
-            }
-        })?;
-        let rows = builder.finish();
+        let mut builder = Builder::new(&design, reading.memory);
+        source.for_each_block(design.columns(), &reading.table, &mut |block| builder.push(&block))?;
+        let rows = builder.finish()?;
         let dot_on_text = formula.uses_dot() && source.schema().is_guessed();
         Ok(Dataset { formula: formula.to_string(), dot_on_text, model, design, rows })
     }
@@ -82,7 +77,7 @@ impl Dataset {
 
     /// How many rows there are; public.
     pub fn rows(&self) -> u64 {
-        self.rows.count()
+        self.rows.rows().count()
     }
 
     /// Looks at the rows: for diagnosis, never for publication.
@@ -141,7 +136,7 @@ impl Dataset {
         rng: &mut R,
         watch: &mut Watch<'_>,
     ) -> Result<(Outcome, Vec<Warning>), Error> {
-        let (rows, design) = (&mut self.rows, &self.design);
+        let (rows, design) = (self.rows.rows_mut(), &self.design);
         match config {
             Config::Dpgd(config) => {
                 let plan = config.plan(rows.count(), design)?;

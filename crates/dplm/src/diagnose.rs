@@ -8,14 +8,14 @@ use crate::{
     formula::{Column, Kind, Model},
     lattice::{BLOCK_ROWS, CELL_SCALE_BITS},
     method::ols::{Ols, OlsFit},
-    rows::{MemoryRows, Rows},
+    rows::Encoded,
     table::{Block, Cells, DataError, MISSING, ReadOptions, Source},
     theory::NotPrivate,
 };
 
 /// Encoded rows, seen in the clear.
 pub struct View<'a> {
-    rows: &'a mut MemoryRows,
+    rows: &'a mut Encoded,
 }
 
 /// Rows in the clear, in standardised units: `x` row by row, and `y`.
@@ -27,22 +27,25 @@ pub struct StandardisedRows {
 }
 
 impl<'a> View<'a> {
-    pub(crate) fn new(rows: &'a mut MemoryRows) -> View<'a> {
+    pub(crate) fn new(rows: &'a mut Encoded) -> View<'a> {
         View { rows }
     }
 
     /// The rows as the descent sees them. A row with a missing cell is all zeros.
-    pub fn standardised_rows(&self) -> NotPrivate<StandardisedRows> {
+    ///
+    /// # Errors
+    /// When rows cannot be read.
+    pub fn standardised_rows(&self) -> Result<NotPrivate<StandardisedRows>, Error> {
         let unit = f64::from(CELL_SCALE_BITS).exp2();
         let mut rows = StandardisedRows { x: Vec::new(), y: Vec::new() };
-        for (block, count) in self.rows.blocks() {
+        self.rows.for_each_block(&mut |block, count| {
             let columns: Vec<&[f32; BLOCK_ROWS]> = block.columns().collect();
             for row in 0..count {
                 rows.x.extend(columns.iter().map(|column| f64::from(column[row]) / unit));
                 rows.y.push(f64::from(block.response()[row]) / unit);
             }
-        }
-        NotPrivate::new(rows)
+        })?;
+        Ok(NotPrivate::new(rows))
     }
 
     /// The share of rows that the descent clips at `theta`, in standardised units.
@@ -51,9 +54,10 @@ impl<'a> View<'a> {
     /// When rows cannot be read.
     pub fn clipped_fraction(&mut self, theta: &[f64], descent: &Descent) -> Result<NotPrivate<f64>, Error> {
         let lattice = descent.lattice();
-        self.rows.set_clip(descent.clip())?;
-        let clipped = self.rows.clipped_count(&lattice.theta(theta), lattice)?;
-        Ok(NotPrivate::new(clipped as f64 / self.rows.count() as f64))
+        let rows = self.rows.rows_mut();
+        rows.set_clip(descent.clip())?;
+        let clipped = rows.clipped_count(&lattice.theta(theta), lattice)?;
+        Ok(NotPrivate::new(clipped as f64 / rows.count() as f64))
     }
 }
 

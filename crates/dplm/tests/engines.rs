@@ -5,9 +5,9 @@ mod common;
 use common::{Data, standard_design};
 use dplm::{
     descend::{Descent, Trajectory},
-    lattice::{Kernel, Lattice, Outer},
+    lattice::{Kernel, Ladder, Lattice, Outer, Whitening},
     privacy::{Budget, Neighbours, Rho},
-    rows::{Forecast, MemoryBuilder, MemoryRows, Rows},
+    rows::{Builder, Encoded, Forecast, MemoryBuilder, MemoryRows, Rows},
     table::{Block, Cells},
 };
 use rand_chacha::{ChaCha20Rng, rand_core::SeedableRng};
@@ -16,10 +16,14 @@ use rand_distr::{Distribution, StandardNormal};
 const FEATURES: usize = 7;
 
 fn fit(mut rows: MemoryRows) -> Trajectory {
+    fit_on(&mut rows)
+}
+
+fn fit_on(rows: &mut dyn Rows) -> Trajectory {
     let plan = Descent::plan(rows.count(), FEATURES, 4.0, 12, 0.25, Neighbours::ReplaceOne, 0.1).unwrap();
     let spend = Budget::new(Rho::checked_from_f64(0.1).unwrap()).spend_rest("gradients").unwrap();
     let mut rng = ChaCha20Rng::seed_from_u64(3);
-    plan.run(&mut rows, &[0.0; FEATURES], spend, &mut rng, &mut |_, _| Ok(())).unwrap()
+    plan.run(rows, &[0.0; FEATURES], spend, &mut rng, &mut |_, _| Ok(())).unwrap()
 }
 
 fn on_threads(threads: usize, data: &Data) -> Trajectory {
@@ -220,5 +224,63 @@ fn screening_starts_anew_on_another_lattice() {
             let (mine, theirs) = (screened.clipped_pull(&theta, &lattice), full.clipped_pull(&theta, &lattice));
             assert_eq!(mine.unwrap(), theirs.unwrap(), "gamma {gamma}, step {step}");
         }
+    }
+}
+
+fn in_a_file(data: &Data, memory: u64) -> Encoded {
+    let design = standard_design(data.features());
+    let mut builder = Builder::new(&design, Some(memory));
+    builder.push(&data.block()).unwrap();
+    builder.finish().unwrap()
+}
+
+/// Every question, asked of rows in memory and of rows in a file of several pieces.
+#[test]
+fn a_file_answers_as_memory_does() {
+    let data = Data::isotropic(200_003, FEATURES, 6);
+    let mut memory = data.rows();
+    let mut encoded = in_a_file(&data, 1);
+    assert!(matches!(encoded, Encoded::File(_)));
+    assert!(matches!(in_a_file(&Data::isotropic(10, FEATURES, 6), 1 << 20), Encoded::Memory(_)));
+    let file = encoded.rows_mut();
+    assert_eq!(file.count(), 200_003);
+    let lattice = Lattice::plan(200_003, FEATURES, 2.0, 1.0).unwrap();
+    let (clip, theta) = (lattice.clip(2.0), lattice.theta(&[0.3; FEATURES]));
+    memory.set_clip(clip).unwrap();
+    file.set_clip(clip).unwrap();
+    assert_eq!(file.clipped_pull(&theta, &lattice).unwrap(), memory.clipped_pull(&theta, &lattice).unwrap());
+    assert_eq!(
+        file.clipped_square(&theta, &lattice, 40).unwrap(),
+        memory.clipped_square(&theta, &lattice, 40).unwrap()
+    );
+    assert_eq!(file.clipped_count(&theta, &lattice).unwrap(), memory.clipped_count(&theta, &lattice).unwrap());
+    assert_eq!(file.moments().unwrap().into_upper(), memory.moments().unwrap().into_upper());
+    let outer = Outer::Gradient { theta: &theta, theta_unit: lattice.theta_unit(), shift: 30 };
+    assert_eq!(file.outer(&outer).unwrap().into_upper(), memory.outer(&outer).unwrap().into_upper());
+    let ladder = Ladder::Norms { radii: &[1 << 12, 1 << 13, 1 << 14] };
+    assert_eq!(file.counts(&ladder).unwrap(), memory.counts(&ladder).unwrap());
+    let whitening = Whitening::new(faer::Mat::from_fn(FEATURES, FEATURES, |i, j| 0.5 / (1 + i + j) as f64).as_ref());
+    let (mut mine, mut theirs) = (file.whitened(&whitening).unwrap(), memory.whitened(&whitening).unwrap());
+    assert_eq!(fit_on(&mut *mine), fit_on(&mut *theirs));
+    assert_eq!(fit_on(file), fit_on(&mut memory));
+}
+
+/// Screening from a file: with room for the doubtful rows, and without.
+#[test]
+fn a_file_is_screened_within_its_memory() {
+    let data = Data::isotropic(100_000, FEATURES, 3);
+    let lattice = Lattice::plan(100_000, FEATURES, 12.0, 1.0).unwrap();
+    let mut full = data.rows();
+    full.set_clip(lattice.clip(12.0)).unwrap();
+    for (memory, is_screened) in [(4 << 20, true), (1 << 10, false)] {
+        let Encoded::File(mut rows) = in_a_file(&data, memory) else { panic!("the rows take more than that") };
+        rows.set_clip(lattice.clip(12.0)).unwrap();
+        rows.expect(Forecast { steps: 100_000, step_size: 0.25, noise_sd: 0.02 });
+        for step in 0..20 {
+            let theta = lattice.theta(&[0.37 * (1.0 - 0.75f64.powi(step)); FEATURES]);
+            let (mine, theirs) = (rows.clipped_pull(&theta, &lattice), full.clipped_pull(&theta, &lattice));
+            assert_eq!(mine.unwrap(), theirs.unwrap(), "step {step}");
+        }
+        assert_eq!(rows.visited().into_inner() < 10 * 100_000, is_screened);
     }
 }

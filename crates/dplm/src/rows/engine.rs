@@ -10,8 +10,8 @@ use super::{
 use crate::{
     Error,
     lattice::{
-        Clip, GramSum, Kernel, Ladder, Lattice, Moments, Outer, Theta, WeightedSum, Whitening, above, clipped_in_block,
-        norms_sq, residuals, square_of_block,
+        BLOCK_ROWS, Clip, GramSum, Kernel, Ladder, Lattice, Moments, Outer, RowBlock, Theta, WeightedSum, Whitening,
+        above, clipped_in_block, norms_sq, residuals, square_of_block,
     },
     theory::NotPrivate,
 };
@@ -42,6 +42,18 @@ impl<S: Store> Engine<S> {
     pub fn visited(&self) -> NotPrivate<u64> {
         let screen = self.screen.lock().unwrap_or_else(PoisonError::into_inner);
         NotPrivate::new(screen.as_ref().map_or(0, Screen::visited))
+    }
+
+    /// Shows every block, with how many of its rows are data.
+    pub(super) fn for_each_block(&self, see: &mut dyn FnMut(RowBlock<'_>, usize)) -> Result<(), Error> {
+        let mut left = self.count as usize;
+        self.store.for_each_piece(&mut |cells| {
+            for block in RowBlock::all(cells, self.features) {
+                let rows = left.min(BLOCK_ROWS);
+                see(block, rows);
+                left -= rows;
+            }
+        })
     }
 
     fn clip(&self) -> Clip {

@@ -3,7 +3,7 @@
 use rayon::prelude::*;
 
 use super::{
-    Engine, Rows,
+    Engine,
     store::{CHUNK_BLOCKS, CHUNK_ROWS, Chunk, Chunks},
 };
 use crate::{
@@ -19,19 +19,46 @@ pub type MemoryRows = Engine<Chunks>;
 pub struct MemoryBuilder<'a> {
     writer: BlockWriter<'a>,
     features: usize,
+    /// Rows that are here, and rows of chunks that were taken away.
     count: usize,
+    taken: usize,
     chunks: Vec<Vec<f32>>,
 }
 
 impl<'a> MemoryBuilder<'a> {
     /// No rows yet.
     pub fn new(design: &'a Design) -> MemoryBuilder<'a> {
-        MemoryBuilder { writer: BlockWriter::new(design), features: design.features(), count: 0, chunks: Vec::new() }
+        MemoryBuilder {
+            writer: BlockWriter::new(design),
+            features: design.features(),
+            count: 0,
+            taken: 0,
+            chunks: Vec::new(),
+        }
     }
 
     /// Bytes that `rows` rows of this design will take.
     pub fn bytes_for(rows: u64, features: usize) -> u64 {
         rows.div_ceil(BLOCK_ROWS as u64) * (RowBlock::len_for(features) as u64 + BLOCK_ROWS as u64) * 4
+    }
+
+    /// How many rows there are.
+    pub(super) fn count(&self) -> u64 {
+        (self.taken + self.count) as u64
+    }
+
+    /// Takes away the chunks that no row will be added to.
+    pub(super) fn take_whole_chunks(&mut self) -> Vec<Vec<f32>> {
+        let whole = self.count / CHUNK_ROWS;
+        self.count -= whole * CHUNK_ROWS;
+        self.taken += whole * CHUNK_ROWS;
+        self.chunks.drain(..whole).collect()
+    }
+
+    /// Takes away all chunks.
+    pub(super) fn take_all_chunks(&mut self) -> Vec<Vec<f32>> {
+        self.taken += std::mem::take(&mut self.count);
+        std::mem::take(&mut self.chunks)
     }
 
     /// Bytes taken so far.
@@ -81,13 +108,6 @@ impl<'a> MemoryBuilder<'a> {
 }
 
 impl MemoryRows {
-    /// Every block, with how many of its rows are data.
-    pub(crate) fn blocks(&self) -> impl Iterator<Item = (RowBlock<'_>, usize)> {
-        let features = self.features();
-        let blocks = self.store.chunks.iter().flat_map(move |chunk| RowBlock::all(&chunk.cells, features));
-        blocks.enumerate().map(|(index, block)| (block, BLOCK_ROWS.min(self.count() as usize - index * BLOCK_ROWS)))
-    }
-
     /// The encoded cells as they lie in memory, for measuring how fast they can be read.
     #[doc(hidden)]
     pub fn buffers(&self) -> NotPrivate<Vec<&[f32]>> {

@@ -7,8 +7,10 @@ mod store;
 mod screen;
 mod engine;
 mod memory;
+mod file;
 
 pub use engine::Engine;
+pub use file::{Builder, Encoded, FileRows};
 pub use memory::{MemoryBuilder, MemoryRows};
 
 use crate::{

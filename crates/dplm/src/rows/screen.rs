@@ -17,6 +17,8 @@
 //! Regions, and whether to have any, are chosen by a guess at what costs less. The guess may use anything, released or not: the answers do
 //! not depend on it. Comparisons are rounded so that a row in doubt is visited.
 
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use faer::{Mat, Side, linalg::solvers::Llt, prelude::Solve};
 
 use super::{
@@ -206,10 +208,15 @@ impl Screen {
             stay
         };
         let (rows, level) = (self.rows_at(depth), self.levels.last());
+        let spare = store.spare();
         let built = match level {
-            Some(level) => Level::build(&level.rows, region, self.kernel, &self.clip, lattice)?.below(level),
-            None => Level::build(store, region, self.kernel, &self.clip, lattice)?,
+            Some(level) => Level::build(&level.rows, region, self.kernel, &self.clip, lattice, spare)?.below(level),
+            None => Level::build(store, region, self.kernel, &self.clip, lattice, spare)?,
         };
+        if built.is_partial {
+            self.course = Course::FullPasses;
+            return Ok(());
+        }
         self.visited += 2 * rows;
         let pays = built.doubtful as f64 <= SHRINKS * rows as f64;
         match self.levels.last_mut() {
@@ -259,6 +266,10 @@ impl Screen {
         let centre = lattice.theta(&guess.centre);
         let travel = sample.sorted(&Region::new(theta.clone(), centre.clone(), guess.radius, &self.clip))?;
         let stay = sample.sorted(&Region::new(centre.clone(), centre, guess.radius, &self.clip))?;
+        let bytes = (self.count as f64 * travel.doubtful * (features + 2) as f64) * size_of::<f32>() as f64;
+        if bytes > store.spare() as f64 {
+            return Ok(Course::FullPasses);
+        }
         let cost = POLISHES as f64
             + BUILD_COST
             + Screen::gram_cost(features) * stay.unclipped
@@ -439,6 +450,8 @@ struct Level {
     /// The rows in doubt, and how many they are.
     rows: Chunks,
     doubtful: u64,
+    /// Whether there were more than may be kept: then it is of no use.
+    is_partial: bool,
     /// Rows visited here since a level was last built below.
     spent: u64,
 }
@@ -451,14 +464,23 @@ impl Level {
         kernel: Kernel,
         clip: &Clip,
         lattice: &Lattice,
+        spare: u64,
     ) -> Result<Level, Error> {
         let features = lattice.features();
+        let most_rows = spare / (RowBlock::len_for(features) as u64 / BLOCK_ROWS as u64 + 1) / size_of::<f32>() as u64;
+        let gathered = AtomicU64::new(0);
         let sum = WeightedSum::new(clip);
         let parts = store.fold(
             || Part::new(kernel, features),
             |mut part, piece| {
                 for (block, bounds) in piece.blocks(features) {
-                    part.add(region.sort(kernel, block, bounds, lattice), &sum, block, bounds);
+                    let sorted = region.sort(kernel, block, bounds, lattice);
+                    let more = u64::from(sorted.doubtful.count_ones());
+                    if gathered.fetch_add(more, Ordering::Relaxed) + more > most_rows {
+                        part.is_partial = true;
+                        break;
+                    }
+                    part.add(sorted, &sum, block, bounds);
                 }
                 part
             },
@@ -469,6 +491,7 @@ impl Level {
             clipped: vec![0; features],
             rows: Chunks { features, chunks: Vec::new() },
             doubtful: 0,
+            is_partial: false,
             spent: 0,
         };
         parts.into_iter().for_each(|part| level.take(part));
@@ -476,6 +499,7 @@ impl Level {
     }
 
     fn take(&mut self, part: Part) {
+        self.is_partial |= part.is_partial;
         self.unclipped = std::mem::replace(&mut self.unclipped, Moments::empty(0)).plus(&part.unclipped.finish());
         self.clipped = plus(std::mem::take(&mut self.clipped), part.clipped);
         self.doubtful += part.doubtful.count;
@@ -503,6 +527,7 @@ struct Part {
     doubtful: Gather,
     /// The doubtful rows of one block.
     columns: Vec<[f32; COMPRESSED]>,
+    is_partial: bool,
 }
 
 impl Part {
@@ -513,6 +538,7 @@ impl Part {
             clipped: vec![0; features],
             doubtful: Gather { features, chunks: Vec::new(), count: 0 },
             columns: Vec::new(),
+            is_partial: false,
         }
     }
 

@@ -50,11 +50,26 @@ pub trait Store: Sync + Sized {
     /// When rows cannot be read.
     fn sample(&self, rows: usize) -> Result<Chunks, Error>;
 
+    /// Shows the cells of all pieces, in order.
+    ///
+    /// # Errors
+    /// When rows cannot be read.
+    fn for_each_piece(&self, see: &mut dyn FnMut(&[f32])) -> Result<(), Error>;
+
     /// The same rows re-encoded, without bounds.
     ///
     /// # Errors
     /// When rows cannot be read or kept.
     fn whitened(&self, whitening: &Whitening) -> Result<Self, Error>;
+
+    /// The most bytes that copies of some rows may take.
+    fn spare(&self) -> u64;
+}
+
+/// The length of parts of a whole such that every thread has a few: enough to share the work evenly, and not so many that their sums
+/// take memory.
+pub(super) fn evenly(length: usize) -> usize {
+    length.div_ceil(4 * rayon::current_num_threads()).max(1)
 }
 
 /// Rows in memory.
@@ -89,7 +104,8 @@ impl Store for Chunks {
         start: impl Fn() -> T + Sync + Send,
         add: impl Fn(T, Piece<'_>) -> T + Sync + Send,
     ) -> Result<Vec<T>, Error> {
-        Ok(self.chunks.par_iter().fold(start, |sum, chunk| add(sum, chunk.piece())).collect())
+        let chunks = self.chunks.par_iter().with_min_len(evenly(self.chunks.len()));
+        Ok(chunks.fold(start, |sum, chunk| add(sum, chunk.piece())).collect())
     }
 
     fn sample(&self, rows: usize) -> Result<Chunks, Error> {
@@ -102,6 +118,15 @@ impl Store for Chunks {
             sample.bounds.extend_from_slice(bounds);
         }
         Ok(Chunks { features: self.features, chunks: vec![sample] })
+    }
+
+    fn for_each_piece(&self, see: &mut dyn FnMut(&[f32])) -> Result<(), Error> {
+        self.chunks.iter().for_each(|chunk| see(&chunk.cells));
+        Ok(())
+    }
+
+    fn spare(&self) -> u64 {
+        u64::MAX
     }
 
     fn whitened(&self, whitening: &Whitening) -> Result<Chunks, Error> {

@@ -198,6 +198,24 @@ pub enum DataError {
         /// The column.
         column: String,
     },
+    /// Rows that do not fit in memory could not be kept in a file.
+    #[error(
+        "the rows do not fit in the memory allowed, and a temporary file for them could not be used ({kind}): allow more memory, or set TMPDIR to a folder that can be written to"
+    )]
+    Scratch {
+        /// What kind of failure it was.
+        kind: io::ErrorKind,
+    },
+    /// Rows that do not fit in memory do not fit on the disk.
+    #[error(
+        "the rows do not fit in the memory allowed, and a temporary file for them needs {needed} bytes more where {free} are free: free some disk space, or set TMPDIR to a larger disk"
+    )]
+    ScratchSpace {
+        /// Bytes needed next.
+        needed: u64,
+        /// Bytes free.
+        free: u64,
+    },
     /// The encoded rows would not fit.
     #[error("the rows need more than the {limit} bytes of memory allowed: allow more, or name fewer columns")]
     Memory {

@@ -266,7 +266,7 @@ struct Encoded {
 
 impl Encoded {
     fn new(dataset: &mut Dataset, fit: &Fit) -> Result<Encoded, String> {
-        let rows = dataset.not_private().standardised_rows().into_inner();
+        let rows = dataset.not_private().standardised_rows().map_err(|error| error.to_string())?.into_inner();
         let names: Vec<String> = fit.coefficients.iter().map(|one| one.name.clone()).collect();
         let mut ols = Ols::new(names.len());
         let solved = ols.push(&rows.x, &rows.y).and_then(|()| ols.finish()).map_err(|error| named(&error, &names))?;

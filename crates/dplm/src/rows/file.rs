@@ -1,0 +1,276 @@
+//! Rows in a scratch file: more of them than memory holds.
+//!
+//! Cells are encoded once and written as they would lie in memory, four bytes each. A question streams the file in pieces of a few
+//! megabytes, the system reading ahead; bounds are computed as pieces go by. Screening keeps the doubtful rows in memory, within a limit, and
+//! leaves the file alone while they suffice.
+//!
+//! The file has no name and can be opened by nobody else; it is gone when the program ends, however it ends. It lies where the system
+//! keeps temporary files (`TMPDIR`), and space is asked for before it is written to.
+
+use std::{fs::File, io, os::unix::fs::FileExt};
+
+use rayon::prelude::*;
+
+use super::{
+    Engine, MemoryBuilder, MemoryRows, Rows,
+    store::{Chunk, Chunks, Piece, Store, evenly, whitened_cells},
+};
+use crate::{
+    Error,
+    lattice::{BLOCK_ROWS, Clip, Design, Kernel, RowBlock, Whitening, bounds},
+    table::{Block, DataError},
+};
+
+/// Rows in a scratch file.
+pub type FileRows = Engine<Scratch>;
+
+/// About so many bytes are read at a time.
+const PIECE_BYTES: usize = 4 << 20;
+/// Rows stay in memory while they take at most one part in so many of what is allowed: the rest is for re-encoded rows, doubtful rows and work.
+const MEMORY_SHARE: u64 = 2;
+/// Doubtful rows may take one part in so many, on two levels.
+const SPARE_SHARE: u64 = 8;
+
+/// An unnamed file of blocks.
+pub struct Scratch {
+    file: File,
+    features: usize,
+    blocks: usize,
+    spare: u64,
+    clip: Option<(Clip, Kernel)>,
+}
+
+/// What a thread reads a piece into.
+#[derive(Default)]
+struct Buffer {
+    bytes: Vec<u8>,
+    cells: Vec<f32>,
+    bounds: Vec<f32>,
+}
+
+impl Scratch {
+    fn create(features: usize, memory: u64) -> Result<Scratch, DataError> {
+        let file = tempfile::tempfile().map_err(failed)?;
+        Ok(Scratch { file, features, blocks: 0, spare: memory / SPARE_SHARE, clip: None })
+    }
+
+    /// Bytes of a block in the file.
+    fn block_bytes(&self) -> usize {
+        RowBlock::len_for(self.features) * size_of::<f32>()
+    }
+
+    fn blocks_per_piece(&self) -> usize {
+        (PIECE_BYTES / self.block_bytes()).max(1)
+    }
+
+    fn pieces(&self) -> usize {
+        self.blocks.div_ceil(self.blocks_per_piece())
+    }
+
+    fn append(&mut self, cells: &[f32]) -> Result<(), DataError> {
+        let bytes = size_of_val(cells) as u64;
+        self.check_space(bytes)?;
+        self.write(self.blocks, cells).map_err(failed)?;
+        self.blocks += cells.len() / RowBlock::len_for(self.features);
+        Ok(())
+    }
+
+    fn write(&self, block: usize, cells: &[f32]) -> io::Result<()> {
+        let bytes: Vec<u8> = cells.iter().flat_map(|cell| cell.to_le_bytes()).collect();
+        self.file.write_all_at(&bytes, (block * self.block_bytes()) as u64)
+    }
+
+    /// Refuses before the disk is full.
+    fn check_space(&self, needed: u64) -> Result<(), DataError> {
+        let disk = rustix::fs::fstatvfs(&self.file).map_err(|error| failed(error.into()))?;
+        let free = disk.f_bavail.saturating_mul(disk.f_frsize);
+        if needed > free { Err(DataError::ScratchSpace { needed, free }) } else { Ok(()) }
+    }
+
+    /// Reads blocks, and has the system read on.
+    fn read(&self, block: usize, count: usize, buffer: &mut Buffer) -> Result<(), Error> {
+        let (start, length) = (block * self.block_bytes(), count * self.block_bytes());
+        buffer.bytes.resize(length, 0);
+        self.file.read_exact_at(&mut buffer.bytes, start as u64).map_err(failed)?;
+        self.read_ahead(start + length, length);
+        buffer.cells.clear();
+        buffer.cells.extend(buffer.bytes.as_chunks().0.iter().map(|bytes| f32::from_le_bytes(*bytes)));
+        Ok(())
+    }
+
+    fn read_ahead(&self, start: usize, length: usize) {
+        #[cfg(target_os = "linux")]
+        {
+            // Advice that is not taken costs time only.
+            let length = std::num::NonZeroU64::new(length as u64);
+            let _ = rustix::fs::fadvise(&self.file, start as u64, length, rustix::fs::Advice::WillNeed);
+        }
+        #[cfg(not(target_os = "linux"))]
+        let _ = (start, length);
+    }
+
+    fn read_piece(&self, index: usize, buffer: &mut Buffer) -> Result<(), Error> {
+        let (first, most) = (index * self.blocks_per_piece(), self.blocks_per_piece());
+        self.read(first, most.min(self.blocks - first), buffer)?;
+        buffer.bounds = match &self.clip {
+            Some((clip, kernel)) => bounds(*kernel, &buffer.cells, self.features, clip),
+            None => Vec::new(),
+        };
+        Ok(())
+    }
+}
+
+fn failed(error: io::Error) -> DataError {
+    DataError::Scratch { kind: error.kind() }
+}
+
+impl Store for Scratch {
+    fn set_clip(&mut self, clip: &Clip, kernel: Kernel) -> Result<(), Error> {
+        self.clip = Some((*clip, kernel));
+        Ok(())
+    }
+
+    fn fold<T: Send>(
+        &self,
+        start: impl Fn() -> T + Sync + Send,
+        add: impl Fn(T, Piece<'_>) -> T + Sync + Send,
+    ) -> Result<Vec<T>, Error> {
+        let add = |(mut buffer, sum): (Buffer, T), index: usize| {
+            self.read_piece(index, &mut buffer)?;
+            let sum = add(sum, Piece { cells: &buffer.cells, bounds: &buffer.bounds });
+            Ok((buffer, sum))
+        };
+        let pieces = (0..self.pieces()).into_par_iter().with_min_len(evenly(self.pieces()));
+        let parts = pieces.try_fold(|| (Buffer::default(), start()), add);
+        parts.map(|part: Result<_, Error>| part.map(|(_, sum)| sum)).collect()
+    }
+
+    fn for_each_piece(&self, see: &mut dyn FnMut(&[f32])) -> Result<(), Error> {
+        let mut buffer = Buffer::default();
+        for index in 0..self.pieces() {
+            self.read_piece(index, &mut buffer)?;
+            see(&buffer.cells);
+        }
+        Ok(())
+    }
+
+    fn sample(&self, rows: usize) -> Result<Chunks, Error> {
+        let stride = (self.blocks * BLOCK_ROWS / rows.max(1)).max(1);
+        let (mut sample, mut buffer) = (Chunk::default(), Buffer::default());
+        for block in (0..self.blocks).step_by(stride) {
+            self.read(block, 1, &mut buffer)?;
+            sample.cells.extend_from_slice(&buffer.cells);
+        }
+        if let Some((clip, kernel)) = &self.clip {
+            sample.bounds = bounds(*kernel, &sample.cells, self.features, clip);
+        }
+        Ok(Chunks { features: self.features, chunks: vec![sample] })
+    }
+
+    fn whitened(&self, whitening: &Whitening) -> Result<Scratch, Error> {
+        let mut whitened = Scratch::create(self.features, self.spare * SPARE_SHARE)?;
+        whitened.check_space((self.blocks * self.block_bytes()) as u64)?;
+        whitened.blocks = self.blocks;
+        let write = |mut buffer: Buffer, index: usize| {
+            self.read_piece(index, &mut buffer)?;
+            let cells = whitened_cells(&buffer.cells, self.features, whitening);
+            whitened.write(index * self.blocks_per_piece(), &cells).map_err(failed)?;
+            Ok(buffer)
+        };
+        let pieces = (0..self.pieces()).into_par_iter().with_min_len(evenly(self.pieces()));
+        pieces.try_fold(Buffer::default, write).try_for_each(|part: Result<_, Error>| part.map(drop))?;
+        Ok(whitened)
+    }
+
+    fn spare(&self) -> u64 {
+        self.spare
+    }
+}
+
+/// Takes table blocks and encodes them, into memory while they fit and into a scratch file from then on.
+pub struct Builder<'a> {
+    encoded: MemoryBuilder<'a>,
+    features: usize,
+    memory: u64,
+    scratch: Option<Scratch>,
+}
+
+/// Encoded rows, wherever they fitted.
+pub enum Encoded {
+    /// In memory.
+    Memory(MemoryRows),
+    /// In a scratch file.
+    File(FileRows),
+}
+
+impl<'a> Builder<'a> {
+    /// No rows yet. `memory` is the most bytes that rows and the work on them may take; without it, three quarters of the machine's.
+    pub fn new(design: &'a Design, memory: Option<u64>) -> Builder<'a> {
+        let memory = memory.unwrap_or_else(|| machine_memory().map_or(u64::MAX, |bytes| bytes / 4 * 3));
+        let encoded = MemoryBuilder::new(design);
+        Builder { encoded, features: design.features(), memory, scratch: None }
+    }
+
+    /// Encodes a block of the table.
+    ///
+    /// # Errors
+    /// When the rows do not fit in memory and the scratch file cannot be written.
+    pub fn push(&mut self, block: &Block) -> Result<(), DataError> {
+        self.encoded.push(block);
+        if self.scratch.is_none() && self.encoded.bytes() > self.memory / MEMORY_SHARE {
+            self.scratch = Some(Scratch::create(self.features, self.memory)?);
+        }
+        if let Some(scratch) = &mut self.scratch {
+            for chunk in self.encoded.take_whole_chunks() {
+                scratch.append(&chunk)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The rows, ready for questions.
+    ///
+    /// # Errors
+    /// When the scratch file cannot be written.
+    pub fn finish(mut self) -> Result<Encoded, DataError> {
+        let count = self.encoded.count();
+        let Some(mut scratch) = self.scratch.take() else { return Ok(Encoded::Memory(self.encoded.finish())) };
+        for chunk in self.encoded.take_all_chunks() {
+            scratch.append(&chunk)?;
+        }
+        Ok(Encoded::File(Engine::new(scratch, self.features, count)))
+    }
+}
+
+impl Encoded {
+    /// The engine.
+    pub fn rows(&self) -> &dyn Rows {
+        match self {
+            Encoded::Memory(rows) => rows,
+            Encoded::File(rows) => rows,
+        }
+    }
+
+    /// The engine, to be asked questions.
+    pub fn rows_mut(&mut self) -> &mut dyn Rows {
+        match self {
+            Encoded::Memory(rows) => rows,
+            Encoded::File(rows) => rows,
+        }
+    }
+
+    /// Shows every block, with how many of its rows are data.
+    pub(crate) fn for_each_block(&self, see: &mut dyn FnMut(RowBlock<'_>, usize)) -> Result<(), Error> {
+        match self {
+            Encoded::Memory(rows) => rows.for_each_block(see),
+            Encoded::File(rows) => rows.for_each_block(see),
+        }
+    }
+}
+
+/// The bytes of memory of this machine, where the system says.
+fn machine_memory() -> Option<u64> {
+    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
+    let total = text.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
+    total.trim().strip_suffix("kB")?.trim().parse::<u64>().ok().map(|kilobytes| kilobytes * 1024)
+}
