@@ -137,14 +137,6 @@ fn more_coefficients_than_rows() {
 }
 
 #[test]
-fn more_rows_than_memory() {
-    let desk = Desk::new();
-    let data = desk.write("data.csv", table(100_000));
-    assert!(refused(&desk, &data, FORMULA, &[&RHO[..], &["--memory", "1MB"]].concat(), 1).contains("1000000 bytes"));
-    desk.ok(&["fit", &data, "--formula", FORMULA, "--rho", "0.5", "--memory", "1GB"]);
-}
-
-#[test]
 fn strict_reading_names_the_column_only() {
     let desk = Desk::new();
     let data = desk.write("data.csv", format!("{}oops{MARKER},1,2\n", table(50)));

@@ -29,6 +29,8 @@ fn threads_and_pieces_do_not_matter() {
     for threads in ["2", "7"] {
         assert_eq!(desk.fit_json(&[&[csv.as_str(), "--threads", threads], &FIT[..]].concat()), expected);
     }
+    // More rows than the memory allowed holds.
+    assert_eq!(desk.fit_json(&[&[csv.as_str(), "--memory", "1MB"], &FIT[..]].concat()), expected);
     // The same rows in two files of a folder, in another order.
     let text = desk.read("sim.csv");
     let lines: Vec<&str> = text.lines().collect();

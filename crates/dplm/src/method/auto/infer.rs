@@ -149,6 +149,16 @@ fn direction_sd(direction: &[f64], sd: &Mat<f64>) -> f64 {
     (0..p).flat_map(|k| (0..=k).map(move |j| (j, k))).map(|(j, k)| term(j, k)).sum::<f64>().sqrt()
 }
 
+/// The mean of the iterates after the first: an early stop in directions where the descent is slow.
+pub(super) fn late_mean(run: &Trajectory) -> Vec<f64> {
+    let late = &run.theta[run.theta.len() / SKIPPED_PART..];
+    (0..late[0].len()).map(|j| mean_of(late, j)).collect()
+}
+
+fn mean_of(vectors: &[Vec<f64>], j: usize) -> f64 {
+    vectors.iter().map(|v| v[j]).sum::<f64>() / vectors.len() as f64
+}
+
 /// What the run says, averaged: iterates, gradients, and the variance of the noise in the mean gradient.
 struct Averages {
     theta: Vec<f64>,
@@ -160,11 +170,10 @@ impl Averages {
     fn of(run: &Trajectory) -> Averages {
         let all = run.gradient.len();
         let skip = all / SKIPPED_PART;
-        let mean = |vectors: &[Vec<f64>], j: usize| vectors.iter().map(|v| v[j]).sum::<f64>() / vectors.len() as f64;
         let p = run.theta[0].len();
         Averages {
-            theta: (0..p).map(|j| mean(&run.theta[skip..all], j)).collect(),
-            gradient: (0..p).map(|j| mean(&run.gradient[skip..], j)).collect(),
+            theta: (0..p).map(|j| mean_of(&run.theta[skip..all], j)).collect(),
+            gradient: (0..p).map(|j| mean_of(&run.gradient[skip..], j)).collect(),
             noise_var: run.noise_sd.powi(2) / (all - skip) as f64,
         }
     }

@@ -22,9 +22,7 @@ mod whiten;
 use faer::{Mat, linalg::solvers::Solve};
 use rand_core::CryptoRng;
 
-use super::{
-    ConfigError, Construction, Goal, Outcome, Purpose, Request, bare, budget_warnings, mean_of_late, with_precision,
-};
+use super::{ConfigError, Construction, Goal, Outcome, Purpose, Request, bare, budget_warnings, with_precision};
 use crate::{
     Coefficient, Error, MethodSummary,
     descend::{Descent, Trajectory, Watch},
@@ -319,7 +317,7 @@ impl Plan {
     ) -> Result<Vec<Coefficient>, Error> {
         let matrix = white.whitening.matrix();
         let contrasts: Vec<Contrast> = design.contrasts().iter().map(|contrast| through(contrast, &matrix)).collect();
-        let late = mean_of_late(run);
+        let late = infer::late_mean(run);
         let names = design.names().iter().cloned();
         let Some(spend) = extras.curvature else {
             let identified = self.request.purpose == Purpose::Prediction;
@@ -334,11 +332,8 @@ impl Plan {
         let level = self.request.level;
         let found = infer::intervals(run, &late, &belief, sampling.as_ref(), &contrasts, level);
         let limits = limits(design);
-        let coefficients = names.zip(found).zip(limits).map(|((name, interval), limit)| {
-            let absurd = interval.estimate.abs() > limit || interval.std_error > limit;
-            with_precision(name, &Interval { identified: interval.identified && !absurd, ..interval })
-        });
-        Ok(coefficients.collect())
+        let sensible = found.into_iter().zip(limits).map(|(interval, limit)| within(interval, limit));
+        Ok(names.zip(sensible).map(|(name, interval)| with_precision(name, &interval)).collect())
     }
 
     /// `(1/n) sum z z'` over rows that are not clipped, each shortened to the radius.
@@ -466,6 +461,12 @@ fn limits(design: &Design) -> Vec<f64> {
     design.slots().iter().map(limit).collect()
 }
 
+/// An estimate, or an error, beyond the limit identifies nothing.
+fn within(interval: Interval, limit: f64) -> Interval {
+    let sensible = interval.estimate.abs() <= limit && interval.std_error <= limit;
+    Interval { identified: interval.identified && sensible, ..interval }
+}
+
 /// The mean of the last iterates, less the mean of their gradients: one more step with less noise.
 fn after_start(run: &Trajectory) -> Vec<f64> {
     let steps = run.gradient.len();
@@ -489,5 +490,51 @@ fn standardised(run: &Trajectory, whitening: &Whitening) -> Trajectory {
         theta: columns(&matrix * across(&run.theta)),
         gradient: columns(matrix.transpose().to_owned().partial_piv_lu().solve(across(&run.gradient))),
         ..*run
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::formula::{Column, Model};
+
+    fn design() -> Design {
+        let column = |name: &str, kind| Column { name: name.into(), kind };
+        Design::new(&Model {
+            response: column("y", Kind::Bounded { low: 0.0, high: 100.0 }),
+            features: vec![
+                column("x", Kind::Bounded { low: -1.0, high: 3.0 }),
+                column("z", Kind::Standard),
+                column("g", Kind::Levels(vec!["a".into(), "b".into()])),
+            ],
+            intercept: true,
+        })
+    }
+
+    #[test]
+    fn limits_are_five_ranges_of_the_response_over_the_range_of_the_column() {
+        assert_eq!(limits(&design()), [f64::INFINITY, 500.0 / 4.0, 500.0 / 12.0, 500.0]);
+        assert_eq!(largest_norm(&design()), (1.0f64 + 1.0 + 36.0 + 1.0).sqrt());
+    }
+
+    #[test]
+    fn beyond_the_limit_nothing_is_identified() {
+        let found =
+            |estimate, std_error| Interval { estimate, std_error, low: -9.0, high: 9.0, df: None, identified: true };
+        assert!(within(found(-5.0, 1.0), 6.0).identified);
+        assert!(!within(found(-7.0, 1.0), 6.0).identified);
+        assert!(!within(found(1.0, 7.0), 6.0).identified);
+        assert!(!within(found(f64::NAN, 1.0), 6.0).identified);
+    }
+
+    /// More clipping where noise is large, next to none where it is small, never more than a quarter.
+    #[test]
+    fn the_share_clipped_falls_as_rows_grow() {
+        let tail = |rows| {
+            let request = Request::new(crate::privacy::Rho::checked_from_f64(0.015).expect("a budget"));
+            Config::new(request).plan(rows, &design()).expect("a plan").tail()
+        };
+        let tails = [100, 1000, 10_000, 100_000, 1_000_000].map(tail);
+        assert!(tails.is_sorted_by(|a, b| a > b) && tails[0] <= 0.25 && tails[4] < 1e-3, "{tails:?}");
     }
 }

@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     Error,
-    lattice::{CELL_SCALE_BITS, Clip, Design, Ladder, Outer, Slot, Whitening},
+    lattice::{CELL_SCALE_BITS, Design, Ladder, Outer, Slot, Whitening},
     privacy::{Budget, Spend},
     rows::Rows,
 };
@@ -72,7 +72,7 @@ impl Plan {
         let identity = Whitening::new(Mat::<f64>::identity(self.features, self.features).as_ref());
         let mut current = rows.whitened(&identity)?;
         let mut shares = if self.strength() < WEAK { &ONE_ROUND[..] } else { &TWO_ROUNDS[..] };
-        let first = self.round(current.as_mut(), super::largest_norm(design), 1, shares[0], budget, rng)?;
+        let first = self.round(current.as_ref(), super::largest_norm(design), 1, shares[0], budget, rng)?;
         let faint = faint(&first, design);
         let spread = first.moments.noise_sd * (2.0 * self.features as f64).sqrt();
         let (mut whitening, mut expected) = turned(&identity, &first.moments, spread);
@@ -83,7 +83,7 @@ impl Plan {
         for (number, &share) in shares.iter().enumerate().skip(1) {
             current = rows.whitened(&whitening)?;
             let top = TOP_OF_WHITENED * (self.features as f64).sqrt();
-            let round = self.round(current.as_mut(), top, number + 1, share, budget, rng)?;
+            let round = self.round(current.as_ref(), top, number + 1, share, budget, rng)?;
             let spread = round.moments.noise_sd * (2.0 * self.features as f64).sqrt();
             let last = number + 1 == shares.len();
             let floor = if last { spread.clamp(LEAST_FLOOR, 1.0) } else { spread.min(1.0) };
@@ -95,7 +95,7 @@ impl Plan {
 
     fn round<R: CryptoRng>(
         &self,
-        rows: &mut dyn Rows,
+        rows: &dyn Rows,
         top: f64,
         number: usize,
         (level_share, moments_share): (f64, f64),
@@ -106,8 +106,6 @@ impl Plan {
         let spend = budget.spend(format!("length of rows, round {number}"), rho.share(level_share))?;
         let (radius, at_edge) = self.length(rows, top, spend, rng)?;
         let spend = budget.spend(format!("second moments, round {number}"), rho.share(moments_share))?;
-        // Engines answer sums over rows once a clip is set; these do not depend on it.
-        rows.set_clip(Clip::new(1))?;
         let moments = self.outer(rows, &Outer::Shrunk { radius }, radius.into(), UNIT, spend, rng)?;
         Ok(Round { moments, radius: radius as f64 / UNIT, at_edge })
     }
