@@ -131,7 +131,7 @@ fn most_claimed(file: &mut File, length: u64) -> Option<u64> {
         if !fits(part, length) {
             return None;
         }
-        most = most.max(claimed_by_block(file, part));
+        most = most.max(claimed_by_block(file, part)?);
     }
     Some(most)
 }

@@ -9,15 +9,14 @@ use arrow_ipc::{Block, RecordBatch, root_as_message};
 
 use super::inflate::read_at;
 
-/// The longest description of a batch that is looked at.
-const LONGEST_HEAD: u64 = 64 << 20;
 /// Marks a message of the present format.
 const CONTINUATION: [u8; 4] = [0xff; 4];
 
-/// What the batch at a block of a file claims to hold, decompressed, in bytes.
-pub(super) fn claimed_by_block(file: &mut File, block: &Block) -> u64 {
-    let Some(message) = u64::try_from(block.offset()).ok().and_then(|at| Message::at(file, at)) else { return 0 };
-    message.claimed(file)
+/// What the batch at a block of a file claims to hold, decompressed, in bytes; `None` where its description cannot be read.
+pub(super) fn claimed_by_block(file: &mut File, block: &Block) -> Option<u64> {
+    let message = Message::of_block(file, block)?;
+    root_as_message(&message.head).ok()?;
+    Some(message.claimed(file))
 }
 
 /// The most that a batch of a stream claims to hold, decompressed, in bytes.
@@ -38,11 +37,25 @@ struct Message {
 }
 
 impl Message {
+    /// As the footer has it: the head ends, and the body starts, where the block says.
+    fn of_block(file: &mut File, block: &Block) -> Option<Message> {
+        let at = u64::try_from(block.offset()).ok()?;
+        let length = usize::try_from(block.metaDataLength()).ok()?;
+        let mut head = read_at(file, at, length);
+        let prefix = if head.get(..4)? == CONTINUATION { 8 } else { 4 };
+        if head.len() < prefix {
+            return None;
+        }
+        head.drain(..prefix);
+        Some(Message { head, body: at.checked_add(length as u64)? })
+    }
+
+    /// As a stream has it: the head states its own length.
     fn at(file: &mut File, at: u64) -> Option<Message> {
         let start = read_at(file, at, 8);
         let prefix = if start.get(..4)? == CONTINUATION { 8 } else { 4 };
         let length = i32::from_le_bytes(start.get(prefix - 4..prefix)?.try_into().ok()?);
-        let length = u64::try_from(length).ok().filter(|&length| length > 0 && length <= LONGEST_HEAD)?;
+        let length = u64::try_from(length).ok().filter(|&length| length > 0)?;
         let head = read_at(file, at.checked_add(prefix as u64)?, length as usize);
         (head.len() as u64 == length).then(|| Message { head, body: at + prefix as u64 + length })
     }

@@ -117,9 +117,7 @@ impl Source {
         options: &ReadOptions<'_>,
         each: &mut dyn FnMut(Block) -> Result<(), DataError>,
     ) -> Result<(), DataError> {
-        for column in columns {
-            self.schema.check(column)?;
-        }
+        self.schema.check_all(columns)?;
         let extractors: Vec<Extractor> = columns.iter().map(|column| Extractor::new(column, options.strict)).collect();
         let total = self.files.iter().map(|file| file.bytes.length).sum();
         let report = |done: u64| {
@@ -229,9 +227,10 @@ struct Projection {
 
 impl Projection {
     fn new(schema: &Schema, columns: &[Column]) -> Result<Self, DataError> {
+        let known = schema.positions();
         let position = |column: &Column| {
             let missing = || DataError::UnknownColumn { column: column.name.clone(), suggestion: None };
-            schema.names().position(|name| name == column.name).ok_or_else(missing)
+            known.get(column.name.as_str()).copied().ok_or_else(missing)
         };
         let positions = columns.iter().map(position).collect::<Result<Vec<usize>, _>>()?;
         let mut indices = positions.clone();
