@@ -17,7 +17,7 @@
 //! out longer than said here by up to a third, since the released curvature is then mostly noise.
 
 use super::contrast::normal_quantile;
-use super::curvature::expected_doubt_sq;
+use super::curvature::{bend_at, expected_doubt_sq};
 use super::weights::Transient;
 use super::{IntervalError, check_level, check_positive};
 use statrs::distribution::{Continuous, ContinuousCDF, Normal};
@@ -37,8 +37,6 @@ const CURVATURE_SHARE: (f64, f64) = (0.02, 0.15);
 /// Relative error of the whole variance that the released gradient spread may leave, and the share it may cost.
 const VARIANCE_ERROR: f64 = 0.05;
 const SPREAD_SHARE: (f64, f64) = (0.002, 0.10);
-/// The relative misfit of the curvature on the way from the start that the Newton interval allows for.
-const MISFIT: f64 = 0.2;
 
 impl Shares {
     /// Nothing but the descent: the paper's algorithm, for the data set itself as target or for prediction.
@@ -248,7 +246,8 @@ impl Setting {
     }
 
     fn transient(&self, lambda: f64, curvature: f64) -> Transient {
-        let misfit = if self.shares.curvature > 0.0 { MISFIT } else { 0.0 };
+        let typical = (self.features as f64).sqrt() * self.error_sd;
+        let misfit = if self.shares.curvature > 0.0 { bend_at(self.gamma / typical) } else { 0.0 };
         let distance_sq = self.signal.powi(2) / self.features as f64;
         Transient { noise_sd: lambda, step_size: self.step_size, curvature, misfit, distance_sq }
     }
