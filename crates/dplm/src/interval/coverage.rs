@@ -3,9 +3,10 @@
 //! Each check compares a mean over independent data sets with its requirement, allowing 4.9 standard errors of that
 //! mean: a false alarm in a million. Seeds are fixed.
 
-use super::expect::{Setting, Shares, curvature_noise_sd, gradient_noise_sd, gradient_spread_noise_sd, row_bound_sq};
+use super::expect::{Setting, Shares, curvature_noise_sd, gradient_spread_noise_sd, row_bound_sq};
 use super::simulate::{Data, Design, Errors, normal};
 use super::*;
+use crate::theory::bounds::noise_sd;
 use faer::Mat;
 use rand_chacha::ChaCha8Rng;
 use rand_core::SeedableRng;
@@ -66,7 +67,7 @@ fn empirical(design: Design, steps: usize, rng: &mut ChaCha8Rng) -> Vec<Score> {
     let gamma = 5.0 * (p as f64).sqrt();
     let data = Data::draw(n, p, design, Errors::Gaussian, 1.0, rng);
     let optimum = data.optimum(gamma);
-    let lambda = gradient_noise_sd(n, gamma, 0.015, steps);
+    let lambda = noise_sd(n, 0.015, gamma, steps);
     let run = data.descend(gamma, 0.25, lambda, steps, rng);
     let contrasts = Contrast::coordinates(p);
     let slope = Curvature::from_trajectory(&run).unwrap();
@@ -148,7 +149,7 @@ impl World {
         let Setting { gamma, shares, .. } = self.setting();
         let (n, p) = (self.rows, self.features);
         let data = Data::draw(n, p, self.design, self.errors, 1.0, rng);
-        let lambda = gradient_noise_sd(n, gamma, self.rho * shares.descent(), self.steps);
+        let lambda = noise_sd(n, self.rho * shares.descent(), gamma, self.steps);
         let run = data.descend(gamma, self.step_size, lambda, self.steps, rng);
         let late = &run.theta[self.steps / 2..];
         let at: Vec<f64> = (0..p).map(|j| late.iter().map(|t| t[j]).sum::<f64>() / late.len() as f64).collect();
