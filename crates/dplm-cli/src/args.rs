@@ -58,6 +58,9 @@ pub enum Command {
     /// Look at the data without privacy: least squares, clipping, the law of the iterates
     #[command(after_help = DIAGNOSE)]
     Diagnose(DiagnoseArgs),
+    /// Keep the privacy budget of data sets in a file
+    #[command(subcommand, after_help = LEDGER)]
+    Ledger(LedgerCommand),
     /// Print a model file for a person to fill in
     #[command(after_help = INIT)]
     Init(InitArgs),
@@ -111,6 +114,15 @@ const INIT: &str = "\
 The template holds the names and types of the columns, with every bound and level left blank. Fill it in from public
 knowledge and give it to 'dplm fit --model'. No value of the data is printed.";
 
+const LEDGER: &str = "\
+A budget outlives any one fit. Open a ledger once, and name it in every fit of the data: what a fit spends is recorded
+on disk before any noise is drawn, more than is left is refused, and every run spends, a repeated one too.
+
+Examples:
+  dplm ledger init budget.db --dataset wages --rho 0.1
+  dplm fit wages.csv --formula 'pay[0..200000] ~ age[18..90]' --rho 0.015 --ledger budget.db --dataset wages
+  dplm ledger show budget.db";
+
 const LAB: &str = "\
 Runs the experiments of the paper on simulated data: a table, a picture and a verdict for each claim. Stopped, it goes
 on where it was when run again with the same folder. Definitions are small files; --set changes any number in them.
@@ -143,6 +155,12 @@ pub struct FitArgs {
     pub method: MethodArgs,
     #[command(flatten)]
     pub interval: IntervalArgs,
+    /// Spend from this ledger: recorded before any noise is drawn
+    #[arg(long, value_name = "FILE", requires = "dataset", help_heading = "Privacy")]
+    pub ledger: Option<PathBuf>,
+    /// What the ledger calls the data
+    #[arg(long, value_name = "NAME", requires = "ledger", help_heading = "Privacy")]
+    pub dataset: Option<String>,
     /// Write the result as JSON; - for standard output, instead of the summary
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub json: Option<Destination>,
@@ -336,6 +354,107 @@ pub struct InitArgs {
     /// Write the template to a new file instead
     #[arg(long, short, value_name = "FILE")]
     pub out: Option<PathBuf>,
+}
+
+/// `dplm ledger`.
+#[derive(Debug, Subcommand)]
+pub enum LedgerCommand {
+    /// Open a data set with its budget, in a new file or in one that is there
+    Init(LedgerInitArgs),
+    /// Add to the budget of a data set
+    Grant(LedgerGrantArgs),
+    /// What was granted and spent, and what is left
+    Show(LedgerShowArgs),
+    /// Write every entry as JSON or CSV
+    Export(LedgerExportArgs),
+    /// Check that nothing was changed or removed
+    Verify(LedgerVerifyArgs),
+}
+
+/// The file of a ledger.
+#[derive(Debug, Group)]
+pub struct LedgerFile {
+    /// The ledger
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+}
+
+/// `dplm ledger init`.
+#[derive(Debug, Group)]
+pub struct LedgerInitArgs {
+    #[command(flatten)]
+    pub ledger: LedgerFile,
+    /// What the data set will be called
+    #[arg(long, value_name = "NAME")]
+    pub dataset: String,
+    #[command(flatten)]
+    pub budget: BudgetArgs,
+    /// Who keeps it, and why so much
+    #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
+    pub note: String,
+}
+
+/// `dplm ledger grant`.
+#[derive(Debug, Group)]
+pub struct LedgerGrantArgs {
+    #[command(flatten)]
+    pub ledger: LedgerFile,
+    /// The data set
+    #[arg(long, value_name = "NAME")]
+    pub dataset: String,
+    /// How much to add
+    #[arg(long, value_name = "R", allow_negative_numbers = true)]
+    pub rho: f64,
+    /// Who grants it, and why
+    #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
+    pub note: String,
+}
+
+/// `dplm ledger show`.
+#[derive(Debug, Group)]
+pub struct LedgerShowArgs {
+    #[command(flatten)]
+    pub ledger: LedgerFile,
+    /// Only this data set
+    #[arg(long, value_name = "NAME")]
+    pub dataset: Option<String>,
+    /// Write it as JSON; - for standard output, instead of the text
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<Destination>,
+}
+
+/// `dplm ledger export`.
+#[derive(Debug, Group)]
+pub struct LedgerExportArgs {
+    #[command(flatten)]
+    pub ledger: LedgerFile,
+    /// Only this data set
+    #[arg(long, value_name = "NAME")]
+    pub dataset: Option<String>,
+    #[command(flatten)]
+    pub formats: ExportFormats,
+}
+
+/// At least one format.
+#[derive(Debug, Group)]
+#[group(required = true, multiple = true)]
+pub struct ExportFormats {
+    /// Write every data set as JSON; - for standard output
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<Destination>,
+    /// Write every entry as CSV; - for standard output
+    #[arg(long, value_name = "FILE")]
+    pub csv: Option<Destination>,
+}
+
+/// `dplm ledger verify`.
+#[derive(Debug, Group)]
+pub struct LedgerVerifyArgs {
+    #[command(flatten)]
+    pub ledger: LedgerFile,
+    /// A hash that was kept elsewhere: the ledger must go on from there
+    #[arg(long, value_name = "HASH")]
+    pub since: Option<String>,
 }
 
 /// `dplm lab`.

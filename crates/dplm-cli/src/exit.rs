@@ -3,6 +3,7 @@
 use std::io;
 
 use dplm::{Error, lattice::LatticeError, method::ConfigError, table::DataError};
+use dplm_ledger::LedgerError;
 
 /// Why nothing was done. The text is one sentence that says what to do, and never holds a cell's value.
 #[derive(Debug, thiserror::Error)]
@@ -65,6 +66,15 @@ impl From<Error> for Failure {
                 Failure::usage(error)
             }
             _ => Failure::refused(error),
+        }
+    }
+}
+
+impl From<LedgerError> for Failure {
+    fn from(error: LedgerError) -> Failure {
+        match error {
+            LedgerError::Name | LedgerError::Delta | LedgerError::Seed => Failure::usage(error),
+            other => Failure::refused(other),
         }
     }
 }

@@ -34,6 +34,7 @@ fn run(command: Command, printer: &Printer) -> Result<(), Failure> {
         Command::Plan(args) => commands::plan::run(&args, printer),
         Command::Simulate(args) => commands::simulate::run(args, printer),
         Command::Diagnose(args) => commands::diagnose::run(args, printer),
+        Command::Ledger(asked) => commands::ledger::run(asked, printer),
         Command::Init(args) => commands::init::run(&args, printer),
         Command::Lab(asked) => commands::lab::run(asked),
     }

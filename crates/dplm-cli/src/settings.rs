@@ -1,6 +1,9 @@
 //! What was meant: every setting checked before a row is read.
 
-use std::{fs, io, path::Path};
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+};
 
 use dplm::{
     Dataset, NoiseSource, Reading,
@@ -13,6 +16,7 @@ use dplm::{
     },
     table::{ReadOptions, Source},
 };
+use dplm_ledger::LedgerError;
 
 use crate::{
     args::{
@@ -50,6 +54,16 @@ pub struct FitSettings {
     pub trajectory: Option<Destination>,
     /// Where the page goes.
     pub report: Option<Destination>,
+    /// What pays for the fit, if a ledger does.
+    pub purse: Option<Purse>,
+}
+
+/// A data set in a ledger.
+pub struct Purse {
+    /// The ledger.
+    pub file: PathBuf,
+    /// What it calls the data.
+    pub dataset: String,
 }
 
 /// The rows and the model, checked as far as they can be without reading a row.
@@ -72,6 +86,8 @@ impl FitSettings {
     pub fn check(args: FitArgs) -> Result<FitSettings, Failure> {
         let outputs: Vec<&Destination> = args.json.iter().chain(&args.trajectory).chain(&args.report).collect();
         check_outputs(&outputs, &args.data.inputs)?;
+        let purse = purse(args.ledger, args.dataset, &args.promise)?;
+        check_ledger_is_kept(&outputs, purse.as_ref())?;
         let config = config(&args.budget, &args.promise, &args.method, &args.interval)?;
         check_machine(&args.machine)?;
         let data = data(args.data, &args.model, args.machine.memory)?;
@@ -84,6 +100,7 @@ impl FitSettings {
             json: args.json,
             trajectory: args.trajectory,
             report: args.report,
+            purse,
         })
     }
 
@@ -104,6 +121,8 @@ impl FitSettings {
             promise,
             method,
             interval,
+            ledger: None,
+            dataset: None,
             json,
             trajectory,
             report,
@@ -278,6 +297,30 @@ fn check_outputs(outputs: &[&Destination], inputs: &[String]) -> Result<(), Fail
         }
     }
     Ok(())
+}
+
+/// What pays. A fixed seed is refused here, before anything is opened.
+fn purse(
+    file: Option<PathBuf>,
+    dataset: Option<String>,
+    promise: &PromiseArgs,
+) -> Result<Option<Purse>, Failure> {
+    let Some((file, dataset)) = file.zip(dataset) else { return Ok(None) };
+    match promise.seed {
+        Some(_) => Err(Failure::usage(LedgerError::Seed)),
+        None => Ok(Some(Purse { file, dataset })),
+    }
+}
+
+fn check_ledger_is_kept(outputs: &[&Destination], purse: Option<&Purse>) -> Result<(), Failure> {
+    let Some(Purse { file, .. }) = purse else { return Ok(()) };
+    let overwrites = |output: &&&Destination| matches!(output, Destination::File(path) if is_same_file(path, file));
+    match outputs.iter().find(overwrites) {
+        Some(output) => {
+            Err(Failure::Usage(format!("{output} is the ledger and would be overwritten: name another file")))
+        }
+        None => Ok(()),
+    }
 }
 
 fn is_same_file(one: &Path, other: &Path) -> bool {

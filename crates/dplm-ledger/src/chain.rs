@@ -11,8 +11,10 @@ pub(crate) const START: &str = "dplm ledger v1";
 /// shifted into one another.
 pub(crate) fn hash(previous: &str, entry: &Entry) -> String {
     let mut digest = Sha256::new();
-    let numbers = [entry.id.to_string(), entry.rho.units().to_string()];
-    let words = [previous, &entry.dataset, &entry.time, entry.kind.name(), &entry.text, &entry.plan, &entry.table];
+    let delta = entry.delta.map_or(String::new(), |delta| delta.to_string());
+    let numbers = [entry.id.to_string(), entry.rho.units().to_string(), delta];
+    let Entry { dataset, time, kind, neighbours, text, plan, table, .. } = entry;
+    let words = [previous, dataset, time, kind.name(), neighbours, text, plan, table];
     for field in words.into_iter().chain(numbers.iter().map(String::as_str)) {
         digest.update((field.len() as u64).to_le_bytes());
         digest.update(field.as_bytes());

@@ -1,7 +1,13 @@
 //! What a ledger holds.
 
-use dplm::privacy::Rho;
-use serde::Serialize;
+use dplm::{
+    Bill, Movement, Statement,
+    privacy::{
+        Neighbours, Rho,
+        convert::{self, Conversion},
+    },
+};
+use serde::{Serialize, Serializer};
 
 /// One line of the ledger. Lines are only ever added.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -16,6 +22,10 @@ pub struct Entry {
     pub kind: Kind,
     /// The budget it grants or spends.
     pub rho: Rho,
+    /// The delta at which the data set's epsilon is shown; given when it is opened.
+    pub delta: Option<f64>,
+    /// Which data sets the fit makes hard to tell apart; empty for grants.
+    pub neighbours: String,
     /// A note, or the formula of the fit.
     pub text: String,
     /// A fingerprint of the public plan of the fit; empty for grants.
@@ -43,6 +53,8 @@ pub enum Kind {
 pub struct Spending {
     /// How much.
     pub rho: Rho,
+    /// Which data sets the fit makes hard to tell apart.
+    pub neighbours: Neighbours,
     /// The formula.
     pub formula: String,
     /// The public plan in words; its fingerprint is kept.
@@ -52,7 +64,7 @@ pub struct Spending {
 }
 
 /// The state of a data set's budget. Sums are in units of 10^-15, exactly.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Account {
     /// The data set.
     pub dataset: String,
@@ -79,6 +91,50 @@ impl Amount {
     }
 }
 
+impl Account {
+    /// The epsilon of everything spent so far at the account's delta; none when nothing is spent.
+    ///
+    /// # Guarantee
+    /// Every release of every fit is a Gaussian mechanism, and Gaussian budgets add up however later fits are chosen after earlier
+    /// results, so the exact conversion holds for the sum. It is rounded up.
+    pub fn epsilon_spent(&self) -> Option<f64> {
+        self.epsilon(self.spent)
+    }
+
+    /// The epsilon once everything granted is spent.
+    pub fn epsilon_total(&self) -> Option<f64> {
+        self.epsilon(self.total)
+    }
+
+    fn epsilon(&self, amount: Amount) -> Option<f64> {
+        (amount.0 > 0).then(|| convert::epsilon(Conversion::Exact, amount.to_f64(), self.delta).ok()).flatten()
+    }
+
+    /// The weakest promise that a fit of this data set made: what the sums speak of.
+    pub fn neighbours(&self) -> &'static str {
+        let weaker = self.entries.iter().any(|entry| entry.neighbours == Neighbours::ZeroOut.name());
+        if weaker { Neighbours::ZeroOut.name() } else { Neighbours::ReplaceOne.name() }
+    }
+
+    /// The account as a fit reports it.
+    pub fn statement(&self, other_table: bool) -> Statement {
+        let movement = |entry: &Entry| Movement {
+            time: entry.time.clone(),
+            seconds: entry.time.parse().map_or(0, |time: jiff::Timestamp| time.as_second()),
+            spends: entry.kind == Kind::Spend,
+            rho: entry.rho,
+        };
+        let movements = self.entries.iter().map(movement).collect();
+        Statement { dataset: self.dataset.clone(), movements, other_table }
+    }
+}
+
+impl Serialize for Amount {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_f64(self.to_f64())
+    }
+}
+
 impl std::fmt::Display for Amount {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let units = u128::from(Rho::UNITS);
@@ -94,7 +150,13 @@ impl std::fmt::Display for Amount {
 impl Spending {
     /// A spending without plan and table, for callers that have none.
     pub fn new(rho: Rho, formula: impl Into<String>) -> Spending {
-        Spending { rho, formula: formula.into(), plan: String::new(), table: String::new() }
+        let neighbours = Neighbours::default();
+        Spending { rho, neighbours, formula: formula.into(), plan: String::new(), table: String::new() }
+    }
+
+    pub(crate) fn of(bill: &Bill) -> Spending {
+        let &Bill { rho, neighbours, ref formula, ref plan, ref table, .. } = bill;
+        Spending { rho, neighbours, formula: formula.clone(), plan: plan.clone(), table: table.clone() }
     }
 }
 

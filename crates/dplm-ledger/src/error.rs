@@ -26,6 +26,27 @@ pub enum LedgerError {
         /// The file.
         file: String,
     },
+    /// The file is a link.
+    #[error("{file} is a symbolic link, which is not followed: name the ledger itself")]
+    Link {
+        /// The file.
+        file: String,
+    },
+    /// The file has several names, and what protects it from a crash is kept under one of them.
+    #[error("{file} has a second name (a hard link), so a crash could not be undone: copy it to a file of its own")]
+    SecondName {
+        /// The file.
+        file: String,
+    },
+    /// A name that could not be told apart when it is shown.
+    #[error("the name of a data set must have 1 to {most} characters and none that cannot be seen", most = crate::store::LONGEST_NAME)]
+    Name,
+    /// A delta that is no probability.
+    #[error("delta must lie between 0 and 1 and be small, for instance 1e-6")]
+    Delta,
+    /// No budget pays for noise that can be taken off.
+    #[error("a fit with a fixed seed is not private whatever it spends, so it is not recorded: leave the seed out")]
+    Seed,
     /// The data set is already in the ledger.
     #[error("the ledger already has a data set named '{dataset}'; 'dplm ledger grant' adds to its budget")]
     AccountExists {
@@ -58,11 +79,16 @@ pub enum LedgerError {
         /// What is wrong with it.
         why: &'static str,
     },
+    /// The file cannot be read as a ledger any more.
+    #[error("the ledger is damaged, so nothing was released; restore it from a copy")]
+    Damaged,
     /// Other processes held the ledger for too long.
-    #[error("the ledger was busy for too long; nothing was spent, try again")]
+    #[error("the ledger was busy for too long; nothing was spent, so try again")]
     Busy,
     /// The disk refused.
-    #[error("the ledger could not be written ({reason}); nothing was spent")]
+    #[error(
+        "the ledger could not be used ({reason}), so nothing was released; check the disk and the file's permissions"
+    )]
     Storage {
         /// The storage engine's own words; they never hold data.
         reason: String,
@@ -71,11 +97,18 @@ pub enum LedgerError {
 
 impl From<rusqlite::Error> for LedgerError {
     fn from(error: rusqlite::Error) -> LedgerError {
-        use rusqlite::ErrorCode::{DatabaseBusy, DatabaseLocked, NotADatabase};
+        use rusqlite::ErrorCode::{DatabaseBusy, DatabaseCorrupt, DatabaseLocked, NotADatabase, TooBig};
         match error.sqlite_error_code() {
             Some(DatabaseBusy | DatabaseLocked) => LedgerError::Busy,
-            Some(NotADatabase) => LedgerError::NotALedger { file: "the file".to_owned() },
-            _ => LedgerError::Storage { reason: error.to_string() },
+            // Without a code it is a value of the wrong type.
+            Some(DatabaseCorrupt | NotADatabase | TooBig) | None => LedgerError::Damaged,
+            Some(_) => LedgerError::Storage { reason: error.to_string() },
         }
+    }
+}
+
+impl From<std::io::Error> for LedgerError {
+    fn from(error: std::io::Error) -> LedgerError {
+        LedgerError::Storage { reason: error.kind().to_string() }
     }
 }

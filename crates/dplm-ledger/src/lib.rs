@@ -3,6 +3,9 @@
 //! The rule: **budget is recorded as spent, durably, before the first noisy number can leave.** A fit that dies afterwards has spent it.
 //! So the ledger is never behind the truth; it may be ahead of it by a fit that was cut off.
 //!
+//! The rule is kept by types: a [`Prepared`](dplm::Prepared) fit draws no noise without the [`Paid`](dplm::Paid) that [`Ledger::pay`]
+//! gives.
+//!
 //! Entries are only ever added. Each holds the hash of the one before it, so [`Ledger::verify`] finds any edit, any removal from the
 //! middle, and any change of order. (Cutting entries off the end, or writing a whole new file, cannot be seen from the file
 //! alone: keep a copy of the last hash elsewhere to notice that.)
@@ -24,6 +27,7 @@
 mod chain;
 mod entry;
 mod error;
+mod file;
 mod store;
 
 pub use entry::{Account, Amount, Entry, Kind, Spending};

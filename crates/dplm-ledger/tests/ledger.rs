@@ -1,9 +1,9 @@
 //! The ledger as a custodian and as an attacker would use it.
 
-use std::{path::Path, process::Command, sync::Barrier, thread};
+use std::{path::Path, sync::Barrier, thread};
 
-use dplm::privacy::Rho;
-use dplm_ledger::{Kind, Ledger, LedgerError, Spending};
+use dplm::privacy::{Neighbours, Rho};
+use dplm_ledger::{Ledger, LedgerError, Spending};
 
 fn rho(value: f64) -> Rho {
     Rho::checked_from_f64(value).unwrap()
@@ -18,8 +18,13 @@ fn fresh(folder: &Path, total: f64) -> std::path::PathBuf {
 /// Runs SQL past the ledger, as somebody with a database tool would.
 fn tamper(file: &Path, sql: &str) {
     let connection = rusqlite::Connection::open(file).unwrap();
+    let triggers: Vec<String> = {
+        let mut statement = connection.prepare("SELECT sql FROM sqlite_schema WHERE type = 'trigger'").unwrap();
+        statement.query_map([], |row| row.get(0)).unwrap().map(Result::unwrap).collect()
+    };
     connection.execute_batch("DROP TRIGGER no_update; DROP TRIGGER no_delete;").unwrap();
     connection.execute_batch(sql).unwrap();
+    connection.execute_batch(&triggers.join(";")).unwrap();
 }
 
 #[test]
@@ -64,6 +69,9 @@ fn edits_removals_and_reorderings_are_found() {
         ),
         ("UPDATE entry SET dataset = 'other' WHERE id = 3", 3),
         ("UPDATE entry SET kind = 'grant' WHERE id = 3", 3),
+        ("UPDATE entry SET delta = 0.5 WHERE id = 1", 1),
+        ("UPDATE entry SET time = '2020-01-01T00:00:00Z' WHERE id = 4", 4),
+        ("UPDATE entry SET neighbours = 'zero-out' WHERE id = 3", 3),
     ] {
         let folder = tempfile::tempdir().unwrap();
         let file = fresh(folder.path(), 1.0);
@@ -127,25 +135,65 @@ fn many_at_once_lose_nothing_and_overdraw_nothing() {
 }
 
 #[test]
-fn a_read_only_file_is_refused_in_words() {
-    let folder = tempfile::tempdir().unwrap();
-    let file = fresh(folder.path(), 0.4);
-    // Root may write anything, so the file system's own lock is used where there is one.
-    if !Command::new("chattr").arg("+i").arg(&file).status().is_ok_and(|status| status.success()) {
-        return;
+fn a_file_with_other_tables_is_no_ledger() {
+    for sql in [
+        "CREATE TABLE more (x)",
+        "CREATE VIEW v AS WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r) SELECT n FROM r",
+        "DROP TRIGGER no_update",
+        "CREATE TRIGGER t AFTER INSERT ON entry BEGIN SELECT 1; END",
+        "CREATE INDEX i ON entry (dataset)",
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        let file = fresh(folder.path(), 1.0);
+        rusqlite::Connection::open(&file).unwrap().execute_batch(sql).unwrap();
+        assert!(matches!(Ledger::open(&file), Err(LedgerError::NotALedger { .. })), "{sql}");
     }
-    let refused = Ledger::open(&file).and_then(|mut ledger| ledger.spend("wages", &Spending::new(rho(0.01), "y ~ x")));
-    Command::new("chattr").arg("-i").arg(&file).status().unwrap();
-    assert!(matches!(refused, Err(LedgerError::Storage { .. })), "{refused:?}");
-    assert_eq!(
-        Ledger::open(&file)
-            .unwrap()
-            .account("wages")
-            .unwrap()
-            .entries
-            .iter()
-            .filter(|entry| entry.kind == Kind::Spend)
-            .count(),
-        0
-    );
+}
+
+#[test]
+fn names_are_short_and_can_be_seen() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut ledger = Ledger::open(&fresh(folder.path(), 1.0)).unwrap();
+    for name in ["", "  ", "a\u{1b}[2J", "line\nbreak", &"x".repeat(201)] {
+        assert!(matches!(ledger.open_account(name, rho(1.0), None, ""), Err(LedgerError::Name)), "{name:?}");
+    }
+    assert!(matches!(ledger.open_account("d", rho(1.0), Some(1.0), ""), Err(LedgerError::Delta)));
+    ledger.open_account("Löhne 2026", rho(1.0), Some(1e-9), "").unwrap();
+    assert_eq!(ledger.datasets().unwrap(), ["Löhne 2026", "wages"]);
+}
+
+#[test]
+fn the_weakest_promise_is_the_one_that_is_shown() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut ledger = Ledger::open(&fresh(folder.path(), 1.0)).unwrap();
+    ledger.spend("wages", &Spending::new(rho(0.01), "y ~ x")).unwrap();
+    assert_eq!(ledger.account("wages").unwrap().neighbours(), "replace-one");
+    let weaker = Spending { neighbours: Neighbours::ZeroOut, ..Spending::new(rho(0.005), "y ~ x") };
+    ledger.spend("wages", &weaker).unwrap();
+    let account = ledger.account("wages").unwrap();
+    assert_eq!(account.neighbours(), "zero-out");
+    // rho = 0.015 at delta = 1e-6, as PRIVACY.md has it.
+    assert!((account.epsilon_spent().unwrap() - 0.7147).abs() < 1e-4);
+}
+
+#[test]
+fn what_is_left_behind_by_a_writer_who_died_is_undone() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = fresh(folder.path(), 1.0);
+    let journal = folder.path().join("budget.db-journal");
+    // A journal that has not been ended yet, beside a file that was half changed.
+    let writer = rusqlite::Connection::open(&file).unwrap();
+    writer.execute_batch("PRAGMA cache_size = 1; PRAGMA synchronous = FULL; BEGIN IMMEDIATE;").unwrap();
+    for id in 2..500 {
+        let sql = "INSERT INTO entry VALUES (?1, 'wages', '', 'spend', 1000, NULL, '', ?2, '', '', '')";
+        writer.execute(sql, rusqlite::params![id, "x".repeat(500)]).unwrap();
+    }
+    let (half, log) = (std::fs::read(&file).unwrap(), std::fs::read(&journal).unwrap());
+    drop(writer);
+    std::fs::write(&file, &half).unwrap();
+    std::fs::write(&journal, &log).unwrap();
+    assert!(half.len() > 50_000 && log.len() > 500, "the change had begun to reach the file");
+    let ledger = Ledger::open(&file).unwrap();
+    assert_eq!(ledger.verify().unwrap().entries, 1);
+    assert!(!journal.exists());
 }

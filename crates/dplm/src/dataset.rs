@@ -1,27 +1,20 @@
 //! A table and a model, encoded and ready to be fitted.
 
-use rand_core::CryptoRng;
-
 use crate::{
-    Error, Fit,
+    Error, Fit, Paid, Prepared,
     descend::Watch,
     diagnose::View,
     formula::{Formula, Model},
     lattice::Design,
-    method::{Config, ConfigError, Outcome, Purpose, Request},
-    privacy::{
-        Guarantee, PrivacyError, Release,
-        convert::{self, Conversion},
-        noise::{FixedSeed, SystemRng},
-    },
+    method::Config,
     report::Warning,
-    rows::{Builder, Encoded},
-    table::{ReadOptions, Source},
+    rows::{Builder, Encoded, Rows},
+    table::{Field, ReadOptions, Schema, Source},
 };
 
 /// Rows of a table encoded for one model.
 ///
-/// It holds data, so it cannot be printed or copied; [`Dataset::fit`] is the way out.
+/// It holds data, so it cannot be printed or copied; [`Dataset::fit`] is the way out, or [`Dataset::prepare`] and then [`Prepared::run`].
 pub struct Dataset {
     formula: String,
     /// Whether `.` chose columns by what their first rows look like.
@@ -29,6 +22,8 @@ pub struct Dataset {
     model: Model,
     design: Design,
     rows: Encoded,
+    /// The columns of the table, used or not.
+    columns: String,
 }
 
 /// How a table is read.
@@ -62,7 +57,8 @@ impl Dataset {
         source.for_each_block(design.columns(), &reading.table, &mut |block| builder.push(&block))?;
         let rows = builder.finish()?;
         let dot_on_text = formula.uses_dot() && source.schema().is_guessed();
-        Ok(Dataset { formula: formula.to_string(), dot_on_text, model, design, rows })
+        let columns = in_words(source.schema());
+        Ok(Dataset { formula: formula.to_string(), dot_on_text, model, design, rows, columns })
     }
 
     /// The model, with every column named.
@@ -85,7 +81,15 @@ impl Dataset {
         View::new(&mut self.rows)
     }
 
-    /// Fits by the method asked for.
+    /// Plans a fit and checks it, from public numbers only. Nothing is asked of a row and nothing is spent.
+    ///
+    /// # Errors
+    /// When the plan is refused, or the noise has no source.
+    pub fn prepare(&mut self, config: impl Into<Config>, noise: NoiseSource) -> Result<Prepared<'_>, Error> {
+        Prepared::new(self, config.into(), noise)
+    }
+
+    /// Fits by the method asked for. Whoever calls keeps account of the budget; with a ledger, use [`Dataset::prepare`].
     ///
     /// # Guarantee
     /// With [`NoiseSource::System`] the result is `rho`-zCDP for the budget of the request, as an exact statement about this program.
@@ -93,70 +97,24 @@ impl Dataset {
     /// # Errors
     /// When the plan is refused (nothing is spent then), or a release fails (the budget is spent then).
     pub fn fit(&mut self, config: impl Into<Config>, noise: NoiseSource, watch: &mut Watch<'_>) -> Result<Fit, Error> {
-        let config = config.into();
-        match noise {
-            NoiseSource::System => {
-                self.fit_with(config, true, &mut SystemRng::new().map_err(PrivacyError::from)?, watch)
-            }
-            NoiseSource::Seed(seed) => self.fit_with(config, false, &mut FixedSeed::new(seed), watch),
-        }
+        let prepared = self.prepare(config, noise)?;
+        let paid = Paid::by_caller(prepared.bill());
+        prepared.run(paid, watch)
     }
 
-    fn fit_with<R: CryptoRng>(
-        &mut self,
-        config: Config,
-        private: bool,
-        rng: &mut R,
-        watch: &mut Watch<'_>,
-    ) -> Result<Fit, Error> {
-        let request = config.request().clone();
-        let count = self.rows();
-        let (outcome, mut warnings) = self.run(config, rng, watch)?;
-        warnings.extend(outcome.warnings);
-        warnings.extend(self.warnings(private, &outcome.coefficients));
-        Ok(Fit {
-            private,
-            formula: self.formula.clone(),
-            rows: count,
-            guarantee: guarantee(&request, outcome.releases)?,
-            purpose: request.purpose,
-            goal: request.goal(),
-            construction: request.construction,
-            level: request.level,
-            coefficients: outcome.coefficients,
-            method: outcome.summary,
-            warnings,
-            trajectories: outcome.trajectories,
-        })
+    pub(crate) fn formula(&self) -> &str {
+        &self.formula
     }
 
-    fn run<R: CryptoRng>(
-        &mut self,
-        config: Config,
-        rng: &mut R,
-        watch: &mut Watch<'_>,
-    ) -> Result<(Outcome, Vec<Warning>), Error> {
-        let (rows, design) = (self.rows.rows_mut(), &self.design);
-        match config {
-            Config::Dpgd(config) => {
-                let plan = config.plan(rows.count(), design)?;
-                Ok((plan.run(rows, design, rng, watch)?, plan.warnings()))
-            }
-            Config::Auto(config) => {
-                let plan = config.plan(rows.count(), design)?;
-                Ok((plan.run(rows, design, rng, watch)?, plan.warnings()))
-            }
-            Config::Adassp(config) if config.request.purpose == Purpose::Inference => {
-                Err(ConfigError::AdasspMakesNoIntervals.into())
-            }
-            Config::Adassp(config) => {
-                let plan = config.plan(rows.count(), design)?;
-                Ok((plan.run(rows, design, rng)?.into(), Vec::new()))
-            }
-        }
+    pub(crate) fn table_in_words(&self) -> String {
+        format!("{} rows: {}", self.rows(), self.columns)
     }
 
-    fn warnings(&self, private: bool, coefficients: &[crate::Coefficient]) -> Vec<Warning> {
+    pub(crate) fn rows_and_design(&mut self) -> (&mut dyn Rows, &Design) {
+        (self.rows.rows_mut(), &self.design)
+    }
+
+    pub(crate) fn warnings(&self, private: bool, coefficients: &[crate::Coefficient]) -> Vec<Warning> {
         let mut warnings = Vec::new();
         if !private {
             warnings.push(Warning::FixedSeed);
@@ -177,9 +135,9 @@ impl Dataset {
     }
 }
 
-fn guarantee(request: &Request, releases: Vec<Release>) -> Result<Guarantee, Error> {
-    let epsilon =
-        convert::epsilon(Conversion::Exact, request.rho.to_f64(), request.delta).map_err(PrivacyError::from)?;
-    let Request { neighbours, rho, delta, .. } = *request;
-    Ok(Guarantee { neighbours, rho, delta, epsilon, releases })
+/// The names of the columns, and their types where the file declares them: a guess from cells would be a fact about cells.
+fn in_words(schema: &Schema) -> String {
+    let declared = !schema.is_guessed();
+    let word = |field: &Field| if declared { format!("{} {:?}", field.name, field.kind) } else { field.name.clone() };
+    schema.fields().iter().map(word).collect::<Vec<_>>().join(", ")
 }

@@ -1,6 +1,7 @@
 //! The result of a fit. It holds no data: every number in it is public or released.
 
 use crate::{
+    Statement,
     descend::Trajectory,
     method::{Construction, Goal, Purpose},
     privacy::Guarantee,
@@ -34,6 +35,8 @@ pub struct Fit {
     pub warnings: Vec<Warning>,
     /// The released iterates, in standardised units: one run, or several for independent runs.
     pub trajectories: Vec<Trajectory>,
+    /// The budget of the data set, where a ledger keeps it.
+    pub statement: Option<Statement>,
 }
 
 /// One coefficient in its own units.

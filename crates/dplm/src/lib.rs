@@ -18,14 +18,18 @@ pub mod descend;
 pub mod interval;
 pub mod theory;
 pub mod method;
+mod statement;
 mod fit;
 mod dataset;
+mod prepared;
 pub mod diagnose;
 pub mod report;
 
 pub use dataset::{Dataset, NoiseSource, Reading};
 pub use error::Error;
 pub use fit::{Coefficient, Fit, MethodSummary, Precision};
+pub use prepared::{Bill, Paid, Prepared};
+pub use statement::{Movement, Statement};
 
 /// The README's Rust example compiles.
 #[cfg(doctest)]

@@ -1,9 +1,11 @@
 //! `dplm fit`: the main job.
 
 use dplm::{
-    Fit,
+    Bill, Fit, Paid,
+    method::Config,
     report::{summary, to_html, to_json},
 };
+use dplm_ledger::Ledger;
 
 use crate::{
     args::FitArgs,
@@ -11,25 +13,56 @@ use crate::{
     output::{Destination, Output},
     printer::Printer,
     progress::Progress,
-    settings::FitSettings,
+    settings::{FitSettings, Purse},
 };
 
 /// Reads, fits and reports.
+///
+/// What can be refused is refused before the ledger records anything; what is recorded is on disk before noise is drawn.
 pub fn run(args: FitArgs, printer: &Printer) -> Result<(), Failure> {
     let settings = FitSettings::check(args)?;
     // Opened before anything is spent: a result that cannot be written down would be lost.
     let outputs = Outputs::open(&settings)?;
+    let mut account = settings.purse.as_ref().map(|purse| Spender::open(purse, &settings.method)).transpose()?;
     let source = settings.data.open()?;
     let mut dataset = settings.data.read(&source, printer)?;
+    let prepared = dataset.prepare(settings.method, settings.noise)?;
+    let paid = match &mut account {
+        Some(account) => account.pay(prepared.bill(), printer)?,
+        None => Paid::by_caller(prepared.bill()),
+    };
     let fit = {
         let progress = Progress::new(printer, "fitting");
         let mut watch = |done: u32, of: u32| {
             progress.update(done.into(), of.into());
             Ok(())
         };
-        dataset.fit(settings.method, settings.noise, &mut watch)?
+        prepared.run(paid, &mut watch)?
     };
     outputs.report(&fit, printer)
+}
+
+/// A data set in a ledger, open.
+struct Spender<'a> {
+    purse: &'a Purse,
+    ledger: Ledger,
+}
+
+impl<'a> Spender<'a> {
+    /// Opens the ledger, and refuses what it could not pay for before a row is read.
+    fn open(purse: &'a Purse, method: &Config) -> Result<Spender<'a>, Failure> {
+        let ledger = Ledger::open(&purse.file)?;
+        ledger.check(&purse.dataset, method.request().rho)?;
+        Ok(Spender { purse, ledger })
+    }
+
+    fn pay(&mut self, bill: Bill, printer: &Printer) -> Result<Paid, Failure> {
+        let Purse { file, dataset } = self.purse;
+        let rho = bill.rho;
+        let paid = self.ledger.pay(dataset, bill)?;
+        printer.note(&format!("{} records rho = {rho} of '{dataset}' as spent", file.display()));
+        Ok(paid)
+    }
 }
 
 /// Where results go.

@@ -5,5 +5,6 @@ pub mod fit;
 pub mod plan;
 pub mod simulate;
 pub mod diagnose;
+pub mod ledger;
 pub mod init;
 pub mod lab;

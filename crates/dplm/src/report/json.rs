@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::{Coefficient, Fit, MethodSummary, method::Purpose, privacy::Release};
+use crate::{Coefficient, Fit, MethodSummary, Statement, method::Purpose, privacy::Release};
 
 #[derive(Serialize)]
 struct Document<'a> {
@@ -18,6 +18,28 @@ struct Document<'a> {
     coefficients: Vec<Entry<'a>>,
     method: &'a MethodSummary,
     warnings: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ledger: Option<Ledger<'a>>,
+}
+
+/// The data set's budget with this fit in it.
+#[derive(Serialize)]
+struct Ledger<'a> {
+    dataset: &'a str,
+    total: f64,
+    spent: f64,
+    left: f64,
+}
+
+impl<'a> Ledger<'a> {
+    fn of(statement: &'a Statement) -> Ledger<'a> {
+        Ledger {
+            dataset: &statement.dataset,
+            total: statement.total(),
+            spent: statement.spent(),
+            left: statement.left(),
+        }
+    }
 }
 
 #[derive(Serialize)]
@@ -79,6 +101,7 @@ pub fn to_json(fit: &Fit) -> String {
         coefficients: fit.coefficients.iter().map(Entry::of).collect(),
         method: &fit.method,
         warnings: fit.warnings.iter().map(ToString::to_string).collect(),
+        ledger: fit.statement.as_ref().map(Ledger::of),
     };
     serde_json::to_string_pretty(&document).expect("plain data serialises") + "\n"
 }

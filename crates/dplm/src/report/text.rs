@@ -12,7 +12,7 @@ const WIDTH: usize = 100;
 
 /// The summary of a fit.
 pub fn summary(fit: &Fit) -> String {
-    let parts = [heading(fit), table(fit), reading(fit), guarantee(fit), budget(&fit.guarantee), warnings(fit)];
+    let parts = [heading(fit), table(fit), reading(fit), guarantee(fit), budget(fit), warnings(fit)];
     parts.iter().filter(|part| !part.is_empty()).map(String::as_str).collect::<Vec<_>>().join("\n")
 }
 
@@ -153,12 +153,17 @@ fn wrapped(text: &str, width: usize, before: &str) -> String {
     lines.iter().map(|line| format!("{before}{line}\n")).collect()
 }
 
-fn budget(guarantee: &Guarantee) -> String {
+fn budget(fit: &Fit) -> String {
+    let guarantee = &fit.guarantee;
     let lines = guarantee.releases.iter().map(|release| {
         let share = 100.0 * release.rho.to_f64() / guarantee.rho.to_f64();
         format!("  {share:5.1} %  rho {}  {}\n", release.rho, release.what)
     });
-    format!("Budget\n{}", lines.collect::<String>())
+    let left = fit.statement.as_ref().map_or(String::new(), |statement| {
+        let (total, left) = (statement.total(), statement.left());
+        format!("  The ledger has rho = {left} of {total} left for '{}'.\n", statement.dataset)
+    });
+    format!("Budget\n{}{left}", lines.collect::<String>())
 }
 
 fn warnings(fit: &Fit) -> String {

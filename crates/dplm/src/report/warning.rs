@@ -68,6 +68,11 @@ pub enum Warning {
         /// The rows.
         rows: u64,
     },
+    /// The ledger knows this name for a table of another shape.
+    OtherTable {
+        /// The data set.
+        dataset: String,
+    },
     /// The budget is beyond what is usually called private.
     LargeBudget {
         /// The budget.
@@ -122,6 +127,10 @@ impl std::fmt::Display for Warning {
             Warning::LargeDelta { delta, rows } => {
                 write!(f, "delta = {delta:e} is not small against 1/{rows}: state epsilon at a smaller delta")
             }
+            Warning::OtherTable { dataset } => write!(
+                f,
+                "earlier fits of '{dataset}' were on a table with other columns or another number of rows: if these are other people, keep another data set for them"
+            ),
             Warning::LargeBudget { rho } => {
                 write!(f, "rho = {rho} is a weak guarantee; budgets above 1 are seldom called private")
             }

@@ -125,6 +125,16 @@ pub enum DataError {
         /// The format its name promises.
         format: &'static str,
     },
+    /// A small file that claims to hold a large one.
+    #[error(
+        "{file} is a {format} file whose parts would take far more memory than its length makes likely: write it again with smaller row groups and pages"
+    )]
+    Inflates {
+        /// The file.
+        file: String,
+        /// Its format.
+        format: &'static str,
+    },
     /// A Parquet file compressed in a way that is not supported.
     #[error("{file} is compressed with {codec}: write it again with snappy, zstd, gzip, lz4 or without compression")]
     Codec {

@@ -13,7 +13,14 @@ use arrow_ipc::{
 };
 use arrow_schema::SchemaRef;
 
-use super::{DataError, Schema, bytes::Bytes, parquet::share, source::BatchSink};
+use super::{
+    DataError, Schema,
+    bytes::Bytes,
+    inflate::{most_bytes, most_rows, too_large},
+    messages::{claimed_by_block, claimed_by_stream},
+    parquet::share,
+    source::BatchSink,
+};
 
 /// What messages call it.
 const FORMAT: &str = "Arrow";
@@ -32,8 +39,12 @@ impl Reader {
         let indices = indices.map(<[usize]>::to_vec);
         let is_file_format = is_file_format(bytes)?;
         let file = bytes.file()?;
-        if is_file_format {
-            check_footer(bytes)?;
+        let claimed = match is_file_format {
+            true => checked_footer(bytes)?,
+            false => claimed_by_stream(&mut bytes.file()?),
+        };
+        if claimed > most_bytes(bytes.length) {
+            return Err(too_large(bytes, FORMAT));
         }
         bytes.decode(FORMAT, || match is_file_format {
             true => FileReader::try_new_buffered(file, indices).map(Self::File),
@@ -87,9 +98,13 @@ pub(super) fn for_each_batch(
     let mut reader = Reader::open(bytes, Some(indices))?;
     // How far a stream has come is not known, so it counts as done at its end only.
     let total = reader.batch_count().unwrap_or(usize::MAX) as u64;
-    let mut batches = 0;
+    let (mut batches, mut seen) = (0, 0u64);
     while let Some(batch) = reader.step(bytes)? {
         batches += 1;
+        seen = seen.saturating_add(batch.num_rows() as u64);
+        if seen > most_rows(bytes.length) {
+            return Err(too_large(bytes, FORMAT));
+        }
         let done = share(bytes.length, batches, total);
         for start in (0..batch.num_rows()).step_by(rows) {
             sink(&batch.slice(start, rows.min(batch.num_rows() - start)), done)?;
@@ -98,25 +113,27 @@ pub(super) fn for_each_batch(
     Ok(())
 }
 
-/// Checks that every part the footer names lies within the file.
+/// Checks that every part the footer names lies within the file, and gives the most that one claims to hold, decompressed.
 ///
 /// The library sets aside as much memory as the footer asks for before it reads, so a damaged length could take all.
-fn check_footer(bytes: &Bytes) -> Result<(), DataError> {
-    let mut file = bytes.file()?;
-    match parts_fit(&mut file, bytes.length) {
-        Some(true) => Ok(()),
-        _ => Err(bytes.corrupt(FORMAT)),
-    }
+fn checked_footer(bytes: &Bytes) -> Result<u64, DataError> {
+    most_claimed(&mut bytes.file()?, bytes.length).ok_or_else(|| bytes.corrupt(FORMAT))
 }
 
-/// Whether all parts lie within `length`; `None` if the footer cannot be read.
-fn parts_fit(file: &mut File, length: u64) -> Option<bool> {
+/// What the largest part claims; `None` if one lies outside `length`, or the footer cannot be read.
+fn most_claimed(file: &mut File, length: u64) -> Option<u64> {
     let tail: [u8; TAIL] = read_end(file, length, TAIL as u64)?.try_into().ok()?;
     let footer_length = u64::try_from(read_footer_length(tail).ok()?).ok()?;
     let end = read_end(file, length, footer_length + TAIL as u64)?;
     let footer = root_as_footer(&end).ok()?;
-    let mut parts = footer.recordBatches().into_iter().chain(footer.dictionaries()).flatten();
-    Some(parts.all(|part| fits(part, length)))
+    let mut most = 0;
+    for part in footer.recordBatches().into_iter().chain(footer.dictionaries()).flatten() {
+        if !fits(part, length) {
+            return None;
+        }
+        most = most.max(claimed_by_block(file, part));
+    }
+    Some(most)
 }
 
 /// The last `count` bytes of a file.

@@ -13,7 +13,10 @@ mod cells;
 mod spool;
 mod bytes;
 mod csv;
+mod inflate;
+mod pages;
 mod parquet;
+mod messages;
 mod ipc;
 mod source;
 

@@ -8,10 +8,16 @@ use parquet::{
     basic::Compression,
 };
 
-use super::{DataError, bytes::Bytes, source::BatchSink};
+use super::{
+    DataError,
+    bytes::Bytes,
+    inflate::{most_rows, too_large},
+    pages::checked_block_rows,
+    source::BatchSink,
+};
 
 /// What messages call it.
-const FORMAT: &str = "Parquet";
+pub(super) const FORMAT: &str = "Parquet";
 
 /// Reads the footer: columns, types, row counts.
 pub(super) fn metadata(bytes: &Bytes) -> Result<ArrowReaderMetadata, DataError> {
@@ -33,7 +39,11 @@ pub(super) fn for_each_batch(
 ) -> Result<(), DataError> {
     let mask = ProjectionMask::roots(metadata.parquet_schema(), indices.iter().copied());
     check_codecs(bytes, metadata, &mask)?;
+    let block_rows = checked_block_rows(bytes, metadata, &mask, block_rows)?;
     let total = rows(metadata);
+    if total > most_rows(bytes.length) {
+        return Err(too_large(bytes, FORMAT));
+    }
     let builder = ParquetRecordBatchReaderBuilder::new_with_metadata(bytes.file()?, metadata.clone())
         .with_projection(mask)
         .with_batch_size(block_rows);

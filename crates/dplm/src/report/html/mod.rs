@@ -2,6 +2,7 @@
 
 mod budget;
 mod coefficients;
+mod ledger;
 mod svg;
 mod trajectory;
 
@@ -19,6 +20,7 @@ pub fn to_html(fit: &Fit) -> String {
         section("coefficients", "Coefficients", &(table(fit) + &coefficients::plot(fit) + &paragraph(&covered(fit)))),
         section("guarantee", "What is promised", &guarantee(fit)),
         section("budget", "How the budget was spent", &budget::plot(&fit.guarantee)),
+        section("ledger", "The budget of the data set", &ledger::plot(fit.statement.as_ref())),
         section("iterates", "The descent", &trajectory::plot(fit)),
         section("notes", "Notes", &notes(fit)),
         section("reproduce", "How this was made", &method(fit)),

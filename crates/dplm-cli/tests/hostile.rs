@@ -1,0 +1,100 @@
+//! Bytes that somebody else chose: the fuzz targets on a stable compiler, from the committed corpus and its mutations.
+//!
+//! A few hundred runs a target here; `DPLM_FUZZ_RUNS=1000000 cargo test --release -p dplm-cli --test hostile` for more. With a nightly
+//! compiler, `cargo fuzz run csv` looks further, guided by coverage.
+
+#[path = "../../../fuzz/src/targets.rs"]
+mod targets;
+
+use std::{fs, panic, path::PathBuf};
+
+/// Runs of a target when nothing is said.
+const RUNS: u64 = 300;
+/// Numbers at the ends of what lengths and counts are stored in.
+const ENDS: [u64; 8] = [0, 1, 0x7f, 0xff, 0x7fff_ffff, 0xffff_ffff, i64::MAX as u64, u64::MAX];
+
+/// A small generator (splitmix64): the same bytes in every run of the tests.
+struct Chance(u64);
+
+impl Chance {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    fn below(&mut self, end: usize) -> usize {
+        (self.next() % end.max(1) as u64) as usize
+    }
+}
+
+fn corpus(target: &str) -> Vec<Vec<u8>> {
+    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus").join(target);
+    let mut files: Vec<PathBuf> =
+        fs::read_dir(folder).expect("a corpus").map(|entry| entry.expect("a file").path()).collect();
+    files.sort();
+    files.iter().map(|file| fs::read(file).expect("readable")).collect()
+}
+
+/// One small change.
+fn mutate(bytes: &mut Vec<u8>, other: &[u8], chance: &mut Chance) {
+    let at = chance.below(bytes.len());
+    let length = 1 + chance.below(24).min(bytes.len().saturating_sub(at + 1));
+    let end = (at + length).min(bytes.len());
+    match chance.below(8) {
+        0 | 1 if at < bytes.len() => bytes[at] ^= 1 << chance.below(8),
+        2 if at < bytes.len() => bytes[at] = chance.next() as u8,
+        3 => {
+            let number = ENDS[chance.below(ENDS.len())].to_le_bytes();
+            let width = [1, 2, 4, 8][chance.below(4)].min(bytes.len() - at);
+            bytes[at..at + width].copy_from_slice(&number[..width]);
+        }
+        4 => drop(bytes.drain(at..end)),
+        5 => {
+            let copy = bytes[at..end].to_vec();
+            bytes.splice(at..at, copy);
+        }
+        6 => {
+            let from = chance.below(other.len());
+            let to = (from + length).min(other.len());
+            bytes.splice(at..end, other[from..to].iter().copied());
+        }
+        _ => bytes.truncate(at),
+    }
+}
+
+fn attack(name: &str) {
+    let runs = std::env::var("DPLM_FUZZ_RUNS").ok().and_then(|runs| runs.parse().ok()).unwrap_or(RUNS);
+    let target = targets::ALL.iter().find(|(known, _)| *known == name).expect("a target").1;
+    let corpus = corpus(name);
+    let mut chance = Chance(name.bytes().map(u64::from).sum());
+    // Panics that are caught on purpose, inside the decoders, would fill the screen.
+    panic::set_hook(Box::new(|_| {}));
+    for run in 0..runs {
+        let mut bytes = corpus[chance.below(corpus.len())].clone();
+        // The corpus itself first.
+        let changes = if run < corpus.len() as u64 { 0 } else { 1 + chance.below(6) };
+        for _ in 0..changes {
+            let other = &corpus[chance.below(corpus.len())];
+            mutate(&mut bytes, other, &mut chance);
+        }
+        if let Err(reason) = panic::catch_unwind(|| target(&bytes)) {
+            let reason = reason.downcast_ref::<String>().cloned().unwrap_or_default();
+            eprintln!("{name}, run {run}: {reason}\n{:?}", String::from_utf8_lossy(&bytes));
+            fs::write(std::env::temp_dir().join(format!("dplm-{name}-{run}")), &bytes).expect("kept");
+            std::process::abort();
+        }
+    }
+}
+
+macro_rules! attacks {
+    ($($name:ident)*) => {
+        $(#[test]
+        fn $name() {
+            attack(stringify!($name));
+        })*
+    };
+}
+
+attacks!(csv tsv parquet arrow model formula ledger);

@@ -1,0 +1,318 @@
+//! `dplm ledger`, and `fit --ledger` as custodians use it and as accidents find it.
+
+mod common;
+
+use std::{
+    fs,
+    path::Path,
+    process::{Child, Command, Stdio},
+    thread,
+    time::{Duration, Instant},
+};
+
+use common::{Desk, Done, text_of};
+use dplm_ledger::{Kind, Ledger};
+
+const FORMULA: &str = "y ~ x1 + x2 + 0";
+
+/// A table and a ledger that holds `rho` for the data set `wages`.
+fn desk(rows: u32, rho: &str) -> Desk {
+    let desk = Desk::new();
+    desk.simulate("data.csv", rows);
+    desk.ok(&["ledger", "init", "budget.db", "--dataset", "wages", "--rho", rho]);
+    desk
+}
+
+fn spend<'a>(rho: &'a str, more: &[&'a str]) -> Vec<&'a str> {
+    let fit = ["fit", "data.csv", "--formula", FORMULA, "--rho", rho, "--ledger", "budget.db", "--dataset", "wages"];
+    [&fit, more].concat()
+}
+
+/// How many fits the ledger knows of, after checking that it verifies.
+fn recorded(desk: &Desk) -> usize {
+    let ledger = Ledger::open(&desk.path("budget.db")).expect("the ledger opens");
+    ledger.verify().expect("the ledger verifies");
+    ledger.entries().expect("entries").iter().filter(|entry| entry.kind == Kind::Spend).count()
+}
+
+#[test]
+fn a_custodian_opens_grants_spends_shows_and_exports() {
+    let desk = desk(300, "0.05");
+    desk.ok(&["ledger", "init", "budget.db", "--dataset", "health", "--epsilon", "1", "--delta", "1e-6"]);
+    desk.ok(&spend("0.02", &["--json", "fit.json"]));
+    desk.ok(&["ledger", "grant", "budget.db", "--dataset", "wages", "--rho", "0.01", "--note", "board, \"May\""]);
+    let shown = desk.ok(&["ledger", "show", "budget.db", "--dataset", "wages", "--json", "-"]).stdout;
+    let shown: serde_json::Value = serde_json::from_str(&shown).expect("JSON");
+    assert_eq!(shown["dataset"], "wages");
+    assert_eq!([&shown["total"], &shown["spent"], &shown["left"]], [0.06, 0.02, 0.04]);
+    assert_eq!(shown["entries"].as_array().map(Vec::len), Some(3));
+    assert_eq!(shown["entries"][1]["text"], FORMULA);
+    let fit: serde_json::Value = serde_json::from_str(&desk.read("fit.json")).expect("JSON");
+    assert_eq!([&fit["ledger"]["total"], &fit["ledger"]["left"]], [0.05, 0.03]);
+    let text = desk.ok(&["ledger", "show", "budget.db"]).stdout;
+    assert!(text.contains("wages") && text.contains("health") && text.contains("board, \"May\""), "{text}");
+    let csv = desk.ok(&["ledger", "export", "budget.db", "--csv", "-", "--json", "all.json"]).stdout;
+    assert_eq!(csv.lines().count(), 5);
+    assert!(csv.contains(",wages,grant,0.01,,,\"board, \"\"May\"\"\","), "{csv}");
+    let all: serde_json::Value = serde_json::from_str(&desk.read("all.json")).expect("JSON");
+    assert_eq!(all["datasets"].as_array().map(Vec::len), Some(2));
+    let verified = desk.ok(&["ledger", "verify", "budget.db", "--since", all["last_hash"].as_str().expect("a hash")]);
+    assert!(verified.stdout.starts_with("4 entries are in order"), "{}", verified.stdout);
+    desk.run(&["ledger", "verify", "budget.db", "--since", "0000"]).assert_refused(1, "a hash that is not there");
+    desk.run(&["ledger", "show", "budget.db", "--json", "-"]).assert_refused(1, "two data sets as one");
+}
+
+#[test]
+fn what_is_refused_spends_nothing() {
+    let desk = desk(300, "0.05");
+    desk.write("ragged.csv", "y,x1,x2\n1,2,3\n1,2\n");
+    desk.write("short.csv", "y,x1,x2\n1,2,3\n");
+    let fit = |data: &'static str, more: &[&'static str]| {
+        desk.run(&[&["fit", data, "--ledger", "budget.db", "--dataset", "wages"], more].concat())
+    };
+    let plain = ["--formula", FORMULA, "--rho", "0.01"];
+    let cases: [(&str, i32, Done); 12] = [
+        ("formula", 2, fit("data.csv", &["--formula", "y ~", "--rho", "0.01"])),
+        ("column", 1, fit("data.csv", &["--formula", "y ~ nope", "--rho", "0.01"])),
+        ("seed", 2, fit("data.csv", &[&plain[..], &["--seed", "1"]].concat())),
+        ("overdraft", 1, fit("data.csv", &["--formula", FORMULA, "--rho", "0.051"])),
+        ("ragged", 1, fit("ragged.csv", &plain)),
+        ("few rows", 1, fit("short.csv", &plain)),
+        ("no data", 1, fit("missing.csv", &plain)),
+        ("plan", 2, fit("data.csv", &[&plain[..], &["--interval", "batched", "--steps", "3"]].concat())),
+        ("method", 2, fit("data.csv", &[&plain[..], &["--method", "adassp"]].concat())),
+        ("output", 1, fit("data.csv", &[&plain[..], &["--json", "no/such/folder.json"]].concat())),
+        ("ledger as output", 2, fit("data.csv", &[&plain[..], &["--json", "budget.db"]].concat())),
+        ("no name", 2, desk.run(&[&["fit", "data.csv", "--ledger", "budget.db"], &plain[..]].concat())),
+    ];
+    for (what, status, done) in cases {
+        done.assert_refused(status, what);
+        assert_eq!(recorded(&desk), 0, "{what}");
+    }
+    let overdraft = desk.run(&spend("0.06", &[])).stderr;
+    assert!(overdraft.contains("0.05 left"), "{overdraft}");
+    let other = desk.run(&["fit", "data.csv", "--ledger", "budget.db", "--dataset", "wage", "--formula", FORMULA, "--rho", "1"]);
+    assert!(other.stderr.contains("it has 'wages'"), "{}", other.stderr);
+    desk.ok(&spend("0.05", &[]));
+    assert_eq!(recorded(&desk), 1);
+}
+
+#[test]
+fn every_run_spends_and_another_table_is_noticed() {
+    let desk = desk(300, "0.05");
+    let first = desk.ok(&spend("0.01", &[]));
+    let second = desk.ok(&spend("0.01", &["--report", "page.html"]));
+    assert_ne!(first.stdout, second.stdout, "fresh noise");
+    assert!(second.stdout.contains("rho = 0.03 of 0.05 left for 'wages'"), "{}", second.stdout);
+    assert!(!second.stderr.contains("other columns"), "{}", second.stderr);
+    assert!(desk.read("page.html").contains("The budget of wages over time"));
+    desk.simulate("data.csv", 301);
+    let third = desk.ok(&spend("0.01", &["--json", "third.json"]));
+    assert!(third.stderr.contains("other columns or another number of rows"), "{}", third.stderr);
+    assert!(desk.read("third.json").contains("other columns or another number of rows"));
+    assert_eq!(recorded(&desk), 3);
+}
+
+#[test]
+fn sixteen_at_once_spend_exactly_what_there_is() {
+    // Enough for 10 of the 16.
+    let desk = desk(300, "0.1");
+    let children: Vec<Child> = (0..16).map(|_| start(&desk, &spend("0.01", &[]))).collect();
+    let answers = children.into_iter().map(|child| Done::from(child.wait_with_output().expect("it ends")));
+    let (mut fits, mut refusals) = (0, 0);
+    for done in answers {
+        match done.status {
+            0 => fits += 1,
+            _ => {
+                done.assert_refused(1, "overdraft");
+                assert!(done.stderr.contains("left"), "{}", done.stderr);
+                refusals += 1;
+            }
+        }
+    }
+    assert_eq!((fits, refusals, recorded(&desk)), (10, 6, 10));
+    let account = Ledger::open(&desk.path("budget.db")).expect("open").account("wages").expect("an account");
+    assert_eq!((account.spent.to_string(), account.left.to_string()), ("0.1".to_owned(), "0".to_owned()));
+}
+
+fn start(desk: &Desk, args: &[&str]) -> Child {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_dplm"));
+    let command = command.args(args).current_dir(desk.path("")).stdin(Stdio::null());
+    command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the command starts")
+}
+
+/// `DPLM_KILLS=200 cargo test -p dplm-cli --test ledger killed` for more moments.
+#[test]
+fn killed_at_any_moment_no_answer_is_without_its_record() {
+    let rounds: u32 = std::env::var("DPLM_KILLS").ok().and_then(|count| count.parse().ok()).unwrap_or(40);
+    let desk = desk(5000, "100");
+    let slow = ["--steps", "60", "--report", "page.html"];
+    let started = Instant::now();
+    desk.ok(&spend("0.01", &slow));
+    let mut longest = started.elapsed();
+    let (mut answers, mut early, mut between) = (1, 0, 0);
+    for round in 0..rounds {
+        let file = format!("fit-{round}.json");
+        let before = recorded(&desk);
+        let mut child = start(&desk, &spend("0.01", &[&slow[..], &["--json", &file]].concat()));
+        thread::sleep(longest.mul_f64(moment(round)));
+        child.kill().expect("killed, or done already");
+        let output = child.wait_with_output().expect("it ends");
+        let written = desk.path(&file).exists();
+        if written {
+            let json: serde_json::Value = serde_json::from_str(&desk.read(&file)).expect("a result is whole");
+            assert_eq!(json["private"], true);
+        }
+        let answered = written || String::from_utf8_lossy(&output.stdout).contains("Estimate");
+        let records = recorded(&desk) - before;
+        assert!(records <= 1 && (records == 1 || !answered), "round {round}: an answer without its record");
+        answers += u32::from(answered);
+        early += u32::from(records == 0);
+        between += u32::from(records == 1 && !answered);
+        // However busy the machine is, about half of the moments lie before the record and half after.
+        longest = longest.mul_f64(if records == 0 { 1.1 } else { 0.91 });
+    }
+    println!("{rounds} kills: {early} before the record, {between} between record and answer, the rest after");
+    assert!(recorded(&desk) as u32 >= answers);
+    desk.ok(&spend("0.01", &[]));
+}
+
+/// Moments that fill the unit interval evenly: multiples of the golden ratio.
+fn moment(round: u32) -> f64 {
+    (f64::from(round) * 0.618_033_988_749_895).fract()
+}
+
+/// Runs the command in a shell that sets `limit` first.
+#[cfg(unix)]
+fn limited(desk: &Desk, limit: &str, args: &[&str]) -> Done {
+    let script = format!("{limit}; exec \"$@\"");
+    let shell = ["-c", &script, "sh", env!("CARGO_BIN_EXE_dplm")];
+    let output = Command::new("sh").args(shell).args(args).current_dir(desk.path("")).output().expect("a shell");
+    Done::from(output)
+}
+
+#[cfg(unix)]
+#[test]
+fn a_full_disk_refuses_and_loses_nothing() {
+    let desk = desk(300, "1");
+    let length = fs::metadata(desk.path("budget.db")).expect("a ledger").len();
+    let (mut refused, mut done) = (0, 0);
+    // Files may not grow beyond so many blocks of 512 bytes: first the journal has no room, then the ledger, then the result.
+    for blocks in (0..=length / 512 + 8).step_by(4) {
+        let before = recorded(&desk);
+        let limit = format!("trap '' XFSZ; ulimit -f {blocks}");
+        let attempt = limited(&desk, &limit, &spend("0.01", &["--json", "fit.json", "--quiet"]));
+        let records = recorded(&desk) - before;
+        let answered = desk.path("fit.json").exists();
+        assert!(records == 1 || (attempt.status == 1 && !answered && attempt.stdout.is_empty()), "{blocks} blocks");
+        match attempt.status {
+            0 => done += 1,
+            _ => refused += 1,
+        }
+        let _ = fs::remove_file(desk.path("fit.json"));
+        if records == 0 {
+            attempt.assert_refused(1, "no room for the record");
+            assert!(attempt.stderr.contains("nothing was released"), "{}", attempt.stderr);
+        }
+    }
+    assert!(refused > 0 && done > 0, "{refused} refused, {done} done");
+    assert_eq!(desk.names(), ["budget.db", "data.csv"], "nothing is left behind");
+    desk.run(&["ledger", "init", "new/budget.db", "--dataset", "d", "--rho", "1"]).assert_refused(1, "no folder");
+    limited(&desk, "trap '' XFSZ; ulimit -f 0", &["ledger", "init", "new.db", "--dataset", "d", "--rho", "1"])
+        .assert_refused(1, "no room for a ledger");
+    assert_eq!(desk.names(), ["budget.db", "data.csv"], "no half of a ledger");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_result_that_finds_no_room_is_still_shown() {
+    let desk = desk(300, "1");
+    let done = desk.run(&spend("0.01", &["--json", "/dev/full"]));
+    assert_eq!(done.status, 1);
+    assert!(done.stderr.contains("/dev/full could not be written"), "{}", done.stderr);
+    assert!(done.stdout.contains("Coefficients"), "the budget is spent, so the answer is not withheld");
+    assert_eq!(recorded(&desk), 1);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_read_only_folder_or_file_refuses_and_loses_nothing() {
+    use std::os::unix::{fs::PermissionsExt, process::CommandExt};
+    let desk = desk(300, "1");
+    let mode = |name: &str, mode| fs::set_permissions(desk.path(name), fs::Permissions::from_mode(mode)).expect("mode");
+    // Permissions do not bind the administrator, so as such the command is run as nobody, from a copy it may execute.
+    let program = desk.path("program");
+    fs::copy(env!("CARGO_BIN_EXE_dplm"), &program).expect("copied");
+    mode("program", 0o755);
+    let administrator = std::os::unix::fs::MetadataExt::uid(&fs::metadata(&program).expect("there")) == 0;
+    let run = |args: &[&str]| {
+        let mut command = Command::new(&program);
+        command.args(args).current_dir(desk.path("")).stdin(Stdio::null());
+        if administrator {
+            command.uid(65534).gid(65534);
+        }
+        Done::from(command.output().expect("it starts"))
+    };
+    for (folder, ledger) in [(0o555, 0o666), (0o777, 0o444)] {
+        mode("budget.db", ledger);
+        mode("", folder);
+        let refused = run(&spend("0.01", &[]));
+        let shown = run(&["ledger", "show", "budget.db"]);
+        mode("", 0o755);
+        refused.assert_refused(1, "read-only");
+        assert!(refused.stderr.contains("nothing was released"), "{}", refused.stderr);
+        assert_eq!(shown.status, 0, "what cannot be written can be read: {}", shown.stderr);
+        mode("budget.db", 0o644);
+        assert_eq!(recorded(&desk), 0);
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn links_are_not_followed() {
+    use std::os::unix::fs::symlink;
+    let desk = desk(300, "1");
+    symlink("budget.db", desk.path("link.db")).expect("linked");
+    let link = |file: &str| {
+        desk.run(&["fit", "data.csv", "--formula", FORMULA, "--rho", "0.01", "--ledger", file, "--dataset", "wages"])
+    };
+    link("link.db").assert_refused(1, "a symbolic link");
+    desk.run(&["ledger", "init", "link.db", "--dataset", "b", "--rho", "1"]).assert_refused(1, "a link to write to");
+    symlink("nowhere.db", desk.path("dangling.db")).expect("linked");
+    desk.run(&["ledger", "init", "dangling.db", "--dataset", "b", "--rho", "1"]).assert_refused(1, "a dangling link");
+    assert!(!desk.path("nowhere.db").exists());
+    // A journal that is a link would be written through.
+    desk.write("victim", "kept");
+    symlink("victim", desk.path("budget.db-journal")).expect("linked");
+    let _ = link("budget.db");
+    assert_eq!(desk.read("victim"), "kept");
+    fs::remove_file(desk.path("budget.db-journal")).or_else(gone).expect("removed");
+    // A folder that is a link is an ordinary thing.
+    symlink(desk.path(""), desk.path("folder")).expect("linked");
+    let through = link("folder/budget.db");
+    assert_eq!(through.status, 0, "{}", through.stderr);
+    fs::remove_file(desk.path("folder")).expect("removed");
+    fs::hard_link(desk.path("budget.db"), desk.path("second.db")).expect("linked");
+    link("second.db").assert_refused(1, "a second name");
+    link(text_of(Path::new("."))).assert_refused(1, "a folder");
+}
+
+/// What is not there need not be removed.
+fn gone(error: std::io::Error) -> std::io::Result<()> {
+    if error.kind() == std::io::ErrorKind::NotFound { Ok(()) } else { Err(error) }
+}
+
+/// A process that waits for another longer than a moment still comes to its turn.
+#[test]
+fn a_busy_ledger_is_waited_for() {
+    let desk = desk(300, "1");
+    let holder = rusqlite::Connection::open(desk.path("budget.db")).expect("open");
+    holder.execute_batch("BEGIN EXCLUSIVE").expect("held");
+    let mut waiting = start(&desk, &spend("0.01", &[]));
+    thread::sleep(Duration::from_millis(300));
+    assert!(waiting.try_wait().expect("a state").is_none(), "it waits");
+    holder.execute_batch("COMMIT").expect("let go");
+    let done = Done::from(waiting.wait_with_output().expect("it ends"));
+    assert_eq!(done.status, 0, "{}", done.stderr);
+    assert_eq!(recorded(&desk), 1);
+}

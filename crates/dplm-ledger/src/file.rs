@@ -1,0 +1,143 @@
+//! Where a ledger lies: one plain file with one name, made whole or not at all.
+
+use std::{
+    fs::{self, File, OpenOptions},
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use rusqlite::{Connection, OpenFlags, config::DbConfig, limits::Limit};
+
+use crate::LedgerError;
+
+/// How long a process waits for others.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// "dplm", so that other SQLite files are told apart.
+const APPLICATION_ID: i32 = 0x6470_6c6d;
+/// The longest value that is believed, in bytes: a formula of a hundred thousand columns has room.
+const LONGEST_VALUE: i32 = 16 << 20;
+
+const SCHEMA: &str = "
+    CREATE TABLE entry (
+        id INTEGER PRIMARY KEY, dataset TEXT NOT NULL, time TEXT NOT NULL, kind TEXT NOT NULL,
+        units INTEGER NOT NULL CHECK (units > 0), delta REAL, neighbours TEXT NOT NULL,
+        text TEXT NOT NULL, plan TEXT NOT NULL, tabled TEXT NOT NULL, hash TEXT NOT NULL
+    ) STRICT;
+    CREATE TRIGGER no_update BEFORE UPDATE ON entry BEGIN SELECT RAISE(ABORT, 'entries are never changed'); END;
+    CREATE TRIGGER no_delete BEFORE DELETE ON entry BEGIN SELECT RAISE(ABORT, 'entries are never removed'); END;
+";
+
+/// Makes a new ledger file: under a temporary name first, so that a crash leaves nothing that looks like one.
+pub(crate) fn create(file: &Path) -> Result<(), LedgerError> {
+    let file = in_real_folder(file)?;
+    let exists = || LedgerError::Exists { file: file.display().to_string() };
+    if file.symlink_metadata().is_ok() {
+        return Err(exists());
+    }
+    let folder = file.parent().expect("a file in a folder");
+    let unfinished = unfinished_in(folder)?;
+    {
+        let connection = connect(unfinished.path())?;
+        connection.execute_batch(&format!("BEGIN; PRAGMA application_id = {APPLICATION_ID}; {SCHEMA} COMMIT;"))?;
+    }
+    unfinished.as_file().sync_all()?;
+    unfinished.persist_noclobber(&file).map_err(|error| match error.error.kind() {
+        std::io::ErrorKind::AlreadyExists => exists(),
+        _ => error.error.into(),
+    })?;
+    Ok(sync_folder(folder)?)
+}
+
+/// Opens a ledger file that is what it should be.
+pub(crate) fn open(file: &Path) -> Result<Connection, LedgerError> {
+    let name = || file.display().to_string();
+    let place = in_real_folder(file)?;
+    let found = place.symlink_metadata().map_err(|error| match error.kind() {
+        std::io::ErrorKind::NotFound => LedgerError::NotFound { file: name() },
+        _ => error.into(),
+    })?;
+    if found.is_symlink() {
+        return Err(LedgerError::Link { file: name() });
+    }
+    if !found.is_file() {
+        return Err(LedgerError::NotALedger { file: name() });
+    }
+    if has_second_name(&found) {
+        return Err(LedgerError::SecondName { file: name() });
+    }
+    let connection = connect(&place)?;
+    match is_ledger(&connection) {
+        Ok(true) => Ok(connection),
+        Ok(false) | Err(LedgerError::Damaged) => Err(LedgerError::NotALedger { file: name() }),
+        Err(other) => Err(other),
+    }
+}
+
+/// Whether the file has our mark and our tables, and nothing else: a view could run for ever.
+fn is_ledger(connection: &Connection) -> Result<bool, LedgerError> {
+    let id: i32 = connection.query_row("PRAGMA application_id", [], |row| row.get(0))?;
+    let fresh = Connection::open_in_memory()?;
+    fresh.execute_batch(SCHEMA)?;
+    Ok(id == APPLICATION_ID && shape(connection)? == shape(&fresh)?)
+}
+
+type Shape = Vec<(String, String, Option<String>)>;
+
+fn shape(connection: &Connection) -> Result<Shape, LedgerError> {
+    let mut statement = connection.prepare("SELECT type, name, sql FROM sqlite_schema ORDER BY name LIMIT 10")?;
+    let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
+    Ok(rows.collect::<Result<_, _>>()?)
+}
+
+fn connect(file: &Path) -> Result<Connection, LedgerError> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_NOFOLLOW;
+    let connection = Connection::open_with_flags(file, flags)?;
+    connection.busy_timeout(PATIENCE)?;
+    connection.set_limit(Limit::SQLITE_LIMIT_LENGTH, LONGEST_VALUE)?;
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true)?;
+    // EXTRA also syncs the folder after the journal is removed, so that a spending survives a power cut.
+    connection
+        .execute_batch("PRAGMA synchronous = EXTRA; PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON;")?;
+    Ok(connection)
+}
+
+/// The file with every link among its folders resolved. The file itself is not followed.
+fn in_real_folder(file: &Path) -> Result<PathBuf, LedgerError> {
+    let not_found = || LedgerError::NotFound { file: file.display().to_string() };
+    let name = file.file_name().ok_or_else(not_found)?;
+    let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let folder = fs::canonicalize(folder).map_err(|error| match error.kind() {
+        std::io::ErrorKind::NotFound => not_found(),
+        _ => error.into(),
+    })?;
+    Ok(folder.join(name))
+}
+
+fn unfinished_in(folder: &Path) -> std::io::Result<tempfile::NamedTempFile> {
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(".dplm-").suffix(".unfinished");
+    // As any new file: the user's own mask decides who may read it.
+    #[cfg(unix)]
+    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
+    builder.tempfile_in(folder)
+}
+
+#[cfg(unix)]
+fn sync_folder(folder: &Path) -> std::io::Result<()> {
+    OpenOptions::new().read(true).open(folder).and_then(|folder: File| folder.sync_all())
+}
+
+#[cfg(not(unix))]
+fn sync_folder(_: &Path) -> std::io::Result<()> {
+    Ok(())
+}
+
+#[cfg(unix)]
+fn has_second_name(found: &fs::Metadata) -> bool {
+    std::os::unix::fs::MetadataExt::nlink(found) > 1
+}
+
+#[cfg(not(unix))]
+fn has_second_name(_: &fs::Metadata) -> bool {
+    false
+}

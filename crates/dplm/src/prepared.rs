@@ -1,0 +1,260 @@
+//! A fit in two halves: planned and checked, then paid for and run.
+
+use rand_core::CryptoRng;
+
+use crate::{
+    Dataset, Error, Fit, NoiseSource, Statement,
+    descend::Watch,
+    lattice::Design,
+    method::{Config, ConfigError, Outcome, Purpose, Request, adassp, auto, dpgd},
+    privacy::{
+        Guarantee, Neighbours, PrivacyError, Release, Rho,
+        convert::{self, Conversion},
+        noise::{FixedSeed, SystemRng},
+    },
+    report::Warning,
+    rows::Rows,
+};
+
+/// A fit that is planned and checked. Nothing has been asked of a row yet, and nothing is spent.
+///
+/// [`Prepared::run`] wants a [`Paid`]: whoever keeps account of the budget records the [`Bill`] first.
+pub struct Prepared<'a> {
+    dataset: &'a mut Dataset,
+    request: Request,
+    plan: Plan,
+    noise: Noise,
+    epsilon: f64,
+}
+
+/// What a fit will spend, in public words: what is to be recorded before noise is drawn.
+#[derive(Debug, PartialEq)]
+pub struct Bill {
+    /// How much.
+    pub rho: Rho,
+    /// Which data sets the fit makes hard to tell apart.
+    pub neighbours: Neighbours,
+    /// The model.
+    pub formula: String,
+    /// The plan in words; the same words are the same plan.
+    pub plan: String,
+    /// The columns of the table and its number of rows in words; nothing of its cells.
+    pub table: String,
+    /// False when the noise will come from a fixed seed, so that no budget can pay for the fit.
+    pub private: bool,
+}
+
+/// The proof that a bill was dealt with. It is moved into [`Prepared::run`] and cannot be used twice.
+///
+/// ```compile_fail
+/// # fn twice(paid: dplm::Paid) {
+/// let copy = paid.clone(); // a Paid is not Clone
+/// # }
+/// ```
+#[derive(Debug)]
+#[must_use = "a bill that was recorded is spent whether the fit is run or not"]
+pub struct Paid {
+    bill: Bill,
+    statement: Option<Statement>,
+}
+
+impl Paid {
+    /// Claims that the bill is recorded where it cannot be lost; `statement` is the account with this bill in it.
+    pub fn recorded(bill: Bill, statement: Statement) -> Paid {
+        Paid { bill, statement: Some(statement) }
+    }
+
+    /// Claims that whoever calls keeps account of the budget in another way.
+    pub fn by_caller(bill: Bill) -> Paid {
+        Paid { bill, statement: None }
+    }
+}
+
+enum Plan {
+    Dpgd(dpgd::Plan),
+    Auto(auto::Plan),
+    Adassp(adassp::Plan),
+}
+
+enum Noise {
+    System(SystemRng),
+    Fixed(FixedSeed),
+}
+
+impl<'a> Prepared<'a> {
+    pub(crate) fn new(dataset: &'a mut Dataset, config: Config, noise: NoiseSource) -> Result<Prepared<'a>, Error> {
+        let request = config.request().clone();
+        let plan = Plan::of(config, dataset.rows(), dataset.design())?;
+        // A key that cannot be had, or an epsilon that means nothing, is found out before anything is spent.
+        let noise = Noise::open(noise)?;
+        let epsilon =
+            convert::epsilon(Conversion::Exact, request.rho.to_f64(), request.delta).map_err(PrivacyError::from)?;
+        Ok(Prepared { dataset, request, plan, noise, epsilon })
+    }
+
+    /// What is to be recorded before [`run`](Self::run).
+    pub fn bill(&self) -> Bill {
+        let Request { rho, neighbours, .. } = self.request;
+        Bill {
+            rho,
+            neighbours,
+            formula: self.dataset.formula().to_owned(),
+            plan: format!("dplm {}: {}: {}", env!("CARGO_PKG_VERSION"), self.dataset.formula(), self.plan.in_words()),
+            table: self.dataset.table_in_words(),
+            private: self.noise.is_private(),
+        }
+    }
+
+    /// Draws the noise and fits.
+    ///
+    /// # Guarantee
+    /// With [`NoiseSource::System`] the result is `rho`-zCDP for the budget of the bill, as an exact statement about this program.
+    ///
+    /// # Errors
+    /// When `paid` is for another fit (nothing is drawn then), or a release fails.
+    pub fn run(self, paid: Paid, watch: &mut Watch<'_>) -> Result<Fit, Error> {
+        if paid.bill != self.bill() {
+            return Err(PrivacyError::OtherBill.into());
+        }
+        let Prepared { dataset, request, plan, noise, epsilon } = self;
+        let private = noise.is_private();
+        let rows = dataset.rows();
+        let (table, design) = dataset.rows_and_design();
+        let outcome = match noise {
+            Noise::System(mut rng) => plan.run(table, design, &mut rng, watch)?,
+            Noise::Fixed(mut rng) => plan.run(table, design, &mut rng, watch)?,
+        };
+        let mut warnings = plan.warnings();
+        warnings.extend(outcome.warnings);
+        warnings.extend(dataset.warnings(private, &outcome.coefficients));
+        let statement = paid.statement;
+        if let Some(Statement { dataset, other_table: true, .. }) = &statement {
+            warnings.push(Warning::OtherTable { dataset: dataset.clone() });
+        }
+        Ok(Fit {
+            private,
+            formula: dataset.formula().to_owned(),
+            rows,
+            guarantee: guarantee(&request, epsilon, outcome.releases),
+            purpose: request.purpose,
+            goal: request.goal(),
+            construction: request.construction,
+            level: request.level,
+            coefficients: outcome.coefficients,
+            method: outcome.summary,
+            warnings,
+            trajectories: outcome.trajectories,
+            statement,
+        })
+    }
+}
+
+impl Plan {
+    fn of(config: Config, rows: u64, design: &Design) -> Result<Plan, Error> {
+        match config {
+            Config::Dpgd(config) => config.plan(rows, design).map(Plan::Dpgd),
+            Config::Auto(config) => config.plan(rows, design).map(Plan::Auto),
+            Config::Adassp(config) if config.request.purpose == Purpose::Inference => {
+                Err(ConfigError::AdasspMakesNoIntervals.into())
+            }
+            Config::Adassp(config) => config.plan(rows, design).map(Plan::Adassp),
+        }
+    }
+
+    /// Every number of the plan.
+    fn in_words(&self) -> String {
+        match self {
+            Plan::Dpgd(plan) => format!("{plan:?}"),
+            Plan::Auto(plan) => format!("{plan:?}"),
+            Plan::Adassp(plan) => format!("{plan:?}"),
+        }
+    }
+
+    fn run<R: CryptoRng>(
+        &self,
+        rows: &mut dyn Rows,
+        design: &Design,
+        rng: &mut R,
+        watch: &mut Watch<'_>,
+    ) -> Result<Outcome, Error> {
+        match self {
+            Plan::Dpgd(plan) => plan.run(rows, design, rng, watch),
+            Plan::Auto(plan) => plan.run(rows, design, rng, watch),
+            Plan::Adassp(plan) => plan.run(rows, design, rng).map(Into::into),
+        }
+    }
+
+    fn warnings(&self) -> Vec<Warning> {
+        match self {
+            Plan::Dpgd(plan) => plan.warnings(),
+            Plan::Auto(plan) => plan.warnings(),
+            Plan::Adassp(_) => Vec::new(),
+        }
+    }
+}
+
+impl Noise {
+    fn open(source: NoiseSource) -> Result<Noise, PrivacyError> {
+        Ok(match source {
+            NoiseSource::System => Noise::System(SystemRng::new()?),
+            NoiseSource::Seed(seed) => Noise::Fixed(FixedSeed::new(seed)),
+        })
+    }
+
+    fn is_private(&self) -> bool {
+        matches!(self, Noise::System(_))
+    }
+}
+
+fn guarantee(request: &Request, epsilon: f64, releases: Vec<Release>) -> Guarantee {
+    let Request { neighbours, rho, delta, .. } = *request;
+    Guarantee { neighbours, rho, delta, epsilon, releases }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Reading, formula::Formula, table::Source};
+
+    fn dataset(rows: u32) -> Dataset {
+        let csv: String = std::iter::once("y,x\n".to_owned())
+            .chain((0..rows).map(|i| format!("{},{}\n", f64::from(i % 7) / 4.0, f64::from(i % 5) / 3.0)))
+            .collect();
+        let source = Source::from_csv_stream(&mut csv.as_bytes(), "test").unwrap();
+        Dataset::read(&source, &Formula::parse("y ~ x").unwrap(), &Reading::default()).unwrap()
+    }
+
+    fn config(rho: f64) -> Config {
+        dpgd::Config::new(Request::new(Rho::checked_from_f64(rho).unwrap())).into()
+    }
+
+    #[test]
+    fn a_fit_in_two_halves_is_the_fit() {
+        let mut data = dataset(300);
+        let whole = data.fit(config(0.5), NoiseSource::Seed(3), &mut |_, _| Ok(())).unwrap();
+        let prepared = data.prepare(config(0.5), NoiseSource::Seed(3)).unwrap();
+        let bill = prepared.bill();
+        assert!(!bill.private && bill.rho.to_string() == "0.5");
+        assert_eq!(prepared.run(Paid::by_caller(bill), &mut |_, _| Ok(())).unwrap(), whole);
+    }
+
+    #[test]
+    fn another_bill_does_not_pay() {
+        let mut data = dataset(300);
+        let cheap = Paid::by_caller(data.prepare(config(0.1), NoiseSource::Seed(3)).unwrap().bill());
+        let prepared = data.prepare(config(0.5), NoiseSource::Seed(3)).unwrap();
+        let refusal = prepared.run(cheap, &mut |_, _| Ok(())).unwrap_err();
+        assert!(matches!(refusal, Error::Privacy(PrivacyError::OtherBill)), "{refusal}");
+    }
+
+    #[test]
+    fn bills_tell_tables_and_plans_apart_and_hold_no_cell() {
+        let (mut one, mut two) = (dataset(300), dataset(301));
+        let bill = |data: &mut Dataset, rho| data.prepare(config(rho), NoiseSource::System).unwrap().bill();
+        let (first, longer, dearer) = (bill(&mut one, 0.1), bill(&mut two, 0.1), bill(&mut one, 0.2));
+        assert_eq!(first, bill(&mut one, 0.1));
+        assert_eq!(first.table, "300 rows: y, x");
+        assert_ne!(first.table, longer.table);
+        assert_ne!(first.plan, dearer.plan);
+    }
+}

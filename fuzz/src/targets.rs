@@ -1,0 +1,190 @@
+//! What dplm does with bytes that somebody else chose. A target panics when a promise is broken.
+//!
+//! The promises: no panic, no message with a cell in it, and what is read twice is read the same.
+
+use std::{
+    fmt::Display,
+    fs,
+    path::{Path, PathBuf},
+    sync::atomic::{AtomicU64, Ordering},
+};
+
+use dplm::{
+    Dataset, Reading,
+    formula::{Formula, template},
+    privacy::Rho,
+    table::{ReadOptions, Source},
+};
+use dplm_ledger::{Ledger, Spending};
+
+/// A cell that no message may hold; the tables of the corpus are full of it.
+pub const MARKER: &str = "987654";
+
+/// A target: its name, the ending of its files, and the function.
+pub type Target = (&'static str, fn(&[u8]));
+
+/// Every target.
+pub const ALL: [Target; 7] = [
+    ("csv", csv),
+    ("tsv", tsv),
+    ("parquet", parquet),
+    ("arrow", arrow),
+    ("model", model),
+    ("formula", formula),
+    ("ledger", ledger),
+];
+
+/// Text with commas: as it is, or as the rows between two planted ones.
+pub fn csv(data: &[u8]) {
+    match is_even(data) {
+        true => table(data, "csv"),
+        false => planted(data, "csv", ","),
+    }
+}
+
+/// Text with tabs, likewise.
+pub fn tsv(data: &[u8]) {
+    match is_even(data) {
+        true => table(data, "tsv"),
+        false => planted(data, "tsv", "\t"),
+    }
+}
+
+/// A Parquet file.
+pub fn parquet(data: &[u8]) {
+    table(data, "parquet");
+}
+
+/// An Arrow file or stream.
+pub fn arrow(data: &[u8]) {
+    table(data, "arrow");
+}
+
+/// A model file.
+pub fn model(data: &[u8]) {
+    let Ok(text) = std::str::from_utf8(data) else { return };
+    if let Ok(formula) = Formula::from_toml(text) {
+        reads_back(&formula);
+    }
+}
+
+/// A formula.
+pub fn formula(data: &[u8]) {
+    let Ok(text) = std::str::from_utf8(data) else { return };
+    if let Ok(formula) = Formula::parse(text) {
+        reads_back(&formula);
+    }
+}
+
+/// A ledger, with a rollback journal beside it where the first byte is odd.
+pub fn ledger(data: &[u8]) {
+    let Some((&kind, data)) = data.split_first() else { return };
+    let folder = Scratch::new();
+    let file = folder.path("ledger");
+    let (body, journal) = data.split_at(if kind % 2 == 1 { data.len() / 2 } else { data.len() });
+    fs::write(&file, body).expect("scratch space");
+    if kind % 2 == 1 {
+        fs::write(folder.path("ledger-journal"), journal).expect("scratch space");
+    }
+    use_ledger(&file);
+}
+
+fn use_ledger(file: &Path) {
+    let Ok(mut ledger) = Ledger::open(file) else { return };
+    let Ok(names) = ledger.datasets() else { return };
+    let sound = ledger.verify().is_ok();
+    for name in names {
+        let before = ledger.account(&name).map(|account| account.spent);
+        let spent = ledger.spend(&name, &Spending::new(Rho::SMALLEST, "y ~ x"));
+        assert!(sound || spent.is_err(), "a ledger that does not verify spends nothing");
+        let after = ledger.account(&name).map(|account| account.spent);
+        if let (Ok(before), Ok(after), Ok(_)) = (before, after, spent) {
+            assert_eq!(after.0, before.0 + u128::from(Rho::SMALLEST.units()), "a spending is in the account");
+        }
+    }
+    if sound {
+        ledger.verify().expect("a sound ledger stays sound");
+    }
+}
+
+/// Writes the bytes to a file and reads it as a table.
+fn table(data: &[u8], ending: &str) {
+    let folder = Scratch::new();
+    let file = folder.path(&format!("table.{ending}"));
+    fs::write(&file, data).expect("scratch space");
+    read(&[file.to_str().expect("plain").to_owned()], data.len());
+}
+
+/// The bytes between two rows that hold the marker, under a header that does not.
+fn planted(data: &[u8], ending: &str, delimiter: &str) {
+    let row = [format!("{MARKER}.321"), format!("m{MARKER}"), format!("-{MARKER}")].join(delimiter);
+    let head = [["y", "x", "g"].join(delimiter), row.clone(), String::new()].join("\n");
+    table(&[head.as_bytes(), data, b"\n", row.as_bytes(), b"\n"].concat(), ending);
+}
+
+fn read(inputs: &[String], length: usize) {
+    let source = match Source::open(inputs) {
+        Ok(source) => source,
+        // Nothing but names of columns can be said of a file that does not open.
+        Err(error) => return keeps_cells(&error, !error.to_string().contains("column")),
+    };
+    let names = source.schema().names().collect::<Vec<_>>().concat();
+    let hidden = !names.contains(MARKER);
+    keeps_cells(&template(source.schema()), hidden);
+    let formulas = ["y[-10..10] ~ x + g{a,b}", "y ~ .", "x[0..1] ~ y{a,1.5,true}", "x ~ y + g"];
+    // Which of them, and how strict, the bytes say themselves: a run is short that way, and the same each time.
+    let formula = Formula::parse(formulas[length / 2 % formulas.len()]).expect("a sound formula");
+    let table = ReadOptions { strict: length % 3 == 0, block_rows: 7, ..ReadOptions::default() };
+    match Dataset::read(&source, &formula, &Reading { table, memory: None }) {
+        Ok(dataset) => same_count(&dataset, &source, &formula),
+        Err(error) => keeps_cells(&error, hidden),
+    }
+}
+
+fn is_even(data: &[u8]) -> bool {
+    data.iter().fold(0u8, |sum, byte| sum.wrapping_add(*byte)).is_multiple_of(2)
+}
+
+/// Blocks of another size hold as many rows.
+fn same_count(dataset: &Dataset, source: &Source, formula: &Formula) {
+    let again = Dataset::read(source, formula, &Reading::default()).expect("what was read can be read again");
+    assert_eq!(again.rows(), dataset.rows());
+}
+
+fn keeps_cells(message: &impl Display, hidden: bool) {
+    let message = message.to_string();
+    assert!(!hidden || !message.contains(MARKER), "a cell in a message: {message}");
+}
+
+/// A formula that was understood is understood again as it prints itself.
+fn reads_back(formula: &Formula) {
+    let text = formula.to_string();
+    let again = Formula::parse(&text).unwrap_or_else(|error| panic!("{text:?} does not read back: {error}"));
+    assert_eq!(again.to_string(), text);
+}
+
+/// A folder in memory where there is one, gone when dropped.
+struct Scratch(PathBuf);
+
+impl Scratch {
+    fn new() -> Scratch {
+        static COUNT: AtomicU64 = AtomicU64::new(0);
+        let shared = Path::new("/dev/shm");
+        let base = if shared.is_dir() { shared.to_owned() } else { std::env::temp_dir() };
+        let number = COUNT.fetch_add(1, Ordering::Relaxed);
+        let folder = base.join(format!("dplm-fuzz-{}-{number}", std::process::id()));
+        fs::create_dir_all(&folder).expect("scratch space");
+        Scratch(folder)
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.join(name)
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        // What cannot be removed is left to the machine's next start.
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
