@@ -95,7 +95,7 @@ Example:
 const SIMULATE: &str = "\
 Writes a table with columns x1 to xP and y = x'theta + error, and prints the true coefficients theta. The setting is the
 paper's: theta uniform on the unit sphere, Gaussian features, independent errors of mean zero. Rows are written as they
-are drawn, so any number of them fits in little memory. Student errors have 3 degrees of freedom, skewed ones are
+are drawn, so any number of them fits in little memory. Student errors have 4 degrees of freedom, skewed ones are
 exponential; both are scaled to the standard deviation asked for.
 
 Example:

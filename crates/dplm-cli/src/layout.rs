@@ -1,42 +1,10 @@
 //! Numbers and tables as a statistician prints them.
 
-/// Four significant digits, plain where that is readable, else in powers of ten.
-pub fn significant(value: f64) -> String {
-    let magnitude = value.abs().log10().floor();
-    if value == 0.0 {
-        "0".to_owned()
-    } else if (-4.0..7.0).contains(&magnitude) {
-        format!("{value:.*}", (3.0 - magnitude).max(0.0) as usize)
-    } else {
-        format!("{value:.3e}")
-    }
-}
-
-/// As [`significant`], without zeros at the end.
-pub fn short(value: f64) -> String {
-    let text = significant(value);
-    match text.split_once('e') {
-        None if text.contains('.') => text.trim_end_matches('0').trim_end_matches('.').to_owned(),
-        _ => text,
-    }
-}
-
-/// A p-value: three places, or a bound.
-pub fn p_value(value: f64) -> String {
-    if value < 0.001 { "<0.001".to_owned() } else { format!("{value:.3}") }
-}
+pub use dplm::report::number::{grouped, p_value, short, significant};
 
 /// As a percentage with two places, or a bound.
 pub fn percent(share: f64) -> String {
     if share > 0.0 && share < 5e-5 { "<0.01 %".to_owned() } else { format!("{:.2} %", 100.0 * share) }
-}
-
-/// With separators every three digits.
-pub fn grouped(value: u64) -> String {
-    let digits = value.to_string();
-    let groups: Vec<&str> =
-        digits.as_bytes().rchunks(3).rev().map(|group| str::from_utf8(group).expect("digits")).collect();
-    groups.join(",")
 }
 
 /// Lines of cells: the first column to the left, the others to the right, indented by two.
@@ -74,18 +42,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers() {
-        assert_eq!(significant(-0.012_345), "-0.01235");
-        assert_eq!(significant(1e-9), "1.000e-9");
-        assert_eq!(significant(0.0), "0");
-        assert_eq!(short(0.015), "0.015");
-        assert_eq!(short(100.0), "100");
-        assert_eq!(short(97.5), "97.5");
-        assert_eq!(grouped(1), "1");
-        assert_eq!(grouped(12_345_678), "12,345,678");
+    fn shares() {
         assert_eq!(percent(0.0), "0.00 %");
         assert_eq!(percent(1e-6), "<0.01 %");
-        assert_eq!(p_value(1e-9), "<0.001");
     }
 
     #[test]

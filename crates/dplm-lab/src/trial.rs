@@ -48,6 +48,8 @@ pub struct LeastSquares {
     pub theta: Vec<f64>,
     /// Their classical standard errors.
     pub std_errors: Vec<f64>,
+    /// The diagonal of the inverse of the second moments.
+    pub inverse_moments: Vec<f64>,
     /// Rows less coefficients.
     pub degrees_of_freedom: f64,
 }
@@ -97,6 +99,7 @@ impl Data {
         let variance = (entry(p, p) - explained) / degrees_of_freedom;
         Ok(LeastSquares {
             theta: (0..p).map(|i| theta[(i, 0)]).collect(),
+            inverse_moments: (0..p).map(|i| self.rows.count() as f64 * inverse[(i, i)]).collect(),
             std_errors: (0..p).map(|i| (variance * inverse[(i, i)]).sqrt()).collect(),
             degrees_of_freedom,
         })

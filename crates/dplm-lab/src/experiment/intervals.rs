@@ -1,8 +1,8 @@
 //! Coverage and length of the confidence intervals as the total number of steps grows.
 
-use dplm::interval::{Batching, Contrast, Interval, batched_means, checkpoints, independent_runs};
+use dplm::interval::{Batching, Contrast, batched_means, checkpoints, independent_runs};
 
-use super::{DesignName, Experiment, Finished, Measures, Point, Table, all, cell, gamma, grouped, put};
+use super::{DesignName, Ends, Experiment, Finished, Measures, Point, Table, all, cell, ends, gamma, grouped, put};
 use crate::{
     LabError,
     claim::Claims,
@@ -54,8 +54,6 @@ const ALLOWANCE: f64 = 0.025;
 
 /// A construction this much below its level still counts as covering when lengths are compared.
 const NEARLY: f64 = 0.01;
-
-type Ends = Vec<(f64, f64)>;
 
 impl Intervals {
     fn descending(&self, steps: u32) -> Descending {
@@ -352,8 +350,4 @@ impl Experiment for Intervals {
             Shown::Length => self.judge_length(done, claims),
         }
     }
-}
-
-fn ends(intervals: &[Interval]) -> Ends {
-    intervals.iter().map(|interval| (interval.low, interval.high)).collect()
 }

@@ -7,8 +7,11 @@ mod tradeoff;
 mod intervals;
 mod tolerance;
 mod population;
+mod optimum;
 
 use std::collections::BTreeMap;
+
+use dplm::interval::Interval;
 
 pub use clipping::Clipping;
 pub use cost::Cost;
@@ -211,6 +214,13 @@ fn measure(name: &str, value: f64) -> (String, Vec<f64>) {
     (name.to_owned(), vec![value])
 }
 
+/// The ends of intervals, one for each coefficient.
+type Ends = Vec<(f64, f64)>;
+
+fn ends(intervals: &[Interval]) -> Ends {
+    intervals.iter().map(|interval| (interval.low, interval.high)).collect()
+}
+
 /// Six significant digits, as short as they go.
 fn cell(value: f64) -> String {
     if !value.is_finite() {
@@ -248,8 +258,11 @@ mod tests {
     const COVERAGE: &str = "total_steps,method,reps,coverage,coverage_lo,coverage_hi";
     const LENGTH: &str = "total_steps,method,length,length_lo,length_hi,ols_length";
 
+    const POPULATION: &str =
+        "case,n,gamma_over_sqrtp,total_steps,reps,coverage,coverage_lo,coverage_hi,length_ratio,identified";
+
     /// The figures with the columns people read, and a grid small enough for a test.
-    const FIGURES: [(&str, &str, &str); 12] = [
+    const FIGURES: [(&str, &str, &str); 13] = [
         ("pn", RATIO, "p=[2,4] rows_per_feature=50"),
         ("pn-aniso", RATIO, "p=[2,4] rows_per_feature=50"),
         ("cost-low", COST, "n=[200,400]"),
@@ -262,6 +275,7 @@ mod tests {
         ("length", LENGTH, "n=500 total_steps=[40,250]"),
         ("length-aniso", LENGTH, "n=500 total_steps=[40,250]"),
         ("error-clip", "total_steps,gamma_over_sqrtp,clipped,error", "n=200 total_steps=[5,10] clip=[5.0,0.5,0.05]"),
+        ("intervals", POPULATION, "n=[300] clip=[2.0] optimum_n=500 optimum_steps=[5,40] optimum_repetitions=2"),
     ];
 
     fn small(name: &str, grid: &str) -> Definition {

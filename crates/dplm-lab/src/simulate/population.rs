@@ -13,8 +13,8 @@ use super::{Design, Errors, Setting, SettingError};
 /// Rows that share one stream of random words.
 const BLOCK_ROWS: u64 = 1024;
 
-/// Degrees of freedom of [`Errors::Student`]: the fewest whole number with a variance.
-const STUDENT_DF: f64 = 3.0;
+/// Degrees of freedom of [`Errors::Student`]: tails so heavy that the fourth moment does not exist.
+const STUDENT_DF: f64 = 4.0;
 
 /// Where rows come from: the true coefficients, the covariance of the features and the law of the errors.
 #[derive(Clone, Debug, PartialEq)]

@@ -48,7 +48,7 @@ pub enum Errors {
     /// Normal.
     #[default]
     Gaussian,
-    /// Student's t with 3 degrees of freedom, scaled: heavy tails.
+    /// Student's t with 4 degrees of freedom, scaled: heavy tails.
     Student,
     /// An exponential variable less its mean: skewed to the right.
     Skewed,

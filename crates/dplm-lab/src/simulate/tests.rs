@@ -33,7 +33,7 @@ fn uniform_cdf(low: f64, high: f64) -> impl Fn(f64) -> f64 {
 }
 
 fn student_cdf(t: f64) -> f64 {
-    let tail = t_two_sided_p(t, 3.0) / 2.0;
+    let tail = t_two_sided_p(t, 4.0) / 2.0;
     if t > 0.0 { 1.0 - tail } else { tail }
 }
 
@@ -123,7 +123,7 @@ fn errors_have_their_law() {
     let with = |errors| Setting { errors, noise_sd: 2.5, ..Setting::new(2) }.draw(5).expect("sound");
     let scaled = |errors, unit: f64| residuals(&with(errors), 50_000).iter().map(|e| e / unit).collect();
     assert_law("gaussian", scaled(Errors::Gaussian, 2.5), normal_cdf);
-    assert_law("student", scaled(Errors::Student, 2.5 / 3f64.sqrt()), student_cdf);
+    assert_law("student", scaled(Errors::Student, 2.5 / 2f64.sqrt()), student_cdf);
     assert_law("skewed", scaled(Errors::Skewed, 2.5), |e| 1.0 - (-(e + 1.0).max(0.0)).exp());
 }
 

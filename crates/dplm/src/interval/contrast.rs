@@ -1,6 +1,6 @@
 //! What an interval is for, and the interval.
 
-use statrs::distribution::{ContinuousCDF, Normal, StudentsT};
+use crate::theory::student;
 
 /// One reported coefficient as a linear function of the standardised ones: `offset + weights . theta`.
 ///
@@ -74,11 +74,7 @@ impl Interval {
     /// assert!((found.p_value(0.0) - 0.05).abs() < 1e-4);
     /// ```
     pub fn p_value(&self, null: f64) -> f64 {
-        let tail = -self.statistic(null).abs();
-        match self.df {
-            Some(df) => 2.0 * student(df).cdf(tail),
-            None => 2.0 * Normal::standard().cdf(tail),
-        }
+        student::t_two_sided_p(self.statistic(null), self.df.unwrap_or(f64::INFINITY))
     }
 
     /// `estimate +- quantile * std_error`, Student's t where `df` is given.
@@ -90,16 +86,12 @@ impl Interval {
 
 /// The normal quantile that leaves half of `1 - level` above it.
 pub(super) fn normal_quantile(level: f64) -> f64 {
-    Normal::standard().inverse_cdf(0.5 + level / 2.0)
+    student::normal_quantile(0.5 + level / 2.0)
 }
 
 /// The Student t quantile that leaves half of `1 - level` above it.
 pub(super) fn student_quantile(df: f64, level: f64) -> f64 {
-    student(df).inverse_cdf(0.5 + level / 2.0)
-}
-
-fn student(df: f64) -> StudentsT {
-    StudentsT::new(0.0, 1.0, df).expect("degrees of freedom are a count of at least one")
+    student::t_quantile(0.5 + level / 2.0, df)
 }
 
 /// The inner product.

@@ -1,11 +1,12 @@
-//! Coverage by simulation: a small grid always, a large one on demand.
+//! Coverage by simulation on a small grid; the lab's `intervals` has the large one.
 //!
 //! Each check compares a mean over independent data sets with its requirement, allowing 4.9 standard errors of that
 //! mean: a false alarm in a million. Seeds are fixed.
 
-use super::expect::{Setting, Shares, curvature_noise_sd, gradient_noise_sd, gradient_spread_noise_sd, row_bound_sq};
+use super::expect::{Setting, Shares, curvature_noise_sd, gradient_spread_noise_sd, row_bound_sq};
 use super::simulate::{Data, Design, Errors, normal};
 use super::*;
+use crate::theory::bounds::noise_sd;
 use faer::Mat;
 use rand_chacha::ChaCha8Rng;
 use rand_core::SeedableRng;
@@ -66,7 +67,7 @@ fn empirical(design: Design, steps: usize, rng: &mut ChaCha8Rng) -> Vec<Score> {
     let gamma = 5.0 * (p as f64).sqrt();
     let data = Data::draw(n, p, design, Errors::Gaussian, 1.0, rng);
     let optimum = data.optimum(gamma);
-    let lambda = gradient_noise_sd(n, gamma, 0.015, steps);
+    let lambda = noise_sd(n, 0.015, gamma, steps);
     let run = data.descend(gamma, 0.25, lambda, steps, rng);
     let contrasts = Contrast::coordinates(p);
     let slope = Curvature::from_trajectory(&run).unwrap();
@@ -148,7 +149,7 @@ impl World {
         let Setting { gamma, shares, .. } = self.setting();
         let (n, p) = (self.rows, self.features);
         let data = Data::draw(n, p, self.design, self.errors, 1.0, rng);
-        let lambda = gradient_noise_sd(n, gamma, self.rho * shares.descent(), self.steps);
+        let lambda = noise_sd(n, self.rho * shares.descent(), gamma, self.steps);
         let run = data.descend(gamma, self.step_size, lambda, self.steps, rng);
         let late = &run.theta[self.steps / 2..];
         let at: Vec<f64> = (0..p).map(|j| late.iter().map(|t| t[j]).sum::<f64>() / late.len() as f64).collect();
@@ -157,7 +158,7 @@ impl World {
         let spread = GradientSpread::Scalar { mean_norm_sq, noise_sd };
         let sd = curvature_noise_sd(n, p, self.rho * shares.curvature);
         let released = with_noise(data.curvature(&at, gamma, row_bound_sq(p)), sd, rng);
-        let curvature = Curvature::matrix(released, sd, sd / 2f64.sqrt());
+        let curvature = Curvature::matrix(released, sd, sd / 2f64.sqrt()).with_clip(self.clip);
         let target = Target::Population { rows: n, spread };
         (newton(&run, &curvature, &target, &Contrast::coordinates(p), 0.95).unwrap(), data.truth)
     }
@@ -245,29 +246,5 @@ fn clipped_shares_are_as_predicted() {
         // 4.9 standard errors of a share: a false alarm in a million.
         let allowed = 4.9 * (predicted * (1.0 - predicted) / 20_000.0).sqrt();
         assert!((found - predicted).abs() < allowed, "{found} {predicted}");
-    }
-}
-
-/// The large grid: `cargo test --release -p dplm large_grid -- --ignored --nocapture`.
-#[test]
-#[ignore = "minutes; prints the table behind the defaults"]
-fn large_grid() {
-    println!("design errors rows clip | coverage length predicted not-identified");
-    for design in [Design::Isotropic, Design::Anisotropic, Design::Correlated(0.5)] {
-        for errors in [Errors::Gaussian, Errors::Student4, Errors::Exponential] {
-            for (rows, reps) in [(2_000, 200), (10_000, 100), (100_000, 30)] {
-                for clip in [1.0, 2.0, 5.0, 8.0] {
-                    let world = World::new(rows, clip, design, errors);
-                    let scores = world.scores(reps);
-                    let [coverage, length, not] = [
-                        mean_of(&scores, |s| s.coverage).mean,
-                        mean_of(&scores, |s| s.length).mean,
-                        mean_of(&scores, |s| s.unidentified).mean,
-                    ];
-                    let predicted = 2.0 * world.setting().expected().unwrap().half_length(0.95);
-                    println!("{design:?} {errors:?} {rows} {clip} | {coverage:.3} {length:.4} {predicted:.4} {not:.2}");
-                }
-            }
-        }
     }
 }

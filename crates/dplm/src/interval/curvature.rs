@@ -1,7 +1,7 @@
 //! What is known of the curvature `H`, the derivative of the mean clipped gradient near its root.
 
 use super::{IntervalError, check_features, check_not_negative, check_positive, check_run};
-use crate::descend::Trajectory;
+use crate::{descend::Trajectory, theory::student::normal_cdf};
 use faer::{Mat, Side};
 
 /// What is known of the curvature `H`: a released matrix, or one number for all directions.
@@ -18,9 +18,8 @@ pub enum Curvature {
         noise_sd_diag: f64,
         /// Standard deviation of the noise in an entry off the diagonal.
         noise_sd_offdiag: f64,
-        /// Relative standard deviation of a common factor, for a matrix released elsewhere (before the clip level was
-        /// known, say) and known up to scale only.
-        relative_sd: f64,
+        /// How far the curvature may differ, relatively, on the way from the start; see [`Curvature::with_clip`].
+        bend: f64,
     },
     /// `H` is about `value` times the identity.
     Scalar {
@@ -35,8 +34,11 @@ pub enum Curvature {
 
 /// Allowance for features that are correlated or not quite of unit variance where only a scalar was released.
 pub(super) const DEFAULT_SPREAD: f64 = 0.2;
-/// Allowance, in the weights of the steps only, for a gradient that is not linear on the way from the start.
-const TRANSIENT_MISFIT: f64 = 0.2;
+/// Allowance, in the weights of the steps only, for a gradient that is not linear on the way from the start: the most
+/// that was needed at any clip.
+const LARGEST_BEND: f64 = 0.2;
+/// Residuals at the start, in standard deviations of those at the end: twice is a response wider than promised.
+const RESIDUALS_AT_START: f64 = 2.0;
 /// Public scaling promises curvature one: how closely where it is kept, how loosely where it is not.
 const PROMISE_SD: f64 = 0.02;
 const BROKEN_PROMISE_SD: f64 = 0.5;
@@ -48,7 +50,7 @@ const NO_SLOPE_SD: f64 = 1e3;
 impl Curvature {
     /// From a released matrix with noise on the diagonal and off it.
     pub fn matrix(mean: Mat<f64>, noise_sd_diag: f64, noise_sd_offdiag: f64) -> Self {
-        Curvature::Matrix { mean, noise_sd_diag, noise_sd_offdiag, relative_sd: 0.0 }
+        Curvature::Matrix { mean, noise_sd_diag, noise_sd_offdiag, bend: LARGEST_BEND }
     }
 
     /// From a released scalar: the trace of the curvature over the number of features.
@@ -88,16 +90,26 @@ impl Curvature {
         self
     }
 
+    /// The same for a run whose gradients were clipped at `clip` times the length of a typical one, a typical row's
+    /// length times the standard deviation of the errors: under a wide clip the gradient is linear all the way, and
+    /// the first steps need not be feared. A scalar is unchanged.
+    pub fn with_clip(mut self, clip: f64) -> Self {
+        if let Curvature::Matrix { bend, .. } = &mut self {
+            *bend = bend_at(clip);
+        }
+        self
+    }
+
     /// The checked law of `H` given what was released.
     pub(super) fn belief(&self, p: usize) -> Result<Belief, IntervalError> {
         match self {
-            Curvature::Matrix { mean, noise_sd_diag, noise_sd_offdiag, relative_sd } => {
+            Curvature::Matrix { mean, noise_sd_diag, noise_sd_offdiag, bend } => {
                 check_features("the curvature", p, mean.nrows())?;
                 check_features("the curvature", p, mean.ncols())?;
                 check_not_negative("the noise of the curvature", *noise_sd_diag)?;
                 check_not_negative("the noise of the curvature", *noise_sd_offdiag)?;
-                check_not_negative("the relative uncertainty of the curvature", *relative_sd)?;
-                Belief::from_matrix(mean, *noise_sd_diag, *noise_sd_offdiag, *relative_sd)
+                check_not_negative("the bend of the gradient", *bend)?;
+                Belief::from_matrix(mean, *noise_sd_diag, *noise_sd_offdiag, *bend)
             }
             Curvature::Scalar { value, sd, spread } => {
                 check_positive("the curvature", *value)?;
@@ -107,6 +119,14 @@ impl Curvature {
             }
         }
     }
+}
+
+/// The relative difference of the curvature at the start and at the end of a run, for rows of one length and normal
+/// residuals: the share of gradients not clipped here and there.
+pub(super) fn bend_at(clip: f64) -> f64 {
+    let unclipped = |residual_sd: f64| 1.0 - 2.0 * normal_cdf(-clip / residual_sd);
+    let (start, end) = (unclipped(RESIDUALS_AT_START), unclipped(1.0));
+    ((end - start) / end.max(f64::MIN_POSITIVE)).clamp(0.0, LARGEST_BEND)
 }
 
 /// Sums of the regression of gradients on iterates, one slope for all coordinates.
@@ -205,7 +225,7 @@ impl Belief {
         released: &Mat<f64>,
         sd_diag: f64,
         sd_offdiag: f64,
-        relative_sd: f64,
+        bend: f64,
     ) -> Result<Self, IntervalError> {
         let p = released.nrows();
         let found = Spectrum::of(&Mat::from_fn(p, p, |j, k| 0.5 * (released[(j, k)] + released[(k, j)])))?;
@@ -225,8 +245,8 @@ impl Belief {
         // The diagonal of the noise moves the level too; the scale only has to make up what is missing.
         let moved_sq = noise_sd.as_ref().map_or(0.0, |sd| (0..p).map(|i| sd[(i, i)].powi(2)).sum::<f64>());
         let missing_sq = (level_sd.powi(2) - moved_sq / (p * p) as f64).max(0.0);
-        let scale_sd = (relative_sd.powi(2) + missing_sq / level.powi(2)).sqrt();
-        let misfit = (TRANSIENT_MISFIT.powi(2) + doubt_sq).sqrt();
+        let scale_sd = missing_sq.sqrt() / level;
+        let misfit = (bend.powi(2) + doubt_sq).sqrt();
         Ok(Belief { centre: Spectrum { values, ..found }, noise_sd, scale_sd, misfit })
     }
 
@@ -503,7 +523,7 @@ mod tests {
         for _ in 0..20 {
             let truth = Mat::from_fn(p, p, |j, k| if j == k { 1.0 } else { 0.5 });
             let noisy = truth + symmetric_noise(p, sd, &mut rng);
-            let belief = Belief::from_matrix(&noisy, sd, sd / 2f64.sqrt(), 0.0).unwrap();
+            let belief = Belief::from_matrix(&noisy, sd, sd / 2f64.sqrt(), LARGEST_BEND).unwrap();
             assert!((0..p).all(|i| belief.resolves(i)), "{:?}", belief.centre.values);
             least.push(belief.centre.values.iter().copied().fold(f64::INFINITY, f64::min));
         }
@@ -515,10 +535,21 @@ mod tests {
         let mut rng = ChaCha8Rng::seed_from_u64(4);
         for _ in 0..20 {
             let noisy = symmetric_noise(10, 0.3, &mut rng) + Mat::<f64>::identity(10, 10) * faer::Scale(1.5);
-            let belief = Belief::from_matrix(&noisy, 0.3, 0.3 / 2f64.sqrt(), 0.0).unwrap();
+            let belief = Belief::from_matrix(&noisy, 0.3, 0.3 / 2f64.sqrt(), LARGEST_BEND).unwrap();
             // The trace is off by 0.3 / sqrt(10) at one sigma; 4.9 of them, and as much again for a chance departure.
             assert!(belief.centre.values.iter().all(|e| (e - 1.5).abs() < 0.95), "{:?}", belief.centre.values);
         }
+    }
+
+    /// Half of the gradients clipped bends as much as is ever allowed for; at five standard deviations hardly anything.
+    #[test]
+    fn a_wide_clip_does_not_bend() {
+        assert_eq!(bend_at(1.0), LARGEST_BEND);
+        assert!((bend_at(5.0) - 0.0124).abs() < 1e-4);
+        assert!(bend_at(12.0) < 1e-8);
+        let sure = Curvature::matrix(Mat::identity(10, 10), 0.0, 0.0);
+        assert_eq!(sure.belief(10).unwrap().misfit, LARGEST_BEND);
+        assert!(sure.with_clip(5.0).belief(10).unwrap().misfit < 0.02);
     }
 
     #[test]

@@ -17,9 +17,10 @@
 //! out longer than said here by up to a third, since the released curvature is then mostly noise.
 
 use super::contrast::normal_quantile;
-use super::curvature::expected_doubt_sq;
+use super::curvature::{bend_at, expected_doubt_sq};
 use super::weights::Transient;
 use super::{IntervalError, check_level, check_positive};
+use crate::theory::bounds::noise_sd;
 use statrs::distribution::{Continuous, ContinuousCDF, Normal};
 
 /// Shares of the budget spent on releases other than the descent.
@@ -37,8 +38,6 @@ const CURVATURE_SHARE: (f64, f64) = (0.02, 0.15);
 /// Relative error of the whole variance that the released gradient spread may leave, and the share it may cost.
 const VARIANCE_ERROR: f64 = 0.05;
 const SPREAD_SHARE: (f64, f64) = (0.002, 0.10);
-/// The relative misfit of the curvature on the way from the start that the Newton interval allows for.
-const MISFIT: f64 = 0.2;
 
 impl Shares {
     /// Nothing but the descent: the paper's algorithm, for the data set itself as target or for prediction.
@@ -93,14 +92,6 @@ pub fn curvature_noise_sd(rows: usize, features: usize, rho: f64) -> f64 {
 /// Noise sd of the mean of `||clip(g_i)||^2` released with `rho`: `gamma^2 / (n sqrt(2 rho))`.
 pub fn gradient_spread_noise_sd(rows: usize, gamma: f64, rho: f64) -> f64 {
     gamma.powi(2) / (rows as f64 * (2.0 * rho).sqrt())
-}
-
-/// The paper's `lambda`: noise sd of a coordinate of each of `steps` gradients that cost `rho` together.
-///
-/// # Paper
-/// Lemma "privacy": `lambda^2 = 2 T gamma^2 / (rho n^2)`.
-pub fn gradient_noise_sd(rows: usize, gamma: f64, rho: f64, steps: usize) -> f64 {
-    (2.0 * steps as f64 / rho).sqrt() * gamma / rows as f64
 }
 
 /// Public numbers of a fit that is planned.
@@ -190,7 +181,7 @@ impl Setting {
     pub fn expected(&self) -> Result<Expected, IntervalError> {
         self.check()?;
         let rho = self.rho * self.shares.descent();
-        let lambda = gradient_noise_sd(self.rows, self.gamma, rho, self.steps);
+        let lambda = noise_sd(self.rows, rho, self.gamma, self.steps);
         let norms = Norms::of(self.features);
         let curvature = self.curvature_along(lambda, &norms);
         let at_rest = norms.mean(|norm| norm * norm * self.unclipped(norm, 0.0));
@@ -248,7 +239,8 @@ impl Setting {
     }
 
     fn transient(&self, lambda: f64, curvature: f64) -> Transient {
-        let misfit = if self.shares.curvature > 0.0 { MISFIT } else { 0.0 };
+        let typical = (self.features as f64).sqrt() * self.error_sd;
+        let misfit = if self.shares.curvature > 0.0 { bend_at(self.gamma / typical) } else { 0.0 };
         let distance_sq = self.signal.powi(2) / self.features as f64;
         Transient { noise_sd: lambda, step_size: self.step_size, curvature, misfit, distance_sq }
     }

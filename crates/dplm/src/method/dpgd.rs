@@ -49,6 +49,8 @@ pub struct Plan {
     /// Steps between estimates that the coverage theorem asks for.
     needed: u32,
     radius: f64,
+    /// The length of a typical gradient.
+    typical: f64,
     shares: Shares,
     descent: Descent,
 }
@@ -91,8 +93,8 @@ impl Config {
         let descent = Descent::plan(rows, features, clip, steps, step_size, request.neighbours, rho)?;
         let needed =
             scale.steps_between(request.batches, step_size, noise_sd(rows, clip, steps, request.neighbours, rho));
-        let radius = scale.radius;
-        Ok(Plan { request, rows, clip, steps, runs, step_size, burn_in, needed, radius, shares, descent })
+        let (radius, typical) = (scale.radius, scale.row_norm * scale.error_sd);
+        Ok(Plan { request, rows, clip, steps, runs, step_size, burn_in, needed, radius, typical, shares, descent })
     }
 }
 
@@ -341,7 +343,8 @@ impl Plan {
         let entry = |i: usize, j: usize| mean(noisy.values[i.max(j) * (i.max(j) + 1) / 2 + i.min(j)] as f64);
         let sd_diag = mean(noisy.sigma[0] as f64);
         let sd_offdiag = noisy.sigma.get(1).map_or(sd_diag, |&sigma| mean(sigma as f64));
-        Ok(Curvature::matrix(Mat::from_fn(size, size, entry), sd_diag, sd_offdiag))
+        let released = Curvature::matrix(Mat::from_fn(size, size, entry), sd_diag, sd_offdiag);
+        Ok(released.with_clip(self.clip / self.typical))
     }
 
     /// `(1/n) sum ||clipped gradient||^2` at `theta`.

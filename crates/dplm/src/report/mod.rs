@@ -2,7 +2,7 @@
 
 mod html;
 mod json;
-mod number;
+pub mod number;
 mod text;
 mod warning;
 

@@ -1,7 +1,7 @@
 //! Numbers as a statistician prints them.
 
 /// Four significant digits, plain where that is readable, else in powers of ten.
-pub(super) fn significant(value: f64) -> String {
+pub fn significant(value: f64) -> String {
     if value == 0.0 {
         return "0".to_owned();
     }
@@ -14,26 +14,29 @@ pub(super) fn significant(value: f64) -> String {
     }
 }
 
+/// As [`significant`], without zeros at the end.
+pub fn short(value: f64) -> String {
+    let text = significant(value);
+    match text.split_once('e') {
+        None if text.contains('.') => text.trim_end_matches('0').trim_end_matches('.').to_owned(),
+        _ => text,
+    }
+}
+
 /// A p-value: three places, or a bound.
-pub(super) fn p_value(value: f64) -> String {
+pub fn p_value(value: f64) -> String {
     if value < 0.001 { "<0.001".to_owned() } else { format!("{value:.3}") }
 }
 
 /// With separators every three digits.
-pub(super) fn grouped(value: u64) -> String {
+pub fn grouped(value: u64) -> String {
     let digits = value.to_string();
-    let mut text = String::new();
-    for (place, digit) in digits.chars().enumerate() {
-        if place > 0 && (digits.len() - place).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
+    let groups = digits.as_bytes().rchunks(3).rev().map(|group| str::from_utf8(group).expect("digits"));
+    groups.collect::<Vec<_>>().join(",")
 }
 
 /// Rounded up at `places` decimals: a stated epsilon is never below the true one.
-pub(super) fn rounded_up(value: f64, places: usize) -> String {
+pub fn rounded_up(value: f64, places: usize) -> String {
     let scale = 10f64.powi(places as i32);
     let text = format!("{value:.places$}");
     let stated: f64 = text.parse().expect("a printed number reads back");
@@ -55,6 +58,9 @@ mod tests {
             (4.2e12, "4.200e12"),
         ] {
             assert_eq!(significant(value), text);
+        }
+        for (value, text) in [(0.015, "0.015"), (100.0, "100"), (97.5, "97.5"), (1e-9, "1.000e-9")] {
+            assert_eq!(short(value), text);
         }
     }
 

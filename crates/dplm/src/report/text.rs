@@ -7,6 +7,9 @@ use crate::{
     privacy::{Guarantee, Neighbours},
 };
 
+/// Sentences are broken at so many characters.
+const WIDTH: usize = 100;
+
 /// The summary of a fit.
 pub fn summary(fit: &Fit) -> String {
     let parts = [heading(fit), table(fit), reading(fit), guarantee(fit), budget(fit), warnings(fit)];
@@ -91,7 +94,7 @@ fn line(fit: &Fit, coefficient: &Coefficient) -> Vec<String> {
 }
 
 fn reading(fit: &Fit) -> String {
-    covered(fit) + "\n"
+    wrapped(&covered(fit), WIDTH, "")
 }
 
 /// What the intervals cover, in words.
@@ -113,7 +116,7 @@ pub(super) fn covered(fit: &Fit) -> String {
 
 fn guarantee(fit: &Fit) -> String {
     let heading = if fit.private { "Guarantee" } else { "Guarantee (void: the noise is reproducible)" };
-    format!("{heading}\n{}", wrapped(&promise(&fit.guarantee), 100))
+    format!("{heading}\n{}", wrapped(&promise(&fit.guarantee), WIDTH, "  "))
 }
 
 /// The guarantee in one plain paragraph.
@@ -133,8 +136,8 @@ pub(super) fn promise(guarantee: &Guarantee) -> String {
     )
 }
 
-/// Lines of at most `width` characters, indented by two.
-fn wrapped(text: &str, width: usize) -> String {
+/// Lines of at most `width` characters beside what stands before them.
+fn wrapped(text: &str, width: usize, before: &str) -> String {
     let mut lines = vec![String::new()];
     for word in text.split_whitespace() {
         let line = lines.last_mut().expect("there is a line");
@@ -147,7 +150,7 @@ fn wrapped(text: &str, width: usize) -> String {
             lines.push(word.to_owned());
         }
     }
-    lines.iter().map(|line| format!("  {line}\n")).collect()
+    lines.iter().map(|line| format!("{before}{line}\n")).collect()
 }
 
 fn budget(fit: &Fit) -> String {
@@ -167,6 +170,7 @@ fn warnings(fit: &Fit) -> String {
     if fit.warnings.is_empty() {
         return String::new();
     }
-    let lines = fit.warnings.iter().map(|warning| format!("  - {warning}\n"));
+    let lines =
+        fit.warnings.iter().map(|warning| wrapped(&warning.to_string(), WIDTH, "    ").replacen("    ", "  - ", 1));
     format!("Notes\n{}", lines.collect::<String>())
 }
