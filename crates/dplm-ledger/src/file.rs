@@ -81,6 +81,12 @@ fn is_ledger(connection: &Connection) -> Result<bool, LedgerError> {
     Ok(id == APPLICATION_ID && shape(connection)? == shape(&fresh)?)
 }
 
+/// Refuses a file whose pages contradict each other: it may read well and lose entries to the next write.
+pub(crate) fn check_pages(connection: &Connection) -> Result<(), LedgerError> {
+    let found: String = connection.query_row("PRAGMA integrity_check(1)", [], |row| row.get(0))?;
+    if found == "ok" { Ok(()) } else { Err(LedgerError::Damaged) }
+}
+
 type Shape = Vec<(String, String, Option<String>)>;
 
 fn shape(connection: &Connection) -> Result<Shape, LedgerError> {

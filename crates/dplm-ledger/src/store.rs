@@ -157,11 +157,12 @@ impl Ledger {
         Ok(entries)
     }
 
-    /// Checks every hash, the order of entries, and that no data set is overdrawn.
+    /// Checks the file, every hash, the order of entries, and that no data set is overdrawn.
     ///
     /// # Errors
-    /// [`LedgerError::Broken`] with the first entry that is wrong.
+    /// [`LedgerError::Broken`] with the first entry that is wrong, [`LedgerError::Damaged`] where the file itself is.
     pub fn verify(&self) -> Result<Verdict, LedgerError> {
+        file::check_pages(&self.connection)?;
         verify(&read(&self.connection)?)
     }
 
@@ -171,9 +172,16 @@ impl Ledger {
         work: impl FnOnce(&Transaction<'_>, &[Entry]) -> Result<T, LedgerError>,
     ) -> Result<T, LedgerError> {
         let transaction = self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        file::check_pages(&transaction)?;
         let before = read(&transaction)?;
         verify(&before)?;
         let result = work(&transaction, &before)?;
+        // What is about to be final reads back: the old entries, and the new one behind them.
+        let after = read(&transaction)?;
+        verify(&after)?;
+        if after.len() != before.len() + 1 || after[..before.len()] != before {
+            return Err(LedgerError::Damaged);
+        }
         transaction.commit()?;
         Ok(result)
     }

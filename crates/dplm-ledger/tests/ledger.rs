@@ -151,6 +151,19 @@ fn a_file_with_other_tables_is_no_ledger() {
 }
 
 #[test]
+fn pages_that_contradict_each_other_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = fresh(folder.path(), 1.0);
+    let mut bytes = std::fs::read(&file).unwrap();
+    // The start of the cells on the second page, off by one: everything reads well, and the next entry would eat a byte of the last.
+    bytes[4096 + 6] = bytes[4096 + 6].wrapping_add(1);
+    std::fs::write(&file, bytes).unwrap();
+    let mut ledger = Ledger::open(&file).unwrap();
+    assert!(matches!(ledger.verify(), Err(LedgerError::Damaged)));
+    assert!(matches!(ledger.spend("wages", &Spending::new(rho(0.1), "y ~ x")), Err(LedgerError::Damaged)));
+}
+
+#[test]
 fn names_are_short_and_can_be_seen() {
     let folder = tempfile::tempdir().unwrap();
     let mut ledger = Ledger::open(&fresh(folder.path(), 1.0)).unwrap();
