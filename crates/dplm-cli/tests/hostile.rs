@@ -79,10 +79,14 @@ fn attack(name: &str) {
             let other = &corpus[chance.below(corpus.len())];
             mutate(&mut bytes, other, &mut chance);
         }
+        if run > 0 && run % 10_000 == 0 {
+            println!("{name}: {run} runs");
+        }
         if let Err(reason) = panic::catch_unwind(|| target(&bytes)) {
             let reason = reason.downcast_ref::<String>().cloned().unwrap_or_default();
-            eprintln!("{name}, run {run}: {reason}\n{:?}", String::from_utf8_lossy(&bytes));
-            fs::write(std::env::temp_dir().join(format!("dplm-{name}-{run}")), &bytes).expect("kept");
+            let kept = std::env::temp_dir().join(format!("dplm-{name}-{run}"));
+            fs::write(&kept, &bytes).expect("kept");
+            eprintln!("{name}, run {run}: {reason}; the bytes are in {}", kept.display());
             std::process::abort();
         }
     }

@@ -7,11 +7,11 @@ use toml::{Table, Value};
 
 use crate::{
     LabError,
-    experiment::{Clipping, Cost, Experiment, Intervals, Population, Ratio, Tolerance, Tradeoff},
+    experiment::{Audit, Clipping, Cost, Experiment, Intervals, Population, Ratio, Tolerance, Tradeoff},
 };
 
 /// The definitions that ship with the program, in the order of the paper; then those that go beyond it.
-const BUILT_IN: [(&str, &str); 13] = [
+const BUILT_IN: [(&str, &str); 14] = [
     ("pn", include_str!("../../../lab/definitions/pn.toml")),
     ("cost-low", include_str!("../../../lab/definitions/cost-low.toml")),
     ("sqrtp", include_str!("../../../lab/definitions/sqrtp.toml")),
@@ -25,6 +25,7 @@ const BUILT_IN: [(&str, &str); 13] = [
     ("coverage-aniso", include_str!("../../../lab/definitions/coverage-aniso.toml")),
     ("length-aniso", include_str!("../../../lab/definitions/length-aniso.toml")),
     ("intervals", include_str!("../../../lab/definitions/intervals.toml")),
+    ("audit", include_str!("../../../lab/definitions/audit.toml")),
 ];
 
 /// What a person changes in a definition for one run.
@@ -123,6 +124,7 @@ fn experiment(kind: &str, table: Table) -> Result<Box<dyn Experiment>, String> {
         "intervals" => of::<Intervals>(table),
         "tolerance" => of::<Tolerance>(table),
         "population" => of::<Population>(table),
+        "audit" => of::<Audit>(table),
         other => Err(format!("there is no kind `{other}`")),
     }
 }

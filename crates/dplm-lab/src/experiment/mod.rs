@@ -7,12 +7,14 @@ mod tradeoff;
 mod intervals;
 mod tolerance;
 mod population;
+mod audit;
 mod optimum;
 
 use std::collections::BTreeMap;
 
 use dplm::interval::Interval;
 
+pub use audit::Audit;
 pub use clipping::Clipping;
 pub use cost::Cost;
 pub use intervals::{Intervals, Shown};

@@ -1,0 +1,426 @@
+//! What runs on worst-case neighbours betray: a lower bound on epsilon, against what is claimed.
+//!
+//! Two tables differ in one row, which pulls as far as a row can in one direction or in the opposite one. The real mechanism is run many
+//! times on each, and a number is computed from what it releases. How well that number tells the tables apart bounds epsilon
+//! from below, whatever the number is: with an event of probability `p` on one table and `q` on the other,
+//! `epsilon >= ln((p - delta) / q)`, and a Gaussian mechanism has `mu >= Phi^-1(p) - Phi^-1(q)`.
+//!
+//! The event is chosen on the first repetition and judged on the others, by Clopper and Pearson's bounds. A mechanism that is broken on
+//! purpose must be caught. Half the noise is what four times the budget gives; a clip that lets through twice what the noise was made for
+//! is a clip of `2 gamma` at four times the budget.
+
+use dplm::{
+    Error,
+    formula::{Column, Kind, Model},
+    lattice::Design,
+    method::{Purpose, Request, adassp, auto, dpgd},
+    privacy::{
+        Budget, PrivacyError, Rho, Sensitive,
+        convert::{self, Conversion},
+        noise::FixedSeed,
+        release,
+    },
+    rows::{MemoryBuilder, MemoryRows},
+    table::{Block, Cells},
+};
+use statrs::{
+    distribution::{ContinuousCDF, Normal},
+    function::beta::beta_reg,
+};
+
+use super::{Experiment, Finished, Measures, Point, Table, cell};
+use crate::{
+    LabError,
+    claim::Claims,
+    draw::{Axis, Figure, Mark, Plot, Reference, Series},
+    record::Values,
+    trial::seed,
+};
+
+/// Lower bounds on epsilon by mechanism and budget.
+#[derive(Clone, Debug, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Audit {
+    rho: Vec<f64>,
+    delta: f64,
+    gamma: f64,
+    steps: u32,
+    step_size: f64,
+    rows: u32,
+    runs: u32,
+    repetitions: u32,
+    /// How often a sound mechanism may be accused.
+    alarm: f64,
+    noise_scale: f64,
+    seed: u64,
+}
+
+/// What is run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Mechanism {
+    /// One integer through the door.
+    Release,
+    /// Every gradient of a descent.
+    Gradients,
+    /// A whole fit by the paper's method, intervals included.
+    Fit,
+    /// A fit from second moments.
+    Adassp,
+    /// A whole automatic fit.
+    Auto,
+}
+
+/// What is wrong with it on purpose.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Fault {
+    None,
+    HalfNoise,
+    DoubleClip,
+}
+
+/// The cases, in the order of the table; the first is drawn on top.
+const CASES: [(&str, Mechanism, Fault); 9] = [
+    ("dpgd, gradients", Mechanism::Gradients, Fault::None),
+    ("dpgd, whole fit", Mechanism::Fit, Fault::None),
+    ("auto, whole fit", Mechanism::Auto, Fault::None),
+    ("adassp", Mechanism::Adassp, Fault::None),
+    ("one release", Mechanism::Release, Fault::None),
+    ("dpgd, half the noise", Mechanism::Gradients, Fault::HalfNoise),
+    ("dpgd, double clip", Mechanism::Gradients, Fault::DoubleClip),
+    ("one release, half the noise", Mechanism::Release, Fault::HalfNoise),
+    ("one release, double clip", Mechanism::Release, Fault::DoubleClip),
+];
+
+/// The response of the row that differs: far beyond what any parameters explain, so that its gradient is clipped whatever they are.
+const EXTREME: f64 = 128.0;
+
+impl Audit {
+    fn case(point: &Point) -> (&'static str, Mechanism, Fault) {
+        CASES[point.whole("case") as usize]
+    }
+
+    /// The budget that is really spent, and how much further than claimed a row reaches.
+    fn broken(&self, point: &Point, fault: Fault) -> Result<(Rho, f64), LabError> {
+        let (noise, reach) = match fault {
+            Fault::None => (1.0, 1.0),
+            Fault::HalfNoise => (0.5, 1.0),
+            // A clip twice as wide doubles the noise with it, unless the budget is four times as large.
+            Fault::DoubleClip => (0.5, 2.0),
+        };
+        let scale = noise * self.noise_scale;
+        let rho = Rho::checked_from_f64(point.get("rho") / (scale * scale));
+        Ok((rho.map_err(|error: PrivacyError| Error::from(error))?, reach))
+    }
+
+    /// The numbers that `runs` runs give on the table whose last row pulls in the direction of `sign`.
+    fn numbers(&self, point: &Point, repetition: u64, sign: f64) -> Result<Vec<f64>, LabError> {
+        let (_, mechanism, fault) = Audit::case(point);
+        let (rho, reach) = self.broken(point, fault)?;
+        let words = [point.whole("case"), point.get("rho").to_bits(), repetition, u64::from(sign > 0.0)];
+        let mut rng = FixedSeed::new(seed(self.seed, "audit", &words));
+        let numbers = (0..self.runs).map(|_| ());
+        let found: Result<Vec<f64>, Error> = match mechanism {
+            Mechanism::Release => numbers.map(|()| one_release(rho, reach * sign, fault, &mut rng)).collect(),
+            Mechanism::Gradients | Mechanism::Fit => {
+                let purpose = if mechanism == Mechanism::Fit { Purpose::Inference } else { Purpose::Prediction };
+                let (mut rows, design) = self.table(Kind::Standard, 1.0, EXTREME * sign);
+                let config = dpgd::Config {
+                    clip: Some(reach * self.gamma),
+                    steps: Some(self.steps),
+                    step_size: Some(self.step_size),
+                    ..dpgd::Config::new(Request { purpose, ..Request::new(rho) })
+                };
+                let plan = config.plan(u64::from(self.rows), &design)?;
+                let run = |()| plan.run(&mut rows, &design, &mut rng, &mut |_, _| Ok(()));
+                numbers.map(run).map(|outcome| Ok(pull(&outcome?.trajectories[0].gradient))).collect()
+            }
+            Mechanism::Adassp => {
+                let (mut rows, design) = self.table(Kind::Standard, 1.0, sign);
+                let bounds = (Some(1.0), Some(1.0));
+                let config = adassp::Config {
+                    row_bound: bounds.0,
+                    response_bound: bounds.1,
+                    ..adassp::Config::new(Request::new(rho))
+                };
+                let plan = config.plan(u64::from(self.rows), &design)?;
+                numbers.map(|()| Ok(plan.run(&mut rows, &design, &mut rng)?.theta[0])).collect()
+            }
+            Mechanism::Auto => {
+                let (mut rows, design) = self.table(Kind::Bounded { low: -1.0, high: 1.0 }, 1.0, sign);
+                let config = auto::Config::new(Request { purpose: Purpose::Prediction, ..Request::new(rho) });
+                let plan = config.plan(u64::from(self.rows), &design)?;
+                let run = |()| plan.run(&mut rows, &design, &mut rng, &mut |_, _| Ok(()));
+                numbers.map(run).map(|outcome| Ok(pull(&outcome?.trajectories[0].gradient))).collect()
+            }
+        };
+        Ok(found?)
+    }
+
+    /// Rows that pull at nothing, and one that does.
+    fn table(&self, kind: Kind, x: f64, y: f64) -> (MemoryRows, Design) {
+        let column = |name: &str| Column { name: name.into(), kind: kind.clone() };
+        let design = Design::new(&Model { response: column("y"), features: vec![column("x")], intercept: false });
+        let mut builder = MemoryBuilder::new(&design);
+        let cells = |last: f64| {
+            let zeros = std::iter::repeat_n(0.0, self.rows as usize - 1);
+            Cells::Numbers(zeros.chain([last]).collect())
+        };
+        builder.push(&Block { rows: self.rows as usize, columns: vec![cells(y), cells(x)] });
+        (builder.finish(), design)
+    }
+
+    fn of_case(done: &[Finished], case: usize) -> impl Iterator<Item = &Finished> {
+        done.iter().filter(move |one| one.at("case") as usize == case)
+    }
+}
+
+/// One integer, which is 0 or 1, through the door; `reach` beyond 1 is a claim that is not true.
+fn one_release(rho: Rho, value: f64, fault: Fault, rng: &mut FixedSeed) -> Result<f64, Error> {
+    // A claim of 4 in place of 1 stands for the clip that was doubled with its noise.
+    let claimed = if fault == Fault::DoubleClip { 4u32 } else { 1 };
+    let query = Sensitive::claim(vec![if value > 0.0 { value as i128 } else { 0 }], claimed.into());
+    let spend = Budget::new(rho).spend_rest("audit")?;
+    Ok(release(query, spend, rng)?.values[0] as f64)
+}
+
+/// The first coordinate of all noisy gradients together: no number tells the two tables apart better.
+fn pull(gradients: &[Vec<f64>]) -> f64 {
+    -gradients.iter().map(|gradient| gradient[0]).sum::<f64>()
+}
+
+/// An event: the number lies above, or below, a threshold.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Event {
+    threshold: f64,
+    above: bool,
+}
+
+impl Event {
+    fn count(&self, numbers: &[f64]) -> u64 {
+        numbers.iter().filter(|&&number| (number > self.threshold) == self.above).count() as u64
+    }
+}
+
+/// Bounds on the probabilities of an event on the two tables that fail with probability at most `alarm` together.
+fn bounds(event: Event, [plus, minus]: [&[f64]; 2], alarm: f64) -> (f64, f64) {
+    // Above is likely on the table that pulls upwards, below on the other.
+    let (likely, unlikely) = if event.above { (plus, minus) } else { (minus, plus) };
+    let p = share_at_least(event.count(likely), likely.len() as u64, alarm / 2.0);
+    let q = share_at_most(event.count(unlikely), unlikely.len() as u64, alarm / 2.0);
+    (p, q)
+}
+
+/// What an event proves of epsilon at `delta`.
+fn epsilon_from((p, q): (f64, f64), delta: f64) -> f64 {
+    if p > delta { ((p - delta) / q).ln().max(0.0) } else { 0.0 }
+}
+
+/// What an event proves of `mu`, if the mechanism is Gaussian as it claims.
+fn mu_from((p, q): (f64, f64)) -> f64 {
+    let normal = Normal::standard();
+    if p > 0.0 && q < 1.0 { (normal.inverse_cdf(p) - normal.inverse_cdf(q)).max(0.0) } else { 0.0 }
+}
+
+/// The event that proves most on a sample, by `proof`.
+fn best_event(sample: [&[f64]; 2], alarm: f64, proof: impl Fn((f64, f64)) -> f64) -> Event {
+    let mut all: Vec<f64> = sample.concat();
+    all.sort_by(f64::total_cmp);
+    let thresholds = (1..100).map(|percent| all[percent * (all.len() - 1) / 100]);
+    let events = thresholds.flat_map(|threshold| [true, false].map(|above| Event { threshold, above }));
+    let score = |event: &Event| proof(bounds(*event, sample, alarm));
+    events.max_by(|a, b| score(a).total_cmp(&score(b))).expect("there are thresholds")
+}
+
+/// Clopper and Pearson's lower bound of a probability, wrong with probability at most `alarm`.
+fn share_at_least(hits: u64, trials: u64, alarm: f64) -> f64 {
+    match hits {
+        0 => 0.0,
+        hits => solve(|p| beta_reg(hits as f64, (trials - hits + 1) as f64, p) < alarm),
+    }
+}
+
+/// Clopper and Pearson's upper bound of a probability, wrong with probability at most `alarm`.
+fn share_at_most(hits: u64, trials: u64, alarm: f64) -> f64 {
+    match trials - hits {
+        0 => 1.0,
+        misses => solve(|p| beta_reg((hits + 1) as f64, misses as f64, p) < 1.0 - alarm),
+    }
+}
+
+/// Where `is_below` turns from true to false between 0 and 1.
+fn solve(is_below: impl Fn(f64) -> bool) -> f64 {
+    let (mut low, mut high) = (0.0, 1.0);
+    for _ in 0..60 {
+        let middle = (low + high) / 2.0;
+        *(if is_below(middle) { &mut low } else { &mut high }) = middle;
+    }
+    (low + high) / 2.0
+}
+
+impl Experiment for Audit {
+    fn points(&self) -> Vec<Point> {
+        let point = |case: usize, rho: f64| {
+            let parameters = [
+                ("case", case as f64),
+                ("rho", rho),
+                ("delta", self.delta),
+                ("gamma", self.gamma),
+                ("steps", f64::from(self.steps)),
+                ("step_size", self.step_size),
+                ("n", f64::from(self.rows)),
+                ("runs", f64::from(self.runs)),
+                ("alarm", self.alarm),
+                ("noise_scale", self.noise_scale),
+            ];
+            Point::new("audit", &parameters, self.repetitions, self.seed)
+        };
+        (0..CASES.len()).flat_map(|case| self.rho.iter().map(move |&rho| point(case, rho))).collect()
+    }
+
+    fn repeat(&self, point: &Point, repetition: u64) -> Result<Measures, LabError> {
+        let numbers = |sign| self.numbers(point, repetition, sign);
+        Ok(Measures::from([("plus".to_owned(), numbers(1.0)?), ("minus".to_owned(), numbers(-1.0)?)]))
+    }
+
+    fn summarise(&self, point: &Point, repetitions: &[Measures]) -> Values {
+        let (pilot, judged) = repetitions.split_at(1.min(repetitions.len()));
+        let sample = |of: &[Measures], name| super::all(of, name);
+        let [first, rest] = [pilot, judged].map(|part| [sample(part, "plus"), sample(part, "minus")]);
+        let [first, rest] = [&first, &rest].map(|[plus, minus]| [plus.as_slice(), minus.as_slice()]);
+        // Two bounds are stated, so each may fail half as often.
+        let alarm = self.alarm / 2.0;
+        let prove = |proof: &dyn Fn((f64, f64)) -> f64| {
+            let event = best_event(first, 0.1, proof);
+            proof(bounds(event, rest, alarm))
+        };
+        let rho = point.get("rho");
+        let claimed = convert::epsilon(Conversion::Exact, rho, self.delta).unwrap_or(f64::NAN);
+        Values::from([
+            ("epsilon".to_owned(), claimed),
+            ("epsilon_lo".to_owned(), prove(&|bounds| epsilon_from(bounds, self.delta))),
+            ("mu".to_owned(), (2.0 * rho).sqrt()),
+            ("mu_lo".to_owned(), prove(&mu_from)),
+            ("runs".to_owned(), (rest[0].len() + rest[1].len()) as f64),
+        ])
+    }
+
+    fn table(&self, done: &[Finished]) -> Table {
+        let row = |one: &Finished| {
+            let (name, _, _) = Audit::case(&one.point);
+            let numbers = [one.at("rho"), one.value("runs"), self.delta].map(cell);
+            let found = ["epsilon", "epsilon_lo", "mu", "mu_lo"].map(|name| cell(one.value(name)));
+            std::iter::once(name.replace(',', ";"))
+                .chain(numbers)
+                .chain(found)
+                .chain([verdict(one).to_owned()])
+                .collect()
+        };
+        let columns = &["mechanism", "rho", "runs", "delta", "epsilon", "epsilon_lo", "mu", "mu_lo", "verdict"];
+        Table { columns, rows: done.iter().map(row).collect() }
+    }
+
+    fn figure(&self, done: &[Finished]) -> Figure {
+        let series = |case: usize| {
+            let mark = |one: &Finished| {
+                let share = 100.0 * one.value("mu_lo") / one.value("mu");
+                Mark::between(one.at("rho"), share, share, share)
+            };
+            Series::new(CASES[case].0, Audit::of_case(done, case).map(mark).collect())
+        };
+        Figure::plot(
+            format!(
+                "Lower bound on μ = √(2ρ) from {} repetitions of {} runs on each of two neighbouring tables, wrong with probability {:e}, as a \
+                 share of the claim. Above 100 % the claim is refuted; bounds at δ = {} are in the table.",
+                self.repetitions, self.runs, self.alarm, self.delta
+            ),
+            Plot {
+                x: Axis::log("budget ρ"),
+                y: Axis::linear("proved, % of the claim").from(0.0),
+                series: (0..CASES.len()).map(series).collect(),
+                references: vec![Reference::new("the claim", 100.0)],
+                ..Plot::default()
+            },
+        )
+    }
+
+    fn claims(&self, done: &[Finished], claims: &mut Claims) {
+        for (case, (name, _, fault)) in CASES.iter().enumerate() {
+            let points: Vec<&Finished> = Audit::of_case(done, case).collect();
+            let words: Vec<String> = points.iter().map(|one| in_words(one)).collect();
+            let refuted = points.iter().filter(|one| is_refuted(one)).count();
+            let confidence = format!("wrong with probability {:e} for each budget", self.alarm);
+            match fault {
+                Fault::None => claims.add(
+                    format!("{name}: runs on worst-case neighbours prove no more than is claimed"),
+                    words.join("; "),
+                    format!("no bound above its claim, {confidence}"),
+                    refuted == 0,
+                ),
+                Fault::HalfNoise | Fault::DoubleClip => claims.add(
+                    format!("{name}, broken on purpose, is caught"),
+                    words.join("; "),
+                    format!("a bound above its claim at every budget, {confidence}"),
+                    refuted == points.len(),
+                ),
+            }
+        }
+    }
+}
+
+/// Whether either bound is above its claim.
+fn is_refuted(one: &Finished) -> bool {
+    one.value("epsilon_lo") > one.value("epsilon") || one.value("mu_lo") > one.value("mu")
+}
+
+fn verdict(one: &Finished) -> &'static str {
+    if is_refuted(one) { "refuted" } else { "not refuted" }
+}
+
+fn in_words(one: &Finished) -> String {
+    let [epsilon, epsilon_lo, mu, mu_lo] = ["epsilon", "epsilon_lo", "mu", "mu_lo"].map(|name| one.value(name));
+    format!("ρ = {}: ε ≥ {epsilon_lo:.2} of {epsilon:.2}, μ ≥ {mu_lo:.2} of {mu:.2}", one.at("rho"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        claim::Claim,
+        definition::{Changes, Definition},
+    };
+
+    fn judged(set: &[&str]) -> Vec<Claim> {
+        let set = set.iter().map(|&one| one.to_owned()).collect();
+        let definition = Definition::built_in("audit", &Changes { quick: true, set, ..Changes::default() }).unwrap();
+        let mut record = crate::record::Record::read("", "audit").unwrap();
+        let done = crate::run::measure(&definition, &mut record, &indicatif::ProgressBar::hidden()).unwrap();
+        let table = definition.experiment.table(&done);
+        assert!(table.rows.len() == CASES.len() && table.rows.iter().all(|row| row.len() == table.columns.len()));
+        crate::run::judge(&definition, &done)
+    }
+
+    /// False-alarm rate: 1e-6 for each of the five sound mechanisms.
+    #[test]
+    fn sound_mechanisms_pass_and_broken_ones_are_caught() {
+        for claim in judged(&[]) {
+            assert!(claim.holds, "{}: {}", claim.claim, claim.measured);
+        }
+    }
+
+    #[test]
+    fn half_the_noise_everywhere_is_seen_where_the_whole_budget_is() {
+        let claims = judged(&["noise_scale=0.5"]);
+        let fails = |name: &str| claims.iter().any(|claim| claim.claim.starts_with(name) && !claim.holds);
+        assert!(fails("dpgd, gradients: ") && fails("one release: "), "{claims:?}");
+    }
+
+    #[test]
+    fn clopper_and_pearson_as_tabulated() {
+        // 95 % two-sided, 7 of 20: 0.1539 to 0.5922.
+        assert!((share_at_least(7, 20, 0.025) - 0.1539).abs() < 1e-4);
+        assert!((share_at_most(7, 20, 0.025) - 0.5922).abs() < 1e-4);
+        assert_eq!((share_at_least(0, 20, 0.025), share_at_most(20, 20, 0.025)), (0.0, 1.0));
+        // The rule of three, exactly: 1 - 0.05^(1/100).
+        assert!((share_at_most(0, 100, 0.05) - (1.0 - 0.05f64.powf(0.01))).abs() < 1e-9);
+    }
+}
