@@ -125,8 +125,14 @@ impl Case {
             .expect("the benchmark's plan")
     }
 
+    /// Another clip, so that nothing is left of the last fit.
+    fn forget(self, plan: &Descent, rows: &mut MemoryRows) {
+        rows.set_clip(plan.lattice().clip(1.01 * self.gamma())).expect("rows in memory");
+    }
+
     /// A full pass; no steps are forecast, so nothing is screened.
     fn pass(self, plan: &Descent, rows: &mut MemoryRows) -> Seconds {
+        self.forget(plan, rows);
         rows.set_clip(plan.clip()).expect("rows in memory");
         rows.expect(Forecast { steps: 0, step_size: STEP_SIZE, noise_sd: 1.0 });
         let theta = plan.lattice().theta(&vec![0.1; self.features]);
@@ -135,8 +141,7 @@ impl Case {
 
     /// The whole descent, from rows of which nothing is known.
     fn fit(self, plan: &Descent, rows: &mut MemoryRows) -> Seconds {
-        // Another clip, so that nothing is left of the last fit.
-        rows.set_clip(plan.lattice().clip(1.01 * self.gamma())).expect("rows in memory");
+        self.forget(plan, rows);
         let mut budget = Budget::new(Rho::checked_from_f64(RHO).expect("a budget"));
         let spend = budget.spend_rest("gradients").expect("the whole budget");
         let start = vec![0.0; self.features];

@@ -13,7 +13,12 @@ use arrow_ipc::{
 };
 use arrow_schema::SchemaRef;
 
-use super::{DataError, Schema, bytes::Bytes, parquet::share, source::BatchSink};
+use super::{
+    DataError, Schema,
+    bytes::Bytes,
+    parquet::share,
+    source::{BlockSink, Convert, Decoded},
+};
 
 /// What messages call it.
 const FORMAT: &str = "Arrow";
@@ -78,11 +83,12 @@ pub(super) fn has_rows(bytes: &Bytes) -> Result<bool, DataError> {
 }
 
 /// Decodes the columns `indices`, at most `rows` rows at a time.
-pub(super) fn for_each_batch(
+pub(super) fn for_each_block(
     bytes: &Bytes,
     indices: &[usize],
     rows: usize,
-    sink: &mut BatchSink<'_>,
+    convert: &Convert<'_>,
+    sink: &mut BlockSink<'_>,
 ) -> Result<(), DataError> {
     let mut reader = Reader::open(bytes, Some(indices))?;
     // How far a stream has come is not known, so it counts as done at its end only.
@@ -92,7 +98,8 @@ pub(super) fn for_each_batch(
         batches += 1;
         let done = share(bytes.length, batches, total);
         for start in (0..batch.num_rows()).step_by(rows) {
-            sink(&batch.slice(start, rows.min(batch.num_rows() - start)), done)?;
+            let slice = batch.slice(start, rows.min(batch.num_rows() - start));
+            sink(convert(Decoded::from(slice))?, done)?;
         }
     }
     Ok(())
