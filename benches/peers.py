@@ -1,95 +1,124 @@
-"""Times what dplm is compared with: numpy doing the same steps, scikit-learn fitting once, pyarrow reading the same file.
+"""The other side of each comparison: numpy doing the same steps, scikit-learn fitting once, pyarrow reading the same file.
 
-    peers.py steps ROWS P...        seconds of one step of clipped gradient descent in float64, and of LinearRegression
-    peers.py read FILE              seconds to read the columns of a Parquet or CSV file and stack them
-    peers.py fit FILE STEPS         seconds to read and to take the steps
+Reads one request a line and answers each with one line of JSON:
 
-Prints JSON. Processor time is of all threads together, so that other load on the machine hardly counts.
+    {"do": "data", "rows": N, "features": P}     makes data; kept until the next
+    {"do": "clip", "gamma": G}                   bounds of the rows, and back to the start
+    {"do": "step"}                               one step of clipped gradient descent in float64
+    {"do": "sklearn"}                            LinearRegression on the same data
+    {"do": "read", "file": F}                    reads the columns of a Parquet or CSV file and stacks them
+    {"do": "fit", "file": F, "steps": T}         the same, and T steps
+    {"do": "command", "words": [...]}            runs a command; also says its largest resident memory in bytes
+
+The answer is the processor and wall-clock seconds of that, all threads together. Libraries are loaded before the clock starts.
 """
 
 import json
+import os
 import sys
 import time
-
-import numpy as np
-
-
-def timed(work, rounds):
-    processor, wall = [], []
-    for _ in range(rounds):
-        p, w = time.process_time(), time.perf_counter()
-        work()
-        processor.append(time.process_time() - p)
-        wall.append(time.perf_counter() - w)
-    return {"processor": float(np.median(processor)), "wall": float(np.median(wall))}
 
 
 class Descent:
     """The paper's Algorithm 1, clipped by the closed form, as one would write it in numpy."""
 
-    def __init__(self, x, y, gamma):
+    def __init__(self, x, y):
         self.x, self.y = x, y
-        self.bound = gamma / np.maximum(np.sqrt(np.einsum("ij,ij->i", x, x)), 1e-300)
-        self.theta = np.zeros(x.shape[1])
+
+    def clip(self, gamma):
+        import numpy as np
+
+        self.bound = gamma / np.maximum(np.sqrt(np.einsum("ij,ij->i", self.x, self.x)), 1e-300)
+        self.theta = np.zeros(self.x.shape[1])
 
     def step(self):
+        import numpy as np
+
         residual = self.y - self.x @ self.theta
         np.clip(residual, -self.bound, self.bound, out=residual)
         self.theta += 0.25 * (residual @ self.x) / len(self.y)
 
 
 def isotropic(rows, features):
+    import numpy as np
+
     rng = np.random.default_rng(1)
     x = rng.standard_normal((rows, features))
-    return x, x @ np.full(features, features**-0.5) + rng.standard_normal(rows)
-
-
-def steps(rows, widths):
-    from sklearn.linear_model import LinearRegression
-
-    out = []
-    for features in widths:
-        x, y = isotropic(rows, features)
-        descent = Descent(x, y, 5 * features**0.5)
-        descent.step()
-        out.append({
-            "rows": rows,
-            "p": features,
-            "step": timed(descent.step, 7),
-            "sklearn": timed(lambda: LinearRegression(fit_intercept=False).fit(x, y), 3),
-        })
-    return out
-
-
-def table(path):
-    if path.endswith(".parquet"):
-        from pyarrow import parquet
-
-        return parquet.read_table(path)
-    from pyarrow import csv
-
-    return csv.read_csv(path)
+    return Descent(x, x @ np.full(features, features**-0.5) + rng.standard_normal(rows))
 
 
 def stacked(path):
-    columns = table(path)
-    return np.column_stack([column.to_numpy() for column in columns.columns])
+    import numpy as np
+
+    if path.endswith(".parquet"):
+        from pyarrow import parquet
+
+        table = parquet.read_table(path)
+    else:
+        from pyarrow import csv
+
+        table = csv.read_csv(path)
+    return np.column_stack([column.to_numpy() for column in table.columns])
 
 
-def fit(path, count):
+def fit(path, steps):
+    import numpy as np
+
     data = stacked(path)
-    x, y = np.ascontiguousarray(data[:, 1:]), np.ascontiguousarray(data[:, 0])
-    descent = Descent(x, y, 5 * x.shape[1] ** 0.5)
-    for _ in range(count):
+    x, y = np.ascontiguousarray(data[:, :-1]), np.ascontiguousarray(data[:, -1])
+    descent = Descent(x, y)
+    descent.clip(5 * x.shape[1] ** 0.5)
+    for _ in range(steps):
         descent.step()
 
 
-def main(command, *words):
-    if command == "steps":
-        return steps(int(words[0]), [int(word) for word in words[1:]])
-    if command == "read":
-        return timed(lambda: stacked(words[0]), 5)
-    return timed(lambda: fit(words[0], int(words[1])), 1)
+def timed(work):
+    processor, wall = time.process_time(), time.perf_counter()
+    work()
+    return {"processor": time.process_time() - processor, "wall": time.perf_counter() - wall}
 
 
-print(json.dumps(main(*sys.argv[1:])))
+def command(words):
+    """Memory is counted from the start of the process, so this worker must be small itself."""
+    quiet = [(os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0), (os.POSIX_SPAWN_OPEN, 2, os.devnull, os.O_WRONLY, 0)]
+    wall = time.perf_counter()
+    child = os.posix_spawnp(words[0], words, os.environ, file_actions=quiet)
+    _, status, usage = os.wait4(child, 0)
+    wall = time.perf_counter() - wall
+    if status != 0:
+        raise RuntimeError(f"{words[0]} failed")
+    return {"processor": usage.ru_utime + usage.ru_stime, "wall": wall, "memory": usage.ru_maxrss * 1024}
+
+
+def load(what):
+    if what in ("read", "fit"):
+        import numpy, pyarrow.csv, pyarrow.parquet  # noqa: F401, E401
+    if what == "sklearn":
+        import sklearn.linear_model  # noqa: F401
+
+
+def answer(state, do, **request):
+    load(do)
+    if do == "data":
+        state["descent"] = None
+        state["descent"] = isotropic(request["rows"], request["features"])
+        return {"processor": 0, "wall": 0}
+    descent = state.get("descent")
+    if do == "clip":
+        return timed(lambda: descent.clip(request["gamma"]))
+    if do == "step":
+        return timed(descent.step)
+    if do == "sklearn":
+        from sklearn.linear_model import LinearRegression
+
+        return timed(lambda: LinearRegression(fit_intercept=False).fit(descent.x, descent.y))
+    if do == "read":
+        return timed(lambda: stacked(request["file"]))
+    if do == "fit":
+        return timed(lambda: fit(request["file"], request["steps"]))
+    return command(request["words"])
+
+
+state = {}
+for line in sys.stdin:
+    print(json.dumps(answer(state, **json.loads(line))), flush=True)

@@ -1,8 +1,13 @@
 //! How lattice rows lie in memory.
 
+use std::ops::Range;
+
 use crate::table::Block;
 
-use super::Design;
+use super::{
+    Design, Kernel,
+    simd::{Simd, Work},
+};
 
 /// Rows are stored in blocks of this many, each block column by column: a column of a block is two cache lines, and a block of a
 /// hundred columns fits the first-level cache.
@@ -43,41 +48,58 @@ impl<'a> RowBlock<'a> {
 /// Writes table blocks into buffers of lattice blocks.
 pub struct BlockWriter<'a> {
     design: &'a Design,
+    kernel: Kernel,
 }
 
 impl<'a> BlockWriter<'a> {
     /// A writer for rows of this design.
     pub fn new(design: &'a Design) -> BlockWriter<'a> {
-        BlockWriter { design }
+        BlockWriter { design, kernel: Kernel::best() }
     }
 
     /// Encodes `rows` of a table block into `buffer`, the first at lane `start` of the buffer.
-    pub fn write(&self, block: &Block, rows: std::ops::Range<usize>, buffer: &mut [f32], start: usize) {
-        let mut lanes = LaneWriter { buffer, stride: RowBlock::len_for(self.design.features()), start };
-        self.design.encode(block, rows, &mut lanes);
+    pub fn write(&self, block: &Block, rows: Range<usize>, buffer: &mut [f32], start: usize) {
+        self.kernel.run(WriteWork { design: self.design, block, rows, buffer, start });
     }
 }
 
-/// Places the cells of one column at their lanes.
-pub(super) struct LaneWriter<'a> {
+struct WriteWork<'a> {
+    design: &'a Design,
+    block: &'a Block,
+    rows: Range<usize>,
     buffer: &'a mut [f32],
-    stride: usize,
     start: usize,
 }
 
-impl LaneWriter<'_> {
-    /// Writes column `index` for `rows`; an incomplete row gets 0.
-    pub(super) fn write(
-        &mut self,
-        index: usize,
-        rows: std::ops::Range<usize>,
-        value: impl Fn(usize) -> f32,
-        complete: &[bool],
-    ) {
-        for (offset, row) in rows.enumerate() {
-            let lane = self.start + offset;
-            let place = lane / BLOCK_ROWS * self.stride + index * BLOCK_ROWS + lane % BLOCK_ROWS;
-            self.buffer[place] = if complete[offset] { value(row) } else { 0.0 };
+impl Work for WriteWork<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<S: Simd>(self, _: S) {
+        let stride = RowBlock::len_for(self.design.features());
+        let (mut row, mut lane) = (self.rows.start, self.start);
+        while row < self.rows.end {
+            // As many rows as the block of that lane has room for.
+            let count = (self.rows.end - row).min(BLOCK_ROWS - lane % BLOCK_ROWS);
+            let block = &mut self.buffer[lane / BLOCK_ROWS * stride..][..stride];
+            let mut lanes = LaneWriter { block, first: lane % BLOCK_ROWS, count };
+            self.design.encode(self.block, row..row + count, &mut lanes);
+            (row, lane) = (row + count, lane + count);
         }
+    }
+}
+
+/// Some neighbouring lanes of one block.
+pub(super) struct LaneWriter<'a> {
+    block: &'a mut [f32],
+    first: usize,
+    count: usize,
+}
+
+impl LaneWriter<'_> {
+    /// The lanes of column `index`.
+    #[inline(always)]
+    pub(super) fn column(&mut self, index: usize) -> &mut [f32] {
+        &mut self.block[index * BLOCK_ROWS + self.first..][..self.count]
     }
 }

@@ -1,5 +1,7 @@
 //! From a model to columns of the design matrix, and back to coefficients in their own units.
 
+use std::ops::Range;
+
 use crate::{
     formula::{Column, Kind, Model},
     interval::Contrast,
@@ -7,6 +9,7 @@ use crate::{
 };
 
 use super::{
+    BLOCK_ROWS,
     bits::{CELL_RANGE_BITS, CELL_SCALE_BITS},
     block::LaneWriter,
 };
@@ -125,21 +128,23 @@ impl Design {
         Contrast { weights, offset }
     }
 
-    /// Writes rows of a table block to the lattice. A row with a missing cell becomes a row of zeros.
-    pub(super) fn encode(&self, block: &Block, rows: std::ops::Range<usize>, out: &mut LaneWriter<'_>) {
-        let complete = complete_rows(block, rows.clone());
-        let response = numbers(&block.columns[0]);
-        out.write(self.features(), rows.clone(), |row| self.response.encode(response[row]), &complete);
+    /// Writes some rows of a table block, no more than a lattice block has, to its lanes. A row with a missing cell becomes a row of zeros.
+    #[inline(always)]
+    pub(super) fn encode(&self, block: &Block, rows: Range<usize>, out: &mut LaneWriter<'_>) {
+        let complete = &complete_rows(block, rows.clone())[..rows.len()];
+        self.response.write(&numbers(&block.columns[0])[rows.clone()], complete, out.column(self.features()));
         for (index, slot) in self.slots.iter().enumerate() {
+            let out = out.column(index);
             match slot {
-                Slot::Intercept => out.write(index, rows.clone(), |_| ONE, &complete),
+                Slot::Intercept => out.iter_mut().zip(complete).for_each(|(out, kept)| *out = ONE * kept),
                 Slot::Number { feature, scale } => {
-                    let cells = numbers(&block.columns[feature + 1]);
-                    out.write(index, rows.clone(), |row| scale.encode(cells[row]), &complete);
+                    scale.write(&numbers(&block.columns[feature + 1])[rows.clone()], complete, out);
                 }
                 Slot::Level { feature, level } => {
-                    let codes = levels(&block.columns[feature + 1]);
-                    out.write(index, rows.clone(), |row| if codes[row] == *level { ONE } else { 0.0 }, &complete);
+                    let codes = &levels(&block.columns[feature + 1])[rows.clone()];
+                    for ((out, code), kept) in out.iter_mut().zip(codes).zip(complete) {
+                        *out = if code == level { ONE * kept } else { 0.0 };
+                    }
                 }
             }
         }
@@ -150,13 +155,32 @@ impl Design {
 const ONE: f32 = (1u32 << CELL_SCALE_BITS) as f32;
 
 impl Scale {
-    /// The lattice integer of a cell: clamped, standardised, rounded, saturated. A rule about one cell, whatever it holds.
+    /// The lattice integer of a cell: clamped, standardised, rounded to the nearest with ties to even, saturated. A rule about one cell, whatever
+    /// it holds.
+    #[inline(always)]
     pub fn encode(&self, cell: f64) -> f32 {
         let standardised = (cell.clamp(self.range.0, self.range.1) - self.centre) / self.unit;
-        let largest = f64::from(1u32 << CELL_RANGE_BITS);
-        // An integer of at most 20 bits: exact in f32. A missing cell (NaN) was already replaced by a row of zeros.
-        (standardised * f64::from(ONE)).round_ties_even().clamp(-largest, largest) as f32
+        nearest_cell(standardised * f64::from(ONE))
     }
+
+    /// Encodes cells of the rows that are kept (1, not 0).
+    #[inline(always)]
+    fn write(&self, cells: &[f64], kept: &[f32], out: &mut [f32]) {
+        for ((out, &cell), &kept) in out.iter_mut().zip(cells).zip(kept) {
+            // Not a product, as a missing cell is NaN.
+            *out = if kept > 0.0 { self.encode(cell) } else { 0.0 };
+        }
+    }
+}
+
+/// The nearest integer a cell can be, ties to even: at most 20 bits, so exact in `f32`. NaN stays NaN.
+///
+/// Adding 1.5 2^52 leaves no bits for a fraction, so the addition does the rounding, and unlike a call to round it runs on whole vectors.
+#[inline(always)]
+pub(super) fn nearest_cell(value: f64) -> f32 {
+    const WHOLE: f64 = 6_755_399_441_055_744.0;
+    const LARGEST: f64 = (1u32 << CELL_RANGE_BITS) as f64;
+    (value.clamp(-LARGEST, LARGEST) + WHOLE - WHOLE) as f32
 }
 
 impl Slot {
@@ -192,21 +216,21 @@ fn scale_of(kind: &Kind, centred: bool) -> Option<Scale> {
     }
 }
 
-fn complete_rows(block: &Block, rows: std::ops::Range<usize>) -> Vec<bool> {
-    let mut complete = vec![true; rows.len()];
+/// 1 for each row without a missing cell, 0 for each other.
+#[inline(always)]
+fn complete_rows(block: &Block, rows: Range<usize>) -> [f32; BLOCK_ROWS] {
+    let mut complete = [1.0; BLOCK_ROWS];
     for column in &block.columns {
         match column {
             Cells::Numbers(cells) => {
-                complete
-                    .iter_mut()
-                    .zip(&cells[rows.clone()])
-                    .for_each(|(complete, cell)| *complete &= cell.is_finite());
+                for (complete, cell) in complete.iter_mut().zip(&cells[rows.clone()]) {
+                    *complete = if cell.is_finite() { *complete } else { 0.0 };
+                }
             }
             Cells::Levels(codes) => {
-                complete
-                    .iter_mut()
-                    .zip(&codes[rows.clone()])
-                    .for_each(|(complete, &code)| *complete &= code != MISSING);
+                for (complete, &code) in complete.iter_mut().zip(&codes[rows.clone()]) {
+                    *complete = if code == MISSING { 0.0 } else { *complete };
+                }
             }
         }
     }

@@ -7,7 +7,7 @@
 
 use faer::{Mat, MatRef};
 
-use super::{BLOCK_ROWS, CELL_RANGE_BITS, RowBlock};
+use super::{BLOCK_ROWS, CELL_RANGE_BITS, RowBlock, design::nearest_cell};
 
 /// Integers up to 2^53 are exact in `f64`.
 const EXACT_BITS: u32 = 53;
@@ -64,8 +64,7 @@ impl Whitening {
         for (column, &weight) in rows.iter().zip(weights) {
             sums.iter_mut().zip(column).for_each(|(sum, cell)| *sum += cell * weight);
         }
-        let largest = f64::from(1u32 << CELL_RANGE_BITS);
-        sums.map(|sum| (sum / self.unit).round_ties_even().clamp(-largest, largest) as f32)
+        sums.map(|sum| nearest_cell(sum / self.unit))
     }
 }
 

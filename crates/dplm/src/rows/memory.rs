@@ -12,6 +12,10 @@ use crate::{
     theory::NotPrivate,
 };
 
+/// Blocks that one thread encodes at a time; they divide a chunk.
+const PART_BLOCKS: usize = 16;
+const PART_ROWS: usize = PART_BLOCKS * BLOCK_ROWS;
+
 /// Rows held in memory, four bytes a cell.
 pub type MemoryRows = Engine<Chunks>;
 
@@ -71,12 +75,16 @@ impl<'a> MemoryBuilder<'a> {
         let (start, end) = (self.count, self.count + block.rows);
         self.reserve(end);
         let first_chunk = start / CHUNK_ROWS;
-        let writer = &self.writer;
-        self.chunks[first_chunk..].par_iter_mut().enumerate().for_each(|(index, chunk)| {
-            let chunk_start = (first_chunk + index) * CHUNK_ROWS;
-            let from = start.max(chunk_start);
-            let to = end.min(chunk_start + CHUNK_ROWS);
-            writer.write(block, from - start..to - start, chunk, from - chunk_start);
+        let (writer, length) = (&self.writer, PART_BLOCKS * RowBlock::len_for(self.features));
+        // Every chunk but the last is whole, and parts divide it, so the parts of all follow each other.
+        let parts = self.chunks[first_chunk..].iter_mut().flat_map(|chunk| chunk.chunks_mut(length));
+        let parts: Vec<(usize, &mut [f32])> = (first_chunk * CHUNK_ROWS..).step_by(PART_ROWS).zip(parts).collect();
+        parts.into_par_iter().for_each(|(part_start, part)| {
+            let from = start.max(part_start);
+            let to = end.min(part_start + PART_ROWS);
+            if from < to {
+                writer.write(block, from - start..to - start, part, from - part_start);
+            }
         });
         self.count = end;
     }

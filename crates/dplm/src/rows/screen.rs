@@ -84,6 +84,8 @@ struct Guess {
     curvature: Llt<f64>,
     /// How far from it iterates will be, in lattice units.
     radius: f64,
+    /// What share of its distance from the optimum a polish leaves: the curvature is that of a sample, and off by so much.
+    left: f64,
     /// Grows when levels turn out not to pay.
     patience: f64,
 }
@@ -245,7 +247,7 @@ impl Screen {
             let Course::Screened(guess) = &mut self.course else { break };
             let step = newton_step(&guess.curvature, &pull, self.count, lattice);
             guess.centre.iter_mut().zip(&step).for_each(|(centre, step)| *centre += step);
-            if norm(&step) * lattice.theta_unit() < guess.radius / 4.0 {
+            if norm(&step) * guess.left * lattice.theta_unit() < guess.radius / 4.0 {
                 break;
             }
         }
@@ -301,6 +303,7 @@ impl Sample<'_> {
     /// The optimum on the sample, by steps that majorise the loss: `theta + (X'X)^-1 pull`.
     fn guess(&self, start: &Theta, forecast: &Forecast) -> Result<Option<Guess>, Error> {
         let Some((all, _)) = self.curvature(&Outer::Shrunk { radius: 1 << 62 })? else { return Ok(None) };
+        let features = self.lattice.features();
         let mut centre = self.lattice.standardised(start);
         for _ in 0..GUESS_STEPS {
             let pull = full_pull(&self.rows, self.kernel, &self.clip, &self.lattice.theta(&centre), self.lattice)?;
@@ -311,7 +314,8 @@ impl Sample<'_> {
         let unclipped = Outer::Unclipped { theta: &theta, theta_unit: self.lattice.theta_unit(), radius: 1 << 62 };
         let Some((curvature, slope)) = self.curvature(&unclipped)? else { return Ok(None) };
         let radius = noise_radius(forecast, slope, self.lattice);
-        Ok(radius.map(|radius| Guess { centre, curvature, radius, patience: 1.0 }))
+        let left = (features as f64 / self.count() as f64).sqrt();
+        Ok(radius.map(|radius| Guess { centre, curvature, radius, left, patience: 1.0 }))
     }
 
     /// A mean of outer products in standardised units, factored, and the mean of its diagonal.

@@ -2,7 +2,7 @@
 
 use std::{
     fs::{File, Metadata},
-    io::{self, Read},
+    io::{self, Read, Seek, SeekFrom},
     panic::{self, AssertUnwindSafe},
     path::{Path, PathBuf},
     time::SystemTime,
@@ -39,11 +39,16 @@ impl Bytes {
         if self.length == 0 { Err(DataError::EmptyFile { file: self.name }) } else { Ok(self) }
     }
 
-    /// The bytes from the start.
-    pub fn reader(&self) -> Result<Box<dyn Read>, DataError> {
+    /// The bytes from `offset` on.
+    pub fn reader(&self, offset: u64) -> Result<Box<dyn Read + Send>, DataError> {
+        let unreadable = |error: io::Error| self.unreadable(&error);
         match &self.place {
-            Place::Disk { .. } => Ok(Box::new(self.file()?)),
-            Place::Spool(spool) => Ok(Box::new(spool.reader().map_err(|error| self.unreadable(&error))?)),
+            Place::Disk { .. } => {
+                let mut file = self.file()?;
+                file.seek(SeekFrom::Start(offset)).map_err(unreadable)?;
+                Ok(Box::new(file))
+            }
+            Place::Spool(spool) => Ok(Box::new(spool.reader(offset).map_err(unreadable)?)),
         }
     }
 

@@ -5,7 +5,7 @@ use std::{
     hash::{BuildHasherDefault, Hasher},
 };
 
-use arrow_array::{Array, BooleanArray, cast::AsArray, types};
+use arrow_array::{Array, ArrayRef, BooleanArray, cast::AsArray, types};
 use arrow_buffer::NullBuffer;
 use arrow_schema::DataType;
 
@@ -38,11 +38,22 @@ impl Extractor {
     ///
     /// # Errors
     /// Refuses the first bad cell when strict, and a type that has no place in a model.
-    pub fn cells(&self, array: &dyn Array) -> Result<Cells, DataError> {
+    pub fn cells(&self, array: ArrayRef) -> Result<Cells, DataError> {
         let unsupported = || DataError::UnsupportedType { column: self.column.clone() };
         match &self.levels {
             None => self.checked_numbers(numbers(array).ok_or_else(unsupported)?),
-            Some(levels) => self.checked_codes(levels.codes(array).ok_or_else(unsupported)?),
+            Some(levels) => self.checked_codes(levels.codes(&array).ok_or_else(unsupported)?),
+        }
+    }
+
+    /// The cells of a column of text, nothing where there is none.
+    ///
+    /// # Errors
+    /// Refuses the first bad cell when strict.
+    pub fn texts<'a>(&self, texts: impl Iterator<Item = Option<&'a str>>) -> Result<Cells, DataError> {
+        match &self.levels {
+            None => self.checked_numbers(parsed(texts)),
+            Some(levels) => self.checked_codes(levels.text_codes(texts)),
         }
     }
 
@@ -69,20 +80,24 @@ impl Extractor {
 }
 
 /// An array as numbers, NaN where there is none; `None` for a type that holds no numbers.
-fn numbers(array: &dyn Array) -> Option<Vec<f64>> {
+fn numbers(array: ArrayRef) -> Option<Vec<f64>> {
     match array.data_type() {
         DataType::Null => Some(vec![f64::NAN; array.len()]),
-        DataType::Utf8 => Some(array.as_string::<i32>().iter().map(|cell| cell.map_or(f64::NAN, parse)).collect()),
+        DataType::Utf8 => Some(parsed(array.as_string::<i32>().iter())),
         DataType::Boolean => Some(truth_values(array.as_boolean())),
         DataType::Float64 => {
-            let floats = array.as_primitive::<types::Float64Type>();
-            Some(blank_nulls(floats.values().to_vec(), floats.nulls()))
+            let floats = array.as_primitive::<types::Float64Type>().clone();
+            // Nobody else holds the numbers then, and they need not be copied.
+            drop(array);
+            let (_, values, nulls) = floats.into_parts();
+            Some(blank_nulls(values.into(), nulls.as_ref()))
         }
-        _ => {
-            let floats = arrow_cast::cast(array, &DataType::Float64).ok()?;
-            numbers(&floats)
-        }
+        _ => numbers(arrow_cast::cast(&array, &DataType::Float64).ok()?),
     }
+}
+
+fn parsed<'a>(texts: impl Iterator<Item = Option<&'a str>>) -> Vec<f64> {
+    texts.map(|cell| cell.map_or(f64::NAN, parse)).collect()
 }
 
 /// What a cell of text says as a number; NaN when it says none.

@@ -19,7 +19,7 @@ use super::{
     inflate::{most_bytes, most_rows, too_large},
     messages::{claimed_by_block, claimed_by_stream},
     parquet::share,
-    source::BatchSink,
+    source::{BlockSink, Convert, Decoded},
 };
 
 /// What messages call it.
@@ -89,11 +89,12 @@ pub(super) fn has_rows(bytes: &Bytes) -> Result<bool, DataError> {
 }
 
 /// Decodes the columns `indices`, at most `rows` rows at a time.
-pub(super) fn for_each_batch(
+pub(super) fn for_each_block(
     bytes: &Bytes,
     indices: &[usize],
     rows: usize,
-    sink: &mut BatchSink<'_>,
+    convert: &Convert<'_>,
+    sink: &mut BlockSink<'_>,
 ) -> Result<(), DataError> {
     let mut reader = Reader::open(bytes, Some(indices))?;
     // How far a stream has come is not known, so it counts as done at its end only.
@@ -107,7 +108,8 @@ pub(super) fn for_each_batch(
         }
         let done = share(bytes.length, batches, total);
         for start in (0..batch.num_rows()).step_by(rows) {
-            sink(&batch.slice(start, rows.min(batch.num_rows() - start)), done)?;
+            let slice = batch.slice(start, rows.min(batch.num_rows() - start));
+            sink(convert(Decoded::from(slice))?, done)?;
         }
     }
     Ok(())

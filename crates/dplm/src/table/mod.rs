@@ -40,6 +40,31 @@ pub enum Cells {
     Levels(Vec<u32>),
 }
 
+impl Block {
+    /// The same rows in fewer blocks, of at most `most_rows` rows unless they were larger before.
+    fn joined(blocks: impl Iterator<Item = Block>, most_rows: usize) -> Vec<Block> {
+        let mut joined: Vec<Block> = Vec::new();
+        for block in blocks {
+            match joined.last_mut().filter(|last| last.rows + block.rows <= most_rows) {
+                Some(last) => last.append(block),
+                None => joined.push(block),
+            }
+        }
+        joined
+    }
+
+    fn append(&mut self, other: Block) {
+        self.rows += other.rows;
+        for pair in self.columns.iter_mut().zip(other.columns) {
+            match pair {
+                (Cells::Numbers(mine), Cells::Numbers(theirs)) => mine.extend(theirs),
+                (Cells::Levels(mine), Cells::Levels(theirs)) => mine.extend(theirs),
+                _ => unreachable!("blocks of one table have the same columns"),
+            }
+        }
+    }
+}
+
 /// The code of a missing cell in [`Cells::Levels`].
 pub const MISSING: u32 = u32::MAX;
 

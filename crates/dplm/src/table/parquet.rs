@@ -1,19 +1,23 @@
 //! Parquet files.
 
+use arrow_array::{ArrayRef, RecordBatch};
 use parquet::{
     arrow::{
         ProjectionMask,
-        arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReaderBuilder},
+        arrow_reader::{
+            ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder,
+        },
     },
     basic::Compression,
 };
+use rayon::prelude::*;
 
 use super::{
     DataError,
     bytes::Bytes,
     inflate::{most_rows, too_large},
     pages::checked_block_rows,
-    source::BatchSink,
+    source::{BlockSink, Convert, Decoded},
 };
 
 /// What messages call it.
@@ -29,32 +33,59 @@ pub(super) fn rows(metadata: &ArrowReaderMetadata) -> u64 {
     u64::try_from(metadata.metadata().file_metadata().num_rows()).unwrap_or(0)
 }
 
-/// Decodes the columns `indices`, at most `rows` rows at a time.
-pub(super) fn for_each_batch(
+/// Rows decoded at a time: few enough that they stay in the cache until they are encoded.
+const BATCH_ROWS: usize = 8192;
+/// Columns are decoded in so many parts for each thread, so that all have work to the end.
+const PARTS: usize = 4;
+
+/// Decodes the columns `indices`, at most `block_rows` rows at a time.
+///
+/// Columns are shared among threads, rather than groups of rows: many writers put all rows in one group.
+pub(super) fn for_each_block(
     bytes: &Bytes,
     metadata: &ArrowReaderMetadata,
     indices: &[usize],
     block_rows: usize,
-    sink: &mut BatchSink<'_>,
+    convert: &Convert<'_>,
+    sink: &mut BlockSink<'_>,
 ) -> Result<(), DataError> {
-    let mask = ProjectionMask::roots(metadata.parquet_schema(), indices.iter().copied());
-    check_codecs(bytes, metadata, &mask)?;
-    let block_rows = checked_block_rows(bytes, metadata, &mask, block_rows)?;
+    let mask = |indices: &[usize]| ProjectionMask::roots(metadata.parquet_schema(), indices.iter().copied());
+    check_codecs(bytes, metadata, &mask(indices))?;
+    let block_rows = checked_block_rows(bytes, metadata, &mask(indices), block_rows.min(BATCH_ROWS))?;
     let total = rows(metadata);
     if total > most_rows(bytes.length) {
         return Err(too_large(bytes, FORMAT));
     }
-    let builder = ParquetRecordBatchReaderBuilder::new_with_metadata(bytes.file()?, metadata.clone())
-        .with_projection(mask)
-        .with_batch_size(block_rows);
-    let mut batches = bytes.decode(FORMAT, || builder.build())?;
+    let part = indices.len().div_ceil(PARTS * rayon::current_num_threads()).max(1);
+    let open = |indices: &[usize]| {
+        let builder = ParquetRecordBatchReaderBuilder::new_with_metadata(bytes.file()?, metadata.clone());
+        let builder = builder.with_projection(mask(indices)).with_batch_size(block_rows);
+        bytes.decode(FORMAT, || builder.build())
+    };
+    let mut readers = indices.chunks(part).map(open).collect::<Result<Vec<_>, DataError>>()?;
     let mut done = 0;
-    while let Some(batch) = bytes.decode(FORMAT, || batches.next().transpose())? {
-        done += batch.num_rows() as u64;
-        sink(&batch, share(bytes.length, done, total))?;
+    while let Some((rows, columns)) = next_columns(bytes, &mut readers)? {
+        done += rows as u64;
+        sink(convert(Decoded::Arrays { rows, columns })?, share(bytes.length, done, total))?;
     }
     // Rows must not go missing unnoticed: what was read is held against what the footer promised.
     if done == total { Ok(()) } else { Err(bytes.corrupt(FORMAT)) }
+}
+
+/// The next rows of all columns, each reader giving some of the columns.
+fn next_columns(
+    bytes: &Bytes,
+    readers: &mut [ParquetRecordBatchReader],
+) -> Result<Option<(usize, Vec<ArrayRef>)>, DataError> {
+    let step = |reader: &mut ParquetRecordBatchReader| bytes.decode(FORMAT, || reader.next().transpose());
+    let batches: Vec<Result<Option<RecordBatch>, DataError>> = readers.par_iter_mut().map(step).collect();
+    let batches = batches.into_iter().collect::<Result<Vec<_>, _>>()?;
+    let Some(rows) = batches.first().map(|batch| batch.as_ref().map(RecordBatch::num_rows)) else { return Ok(None) };
+    if batches.iter().any(|batch| batch.as_ref().map(RecordBatch::num_rows) != rows) {
+        return Err(bytes.corrupt(FORMAT));
+    }
+    let columns = batches.into_iter().flatten().flat_map(|batch| batch.into_parts().1).collect();
+    Ok(rows.map(|rows| (rows, columns)))
 }
 
 fn check_codecs(bytes: &Bytes, metadata: &ArrowReaderMetadata, mask: &ProjectionMask) -> Result<(), DataError> {

@@ -7,9 +7,10 @@ use std::{
 };
 
 use ::parquet::arrow::arrow_reader::ArrowReaderMetadata;
-use arrow_array::RecordBatch;
+use arrow_array::{ArrayRef, RecordBatch};
+use rayon::prelude::*;
 
-use super::{Block, DataError, Schema, bytes::Bytes, cells::Extractor, csv, ipc, parquet};
+use super::{Block, Cells, DataError, Schema, bytes::Bytes, cells::Extractor, csv, ipc, parquet};
 use crate::formula::Column;
 
 /// How to read the rows.
@@ -102,8 +103,9 @@ impl Source {
 
     /// Reads the wanted columns, block by block, in file order; only these are decoded.
     ///
-    /// May be called again and again. One block is held at a time (for Arrow files, one record batch of the file), and
-    /// a block of CSV rows ends early once it has taken up 64 MiB of text or four million cells.
+    /// May be called again and again. Decoding is shared among the threads of the current pool; rows come in the same order, and cells have the
+    /// same bits, however many there are. A few blocks are held at a time (for Arrow files, one record batch of the file), and a block of
+    /// CSV rows ends early once it has taken up 64 MiB of text or four million cells.
     ///
     /// # Guarantee
     /// Every row of the table is in exactly one block, whatever its cells hold. No message holds a cell's value.
@@ -128,8 +130,9 @@ impl Source {
         let mut before = 0;
         for file in &self.files {
             let projection = Projection::new(&file.schema, columns)?;
-            file.for_each_batch(&projection.indices, options.block_rows.max(1), &mut |batch, done| {
-                each(projection.block(&extractors, batch)?)?;
+            let convert = |decoded: Decoded<'_>| projection.block(&extractors, decoded);
+            file.for_each_block(&projection.indices, options.block_rows.max(1), &convert, &mut |block, done| {
+                each(block)?;
                 report(before + done);
                 Ok(())
             })?;
@@ -169,8 +172,24 @@ impl Source {
     }
 }
 
-/// What to do with a decoded batch; the number says how many bytes of the file are done.
-pub(super) type BatchSink<'a> = dyn FnMut(&RecordBatch, u64) -> Result<(), DataError> + 'a;
+/// The wanted columns of some rows, in the order they have in the file.
+pub(super) enum Decoded<'a> {
+    Arrays { rows: usize, columns: Vec<ArrayRef> },
+    Texts(csv::Texts<'a>),
+}
+
+impl From<RecordBatch> for Decoded<'_> {
+    fn from(batch: RecordBatch) -> Self {
+        let (_, columns, rows) = batch.into_parts();
+        Self::Arrays { rows, columns }
+    }
+}
+
+/// Turns what was decoded into cells; on any thread.
+pub(super) type Convert<'a> = dyn Fn(Decoded<'_>) -> Result<Block, DataError> + Sync + 'a;
+
+/// What to do with a block; the number says how many bytes of the file are done.
+pub(super) type BlockSink<'a> = dyn FnMut(Block, u64) -> Result<(), DataError> + 'a;
 
 impl DataFile {
     fn csv(bytes: Bytes, delimiter: u8) -> Result<Self, DataError> {
@@ -196,14 +215,20 @@ impl DataFile {
         }
     }
 
-    fn for_each_batch(&self, indices: &[usize], rows: usize, sink: &mut BatchSink<'_>) -> Result<(), DataError> {
-        let width = self.schema.fields().len();
+    fn for_each_block(
+        &self,
+        indices: &[usize],
+        rows: usize,
+        convert: &Convert<'_>,
+        sink: &mut BlockSink<'_>,
+    ) -> Result<(), DataError> {
+        let (bytes, width) = (&self.bytes, self.schema.fields().len());
         match &self.format {
             Format::Csv { delimiter } => {
-                csv::for_each_batch(&self.bytes, csv::Layout { delimiter: *delimiter, width }, indices, rows, sink)
+                csv::for_each_block(bytes, csv::Layout { delimiter: *delimiter, width }, indices, rows, convert, sink)
             }
-            Format::Parquet(metadata) => parquet::for_each_batch(&self.bytes, metadata, indices, rows, sink),
-            Format::Ipc => ipc::for_each_batch(&self.bytes, indices, rows, sink),
+            Format::Parquet(metadata) => parquet::for_each_block(bytes, metadata, indices, rows, convert, sink),
+            Format::Ipc => ipc::for_each_block(bytes, indices, rows, convert, sink),
         }
     }
 
@@ -241,11 +266,23 @@ impl Projection {
         Ok(Self { indices, slots })
     }
 
-    /// The cells of a batch that holds the columns `indices`.
-    fn block(&self, extractors: &[Extractor], batch: &RecordBatch) -> Result<Block, DataError> {
-        let cells = |(extractor, &slot): (&Extractor, &usize)| extractor.cells(batch.column(slot));
-        let columns = extractors.iter().zip(&self.slots).map(cells).collect::<Result<_, _>>()?;
-        Ok(Block { rows: batch.num_rows(), columns })
+    /// The cells of what was decoded of the columns `indices`.
+    fn block(&self, extractors: &[Extractor], decoded: Decoded<'_>) -> Result<Block, DataError> {
+        match decoded {
+            Decoded::Arrays { rows, columns } => {
+                let wanted: Vec<ArrayRef> = self.slots.iter().map(|&slot| columns[slot].clone()).collect();
+                drop(columns);
+                let cells = wanted.into_par_iter().zip(extractors).map(|(array, extractor)| extractor.cells(array));
+                // The first refusal in the order of the columns, whichever thread came first.
+                let cells: Vec<Result<Cells, DataError>> = cells.collect();
+                Ok(Block { rows, columns: cells.into_iter().collect::<Result<_, _>>()? })
+            }
+            Decoded::Texts(texts) => {
+                let cells = |(extractor, &slot): (&Extractor, &usize)| extractor.texts(texts.column(slot));
+                let columns = extractors.iter().zip(&self.slots).map(cells).collect::<Result<_, _>>()?;
+                Ok(Block { rows: texts.rows(), columns })
+            }
+        }
     }
 }
 

@@ -26,9 +26,9 @@ impl Spool {
         self.length
     }
 
-    /// A reader of its own over the whole stream; any number may be at work at once.
-    pub fn reader(&self) -> io::Result<SpoolReader> {
-        Ok(SpoolReader { file: self.file.try_clone()?, position: 0 })
+    /// A reader of its own over the stream from `position` on; any number may be at work at once.
+    pub fn reader(&self, position: u64) -> io::Result<SpoolReader> {
+        Ok(SpoolReader { file: self.file.try_clone()?, position })
     }
 }
 

@@ -6,8 +6,12 @@
 #![allow(unsafe_code, reason = "processor intrinsics, each used only behind a token that proves the processor has it")]
 
 mod portable;
+#[cfg(target_arch = "aarch64")]
+mod neon;
 #[cfg(target_arch = "x86_64")]
 mod x86;
+#[cfg(test)]
+mod tests;
 
 use portable::Portable;
 
@@ -24,6 +28,8 @@ pub struct Kernel(Instructions);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Instructions {
     Portable,
+    #[cfg(target_arch = "aarch64")]
+    Neon,
     #[cfg(target_arch = "x86_64")]
     Avx2(x86::Avx2),
     #[cfg(target_arch = "x86_64")]
@@ -44,6 +50,8 @@ impl Kernel {
     /// All this processor has, the slowest first.
     pub fn available() -> Vec<Kernel> {
         let mut kernels = vec![Instructions::Portable];
+        #[cfg(target_arch = "aarch64")]
+        kernels.push(Instructions::Neon);
         #[cfg(target_arch = "x86_64")]
         {
             kernels.extend(x86::Avx2::detect().map(Instructions::Avx2));
@@ -56,6 +64,8 @@ impl Kernel {
     pub fn name(self) -> &'static str {
         match self.0 {
             Instructions::Portable => "portable",
+            #[cfg(target_arch = "aarch64")]
+            Instructions::Neon => "NEON",
             #[cfg(target_arch = "x86_64")]
             Instructions::Avx2(_) => "AVX2",
             #[cfg(target_arch = "x86_64")]
@@ -67,6 +77,8 @@ impl Kernel {
     pub(super) fn run<W: Work>(self, work: W) -> W::Output {
         match self.0 {
             Instructions::Portable => work.run(Portable),
+            #[cfg(target_arch = "aarch64")]
+            Instructions::Neon => work.run(neon::Neon),
             #[cfg(target_arch = "x86_64")]
             Instructions::Avx2(simd) => simd.run(work),
             #[cfg(target_arch = "x86_64")]

@@ -1,0 +1,130 @@
+//! The whole command on files: against numpy reading the same file, its memory, and how soon it starts.
+
+use std::{cell::RefCell, path::Path};
+
+use dplm::{Dataset, Reading, formula::Formula, table::Source};
+use serde_json::json;
+
+use crate::{
+    clock::{Seconds, interleaved},
+    peer::{Peer, Usage},
+    record::{Measure, Record, Target, Unit},
+};
+
+const COMMAND: &str = "target/release/dplm";
+const FORMULA: &str = "y ~ . + 0";
+
+/// What every fit of the command is asked for; the seed makes it repeatable.
+const FIT: [&str; 9] = ["--formula", FORMULA, "--method", "dpgd", "--rho", "0.015", "--seed", "1", "--quiet"];
+
+/// Measures reading, the command, its memory and its start.
+pub fn measure(record: &mut Record) {
+    let folder = tempfile::tempdir().expect("a folder for temporary files");
+    // Memory is counted from a process's start, so commands are run by a worker that holds nothing.
+    let shell = &RefCell::new(Peer::start(record.machine.threads));
+    let peer = &RefCell::new(Peer::start(record.machine.threads));
+    let (rows, features) = if record.quick { (100_000, 50) } else { (400_000, 50) };
+    for ending in ["parquet", "csv"] {
+        let file = simulated(folder.path(), ending, rows, features, &mut shell.borrow_mut());
+        reading(record, &file, (rows, features), peer);
+        whole_command(record, &file, (rows, features), peer, shell);
+    }
+    memory(record, folder.path(), &mut shell.borrow_mut());
+    start(record, folder.path(), &mut shell.borrow_mut());
+}
+
+fn simulated(folder: &Path, ending: &str, rows: usize, features: usize, shell: &mut Peer) -> String {
+    let file = folder.join(format!("{rows}x{features}.{ending}")).display().to_string();
+    let (rows, features) = (rows.to_string(), features.to_string());
+    shell.run(&[
+        COMMAND,
+        "simulate",
+        "--rows",
+        &rows,
+        "--features",
+        &features,
+        "--seed",
+        "1",
+        "--out",
+        &file,
+        "--quiet",
+    ]);
+    file
+}
+
+fn name_of(file: &str) -> &str {
+    if file.ends_with("csv") { "CSV" } else { "Parquet" }
+}
+
+/// Reading and encoding, against pyarrow's reader and stacking its columns.
+fn reading(record: &mut Record, file: &str, (rows, features): (usize, usize), peer: &RefCell<Peer>) {
+    let ours = || {
+        Seconds::of(|| {
+            let source = Source::open(&[file.to_owned()]).expect("a file that was just written");
+            let formula = Formula::parse(FORMULA).expect("a formula");
+            drop(Dataset::read(&source, &formula, &Reading::default()).expect("a table that was just written"));
+        })
+    };
+    let theirs = || peer.borrow_mut().time(&json!({"do": "read", "file": file}));
+    let rounds = if record.quick { 5 } else { 9 };
+    let [ours, theirs] = interleaved(rounds, [Box::new(ours), Box::new(theirs)]);
+    let at = [("n", rows as f64), ("p", features as f64)];
+    let what = format!("{}, read and encoded", name_of(file));
+    record.add(Measure::new("Reading", &what, &at, ours.wall, Unit::Seconds));
+    let what = format!("{}, times pyarrow's with stacking", name_of(file));
+    record.add(Measure::new("Reading", &what, &at, theirs.wall / ours.wall, Unit::Ratio).with(Target::AtLeast(1.0)));
+    let what = format!("{}, the same in processor time", name_of(file));
+    record.add(Measure::new("Reading", &what, &at, theirs.processor / ours.processor, Unit::Ratio));
+}
+
+/// The command with 200 steps, against numpy reading the same file and taking the same steps, its start not counted.
+fn whole_command(
+    record: &mut Record,
+    file: &str,
+    (rows, features): (usize, usize),
+    peer: &RefCell<Peer>,
+    shell: &RefCell<Peer>,
+) {
+    let clip = (5.0 * (features as f64).sqrt()).to_string();
+    let words = [&[COMMAND, "fit", file, "--clip", &clip, "--steps", "200"], &FIT[..]].concat();
+    let ours = || shell.borrow_mut().run(&words).seconds;
+    let theirs = || peer.borrow_mut().time(&json!({"do": "fit", "file": file, "steps": 200}));
+    let [ours, theirs] = interleaved(3, [Box::new(ours), Box::new(theirs)]);
+    let at = [("n", rows as f64), ("p", features as f64), ("steps", 200.0)];
+    let target = (name_of(file) == "Parquet" && !record.quick).then_some(Target::AtLeast(10.0));
+    record.add(Measure::new("Command", &format!("{}, seconds", name_of(file)), &at, ours.wall, Unit::Seconds));
+    let what = format!("{}, times numpy on the same file", name_of(file));
+    record.add(Measure::new("Command", &what, &at, theirs.wall / ours.wall, Unit::Ratio).with(target));
+}
+
+/// The most memory a fit takes: as it comes, and with a limit far below its size.
+fn memory(record: &mut Record, folder: &Path, shell: &mut Peer) {
+    let (rows, features) = if record.quick { (500_000, 20) } else { (5_000_000, 20) };
+    let file = simulated(folder, "csv", rows, features, shell);
+    let at = [("n", rows as f64), ("p", features as f64)];
+    let fit = [&[COMMAND, "fit", &file], &FIT[..]].concat();
+    let Usage { memory, seconds } = shell.run(&fit);
+    record.add(Measure::new("Memory", "peak of a fit", &at, memory, Unit::Bytes));
+    record.add(Measure::new("Memory", "seconds", &at, seconds.wall, Unit::Seconds));
+    let (limit, bytes) = if record.quick { ("64MB", 64e6) } else { ("256MB", 256e6) };
+    let Usage { memory, seconds } = shell.run(&[&fit[..], &["--memory", limit]].concat());
+    let what = format!("peak with --memory {limit}");
+    record.add(Measure::new("Memory", &what, &at, memory, Unit::Bytes).with(Target::AtMost(bytes)));
+    record.add(Measure::new("Memory", &format!("seconds with --memory {limit}"), &at, seconds.wall, Unit::Seconds));
+}
+
+fn start(record: &mut Record, folder: &Path, shell: &mut Peer) {
+    let file = simulated(folder, "csv", 1000, 5, shell);
+    let shell = &RefCell::new(shell);
+    let fit = [&[COMMAND, "fit", &file], &FIT[..]].concat();
+    let [help, fit] = interleaved(
+        21,
+        [
+            Box::new(|| shell.borrow_mut().run(&[COMMAND, "--help"]).seconds),
+            Box::new(|| shell.borrow_mut().run(&fit).seconds),
+        ],
+    );
+    record.add(Measure::new("Start", "--help", &[], help.wall, Unit::Seconds).with(Target::AtMost(0.01)));
+    let at = [("n", 1000.0), ("p", 5.0)];
+    record.add(Measure::new("Start", "a small fit", &at, fit.wall, Unit::Seconds).with(Target::AtMost(0.05)));
+}

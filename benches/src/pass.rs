@@ -1,0 +1,101 @@
+//! One pass over rows in memory, against a plain streaming read of the same bytes.
+
+use std::{cell::RefCell, hint::black_box};
+
+use dplm::{
+    lattice::{Kernel, Lattice, Outer},
+    rows::{MemoryRows, Rows},
+};
+use rayon::prelude::*;
+
+use crate::{
+    clock::{Seconds, Timed, interleaved},
+    data::isotropic,
+    record::{Measure, Record, Target, Unit},
+    threads,
+};
+
+/// Measures passes at several widths, and the other questions in passes.
+pub fn measure(record: &mut Record) {
+    // Far more cells than any cache holds.
+    let (cells, rounds) = if record.quick { (20_000_000, 9) } else { (60_000_000, 15) };
+    for features in [10, 50, 100, 500] {
+        let rows = &mut isotropic(cells / features, features);
+        shares_of_read(record, rows, rounds);
+        questions(record, rows, rounds.div_ceil(3));
+    }
+}
+
+fn shares_of_read(record: &mut Record, rows: &mut MemoryRows, rounds: usize) {
+    let features = rows.features();
+    let gamma = 5.0 * (features as f64).sqrt();
+    let lattice = Lattice::plan(rows.count(), features, gamma, 1.0).expect("the benchmark's plan");
+    rows.set_clip(lattice.clip(gamma)).expect("rows in memory");
+    let theta = lattice.theta(&vec![0.1; features]);
+    for count in [1, 2] {
+        let pool = threads(count);
+        for kernel in Kernel::available() {
+            rows.set_kernel(kernel);
+            let rows = &*rows;
+            let read: Timed<'_> = Box::new(|| pool.install(|| Seconds::of(|| _ = black_box(read_all(rows)))));
+            let pull = || _ = black_box(rows.clipped_pull(&theta, &lattice));
+            let pass: Timed<'_> = Box::new(|| pool.install(|| Seconds::of(pull)));
+            let [read, pass] = interleaved(rounds, [read, pass]);
+            let at = [("p", features as f64), ("threads", count as f64)];
+            let what = format!("{} pass, share of a plain read", kernel.name());
+            let least = if features >= 50 { 0.8 } else { 0.65 };
+            let target = (kernel == Kernel::best()).then_some(Target::AtLeast(least));
+            let share = read.processor / pass.processor;
+            record.add(Measure::new("Pass", &what, &at, share, Unit::Ratio).with(target));
+        }
+    }
+    rows.set_kernel(Kernel::best());
+}
+
+/// What other questions cost, in full passes, one thread.
+fn questions(record: &mut Record, rows: &mut MemoryRows, rounds: usize) {
+    let features = rows.features();
+    let gamma = 2.0 * (features as f64).sqrt();
+    let lattice = Lattice::plan(rows.count(), features, gamma, 1.0).expect("the benchmark's plan");
+    let clips = [lattice.clip(2.1 * gamma), lattice.clip(gamma)];
+    rows.set_clip(clips[1]).expect("rows in memory");
+    let theta = &lattice.theta(&vec![0.1; features]);
+    let unclipped = Outer::Unclipped { theta, theta_unit: lattice.theta_unit(), radius: 1 << 17 };
+    let pool = &threads(1);
+    let rows = &RefCell::new(rows);
+    let asked = |question: &(dyn Fn(&mut MemoryRows) + Sync)| {
+        let rows: &mut MemoryRows = &mut rows.borrow_mut();
+        pool.install(|| Seconds::of(|| question(rows)))
+    };
+    let [pass, moments, bounds, outer, square, count] = interleaved(
+        rounds,
+        [
+            Box::new(|| asked(&|rows| drop(rows.clipped_pull(theta, &lattice)))),
+            Box::new(|| asked(&|rows| drop(rows.moments()))),
+            // Two clips in turn: the bounds of one that is set already are not computed again.
+            Box::new(|| asked(&|rows| clips.iter().for_each(|clip| drop(rows.set_clip(*clip))))),
+            Box::new(|| asked(&|rows| drop(rows.outer(&unclipped)))),
+            Box::new(|| asked(&|rows| drop(rows.clipped_square(theta, &lattice, 40)))),
+            Box::new(|| asked(&|rows| drop(rows.clipped_count(theta, &lattice)))),
+        ],
+    );
+    let bounds = bounds.times(0.5);
+    let named =
+        [("moments", moments), ("bounds", bounds), ("outer products", outer), ("squares", square), ("count", count)];
+    for (what, time) in named {
+        let (what, at) = (format!("{what}, in passes"), [("p", features as f64)]);
+        record.add(Measure::new("Pass", &what, &at, time.processor / pass.processor, Unit::Ratio));
+    }
+}
+
+/// Reads every byte once and does next to nothing with it.
+fn read_all(rows: &MemoryRows) -> u32 {
+    let read = |cells: &&[f32]| {
+        let mut sums = [0u32; 64];
+        for cells in cells.as_chunks::<64>().0 {
+            sums.iter_mut().zip(cells).for_each(|(sum, cell)| *sum ^= cell.to_bits());
+        }
+        sums.into_iter().fold(0, |a, b| a ^ b)
+    };
+    rows.buffers().into_inner().par_iter().map(read).reduce(|| 0, |a, b| a ^ b)
+}

@@ -1,0 +1,161 @@
+//! Rows split by `arrow-csv`.
+
+use std::sync::Arc;
+
+use arrow_array::RecordBatch;
+use arrow_csv::{ReaderBuilder, reader::Decoder};
+use arrow_schema::DataType;
+
+use super::{
+    Layout, SAMPLE_ROWS,
+    text::{LONGEST_ROW, Text, first_line, skip_to},
+};
+use crate::table::{DataError, bytes::Bytes};
+
+/// How much text a block may take up before it is cut short.
+const LARGEST_BLOCK: u64 = 64 << 20;
+/// How many cells, wanted or not, a block may have; the splitter sets 16 bytes aside for each beforehand.
+const LARGEST_BLOCK_CELLS: usize = 4 << 20;
+
+/// The rows of a text, a batch at a time.
+pub(super) struct Rows<'a> {
+    bytes: &'a Bytes,
+    layout: Layout,
+    text: Text,
+    decoder: Decoder,
+    /// Where the batch at hand starts, for finding a broken row again.
+    batch_start: u64,
+}
+
+impl<'a> Rows<'a> {
+    /// Starts at a byte of the file at which a row starts: at 0, the header, which is passed over.
+    pub fn open(
+        bytes: &'a Bytes,
+        layout: Layout,
+        indices: &[usize],
+        batch_rows: usize,
+        start: u64,
+    ) -> Result<Self, DataError> {
+        let decoder =
+            if start == 0 { decoder(layout, indices, batch_rows, true) } else { primed(layout, indices, batch_rows) };
+        Ok(Self { bytes, layout, text: Text::open(bytes, start)?, decoder, batch_start: start })
+    }
+
+    /// How far into the file this has come.
+    pub fn offset(&self) -> u64 {
+        self.text.offset
+    }
+
+    /// The next rows, or `None` at the end.
+    pub fn next_batch(&mut self) -> Result<Option<RecordBatch>, DataError> {
+        self.batch_start = self.text.offset;
+        let mut since_row = 0;
+        loop {
+            let full = self.text.offset - self.batch_start >= LARGEST_BLOCK;
+            let chunk = self.text.fill().map_err(|fault| fault.explain(self.bytes))?;
+            let piece = if full { first_line(chunk) } else { chunk };
+            let before = self.decoder.capacity();
+            let Ok(used) = self.decoder.decode(piece) else { return Err(self.broken_row()) };
+            let row_ended = self.decoder.capacity() < before;
+            self.text.consume(used);
+            since_row = if row_ended { 0 } else { since_row + used as u64 };
+            if since_row > LONGEST_ROW {
+                return Err(self.broken_row());
+            }
+            // A line holds at most one end of a row, its own, so a batch that is cut here ends with a whole row.
+            if used == 0 || self.decoder.capacity() == 0 || (full && row_ended) {
+                return self.decoder.flush().map_err(|_| self.broken_row());
+            }
+        }
+    }
+
+    /// The refusal of the first bad row of the batch at hand, found by reading it again line by line.
+    fn broken_row(&self) -> DataError {
+        broken_row(self.bytes, self.layout, self.batch_start)
+    }
+}
+
+/// The refusal of the first bad row at or after `start`.
+pub(super) fn broken_row(bytes: &Bytes, layout: Layout, start: u64) -> DataError {
+    match find_broken_row(bytes, layout, start) {
+        Ok((line, true)) => DataError::LongRow { file: bytes.name.clone(), line },
+        Ok((line, false)) => DataError::Ragged { file: bytes.name.clone(), line, expected: layout.width },
+        Err(error) => error,
+    }
+}
+
+/// The rows of a piece of text that ends with a row. Its first row is the header if it is the first piece; else the decoder must be told that
+/// it is not at the start of a file, where it would take a byte-order mark away.
+pub(super) fn batches(
+    text: &[u8],
+    layout: Layout,
+    indices: &[usize],
+    batch_rows: usize,
+    is_first: bool,
+) -> Result<Vec<RecordBatch>, Broken> {
+    // A row has at least a delimiter or a line end for each cell, so there cannot be more.
+    let most = (text.len() / layout.width + 1).min(batch_rows);
+    let mut decoder = if is_first { decoder(layout, indices, most, true) } else { primed(layout, indices, most) };
+    let (mut batches, mut done) = (Vec::new(), 0);
+    loop {
+        let used = decoder.decode(&text[done..]).map_err(|_| Broken)?;
+        done += used;
+        if used == 0 || decoder.capacity() == 0 {
+            batches.extend(decoder.flush().map_err(|_| Broken)?);
+        }
+        if used == 0 {
+            return Ok(batches);
+        }
+    }
+}
+
+/// Some row does not have the cells of the header.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Broken;
+
+/// A decoder that has passed over a header.
+fn primed(layout: Layout, indices: &[usize], batch_rows: usize) -> Decoder {
+    let mut decoder = decoder(layout, indices, batch_rows, true);
+    let header = [&b"x"[..], &vec![layout.delimiter; layout.width - 1], b"\n"].concat();
+    let used = decoder.decode(&header).expect("a header of the right width");
+    assert_eq!(used, header.len(), "a header is no row");
+    decoder
+}
+
+fn decoder(layout: Layout, indices: &[usize], batch_rows: usize, header: bool) -> Decoder {
+    let field = |index: usize| arrow_schema::Field::new(index.to_string(), DataType::Utf8, true);
+    let schema = arrow_schema::Schema::new((0..layout.width).map(field).collect::<Vec<_>>());
+    ReaderBuilder::new(Arc::new(schema))
+        .with_header(header)
+        .with_delimiter(layout.delimiter)
+        .with_projection(indices.to_vec())
+        .with_batch_size(batch_rows.min(LARGEST_BLOCK_CELLS / layout.width).max(1))
+        .build_decoder()
+}
+
+/// The line on which the first bad row at or after `start` begins, and whether it is bad for being too long.
+fn find_broken_row(bytes: &Bytes, layout: Layout, start: u64) -> Result<(u64, bool), DataError> {
+    let mut text = Text::open(bytes, 0)?;
+    let mut lines = skip_to(&mut text, start).map_err(|fault| fault.explain(bytes))?;
+    let mut decoder = decoder(layout, &[0], SAMPLE_ROWS, false);
+    let (mut row_line, mut row_length) = (lines.line, 0);
+    loop {
+        let piece = first_line(text.fill().map_err(|fault| fault.explain(bytes))?);
+        let before = decoder.capacity();
+        let Ok(used) = decoder.decode(piece) else { return Ok((row_line, false)) };
+        let is_blank = row_length == 0 && matches!(piece, [b'\n' | b'\r']);
+        lines.pass(&piece[..used]);
+        text.consume(used);
+        row_length += used as u64;
+        if is_blank || decoder.capacity() < before {
+            (row_line, row_length) = (lines.line, 0);
+        }
+        if row_length > LONGEST_ROW || used == 0 {
+            return Ok((row_line, used > 0));
+        }
+        if decoder.capacity() == 0 {
+            // The row ended with this line, so nothing is lost; what the rows hold is of no interest here.
+            let _ = decoder.flush();
+        }
+    }
+}

@@ -1,0 +1,171 @@
+//! Text from a file, checked to be UTF-8, and where its lines are.
+
+use std::io::{self, Read};
+
+use crate::table::{DataError, bytes::Bytes};
+
+/// The longest row that is believed; beyond it a quote must have been left open.
+pub(super) const LONGEST_ROW: u64 = 64 << 20;
+/// How much is read from the file at a time.
+const CHUNK: usize = 1 << 20;
+
+/// Moves on to `offset` and counts the lines passed.
+pub(super) fn skip_to(text: &mut Text, offset: u64) -> Result<Lines, Fault> {
+    let mut lines = Lines::default();
+    while text.offset < offset {
+        let left = usize::try_from(offset - text.offset).unwrap_or(usize::MAX);
+        let chunk = text.fill()?;
+        let used = chunk.len().min(left);
+        if used == 0 {
+            break;
+        }
+        lines.pass(&chunk[..used]);
+        text.consume(used);
+    }
+    Ok(lines)
+}
+
+/// The text up to and with the first line feed or carriage return, or all of it.
+pub(super) fn first_line(text: &[u8]) -> &[u8] {
+    let end = text.iter().position(|byte| matches!(byte, b'\n' | b'\r')).map_or(text.len(), |end| end + 1);
+    &text[..end]
+}
+
+/// Counts lines that end in a line feed, a carriage return, or both.
+pub(super) struct Lines {
+    /// The line of the next byte, counted from 1.
+    pub line: u64,
+    after_return: bool,
+}
+
+impl Default for Lines {
+    fn default() -> Self {
+        Self { line: 1, after_return: false }
+    }
+}
+
+impl Lines {
+    pub fn pass(&mut self, text: &[u8]) {
+        for &byte in text {
+            let ends_line = byte == b'\r' || (byte == b'\n' && !self.after_return);
+            self.line += u64::from(ends_line);
+            self.after_return = byte == b'\r';
+        }
+    }
+}
+
+/// What can be wrong with the bytes themselves.
+pub(super) enum Fault {
+    Io(io::Error),
+    NotUtf8 { offset: u64 },
+}
+
+impl Fault {
+    pub fn explain(self, bytes: &Bytes) -> DataError {
+        match self {
+            Self::Io(error) => bytes.unreadable(&error),
+            Self::NotUtf8 { offset } => match line_at(bytes, offset) {
+                Ok(line) => DataError::NotUtf8 { file: bytes.name.clone(), line },
+                Err(error) => error,
+            },
+        }
+    }
+}
+
+/// The line on which the byte at `offset` stands.
+fn line_at(bytes: &Bytes, offset: u64) -> Result<u64, DataError> {
+    let mut before = bytes.reader(0)?.take(offset);
+    let mut chunk = vec![0; CHUNK];
+    let mut lines = Lines::default();
+    loop {
+        match before.read(&mut chunk).map_err(|error| bytes.unreadable(&error))? {
+            0 => return Ok(lines.line),
+            count => lines.pass(&chunk[..count]),
+        }
+    }
+}
+
+/// Reads text in large chunks, each of them valid UTF-8 that ends between two characters.
+///
+/// The check comes before the split into cells, because the two halves of a character cut by a comma would look
+/// whole again once the cells have been put side by side.
+pub(super) struct Text {
+    source: Box<dyn Read + Send>,
+    buffer: Vec<u8>,
+    /// What of the buffer has been handed out.
+    start: usize,
+    /// Up to where the buffer is known to be valid.
+    valid: usize,
+    /// Up to where the buffer holds bytes.
+    end: usize,
+    /// How many bytes of the file lie before `start`.
+    pub offset: u64,
+    /// What stopped the reading through [`Read`], which can say it in its own words only.
+    pub fault: Option<Fault>,
+}
+
+impl Text {
+    /// The text from byte `offset` of the file, at which a character starts.
+    pub fn open(bytes: &Bytes, offset: u64) -> Result<Self, DataError> {
+        let source = bytes.reader(offset)?;
+        Ok(Self { source, buffer: vec![0; CHUNK], start: 0, valid: 0, end: 0, offset, fault: None })
+    }
+
+    /// The text at hand; empty at the end only.
+    pub fn fill(&mut self) -> Result<&[u8], Fault> {
+        if self.start == self.valid {
+            self.refill()?;
+        }
+        Ok(&self.buffer[self.start..self.valid])
+    }
+
+    pub fn consume(&mut self, count: usize) {
+        self.start += count;
+        self.offset += count as u64;
+    }
+
+    /// Moves the part of a character that is left to the front and reads on behind it.
+    fn refill(&mut self) -> Result<(), Fault> {
+        self.buffer.copy_within(self.valid..self.end, 0);
+        (self.start, self.valid, self.end) = (0, 0, self.end - self.valid);
+        while self.valid == 0 {
+            let count = self.read_some()?;
+            if count == 0 && self.end == 0 {
+                return Ok(());
+            }
+            self.end += count;
+            self.valid = match std::str::from_utf8(&self.buffer[..self.end]) {
+                Ok(text) => text.len(),
+                Err(error) if error.error_len().is_none() && count > 0 => error.valid_up_to(),
+                Err(error) => return Err(Fault::NotUtf8 { offset: self.offset + error.valid_up_to() as u64 }),
+            };
+        }
+        Ok(())
+    }
+
+    fn read_some(&mut self) -> Result<usize, Fault> {
+        loop {
+            match self.source.read(&mut self.buffer[self.end..]) {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                result => return result.map_err(Fault::Io),
+            }
+        }
+    }
+}
+
+impl Read for Text {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        match self.fill() {
+            Ok(chunk) => {
+                let count = chunk.len().min(buffer.len());
+                buffer[..count].copy_from_slice(&chunk[..count]);
+                self.consume(count);
+                Ok(count)
+            }
+            Err(fault) => {
+                self.fault = Some(fault);
+                Err(io::ErrorKind::InvalidData.into())
+            }
+        }
+    }
+}

@@ -1,0 +1,194 @@
+//! Windows of text, cut between rows and split on all threads.
+
+use memchr::{memchr, memrchr};
+use rayon::prelude::*;
+
+use super::{
+    Layout,
+    plain::{is_plain, split},
+    rows::{Broken, batches, broken_row},
+    text::{Fault, Text},
+};
+use crate::table::{
+    Block, DataError,
+    bytes::Bytes,
+    source::{BlockSink, Convert, Decoded},
+};
+
+/// About so many bytes are split by one thread at a time.
+const SEGMENT: usize = 512 << 10;
+/// Segments of a window for each thread: a few, so that all have work to the end.
+const SEGMENTS: usize = 4;
+/// A window is no larger than this, however many threads there are.
+const LARGEST_WINDOW: usize = 16 << 20;
+
+/// What to split, and into what.
+pub(super) struct Split<'a> {
+    pub bytes: &'a Bytes,
+    pub layout: Layout,
+    pub indices: &'a [usize],
+    pub block_rows: usize,
+    pub convert: &'a Convert<'a>,
+}
+
+impl Split<'_> {
+    /// Goes over the file in windows. Where a row is longer than a window this stops, and says at which byte the row starts.
+    pub fn in_windows(&self, sink: &mut BlockSink<'_>) -> Result<Option<u64>, DataError> {
+        let length = (SEGMENT * SEGMENTS * rayon::current_num_threads()).min(LARGEST_WINDOW);
+        let mut reader =
+            Reader { text: Text::open(self.bytes, 0)?, delimiter: self.layout.delimiter, length, fault: None };
+        let (mut now, mut next) = (Window::default(), Window::default());
+        reader.fill(&[], &mut now);
+        while let Some(&end) = now.cuts.last() {
+            // The next window is read while this one is split.
+            let ((), blocks) = rayon::join(|| reader.fill(&now.text[end..], &mut next), || self.blocks(&now));
+            blocks?.into_iter().try_for_each(|block| sink(block, now.offset + end as u64))?;
+            std::mem::swap(&mut now, &mut next);
+        }
+        match reader.fault {
+            Some(fault) => Err(fault.explain(self.bytes)),
+            None => Ok((!now.text.is_empty()).then_some(now.offset)),
+        }
+    }
+
+    /// The rows of a window, in order.
+    fn blocks(&self, window: &Window) -> Result<Vec<Block>, DataError> {
+        let starts = || std::iter::once(0).chain(window.cuts.iter().copied());
+        let segments: Vec<(usize, usize)> = starts().zip(window.cuts.iter().copied()).collect();
+        let blocks = segments
+            .into_par_iter()
+            .map(|(start, end)| self.segment(window.offset + start as u64, &window.text[start..end]));
+        let blocks = blocks.collect::<Vec<Result<Vec<Block>, DataError>>>();
+        // The first refusal in the order of the file, whichever thread came first.
+        let blocks = blocks.into_iter().collect::<Result<Vec<_>, _>>()?;
+        Ok(Block::joined(blocks.into_iter().flatten(), self.block_rows))
+    }
+
+    fn segment(&self, offset: u64, text: &[u8]) -> Result<Vec<Block>, DataError> {
+        let broken = |_: Broken| broken_row(self.bytes, self.layout, offset);
+        // The header and what may come before it are the other splitter's business.
+        if offset > 0 && is_plain(text) {
+            let text = std::str::from_utf8(text).expect("text was checked before it was cut between characters");
+            let texts = split(text, self.layout, self.indices, self.block_rows).map_err(broken)?;
+            texts.into_iter().map(|texts| (self.convert)(Decoded::Texts(texts))).collect()
+        } else {
+            let batches = batches(text, self.layout, self.indices, self.block_rows, offset == 0).map_err(broken)?;
+            batches.into_iter().map(|batch| (self.convert)(Decoded::from(batch))).collect()
+        }
+    }
+}
+
+/// Text that starts with a row.
+#[derive(Default)]
+struct Window {
+    text: Vec<u8>,
+    /// At which byte of the file it starts.
+    offset: u64,
+    /// Ends of rows, about a segment apart. None at the end of the file, or where no row ends.
+    cuts: Vec<usize>,
+}
+
+/// Reads windows one after the other.
+struct Reader {
+    text: Text,
+    delimiter: u8,
+    length: usize,
+    /// What stopped the reading; what came before it is split first.
+    fault: Option<Fault>,
+}
+
+impl Reader {
+    /// Reads a window that starts with the rest of the one before.
+    fn fill(&mut self, rest: &[u8], window: &mut Window) {
+        window.offset = self.text.offset - rest.len() as u64;
+        window.text.clear();
+        window.text.extend_from_slice(rest);
+        let mut at_end = false;
+        while window.text.len() < self.length && self.fault.is_none() && !at_end {
+            match self.text.fill() {
+                Ok(chunk) => {
+                    let used = chunk.len().min(self.length);
+                    at_end = used == 0;
+                    window.text.extend_from_slice(&chunk[..used]);
+                    self.text.consume(used);
+                }
+                Err(fault) => self.fault = Some(fault),
+            }
+        }
+        window.cuts = cuts(&window.text, self.delimiter, window.offset == 0);
+        // The last row of a file need not have a line end.
+        if at_end && window.cuts.last().copied().unwrap_or(0) < window.text.len() {
+            window.cuts.push(window.text.len());
+        }
+    }
+}
+
+/// Ends of rows: the first after every [`SEGMENT`] bytes, and the last.
+fn cuts(text: &[u8], delimiter: u8, is_first: bool) -> Vec<usize> {
+    let (mut cuts, mut wanted, mut last) = (Vec::new(), SEGMENT, 0);
+    for (start, end) in Unquoted::new(text, delimiter, is_first) {
+        while let Some(found) = text.get(wanted.max(start)..end).and_then(|rest| memchr(b'\n', rest)) {
+            let cut = wanted.max(start) + found + 1;
+            cuts.push(cut);
+            wanted = cut + SEGMENT;
+        }
+        last = memrchr(b'\n', &text[start..end]).map_or(last, |found| start + found + 1);
+    }
+    if last > cuts.last().copied().unwrap_or(0) {
+        cuts.push(last);
+    }
+    cuts
+}
+
+/// The parts of a text that starts with a row which are outside quotes. A quote opens at the start of a cell only; two within quotes are
+/// one that is meant.
+struct Unquoted<'a> {
+    text: &'a [u8],
+    delimiter: u8,
+    /// Where the text starts, for a quote that opens there.
+    start: usize,
+    /// Where the next part starts; none at the end, or if quotes are left open.
+    next: Option<usize>,
+}
+
+impl<'a> Unquoted<'a> {
+    fn new(text: &'a [u8], delimiter: u8, is_first: bool) -> Self {
+        const MARK: &[u8] = "\u{feff}".as_bytes();
+        let start = if is_first && text.starts_with(MARK) { MARK.len() } else { 0 };
+        Self { text, delimiter, start, next: Some(start) }
+    }
+
+    /// The first quote from `from` on that opens a cell.
+    fn opening(&self, mut from: usize) -> Option<usize> {
+        loop {
+            let place = from + memchr(b'"', &self.text[from..])?;
+            let before = self.text[self.start..place].last();
+            if before.is_none_or(|&before| before == self.delimiter || matches!(before, b'\n' | b'\r')) {
+                return Some(place);
+            }
+            from = place + 1;
+        }
+    }
+
+    /// What follows the quotes that were opened before `from`.
+    fn closing(&self, mut from: usize) -> Option<usize> {
+        loop {
+            let place = from + memchr(b'"', self.text.get(from..)?)?;
+            if self.text.get(place + 1) != Some(&b'"') {
+                return Some(place + 1);
+            }
+            from = place + 2;
+        }
+    }
+}
+
+impl Iterator for Unquoted<'_> {
+    type Item = (usize, usize);
+
+    fn next(&mut self) -> Option<(usize, usize)> {
+        let start = self.next?;
+        let opening = self.opening(start);
+        self.next = opening.and_then(|place| self.closing(place + 1));
+        Some((start, opening.unwrap_or(self.text.len())))
+    }
+}
