@@ -597,16 +597,6 @@ pub enum Method {
     Adassp,
 }
 
-impl std::fmt::Display for Method {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(match self {
-            Method::Dpgd => "dpgd",
-            Method::Auto => "auto",
-            Method::Adassp => "adassp",
-        })
-    }
-}
-
 /// `--neighbours`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Neighbours {

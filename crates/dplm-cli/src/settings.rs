@@ -8,8 +8,7 @@ use std::{
 use dplm::{
     Dataset, NoiseSource, Reading,
     formula::Formula,
-    lattice::{Lattice, LatticeError},
-    method::{self, ConfigError, Purpose, Request, adassp, auto, dpgd},
+    method::{self, ConfigError, Request, dpgd},
     privacy::{
         Neighbours, Rho,
         convert::{self, Conversion},
@@ -91,7 +90,8 @@ impl FitSettings {
         let config = config(&args.budget, &args.promise, &args.method, &args.interval)?;
         check_machine(&args.machine)?;
         let data = data(args.data, &args.model, args.machine.memory)?;
-        let method = chosen(config.clone(), &args.method, &args.interval, &data.formula)?;
+        let wanted = args.method.method.map(Into::into);
+        let method = method::Config::choose(wanted, config.clone(), &data.formula).map_err(Failure::usage)?;
         Ok(FitSettings {
             data,
             config,
@@ -172,31 +172,6 @@ pub fn budget(args: &BudgetArgs) -> Result<(Rho, f64), Failure> {
     Ok((Rho::checked_from_f64(rho).map_err(Failure::usage)?, delta))
 }
 
-/// Checks the step count, which the library could only refuse once the rows are read.
-///
-/// # Errors
-/// When it is out of range.
-pub fn checked_steps(steps: Option<u32>) -> Result<Option<u32>, Failure> {
-    match steps {
-        Some(steps) if !(1..=dpgd::MOST_STEPS).contains(&steps) => Err(Failure::usage(ConfigError::Steps)),
-        steps => Ok(steps),
-    }
-}
-
-/// Checks the clip, likewise.
-///
-/// # Errors
-/// When it is out of range.
-pub fn checked_clip(clip: Option<f64>) -> Result<Option<f64>, Failure> {
-    let (least, most) = Lattice::CLIP_RANGE.into_inner();
-    match clip {
-        Some(clip) if !Lattice::CLIP_RANGE.contains(&clip) => {
-            Err(Failure::usage(LatticeError::ClipOutOfRange { least, most }))
-        }
-        clip => Ok(clip),
-    }
-}
-
 fn config(
     budget: &BudgetArgs,
     promise: &PromiseArgs,
@@ -204,12 +179,10 @@ fn config(
     interval: &IntervalArgs,
 ) -> Result<dpgd::Config, Failure> {
     let request = request(budget, promise, interval)?;
-    let step_size = method.step_size.given();
-    if step_size.is_some_and(|size| !(size > 0.0 && size <= 2.0)) {
-        return Err(Failure::usage(ConfigError::StepSize));
-    }
-    let (clip, steps) = (checked_clip(method.clip.given())?, checked_steps(method.steps.given())?);
-    Ok(dpgd::Config { request, clip, steps, step_size })
+    let (clip, steps, step_size) = (method.clip.given(), method.steps.given(), method.step_size.given());
+    let config = dpgd::Config { request, clip, steps, step_size };
+    config.check().map_err(Failure::usage)?;
+    Ok(config)
 }
 
 fn request(budget: &BudgetArgs, promise: &PromiseArgs, interval: &IntervalArgs) -> Result<Request, Failure> {
@@ -225,31 +198,7 @@ fn request(budget: &BudgetArgs, promise: &PromiseArgs, interval: &IntervalArgs) 
         burn_in: interval.burn_in.given(),
         ..Request::new(rho)
     };
-    request.check().map_err(Failure::usage)?;
     Ok(request)
-}
-
-/// The method: as asked, or auto when there are bounds and nothing was asked that only the paper's method has.
-fn chosen(
-    config: dpgd::Config,
-    method: &MethodArgs,
-    interval: &IntervalArgs,
-    formula: &Formula,
-) -> Result<method::Config, Failure> {
-    let by_hand = method.clip.given().is_some() || method.steps.given().is_some() || method.step_size.given().is_some();
-    let newton = interval.interval == args::Construction::Newton;
-    match method.method {
-        None if formula.has_bounds() && newton && !by_hand => Ok(auto::Config { request: config.request }.into()),
-        None | Some(args::Method::Dpgd) => Ok(config.into()),
-        Some(method) if by_hand => Err(Failure::Usage(format!(
-            "the method {method} finds the clip, the steps and their size itself: leave them out, or ask for --method dpgd"
-        ))),
-        Some(args::Method::Auto) => Ok(auto::Config { request: config.request }.into()),
-        Some(args::Method::Adassp) if config.request.purpose == Purpose::Inference => {
-            Err(Failure::usage(ConfigError::AdasspMakesNoIntervals))
-        }
-        Some(args::Method::Adassp) => Ok(adassp::Config::new(config.request).into()),
-    }
 }
 
 fn data(args: DataArgs, model: &ModelArgs, memory: Option<u64>) -> Result<DataSettings, Failure> {
@@ -325,6 +274,16 @@ fn check_ledger_is_kept(outputs: &[&Destination], purse: Option<&Purse>) -> Resu
 
 fn is_same_file(one: &Path, other: &Path) -> bool {
     matches!((fs::canonicalize(one), fs::canonicalize(other)), (Ok(one), Ok(other)) if one == other)
+}
+
+impl From<args::Method> for method::Method {
+    fn from(typed: args::Method) -> method::Method {
+        match typed {
+            args::Method::Dpgd => method::Method::Dpgd,
+            args::Method::Auto => method::Method::Auto,
+            args::Method::Adassp => method::Method::Adassp,
+        }
+    }
 }
 
 impl From<args::Neighbours> for Neighbours {

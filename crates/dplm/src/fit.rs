@@ -3,6 +3,8 @@
 use crate::{
     Statement,
     descend::Trajectory,
+    interval::Inference,
+    lattice::Design,
     method::{Construction, Goal, Purpose},
     privacy::Guarantee,
     report::Warning,
@@ -35,6 +37,10 @@ pub struct Fit {
     pub warnings: Vec<Warning>,
     /// The released iterates, in standardised units: one run, or several for independent runs.
     pub trajectories: Vec<Trajectory>,
+    /// How columns make coefficients; public.
+    pub design: Design,
+    /// How intervals are made from what was released; none when nothing was released for them.
+    pub inference: Option<Inference>,
     /// The budget of the data set, where a ledger keeps it.
     pub statement: Option<Statement>,
 }

@@ -20,14 +20,17 @@ pub mod theory;
 pub mod method;
 mod statement;
 mod fit;
+mod predict;
 mod dataset;
 mod prepared;
 pub mod diagnose;
+pub mod forecast;
 pub mod report;
 
 pub use dataset::{Dataset, NoiseSource, Reading};
 pub use error::Error;
 pub use fit::{Coefficient, Fit, MethodSummary, Precision};
+pub use predict::{Ends, Prediction};
 pub use prepared::{Bill, Paid, Prepared};
 pub use statement::{Movement, Statement};
 

@@ -144,6 +144,8 @@ impl<'a> Prepared<'a> {
             method: outcome.summary,
             warnings,
             trajectories: outcome.trajectories,
+            design: dataset.design().clone(),
+            inference: outcome.inference,
             statement,
         })
     }

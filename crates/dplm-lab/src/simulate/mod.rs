@@ -21,7 +21,7 @@ mod write;
 
 pub use population::{Population, Sample, fresh_seed};
 pub use setting::{Design, Errors, Setting, SettingError};
-pub use write::{Format, write_table};
+pub use write::{Format, record_batch, write_table};
 
 #[cfg(test)]
 mod tests;

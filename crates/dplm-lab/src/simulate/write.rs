@@ -72,6 +72,11 @@ pub fn write_table<W: Write + Send>(
     table.finish()
 }
 
+/// Rows in memory as one Arrow batch with columns `x1` to `xP` and `y`.
+pub fn record_batch(sample: &Sample, features: usize) -> RecordBatch {
+    batch(sample, &schema(features))
+}
+
 /// A table being written.
 enum Table<W: Write + Send> {
     Text { out: W, delimiter: u8, features: usize },

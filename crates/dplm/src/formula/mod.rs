@@ -129,6 +129,12 @@ impl Formula {
         self.terms.contains(&Term::Others)
     }
 
+    /// The names of the columns it reads, the response first; none where `.` leaves them to the table.
+    pub fn names(&self) -> Option<Vec<&str>> {
+        let named = std::iter::once(&self.response).chain(self.named_columns());
+        (!self.uses_dot()).then(|| named.map(|column| column.name.as_str()).collect())
+    }
+
     /// Whether any column has public bounds (`name[lo..hi]`); levels do not count.
     pub fn has_bounds(&self) -> bool {
         let columns = self.terms.iter().filter_map(|term| match term {

@@ -37,6 +37,7 @@ mod weights;
 mod possible;
 mod mixture;
 mod newton;
+mod inference;
 pub mod expect;
 #[cfg(test)]
 mod simulate;
@@ -45,6 +46,7 @@ mod coverage;
 
 pub use contrast::{Contrast, Interval};
 pub use curvature::Curvature;
+pub use inference::Inference;
 pub use newton::newton;
 pub use paper::{Batching, batched_means, checkpoints, independent_runs};
 pub use target::{GradientSpread, Target};
@@ -101,6 +103,9 @@ pub enum IntervalError {
         /// Features of the input.
         found: usize,
     },
+    /// The fit spent nothing on intervals.
+    #[error("this fit released nothing to make intervals from: fit again for inference, or at a larger budget")]
+    NotReleased,
     /// A public or released number is outside its range.
     #[error("{what} must be a {range} number: check the value given")]
     Range {

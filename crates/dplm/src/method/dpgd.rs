@@ -10,11 +10,12 @@ use crate::{
     Coefficient, Error, MethodSummary,
     descend::{Descent, Trajectory, Watch, noise_sd},
     interval::{
-        Batching, Contrast, Curvature, GradientSpread, Interval, IntervalError, Target, batched_means, checkpoints,
+        Batching, Contrast, Curvature, GradientSpread, Inference, Interval, IntervalError, Target, batched_means,
+        checkpoints,
         expect::{Setting, Shares, row_bound_sq, steps_for_coverage},
         independent_runs, newton,
     },
-    lattice::{CELL_SCALE_BITS, Design, Lattice, Moments, Outer, Theta},
+    lattice::{CELL_SCALE_BITS, Design, Lattice, LatticeError, Moments, Outer, Theta},
     privacy::{Budget, Sensitive, Spend, release},
     report::Warning,
     rows::Rows,
@@ -64,22 +65,38 @@ impl Config {
         Config { request, clip: None, steps: None, step_size: None }
     }
 
+    /// Refuses what cannot be meant, before a row is read.
+    ///
+    /// # Errors
+    /// One sentence on the first option that makes no sense.
+    pub fn check(&self) -> Result<(), Error> {
+        self.request.check()?;
+        if self.step_size.is_some_and(|size| !(size > 0.0 && size <= 2.0)) {
+            return Err(ConfigError::StepSize.into());
+        }
+        let (least, most) = Lattice::CLIP_RANGE.into_inner();
+        if self.clip.is_some_and(|clip| !Lattice::CLIP_RANGE.contains(&clip)) {
+            return Err(LatticeError::ClipOutOfRange { least, most }.into());
+        }
+        if self.steps.is_some_and(|steps| !(1..=MOST_STEPS).contains(&steps)) {
+            return Err(ConfigError::Steps.into());
+        }
+        Ok(())
+    }
+
     /// Fills in what was not asked for and checks the whole, from public numbers only.
     ///
     /// # Errors
     /// When options make no sense together, or the arithmetic cannot be made exact.
     pub fn plan(self, rows: u64, design: &Design) -> Result<Plan, Error> {
+        self.check()?;
         let Config { request, clip, steps, step_size } = self;
-        request.check()?;
         let features = design.features();
         if rows <= features as u64 {
             return Err(ConfigError::TooFewRows { features, rows }.into());
         }
         let scale = Scaling::of(design);
         let step_size = step_size.unwrap_or(scale.step_size);
-        if !(step_size > 0.0 && step_size <= 2.0) {
-            return Err(ConfigError::StepSize.into());
-        }
         let best = scale.best_setting(rows, request.rho.to_f64(), step_size)?;
         let clip = clip.unwrap_or(if request.goal() == Goal::Ols { scale.widest_clip() } else { best.gamma });
         // A longer run has noisier steps and forgets its start sooner, so the noise of a short one is on the safe side.
@@ -243,7 +260,8 @@ impl Plan {
         }
         let extras = self.release_extras(rows, &trajectories[0], rights.curvature, rights.spread, rng)?;
         let summary = MethodSummary { noise_sd: trajectories[0].noise_sd, ..self.summary() };
-        let coefficients = self.coefficients(design, &trajectories, &extras)?;
+        let inference = self.inference(&trajectories, extras);
+        let coefficients = self.coefficients(design, &trajectories, inference.as_ref())?;
         Ok(Outcome {
             coefficients,
             trajectories,
@@ -251,6 +269,7 @@ impl Plan {
             releases: budget.releases().to_vec(),
             warnings: Vec::new(),
             whitening: None,
+            inference,
         })
     }
 
@@ -368,21 +387,39 @@ impl Plan {
     }
 
     /// Estimates and intervals: post-processing of what was released.
-    fn coefficients(&self, design: &Design, runs: &[Trajectory], extras: &Extras) -> Result<Vec<Coefficient>, Error> {
+    fn coefficients(
+        &self,
+        design: &Design,
+        runs: &[Trajectory],
+        inference: Option<&Inference>,
+    ) -> Result<Vec<Coefficient>, Error> {
         let contrasts = design.contrasts();
         let names = design.names().iter().cloned();
-        if self.request.purpose == Purpose::Prediction {
+        let Some(inference) = inference else {
             let theta = mean_of_late(&runs[0]);
             return Ok(names.zip(&contrasts).map(|(name, contrast)| bare(name, contrast.of(&theta))).collect());
-        }
-        let intervals = self.intervals(runs, extras, &contrasts)?;
+        };
+        let intervals = inference.intervals(&contrasts, self.request.level)?;
         Ok(names.zip(intervals).map(|(name, interval)| with_precision(name, &interval)).collect())
     }
 
-    fn intervals(&self, runs: &[Trajectory], extras: &Extras, contrasts: &[Contrast]) -> Result<Vec<Interval>, Error> {
-        let Request { level, batches, .. } = self.request;
+    /// How intervals are made; none when only a prediction was asked for.
+    fn inference(&self, runs: &[Trajectory], extras: Extras) -> Option<Inference> {
+        let (plan, runs) = (self.clone(), runs.to_vec());
+        (self.request.purpose == Purpose::Inference)
+            .then(|| Inference::new(move |contrasts, level| plan.intervals(&runs, &extras, contrasts, level)))
+    }
+
+    fn intervals(
+        &self,
+        runs: &[Trajectory],
+        extras: &Extras,
+        contrasts: &[Contrast],
+        level: f64,
+    ) -> Result<Vec<Interval>, IntervalError> {
+        let Request { batches, .. } = self.request;
         let batching = Batching { batches: batches as usize, burn_in: self.burn_in as usize, ..Batching::default() };
-        let intervals = match self.request.construction {
+        match self.request.construction {
             Construction::Newton => {
                 let target = match &extras.spread {
                     Some(spread) => Target::Population { rows: self.rows as usize, spread: spread.clone() },
@@ -394,8 +431,7 @@ impl Plan {
             Construction::Batched => batched_means(&runs[0], &batching, contrasts, level),
             Construction::Checkpoints => checkpoints(&runs[0], &batching, contrasts, level),
             Construction::Independent => independent_runs(runs, &batching, contrasts, level),
-        };
-        Ok(intervals?)
+        }
     }
 }
 

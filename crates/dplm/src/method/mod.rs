@@ -9,8 +9,13 @@ mod request;
 pub use request::{Construction, Goal, Purpose, Request};
 
 use crate::{
-    Coefficient, MethodSummary, Precision, descend::Trajectory, interval::Interval, lattice::Whitening,
-    privacy::Release, report::Warning,
+    Coefficient, MethodSummary, Precision,
+    descend::Trajectory,
+    formula::Formula,
+    interval::{Inference, Interval},
+    lattice::Whitening,
+    privacy::Release,
+    report::Warning,
 };
 
 /// What is asked, by method.
@@ -24,7 +29,48 @@ pub enum Config {
     Adassp(adassp::Config),
 }
 
+/// The methods by name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Method {
+    /// The paper's descent, on columns that are well scaled.
+    Dpgd,
+    /// Scales and clips found privately, for columns with bounds.
+    Auto,
+    /// Sufficient statistics.
+    Adassp,
+}
+
+impl Method {
+    /// The name used on the command line and in reports.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Method::Dpgd => "dpgd",
+            Method::Auto => "auto",
+            Method::Adassp => "adassp",
+        }
+    }
+}
+
 impl Config {
+    /// The method asked for; when none is, auto where the formula has bounds and nothing was asked that only the paper's method has.
+    ///
+    /// # Errors
+    /// When the method asked for cannot do what `asked` says.
+    pub fn choose(method: Option<Method>, asked: dpgd::Config, formula: &Formula) -> Result<Config, ConfigError> {
+        let by_hand = asked.clip.is_some() || asked.steps.is_some() || asked.step_size.is_some();
+        let newton = asked.request.construction == Construction::Newton;
+        match method {
+            None if formula.has_bounds() && newton && !by_hand => Ok(auto::Config::new(asked.request).into()),
+            None | Some(Method::Dpgd) => Ok(asked.into()),
+            Some(method) if by_hand => Err(ConfigError::FindsItself { method: method.name() }),
+            Some(Method::Auto) => Ok(auto::Config::new(asked.request).into()),
+            Some(Method::Adassp) if asked.request.purpose == Purpose::Inference => {
+                Err(ConfigError::AdasspMakesNoIntervals)
+            }
+            Some(Method::Adassp) => Ok(adassp::Config::new(asked.request).into()),
+        }
+    }
+
     /// What is asked of any method.
     pub fn request(&self) -> &Request {
         match self {
@@ -67,6 +113,8 @@ pub struct Outcome {
     pub warnings: Vec<Warning>,
     /// The released coordinates the descent ran in, where it whitened: `theta = P theta_white`.
     pub whitening: Option<Whitening>,
+    /// How intervals are made from what was released, if anything was released for them.
+    pub inference: Option<Inference>,
 }
 
 fn bare(name: String, estimate: f64) -> Coefficient {
@@ -125,6 +173,17 @@ pub enum ConfigError {
     /// The method gives estimates only.
     #[error("the method adassp makes no intervals; ask for estimates with --for prediction, or for another method")]
     AdasspMakesNoIntervals,
+    /// Clip and steps were given to a method that finds them.
+    #[error(
+        "the method {method} finds the clip, the steps and their size itself: leave them out, or ask for --method dpgd"
+    )]
+    FindsItself {
+        /// The method asked for.
+        method: &'static str,
+    },
+    /// A share of nothing.
+    #[error("the share must be a positive number, for instance 0.5")]
+    Share,
     /// A bound that bounds nothing, or everything.
     #[error("bounds on rows and responses must be between 0.001 and 100000, in standardised units")]
     Bounds,

@@ -6,7 +6,7 @@ pub mod number;
 mod text;
 mod warning;
 
-pub use html::to_html;
+pub use html::{summary_html, to_html};
 pub use json::to_json;
 pub use text::summary;
 pub use warning::Warning;

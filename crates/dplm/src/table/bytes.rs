@@ -19,8 +19,13 @@ pub(super) struct Bytes {
 }
 
 enum Place {
-    Disk { path: PathBuf, modified: Option<SystemTime> },
+    Disk {
+        path: PathBuf,
+        modified: Option<SystemTime>,
+    },
     Spool(Spool),
+    /// Nowhere on disk: the rows are in memory, decoded.
+    Memory,
 }
 
 impl Bytes {
@@ -35,6 +40,11 @@ impl Bytes {
         Self { name: name.to_owned(), length: spool.length(), place: Place::Spool(spool) }.refuse_empty()
     }
 
+    /// What stands for a table in memory: a name, and how many rows it has as its length.
+    pub fn in_memory(name: &str, rows: u64) -> Self {
+        Self { name: name.to_owned(), length: rows, place: Place::Memory }
+    }
+
     fn refuse_empty(self) -> Result<Self, DataError> {
         if self.length == 0 { Err(DataError::EmptyFile { file: self.name }) } else { Ok(self) }
     }
@@ -43,7 +53,7 @@ impl Bytes {
     pub fn reader(&self, offset: u64) -> Result<Box<dyn Read + Send>, DataError> {
         let unreadable = |error: io::Error| self.unreadable(&error);
         match &self.place {
-            Place::Disk { .. } => {
+            Place::Disk { .. } | Place::Memory => {
                 let mut file = self.file()?;
                 file.seek(SeekFrom::Start(offset)).map_err(unreadable)?;
                 Ok(Box::new(file))

@@ -208,6 +208,9 @@ pub enum DataError {
         /// The column.
         column: String,
     },
+    /// Somebody asked the reading to stop.
+    #[error("stopped while the rows were being read; nothing was spent")]
+    Stopped,
     /// Rows that do not fit in memory could not be kept in a file.
     #[error(
         "the rows do not fit in the memory allowed, and a temporary file for them could not be used ({kind}): allow more memory, or set TMPDIR to a folder that can be written to"

@@ -1,4 +1,4 @@
-//! Rows from CSV, Parquet and Arrow files: columns in, blocks of cells out.
+//! Rows from CSV, Parquet and Arrow files, or from Arrow memory: columns in, blocks of cells out.
 //!
 //! [`Source::open`] finds the files and their columns; [`Source::for_each_block`] reads the wanted columns, one block
 //! of rows at a time, as often as asked. Every format gives the same blocks for the same table.
@@ -18,6 +18,7 @@ mod pages;
 mod parquet;
 mod messages;
 mod ipc;
+mod batches;
 mod source;
 
 pub use error::DataError;

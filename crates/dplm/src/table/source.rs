@@ -8,9 +8,10 @@ use std::{
 
 use ::parquet::arrow::arrow_reader::ArrowReaderMetadata;
 use arrow_array::{ArrayRef, RecordBatch};
+use arrow_schema::SchemaRef;
 use rayon::prelude::*;
 
-use super::{Block, Cells, DataError, Schema, bytes::Bytes, cells::Extractor, csv, ipc, parquet};
+use super::{Block, Cells, DataError, Schema, batches::Batches, bytes::Bytes, cells::Extractor, csv, ipc, parquet};
 use crate::formula::Column;
 
 /// How to read the rows.
@@ -22,12 +23,14 @@ pub struct ReadOptions<'a> {
     pub block_rows: usize,
     /// Called after each block with the bytes read so far and the bytes in all.
     pub progress: Option<&'a (dyn Fn(u64, u64) + Sync)>,
+    /// Asked after each block; reading ends with [`DataError::Stopped`] once it says yes.
+    pub stop: Option<&'a (dyn Fn() -> bool + Sync)>,
 }
 
 impl Default for ReadOptions<'_> {
-    /// Bad cells are marked; 65,536 rows per block; no progress.
+    /// Bad cells are marked; 65,536 rows per block; no progress; nobody stops it.
     fn default() -> Self {
-        Self { strict: false, block_rows: 65_536, progress: None }
+        Self { strict: false, block_rows: 65_536, progress: None, stop: None }
     }
 }
 
@@ -48,6 +51,7 @@ enum Format {
     Csv { delimiter: u8 },
     Parquet(ArrowReaderMetadata),
     Ipc,
+    Batches(Batches),
 }
 
 impl Source {
@@ -96,6 +100,29 @@ impl Source {
         Self::from_files(vec![open_stream(stream, name)?])
     }
 
+    /// A source over record batches in memory, which are shared and not copied; `name` is what messages call it.
+    ///
+    /// # Errors
+    /// When there are no rows, two columns have one name, or the batches do not all have the columns of `schema`.
+    ///
+    /// # Examples
+    /// ```
+    /// use std::sync::Arc;
+    /// use arrow_array::{Float64Array, RecordBatch};
+    /// use arrow_schema::{DataType, Field, Schema};
+    /// use dplm::table::Source;
+    /// let schema = Arc::new(Schema::new(vec![Field::new("y", DataType::Float64, true)]));
+    /// let batch = RecordBatch::try_new(schema.clone(), vec![Arc::new(Float64Array::from(vec![1.0, 2.0]))])?;
+    /// let source = Source::from_batches(schema, vec![batch], "the table")?;
+    /// assert_eq!(source.schema().names().collect::<Vec<_>>(), ["y"]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn from_batches(schema: SchemaRef, batches: Vec<RecordBatch>, name: &str) -> Result<Self, DataError> {
+        let unlike = || DataError::Corrupt { file: name.to_owned(), format: "Arrow" };
+        let batches = Batches::new(schema, batches).ok_or_else(unlike)?;
+        Self::from_files(vec![DataFile::batches(batches, name)?])
+    }
+
     /// The columns: names and types.
     pub fn schema(&self) -> &Schema {
         &self.schema
@@ -134,7 +161,7 @@ impl Source {
             file.for_each_block(&projection.indices, options.block_rows.max(1), &convert, &mut |block, done| {
                 each(block)?;
                 report(before + done);
-                Ok(())
+                if options.stop.is_some_and(|stop| stop()) { Err(DataError::Stopped) } else { Ok(()) }
             })?;
             before += file.bytes.length;
             report(before);
@@ -208,6 +235,11 @@ impl DataFile {
         Self { bytes, format: Format::Ipc, schema }.with_distinct_names()
     }
 
+    fn batches(batches: Batches, name: &str) -> Result<Self, DataError> {
+        let (bytes, schema) = (Bytes::in_memory(name, batches.rows()), batches.schema());
+        Self { bytes, format: Format::Batches(batches), schema }.with_distinct_names()
+    }
+
     fn with_distinct_names(self) -> Result<Self, DataError> {
         match self.schema.duplicate() {
             Some(column) => Err(DataError::DuplicateName { column: column.to_owned(), file: self.bytes.name }),
@@ -229,6 +261,7 @@ impl DataFile {
             }
             Format::Parquet(metadata) => parquet::for_each_block(bytes, metadata, indices, rows, convert, sink),
             Format::Ipc => ipc::for_each_block(bytes, indices, rows, convert, sink),
+            Format::Batches(batches) => batches.for_each_block(bytes.length, indices, rows, convert, sink),
         }
     }
 
@@ -238,6 +271,7 @@ impl DataFile {
             Format::Csv { delimiter } => csv::has_rows(&self.bytes, csv::Layout { delimiter: *delimiter, width }),
             Format::Parquet(metadata) => Ok(parquet::rows(metadata) > 0),
             Format::Ipc => ipc::has_rows(&self.bytes),
+            Format::Batches(batches) => Ok(batches.rows() > 0),
         }
     }
 }

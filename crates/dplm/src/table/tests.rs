@@ -633,6 +633,44 @@ fn a_formula_reads_its_columns() {
     assert_eq!(said, [[2.5, 3.5], [30.0, 40.0], [0.0, 1.0]].map(|column| column.map(Some).to_vec()));
 }
 
+#[test]
+fn batches_in_memory_read_as_a_file_of_them_does() {
+    let folder = TempDir::new().expect("a folder");
+    let floats = Float64Array::from(vec![Some(1.5), None, Some(f64::NAN), Some(-2.0), Some(9.0)]);
+    let texts = StringViewArray::from(vec![Some("b"), Some("a"), None, Some("zzz"), Some("b")]);
+    let whole = batch(vec![("x", Arc::new(floats)), ("unused", Arc::new(NullArray::new(5))), ("g", Arc::new(texts))]);
+    let path = folder.path().join("table.parquet");
+    write_parquet(&path, &whole, Compression::UNCOMPRESSED);
+    let columns = [category("g", &["a", "b"]), number("x")];
+    let expected = read(&open(&path).expect("a file"), &columns);
+    let parts = vec![whole.slice(0, 2), whole.slice(2, 0), whole.slice(2, 3)];
+    let source = Source::from_batches(whole.schema(), parts, "the table").expect("a table");
+    assert_eq!(source.schema(), open(&path).expect("a file").schema());
+    for block_rows in [1, 2, 1000] {
+        let options = ReadOptions { block_rows, ..ReadOptions::default() };
+        assert_eq!(read_with(&source, &columns, &options).expect("cells"), expected);
+    }
+    let seen = Mutex::new(Vec::new());
+    let progress = |done, of| seen.lock().expect("one thread").push((done, of));
+    let options = ReadOptions { progress: Some(&progress), block_rows: 2, ..ReadOptions::default() };
+    read_with(&source, &columns, &options).expect("cells");
+    assert_eq!(seen.into_inner().expect("one thread"), [(2, 5), (4, 5), (5, 5), (5, 5)]);
+}
+
+#[test]
+fn batches_that_are_no_table_are_refused() {
+    let column = |name| batch(vec![(name, Arc::new(Float64Array::from(vec![1.0])) as ArrayRef)]);
+    let refused =
+        |schema, batches| Source::from_batches(schema, batches, "the table").err().expect("refused").to_string();
+    assert!(refused(column("x").schema(), vec![]).contains("no rows"));
+    assert!(refused(column("x").schema(), vec![column("x"), column("y")]).contains("the table is not"));
+    let fields = vec![column("x").schema().field(0).clone(); 2];
+    let array: ArrayRef = Arc::new(Float64Array::from(vec![1.0]));
+    let schema = Arc::new(arrow_schema::Schema::new(fields));
+    let twice = RecordBatch::try_new(schema.clone(), vec![array.clone(), array]).expect("a batch");
+    assert!(refused(schema, vec![twice]).contains("two columns named 'x'"));
+}
+
 /// A table of text with everything that makes a cut hard: quotes that hold line ends and delimiters, quotes that mean themselves, blank lines, line
 /// ends of all kinds.
 fn tricky_csv(rows: usize, quotes: bool) -> String {

@@ -1,14 +1,16 @@
 //! `dplm plan`: what accuracy to expect, from public numbers only. No data are read.
 
-mod forecast;
 mod text;
 mod picture;
+
+use dplm::forecast::{Forecast, Question};
 
 use crate::{
     args::PlanArgs,
     exit::Failure,
     output::{Destination, Output},
     printer::Printer,
+    settings::budget,
 };
 
 /// Forecasts, and shows it as text, JSON or a picture.
@@ -18,7 +20,8 @@ pub fn run(args: &PlanArgs, printer: &Printer) -> Result<(), Failure> {
     {
         return Err(Failure::Usage(format!("two results cannot both go to {json}: name two places")));
     }
-    let forecast = forecast::Forecast::new(args)?;
+    // Every number a plan is refused for was typed.
+    let forecast = Forecast::new(&question(args)?).map_err(Failure::usage)?;
     if let Some(place) = &args.json {
         let json = serde_json::to_string_pretty(&forecast).expect("plain data serialise");
         Output::open(place)?.finish_with(&(json + "\n"))?;
@@ -30,4 +33,11 @@ pub fn run(args: &PlanArgs, printer: &Printer) -> Result<(), Failure> {
         true => Ok(()),
         false => printer.result(&text::render(&forecast)),
     }
+}
+
+fn question(args: &PlanArgs) -> Result<Question, Failure> {
+    let (rho, delta) = budget(&args.budget)?;
+    let &PlanArgs { rows, features, noise_sd, level, share, .. } = args;
+    let (clip, steps, curve) = (args.clip.given(), args.steps.given(), args.picture.is_some());
+    Ok(Question { rows, features, rho, delta, clip, steps, noise_sd, level, share, curve })
 }

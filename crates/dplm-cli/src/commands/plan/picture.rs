@@ -1,6 +1,7 @@
 //! Interval length against the budget, as a picture anybody can open.
 
-use super::forecast::{AtBudget, Forecast};
+use dplm::forecast::{AtBudget, Forecast};
+
 use crate::layout::{grouped, short};
 
 const WIDTH: f64 = 760.0;

@@ -1,6 +1,7 @@
 //! A plan for people.
 
-use super::forecast::{AtBudget, Forecast, Outlook};
+use dplm::forecast::{AtBudget, Forecast, Outlook};
+
 use crate::{
     cells, layout,
     layout::{grouped, percent, short, significant},

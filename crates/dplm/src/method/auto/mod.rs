@@ -27,7 +27,7 @@ use crate::{
     Coefficient, Error, MethodSummary,
     descend::{Descent, Trajectory, Watch},
     formula::Kind,
-    interval::{Contrast, Interval},
+    interval::{Contrast, Inference, Interval},
     lattice::{CELL_SCALE_BITS, Clip, Design, Ladder, Lattice, Moments, Outer, Slot, Theta, Whitening},
     privacy::{Budget, Sensitive, Spend, release},
     report::Warning,
@@ -190,7 +190,7 @@ impl Plan {
         let descent = self.descent(clip.gamma, STEPS, spend.to_f64())?;
         let mut count = |done, _| watch(START_STEPS + done, START_STEPS + STEPS);
         let run = descent.run(white.rows.as_mut(), &start.theta, spend, rng, &mut count)?;
-        let coefficients = self.coefficients(design, &white, &descent, &run, extras, rng)?;
+        let (coefficients, inference) = self.coefficients(design, &white, &descent, &run, extras, rng)?;
         let summary = MethodSummary {
             name: "auto",
             clip: clip.gamma,
@@ -206,6 +206,7 @@ impl Plan {
             releases: budget.releases().to_vec(),
             warnings: self.warnings_of_run(&white, start.at_edge || clip.at_edge, &clip),
             whitening: Some(white.whitening),
+            inference,
         })
     }
 
@@ -314,26 +315,32 @@ impl Plan {
         run: &Trajectory,
         extras: Extras,
         rng: &mut R,
-    ) -> Result<Vec<Coefficient>, Error> {
+    ) -> Result<(Vec<Coefficient>, Option<Inference>), Error> {
         let matrix = white.whitening.matrix();
-        let contrasts: Vec<Contrast> = design.contrasts().iter().map(|contrast| through(contrast, &matrix)).collect();
+        let contrasts = design.contrasts();
         let late = infer::late_mean(run);
         let names = design.names().iter().cloned();
         let Some(spend) = extras.curvature else {
             let identified = self.request.purpose == Purpose::Prediction;
-            let estimate =
-                |(name, contrast): (String, &Contrast)| Coefficient { identified, ..bare(name, contrast.of(&late)) };
-            return Ok(names.zip(&contrasts).map(estimate).collect());
+            let estimate = |(name, contrast): (String, &Contrast)| Coefficient {
+                identified,
+                ..bare(name, through(contrast, &matrix).of(&late))
+            };
+            return Ok((names.zip(&contrasts).map(estimate).collect(), None));
         };
         let at = lattice_point(descent, &late);
         let curvature = self.curvature(white.rows.as_ref(), &at, spend, rng)?;
         let sampling = extras.spread.map(|spend| self.sampling(white.rows.as_ref(), &at, spend, rng)).transpose()?;
         let belief = Belief::new(&curvature, &white.expected);
-        let level = self.request.level;
-        let found = infer::intervals(run, &late, &belief, sampling.as_ref(), &contrasts, level);
+        let run = run.clone();
+        let inference = Inference::new(move |contrasts, level| {
+            let contrasts: Vec<Contrast> = contrasts.iter().map(|contrast| through(contrast, &matrix)).collect();
+            Ok(infer::intervals(&run, &late, &belief, sampling.as_ref(), &contrasts, level))
+        });
+        let found = inference.intervals(&contrasts, self.request.level)?;
         let limits = limits(design);
         let sensible = found.into_iter().zip(limits).map(|(interval, limit)| within(interval, limit));
-        Ok(names.zip(sensible).map(|(name, interval)| with_precision(name, &interval)).collect())
+        Ok((names.zip(sensible).map(|(name, interval)| with_precision(name, &interval)).collect(), Some(inference)))
     }
 
     /// `(1/n) sum z z'` over rows that are not clipped, each shortened to the radius.

@@ -1,9 +1,12 @@
 //! The budget as one bar.
 
-use super::{super::number::significant, escaped, svg::picture};
+use super::{
+    super::{number::significant, text::percent},
+    escaped,
+    svg::{WIDTH, picture},
+};
 use crate::privacy::Guarantee;
 
-const WIDTH: f64 = 720.0;
 const COLOURS: usize = 4;
 
 /// The bar and its legend.
@@ -14,9 +17,9 @@ pub(super) fn plot(guarantee: &Guarantee) -> String {
         let share = release.rho.to_f64() / total;
         let colour = index % COLOURS;
         bar += &format!(
-            "<rect class=\"f{colour}\" x=\"{:.1}\" y=\"0\" width=\"{:.1}\" height=\"26\"/>\n",
+            "<rect class=\"f{colour}\" x=\"{:.1}\" y=\"0\" width=\"{:.1}\" height=\"18\"/>\n",
             start * WIDTH,
-            (share * WIDTH - 1.5).max(0.8)
+            (share * WIDTH - 1.0).max(0.8)
         );
         legend += &format!(
             "<li><svg viewBox=\"0 0 14 14\" aria-hidden=\"true\"><rect class=\"f{colour}\" width=\"14\" height=\"14\"/></svg>\
@@ -27,10 +30,11 @@ pub(super) fn plot(guarantee: &Guarantee) -> String {
         );
         start += share;
     }
-    picture("The shares of the budget, listed below", WIDTH, 26.0, &bar)
+    picture("The shares of the budget, listed below", WIDTH, 18.0, &bar)
         + &format!("<ul class=\"legend\">\n{legend}</ul>\n")
 }
 
+/// Without more digits than it has.
 fn significant_percent(share: f64) -> String {
-    if share >= 0.1 { format!("{:.1}", 100.0 * share) } else { significant(100.0 * share) }
+    if share >= 1e-4 { percent(share) } else { significant(100.0 * share) }
 }

@@ -1,11 +1,10 @@
 //! Coefficients with their intervals, each on a scale of its own standard errors where units differ too much.
 
-use super::svg::{Scale, label, line, picture, text};
+use super::svg::{Scale, WIDTH, label, line, picture, text};
 use crate::{Coefficient, Fit, Precision};
 
-const WIDTH: f64 = 720.0;
-const LEFT: f64 = 190.0;
-const ROW: f64 = 26.0;
+const LEFT: f64 = 146.0;
+const ROW: f64 = 22.0;
 
 /// The plot; nothing when there are no intervals.
 pub(super) fn plot(fit: &Fit) -> String {
@@ -20,13 +19,13 @@ pub(super) fn plot(fit: &Fit) -> String {
         .iter()
         .flat_map(|(_, precision)| [in_errors(precision.low, precision), in_errors(precision.high, precision)]);
     let (low, high) = ends.fold((-3.0f64, 3.0f64), |(low, high), end| (low.min(end), high.max(end)));
-    let scale = Scale::new((low, high), (LEFT, WIDTH - 20.0));
+    let scale = Scale::new((low, high), (LEFT, WIDTH - 16.0));
     let bottom = ROW * shown.len() as f64 + 10.0;
     let mut content = axis(&scale, bottom);
     for (index, (one, precision)) in shown.iter().enumerate() {
         let y = ROW * (index as f64 + 0.5) + 5.0;
         let place = |value: f64| scale.place(in_errors(value, precision));
-        content += &text("", "end", (LEFT - 12.0, y + 4.0), &shortened(&one.name));
+        content += &text("", "end", (LEFT - 10.0, y + 4.0), &shortened(&one.name));
         content += &line("bar", (place(precision.low), y), (place(precision.high), y));
         content += &format!("<circle class=\"dot\" cx=\"{:.1}\" cy=\"{y:.1}\" r=\"4\"/>\n", place(one.estimate));
     }
@@ -41,10 +40,10 @@ fn axis(scale: &Scale, bottom: f64) -> String {
         content += &line(class, (x, 0.0), (x, bottom));
         content += &text("soft", "middle", (x, bottom + 16.0), &label(tick));
     }
-    content + &text("soft", "middle", ((LEFT + WIDTH) / 2.0, bottom + 36.0), "standard errors from zero")
+    content + &text("soft", "middle", ((LEFT + WIDTH) / 2.0, bottom + 34.0), "standard errors from zero")
 }
 
 fn shortened(name: &str) -> String {
-    const MOST: usize = 26;
+    const MOST: usize = 19;
     if name.chars().count() <= MOST { name.to_owned() } else { name.chars().take(MOST - 1).chain(['…']).collect() }
 }

@@ -2,16 +2,17 @@
 
 use super::{
     paragraph,
-    svg::{Scale, label, line, picture, text},
+    svg::{Scale, WIDTH, label, line, picture, text},
 };
 use crate::Statement;
 
-const WIDTH: f64 = 720.0;
-const HEIGHT: f64 = 220.0;
-const LEFT: f64 = 64.0;
-const RIGHT: f64 = 708.0;
-const TOP: f64 = 12.0;
-const BOTTOM: f64 = 182.0;
+const HEIGHT: f64 = 180.0;
+const LEFT: f64 = 56.0;
+const RIGHT: f64 = 470.0;
+const TOP: f64 = 10.0;
+const BOTTOM: f64 = 142.0;
+/// Characters of a time up to its minutes.
+const MINUTES: usize = 16;
 
 /// The picture and its words; nothing where no ledger was used.
 pub(super) fn plot(statement: Option<&Statement>) -> String {
@@ -46,7 +47,8 @@ fn axes(statement: &Statement, up: &Scale) -> String {
         content += &line("grid", (LEFT, y), (RIGHT, y));
         content += &text("soft", "end", (LEFT - 8.0, y + 4.0), &label(tick));
     }
-    let times = [statement.movements.first(), statement.movements.last()].map(|one| one.map_or("", |one| &one.time));
+    let times = [statement.movements.first(), statement.movements.last()]
+        .map(|one| one.map_or("", |one| one.time.get(..MINUTES).unwrap_or(&one.time)));
     content += &text("soft", "start", (LEFT, BOTTOM + 18.0), times[0]);
     content += &text("soft", "end", (RIGHT, BOTTOM + 18.0), times[1]);
     content + &text("soft", "middle", ((LEFT + RIGHT) / 2.0, HEIGHT - 6.0), "time (UTC)")
@@ -82,18 +84,14 @@ mod tests {
             spends,
             rho: Rho::checked_from_f64(rho).unwrap(),
         };
-        Statement {
-            dataset: "<wages>".into(),
-            movements: movements.iter().map(movement).collect(),
-            other_table: false,
-        }
+        Statement { dataset: "<wages>".into(), movements: movements.iter().map(movement).collect(), other_table: false }
     }
 
     #[test]
     fn the_staircase_ends_at_what_was_spent() {
         let drawn = plot(Some(&statement(&[(0, false, 0.1), (50, true, 0.02), (100, true, 0.03)])));
         // Half of the budget is half of the height, at the right edge.
-        assert!(drawn.contains("386.0,148.0") && drawn.contains("708.0,97.0\"/>"), "{drawn}");
+        assert!(drawn.contains("263.0,115.6") && drawn.contains("470.0,76.0\"/>"), "{drawn}");
         assert!(drawn.contains("rho = 0.05 of 0.1 is spent, this fit included, and 0.05 is left"), "{drawn}");
         assert!(drawn.contains("&lt;wages&gt;") && !drawn.contains("<wages>"));
     }

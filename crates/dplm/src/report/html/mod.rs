@@ -2,15 +2,19 @@
 
 mod budget;
 mod coefficients;
+mod command;
 mod ledger;
 mod svg;
 mod trajectory;
 
 use super::{
     number::{grouped, p_value, rounded_up, significant},
-    text::{covered, percent, promise},
+    text::{covered, promise},
 };
 use crate::{Coefficient, Fit, method::Purpose};
+
+/// The largest epsilon at which a reader learns almost nothing: the odds of anything change by less than e.
+const STRONG: f64 = 1.0;
 
 /// The page.
 pub fn to_html(fit: &Fit) -> String {
@@ -35,16 +39,41 @@ pub fn to_html(fit: &Fit) -> String {
     )
 }
 
-fn header(fit: &Fit) -> String {
-    let banner = if fit.private {
-        String::new()
-    } else {
-        "<p class=\"void\" role=\"alert\"><strong>Not private.</strong> The noise came from a fixed seed. Do not publish this page.</p>\n".to_owned()
-    };
+/// The summary as a piece of a page, for notebooks: it brings no style and takes that of its surroundings.
+pub fn summary_html(fit: &Fit) -> String {
+    let guarantee = &fit.guarantee;
     format!(
-        "<header>\n<p class=\"kind\">Private linear regression</p>\n<h1><code>{}</code></h1>\n{banner}\
+        "<div>\n<p><strong>Private linear regression</strong><br><code>{}</code><br>{} rows, &rho; = {}, &epsilon; = {} at &delta; = {:e}</p>\n\
+         {}{}{}{}{}</div>\n",
+        escaped(&fit.formula),
+        grouped(fit.rows),
+        guarantee.rho,
+        rounded_up(guarantee.epsilon, 4),
+        guarantee.delta,
+        banner(fit),
+        table(fit),
+        paragraph(&covered(fit)),
+        paragraph(&promise(guarantee)),
+        notes(fit),
+    )
+}
+
+/// The warning that goes before everything else.
+fn banner(fit: &Fit) -> &'static str {
+    match fit.private {
+        true => "",
+        false => {
+            "<p class=\"void\" role=\"alert\"><strong>Not private.</strong> The noise came from a fixed seed. Do not publish this page.</p>\n"
+        }
+    }
+}
+
+fn header(fit: &Fit) -> String {
+    format!(
+        "<header>\n<p class=\"kind\">Private linear regression</p>\n<h1><code>{}</code></h1>\n{}\
          <dl class=\"facts\">\n{}{}{}{}</dl>\n</header>\n",
         escaped(&fit.formula),
+        banner(fit),
         fact("Rows", &grouped(fit.rows)),
         fact("Budget", &format!("&rho; = {}", fit.guarantee.rho)),
         fact(
@@ -103,11 +132,23 @@ fn row(fit: &Fit, one: &Coefficient) -> String {
 }
 
 fn guarantee(fit: &Fit) -> String {
+    let meaning = if fit.guarantee.epsilon <= STRONG {
+        "whoever reads this page learns almost nothing about any one person in the data that they could not have learned had that \
+         person's row been a different one."
+            .to_owned()
+    } else {
+        format!(
+            "whatever the odds seemed to be that something is true of a person in the data, this page can change them by a factor of at \
+             most {}. That is a weak promise: usually a factor of 2 or 3 is meant.",
+            rounded_up(fit.guarantee.epsilon.exp(), 1)
+        )
+    };
     paragraph(&promise(&fit.guarantee))
-        + "<p>In plain words: whoever reads this page learns almost nothing about any one person in the data that they could not \
-           have learned had that person's row been a different one. The smaller &epsilon;, the stronger the promise. It holds whatever else \
-           the reader knows, and it cannot be weakened by further work on the numbers shown here. It speaks of one row: a person \
-           with several rows is protected less.</p>\n"
+        + &format!(
+            "<p>In plain words: {meaning} The smaller &epsilon;, the stronger the promise. It holds whatever else the reader knows, and it \
+             cannot be weakened by further work on the numbers shown here. It speaks of one row: a person with several rows is protected \
+             less.</p>\n"
+        )
 }
 
 fn notes(fit: &Fit) -> String {
@@ -125,18 +166,19 @@ fn notes(fit: &Fit) -> String {
 fn method(fit: &Fit) -> String {
     let summary = &fit.method;
     let runs = if summary.runs > 1 { format!("{} runs of ", summary.runs) } else { String::new() };
+    let steps = match fit.trajectories.is_empty() {
+        true => String::new(),
+        false => format!("{runs}{} steps of size {}, ", summary.steps, significant(summary.step_size)),
+    };
     format!(
-        "<p>dplm {}, method <code>{}</code>: {runs}{} steps of size {}, gradients clipped at {}, noise of standard deviation {} in each \
-         coordinate of the mean gradient (standardised units). Intervals: {} at {} %. Every number on this page is public or was released \
-         with noise; the same command on the same data gives other noise, and spends its budget again.</p>\n",
+        "<p>dplm {}, method <code>{}</code>: {steps}gradients clipped at {}, noise of standard deviation {} in each coordinate of the mean \
+         gradient (standardised units). Every number on this page is public or was released with noise. Whoever holds the data can make \
+         such a page again, with other noise, and spends its budget again:</p>\n<pre><code>{}</code></pre>\n",
         env!("CARGO_PKG_VERSION"),
         summary.name,
-        summary.steps,
-        significant(summary.step_size),
         significant(summary.clip),
         significant(summary.noise_sd),
-        if fit.purpose == Purpose::Inference { fit.construction.name() } else { "none" },
-        percent(fit.level),
+        escaped(&command::of(fit)),
     )
 }
 

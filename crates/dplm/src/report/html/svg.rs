@@ -1,5 +1,9 @@
 //! What the plots share.
 
+/// The width of a picture in its own units: on a phone each is less than a pixel, on a desk one and a half. The style sheet sets
+/// words larger in units where the screen is narrow, so that they can be read on both.
+pub(super) const WIDTH: f64 = 480.0;
+
 /// A linear scale from values to places.
 pub(super) struct Scale {
     from: (f64, f64),

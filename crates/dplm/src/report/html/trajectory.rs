@@ -1,15 +1,14 @@
 //! The released iterates against the step.
 
-use super::svg::{Scale, label, line, picture, text};
+use super::svg::{Scale, WIDTH, label, line, picture, text};
 use crate::{Fit, descend::Trajectory};
 
-const WIDTH: f64 = 720.0;
-const HEIGHT: f64 = 260.0;
-const LEFT: f64 = 52.0;
-const RIGHT: f64 = 708.0;
-const BOTTOM: f64 = 222.0;
+const HEIGHT: f64 = 210.0;
+const LEFT: f64 = 44.0;
+const RIGHT: f64 = 470.0;
+const BOTTOM: f64 = 172.0;
 /// More points than this per line cannot be told apart.
-const MOST_POINTS: usize = 720;
+const MOST_POINTS: usize = 480;
 
 /// The plot of the first run.
 pub(super) fn plot(fit: &Fit) -> String {
@@ -26,7 +25,8 @@ pub(super) fn plot(fit: &Fit) -> String {
     let title = format!("The released parameters at each step of {which}, in standardised units");
     picture(&title, WIDTH, HEIGHT, &content)
         + &format!(
-            "<p>{title}. They start at zero, settle, and then move with the noise; estimates come from their means.</p>\n"
+            "<p>{title}. They start {}, and move with the noise once they have settled; estimates come from their means.</p>\n",
+            if run.theta[0].iter().all(|&value| value == 0.0) { "at zero" } else { "near the answer" }
         )
 }
 

@@ -1,0 +1,32 @@
+//! The same seed gives the same bits from the command and from the crate. (`python/tests/test_lm.py` adds the Python package.)
+
+mod common;
+
+use common::Desk;
+use dplm::{
+    Dataset, NoiseSource, Reading,
+    formula::Formula,
+    method::{Request, auto, dpgd},
+    privacy::Rho,
+    report::to_json,
+    table::Source,
+};
+
+#[test]
+fn the_command_and_the_crate_give_the_same_document() {
+    let desk = Desk::new();
+    desk.ok(&["simulate", "--rows", "2000", "--features", "2", "--seed", "3", "--out", "rows.csv"]);
+    let request = Request::new(Rho::checked_from_f64(0.1).expect("a budget"));
+    let bounded = "y[-6..6] ~ x1[-5..5] + x2[-5..5]";
+    let (auto, dpgd) = (auto::Config::new(request.clone()).into(), dpgd::Config::new(request).into());
+    for (formula, config) in [(bounded, auto), ("y ~ x1 + x2 + 0", dpgd)] {
+        let typed =
+            desk.ok(&["fit", "rows.csv", "--formula", formula, "--rho", "0.1", "--seed", "9", "--json", "-"]).stdout;
+        let source = Source::open(&[desk.path("rows.csv").display().to_string()]).expect("the rows");
+        let formula = Formula::parse(formula).expect("a formula");
+        let mut data = Dataset::read(&source, &formula, &Reading::default()).expect("data");
+        let config: dplm::method::Config = config;
+        let fit = data.fit(config, NoiseSource::Seed(9), &mut |_, _| Ok(())).expect("a fit");
+        assert_eq!(to_json(&fit), typed);
+    }
+}

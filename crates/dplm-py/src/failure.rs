@@ -1,0 +1,108 @@
+//! Why nothing came back, as Python exceptions with the command line's sentences.
+
+use dplm::{Error, lattice::LatticeError, method::ConfigError, table::DataError};
+use dplm_lab::simulate::SettingError;
+use dplm_ledger::LedgerError;
+use pyo3::{prelude::*, types::PyType};
+
+/// The exceptions of `dplm._errors`.
+#[derive(Clone, Copy)]
+pub enum Kind {
+    /// What was asked makes no sense.
+    Request,
+    /// The data cannot be used as they are.
+    Data,
+    /// The guarantee cannot be given, or the fit failed.
+    Fit,
+    /// The ledger refused.
+    Ledger,
+}
+
+impl Kind {
+    const fn class(self) -> &'static str {
+        match self {
+            Kind::Request => "RequestError",
+            Kind::Data => "DataError",
+            Kind::Fit => "FitError",
+            Kind::Ledger => "LedgerError",
+        }
+    }
+
+    /// The exception with this sentence.
+    pub fn because(self, sentence: impl ToString) -> PyErr {
+        let sentence = sentence.to_string();
+        Python::attach(|py| {
+            let class = py.import("dplm._errors").and_then(|module| module.getattr(self.class()));
+            match class.and_then(|class| Ok(class.cast_into::<PyType>()?)) {
+                Ok(class) => PyErr::from_type(class, sentence),
+                Err(broken) => broken,
+            }
+        })
+    }
+}
+
+/// The exception for any error of the libraries.
+pub trait OrRaise<T> {
+    /// The value, or the exception.
+    fn or_raise(self) -> PyResult<T>;
+}
+
+impl<T, E: Into<Failure>> OrRaise<T> for Result<T, E> {
+    fn or_raise(self) -> PyResult<T> {
+        self.map_err(|error| {
+            let Failure { kind, sentence } = error.into();
+            kind.because(sentence)
+        })
+    }
+}
+
+/// What kind of error it is, and its sentence.
+pub struct Failure {
+    kind: Kind,
+    sentence: String,
+}
+
+impl Failure {
+    fn new(kind: Kind, error: impl ToString) -> Failure {
+        Failure { kind, sentence: error.to_string() }
+    }
+
+    /// The program itself is wrong. What went wrong is not said, since that could hold a cell.
+    pub fn bug() -> Failure {
+        let sentence = "an internal check failed, which is a fault of dplm and not of the data: nothing was published; please report it";
+        Failure::new(Kind::Fit, sentence)
+    }
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Failure {
+        let kind = match &error {
+            // Only the data can tell how many rows there are.
+            Error::Config(ConfigError::TooFewRows { .. }) | Error::Data(_) => Kind::Data,
+            Error::Formula(_)
+            | Error::Config(_)
+            | Error::Interval(_)
+            | Error::Lattice(LatticeError::ClipOutOfRange { .. }) => Kind::Request,
+            _ => Kind::Fit,
+        };
+        Failure::new(kind, error)
+    }
+}
+
+impl From<DataError> for Failure {
+    fn from(error: DataError) -> Failure {
+        Failure::new(Kind::Data, error)
+    }
+}
+
+impl From<SettingError> for Failure {
+    fn from(error: SettingError) -> Failure {
+        Failure::new(Kind::Request, error)
+    }
+}
+
+impl From<LedgerError> for Failure {
+    fn from(error: LedgerError) -> Failure {
+        Failure::new(Kind::Ledger, error)
+    }
+}

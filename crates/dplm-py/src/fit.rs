@@ -1,0 +1,126 @@
+//! A fit, and what may be asked of it.
+
+use std::path::PathBuf;
+
+use dplm::{
+    Bill, Dataset, Ends, Fit, NoiseSource, Paid, Prediction, Reading,
+    report::{summary, summary_html, to_html, to_json},
+    table::ReadOptions,
+};
+use dplm_ledger::{Ledger, LedgerError};
+use pyo3::prelude::*;
+
+use crate::{
+    failure::{Kind, OrRaise},
+    request::{BudgetOptions, FitOptions, formula},
+    table::NativeTable,
+    work,
+};
+
+/// A fit: released and public numbers only.
+#[pyclass(name = "Fit", module = "dplm._native", frozen)]
+pub struct NativeFit {
+    fit: Fit,
+}
+
+/// A data set in a ledger: the file, and what it calls the data.
+type Purse = (PathBuf, String);
+
+/// Reads and fits. With a `purse`, the ledger has the budget on disk as spent before noise is drawn. `progress` is called with the stage, how much is done, and how much there is.
+#[pyfunction]
+#[expect(clippy::too_many_arguments, reason = "called from one place, by position")]
+pub fn fit(
+    py: Python<'_>,
+    table: &NativeTable,
+    model: &str,
+    model_is_file: bool,
+    budget: BudgetOptions,
+    options: FitOptions,
+    purse: Option<Purse>,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<NativeFit> {
+    let formula = formula(model, model_is_file)?;
+    let config = options.config(&budget, &formula)?;
+    if purse.is_some() && options.noise() != NoiseSource::System {
+        return Err(Kind::Request.because(LedgerError::Seed));
+    }
+    let fit = work::run(py, options.threads, progress.as_ref(), |signals| {
+        if let Some((file, dataset)) = &purse {
+            // What the ledger could not pay for is refused before a row is read.
+            Ledger::open(file)?.check(dataset, config.request().rho)?;
+        }
+        let (progress, stop) = (|done, of| signals.reading(done, of), || signals.stopped());
+        let table_options = ReadOptions {
+            strict: options.strict,
+            progress: Some(&progress),
+            stop: Some(&stop),
+            ..ReadOptions::default()
+        };
+        let reading = Reading { table: table_options, memory: options.memory };
+        let mut dataset = Dataset::read(table.source(), &formula, &reading)?;
+        let prepared = dataset.prepare(config, options.noise())?;
+        let paid = paid(prepared.bill(), purse.as_ref())?;
+        Ok(prepared.run(paid, &mut |done, of| signals.fitting(done, of))?)
+    })?;
+    Ok(NativeFit { fit })
+}
+
+/// Pays from the ledger where there is one; else whoever calls keeps account.
+fn paid(bill: Bill, purse: Option<&Purse>) -> Result<Paid, LedgerError> {
+    match purse {
+        Some((file, dataset)) => Ledger::open(file)?.pay(dataset, bill),
+        None => Ok(Paid::by_caller(bill)),
+    }
+}
+
+#[pymethods]
+impl NativeFit {
+    /// The JSON of the command line.
+    fn json(&self) -> String {
+        to_json(&self.fit)
+    }
+
+    /// The summary of the command line.
+    fn summary(&self) -> String {
+        summary(&self.fit)
+    }
+
+    /// The summary as a piece of HTML.
+    fn summary_html(&self) -> String {
+        summary_html(&self.fit)
+    }
+
+    /// The page of `--report`.
+    fn page(&self) -> String {
+        to_html(&self.fit)
+    }
+
+    /// The released iterates of each run, in standardised units.
+    fn trajectories(&self) -> Vec<Vec<Vec<f64>>> {
+        self.fit.trajectories.iter().map(|run| run.theta.clone()).collect()
+    }
+
+    /// The ends of each coefficient's interval; `None` for one that is not identified.
+    fn intervals(&self, level: f64) -> PyResult<Vec<Ends>> {
+        self.fit.intervals(level).or_raise()
+    }
+
+    /// The mean response of each row.
+    fn predict(&self, py: Python<'_>, table: &NativeTable) -> PyResult<Vec<f64>> {
+        work::run(py, None, None, |signals| {
+            let stop = || signals.stopped();
+            let options = ReadOptions { stop: Some(&stop), ..ReadOptions::default() };
+            Ok(self.fit.predict(table.source(), &options)?)
+        })
+    }
+
+    /// The mean response of each row, with its interval.
+    fn predict_intervals(&self, py: Python<'_>, table: &NativeTable, level: f64) -> PyResult<Vec<(f64, Ends)>> {
+        let found = work::run(py, None, None, |signals| {
+            let stop = || signals.stopped();
+            let options = ReadOptions { stop: Some(&stop), ..ReadOptions::default() };
+            Ok(self.fit.predict_intervals(table.source(), &options, level)?)
+        })?;
+        Ok(found.into_iter().map(|Prediction { estimate, interval }| (estimate, interval)).collect())
+    }
+}

@@ -1,0 +1,41 @@
+//! The native half of the Python package `dplm`: Python objects in, the library's own types, Python objects out.
+//!
+//! What a Python user sees is written in Python (`python/dplm`); here is only what needs Rust. Modules in the order a fit passes them:
+//! [`table`] (rows), [`request`] (what is asked), [`work`] (threads, signals, progress), [`fit`] (the result), and [`failure`], which
+//! turns every error into a Python exception.
+
+mod failure;
+mod table;
+mod request;
+mod work;
+mod fit;
+mod tools;
+mod ledger;
+
+use pyo3::prelude::*;
+
+/// What the Python package is made of; use `dplm` instead.
+#[pymodule]
+mod _native {
+    use pyo3::prelude::*;
+
+    #[pymodule_export]
+    use super::{
+        fit::{NativeFit, fit},
+        ledger::NativeLedger,
+        table::NativeTable,
+        tools::{NativeSimulated, columns, plan, rho, simulate},
+    };
+
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        super::keep_panics_quiet();
+        module.add("__version__", env!("CARGO_PKG_VERSION"))
+    }
+}
+
+/// The words of a panic could hold a cell, so they are never shown. This library has its own copy of the hook: other
+/// extension modules keep theirs.
+fn keep_panics_quiet() {
+    std::panic::set_hook(Box::new(|_| {}));
+}

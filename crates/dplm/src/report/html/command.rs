@@ -1,0 +1,45 @@
+//! The command that makes such a fit again.
+
+use crate::{Fit, method::Purpose};
+
+/// `dplm fit` with every option that matters, for a POSIX shell.
+pub(super) fn of(fit: &Fit) -> String {
+    let guarantee = &fit.guarantee;
+    let mut words = vec![
+        "dplm fit DATA".to_owned(),
+        format!("--formula {}", quoted(&fit.formula)),
+        format!("--rho {} --delta {:e} --neighbours {}", guarantee.rho, guarantee.delta, guarantee.neighbours.name()),
+        format!("--method {}{}", fit.method.name, by_hand(fit)),
+    ];
+    words.push(match fit.purpose {
+        Purpose::Prediction => "--for prediction".to_owned(),
+        Purpose::Inference => {
+            format!("--interval {} --target {} --level {}", fit.construction.name(), fit.goal.name(), fit.level)
+        }
+    });
+    words.join(" ")
+}
+
+/// The parameters of the paper's method; other methods find their own.
+fn by_hand(fit: &Fit) -> String {
+    let method = &fit.method;
+    match method.name {
+        "dpgd" => format!(" --clip {} --steps {} --step-size {}", method.clip, method.steps, method.step_size),
+        _ => String::new(),
+    }
+}
+
+/// A word that the shell takes as it is.
+fn quoted(word: &str) -> String {
+    format!("'{}'", word.replace('\'', "'\\''"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_quote_in_a_formula_stays_one_word() {
+        assert_eq!(quoted("y ~ `it's`"), "'y ~ `it'\\''s`'");
+    }
+}

@@ -1,0 +1,99 @@
+//! What a fit says at other levels and of other rows.
+
+use dplm::{
+    Dataset, Fit, NoiseSource, Reading,
+    formula::Formula,
+    method::{Config, Construction, Purpose, Request, auto, dpgd},
+    privacy::Rho,
+    table::{DataError, ReadOptions, Source},
+};
+
+const FORMULA: &str = "y[0..100] ~ x[0..10] + g{a,b}";
+
+fn source(rows: usize) -> Source {
+    let mut text = "y,x,g\n".to_owned();
+    for i in 0..rows {
+        let (x, b) = ((i * 37 % 101) as f64 / 10.1, i % 3 == 0);
+        let y = 20.0 + 4.0 * x + if b { 10.0 } else { 0.0 } + ((i * 7919) % 13) as f64 - 6.0;
+        text += &format!("{y},{x},{}\n", if b { "b" } else { "a" });
+    }
+    Source::from_csv_stream(&mut text.as_bytes(), "rows").expect("rows")
+}
+
+fn request() -> Request {
+    Request::new(Rho::checked_from_f64(0.5).expect("a budget"))
+}
+
+fn fit(config: impl Into<Config>) -> Fit {
+    let formula = Formula::parse(FORMULA).expect("a formula");
+    let mut data = Dataset::read(&source(4000), &formula, &Reading::default()).expect("data");
+    data.fit(config, NoiseSource::Seed(5), &mut |_, _| Ok(())).expect("a fit")
+}
+
+/// One fit by each way of making intervals.
+fn fits() -> Vec<Fit> {
+    let paper = |construction| dpgd::Config::new(Request { construction, ..request() });
+    let mut fits = vec![fit(auto::Config::new(request()))];
+    for construction in
+        [Construction::Newton, Construction::Batched, Construction::Checkpoints, Construction::Independent]
+    {
+        fits.push(fit(paper(construction)));
+    }
+    fits
+}
+
+#[test]
+fn at_its_own_level_a_fit_gives_its_own_intervals() {
+    for fit in fits() {
+        let own: Vec<_> = fit.coefficients.iter().map(|one| one.precision.map(|p| (p.low, p.high))).collect();
+        assert_eq!(fit.intervals(fit.level).expect("intervals"), own);
+        let wider = fit.intervals(0.999).expect("intervals");
+        for (own, wider) in own.iter().zip(wider).filter_map(|(own, wider)| own.zip(wider)) {
+            assert!(wider.0 < own.0 && own.1 < wider.1);
+        }
+        assert!(fit.intervals(1.0).is_err());
+    }
+}
+
+#[test]
+fn a_prediction_is_the_coefficients_times_the_row() {
+    let rows = "g,x\nb,2.5\na,99\nb,NA\nother,0\n,1\n";
+    let rows = Source::from_csv_stream(&mut rows.as_bytes(), "rows").expect("rows");
+    for fit in fits() {
+        let b: Vec<f64> = fit.coefficients.iter().map(|one| one.estimate).collect();
+        let found = fit.predict(&rows, &ReadOptions::default()).expect("predictions");
+        let expected = [b[0] + 2.5 * b[1] + b[2], b[0] + 10.0 * b[1], f64::NAN, b[0], f64::NAN];
+        for (found, expected) in found.iter().zip(expected) {
+            assert!((found - expected).abs() < 1e-9 || found.is_nan() && expected.is_nan());
+        }
+        let with = fit.predict_intervals(&rows, &ReadOptions::default(), 0.95).expect("intervals");
+        for (one, estimate) in with.iter().zip(found) {
+            assert!(one.estimate == estimate || estimate.is_nan() && one.interval.is_none());
+            assert!(one.interval.is_none_or(|(low, high)| low < estimate && estimate < high));
+        }
+        // The row at which every column is 0 has the interval of the intercept.
+        let precision = fit.coefficients[0].precision.expect("the intercept is identified");
+        let (low, high) = with[3].interval.expect("and so is its row");
+        assert!((low - precision.low).abs() < 1e-9 && (high - precision.high).abs() < 1e-9);
+    }
+}
+
+#[test]
+fn without_releases_for_them_there_are_no_intervals() {
+    let prediction = fit(auto::Config::new(Request { purpose: Purpose::Prediction, ..request() }));
+    assert!(prediction.intervals(0.95).is_err());
+    assert!(prediction.predict_intervals(&source(3), &ReadOptions::default(), 0.95).is_err());
+    assert_eq!(prediction.predict(&source(3), &ReadOptions::default()).expect("predictions").len(), 3);
+    let starved = Request { rho: Rho::checked_from_f64(1e-9).expect("a budget"), ..request() };
+    assert_eq!(fit(auto::Config::new(starved)).intervals(0.95).expect("nothing"), [None; 3]);
+}
+
+#[test]
+fn reading_stops_when_asked() {
+    let asked = std::sync::atomic::AtomicU32::new(0);
+    let stop = || asked.fetch_add(1, std::sync::atomic::Ordering::Relaxed) == 2;
+    let table = ReadOptions { stop: Some(&stop), block_rows: 100, ..ReadOptions::default() };
+    let formula = Formula::parse(FORMULA).expect("a formula");
+    let refused = Dataset::read(&source(4000), &formula, &Reading { table, memory: None });
+    assert!(matches!(refused.err(), Some(dplm::Error::Data(DataError::Stopped))));
+}

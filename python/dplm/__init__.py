@@ -1,0 +1,36 @@
+"""Linear regression under differential privacy, with honest error bars.
+
+>>> import dplm
+>>> data = dplm.simulate(rows=10_000, features=2, theta=[0.6, -0.8], seed=1)
+>>> fit = dplm.lm("y ~ x1 + x2 + 0", data, rho=0.015, seed=1)
+>>> print(fit.summary().splitlines()[0])
+Private linear regression (dplm 0.1.0)
+
+The scikit-learn estimator is in `dplm.sklearn`, which needs scikit-learn.
+"""
+
+from dplm._errors import DataError, DplmError, FitError, LedgerError, RequestError
+from dplm._fit import Fit, Guarantee, Release, Summary
+from dplm._ledger import Ledger
+from dplm._lm import lm
+from dplm._native import __version__
+from dplm._tools import Plan, Simulated, plan, simulate
+
+__all__ = [
+    "DataError",
+    "DplmError",
+    "Fit",
+    "FitError",
+    "Guarantee",
+    "Ledger",
+    "LedgerError",
+    "Plan",
+    "Release",
+    "RequestError",
+    "Simulated",
+    "Summary",
+    "__version__",
+    "lm",
+    "plan",
+    "simulate",
+]

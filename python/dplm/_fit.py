@@ -1,0 +1,283 @@
+"""The result of a fit. It holds released and public numbers only."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any, NoReturn
+
+from dplm import _data, _frames, _native
+from dplm._errors import RequestError
+
+_NAN = math.nan
+
+
+@dataclass(frozen=True)
+class Release:
+    """One thing the budget was spent on."""
+
+    what: str
+    rho: float
+
+
+@dataclass(frozen=True)
+class Guarantee(Mapping[str, Any]):
+    """What is promised about each row. Reads as attributes or, as in the JSON, by key.
+
+    >>> import dplm
+    >>> fit = dplm.lm("y ~ x1 + 0", dplm.simulate(rows=1000, features=1, seed=1), rho=0.015, seed=1)
+    >>> fit.guarantee.rho, fit.guarantee["neighbours"], round(fit.guarantee.epsilon, 4)
+    (0.015, 'replace-one', 0.7147)
+    """
+
+    definition: str
+    neighbours: str
+    rho: float
+    epsilon: float
+    delta: float
+
+    def __getitem__(self, key: str) -> Any:
+        if key not in self.__dict__:
+            raise KeyError(key)
+        return getattr(self, key)
+
+    def __iter__(self) -> Iterator[str]:
+        return (field.name for field in fields(self))
+
+    def __len__(self) -> int:
+        return len(fields(self))
+
+
+class Fit:
+    """A private fit, as `dplm.lm` gives it.
+
+    Everything here is released or public, so all of it may be printed, stored and computed with at no further cost in privacy.
+    Coefficients are in the columns' own units. Where pandas is installed, results are Series and DataFrames; where it is not, they
+    are dictionaries.
+
+    >>> import dplm
+    >>> data = dplm.simulate(rows=10_000, features=2, theta=[0.6, -0.8], seed=1)
+    >>> fit = dplm.lm("y ~ x1 + x2 + 0", data, rho=0.015, seed=1)
+    >>> [round(value, 1) for value in fit.params]
+    [0.6, -0.8]
+    """
+
+    def __init__(self, native: _native.Fit) -> None:
+        self._native = native
+        self._facts: dict[str, Any] = json.loads(native.json())
+        self._coefficients: list[dict[str, Any]] = self._facts["coefficients"]
+        self._names = [str(one["name"]) for one in self._coefficients]
+
+    # What was asked.
+
+    @property
+    def formula(self) -> str:
+        """The model."""
+        return str(self._facts["formula"])
+
+    @property
+    def rows(self) -> int:
+        """How many rows were fitted; public."""
+        return int(self._facts["rows"])
+
+    @property
+    def nobs(self) -> int:
+        """How many rows were fitted, by the name statsmodels gives it."""
+        return self.rows
+
+    @property
+    def level(self) -> float:
+        """The coverage asked for."""
+        return float(self._facts["level"])
+
+    @property
+    def method(self) -> dict[str, Any]:
+        """The method and its public parameters."""
+        return dict(self._facts["method"])
+
+    # What came out.
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the coefficients: `(Intercept)`, `column` or `column[level]`."""
+        return list(self._names)
+
+    @property
+    def params(self) -> Any:
+        """The estimates."""
+        return self._column("estimate")
+
+    @property
+    def bse(self) -> Any:
+        """The standard errors, privacy noise included; not a number where a coefficient is not identified."""
+        return self._column("std_error")
+
+    @property
+    def pvalues(self) -> Any:
+        """The two-sided p-values of the coefficients being 0."""
+        return self._column("p_value")
+
+    @property
+    def tvalues(self) -> Any:
+        """Estimates over standard errors."""
+        ratios = [_ratio(one["estimate"], one["std_error"]) for one in self._coefficients]
+        return _frames.series(self._names, ratios, "t_value")
+
+    @property
+    def identified(self) -> dict[str, bool]:
+        """Whether the budget can tell each coefficient from anything."""
+        return {name: bool(one["identified"]) for name, one in zip(self._names, self._coefficients, strict=True)}
+
+    def conf_int(self, level: float | None = None) -> Any:
+        """The ends of the intervals, `low` and `high`, at any level: asking again costs nothing.
+
+        >>> import dplm
+        >>> fit = dplm.lm("y ~ x1 + 0", dplm.simulate(rows=1000, features=1, seed=1), rho=0.1, seed=1)
+        >>> wide, usual = fit.conf_int(0.99), fit.conf_int()
+        >>> bool(wide["low"]["x1"] < usual["low"]["x1"] < fit.params["x1"] < usual["high"]["x1"] < wide["high"]["x1"])
+        True
+        """
+        ends = self._native.intervals(self.level if level is None else level)
+        return _frames.rows(self._names, ["low", "high"], [_pair(one) for one in ends])
+
+    def predict(
+        self, data: Any, *, interval: bool = False, level: float | None = None, names: Sequence[str] | None = None
+    ) -> Any:
+        """The mean response for each row of `data`, which needs the model's features only.
+
+        With `interval=True` a table with `estimate`, `low` and `high`: the interval is for the mean of all rows like this one. Where
+        a single new response would fall is another question, since the spread of the errors is not released. Rows with a missing
+        cell give not-a-number.
+        """
+        wanted = _native.columns(self.formula, False)
+        table = _data.table(data, names, None if wanted is None else wanted[1:])
+        index = getattr(data, "index", None) if _data._is_pandas(data) else None
+        if not interval:
+            values = self._native.predict(table)
+            return _frames.frame({"estimate": values}, index)["estimate"]
+        found = self._native.predict_intervals(table, self.level if level is None else level)
+        low, high = zip(*(_pair(ends) for _, ends in found), strict=True)
+        return _frames.frame({"estimate": [value for value, _ in found], "low": low, "high": high}, index)
+
+    # What was promised.
+
+    @property
+    def private(self) -> bool:
+        """False when a seed was fixed: whoever knows the seed can take the noise off."""
+        return bool(self._facts["private"])
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """What is promised about each row."""
+        facts = self._facts["guarantee"]
+        return Guarantee(**{field.name: facts[field.name] for field in fields(Guarantee)})
+
+    @property
+    def releases(self) -> list[Release]:
+        """What the budget was spent on; adds up to exactly `guarantee.rho`."""
+        return [Release(one["what"], one["rho"]) for one in self._facts["guarantee"]["releases"]]
+
+    @property
+    def warnings(self) -> list[str]:
+        """What a reader should know."""
+        return list(self._facts["warnings"])
+
+    # For readers.
+
+    @property
+    def trajectory(self) -> Any:
+        """The released iterates in standardised units, a row for each step; step 0 is the start.
+
+        With several runs (`interval="independent"`) a `run` comes before the `step`.
+        """
+        runs = self._native.trajectories()
+        steps = [(run, step, theta) for run, thetas in enumerate(runs, 1) for step, theta in enumerate(thetas)]
+        columns = {name: [theta[j] for _, _, theta in steps] for j, name in enumerate(self._names)}
+        if not _frames.has_pandas():
+            return {"run": [run for run, _, _ in steps], "step": [step for _, step, _ in steps]} | columns
+        import pandas
+
+        places = [(run, step) for run, step, _ in steps] if len(runs) > 1 else [step for _, step, _ in steps]
+        index: Any = pandas.Index(places, name=None if len(runs) > 1 else "step")
+        if len(runs) > 1:
+            index = index.set_names(["run", "step"])
+        return pandas.DataFrame(columns, index=index)
+
+    def summary(self) -> Summary:
+        """The summary of the command line: text when printed, a table in a notebook."""
+        return Summary(self._native.summary(), self._native.summary_html())
+
+    def to_json(self) -> str:
+        """The fit for programs, every number at full precision: the same document as `dplm fit --json`."""
+        return self._native.json()
+
+    def to_html(self, path: str | os.PathLike[str] | None = None) -> str:
+        """The page of `dplm fit --report`, for the reader of the release; also written to `path` if there is one."""
+        page = self._native.page()
+        if path is not None:
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(page)
+        return page
+
+    def plot(self, kind: str = "coefficients", ax: Any = None) -> Any:
+        """Draws the coefficients with their intervals, or the `"trajectory"`. Needs matplotlib; returns its axes."""
+        from dplm import _plot
+
+        draw = {"coefficients": _plot.coefficients, "trajectory": _plot.trajectory}.get(kind)
+        if draw is None:
+            raise RequestError("kind must be one of coefficients, trajectory")
+        return draw(self, ax)
+
+    def __repr__(self) -> str:
+        return f"<dplm.Fit of {self.formula!r}: {len(self._names)} coefficients, rho = {self.guarantee.rho}>"
+
+    def _repr_html_(self) -> str:
+        return self._native.summary_html()
+
+    def __copy__(self) -> Fit:
+        return self
+
+    def __deepcopy__(self, memo: object) -> Fit:
+        # Nothing in it can change.
+        return self
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("a fit cannot be pickled: keep to_json(), which holds every released number but the iterates")
+
+    def _values(self, key: str) -> list[float]:
+        return [_number(one[key]) for one in self._coefficients]
+
+    def _column(self, key: str) -> Any:
+        return _frames.series(self._names, self._values(key), key)
+
+
+class Summary(str):
+    """A text that is a table in notebooks."""
+
+    _html: str
+
+    def __new__(cls, text: str, html: str) -> Summary:
+        summary = super().__new__(cls, text)
+        summary._html = html
+        return summary
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def _repr_html_(self) -> str:
+        return self._html
+
+
+def _number(value: float | None) -> float:
+    return _NAN if value is None else float(value)
+
+
+def _pair(ends: tuple[float, float] | None) -> tuple[float, float]:
+    return (_NAN, _NAN) if ends is None else ends
+
+
+def _ratio(estimate: float, std_error: float | None) -> float:
+    return _NAN if not std_error else estimate / std_error

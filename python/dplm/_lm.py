@@ -1,0 +1,151 @@
+"""The main job: a private fit."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from dplm import _data, _native
+from dplm._errors import RequestError
+from dplm._fit import Fit
+from dplm._ledger import Ledger
+from dplm._progress import Bar
+
+
+def lm(
+    formula: str | os.PathLike[str],
+    data: Any,
+    *,
+    rho: float | None = None,
+    epsilon: float | None = None,
+    delta: float | None = None,
+    method: str | None = None,
+    clip: float | None = None,
+    steps: int | None = None,
+    step_size: float | None = None,
+    interval: str = "newton",
+    target: str | None = None,
+    level: float = 0.95,
+    batches: int = 10,
+    burn_in: int | None = None,
+    neighbours: str = "replace-one",
+    purpose: str = "inference",
+    ledger: Ledger | str | os.PathLike[str] | None = None,
+    dataset: str | None = None,
+    names: Sequence[str] | None = None,
+    strict: bool = False,
+    seed: int | None = None,
+    threads: int | None = None,
+    memory: int | None = None,
+    progress: bool | Callable[[str, int, int], object] = False,
+) -> Fit:
+    """Fits a linear regression privately.
+
+    The formula is R's, with the public facts about each column written into it: `age[18..90]` is a number with public bounds,
+    `region{north,south}` a category with public levels, a bare `name` a number that is already centred and of about unit variance.
+    Bounds and levels must come from public knowledge, never from the data. A path (not a string) is read as a model file.
+
+    Parameters
+    ----------
+    formula
+        The model, for instance `"earnings[0..200000] ~ age[18..90] + educ[0..20]"`, or the path of a model file.
+    data
+        A pandas, polars or pyarrow table, anything else with `__arrow_c_stream__`, a mapping of columns, an array with `names`, or
+        the path of a CSV, TSV, Parquet or Arrow file (a folder, a pattern, a list of them).
+    rho, epsilon, delta
+        The whole budget: `rho` in zero-concentrated differential privacy, or `epsilon` with `delta`. With `rho`, `delta` is where
+        epsilon is stated (1e-6).
+    method
+        `"dpgd"`, the paper's; `"auto"`, which finds scales privately and is used where the formula has bounds; `"adassp"`.
+    clip, steps, step_size
+        The paper's gamma, T and eta, for `dpgd`; chosen from public numbers when left out.
+    interval, target, level, batches, burn_in
+        How intervals are made (`"newton"`, `"batched"`, `"checkpoints"`, `"independent"`), what they are for (`"population"`,
+        `"empirical"`, `"ols"`), how often they cover, and the details of the paper's constructions.
+    neighbours
+        `"replace-one"`, or `"zero-out"`: a weaker promise, for comparison with other tools.
+    purpose
+        `"inference"`, or `"prediction"`: estimates only, and nothing spent on intervals.
+    ledger, dataset
+        A `dplm.Ledger` or its file, and what it calls the data. The budget is on disk as spent before any noise is drawn; a fit that needs
+        more than is left is refused, and so is one with a seed.
+    names
+        The names of the columns of an array.
+    strict
+        Refuse data with a missing or unusable cell, instead of letting its row contribute nothing.
+    seed
+        Makes the noise reproducible: for tests only, the result is then not private.
+    threads, memory
+        Threads to use, and the most bytes the rows may take; the result does not depend on them.
+    progress
+        True for a bar on standard error once a second has passed, or a function of the stage, how much is done, and how much there is.
+
+    Raises
+    ------
+    RequestError
+        What was asked makes no sense (a `ValueError`). Nothing was spent.
+    DataError
+        The data cannot be used as they are (a `ValueError`). Nothing was spent.
+    LedgerError
+        The ledger refused. Nothing was spent.
+
+    Examples
+    --------
+    >>> import dplm
+    >>> data = dplm.simulate(rows=10_000, features=2, theta=[0.6, -0.8], seed=1)
+    >>> fit = dplm.lm("y ~ x1 + x2 + 0", data, rho=0.015, seed=1)
+    >>> fit
+    <dplm.Fit of 'y ~ x1 + x2 + 0': 2 coefficients, rho = 0.015>
+    >>> fit.private  # because of the seed
+    False
+    """
+    model, is_file = _model(formula)
+    budget = {"rho": rho, "epsilon": epsilon, "delta": delta}
+    options = {
+        "method": method,
+        "clip": clip,
+        "steps": steps,
+        "step_size": step_size,
+        "interval": interval,
+        "target": target,
+        "level": level,
+        "batches": batches,
+        "burn_in": burn_in,
+        "neighbours": neighbours,
+        "purpose": purpose,
+        "strict": strict,
+        "seed": seed,
+        "threads": threads,
+        "memory": memory,
+    }
+    purse = _purse(ledger, dataset)
+    table = _data.table(data, names, _native.columns(model, is_file))
+    bar = Bar() if progress is True else None
+    watch = bar if bar is not None else progress or None
+    try:
+        return Fit(_native.fit(table, model, is_file, budget, options, purse, watch))  # type: ignore[arg-type]
+    finally:
+        if bar is not None:
+            bar.close()
+
+
+def _purse(ledger: Ledger | str | os.PathLike[str] | None, dataset: str | None) -> tuple[str, str] | None:
+    """The ledger's file and its name for the data."""
+    if ledger is None and dataset is None:
+        return None
+    if ledger is None or dataset is None:
+        raise RequestError("a ledger needs both: the file with ledger=, and what it calls the data with dataset=")
+    return (ledger.file if isinstance(ledger, Ledger) else os.fspath(ledger)), dataset
+
+
+def _model(formula: str | os.PathLike[str]) -> tuple[str, bool]:
+    """The model as text, and whether it is that of a model file."""
+    if isinstance(formula, str):
+        return formula, False
+    path = Path(formula)
+    try:
+        return path.read_text(encoding="utf-8"), True
+    except (OSError, UnicodeDecodeError):
+        raise RequestError(f"the model file {path} could not be read: check the path, and that it is text") from None

@@ -1,0 +1,36 @@
+"""A bar that says how far a fit is: in terminals, and in notebooks, where it is the same line of text."""
+
+from __future__ import annotations
+
+import sys
+import time
+
+_PATIENCE = 1.0  # What is done sooner needs no bar.
+_WIDTH = 40
+
+
+class Bar:
+    """Draws on standard error, and takes itself away at the end."""
+
+    def __init__(self) -> None:
+        self._started = time.monotonic()
+        self._drawn = 0
+
+    def __call__(self, stage: str, done: int, total: int) -> None:
+        if time.monotonic() - self._started < _PATIENCE or total == 0:
+            return
+        full = _WIDTH * done // total
+        line = f"{stage:<8} [{'=' * full}{' ' * (_WIDTH - full)}] {100 * done // total:3d} %"
+        self._draw(line)
+
+    def close(self) -> None:
+        """Takes the bar away."""
+        if self._drawn:
+            self._draw("")
+            sys.stderr.write("\r")
+            sys.stderr.flush()
+
+    def _draw(self, line: str) -> None:
+        sys.stderr.write("\r" + line.ljust(self._drawn))
+        sys.stderr.flush()
+        self._drawn = len(line)

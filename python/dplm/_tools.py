@@ -1,0 +1,136 @@
+"""What needs no private data: plans and simulated tables."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from dplm import _native
+
+
+class Plan(Mapping[str, Any]):
+    """What accuracy to expect of a fit: the document of `dplm plan --json`, by key or as attributes.
+
+    Errors and lengths are those of one coefficient, in standard deviations of y per standard deviation of its column.
+    """
+
+    def __init__(self, facts: Mapping[str, Any]) -> None:
+        self._facts = dict(facts)
+
+    def __getitem__(self, key: str) -> Any:
+        return self._facts[key]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._facts)
+
+    def __len__(self) -> int:
+        return len(self._facts)
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return self.__dict__["_facts"][name]
+        except KeyError:
+            raise AttributeError(name) from None
+
+    def __repr__(self) -> str:
+        fit, classical = self["fit"], self["classical"]
+        return (
+            f"<dplm.Plan: {self['rows']:,} rows, {self['features']} coefficients, rho = {self['rho']:g}: "
+            f"standard error {fit['std_error']:.4g} ({classical['std_error']:.4g} without privacy), "
+            f"{100 * self['level']:g} % interval of length {fit['length']:.4g}>"
+        )
+
+
+def plan(
+    *,
+    rows: int,
+    features: int,
+    rho: float | None = None,
+    epsilon: float | None = None,
+    delta: float | None = None,
+    clip: float | None = None,
+    steps: int | None = None,
+    noise_sd: float = 1.0,
+    level: float = 0.95,
+    share: float = 0.5,
+) -> Plan:
+    """What accuracy to expect, from public numbers only. No data are read and nothing is spent.
+
+    Figures are for features of unit variance that are not correlated, normal errors of standard deviation `noise_sd`, and Newton
+    intervals for the true coefficients. `share` asks for the budget at which privacy adds that share of the sampling error.
+
+    >>> import dplm
+    >>> plan = dplm.plan(rows=10_000, features=10, rho=0.015)
+    >>> plan.classical["std_error"], plan.fit["std_error"] < 0.02
+    (0.01, True)
+    """
+    budget = {"rho": rho, "epsilon": epsilon, "delta": delta}
+    options = {
+        "rows": rows,
+        "features": features,
+        "clip": clip,
+        "steps": steps,
+        "noise_sd": noise_sd,
+        "level": level,
+        "share": share,
+    }
+    return Plan(json.loads(_native.plan(budget, options)))
+
+
+class Simulated:
+    """Simulated rows with columns `x1` to `xP` and `y`, and the truth behind them.
+
+    It is a table by Arrow's PyCapsule protocol: give it to `dplm.lm`, `pyarrow.table`, `polars.DataFrame` or
+    `pandas.DataFrame.from_arrow`.
+    """
+
+    def __init__(self, native: _native.Simulated) -> None:
+        self._native = native
+
+    @property
+    def theta(self) -> list[float]:
+        """The true coefficients."""
+        return self._native.theta
+
+    @property
+    def seed(self) -> int:
+        """The seed that gives the same rows again."""
+        return self._native.seed
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        return self._native.stream()
+
+
+def simulate(
+    *,
+    rows: int,
+    features: int,
+    design: str = "isotropic",
+    noise_sd: float = 1.0,
+    errors: str = "gaussian",
+    theta: Sequence[float] | None = None,
+    seed: int | None = None,
+    out: str | os.PathLike[str] | None = None,
+) -> Simulated:
+    """Data from the paper's model, `y = x'theta + error`: the same rows as `dplm simulate` with the same seed.
+
+    `design` is `"isotropic"` or `"anisotropic"`, `errors` are `"gaussian"`, `"student"` (heavy tails) or `"skewed"`. With `out` the
+    rows go to a file (.csv, .tsv, .parquet or .arrow) and are not kept.
+
+    >>> import dplm
+    >>> dplm.simulate(rows=100, features=2, theta=[1.0, -2.0], seed=7).theta
+    [1.0, -2.0]
+    """
+    options = {
+        "rows": rows,
+        "features": features,
+        "design": design,
+        "noise_sd": noise_sd,
+        "errors": errors,
+        "theta": None if theta is None else [float(one) for one in theta],
+        "seed": seed,
+        "out": None if out is None else os.fspath(out),
+    }
+    return Simulated(_native.simulate(options))

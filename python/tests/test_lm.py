@@ -1,0 +1,169 @@
+"""Every kind of table gives the same bits, and they are those of the command line."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from common import FORMULA
+
+import dplm
+from dplm import _data, _native
+
+
+def fitted(data, formula=FORMULA, **options) -> str:
+    return dplm.lm(formula, data, rho=0.5, seed=3, **options).to_json()
+
+
+@pytest.fixture(scope="module")
+def expected(wages_csv) -> str:
+    return fitted(wages_csv)
+
+
+def test_the_command_gives_the_same_document(wages_csv, expected, command):
+    assert command("fit", wages_csv, "--formula", FORMULA, "--rho", 0.5, "--seed", 3, "--json", "-") == expected
+
+
+def test_paths(wages, wages_csv, expected, tmp_path):
+    pq.write_table(pa.table(wages), tmp_path / "wages.parquet")
+    assert fitted(str(wages_csv)) == fitted([wages_csv]) == fitted(tmp_path / "wages.parquet") == expected
+    assert fitted(str(tmp_path / "*.parquet")) == expected
+
+
+def test_arrow_tables(wages, expected):
+    table = pa.table(wages)
+    assert fitted(table) == expected
+    assert fitted(table.to_reader(max_chunksize=100)) == expected
+    assert fitted(pl.DataFrame(wages)) == expected
+    assert fitted(pl.DataFrame(wages).with_columns(pl.col("union").cast(pl.Categorical))) == expected
+
+
+def test_pandas(wages, expected):
+    frame = pd.DataFrame(wages)
+    assert fitted(frame) == expected
+    assert list(frame.columns) == list(wages), "the caller's table is left as it was"
+    assert fitted(frame.astype({"union": "category"})) == expected
+    assert fitted(frame.astype({"educ": "Int64", "exper": "Float64"})) == expected
+
+
+def test_pandas_without_pyarrow(wages, expected, monkeypatch):
+    monkeypatch.setattr(_data, "_has_pyarrow", lambda: False)
+    frame = pd.DataFrame(wages)
+    assert fitted(frame) == expected
+    assert fitted(frame.astype({"union": "category", "educ": "Int64", "exper": "Float64"})) == expected
+    assert fitted(frame.astype({"union": object})) == expected
+
+
+def test_mappings_and_arrays(wages, expected):
+    assert fitted(wages) == expected
+    columns = {name: np.array(cells, dtype=float if name == "exper" else None) for name, cells in wages.items()}
+    assert fitted(columns) == expected
+    records = np.rec.fromarrays(list(columns.values()), names=list(columns))
+    assert fitted(records) == expected
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_a_matrix_with_names(order):
+    rng = np.random.default_rng(1)
+    matrix = np.asarray(rng.normal(size=(2000, 3)), order=order)
+    expected = fitted({"y": matrix[:, 0].tolist(), "a": matrix[:, 1].tolist(), "b": matrix[:, 2].tolist()}, "y ~ a + b")
+    assert fitted(matrix, "y ~ a + b", names=["y", "a", "b"]) == expected
+    assert fitted(matrix[::2], "y ~ a + b", names=["y", "a", "b"]) != expected
+    with pytest.raises(ValueError, match="names"):
+        fitted(matrix, "y ~ a + b")
+    with pytest.raises(ValueError, match="2 names do not fit"):
+        fitted(matrix, "y ~ a + b", names=["y", "a"])
+
+
+def test_dot_and_model_file(wages, tmp_path):
+    numbers = {name: wages[name] for name in ["wage", "educ"]}
+    assert json.loads(fitted(pa.table(numbers), "wage[0..60] ~ ."))["coefficients"][1]["name"] == "educ"
+    model = tmp_path / "model.toml"
+    model.write_text('response = "wage"\n[columns]\nwage = { low = 0, high = 60 }\neduc = { low = 0, high = 20 }\n')
+    assert fitted(wages, model) == fitted(wages, "wage[0..60] ~ educ[0..20]")
+    with pytest.raises(dplm.RequestError, match="could not be read"):
+        fitted(wages, tmp_path / "none.toml")
+
+
+def test_buffers_are_shared_and_given_back():
+    memory = bytearray(8 * 100)
+    table = _native.Table.from_columns([("y", memoryview(memory).cast("d"))])
+    with pytest.raises(BufferError):
+        memory.append(0)
+    del table
+    memory.append(0)
+
+
+def test_arrow_memory_is_not_copied(wages):
+    source = pa.table(wages)
+    before = pa.total_allocated_bytes()
+    table = _native.Table.from_arrow(source)
+    # The stream itself takes a little.
+    assert pa.total_allocated_bytes() - before < source.nbytes / 10 and table.names == list(wages)
+
+
+def test_options_reach_the_fit(wages):
+    facts = json.loads(fitted(wages, method="dpgd", clip=1.5, steps=40, interval="batched", level=0.9, neighbours="zero-out"))
+    assert (facts["method"]["name"], facts["method"]["clip"], facts["method"]["steps"]) == ("dpgd", 1.5, 40)
+    assert (facts["interval"], facts["level"], facts["guarantee"]["neighbours"]) == ("batched", 0.9, "zero-out")
+    budget = dplm.lm(FORMULA, wages, epsilon=1.0, delta=1e-6, seed=1).guarantee
+    assert math.isclose(budget.epsilon, 1.0, rel_tol=1e-6) and budget.epsilon <= 1.0
+    assert fitted(wages, threads=1) == fitted(wages, threads=2)
+
+
+def test_without_a_seed_the_fit_is_private_and_differs(wages):
+    one, other = (dplm.lm(FORMULA, wages, rho=0.5) for _ in range(2))
+    assert one.private and other.private and one.to_json() != other.to_json()
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({}, "give the privacy budget"),
+        ({"rho": 1, "epsilon": 1}, "once"),
+        ({"epsilon": 1}, "give delta too"),
+        ({"rho": -1}, "rho"),
+        ({"rho": 1, "level": 2}, "the level must lie between 0 and 1"),
+        ({"rho": 1, "method": "magic"}, "method must be one of dpgd, auto, adassp"),
+        ({"rho": 1, "interval": "batched", "target": "population"}, "covers the optimum on this data set only"),
+        ({"rho": 1, "method": "auto", "steps": 3}, "finds the clip, the steps and their size itself"),
+        ({"rho": 1, "threads": 0}, "the number of threads"),
+    ],
+)
+def test_wrong_requests_are_value_errors(wages, options, sentence):
+    with pytest.raises(dplm.RequestError, match=sentence) as refusal:
+        dplm.lm(FORMULA, wages, **options)
+    assert isinstance(refusal.value, ValueError) and isinstance(refusal.value, dplm.DplmError)
+
+
+@pytest.mark.parametrize("formula", ["wage ~", "wage ~ nothing", "wage[3..1] ~ educ", "wage{a} ~ educ"])
+def test_sentences_are_those_of_the_command(wages_csv, command, formula):
+    with pytest.raises(dplm.DplmError) as refusal:
+        dplm.lm(formula, wages_csv, rho=1)
+    with pytest.raises(RuntimeError) as typed:
+        command("fit", wages_csv, "--formula", formula, "--rho", 1)
+    assert str(refusal.value) in str(typed.value)
+
+
+def test_data_errors_hold_no_cell(wages):
+    secret = "xyzzy-4711"
+    mixed = pd.DataFrame({"wage": [1.0, 2.0, secret], "educ": [1, 2, 3]})
+    for data in (mixed, {"wage": [1.0, secret], "educ": [1, 2]}, mixed.assign(educ=[1, "a", {}])):
+        with pytest.raises(dplm.DataError) as refusal:
+            dplm.lm("wage[0..60] ~ educ[0..20]", data, rho=1)
+        assert secret not in str(refusal.value)
+        assert secret not in str(refusal.value.__cause__)
+    with pytest.raises(dplm.DataError, match="strict"):
+        dplm.lm(FORMULA, wages, rho=1, strict=True)
+    with pytest.raises(dplm.DataError, match="more rows than coefficients"):
+        dplm.lm("y ~ x", {"y": [1.0], "x": [1.0]}, rho=1)
+    with pytest.raises(dplm.DataError, match="same number of rows"):
+        dplm.lm("y ~ x", {"y": [1.0], "x": [1.0, 2.0]}, rho=1)
+    with pytest.raises(dplm.RequestError, match="the data must be"):
+        dplm.lm("y ~ x", 17, rho=1)

@@ -1,0 +1,142 @@
+"""How a fit sits in a Python process: signals, threads, forks, imports."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+
+import pytest
+
+import dplm
+from dplm._progress import Bar
+
+
+def start(code: str) -> subprocess.Popen:
+    return subprocess.Popen(
+        [sys.executable, "-c", textwrap.dedent(code)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+
+
+def finished(code: str) -> str:
+    process = start(code)
+    out, err = process.communicate(timeout=120)
+    assert process.returncode == 0, err
+    return out
+
+
+LONG = """
+    import dplm
+    data = dplm.simulate(rows=200_000, features=10, seed=1)
+    print("ready", flush=True)
+    dplm.lm("y ~ . + 0", data, rho=1, seed=1, method="dpgd", steps=1_000_000, clip=0.1)
+"""
+
+
+def test_ctrl_c_stops_a_fit():
+    process = start(LONG)
+    assert process.stdout.readline() == "ready\n"
+    time.sleep(1.0)
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=30)
+    assert "KeyboardInterrupt" in err and "is spent" in err
+
+
+def test_other_threads_run_during_a_fit():
+    data = dplm.simulate(rows=100_000, features=10, seed=1)
+    beats, done = [], threading.Event()
+
+    def beat():
+        while not done.is_set():
+            beats.append(time.monotonic())
+            time.sleep(0.001)
+
+    thread = threading.Thread(target=beat)
+    thread.start()
+    began = time.monotonic()
+    dplm.lm("y ~ . + 0", data, rho=1, seed=1, method="dpgd", steps=300, clip=0.1)
+    ended = time.monotonic()
+    done.set()
+    thread.join()
+    during = sum(began < at < ended for at in beats)
+    # With the interpreter held there would be next to none.
+    assert during > 5, f"{during} beats in {ended - began:.2f} s"
+
+
+def test_a_fit_in_a_forked_process():
+    out = finished(
+        """
+        import os, dplm
+        data = dplm.simulate(rows=2000, features=2, seed=1)
+        def fitted(): return dplm.lm("y ~ . + 0", data, rho=1, seed=1).to_json()
+        here, (read, write) = fitted(), os.pipe()
+        if os.fork() == 0:
+            os.write(write, str(fitted() == here).encode())
+            os._exit(0)
+        os.close(write)
+        print(os.read(read, 100).decode())
+        """
+    )
+    assert out == "True\n"
+
+
+def test_importing_loads_nothing_else():
+    out = finished(
+        """
+        import sys
+        import dplm
+        heavy = {"numpy", "pandas", "pyarrow", "sklearn", "matplotlib", "polars"}
+        print(sorted(heavy & set(sys.modules)))
+        """
+    )
+    assert out == "[]\n"
+
+
+def test_files_are_fitted_without_numpy_or_pandas(wages_csv):
+    out = finished(
+        f"""
+        import sys
+        class Block:
+            def find_spec(self, name, path=None, target=None):
+                if name.split(".")[0] in ("numpy", "pandas", "pyarrow"):
+                    raise ImportError(name)
+        sys.meta_path.insert(0, Block())
+        from importlib import util
+        whole = util.find_spec
+        util.find_spec = lambda name, package=None: None if name == "pandas" else whole(name, package)
+        import dplm
+        fit = dplm.lm("wage[0..60] ~ educ[0..20]", {str(wages_csv)!r}, rho=1, seed=1)
+        print(type(fit.params).__name__, sorted(fit.conf_int()))
+        """
+    )
+    assert out == "dict ['(Intercept)', 'educ']\n"
+
+
+def test_progress_is_told_and_a_failing_callback_stops_the_fit():
+    data = dplm.simulate(rows=100_000, features=10, seed=1)
+    options = {"rho": 1, "seed": 1, "method": "dpgd", "steps": 400, "clip": 0.1}
+    heard = []
+    dplm.lm("y ~ . + 0", data, progress=lambda *words: heard.append(words), **options)
+    assert heard and {stage for stage, _, _ in heard} <= {"reading", "fitting"}
+    assert all(done <= total for _, done, total in heard) and heard[-1][0] == "fitting"
+
+    def fail(*words):
+        raise LookupError("no")
+
+    with pytest.raises(LookupError) as stopped:
+        dplm.lm("y ~ . + 0", data, progress=fail, **options)
+    assert any("stopped" in note for note in stopped.value.__notes__)
+
+
+def test_the_bar_draws_and_clears(capsys):
+    bar = Bar()
+    bar("reading", 1, 2)
+    assert capsys.readouterr().err == "", "nothing in the first second"
+    bar._started -= 2
+    bar("fitting", 1, 2)
+    assert "fitting  [" in (drawn := capsys.readouterr().err) and " 50 %" in drawn
+    bar.close()
+    assert capsys.readouterr().err.strip(" \r") == ""

@@ -1,0 +1,86 @@
+"""Plans, simulated data and ledgers, as the command gives them."""
+
+from __future__ import annotations
+
+import json
+
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+import dplm
+
+
+def test_a_plan_is_that_of_the_command(command):
+    plan = dplm.plan(rows=5000, features=4, rho=0.02, noise_sd=0.5, level=0.9, share=0.3)
+    typed = command(
+        "plan", "--rows", 5000, "--features", 4, "--rho", 0.02, "--noise-sd", 0.5, "--level", 0.9, "--share", 0.3, "--json", "-"
+    )
+    assert dict(plan) == json.loads(typed) and len(plan) == len(json.loads(typed))
+    assert plan.fit["std_error"] == plan["fit"]["std_error"] and "5,000 rows" in repr(plan)
+    with pytest.raises(AttributeError):
+        plan.nothing
+    for wrong in ({"rows": 4}, {"level": 0}, {"share": -1}, {"steps": 0}, {"rho": None}):
+        with pytest.raises(dplm.RequestError):
+            dplm.plan(**({"rows": 5000, "features": 4, "rho": 0.02} | wrong))
+
+
+@pytest.mark.parametrize("design", ["isotropic", "anisotropic"])
+def test_simulated_rows_are_those_of_the_command(command, tmp_path, design):
+    command("simulate", "--rows", 500, "--features", 3, "--seed", 9, "--design", design, "--out", tmp_path / "typed.csv")
+    drawn = dplm.simulate(rows=500, features=3, seed=9, design=design)
+    typed = pd.read_csv(tmp_path / "typed.csv")
+    assert pa.table(drawn).to_pandas().equals(typed)
+    assert pl.DataFrame(drawn).equals(pl.from_pandas(typed))
+    written = dplm.simulate(rows=500, features=3, seed=9, design=design, out=tmp_path / "written.csv")
+    assert (tmp_path / "written.csv").read_bytes() == (tmp_path / "typed.csv").read_bytes()
+    assert written.theta == drawn.theta and drawn.seed == 9
+    with pytest.raises(dplm.RequestError, match="written to a file"):
+        pa.table(written)
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"rows": 0}, {"features": 0}, {"design": "odd"}, {"errors": "odd"}, {"noise_sd": -1}, {"theta": [1.0]}, {"out": "x.doc"}]
+)
+def test_senseless_simulations_are_refused(wrong):
+    with pytest.raises(dplm.RequestError):
+        dplm.simulate(**({"rows": 10, "features": 2} | wrong))
+
+
+def test_a_ledger(tmp_path):
+    file = tmp_path / "budget.db"
+    with pytest.raises(dplm.LedgerError, match="there is no ledger"):
+        dplm.Ledger(file)
+    ledger = dplm.Ledger.init(file, "wages", rho=0.1, note="first")
+    ledger.grant("wages", rho=0.2, note="more")
+    dplm.Ledger.init(str(file), "health", rho=1.0)
+    assert dplm.Ledger(file).datasets == ["health", "wages"]
+    account = ledger.show("wages")
+    assert (account["dataset"], account["total"], account["spent"], account["left"]) == ("wages", 0.3, 0.0, 0.3)
+    assert [(entry["kind"], entry["text"]) for entry in account["entries"]] == [("init", "first"), ("grant", "more")]
+    assert len(ledger.verify()) == 64
+    with pytest.raises(dplm.LedgerError, match="no data set named 'none'"):
+        ledger.show("none")
+    with pytest.raises(dplm.LedgerError, match="already has"):
+        dplm.Ledger.init(file, "wages", rho=0.1)
+    with pytest.raises(dplm.RequestError):
+        ledger.grant("wages", rho=-1)
+
+
+def test_a_fit_is_paid_for_before_it_is_made(tmp_path, command):
+    ledger = dplm.Ledger.init(tmp_path / "budget.db", "sim", rho=0.15)
+    data = dplm.simulate(rows=2000, features=2, seed=1)
+    fit = dplm.lm("y ~ .", data, rho=0.1, ledger=ledger, dataset="sim")
+    assert fit.private and ledger.show("sim")["left"] == pytest.approx(0.05) and "sim" in fit.summary()
+    assert json.loads(command("ledger", "show", ledger.file, "--json", "-")) == ledger.show("sim")
+    for asked, sentence in [({"rho": 0.1}, "nothing was spent"), ({"rho": 0.01, "dataset": "none"}, "no data set named")]:
+        with pytest.raises(dplm.LedgerError, match=sentence):
+            dplm.lm("y ~ .", data, **({"ledger": ledger.file, "dataset": "sim"} | asked))
+    with pytest.raises(dplm.RequestError, match="seed"):
+        dplm.lm("y ~ .", data, rho=0.01, ledger=ledger, dataset="sim", seed=1)
+    with pytest.raises(dplm.RequestError, match="both"):
+        dplm.lm("y ~ .", data, rho=0.01, ledger=ledger)
+    with pytest.raises(dplm.DataError):
+        dplm.lm("y ~ nothing", data, rho=0.01, ledger=ledger, dataset="sim")
+    assert len(ledger.show("sim")["entries"]) == 2, "what is refused is not recorded"
