@@ -148,7 +148,7 @@ mod tests {
     /// The estimate gets most of a budget that is ample, and never less than half.
     #[test]
     fn what_is_not_needed_goes_to_the_descent() {
-        for rho in [0.001, 0.015, 0.1, 0.5, 5.0] {
+        for rho in [0.001f64, 0.015, 0.1, 0.5, 5.0] {
             for rows in [200, 1000, 10_000, 100_000, 1_000_000] {
                 let Some(plan) = (rows as f64 * rho.sqrt() > 10.0).then(|| plan(rows, rho)) else { continue };
                 let left = plan.shares().left(if plan.is_weak() { 1 } else { 3 });
