@@ -2,7 +2,9 @@
 
     pip install pandas
     python lab/real/fetch.py OUT
-    cargo run --release -p dplm --example autopilot OUT/list.txt 0.005,0.015,0.1,0.5 100 empirical
+    cargo run --release -p dplm-lab --example real OUT/list.txt RECORD 0.005,0.015,0.1,0.5 100
+
+`lab/real/run` does both.
 
 Nothing here is committed: the data belong to their authors. Bounds are domain knowledge, not taken from the data.
 """

@@ -20,6 +20,7 @@ pub mod claim;
 pub mod draw;
 pub mod page;
 pub mod run;
+pub mod real;
 pub mod command;
 
 /// Why the lab could not do what was asked.

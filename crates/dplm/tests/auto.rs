@@ -308,6 +308,74 @@ fn what_makes_no_sense_is_refused() {
     assert!(table.plan(Request { level: 1.5, ..request(0.5) }).is_err());
 }
 
+/// Before anything is spent, with the rows or the budget that would do.
+#[test]
+fn a_budget_that_buys_nothing_but_noise_is_refused() {
+    let table = table(100, 1);
+    for purpose in [Purpose::Inference, Purpose::Prediction] {
+        let small = Request { purpose, ..request(0.005) };
+        let Err(Error::Config(ConfigError::NothingButNoise { features: 6, rows_given: 100, rows, rho })) =
+            table.plan(small.clone())
+        else {
+            panic!("6 coefficients, 100 rows and rho = 0.005 are refused")
+        };
+        let enough = Request { rho: Rho::checked_from_f64(rho).unwrap(), ..small.clone() };
+        assert!(table.plan(enough).is_ok(), "the budget it asks for is enough");
+        assert!(auto::Config::new(small.clone()).plan(rows, &table.design).is_ok(), "so are the rows");
+        assert!(auto::Config::new(small).plan(rows - 1, &table.design).is_err(), "and no fewer");
+    }
+}
+
+fn warnings(table: &Table, request: Request) -> Vec<Warning> {
+    table.fit(request, 1).warnings
+}
+
+/// Bounds a hundred times too wide: the columns within them are named, at a budget that does not see them.
+#[test]
+fn bounds_that_are_too_wide_are_named() {
+    let mut table = table(3000, 5);
+    let faint = |table: &Table| {
+        warnings(table, request(0.05)).into_iter().find_map(|warning| match warning {
+            Warning::Faint { names, .. } => Some(names),
+            _ => None,
+        })
+    };
+    assert!(!faint(&table).unwrap_or_default().contains(&"age".to_owned()));
+    let mut columns = table.design.columns().to_vec();
+    columns[1].kind = Kind::Bounded { low: -5000.0, high: 5000.0 };
+    let [response, features @ ..] = &columns[..] else { unreachable!() };
+    table.design = Design::new(&Model { response: response.clone(), features: features.to_vec(), intercept: true });
+    let names = faint(&table).expect("a column that fills a hundredth of its bounds");
+    assert!(names.contains(&"age".to_owned()) && !names.contains(&"g[b]".to_owned()), "{names:?}");
+}
+
+/// Errors far below what the lattice of levels reaches down to: the search ends at its lowest rung.
+#[test]
+fn a_level_at_the_end_of_its_range_is_told() {
+    let mut table = table(3000, 5);
+    let at_edge = |table: &Table| warnings(table, request(0.5)).contains(&Warning::LevelAtEdge);
+    assert!(!at_edge(&table));
+    if let Cells::Numbers(y) = &mut table.block.columns[0] {
+        y.iter_mut().for_each(|y| *y = 50.0);
+    }
+    assert!(at_edge(&table), "a response that does not vary");
+}
+
+/// The warning rests on the share that is meant to be clipped, which is public; the share that was clipped is never told.
+#[test]
+fn a_robust_fit_says_so_from_public_numbers() {
+    let robust = |table: &Table, goal| {
+        let request = Request { goal: Some(goal), ..request(0.05) };
+        warnings(table, request).iter().any(|warning| matches!(warning, Warning::Robust { .. }))
+    };
+    let (one, other) = (table(3000, 5), table(3000, 6));
+    assert!(robust(&one, Goal::Population) && robust(&other, Goal::Empirical));
+    assert!(!robust(&one, Goal::Ols), "a wider clip was asked for");
+    let many = table(40_000, 5);
+    let ample = Request { goal: Some(Goal::Population), ..request(5.0) };
+    assert!(!warnings(&many, ample).iter().any(|warning| matches!(warning, Warning::Robust { .. })));
+}
+
 #[test]
 fn a_watch_stops_the_run() {
     let table = table(500, 1);
@@ -318,7 +386,7 @@ fn a_watch_stops_the_run() {
         if done == 12 { Err(Error::Stopped) } else { Ok(()) }
     });
     assert!(matches!(stopped, Err(Error::Stopped)));
-    assert_eq!(seen, (1..=12).map(|done| (done, 70)).collect::<Vec<_>>());
+    assert_eq!(seen, (1..=12).map(|done| (done, 130)).collect::<Vec<_>>());
 }
 
 #[test]

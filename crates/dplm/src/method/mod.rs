@@ -193,6 +193,20 @@ pub enum ConfigError {
         /// What was asked.
         construction: &'static str,
     },
+    /// The noise would be as large as what is looked for.
+    #[error(
+        "the budget is too small for {features} coefficients on {rows_given} rows: the noise would be larger than the response itself; give at least {rows} rows, or rho = {rho:.4}, or use fewer columns"
+    )]
+    NothingButNoise {
+        /// Coefficients.
+        features: usize,
+        /// Rows there are.
+        rows_given: u64,
+        /// The rows that would do.
+        rows: u64,
+        /// The budget that would do.
+        rho: f64,
+    },
     /// Fewer rows than unknowns.
     #[error("the model has {features} coefficients and the data {rows} rows; a fit needs more rows than coefficients")]
     TooFewRows {

@@ -5,9 +5,9 @@ use rand_core::CryptoRng;
 use crate::privacy::{PrivacyError, Sensitive, Spend, release};
 
 /// How many standard deviations of a count the target must be: below that, empty rungs look like the target.
-const CLEAR_OF_NOISE: f64 = 4.0;
+pub(super) const CLEAR_OF_NOISE: f64 = 3.0;
 /// At most this share of the rows is left above a level, however noisy counts are.
-const LARGEST_TAIL: f64 = 0.25;
+const LARGEST_TAIL: f64 = 0.5;
 
 /// Where the search stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -101,7 +101,7 @@ mod tests {
     fn targets_stand_clear_of_the_noise() {
         assert_eq!(target(0.1, 1_000_000, 33, 0.001), 100_000.0);
         let noise = (6.0f64 / 0.002).sqrt();
-        assert!((target(0.0, 1_000_000, 33, 0.001) - 4.0 * noise).abs() < 1e-9);
-        assert_eq!(target(0.0, 400, 33, 0.001), 100.0);
+        assert!((target(0.0, 1_000_000, 33, 0.001) - 3.0 * noise).abs() < 1e-9);
+        assert_eq!(target(0.0, 300, 33, 0.001), 150.0);
     }
 }

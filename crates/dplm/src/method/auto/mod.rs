@@ -17,6 +17,7 @@
 
 mod infer;
 mod level;
+mod shares;
 mod whiten;
 
 use faer::{Mat, linalg::solvers::Solve};
@@ -51,26 +52,16 @@ pub struct Plan {
     features: usize,
 }
 
-/// Shares of the budget; the descent takes what is left.
-const WHITENING_SHARE: f64 = 0.20;
-const START_LEVEL_SHARE: f64 = 0.03;
-const START_SHARE: f64 = 0.08;
-const LEVEL_SHARE: f64 = 0.03;
-const CURVATURE_SHARE: f64 = 0.12;
-const SPREAD_SHARE: f64 = 0.04;
-
-/// Steps to be near the answer, steps of the descent, and their size.
+/// Steps to be near the answer, and the size of any step.
 const START_STEPS: u32 = 10;
-const STEPS: u32 = 60;
 const STEP_SIZE: f64 = 0.5;
 /// Of the steps near the answer, those that are averaged.
 const START_AVERAGED: usize = 5;
+/// The noise of the start, in variances of a mean of that many gradients: steps before it add to it.
+const START_NOISE: f64 = 3.0;
 
-/// The share of rows clipped on the way to the start, and the largest share clipped in the descent.
+/// The share of rows clipped on the way to the start.
 const START_TAIL: f64 = 0.25;
-const LARGEST_TAIL: f64 = 0.25;
-/// Where noise pays for more clipping; see [`Plan::tail`].
-const TAIL_SCALE: f64 = 1e-3;
 /// For the least-squares value itself the clip is wider by this.
 const OLS_CLIP: f64 = 4.0;
 /// Rungs of the ladders of clip levels: four to a factor of two at first, then eight.
@@ -112,16 +103,26 @@ impl Config {
             return Err(ConfigError::TooFewRows { features, rows }.into());
         }
         let plan = Plan { request, rows, features };
+        plan.more_than_noise()?;
         // Any clip will do to learn whether the arithmetic can be made exact.
-        plan.descent(1.0, STEPS, plan.request.rho.to_f64())?;
+        plan.descent(1.0, plan.steps(), plan.request.rho.to_f64())?;
         Ok(plan)
     }
 }
 
 impl Plan {
-    /// `n sqrt(rho) / p^1.5`: how far the second moments stand above their noise.
-    fn strength(&self) -> f64 {
-        self.rows as f64 * self.request.rho.to_f64().sqrt() / (self.features as f64).powf(1.5)
+    /// Refuses what could only be noise: a mean gradient at zero, clipped at the size of the responses, has noise `2 p / (n sqrt(rho))` times
+    /// that size, over all coordinates. Where that is 1 or more, an answer of zero is better than any the budget can buy.
+    fn more_than_noise(&self) -> Result<(), ConfigError> {
+        let (features, rho) = (self.features, self.request.rho.to_f64());
+        let needed = 2.0 * features as f64;
+        if self.rows as f64 * rho.sqrt() >= needed {
+            return Ok(());
+        }
+        let (rows, enough) = ((needed / rho.sqrt()).ceil() as u64, (needed / self.rows as f64).powi(2));
+        // Rounded up as it is printed, so that what the message asks for does.
+        let rho = (enough * 1e4).ceil() / 1e4;
+        Err(ConfigError::NothingButNoise { features, rows_given: self.rows, rows, rho })
     }
 
     /// Whether intervals are wanted and there is a chance of any.
@@ -131,24 +132,6 @@ impl Plan {
 
     fn covers_population(&self) -> bool {
         self.gives_intervals() && self.request.goal() == Goal::Population
-    }
-
-    /// What the descent gets.
-    fn descent_share(&self) -> f64 {
-        let curvature = if self.gives_intervals() { CURVATURE_SHARE } else { 0.0 };
-        let spread = if self.covers_population() { SPREAD_SHARE } else { 0.0 };
-        1.0 - WHITENING_SHARE - START_LEVEL_SHARE - START_SHARE - LEVEL_SHARE - curvature - spread
-    }
-
-    /// The share of rows to clip: `1/4 (1 - exp(-1000 N))`, `N` the noise.
-    ///
-    /// A clip at the scale of the errors makes the noise of the estimate `N = 2 p^2 / (n^2 rho)` times their variance. A wider one clips
-    /// fewer rows, and is noisier; a narrower one bends a fit with skewed errors, by a bias that does not shrink with n. So
-    /// much is clipped where noise is large, and next to nothing where it is small.
-    fn tail(&self) -> f64 {
-        let rho = self.descent_share() * self.request.rho.to_f64();
-        let noise = 2.0 * (self.features as f64 / self.rows as f64).powi(2) / rho;
-        LARGEST_TAIL * (1.0 - (-noise / TAIL_SCALE).exp())
     }
 
     /// What public numbers already tell a reader, before anything is spent.
@@ -186,15 +169,16 @@ impl Plan {
         let start = self.start(&mut white, design, &mut budget, rng, watch)?;
         let clip = self.clip(&white, &start, &mut budget, rng)?;
         let extras = self.shares_of_intervals(&mut budget)?;
-        let spend = budget.spend_rest(format!("clipped gradients, {STEPS} steps"))?;
-        let descent = self.descent(clip.gamma, STEPS, spend.to_f64())?;
-        let mut count = |done, _| watch(START_STEPS + done, START_STEPS + STEPS);
+        let steps = self.steps();
+        let spend = budget.spend_rest(format!("clipped gradients, {steps} steps"))?;
+        let descent = self.descent(clip.gamma, steps, spend.to_f64())?;
+        let mut count = |done, _| watch(START_STEPS + done, START_STEPS + steps);
         let run = descent.run(white.rows.as_mut(), &start.theta, spend, rng, &mut count)?;
         let (coefficients, inference) = self.coefficients(design, &white, &descent, &run, extras, rng)?;
         let summary = MethodSummary {
             name: "auto",
             clip: clip.gamma,
-            steps: STEPS,
+            steps,
             step_size: STEP_SIZE,
             noise_sd: run.noise_sd,
             runs: 1,
@@ -225,17 +209,18 @@ impl Plan {
         rng: &mut R,
         watch: &mut Watch<'_>,
     ) -> Result<Start, Error> {
-        let rho = self.request.rho;
-        let spend = budget.spend("clip level of the start", rho.share(START_LEVEL_SHARE))?;
+        let (rho, shares) = (self.request.rho, self.shares());
+        let spend = budget.spend("clip level of the start", rho.share(shares.start_level))?;
         let zero = vec![0.0; self.features];
         let top = 2.0 * white.radius * largest_response(design);
         let ladder = GammaLadder { top, rungs: START_RUNGS, per_doubling: 4.0 };
         let level = self.clip_level(white.rows.as_ref(), &zero, &ladder, START_TAIL, spend, rng)?;
-        let spend = budget.spend(format!("start, {START_STEPS} steps"), rho.share(START_SHARE))?;
+        let spend = budget.spend(format!("start, {START_STEPS} steps"), rho.share(shares.start))?;
         let descent = self.descent(level.gamma, START_STEPS, spend.to_f64())?;
-        let mut count = |done, _| watch(done, START_STEPS + STEPS);
+        let mut count = |done, _| watch(done, START_STEPS + self.steps());
         let run = descent.run(white.rows.as_mut(), &zero, spend, rng, &mut count)?;
-        Ok(Start { theta: after_start(&run), gamma: level.gamma, at_edge: level.at_edge })
+        let theta = after_start(&run, constant(design, &white.whitening).as_deref());
+        Ok(Start { theta, gamma: level.gamma, at_edge: level.at_edge })
     }
 
     /// The clip of the descent.
@@ -246,7 +231,7 @@ impl Plan {
         budget: &mut Budget,
         rng: &mut R,
     ) -> Result<ClipLevel, Error> {
-        let spend = budget.spend("clip level", self.request.rho.share(LEVEL_SHARE))?;
+        let spend = budget.spend("clip level", self.request.rho.share(self.shares().level))?;
         let ladder = GammaLadder { top: TOP_OF_SECOND * start.gamma, rungs: RUNGS, per_doubling: 8.0 };
         let mut level = self.clip_level(white.rows.as_ref(), &start.theta, &ladder, self.tail(), spend, rng)?;
         if self.request.goal() == Goal::Ols {
@@ -266,7 +251,7 @@ impl Plan {
         rng: &mut R,
     ) -> Result<ClipLevel, Error> {
         let gammas = ladder.gammas();
-        let lattice = *self.descent(ladder.top, STEPS, self.request.rho.to_f64())?.lattice();
+        let lattice = *self.descent(ladder.top, self.steps(), self.request.rho.to_f64())?.lattice();
         let clips: Vec<Clip> = gammas.iter().map(|&gamma| lattice.clip(gamma)).collect();
         let theta = lattice.theta(theta);
         let counts =
@@ -277,11 +262,11 @@ impl Plan {
     }
 
     fn shares_of_intervals(&self, budget: &mut Budget) -> Result<Extras, Error> {
-        let rho = self.request.rho;
+        let (rho, shares) = (self.request.rho, self.shares());
         let mut cut =
             |wanted: bool, what: &str, share| wanted.then(|| budget.spend(what, rho.share(share))).transpose();
-        let curvature = cut(self.gives_intervals(), "curvature of the loss", CURVATURE_SHARE)?;
-        let spread = cut(self.covers_population(), "covariance of the gradients", SPREAD_SHARE)?;
+        let curvature = cut(self.gives_intervals(), "curvature of the loss", shares.curvature)?;
+        let spread = cut(self.covers_population(), "covariance of the gradients", shares.spread)?;
         Ok(Extras { curvature, spread })
     }
 
@@ -474,12 +459,31 @@ fn within(interval: Interval, limit: f64) -> Interval {
     Interval { identified: interval.identified && sensible, ..interval }
 }
 
-/// The mean of the last iterates, less the mean of their gradients: one more step with less noise.
-fn after_start(run: &Trajectory) -> Vec<f64> {
+/// The direction in whitened coordinates that changes nothing but the constant, of length one.
+fn constant(design: &Design, whitening: &Whitening) -> Option<Vec<f64>> {
+    let intercept = matches!(design.slots().first(), Some(Slot::Intercept));
+    intercept.then(|| {
+        let unit = Mat::from_fn(whitening.size(), 1, |j, _| if j == 0 { 1.0 } else { 0.0 });
+        let direction = whitening.matrix().partial_piv_lu().solve(unit);
+        let length = direction.norm_l2();
+        direction.col_as_slice(0).iter().map(|entry| entry / length).collect()
+    })
+}
+
+/// The mean of the last iterates, less the mean of their gradients: one more step with less noise. What is left of it after its
+/// known noise (James and Stein) is kept, but for the constant, which is large in most tables and would be missed.
+fn after_start(run: &Trajectory, constant: Option<&[f64]>) -> Vec<f64> {
     let steps = run.gradient.len();
     let from = steps.saturating_sub(START_AVERAGED);
     let mean = |vectors: &[Vec<f64>], j: usize| vectors.iter().map(|v| v[j]).sum::<f64>() / vectors.len() as f64;
-    (0..run.theta[0].len()).map(|j| mean(&run.theta[from..steps], j) - mean(&run.gradient[from..], j)).collect()
+    let found: Vec<f64> =
+        (0..run.theta[0].len()).map(|j| mean(&run.theta[from..steps], j) - mean(&run.gradient[from..], j)).collect();
+    let along: f64 = constant.map_or(0.0, |direction| direction.iter().zip(&found).map(|(a, b)| a * b).sum());
+    let fixed = |j: usize| constant.map_or(0.0, |direction| along * direction[j]);
+    let free_sq: f64 = found.iter().enumerate().map(|(j, theta)| (theta - fixed(j)).powi(2)).sum();
+    let noise = START_NOISE * run.noise_sd.powi(2) / (steps - from) as f64 * found.len() as f64;
+    let kept = (1.0 - noise / free_sq.max(f64::MIN_POSITIVE)).max(0.0);
+    found.iter().enumerate().map(|(j, theta)| fixed(j) + kept * (theta - fixed(j))).collect()
 }
 
 /// A contrast of standardised parameters as one of whitened ones: `theta = P theta_white`.
@@ -505,7 +509,7 @@ mod tests {
     use super::*;
     use crate::formula::{Column, Model};
 
-    fn design() -> Design {
+    pub(super) fn design() -> Design {
         let column = |name: &str, kind| Column { name: name.into(), kind };
         Design::new(&Model {
             response: column("y", Kind::Bounded { low: 0.0, high: 100.0 }),
@@ -534,14 +538,29 @@ mod tests {
         assert!(!within(found(f64::NAN, 1.0), 6.0).identified);
     }
 
-    /// More clipping where noise is large, next to none where it is small, never more than a quarter.
+    /// A run that stood still, with this noise.
+    fn still(theta: [f64; 2], noise_sd: f64) -> Trajectory {
+        Trajectory { theta: vec![theta.to_vec(); 11], gradient: vec![vec![0.0; 2]; 10], step_size: 0.5, noise_sd }
+    }
+
     #[test]
-    fn the_share_clipped_falls_as_rows_grow() {
-        let tail = |rows| {
-            let request = Request::new(crate::privacy::Rho::checked_from_f64(0.015).expect("a budget"));
-            Config::new(request).plan(rows, &design()).expect("a plan").tail()
-        };
-        let tails = [100, 1000, 10_000, 100_000, 1_000_000].map(tail);
-        assert!(tails.is_sorted_by(|a, b| a > b) && tails[0] <= 0.25 && tails[4] < 1e-3, "{tails:?}");
+    fn a_start_lost_in_noise_is_not_used_but_for_its_constant() {
+        assert_eq!(after_start(&still([3.0, 4.0], 0.0), None), [3.0, 4.0]);
+        assert_eq!(after_start(&still([3.0, 4.0], 100.0), None), [0.0, 0.0]);
+        assert_eq!(after_start(&still([3.0, 4.0], 100.0), Some(&[0.0, 1.0])), [0.0, 4.0]);
+        // Noise of 3 / 5 in each coordinate, of a length of 25.
+        let kept = 1.0 - 2.0 * 0.6 / 25.0;
+        let found = after_start(&still([3.0, 4.0], 1.0), None);
+        assert!((found[0] - 3.0 * kept).abs() < 1e-12 && (found[1] - 4.0 * kept).abs() < 1e-12);
+    }
+
+    #[test]
+    fn the_constant_is_a_direction_of_the_whitened_coordinates() {
+        let matrix = Mat::from_fn(4, 4, |j, k| if j == k { 2.0 } else { 0.25 * (j as f64 - k as f64) });
+        let whitening = Whitening::new(matrix.as_ref());
+        let direction = constant(&design(), &whitening).expect("there is a constant");
+        let back = whitening.matrix() * Mat::from_fn(4, 1, |j, _| direction[j]);
+        assert!(back[(0, 0)] > 0.1 && (1..4).all(|j| back[(j, 0)].abs() < 1e-9));
+        assert!((direction.iter().map(|d| d * d).sum::<f64>() - 1.0).abs() < 1e-12);
     }
 }

@@ -42,12 +42,6 @@ struct Round {
 
 /// One lattice unit of a cell.
 const UNIT: f64 = (1u32 << CELL_SCALE_BITS) as f64;
-/// Shares of the budget for the length of rows and for their moments, by round.
-const ONE_ROUND: [(f64, f64); 1] = [(0.02, 0.18)];
-const TWO_ROUNDS: [(f64, f64); 2] = [(0.01, 0.06), (0.01, 0.12)];
-const THREE_ROUNDS: [(f64, f64); 3] = [(0.01, 0.06), (0.01, 0.04), (0.01, 0.07)];
-/// Below this `n sqrt(rho) / p^1.5` the noise of a second round would exceed what it measures.
-const WEAK: f64 = 9.4;
 /// The share of directions at the floor from which a third round pays.
 const MANY: f64 = 0.5;
 /// Rungs of the ladder of lengths, eight to a factor of two.
@@ -71,13 +65,13 @@ impl Plan {
     ) -> Result<Whitened, Error> {
         let identity = Whitening::new(Mat::<f64>::identity(self.features, self.features).as_ref());
         let mut current = rows.whitened(&identity)?;
-        let mut shares = if self.strength() < WEAK { &ONE_ROUND[..] } else { &TWO_ROUNDS[..] };
+        let mut shares = self.shares().rounds(if self.is_weak() { 1 } else { 2 });
         let first = self.round(current.as_ref(), super::largest_norm(design), 1, shares[0], budget, rng)?;
         let faint = faint(&first, design);
         let spread = first.moments.noise_sd * (2.0 * self.features as f64).sqrt();
         let (mut whitening, mut expected) = turned(&identity, &first.moments, spread);
         if shares.len() > 1 && many_floored(&expected) {
-            shares = &THREE_ROUNDS;
+            shares = self.shares().rounds(3);
         }
         let (mut radius, mut at_edge) = (first.radius, first.at_edge);
         for (number, &share) in shares.iter().enumerate().skip(1) {

@@ -1,0 +1,139 @@
+//! A data set in the clear, as the lattice sees it, with its least-squares fit.
+
+use dplm::{
+    formula::Formula,
+    lattice::{CELL_SCALE_BITS, Design, Slot},
+    method::ols::Ols,
+    rows::{MemoryBuilder, MemoryRows},
+    table::{Block, Cells, MISSING, ReadOptions, Source},
+};
+use faer::{Mat, linalg::solvers::Solve};
+use rand_chacha::ChaCha8Rng;
+use rand_core::Rng;
+
+use super::synthetic::synthetic;
+use crate::LabError;
+
+/// A data set in the clear, standardised as the lattice sees it.
+pub(super) struct Bench {
+    pub design: Design,
+    pub blocks: Vec<Block>,
+    /// Rows without missing cells, one after the other, and their responses.
+    pub x: Vec<f64>,
+    pub y: Vec<f64>,
+    /// Least squares: coefficients, their classical standard errors, and the mean square of the residuals.
+    pub ols: Vec<f64>,
+    pub ols_se: Vec<f64>,
+    pub mse: f64,
+    gram: Mat<f64>,
+}
+
+impl Bench {
+    /// Reads `file` with `formula`, or makes the data when the file is called `synthetic`.
+    pub(super) fn open(file: &str, formula: &str) -> Result<Bench, LabError> {
+        if file == "synthetic" {
+            let (design, block) = synthetic(formula)?;
+            return Bench::new(design, vec![block]);
+        }
+        let source = Source::open(&[file.to_owned()]).map_err(dplm::Error::from)?;
+        let formula = Formula::parse(formula).map_err(dplm::Error::from)?;
+        let design = Design::new(&formula.resolve(source.schema()).map_err(dplm::Error::from)?);
+        let mut blocks = Vec::new();
+        let read = source.for_each_block(design.columns(), &ReadOptions::default(), &mut |block| {
+            blocks.push(block);
+            Ok(())
+        });
+        read.map_err(dplm::Error::from)?;
+        Bench::new(design, blocks)
+    }
+
+    fn new(design: Design, blocks: Vec<Block>) -> Result<Bench, LabError> {
+        let p = design.features();
+        let (mut x, mut y) = (Vec::new(), Vec::new());
+        for block in &blocks {
+            for (cells, response) in (0..block.rows).filter_map(|row| standardised(&design, block, row)) {
+                x.extend(cells);
+                y.push(response);
+            }
+        }
+        let mut ols = Ols::new(p);
+        ols.push(&x, &y).map_err(dplm::Error::from)?;
+        let fit = ols.finish().map_err(dplm::Error::from)?;
+        let rows = y.len() as f64;
+        let matrix = faer::MatRef::from_row_major_slice(&x, y.len(), p);
+        let gram = matrix.transpose() * matrix * faer::Scale(1.0 / rows);
+        let sse: f64 = x.chunks_exact(p).zip(&y).map(|(row, y)| (y - dot(row, &fit.coefficients)).powi(2)).sum();
+        let (ols, ols_se) = (fit.coefficients.clone(), fit.std_errors.clone());
+        Ok(Bench { design, blocks, x, y, ols, ols_se, mse: sse / rows, gram })
+    }
+
+    pub(super) fn rows(&self) -> MemoryRows {
+        let mut builder = MemoryBuilder::new(&self.design);
+        self.blocks.iter().for_each(|block| builder.push(block));
+        builder.finish()
+    }
+
+    /// As many rows, drawn with replacement: a sample from a population that is the data set itself.
+    pub(super) fn resampled(&self, rng: &mut ChaCha8Rng) -> MemoryRows {
+        let mut builder = MemoryBuilder::new(&self.design);
+        let total: usize = self.blocks.iter().map(|block| block.rows).sum();
+        let mut drawn: Vec<usize> = (0..total).map(|_| (rng.next_u64() % total as u64) as usize).collect();
+        drawn.sort_unstable();
+        let mut first = 0;
+        for block in &self.blocks {
+            let within =
+                drawn.partition_point(|&row| row < first)..drawn.partition_point(|&row| row < first + block.rows);
+            let rows: Vec<usize> = drawn[within].iter().map(|row| row - first).collect();
+            builder.push(&chosen(block, &rows));
+            first += block.rows;
+        }
+        builder.finish()
+    }
+
+    /// How much larger than that of least squares the mean square error is, as a share.
+    pub(super) fn excess(&self, theta: &[f64]) -> f64 {
+        let p = self.ols.len();
+        let apart: Vec<f64> = theta.iter().zip(&self.ols).map(|(a, b)| a - b).collect();
+        let row = |j: usize| (0..p).map(|k| self.gram[(j, k)] * apart[k]).sum::<f64>();
+        (0..p).map(|j| apart[j] * row(j)).sum::<f64>() / self.mse
+    }
+
+    /// Estimates in their own units as standardised ones.
+    pub(super) fn to_standard(&self, own: &[f64]) -> Vec<f64> {
+        let (p, contrasts) = (self.ols.len(), self.design.contrasts());
+        let weights = Mat::from_fn(p, p, |j, k| contrasts[j].weights[k]);
+        let found = weights.partial_piv_lu().solve(Mat::from_fn(p, 1, |j, _| own[j] - contrasts[j].offset));
+        found.col_as_slice(0).to_vec()
+    }
+}
+
+fn chosen(block: &Block, rows: &[usize]) -> Block {
+    let columns = block.columns.iter().map(|cells| match cells {
+        Cells::Numbers(numbers) => Cells::Numbers(rows.iter().map(|&row| numbers[row]).collect()),
+        Cells::Levels(codes) => Cells::Levels(rows.iter().map(|&row| codes[row]).collect()),
+    });
+    Block { rows: rows.len(), columns: columns.collect() }
+}
+
+pub(super) fn dot(a: &[f64], b: &[f64]) -> f64 {
+    a.iter().zip(b).map(|(a, b)| a * b).sum()
+}
+
+/// A row's cells and response; nothing when one is missing.
+fn standardised(design: &Design, block: &Block, row: usize) -> Option<(Vec<f64>, f64)> {
+    let unit = f64::from(CELL_SCALE_BITS).exp2();
+    let number = |column: usize| match &block.columns[column] {
+        Cells::Numbers(numbers) => numbers[row],
+        Cells::Levels(codes) => f64::from(codes[row]),
+    };
+    let complete = block.columns.iter().all(|cells| match cells {
+        Cells::Numbers(numbers) => numbers[row].is_finite(),
+        Cells::Levels(codes) => codes[row] != MISSING,
+    });
+    let cell = |slot: &Slot| match slot {
+        Slot::Intercept => 1.0,
+        Slot::Number { feature, scale } => f64::from(scale.encode(number(feature + 1))) / unit,
+        Slot::Level { feature, level } => f64::from(u8::from(number(feature + 1) == f64::from(*level))),
+    };
+    complete.then(|| (design.slots().iter().map(cell).collect(), f64::from(design.response().encode(number(0))) / unit))
+}

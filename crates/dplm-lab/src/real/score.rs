@@ -1,0 +1,119 @@
+//! One seed of one data set at one budget.
+
+use dplm::{
+    method::{Goal, Outcome, Purpose, Request, adassp, auto, dpgd},
+    privacy::{Rho, noise::FixedSeed},
+    rows::Rows,
+    theory::huber::huber_optimum,
+};
+use rand_chacha::ChaCha8Rng;
+use rand_core::SeedableRng;
+
+use super::bench::{Bench, dot};
+use crate::LabError;
+
+/// How far off one run was.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Score {
+    /// Of the automatic method, of AdaSSP and of the paper's method; and of the clipped optimum, the part that is not noise.
+    pub excess: f64,
+    pub adassp: f64,
+    pub dpgd: f64,
+    pub gap: f64,
+    /// The median over coefficients of the distance to least squares, in classical standard errors.
+    pub error: f64,
+    /// Identified coefficients with an interval for this data set, and how many covered its clipped optimum.
+    pub empirical: Coverage,
+    /// The same with an interval for the population, on resampled rows.
+    pub population: Coverage,
+    /// The median length of the intervals for the population against classical least squares.
+    pub width: f64,
+}
+
+/// Coefficients that had an interval, and those that it covered.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Coverage {
+    pub identified: usize,
+    pub covered: usize,
+}
+
+/// Fits the data set once for itself and once, resampled, for the population; and the other methods.
+pub(super) fn score(bench: &Bench, rho: f64, seed: u64) -> Result<Score, LabError> {
+    let own = fit(bench, &mut bench.rows(), rho, seed, Goal::Empirical)?;
+    let mut rows = bench.resampled(&mut ChaCha8Rng::seed_from_u64(seed));
+    let sample = fit(bench, &mut rows, rho, seed, Goal::Population)?;
+    let estimates: Vec<f64> = own.coefficients.iter().map(|one| one.estimate).collect();
+    let standard = bench.to_standard(&estimates);
+    let optimum = optimum(bench, &own);
+    let (adassp, dpgd) = others(bench, rho, seed)?;
+    Ok(Score {
+        excess: bench.excess(&standard),
+        gap: bench.excess(&optimum),
+        error: median((0..standard.len()).map(|j| (standard[j] - bench.ols[j]).abs() / bench.ols_se[j]).collect()),
+        empirical: coverage(bench, &own, &optimum),
+        population: coverage(bench, &sample, &self::optimum(bench, &sample)),
+        width: width(bench, &sample),
+        adassp,
+        dpgd,
+    })
+}
+
+fn fit(bench: &Bench, rows: &mut dyn Rows, rho: f64, seed: u64, goal: Goal) -> Result<Outcome, LabError> {
+    let request = Request { goal: Some(goal), ..request(rho)? };
+    let plan = auto::Config::new(request).plan(bench.y.len() as u64, &bench.design)?;
+    Ok(plan.run(rows, &bench.design, &mut FixedSeed::new(seed), &mut |_, _| Ok(()))?)
+}
+
+fn request(rho: f64) -> Result<Request, LabError> {
+    Ok(Request::new(Rho::checked_from_f64(rho).map_err(dplm::Error::from)?))
+}
+
+/// The excess of AdaSSP and of the paper's method, both spending the whole budget on the estimate.
+fn others(bench: &Bench, rho: f64, seed: u64) -> Result<(f64, f64), LabError> {
+    let request = Request { purpose: Purpose::Prediction, ..request(rho)? };
+    let (count, mut rows) = (bench.y.len() as u64, bench.rows());
+    let plan = adassp::Config::new(request.clone()).plan(count, &bench.design)?;
+    let adassp = plan.run(&mut rows, &bench.design, &mut FixedSeed::new(seed))?.theta;
+    let plan = dpgd::Config::new(request).plan(count, &bench.design)?;
+    let run = plan.run(&mut rows, &bench.design, &mut FixedSeed::new(seed), &mut |_, _| Ok(()))?;
+    let estimates: Vec<f64> = run.coefficients.iter().map(|one| one.estimate).collect();
+    Ok((bench.excess(&adassp), bench.excess(&bench.to_standard(&estimates))))
+}
+
+/// The optimum of the clipped loss on the whole data set in the coordinates that the run found, in standardised units.
+fn optimum(bench: &Bench, outcome: &Outcome) -> Vec<f64> {
+    let p = bench.ols.len();
+    let matrix = outcome.whitening.as_ref().expect("the automatic method whitens").matrix();
+    let white = |row: &[f64]| -> Vec<f64> { (0..p).map(|k| dot(matrix.col_as_slice(k), row)).collect() };
+    let rows: Vec<f64> = bench.x.chunks_exact(p).flat_map(white).collect();
+    let back = |theta: &[f64]| (0..p).map(|j| (0..p).map(|k| matrix[(j, k)] * theta[k]).sum()).collect();
+    huber_optimum(&rows, &bench.y, p, outcome.summary.clip)
+        .map_or(vec![f64::NAN; p], |found| back(&found.into_inner().theta))
+}
+
+fn coverage(bench: &Bench, outcome: &Outcome, optimum: &[f64]) -> Coverage {
+    let contrasts = bench.design.contrasts();
+    let known = outcome.coefficients.iter().zip(&contrasts).filter_map(|(one, contrast)| {
+        one.precision.as_ref().map(|found| (found.low..=found.high).contains(&contrast.of(optimum)))
+    });
+    known.fold(Coverage::default(), |sum, covered| Coverage {
+        identified: sum.identified + 1,
+        covered: sum.covered + usize::from(covered),
+    })
+}
+
+/// Not of the intercept, which mixes columns.
+fn width(bench: &Bench, outcome: &Outcome) -> f64 {
+    let contrasts = bench.design.contrasts();
+    let skipped = usize::from(matches!(bench.design.slots().first(), Some(dplm::lattice::Slot::Intercept)));
+    let ratio = |j: usize| {
+        let found = outcome.coefficients[j].precision.as_ref()?;
+        Some((found.high - found.low) / (2.0 * 1.96 * contrasts[j].weights[j].abs() * bench.ols_se[j]))
+    };
+    median((skipped..contrasts.len()).filter_map(ratio).collect())
+}
+
+/// The median; not a number of nothing.
+pub(super) fn median(values: Vec<f64>) -> f64 {
+    if values.is_empty() { f64::NAN } else { crate::stats::percentile(&values, 0.5) }
+}
