@@ -82,11 +82,7 @@ mod tests {
             spends,
             rho: Rho::checked_from_f64(rho).unwrap(),
         };
-        Statement {
-            dataset: "<wages>".into(),
-            movements: movements.iter().map(movement).collect(),
-            other_table: false,
-        }
+        Statement { dataset: "<wages>".into(), movements: movements.iter().map(movement).collect(), other_table: false }
     }
 
     #[test]
