@@ -134,7 +134,7 @@ fn read(inputs: &[String], length: usize) {
     let formulas = ["y[-10..10] ~ x + g{a,b}", "y ~ .", "x[0..1] ~ y{a,1.5,true}", "x ~ y + g"];
     // Which of them, and how strict, the bytes say themselves: a run is short that way, and the same each time.
     let formula = Formula::parse(formulas[length / 2 % formulas.len()]).expect("a sound formula");
-    let table = ReadOptions { strict: length % 3 == 0, block_rows: 7, ..ReadOptions::default() };
+    let table = ReadOptions { strict: length.is_multiple_of(3), block_rows: 7, ..ReadOptions::default() };
     match Dataset::read(&source, &formula, &Reading { table, memory: None }) {
         Ok(dataset) => same_count(&dataset, &source, &formula),
         Err(error) => keeps_cells(&error, hidden),

@@ -249,11 +249,7 @@ fn check_outputs(outputs: &[&Destination], inputs: &[String]) -> Result<(), Fail
 }
 
 /// What pays. A fixed seed is refused here, before anything is opened.
-fn purse(
-    file: Option<PathBuf>,
-    dataset: Option<String>,
-    promise: &PromiseArgs,
-) -> Result<Option<Purse>, Failure> {
+fn purse(file: Option<PathBuf>, dataset: Option<String>, promise: &PromiseArgs) -> Result<Option<Purse>, Failure> {
     let Some((file, dataset)) = file.zip(dataset) else { return Ok(None) };
     match promise.seed {
         Some(_) => Err(Failure::usage(LedgerError::Seed)),

@@ -79,7 +79,7 @@ fn attack(name: &str) {
             let other = &corpus[chance.below(corpus.len())];
             mutate(&mut bytes, other, &mut chance);
         }
-        if run > 0 && run % 10_000 == 0 {
+        if run > 0 && run.is_multiple_of(10_000) {
             println!("{name}: {run} runs");
         }
         if let Err(reason) = panic::catch_unwind(|| target(&bytes)) {

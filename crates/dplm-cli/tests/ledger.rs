@@ -91,7 +91,18 @@ fn what_is_refused_spends_nothing() {
     }
     let overdraft = desk.run(&spend("0.06", &[])).stderr;
     assert!(overdraft.contains("0.05 left"), "{overdraft}");
-    let other = desk.run(&["fit", "data.csv", "--ledger", "budget.db", "--dataset", "wage", "--formula", FORMULA, "--rho", "1"]);
+    let other = desk.run(&[
+        "fit",
+        "data.csv",
+        "--ledger",
+        "budget.db",
+        "--dataset",
+        "wage",
+        "--formula",
+        FORMULA,
+        "--rho",
+        "1",
+    ]);
     assert!(other.stderr.contains("it has 'wages'"), "{}", other.stderr);
     desk.ok(&spend("0.05", &[]));
     assert_eq!(recorded(&desk), 1);

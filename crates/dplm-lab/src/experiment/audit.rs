@@ -13,7 +13,7 @@ use dplm::{
     Error,
     formula::{Column, Kind, Model},
     lattice::Design,
-    method::{Purpose, Request, adassp, auto, dpgd},
+    method::{Outcome, Purpose, Request, adassp, auto, dpgd},
     privacy::{
         Budget, PrivacyError, Rho, Sensitive,
         convert::{self, Conversion},
@@ -118,54 +118,54 @@ impl Audit {
         let (rho, reach) = self.broken(point, fault)?;
         let words = [point.whole("case"), point.get("rho").to_bits(), repetition, u64::from(sign > 0.0)];
         let mut rng = FixedSeed::new(seed(self.seed, "audit", &words));
-        let numbers = (0..self.runs).map(|_| ());
+        let many = |mut one: Box<dyn FnMut() -> Result<f64, Error> + '_>| (0..self.runs).map(|_| one()).collect();
         let found: Result<Vec<f64>, Error> = match mechanism {
-            Mechanism::Release => numbers.map(|()| one_release(rho, reach * sign, fault, &mut rng)).collect(),
+            Mechanism::Release => many(Box::new(|| one_release(rho, reach * sign, fault, &mut rng))),
             Mechanism::Gradients | Mechanism::Fit => {
                 let purpose = if mechanism == Mechanism::Fit { Purpose::Inference } else { Purpose::Prediction };
-                let (mut rows, design) = self.table(Kind::Standard, 1.0, EXTREME * sign);
-                let config = dpgd::Config {
-                    clip: Some(reach * self.gamma),
-                    steps: Some(self.steps),
-                    step_size: Some(self.step_size),
-                    ..dpgd::Config::new(Request { purpose, ..Request::new(rho) })
-                };
-                let plan = config.plan(u64::from(self.rows), &design)?;
-                let run = |()| plan.run(&mut rows, &design, &mut rng, &mut |_, _| Ok(()));
-                numbers.map(run).map(|outcome| Ok(pull(&outcome?.trajectories[0].gradient))).collect()
+                let (mut rows, design) = self.table(Kind::Standard, EXTREME * sign);
+                let plan = self.dpgd(Request { purpose, ..Request::new(rho) }, reach).plan(self.count(), &design)?;
+                many(Box::new(|| plan.run(&mut rows, &design, &mut rng, &mut |_, _| Ok(())).map(|run| pull(&run))))
             }
             Mechanism::Adassp => {
-                let (mut rows, design) = self.table(Kind::Standard, 1.0, sign);
-                let bounds = (Some(1.0), Some(1.0));
-                let config = adassp::Config {
-                    row_bound: bounds.0,
-                    response_bound: bounds.1,
-                    ..adassp::Config::new(Request::new(rho))
-                };
-                let plan = config.plan(u64::from(self.rows), &design)?;
-                numbers.map(|()| Ok(plan.run(&mut rows, &design, &mut rng)?.theta[0])).collect()
+                let (mut rows, design) = self.table(Kind::Standard, sign);
+                let (row_bound, response_bound) = (Some(1.0), Some(1.0));
+                let config = adassp::Config { row_bound, response_bound, ..adassp::Config::new(Request::new(rho)) };
+                let plan = config.plan(self.count(), &design)?;
+                many(Box::new(|| plan.run(&mut rows, &design, &mut rng).map(|run| run.theta[0])))
             }
             Mechanism::Auto => {
-                let (mut rows, design) = self.table(Kind::Bounded { low: -1.0, high: 1.0 }, 1.0, sign);
+                let (mut rows, design) = self.table(Kind::Bounded { low: -1.0, high: 1.0 }, sign);
                 let config = auto::Config::new(Request { purpose: Purpose::Prediction, ..Request::new(rho) });
-                let plan = config.plan(u64::from(self.rows), &design)?;
-                let run = |()| plan.run(&mut rows, &design, &mut rng, &mut |_, _| Ok(()));
-                numbers.map(run).map(|outcome| Ok(pull(&outcome?.trajectories[0].gradient))).collect()
+                let plan = config.plan(self.count(), &design)?;
+                many(Box::new(|| plan.run(&mut rows, &design, &mut rng, &mut |_, _| Ok(())).map(|run| pull(&run))))
             }
         };
         Ok(found?)
     }
 
+    /// The paper's method as the definition has it, with a clip that reaches so much further.
+    fn dpgd(&self, request: Request, reach: f64) -> dpgd::Config {
+        dpgd::Config {
+            clip: Some(reach * self.gamma),
+            steps: Some(self.steps),
+            step_size: Some(self.step_size),
+            ..dpgd::Config::new(request)
+        }
+    }
+
+    fn count(&self) -> u64 {
+        u64::from(self.rows.max(1))
+    }
+
     /// Rows that pull at nothing, and one that does.
-    fn table(&self, kind: Kind, x: f64, y: f64) -> (MemoryRows, Design) {
+    fn table(&self, kind: Kind, response: f64) -> (MemoryRows, Design) {
         let column = |name: &str| Column { name: name.into(), kind: kind.clone() };
         let design = Design::new(&Model { response: column("y"), features: vec![column("x")], intercept: false });
         let mut builder = MemoryBuilder::new(&design);
-        let cells = |last: f64| {
-            let zeros = std::iter::repeat_n(0.0, self.rows as usize - 1);
-            Cells::Numbers(zeros.chain([last]).collect())
-        };
-        builder.push(&Block { rows: self.rows as usize, columns: vec![cells(y), cells(x)] });
+        let rows = self.count() as usize;
+        let cells = |last: f64| Cells::Numbers(std::iter::repeat_n(0.0, rows - 1).chain([last]).collect());
+        builder.push(&Block { rows, columns: vec![cells(response), cells(1.0)] });
         (builder.finish(), design)
     }
 
@@ -174,18 +174,21 @@ impl Audit {
     }
 }
 
-/// One integer, which is 0 or 1, through the door; `reach` beyond 1 is a claim that is not true.
+/// What one row moves the integer by: so large that rounding the scale of the noise up to an integer is lost in it.
+const UNIT: f64 = 1000.0;
+
+/// One integer through the door: 0, or as far from it as a row may move it; further where the clip is doubled.
 fn one_release(rho: Rho, value: f64, fault: Fault, rng: &mut FixedSeed) -> Result<f64, Error> {
-    // A claim of 4 in place of 1 stands for the clip that was doubled with its noise.
-    let claimed = if fault == Fault::DoubleClip { 4u32 } else { 1 };
-    let query = Sensitive::claim(vec![if value > 0.0 { value as i128 } else { 0 }], claimed.into());
+    // The clip that was doubled takes its noise with it; the larger budget takes that back.
+    let claimed = UNIT * if fault == Fault::DoubleClip { 2.0 } else { 1.0 };
+    let query = Sensitive::claim(vec![(UNIT * value.max(0.0)) as i128], ((claimed * claimed) as u128).into());
     let spend = Budget::new(rho).spend_rest("audit")?;
     Ok(release(query, spend, rng)?.values[0] as f64)
 }
 
 /// The first coordinate of all noisy gradients together: no number tells the two tables apart better.
-fn pull(gradients: &[Vec<f64>]) -> f64 {
-    -gradients.iter().map(|gradient| gradient[0]).sum::<f64>()
+fn pull(run: &Outcome) -> f64 {
+    -run.trajectories[0].gradient.iter().map(|gradient| gradient[0]).sum::<f64>()
 }
 
 /// An event: the number lies above, or below, a threshold.

@@ -7,7 +7,9 @@ use crate::{cells, layout};
 /// Every account, and the hash to keep elsewhere.
 pub fn accounts(accounts: &[Account], last_hash: &str) -> String {
     let parts: String = accounts.iter().map(|one| account(one) + "\n").collect();
-    format!("{parts}Last hash: {last_hash}\n  Keep a copy elsewhere: 'dplm ledger verify --since HASH' then notices a file that was cut short.\n")
+    format!(
+        "{parts}Last hash: {last_hash}\n  Keep a copy elsewhere: 'dplm ledger verify --since HASH' then notices a file that was cut short.\n"
+    )
 }
 
 fn account(account: &Account) -> String {
