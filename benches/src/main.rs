@@ -16,32 +16,42 @@ use std::{path::Path, process::ExitCode};
 
 use record::Record;
 
+/// A part of a run, and the name it can be asked for by.
+type Part = (&'static str, fn(&mut Record));
+
+const PARTS: [Part; 4] =
+    [("pass", pass::measure), ("fit", fit::against_peers), ("growth", fit::growth), ("files", files::measure)];
+
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
-    match words.iter().map(String::as_str).collect::<Vec<_>>()[..] {
-        [] => measure(false, Path::new("benches/record")),
-        ["quick"] => measure(true, Path::new("target/bench")),
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let is_part = |word: &&str| PARTS.iter().any(|(name, _)| name == word);
+    match words[..] {
         ["draw", file] => draw(Path::new(file)),
+        ["quick", ref parts @ ..] if parts.iter().all(is_part) => measure(true, Path::new("target/bench"), parts),
+        ref parts if parts.iter().all(is_part) => measure(false, Path::new("benches/record"), parts),
         _ => {
-            eprintln!("usage: ./bench [quick | draw FILE]");
+            eprintln!("usage: ./bench [quick] [pass] [fit] [growth] [files]\n       ./bench draw FILE");
             return ExitCode::from(2);
         }
     }
     ExitCode::SUCCESS
 }
 
-fn measure(quick: bool, folder: &Path) {
+/// Measures the parts that were asked for, or all; what was measured on the same day of others is kept.
+fn measure(quick: bool, folder: &Path, parts: &[&str]) {
+    std::fs::create_dir_all(folder).expect("the folder of records can be made");
     let mut record = Record::new(quick);
+    let file = folder.join(format!("{}.json", record.date));
+    record.take_from(&file);
     println!("{}", record.machine);
-    pass::measure(&mut record);
-    fit::measure(&mut record);
-    files::measure(&mut record);
+    for (_, measure) in PARTS.iter().filter(|(name, _)| parts.is_empty() || parts.contains(name)) {
+        measure(&mut record);
+        let text = serde_json::to_string_pretty(&record).expect("a record is plain data");
+        std::fs::write(&file, text + "\n").expect("the record can be written");
+    }
     let (targets, met) = record.verdict();
     println!("\n{met} of {targets} targets met");
-    std::fs::create_dir_all(folder).expect("the folder of records can be made");
-    let file = folder.join(format!("{}.json", record.date));
-    let text = serde_json::to_string_pretty(&record).expect("a record is plain data");
-    std::fs::write(&file, text + "\n").expect("the record can be written");
     draw(&file);
 }
 

@@ -1,6 +1,9 @@
 //! What was measured, as it is kept.
 
-use std::collections::BTreeMap;
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::Path,
+};
 
 /// Everything one run measured.
 #[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
@@ -13,6 +16,9 @@ pub struct Record {
     pub quick: bool,
     /// What came out, in the order it was measured.
     pub measures: Vec<Measure>,
+    /// The sections measured by this run.
+    #[serde(skip)]
+    fresh: BTreeSet<String>,
 }
 
 /// Where it ran.
@@ -106,13 +112,23 @@ impl Record {
     /// Nothing measured yet.
     pub fn new(quick: bool) -> Record {
         let date = jiff::Zoned::now().date().to_string();
-        Record { date, machine: Machine::this(), quick, measures: Vec::new() }
+        Record { date, machine: Machine::this(), quick, measures: Vec::new(), fresh: BTreeSet::new() }
+    }
+
+    /// Takes over what was measured before on the same machine, if it was; each section goes when it is measured again.
+    pub fn take_from(&mut self, file: &Path) {
+        let Ok(text) = std::fs::read_to_string(file) else { return };
+        let before: Record = serde_json::from_str(&text).expect("a record that was written by this program");
+        if before.machine.processor == self.machine.processor && before.machine.threads == self.machine.threads {
+            self.measures = before.measures;
+        }
     }
 
     /// Keeps a number and shows it.
     pub fn add(&mut self, measure: Measure) {
-        if self.measures.last().is_none_or(|last| last.section != measure.section) {
+        if self.fresh.insert(measure.section.clone()) {
             println!("\n{}", measure.section);
+            self.measures.retain(|old| old.section != measure.section);
         }
         println!("{measure}");
         self.measures.push(measure);
