@@ -47,7 +47,9 @@ def test_arrow_tables(wages, expected):
 def test_pandas(wages, expected):
     frame = pd.DataFrame(wages)
     assert fitted(frame) == expected
-    assert list(frame.columns) == list(wages), "the caller's table is left as it was"
+    numbers = frame[["wage", "educ"]].rename(columns={"educ": 7})
+    assert '"name": "7"' in fitted(numbers, "wage[0..60] ~ .")
+    assert list(numbers.columns) == ["wage", 7], "the caller's table is left as it was"
     assert fitted(frame.astype({"union": "category"})) == expected
     assert fitted(frame.astype({"educ": "Int64", "exper": "Float64"})) == expected
 

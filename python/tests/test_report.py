@@ -42,7 +42,7 @@ def pages(wages, tmp_path_factory) -> dict[str, Path]:
         "usual": dplm.lm(FORMULA, wages, rho=0.5),
         "seeded": dplm.lm(FORMULA, wages, rho=0.5, seed=1),
         "prediction": dplm.lm(FORMULA, wages, rho=0.5, purpose="prediction"),
-        "starved": dplm.lm(FORMULA, wages, rho=1e-6),
+        "starved": dplm.lm(FORMULA, wages, rho=1e-5),
         "adassp": dplm.lm(FORMULA, wages, rho=0.5, method="adassp", purpose="prediction"),
         "independent": dplm.lm("educ ~ exper", wages, rho=1, interval="independent"),
         "odd": dplm.lm(f"y[0..60] ~ {quoted}", odd, rho=5),
