@@ -277,7 +277,7 @@ mod tests {
         ("length", LENGTH, "n=500 total_steps=[40,250]"),
         ("length-aniso", LENGTH, "n=500 total_steps=[40,250]"),
         ("error-clip", "total_steps,gamma_over_sqrtp,clipped,error", "n=200 total_steps=[5,10] clip=[5.0,0.5,0.05]"),
-        ("intervals", POPULATION, "n=[300] clip=[2.0] optimum_n=500 optimum_steps=[5,40] optimum_repetitions=2"),
+        ("intervals", POPULATION, "n=[2000] clip=[2.0] optimum_n=500 optimum_steps=[5,40] optimum_repetitions=2"),
     ];
 
     fn small(name: &str, grid: &str) -> Definition {

@@ -221,12 +221,7 @@ impl Belief {
     }
 
     /// Takes out of a released matrix what noise does to its eigenvalues, and keeps the doubt that is left.
-    fn from_matrix(
-        released: &Mat<f64>,
-        sd_diag: f64,
-        sd_offdiag: f64,
-        bend: f64,
-    ) -> Result<Self, IntervalError> {
+    fn from_matrix(released: &Mat<f64>, sd_diag: f64, sd_offdiag: f64, bend: f64) -> Result<Self, IntervalError> {
         let p = released.nrows();
         let found = Spectrum::of(&Mat::from_fn(p, p, |j, k| 0.5 * (released[(j, k)] + released[(k, j)])))?;
         // A curvature is positive. A mean below its own noise says nothing, and every direction will come out
