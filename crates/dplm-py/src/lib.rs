@@ -1,7 +1,7 @@
 //! The native half of the Python package `dplm`: Python objects in, the library's own types, Python objects out.
 //!
 //! What a Python user sees is written in Python (`python/dplm`); here is only what needs Rust. Modules in the order a fit passes them:
-//! [`table`] (rows), [`request`] (what is asked), [`work`] (threads, signals, progress), [`fit`] (the result), and [`failure`], which
+//! `table` (rows), `request` (what is asked), `work` (threads, signals, progress), `fit` (the result), and `failure`, which
 //! turns every error into a Python exception.
 
 mod failure;
