@@ -127,8 +127,7 @@ impl Plot {
     /// A piece of the line of a series, or of a reference after them.
     fn swatch(&self, svg: &mut Svg, index: usize, x: f64, y: f64) {
         let series = index < self.series.len();
-        let style =
-            if series { format!("stroke=\"{}\" stroke-width=\"1.6\"", colour(index)) } else { DASHED.to_owned() };
+        let style = if series { line_style(index) } else { DASHED.to_owned() };
         svg.line((x, y), (x + 24.0, y), &style);
         if series {
             marker(svg, index, x + 12.0, y);
@@ -188,8 +187,9 @@ impl Series {
         let path: Vec<String> = placed.iter().map(|(x, y, _)| format!("{} {}", short(*x), short(*y))).collect();
         if path.len() > 1 {
             svg.raw(format_args!(
-                "<polyline points=\"{}\" fill=\"none\" stroke=\"{colour}\" stroke-width=\"1.6\" stroke-linejoin=\"round\"/>",
-                path.join(" ")
+                "<polyline points=\"{}\" fill=\"none\" {} stroke-linejoin=\"round\"/>",
+                path.join(" "),
+                line_style(index)
             ));
         }
         for (x, y, mark) in placed {
@@ -215,9 +215,22 @@ fn colour(index: usize) -> &'static str {
     COLOURS[index % COLOURS.len()]
 }
 
+/// Where there are more series than colours, the second round is dotted and its marks are hollow.
+fn is_second_round(index: usize) -> bool {
+    index >= COLOURS.len()
+}
+
+fn line_style(index: usize) -> String {
+    let dots = if is_second_round(index) { " stroke-dasharray=\"2 3\"" } else { "" };
+    format!("stroke=\"{}\" stroke-width=\"1.6\"{dots}", colour(index))
+}
+
 /// A circle, a square, a triangle, a diamond, a cross or a triangle upside down.
 fn marker(svg: &mut Svg, index: usize, x: f64, y: f64) {
-    let style = format!("fill=\"{}\" stroke=\"#ffffff\" stroke-width=\"0.8\"", colour(index));
+    let style = match is_second_round(index) {
+        false => format!("fill=\"{}\" stroke=\"#ffffff\" stroke-width=\"0.8\"", colour(index)),
+        true => format!("fill=\"#ffffff\" stroke=\"{}\" stroke-width=\"1.6\"", colour(index)),
+    };
     let (x, y) = (short(x), short(y));
     let mut polygon = |corners: &[(f64, f64)]| {
         let corners: Vec<String> =

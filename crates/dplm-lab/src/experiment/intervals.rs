@@ -220,8 +220,8 @@ impl Intervals {
                 100.0 * (self.level - NEARLY)
             ),
             format!("shortest: {}; the others at least {closest:.3} times as long as Newton", places.join(", ")),
-            "none less than 0.95 times as long",
-            closest >= 0.95,
+            "none less than 0.98 times as long",
+            closest >= 0.98,
         );
     }
 }
