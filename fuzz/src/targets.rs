@@ -175,7 +175,8 @@ impl Scratch {
         let shared = Path::new("/dev/shm");
         let base = if shared.is_dir() { shared.to_owned() } else { std::env::temp_dir() };
         let number = COUNT.fetch_add(1, Ordering::Relaxed);
-        let folder = base.join(format!("dplm-fuzz-{}-{number}", std::process::id()));
+        // In octal, so that no number ever spells the marker in a message that names the file.
+        let folder = base.join(format!("dplm-fuzz-{:o}-{number:o}", std::process::id()));
         fs::create_dir_all(&folder).expect("scratch space");
         Scratch(folder)
     }
