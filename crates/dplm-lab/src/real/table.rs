@@ -92,39 +92,26 @@ impl Line {
         let (data, rows, coefficients) =
             (cells.next()?.to_owned(), cells.next()?.parse().ok()?, cells.next()?.parse().ok()?);
         let (rho, seeds) = (cells.next()?.parse().ok()?, cells.next()?.parse().ok()?);
-        let numbers: Vec<f64> = cells.map(str::parse).collect::<Result<_, _>>().ok()?;
-        let &[
-            excess,
-            excess_90,
-            excess_adassp,
-            excess_dpgd,
-            optimum_excess,
-            coefficient_error,
-            identified,
-            covered_empirical,
-            covered_population,
-            width,
-        ] = &numbers[..]
-        else {
-            return None;
-        };
-        Some(Line {
+        let mut number = || cells.next()?.parse().ok();
+        let line = Line {
             data,
             rows,
             coefficients,
             rho,
             seeds,
-            excess,
-            excess_90,
-            excess_adassp,
-            excess_dpgd,
-            optimum_excess,
-            coefficient_error,
-            identified,
-            covered_empirical,
-            covered_population,
-            width,
-        })
+            excess: number()?,
+            excess_90: number()?,
+            excess_adassp: number()?,
+            excess_dpgd: number()?,
+            optimum_excess: number()?,
+            coefficient_error: number()?,
+            identified: number()?,
+            covered_empirical: number()?,
+            covered_population: number()?,
+            width: number()?,
+        };
+        // A line with more cells is of another table.
+        cells.next().is_none().then_some(line)
     }
 }
 
