@@ -7,11 +7,11 @@ use toml::{Table, Value};
 
 use crate::{
     LabError,
-    experiment::{Audit, Clipping, Cost, Experiment, Intervals, Population, Ratio, Tolerance, Tradeoff},
+    experiment::{Audit, Clipping, Cost, Experiment, Intervals, Oracle, Population, Ratio, Tolerance, Tradeoff},
 };
 
 /// The definitions that ship with the program, in the order of the paper; then those that go beyond it.
-const BUILT_IN: [(&str, &str); 14] = [
+const BUILT_IN: [(&str, &str); 15] = [
     ("pn", include_str!("../../../lab/definitions/pn.toml")),
     ("cost-low", include_str!("../../../lab/definitions/cost-low.toml")),
     ("sqrtp", include_str!("../../../lab/definitions/sqrtp.toml")),
@@ -26,6 +26,7 @@ const BUILT_IN: [(&str, &str); 14] = [
     ("length-aniso", include_str!("../../../lab/definitions/length-aniso.toml")),
     ("intervals", include_str!("../../../lab/definitions/intervals.toml")),
     ("audit", include_str!("../../../lab/definitions/audit.toml")),
+    ("oracle", include_str!("../../../lab/definitions/oracle.toml")),
 ];
 
 /// What a person changes in a definition for one run.
@@ -125,6 +126,7 @@ fn experiment(kind: &str, table: Table) -> Result<Box<dyn Experiment>, String> {
         "tolerance" => of::<Tolerance>(table),
         "population" => of::<Population>(table),
         "audit" => of::<Audit>(table),
+        "oracle" => of::<Oracle>(table),
         other => Err(format!("there is no kind `{other}`")),
     }
 }

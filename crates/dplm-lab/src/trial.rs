@@ -5,7 +5,7 @@ use dplm::{
     descend::{Descent, Trajectory},
     formula::{Column, Kind, Model},
     lattice::{CELL_SCALE_BITS, Design},
-    method::{Construction, Goal, Request, adassp, dpgd},
+    method::{Construction, Goal, Purpose, Request, adassp, auto, dpgd},
     privacy::{Budget, Neighbours, PrivacyError, Rho, noise::FixedSeed},
     rows::{MemoryBuilder, MemoryRows, Rows},
     table::{Block, Cells},
@@ -60,8 +60,20 @@ impl Data {
     /// # Errors
     /// When the setting makes no sense.
     pub fn simulate(setting: &Setting, rows: u64, seed: u64) -> Result<Data, LabError> {
+        Data::of_kind(setting, rows, seed, &Kind::Standard)
+    }
+
+    /// The same rows, of which no more is known than that every column lies within `bound` of zero.
+    ///
+    /// # Errors
+    /// When the setting makes no sense.
+    pub fn simulate_within(setting: &Setting, rows: u64, seed: u64, bound: f64) -> Result<Data, LabError> {
+        Data::of_kind(setting, rows, seed, &Kind::Bounded { low: -bound, high: bound })
+    }
+
+    fn of_kind(setting: &Setting, rows: u64, seed: u64, kind: &Kind) -> Result<Data, LabError> {
         let population = setting.draw(seed)?;
-        let design = standard_design(setting.features);
+        let design = design(setting.features, kind);
         let mut builder = MemoryBuilder::new(&design);
         let step = (BATCH_CELLS / setting.features as u64).max(1);
         for start in (0..rows).step_by(step as usize) {
@@ -188,6 +200,29 @@ impl Data {
         Ok(outcome.coefficients.iter().map(|one| one.precision.map(|p| (p.low, p.high))).collect())
     }
 
+    /// The coefficients that the automatic method finds.
+    ///
+    /// # Errors
+    /// When the plan is refused.
+    pub fn automatic(&mut self, budget: f64, purpose: Purpose, seed: u64) -> Result<Vec<f64>, LabError> {
+        let config = auto::Config::new(Request { purpose, ..Request::new(rho(budget)?) });
+        let plan = config.plan(self.rows.count(), &self.design)?;
+        let outcome = plan.run(&mut self.rows, &self.design, &mut FixedSeed::new(seed), &mut |_, _| Ok(()))?;
+        Ok(outcome.coefficients.iter().map(|one| one.estimate).collect())
+    }
+
+    /// The coefficients that the paper's method finds at a clip, everything else left to the program.
+    ///
+    /// # Errors
+    /// When the plan is refused.
+    pub fn at_clip(&mut self, budget: f64, gamma: f64, seed: u64) -> Result<Vec<f64>, LabError> {
+        let request = Request { purpose: Purpose::Prediction, ..Request::new(rho(budget)?) };
+        let config = dpgd::Config { clip: Some(gamma), ..dpgd::Config::new(request) };
+        let plan = config.plan(self.rows.count(), &self.design)?;
+        let outcome = plan.run(&mut self.rows, &self.design, &mut FixedSeed::new(seed), &mut |_, _| Ok(()))?;
+        Ok(outcome.coefficients.iter().map(|one| one.estimate).collect())
+    }
+
     /// What AdaSSP gives, with bounds for normal columns of standard deviation at most `column_sd`.
     ///
     /// # Errors
@@ -239,9 +274,9 @@ fn rho(value: f64) -> Result<Rho, Error> {
     Rho::checked_from_f64(value).map_err(|error: PrivacyError| error.into())
 }
 
-/// `y ~ x1 + x2 + ... + 0`, every column standard.
-fn standard_design(features: usize) -> Design {
-    let column = |name: String| Column { name, kind: Kind::Standard };
+/// `y ~ x1 + x2 + ... + 0`, every column of the same kind.
+fn design(features: usize, kind: &Kind) -> Design {
+    let column = |name: String| Column { name, kind: kind.clone() };
     Design::new(&Model {
         response: column("y".into()),
         features: (1..=features).map(|j| column(format!("x{j}"))).collect(),

@@ -9,6 +9,7 @@ mod tolerance;
 mod population;
 mod audit;
 mod optimum;
+mod oracle;
 
 use std::collections::BTreeMap;
 
@@ -18,6 +19,7 @@ pub use audit::Audit;
 pub use clipping::Clipping;
 pub use cost::Cost;
 pub use intervals::{Intervals, Shown};
+pub use oracle::Oracle;
 pub use population::Population;
 pub use ratio::Ratio;
 pub use tolerance::Tolerance;
@@ -263,8 +265,11 @@ mod tests {
     const POPULATION: &str =
         "case,n,gamma_over_sqrtp,total_steps,reps,coverage,coverage_lo,coverage_hi,length_ratio,identified";
 
+    const ORACLE: &str = "n,reps,error_inference,error_prediction,error_oracle,error_oracle_with_steps,error_default_clip,\
+error_ols,ratio_inference,ratio_prediction,ratio_with_steps,oracle_gamma_over_sqrtp";
+
     /// The figures with the columns people read, and a grid small enough for a test.
-    const FIGURES: [(&str, &str, &str); 13] = [
+    const FIGURES: [(&str, &str, &str); 14] = [
         ("pn", RATIO, "p=[2,4] rows_per_feature=50"),
         ("pn-aniso", RATIO, "p=[2,4] rows_per_feature=50"),
         ("cost-low", COST, "n=[200,400]"),
@@ -278,6 +283,7 @@ mod tests {
         ("length-aniso", LENGTH, "n=500 total_steps=[40,250]"),
         ("error-clip", "total_steps,gamma_over_sqrtp,clipped,error", "n=200 total_steps=[5,10] clip=[5.0,0.5,0.05]"),
         ("intervals", POPULATION, "n=[2000] clip=[2.0] optimum_n=500 optimum_steps=[5,40] optimum_repetitions=2"),
+        ("oracle", ORACLE, "n=[1000,2000] clips=2"),
     ];
 
     fn small(name: &str, grid: &str) -> Definition {

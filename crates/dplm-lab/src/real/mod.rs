@@ -5,6 +5,7 @@
 
 mod bench;
 mod synthetic;
+mod counted;
 mod score;
 mod table;
 

@@ -9,7 +9,10 @@ use dplm::{
 use rand_chacha::ChaCha8Rng;
 use rand_core::SeedableRng;
 
-use super::bench::{Bench, dot};
+use super::{
+    bench::{Bench, dot},
+    counted::Counted,
+};
 use crate::LabError;
 
 /// How far off one run was.
@@ -28,6 +31,8 @@ pub(super) struct Score {
     pub population: Coverage,
     /// The median length of the intervals for the population against classical least squares.
     pub width: f64,
+    /// How often the fit for the data set went through its rows.
+    pub passes: f64,
 }
 
 /// Coefficients that had an interval, and those that it covered.
@@ -39,7 +44,8 @@ pub(super) struct Coverage {
 
 /// Fits the data set once for itself and once, resampled, for the population; and the other methods.
 pub(super) fn score(bench: &Bench, rho: f64, seed: u64) -> Result<Score, LabError> {
-    let own = fit(bench, &mut bench.rows(), rho, seed, Goal::Empirical)?;
+    let mut counted = Counted::new(bench.rows());
+    let own = fit(bench, &mut counted, rho, seed, Goal::Empirical)?;
     let mut rows = bench.resampled(&mut ChaCha8Rng::seed_from_u64(seed));
     let sample = fit(bench, &mut rows, rho, seed, Goal::Population)?;
     let estimates: Vec<f64> = own.coefficients.iter().map(|one| one.estimate).collect();
@@ -53,6 +59,7 @@ pub(super) fn score(bench: &Bench, rho: f64, seed: u64) -> Result<Score, LabErro
         empirical: coverage(bench, &own, &optimum),
         population: coverage(bench, &sample, &self::optimum(bench, &sample)),
         width: width(bench, &sample),
+        passes: f64::from(counted.passes()),
         adassp,
         dpgd,
     })

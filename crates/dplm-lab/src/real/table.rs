@@ -14,7 +14,7 @@ use crate::{
 };
 
 const HEAD: &str = "data,rows,coefficients,rho,seeds,excess,excess_90,excess_adassp,excess_dpgd,optimum_excess,\
-coefficient_error,identified,covered_empirical,covered_population,width";
+coefficient_error,identified,covered_empirical,covered_population,width,passes";
 
 /// One data set at one budget.
 #[derive(Clone, Debug, PartialEq)]
@@ -34,6 +34,7 @@ pub(super) struct Line {
     pub covered_empirical: f64,
     pub covered_population: f64,
     pub width: f64,
+    pub passes: f64,
 }
 
 impl Line {
@@ -62,10 +63,11 @@ impl Line {
             covered_empirical: share(empirical),
             covered_population: share(population),
             width: median(scores.iter().map(|s| s.width).filter(|width| width.is_finite()).collect()),
+            passes: of(|s| s.passes, 0.5),
         }
     }
 
-    fn numbers(&self) -> [f64; 10] {
+    fn numbers(&self) -> [f64; 11] {
         [
             self.excess,
             self.excess_90,
@@ -77,6 +79,7 @@ impl Line {
             self.covered_empirical,
             self.covered_population,
             self.width,
+            self.passes,
         ]
     }
 
@@ -109,6 +112,7 @@ impl Line {
             covered_empirical: number()?,
             covered_population: number()?,
             width: number()?,
+            passes: number()?,
         };
         // A line with more cells is of another table.
         cells.next().is_none().then_some(line)
@@ -149,18 +153,18 @@ fn figure(lines: &[Line]) -> Figure {
 
 fn page(lines: &[Line]) -> String {
     let mut text = "# Real tables\n\n![excess error](real.svg)\n\n| data | ρ | excess | 90th | AdaSSP | DP-GD | \
-        coefficient error | identified | covered, data set | covered, population | width |\n|---|---|---|---|---|---|---|---|---|---|---|\n"
+        coefficient error | identified | covered, data set | covered, population | width | passes |\n|---|---|---|---|---|---|---|---|---|---|---|---|\n"
         .to_owned();
     for line in lines {
         let Line { data, rows, coefficients, rho, .. } = line;
         let numbers = line.numbers();
         let shown =
-            [0, 1, 2, 3, 5, 6, 7, 8, 9].map(|k| if numbers[k].is_nan() { "-".into() } else { short(numbers[k]) });
+            [0, 1, 2, 3, 5, 6, 7, 8, 9, 10].map(|k| if numbers[k].is_nan() { "-".into() } else { short(numbers[k]) });
         writeln!(text, "| {data} ({rows} × {coefficients}) | {rho} | {} |", shown.join(" | "))
             .expect("text can be written");
     }
     text + "\nExcess is `(MSE - MSE_OLS) / MSE_OLS`; the coefficient error is the median distance to least squares in classical standard \
-        errors; coverage is of nominal 95 % intervals; width is against classical least squares.\n"
+        errors; coverage is of nominal 95 % intervals; width is against classical least squares; passes are how often a fit went through the rows.\n"
 }
 
 /// Three digits that matter.

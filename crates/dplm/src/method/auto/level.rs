@@ -6,7 +6,7 @@ use crate::privacy::{PrivacyError, Sensitive, Spend, release};
 
 /// How many standard deviations of a count the target must be: below that, empty rungs look like the target.
 pub(super) const CLEAR_OF_NOISE: f64 = 3.0;
-/// At most this share of the rows is left above a level, however noisy counts are.
+/// At most this share of the rows is left above a level for the sake of noisy counts.
 const LARGEST_TAIL: f64 = 0.5;
 
 /// Where the search stopped.
@@ -26,7 +26,7 @@ pub(super) fn queries(rungs: usize) -> u32 {
 /// How many rows to leave above a level: the share asked for, or what counts with this budget can tell from none.
 pub(super) fn target(share: f64, rows: u64, rungs: usize, rho: f64) -> f64 {
     let noise_sd = (f64::from(queries(rungs)) / (2.0 * rho)).sqrt();
-    (share * rows as f64).max(CLEAR_OF_NOISE * noise_sd).min(LARGEST_TAIL * rows as f64)
+    (share * rows as f64).max((CLEAR_OF_NOISE * noise_sd).min(LARGEST_TAIL * rows as f64))
 }
 
 /// The lowest rung with at most about `target` rows above it, by bisection; `counts` descend.
@@ -103,5 +103,6 @@ mod tests {
         let noise = (6.0f64 / 0.002).sqrt();
         assert!((target(0.0, 1_000_000, 33, 0.001) - 3.0 * noise).abs() < 1e-9);
         assert_eq!(target(0.0, 300, 33, 0.001), 150.0);
+        assert_eq!(target(0.7, 300, 33, 0.001), 210.0);
     }
 }

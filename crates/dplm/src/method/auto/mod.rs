@@ -15,6 +15,7 @@
 //! Columns without bounds are taken to have unit scale and to lie within six units when the length of a row is looked for; rows beyond
 //! that are shortened, not lost.
 
+mod belief;
 mod infer;
 mod level;
 mod shares;
@@ -34,7 +35,8 @@ use crate::{
     report::Warning,
     rows::Rows,
 };
-use infer::{Belief, NoisyMatrix, Sampling};
+use belief::{Belief, NoisyMatrix};
+use infer::Sampling;
 use whiten::Whitened;
 
 /// What is asked of the method: there is nothing to choose but what is asked of any.
@@ -69,8 +71,9 @@ const START_RUNGS: u32 = 48;
 const RUNGS: u32 = 57;
 /// The second ladder starts this far above the first level, and ends as far below it.
 const TOP_OF_SECOND: f64 = 11.314;
-/// The curvature is released with rows shortened to this many times `sqrt p`.
+/// The curvature is released with rows shortened to this many times `sqrt p`, or more where this much noise on an entry allows it.
 const CURVATURE_RADIUS: f64 = std::f64::consts::SQRT_2;
+const CURVATURE_NOISE: f64 = 0.03;
 
 /// A column without bounds is taken to lie within this many units.
 const STANDARD_RANGE: f64 = 6.0;
@@ -314,9 +317,9 @@ impl Plan {
             return Ok((names.zip(&contrasts).map(estimate).collect(), None));
         };
         let at = lattice_point(descent, &late);
-        let curvature = self.curvature(white.rows.as_ref(), &at, spend, rng)?;
+        let curvature = self.curvature(white, &at, spend, rng)?;
         let sampling = extras.spread.map(|spend| self.sampling(white.rows.as_ref(), &at, spend, rng)).transpose()?;
-        let belief = Belief::new(&curvature, &white.expected);
+        let belief = Belief::new(&curvature, &white.expected, run);
         let run = run.clone();
         let inference = Inference::new(move |contrasts, level| {
             let contrasts: Vec<Contrast> = contrasts.iter().map(|contrast| through(contrast, &matrix)).collect();
@@ -328,18 +331,21 @@ impl Plan {
         Ok((names.zip(sensible).map(|(name, interval)| with_precision(name, &interval)).collect(), Some(inference)))
     }
 
-    /// `(1/n) sum z z'` over rows that are not clipped, each shortened to the radius.
+    /// `(1/n) sum z z'` over rows that are not clipped, each shortened to the radius: as long as few rows are cut, and no longer than
+    /// keeps the noise low.
     fn curvature<R: CryptoRng>(
         &self,
-        rows: &dyn Rows,
+        white: &Whitened,
         at: &Point<'_>,
         spend: Spend,
         rng: &mut R,
     ) -> Result<NoisyMatrix, Error> {
         let unit = f64::from(CELL_SCALE_BITS).exp2();
-        let radius = (CURVATURE_RADIUS * (self.features as f64).sqrt() * unit).ceil() as u64;
+        let least = CURVATURE_RADIUS * (self.features as f64).sqrt();
+        let affordable = (CURVATURE_NOISE * self.rows as f64 * spend.to_f64().sqrt()).sqrt();
+        let radius = (white.radius.min(affordable).max(least) * unit).ceil() as u64;
         let unclipped = Outer::Unclipped { theta: &at.theta, theta_unit: at.descent.lattice().theta_unit(), radius };
-        self.outer(rows, &unclipped, radius.into(), unit, spend, rng)
+        self.outer(white.rows.as_ref(), &unclipped, radius.into(), unit, spend, rng)
     }
 
     /// `(1/n) sum g g'` over clipped gradients.

@@ -8,7 +8,7 @@ use rand_core::CryptoRng;
 
 use super::{
     Plan,
-    infer::{Expected, NoisyMatrix},
+    belief::{Expected, NoisyMatrix},
     level,
 };
 use crate::{
