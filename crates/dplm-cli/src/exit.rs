@@ -40,6 +40,16 @@ impl Failure {
         }
     }
 
+    /// A fit that its ledger did not pay for. Where the ledger itself is in trouble, what that means for the fit is said first.
+    pub fn unpaid(error: LedgerError) -> Failure {
+        match error {
+            LedgerError::Storage { .. } | LedgerError::Busy | LedgerError::Damaged | LedgerError::Broken { .. } => {
+                Failure::Refused(format!("nothing was released: {error}"))
+            }
+            other => other.into(),
+        }
+    }
+
     /// The program itself is wrong. What went wrong is not said, since that could hold a cell.
     pub fn bug() -> Failure {
         Failure::refused(

@@ -278,6 +278,38 @@ fn a_read_only_folder_or_file_refuses_and_loses_nothing() {
     }
 }
 
+/// What a refusal says is what happened, to whoever reads as well as to whoever spends.
+#[test]
+fn a_damaged_ledger_is_called_damaged() {
+    let desk = desk(300, "1");
+    desk.ok(&spend("0.01", &[]));
+    let whole = fs::read(desk.path("budget.db")).expect("a ledger");
+    let formula = whole.windows(FORMULA.len()).position(|part| part == FORMULA.as_bytes()).expect("the entry");
+    let mut edited = whole.clone();
+    edited[formula] = b'z';
+    let half = whole[..whole.len() / 2].to_vec();
+    let cases = [
+        (edited, "does not verify (entry 2: it was changed after it was recorded)"),
+        (half, "the ledger is damaged"),
+        (vec![], "no longer one"),
+    ];
+    let read = [["ledger", "verify", "budget.db"], ["ledger", "show", "budget.db"]];
+    for (bytes, sentence) in cases {
+        desk.write("budget.db", bytes);
+        let refused = desk.run(&spend("0.01", &[]));
+        for done in read.iter().map(|args| desk.run(args)).chain([refused]) {
+            done.assert_refused(1, sentence);
+            assert!(done.stderr.contains(sentence), "{}", done.stderr);
+            assert!(done.stderr.contains("from a copy that lacks no spending"), "{}", done.stderr);
+        }
+        assert!(!desk.run(&read[0]).stderr.contains("released"), "verifying releases nothing anyway");
+    }
+    desk.write("budget.db", whole);
+    assert_eq!(recorded(&desk), 1);
+    let init = desk.run(&["ledger", "init", "no/budget.db", "--dataset", "d", "--rho", "1"]);
+    assert!(init.stderr.contains("the folder of no/budget.db does not exist"), "{}", init.stderr);
+}
+
 #[cfg(unix)]
 #[test]
 fn links_are_not_followed() {
