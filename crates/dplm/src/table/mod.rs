@@ -14,6 +14,7 @@ mod spool;
 mod bytes;
 mod csv;
 mod inflate;
+mod page_header;
 mod pages;
 mod parquet;
 mod messages;
