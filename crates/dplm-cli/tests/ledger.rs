@@ -243,6 +243,14 @@ fn a_result_that_finds_no_room_is_still_shown() {
     assert!(done.stderr.contains("/dev/full could not be written"), "{}", done.stderr);
     assert!(done.stdout.contains("Coefficients"), "the budget is spent, so the answer is not withheld");
     assert_eq!(recorded(&desk), 1);
+    // Each result that is lost is named, those elsewhere are written.
+    let more = ["--json", "/dev/full", "--report", "page.html", "--trajectory", "/dev/../dev/full"];
+    let done = desk.run(&spend("0.01", &more));
+    assert_eq!(done.status, 1);
+    for place in ["/dev/full could not be written", "and /dev/../dev/full could not be written"] {
+        assert!(done.stderr.contains(place), "{}", done.stderr);
+    }
+    assert!(desk.read("page.html").ends_with("</html>\n"), "what can be written is written");
 }
 
 #[cfg(unix)]
@@ -268,11 +276,14 @@ fn a_read_only_folder_or_file_refuses_and_loses_nothing() {
         mode("budget.db", ledger);
         mode("", folder);
         let refused = run(&spend("0.01", &[]));
+        let results = ["--json", "--report", "--trajectory"].map(|option| run(&spend("0.01", &[option, "result"])));
         let shown = run(&["ledger", "show", "budget.db"]);
         mode("", 0o755);
         refused.assert_refused(1, "read-only");
         assert!(refused.stderr.contains("nothing was released"), "{}", refused.stderr);
         assert_eq!(shown.status, 0, "what cannot be written can be read: {}", shown.stderr);
+        results.iter().for_each(|done| done.assert_refused(1, "no place for the result, or no record"));
+        assert!(!desk.path("result").exists());
         mode("budget.db", 0o644);
         assert_eq!(recorded(&desk), 0);
     }

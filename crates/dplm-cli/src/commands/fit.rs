@@ -94,6 +94,6 @@ impl Outputs {
         let trajectory = self.trajectory.map_or(Ok(()), |output| output.finish_with(&fit.trajectory_csv()));
         let report = self.report.map_or(Ok(()), |output| output.finish_with(&to_html(fit)));
         let shown = if self.summary { printer.result(&summary(fit)) } else { Ok(()) };
-        json.and(trajectory).and(report).and(shown)
+        Failure::of_all([json, trajectory, report, shown])
     }
 }
