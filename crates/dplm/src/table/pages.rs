@@ -172,3 +172,113 @@ impl Unbounded {
         found.is_ok_and(|found| found > self.said)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::{fs, io::Write, sync::Arc};
+
+    use arrow_array::{ArrayRef, Float64Array, RecordBatch};
+    use parquet::{
+        arrow::ArrowWriter,
+        file::{
+            metadata::{ParquetMetaData, ParquetMetaDataWriter},
+            properties::{EnabledStatistics, WriterProperties, WriterPropertiesBuilder, WriterVersion},
+        },
+    };
+
+    use super::*;
+
+    /// What the pages of a file are found to be, none of them being read by the library.
+    fn checked(file: &[u8]) -> Result<usize, DataError> {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("table.parquet");
+        fs::write(&path, file).expect("written");
+        let bytes = Bytes::on_disk(&path, &fs::metadata(&path).expect("there")).expect("not empty");
+        let metadata = super::super::parquet::metadata(&bytes).expect("a footer");
+        checked_block_rows(&bytes, &metadata, &ProjectionMask::all(), 100)
+    }
+
+    fn written(column: Float64Array, properties: WriterPropertiesBuilder) -> (Vec<u8>, ParquetMetaData) {
+        let column: ArrayRef = Arc::new(column);
+        let table = RecordBatch::try_from_iter([("y", column.clone()), ("x", column)]).expect("a table");
+        let properties = properties.set_dictionary_enabled(false).set_statistics_enabled(EnabledStatistics::None);
+        let mut file = Vec::new();
+        let mut writer = ArrowWriter::try_new(&mut file, table.schema(), Some(properties.build())).expect("a writer");
+        writer.write(&table).expect("memory takes it");
+        let said = writer.close().expect("memory takes it");
+        (file, said)
+    }
+
+    /// A file whose pages hold `stored` as it is and say that this is all, and a footer that says it was compressed.
+    fn lying(stored: &[u8], codec: Compression) -> Vec<u8> {
+        let cells = stored.chunks_exact(8).map(|cell| f64::from_le_bytes(cell.try_into().expect("eight bytes")));
+        let column = Float64Array::from_iter_values(cells);
+        let one_page = WriterProperties::builder().set_write_batch_size(usize::MAX);
+        let (mut file, said) = written(column, one_page.set_data_page_size_limit(usize::MAX));
+        let footer = file.len() - 8;
+        let length = u32::from_le_bytes(file[footer..footer + 4].try_into().expect("four bytes"));
+        file.truncate(footer - length as usize);
+        ParquetMetaDataWriter::new(&mut file, &compressed_by(said, codec)).finish().expect("memory takes it");
+        file
+    }
+
+    fn compressed_by(said: ParquetMetaData, codec: Compression) -> ParquetMetaData {
+        let mut said = said.into_builder();
+        for group in said.take_row_groups() {
+            let mut group = group.into_builder();
+            for chunk in group.take_columns() {
+                let chunk = chunk.into_builder().set_compression(codec).build().expect("a column");
+                group = group.add_column_metadata(chunk);
+            }
+            said = said.add_row_group(group.build().expect("a group of rows"));
+        }
+        said.build()
+    }
+
+    /// Zeros, so many mebibytes of them.
+    fn zeros(mebibytes: u32, mut encoder: impl Write) {
+        let piece = vec![0; 1 << 20];
+        (0..mebibytes).for_each(|_| encoder.write_all(&piece).expect("memory takes it"));
+        encoder.flush().expect("memory takes it");
+    }
+
+    fn gzip(mebibytes: u32) -> Vec<u8> {
+        let mut packed = Vec::new();
+        zeros(mebibytes, flate2::write::GzEncoder::new(&mut packed, flate2::Compression::fast()));
+        packed
+    }
+
+    fn lz4_frame(mebibytes: u32) -> Vec<u8> {
+        let mut packed = Vec::new();
+        zeros(mebibytes, lz4_flex::frame::FrameEncoder::new(&mut packed));
+        packed
+    }
+
+    #[test]
+    fn pages_that_hold_more_than_they_say_are_refused() {
+        let gzip_codec = Compression::GZIP(Default::default());
+        for (pack, codec) in [(gzip as fn(u32) -> Vec<u8>, gzip_codec), (lz4_frame, Compression::LZ4)] {
+            // A little fits in the memory that any file may take, so nobody looks.
+            assert_eq!(checked(&lying(&pack(1), codec)).ok(), Some(100), "{codec}");
+            let refusal = checked(&lying(&pack(300), codec)).err();
+            assert!(matches!(refusal, Some(DataError::Corrupt { .. })), "{codec}");
+        }
+    }
+
+    #[test]
+    fn pages_that_hold_what_they_say_are_let_through() {
+        // Cells that do not compress, in one page, some of them missing: the second kind of page starts with levels that are never compressed.
+        let cells = (1..400_000u64)
+            .map(|i| (i % 10 != 0).then_some(f64::from_bits(i.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 2)));
+        let column = Float64Array::from_iter(cells);
+        for version in [WriterVersion::PARQUET_1_0, WriterVersion::PARQUET_2_0] {
+            for codec in [Compression::GZIP(Default::default()), Compression::LZ4] {
+                let properties = WriterProperties::builder().set_compression(codec).set_writer_version(version);
+                let properties = properties.set_data_page_size_limit(usize::MAX).set_write_batch_size(usize::MAX);
+                let (file, _) = written(column.clone(), properties);
+                assert!(file.len() as u64 * 255 > most_bytes(file.len() as u64), "large enough to be looked into");
+                assert_eq!(checked(&file).ok(), Some(100), "{codec}");
+            }
+        }
+    }
+}
