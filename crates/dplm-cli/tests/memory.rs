@@ -4,18 +4,9 @@
 
 mod common;
 
-use std::{fmt::Write as _, io::Write, path::Path, process::Child, sync::Arc};
+use std::{fmt::Write as _, io::Write, path::Path, process::Child};
 
-use arrow_array::{ArrayRef, Float64Array, RecordBatch};
 use common::{Desk, Done, text_of};
-use parquet::{
-    arrow::ArrowWriter,
-    basic::Compression,
-    file::{
-        metadata::{ParquetMetaData, ParquetMetaDataWriter},
-        properties::{EnabledStatistics, WriterProperties},
-    },
-};
 
 /// The whole address space, in KiB.
 const SPACE: u32 = 1_500_000;
