@@ -11,12 +11,14 @@ use std::{
 /// The last panic, in its own words.
 static LAST_PANIC: Mutex<String> = Mutex::new(String::new());
 
-/// Makes panics quiet until one escapes.
+/// Makes panics quiet until one escapes, and runs everything on one thread.
 ///
 /// The fuzzer's own hook ends the process at every panic. The readers catch those of the decoding libraries on purpose: a damaged file
-/// is refused, which is no crash.
-pub fn keep_panics() {
+/// is refused, which is no crash. Small inputs spend most of their time waking threads, so there are none.
+pub fn prepare() {
     panic::set_hook(Box::new(keep));
+    let alone = rayon::ThreadPoolBuilder::new().num_threads(1).use_current_thread().build_global();
+    alone.expect("nothing has started threads yet");
 }
 
 fn keep(panic: &PanicHookInfo<'_>) {
@@ -35,7 +37,7 @@ pub fn run(target: fn(&[u8]), data: &[u8]) {
 #[macro_export]
 macro_rules! program {
     ($target:ident) => {
-        libfuzzer_sys::fuzz_target!(init: $crate::keep_panics(), |data: &[u8]| {
+        libfuzzer_sys::fuzz_target!(init: $crate::prepare(), |data: &[u8]| {
             $crate::run($crate::targets::$target, data)
         });
     };
