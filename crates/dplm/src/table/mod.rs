@@ -14,6 +14,8 @@ mod spool;
 mod bytes;
 mod csv;
 mod inflate;
+mod thrift;
+mod footer;
 mod page_header;
 mod pages;
 mod parquet;

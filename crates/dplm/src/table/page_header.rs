@@ -1,28 +1,17 @@
-//! What a page of a Parquet file says of itself, read the way the format defines it (Thrift's compact protocol).
+//! What a page of a Parquet file says of itself.
 //!
-//! The library has a reader of its own, and that is the one by which memory is set aside. So this one accepts only what both understand
-//! alike: the types that the definition gives, numbers that fit them, each field once and in order, and nothing longer or deeper than any
-//! writer makes. (The library goes by the number of a field, whatever its type, keeps the last where there are two, and the low half of a
-//! number that is too long.)
+//! Memory is set aside by how the library reads this, so nothing is accepted that it could read otherwise: every field must have the
+//! type that the format gives it.
 
 use std::fs::File;
 
-use super::inflate::read_at;
+use super::{
+    inflate::read_at,
+    thrift::{Cursor, FALSE, I32, STRUCTURE, TRUE},
+};
 
 /// What most headers fit in, and what all do that are not written to annoy.
 const HEADER_SIZES: [usize; 2] = [256, 1 << 20];
-const DEEPEST: u32 = 8;
-
-// Types of a field. There are lists and maps too, but none in a header.
-const TRUE: u8 = 1;
-const FALSE: u8 = 2;
-const BYTE: u8 = 3;
-const I16: u8 = 4;
-const I32: u8 = 5;
-const I64: u8 = 6;
-const DOUBLE: u8 = 7;
-const BINARY: u8 = 8;
-const STRUCTURE: u8 = 12;
 
 /// What a page says of itself.
 #[derive(Debug, Default, PartialEq)]
@@ -73,16 +62,15 @@ fn defined_types(place: Place) -> Option<&'static [u8]> {
 
 /// Reads a header field by field.
 struct Reader<'a> {
-    bytes: &'a [u8],
-    at: usize,
+    cursor: Cursor<'a>,
     header: Header,
 }
 
 impl Reader<'_> {
     fn header(bytes: &[u8]) -> Option<(Header, usize)> {
-        let mut reader = Reader { bytes, at: 0, header: Header::default() };
+        let mut reader = Reader { cursor: Cursor::new(bytes), header: Header::default() };
         let (mut last, mut structures) = (0, 0);
-        while let Some((kind, id)) = reader.field(last)? {
+        while let Some((kind, id)) = reader.cursor.field(last)? {
             last = id;
             structures += u32::from((5..=8).contains(&id));
             match kind {
@@ -91,29 +79,21 @@ impl Reader<'_> {
             }
         }
         // One structure describes the page, so that it cannot be described in two ways.
-        (structures <= 1).then_some((reader.header, reader.at))
+        (structures <= 1).then_some((reader.header, reader.cursor.at))
     }
 
     /// The structure that is field `parent` of the header.
     fn structure(&mut self, parent: i16) -> Option<()> {
+        let types = defined_types((None, parent));
+        if types.is_some_and(|types| !types.contains(&STRUCTURE)) {
+            return None;
+        }
         let mut last = 0;
-        while let Some((kind, id)) = self.field(last)? {
+        while let Some((kind, id)) = self.cursor.field(last)? {
             last = id;
             self.value(kind, (Some(parent), id))?;
         }
         Some(())
-    }
-
-    /// The type and number of the next field, which comes after number `last`; an inner `None` at the end of a structure.
-    fn field(&mut self, last: i16) -> Option<Option<(u8, i16)>> {
-        let byte = self.byte()?;
-        let (kind, step) = (byte & 0xf, i64::from(byte >> 4));
-        if kind == 0 {
-            return Some(None);
-        }
-        let id = if step == 0 { self.integer()? } else { i64::from(last) + step };
-        let id = i16::try_from(id).ok().filter(|&id| id > last)?;
-        Some(Some((kind, id)))
     }
 
     /// A value that has the type it should have, kept where it matters.
@@ -121,61 +101,11 @@ impl Reader<'_> {
         match defined_types(place) {
             Some(types) if !types.contains(&kind) => None,
             Some([I32]) => {
-                let value = i32::try_from(self.integer()?).ok()?;
+                let value = i32::try_from(self.cursor.integer()?).ok()?;
                 self.header.note(place, value)
             }
-            _ => self.skip(kind, 0),
+            _ => self.cursor.skip(kind, 0),
         }
-    }
-
-    fn skip(&mut self, kind: u8, depth: u32) -> Option<()> {
-        match kind {
-            TRUE | FALSE => Some(()),
-            BYTE => self.advance(1),
-            I16 | I32 | I64 => self.integer().map(drop),
-            DOUBLE => self.advance(8),
-            BINARY => {
-                let length = self.unsigned()?;
-                self.advance(usize::try_from(length).ok()?)
-            }
-            STRUCTURE if depth < DEEPEST => {
-                while let Some((kind, _)) = self.field(0)? {
-                    self.skip(kind, depth + 1)?;
-                }
-                Some(())
-            }
-            _ => None,
-        }
-    }
-
-    fn advance(&mut self, count: usize) -> Option<()> {
-        self.at = self.at.checked_add(count).filter(|&at| at <= self.bytes.len())?;
-        Some(())
-    }
-
-    fn byte(&mut self) -> Option<u8> {
-        let byte = *self.bytes.get(self.at)?;
-        self.at += 1;
-        Some(byte)
-    }
-
-    /// Seven bits a byte, the lowest first.
-    fn unsigned(&mut self) -> Option<u64> {
-        let mut value = 0;
-        for shift in (0..64).step_by(7) {
-            let byte = self.byte()?;
-            value |= u64::from(byte & 0x7f) << shift;
-            if byte < 0x80 {
-                return Some(value);
-            }
-        }
-        None
-    }
-
-    /// A signed number: the sign is the lowest bit.
-    fn integer(&mut self) -> Option<i64> {
-        let value = self.unsigned()?;
-        Some((value >> 1) as i64 ^ -((value & 1) as i64))
     }
 }
 
