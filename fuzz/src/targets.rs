@@ -1,6 +1,6 @@
 //! What dplm does with bytes that somebody else chose. A target panics when a promise is broken.
 //!
-//! The promises: no panic, no message with a cell in it, and what is read twice is read the same.
+//! The promises: no panic, no message with a cell in it, and the same rows and refusals however a table is cut into pieces.
 
 use std::{
     fmt::Display,
