@@ -1,7 +1,7 @@
 //! Thrift's compact protocol, in which Parquet describes itself: the few parts of it that are needed to go over a description.
 //!
 //! The library has a reader of its own. It goes by the number of a field, whatever its type, keeps the low half of a number that is too
-//! long, and takes a list of truth values for a list of nothing, so that a few bytes keep it busy for hours. What is read here is
+//! long, and takes a list of truth values for a list of nothing, so that a few bytes keep it busy for a very long time. What is read here is
 //! therefore only what both readers understand alike: each field once and in order, numbers that fit, and nothing deeper than any writer
 //! makes.
 
