@@ -1,2 +1,2 @@
 #![no_main]
-libfuzzer_sys::fuzz_target!(|data: &[u8]| dplm_fuzz::targets::parquet(data));
+dplm_fuzz::program!(parquet);

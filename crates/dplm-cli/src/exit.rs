@@ -40,6 +40,25 @@ impl Failure {
         }
     }
 
+    /// A fit that its ledger did not pay for. Where the ledger itself is in trouble, what that means for the fit is said first.
+    pub fn unpaid(error: LedgerError) -> Failure {
+        match error {
+            LedgerError::Storage { .. } | LedgerError::Busy | LedgerError::Damaged | LedgerError::Broken { .. } => {
+                Failure::Refused(format!("nothing was released: {error}"))
+            }
+            other => other.into(),
+        }
+    }
+
+    /// One failure for all that were met; none where there were none.
+    pub fn of_all(outcomes: impl IntoIterator<Item = Result<(), Failure>>) -> Result<(), Failure> {
+        let join = |first: Failure, next: Failure| match (first, next) {
+            (Failure::Closed, other) | (other, Failure::Closed) => other,
+            (first, next) => Failure::Refused(format!("{first}; and {next}")),
+        };
+        outcomes.into_iter().filter_map(Result::err).reduce(join).map_or(Ok(()), Err)
+    }
+
     /// The program itself is wrong. What went wrong is not said, since that could hold a cell.
     pub fn bug() -> Failure {
         Failure::refused(
@@ -88,6 +107,17 @@ impl From<DataError> for Failure {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn no_failure_hides_another() {
+        let full = || Failure::unwritten("one", &io::Error::from(io::ErrorKind::StorageFull));
+        let gone = || Failure::unwritten("two", &io::Error::from(io::ErrorKind::BrokenPipe));
+        let both = Failure::of_all([Ok(()), Err(full()), Err(gone()), Err(Failure::refused("three"))]).unwrap_err();
+        assert_eq!(both.to_string(), format!("{}; and three", full()));
+        assert_eq!(both.status(), 1);
+        assert_eq!(Failure::of_all([Err(gone()), Ok(())]).unwrap_err().status(), 0);
+        assert!(Failure::of_all([Ok(()), Ok(())]).is_ok());
+    }
 
     #[test]
     fn data_is_one_and_command_is_two() {

@@ -1,7 +1,7 @@
 //! Bytes that somebody else chose: the fuzz targets on a stable compiler, from the committed corpus and its mutations.
 //!
-//! A few hundred runs a target here; `DPLM_FUZZ_RUNS=1000000 cargo test --release -p dplm-cli --test hostile` for more. With a nightly
-//! compiler, `cargo fuzz run csv` looks further, guided by coverage.
+//! A few hundred runs a target here; `DPLM_FUZZ_RUNS=1000000 cargo test -p dplm-cli --test hostile` for more. With a nightly compiler,
+//! `cargo +nightly fuzz run csv` looks further, guided by coverage.
 
 #[path = "../../../fuzz/src/targets.rs"]
 mod targets;

@@ -128,8 +128,8 @@ fn every_run_spends_and_another_table_is_noticed() {
 fn sixteen_at_once_spend_exactly_what_there_is() {
     // Enough for 10 of the 16.
     let desk = desk(300, "0.1");
-    let children: Vec<Child> = (0..16).map(|_| start(&desk, &spend("0.01", &[]))).collect();
-    let answers = children.into_iter().map(|child| Done::from(child.wait_with_output().expect("it ends")));
+    let children: Vec<Child> = (0..16).map(|_| desk.start(&spend("0.01", &[]))).collect();
+    let answers = children.into_iter().map(Done::when_ended);
     let (mut fits, mut refusals) = (0, 0);
     for done in answers {
         match done.status {
@@ -146,12 +146,6 @@ fn sixteen_at_once_spend_exactly_what_there_is() {
     assert_eq!((account.spent.to_string(), account.left.to_string()), ("0.1".to_owned(), "0".to_owned()));
 }
 
-fn start(desk: &Desk, args: &[&str]) -> Child {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_dplm"));
-    let command = command.args(args).current_dir(desk.path("")).stdin(Stdio::null());
-    command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the command starts")
-}
-
 /// `DPLM_KILLS=200 cargo test -p dplm-cli --test ledger killed` for more moments.
 #[test]
 fn killed_at_any_moment_no_answer_is_without_its_record() {
@@ -165,7 +159,7 @@ fn killed_at_any_moment_no_answer_is_without_its_record() {
     for round in 0..rounds {
         let file = format!("fit-{round}.json");
         let before = recorded(&desk);
-        let mut child = start(&desk, &spend("0.01", &[&slow[..], &["--json", &file]].concat()));
+        let mut child = desk.start(&spend("0.01", &[&slow[..], &["--json", &file]].concat()));
         thread::sleep(longest.mul_f64(moment(round)));
         child.kill().expect("killed, or done already");
         let output = child.wait_with_output().expect("it ends");
@@ -193,15 +187,6 @@ fn moment(round: u32) -> f64 {
     (f64::from(round) * 0.618_033_988_749_895).fract()
 }
 
-/// Runs the command in a shell that sets `limit` first.
-#[cfg(unix)]
-fn limited(desk: &Desk, limit: &str, args: &[&str]) -> Done {
-    let script = format!("{limit}; exec \"$@\"");
-    let shell = ["-c", &script, "sh", env!("CARGO_BIN_EXE_dplm")];
-    let output = Command::new("sh").args(shell).args(args).current_dir(desk.path("")).output().expect("a shell");
-    Done::from(output)
-}
-
 #[cfg(unix)]
 #[test]
 fn a_full_disk_refuses_and_loses_nothing() {
@@ -212,7 +197,7 @@ fn a_full_disk_refuses_and_loses_nothing() {
     for blocks in (0..=length / 512 + 8).step_by(4) {
         let before = recorded(&desk);
         let limit = format!("trap '' XFSZ; ulimit -f {blocks}");
-        let attempt = limited(&desk, &limit, &spend("0.01", &["--json", "fit.json", "--quiet"]));
+        let attempt = Done::when_ended(desk.start_limited(&limit, &spend("0.01", &["--json", "fit.json", "--quiet"])));
         let records = recorded(&desk) - before;
         let answered = desk.path("fit.json").exists();
         assert!(records == 1 || (attempt.status == 1 && !answered && attempt.stdout.is_empty()), "{blocks} blocks");
@@ -229,8 +214,9 @@ fn a_full_disk_refuses_and_loses_nothing() {
     assert!(refused > 0 && done > 0, "{refused} refused, {done} done");
     assert_eq!(desk.names(), ["budget.db", "data.csv"], "nothing is left behind");
     desk.run(&["ledger", "init", "new/budget.db", "--dataset", "d", "--rho", "1"]).assert_refused(1, "no folder");
-    limited(&desk, "trap '' XFSZ; ulimit -f 0", &["ledger", "init", "new.db", "--dataset", "d", "--rho", "1"])
-        .assert_refused(1, "no room for a ledger");
+    let init = ["ledger", "init", "new.db", "--dataset", "d", "--rho", "1"];
+    let init = desk.start_limited("trap '' XFSZ; ulimit -f 0", &init);
+    Done::when_ended(init).assert_refused(1, "no room for a ledger");
     assert_eq!(desk.names(), ["budget.db", "data.csv"], "no half of a ledger");
 }
 
@@ -243,6 +229,14 @@ fn a_result_that_finds_no_room_is_still_shown() {
     assert!(done.stderr.contains("/dev/full could not be written"), "{}", done.stderr);
     assert!(done.stdout.contains("Coefficients"), "the budget is spent, so the answer is not withheld");
     assert_eq!(recorded(&desk), 1);
+    // Each result that is lost is named, those elsewhere are written.
+    let more = ["--json", "/dev/full", "--report", "page.html", "--trajectory", "/dev/../dev/full"];
+    let done = desk.run(&spend("0.01", &more));
+    assert_eq!(done.status, 1);
+    for place in ["/dev/full could not be written", "and /dev/../dev/full could not be written"] {
+        assert!(done.stderr.contains(place), "{}", done.stderr);
+    }
+    assert!(desk.read("page.html").ends_with("</html>\n"), "what can be written is written");
 }
 
 #[cfg(unix)]
@@ -268,14 +262,49 @@ fn a_read_only_folder_or_file_refuses_and_loses_nothing() {
         mode("budget.db", ledger);
         mode("", folder);
         let refused = run(&spend("0.01", &[]));
+        let results = ["--json", "--report", "--trajectory"].map(|option| run(&spend("0.01", &[option, "result"])));
         let shown = run(&["ledger", "show", "budget.db"]);
         mode("", 0o755);
         refused.assert_refused(1, "read-only");
         assert!(refused.stderr.contains("nothing was released"), "{}", refused.stderr);
         assert_eq!(shown.status, 0, "what cannot be written can be read: {}", shown.stderr);
+        results.iter().for_each(|done| done.assert_refused(1, "no place for the result, or no record"));
+        assert!(!desk.path("result").exists());
         mode("budget.db", 0o644);
         assert_eq!(recorded(&desk), 0);
     }
+}
+
+/// What a refusal says is what happened, to whoever reads as well as to whoever spends.
+#[test]
+fn a_damaged_ledger_is_called_damaged() {
+    let desk = desk(300, "1");
+    desk.ok(&spend("0.01", &[]));
+    let whole = fs::read(desk.path("budget.db")).expect("a ledger");
+    let formula = whole.windows(FORMULA.len()).position(|part| part == FORMULA.as_bytes()).expect("the entry");
+    let mut edited = whole.clone();
+    edited[formula] = b'z';
+    let half = whole[..whole.len() / 2].to_vec();
+    let cases = [
+        (edited, "does not verify (entry 2: it was changed after it was recorded)"),
+        (half, "the ledger is damaged"),
+        (vec![], "no longer one"),
+    ];
+    let read = [["ledger", "verify", "budget.db"], ["ledger", "show", "budget.db"]];
+    for (bytes, sentence) in cases {
+        desk.write("budget.db", bytes);
+        let refused = desk.run(&spend("0.01", &[]));
+        for done in read.iter().map(|args| desk.run(args)).chain([refused]) {
+            done.assert_refused(1, sentence);
+            assert!(done.stderr.contains(sentence), "{}", done.stderr);
+            assert!(done.stderr.contains("from a copy that lacks no spending"), "{}", done.stderr);
+        }
+        assert!(!desk.run(&read[0]).stderr.contains("released"), "verifying releases nothing anyway");
+    }
+    desk.write("budget.db", whole);
+    assert_eq!(recorded(&desk), 1);
+    let init = desk.run(&["ledger", "init", "no/budget.db", "--dataset", "d", "--rho", "1"]);
+    assert!(init.stderr.contains("the folder of no/budget.db does not exist"), "{}", init.stderr);
 }
 
 #[cfg(unix)]
@@ -319,11 +348,11 @@ fn a_busy_ledger_is_waited_for() {
     let desk = desk(300, "1");
     let holder = rusqlite::Connection::open(desk.path("budget.db")).expect("open");
     holder.execute_batch("BEGIN EXCLUSIVE").expect("held");
-    let mut waiting = start(&desk, &spend("0.01", &[]));
+    let mut waiting = desk.start(&spend("0.01", &[]));
     thread::sleep(Duration::from_millis(300));
     assert!(waiting.try_wait().expect("a state").is_none(), "it waits");
     holder.execute_batch("COMMIT").expect("let go");
-    let done = Done::from(waiting.wait_with_output().expect("it ends"));
+    let done = Done::when_ended(waiting);
     assert_eq!(done.status, 0, "{}", done.stderr);
     assert_eq!(recorded(&desk), 1);
 }

@@ -4,12 +4,7 @@
 
 mod common;
 
-use std::{
-    fmt::Write as _,
-    io::Write,
-    path::Path,
-    process::{Child, Command, Stdio},
-};
+use std::{fmt::Write as _, io::Write, path::Path, process::Child};
 
 use common::{Desk, Done, text_of};
 
@@ -17,15 +12,11 @@ use common::{Desk, Done, text_of};
 const SPACE: u32 = 1_500_000;
 
 fn start(desk: &Desk, args: &[&str]) -> Child {
-    let script = format!("ulimit -v {SPACE}; exec \"$@\"");
-    let shell = ["-c", &script, "sh", env!("CARGO_BIN_EXE_dplm")];
-    let mut command = Command::new("sh");
-    let command = command.args(shell).args(args).current_dir(desk.path("")).stdin(Stdio::piped());
-    command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("a shell")
+    desk.start_limited(&format!("ulimit -v {SPACE}"), args)
 }
 
 fn run(desk: &Desk, args: &[&str]) -> Done {
-    Done::from(start(desk, args).wait_with_output().expect("it ends"))
+    Done::when_ended(start(desk, args))
 }
 
 fn fit(desk: &Desk, data: &str, formula: &str) -> Done {
@@ -97,7 +88,7 @@ fn a_cell_without_end_is_refused() {
         input.write_all(&chunk).expect("read");
     }
     drop(input);
-    let done = Done::from(child.wait_with_output().expect("it ends"));
+    let done = Done::when_ended(child);
     done.assert_refused(1, "a long cell");
     assert!(done.stderr.contains("line 3"), "{}", done.stderr);
 }

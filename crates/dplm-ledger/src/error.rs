@@ -2,7 +2,9 @@
 
 use dplm::privacy::Rho;
 
-/// Why the ledger refused. Nothing was recorded.
+/// Why the ledger refused. Nothing was recorded, and nothing may be released.
+///
+/// What is said holds for reading as well as for spending; whoever meant to spend adds what that means.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LedgerError {
@@ -20,8 +22,16 @@ pub enum LedgerError {
         /// The file.
         file: String,
     },
+    /// There is not even a folder for it.
+    #[error("the folder of {file} does not exist: check the name, or create the folder first")]
+    NoFolder {
+        /// The file.
+        file: String,
+    },
     /// The file is something else.
-    #[error("{file} is not a dplm ledger, or is damaged; restore it from a copy")]
+    #[error(
+        "{file} is not a dplm ledger, or no longer one: check the name, or restore it from a copy that lacks no spending"
+    )]
     NotALedger {
         /// The file.
         file: String,
@@ -72,7 +82,9 @@ pub enum LedgerError {
         left: String,
     },
     /// The ledger has been tampered with.
-    #[error("the ledger does not verify (entry {entry}: {why}); nothing was spent")]
+    #[error(
+        "the ledger does not verify (entry {entry}: {why}), and nothing can be spent from it: restore it from a copy that lacks no spending"
+    )]
     Broken {
         /// The first entry that is wrong.
         entry: i64,
@@ -80,15 +92,13 @@ pub enum LedgerError {
         why: &'static str,
     },
     /// The file cannot be read as a ledger any more.
-    #[error("the ledger is damaged, so nothing was released; restore it from a copy")]
+    #[error("the ledger is damaged, and nothing can be spent from it: restore it from a copy that lacks no spending")]
     Damaged,
     /// Other processes held the ledger for too long.
-    #[error("the ledger was busy for too long; nothing was spent, so try again")]
+    #[error("other programs kept the ledger busy for a minute; nothing was recorded, so try again")]
     Busy,
     /// The disk refused.
-    #[error(
-        "the ledger could not be used ({reason}), so nothing was released; check the disk and the file's permissions"
-    )]
+    #[error("the ledger could not be read or written ({reason}): check the disk and the file's permissions")]
     Storage {
         /// The storage engine's own words; they never hold data.
         reason: String,

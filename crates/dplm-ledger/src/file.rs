@@ -109,11 +109,12 @@ fn connect(file: &Path) -> Result<Connection, LedgerError> {
 
 /// The file with every link among its folders resolved. The file itself is not followed.
 fn in_real_folder(file: &Path) -> Result<PathBuf, LedgerError> {
-    let not_found = || LedgerError::NotFound { file: file.display().to_string() };
-    let name = file.file_name().ok_or_else(not_found)?;
+    let shown = || file.display().to_string();
+    // Without a name it is a folder, such as "..".
+    let name = file.file_name().ok_or_else(|| LedgerError::NotALedger { file: shown() })?;
     let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let folder = fs::canonicalize(folder).map_err(|error| match error.kind() {
-        std::io::ErrorKind::NotFound => not_found(),
+        std::io::ErrorKind::NotFound => LedgerError::NoFolder { file: shown() },
         _ => error.into(),
     })?;
     Ok(folder.join(name))

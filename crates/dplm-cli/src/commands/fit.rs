@@ -51,15 +51,15 @@ struct Spender<'a> {
 impl<'a> Spender<'a> {
     /// Opens the ledger, and refuses what it could not pay for before a row is read.
     fn open(purse: &'a Purse, method: &Config) -> Result<Spender<'a>, Failure> {
-        let ledger = Ledger::open(&purse.file)?;
-        ledger.check(&purse.dataset, method.request().rho)?;
+        let ledger = Ledger::open(&purse.file).map_err(Failure::unpaid)?;
+        ledger.check(&purse.dataset, method.request().rho).map_err(Failure::unpaid)?;
         Ok(Spender { purse, ledger })
     }
 
     fn pay(&mut self, bill: Bill, printer: &Printer) -> Result<Paid, Failure> {
         let Purse { file, dataset } = self.purse;
         let rho = bill.rho;
-        let paid = self.ledger.pay(dataset, bill)?;
+        let paid = self.ledger.pay(dataset, bill).map_err(Failure::unpaid)?;
         printer.note(&format!("{} records rho = {rho} of '{dataset}' as spent", file.display()));
         Ok(paid)
     }
@@ -94,6 +94,6 @@ impl Outputs {
         let trajectory = self.trajectory.map_or(Ok(()), |output| output.finish_with(&fit.trajectory_csv()));
         let report = self.report.map_or(Ok(()), |output| output.finish_with(&to_html(fit)));
         let shown = if self.summary { printer.result(&summary(fit)) } else { Ok(()) };
-        json.and(trajectory).and(report).and(shown)
+        Failure::of_all([json, trajectory, report, shown])
     }
 }

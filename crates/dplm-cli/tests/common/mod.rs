@@ -6,7 +6,7 @@ use std::{
     fs,
     io::Write,
     path::{Path, PathBuf},
-    process::{Command, Output, Stdio},
+    process::{Child, Command, Output, Stdio},
 };
 
 use tempfile::TempDir;
@@ -56,17 +56,26 @@ impl Desk {
     }
 
     pub fn run_with_input(&self, args: &[&str], input: &[u8]) -> Done {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_dplm"))
-            .args(args)
-            .current_dir(self.0.path())
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .expect("the command starts");
+        let mut child = self.start(args);
         // A command that reads nothing may have gone already.
         let _ = child.stdin.take().expect("piped").write_all(input);
-        Done::from(child.wait_with_output().expect("the command ends"))
+        Done::when_ended(child)
+    }
+
+    /// Starts a command.
+    pub fn start(&self, args: &[&str]) -> Child {
+        self.spawn(Command::new(env!("CARGO_BIN_EXE_dplm")).args(args))
+    }
+
+    /// Starts a command in a shell that sets `limit` first.
+    pub fn start_limited(&self, limit: &str, args: &[&str]) -> Child {
+        let script = format!("{limit}; exec \"$@\"");
+        self.spawn(Command::new("sh").args(["-c", &script, "sh", env!("CARGO_BIN_EXE_dplm")]).args(args))
+    }
+
+    fn spawn(&self, command: &mut Command) -> Child {
+        let command = command.current_dir(self.0.path()).stdin(Stdio::piped());
+        command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the command starts")
     }
 
     /// Runs a command that must succeed.
@@ -101,6 +110,11 @@ impl From<Output> for Done {
 }
 
 impl Done {
+    /// What a command did, once it has ended.
+    pub fn when_ended(child: Child) -> Done {
+        Done::from(child.wait_with_output().expect("it ends"))
+    }
+
     /// Nothing on standard output, one sentence on standard error, and no cell in it.
     pub fn assert_refused(&self, status: i32, what: &str) {
         let Done { stdout, stderr, .. } = self;

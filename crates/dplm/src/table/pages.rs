@@ -1,35 +1,40 @@
 //! The pages of a Parquet file, looked at before they are decompressed.
 //!
 //! The library sets aside what a page says it holds, and writes a value of a dictionary out for every row that names it. Both are
-//! numbers that whoever wrote the file chose. Headers are read here the way the format defines them (Thrift's compact
-//! protocol), and what cannot be read is left to the library, which refuses it.
+//! numbers that whoever wrote the file chose. Two of its codecs do not stop at what a page says it holds; what their pages really hold
+//! is found out here, a piece at a time.
 
-use std::fs::File;
+use std::{
+    fs::File,
+    io::{self, Read, Seek, SeekFrom},
+};
 
+use flate2::read::MultiGzDecoder;
+use lz4_flex::frame::FrameDecoder;
 use parquet::{
     arrow::{ProjectionMask, arrow_reader::ArrowReaderMetadata},
-    basic::Type,
-    file::metadata::ColumnChunkMetaData,
+    basic::{Compression, Type},
+    file::metadata::{ColumnChunkMetaData, RowGroupMetaData},
 };
+use rayon::prelude::*;
 
 use super::{
     DataError,
     bytes::Bytes,
-    inflate::{most_bytes, read_at, too_large},
+    inflate::{most_bytes, too_large},
+    page_header::Header,
+    parquet::FORMAT,
 };
 
 /// How much text the rows of one block may be written out to.
 const LARGEST_BLOCK: u64 = 64 << 20;
-/// What most headers fit in, and what all do that are not written to annoy.
-const HEADER_SIZES: [usize; 2] = [256, 1 << 20];
-const DICTIONARY_PAGE: i64 = 2;
-const DELTA_BYTE_ARRAY: i64 = 7;
-const DEEPEST: u32 = 8;
+const DICTIONARY_PAGE: i32 = 2;
+const DELTA_BYTE_ARRAY: i32 = 7;
 
 /// Checks the pages of the wanted columns, and gives the most rows a block may have.
 ///
 /// # Errors
-/// When pages that are open at the same time would take more memory than the file's length makes likely.
+/// When pages that are open at the same time would take more memory than the file's length makes likely, or do not hold what they say.
 pub(super) fn checked_block_rows(
     bytes: &Bytes,
     metadata: &ArrowReaderMetadata,
@@ -39,189 +44,241 @@ pub(super) fn checked_block_rows(
     let mut file = bytes.file()?;
     let mut largest_repeated = 0;
     for group in metadata.metadata().row_groups() {
-        let chunks = group.columns().iter().enumerate().filter(|(leaf, _)| mask.leaf_included(*leaf));
-        let mut open_at_once = 0u64;
-        for (_, chunk) in chunks {
-            let largest = bytes.decode(super::parquet::FORMAT, || Ok::<_, ()>(Largest::of(&mut file, chunk)))?;
-            open_at_once = open_at_once.saturating_add(largest.page);
-            largest_repeated = largest_repeated.max(largest.repeated);
+        let pages = Pages::of_group(bytes, &mut file, group, mask)?;
+        if pages.open_at_once > most_bytes(bytes.length) {
+            return Err(too_large(bytes, FORMAT));
         }
-        if open_at_once > most_bytes(bytes.length) {
-            return Err(too_large(bytes, super::parquet::FORMAT));
+        if pages.at_worst > most_bytes(bytes.length) {
+            pages.unbounded.par_iter().try_for_each(|page| page.check(bytes))?;
         }
+        largest_repeated = largest_repeated.max(pages.largest_repeated);
     }
     let rows = LARGEST_BLOCK / largest_repeated.max(1);
     Ok(wanted.min(usize::try_from(rows).unwrap_or(wanted)).max(1))
 }
 
-/// The largest pages of a column chunk.
+/// What the pages of a group of rows ask for, one page of each column being open at a time.
 #[derive(Default)]
-struct Largest {
-    page: u64,
-    /// Of those with text that may be written out many times.
-    repeated: u64,
+struct Pages {
+    /// By what they say.
+    open_at_once: u64,
+    /// If those whose codec does not stop in time said less than they hold.
+    at_worst: u64,
+    unbounded: Vec<Unbounded>,
+    /// The largest with text that may be written out many times.
+    largest_repeated: u64,
 }
 
-impl Largest {
-    fn of(file: &mut File, chunk: &ColumnChunkMetaData) -> Largest {
+impl Pages {
+    fn of_group(
+        bytes: &Bytes,
+        file: &mut File,
+        group: &RowGroupMetaData,
+        mask: &ProjectionMask,
+    ) -> Result<Pages, DataError> {
+        let mut pages = Pages::default();
+        for (_, chunk) in group.columns().iter().enumerate().filter(|(leaf, _)| mask.leaf_included(*leaf)) {
+            // The library panics where a chunk lies before the start of the file.
+            let added = bytes.decode(FORMAT, || pages.add(file, chunk).ok_or(()));
+            added?;
+        }
+        Ok(pages)
+    }
+
+    /// Adds those of a column; `None` where a header cannot be read.
+    fn add(&mut self, file: &mut File, chunk: &ColumnChunkMetaData) -> Option<()> {
         let text = matches!(chunk.column_type(), Type::BYTE_ARRAY | Type::FIXED_LEN_BYTE_ARRAY);
-        let (start, length) = chunk.byte_range();
-        let end = start.saturating_add(length);
-        let (mut largest, mut at) = (Largest::default(), start);
-        while at < end
-            && let Some((header, size)) = header_at(file, at)
-        {
-            largest.page = largest.page.max(header.uncompressed);
+        let codec = Codec::of(chunk.compression());
+        let (mut at, length) = chunk.byte_range();
+        let end = at.saturating_add(length);
+        let (mut largest, mut worst) = (0, 0);
+        while at < end {
+            let (header, size) = Header::at(file, at)?;
+            at = at.saturating_add(size as u64);
+            largest = largest.max(header.uncompressed);
+            worst = worst.max(header.uncompressed);
+            if let Some(codec) = codec {
+                worst = worst.max(header.compressed.saturating_mul(codec.most_times()));
+                self.unbounded.push(Unbounded::new(codec, at, &header));
+            }
             if text && (header.kind == DICTIONARY_PAGE || header.encoding == DELTA_BYTE_ARRAY) {
-                largest.repeated = largest.repeated.max(header.uncompressed);
+                self.largest_repeated = self.largest_repeated.max(header.uncompressed);
             }
-            at = at.saturating_add(size as u64).saturating_add(header.compressed);
+            at = at.saturating_add(header.compressed);
         }
-        largest
+        self.open_at_once = self.open_at_once.saturating_add(largest);
+        self.at_worst = self.at_worst.saturating_add(worst);
+        Some(())
     }
 }
 
-/// What a page says of itself.
-#[derive(Debug, Default, PartialEq)]
-struct Header {
-    kind: i64,
-    uncompressed: u64,
-    compressed: u64,
-    encoding: i64,
+/// The codecs that go on to the end of what is stored, however much that is.
+#[derive(Clone, Copy)]
+enum Codec {
+    Gzip,
+    /// The old way of LZ4, where a page may be a frame.
+    Lz4Frame,
 }
 
-fn header_at(file: &mut File, at: u64) -> Option<(Header, usize)> {
-    HEADER_SIZES.iter().find_map(|&size| Reader::header(&read_at(file, at, size)))
-}
-
-/// Reads a header field by field.
-struct Reader<'a> {
-    bytes: &'a [u8],
-    at: usize,
-    header: Header,
-}
-
-impl Reader<'_> {
-    fn header(bytes: &[u8]) -> Option<(Header, usize)> {
-        let mut reader = Reader { bytes, at: 0, header: Header::default() };
-        reader.fields(0, 0)?;
-        Some((reader.header, reader.at))
-    }
-
-    /// The fields of a structure that is field `parent` of the one above it.
-    fn fields(&mut self, depth: u32, parent: i64) -> Option<()> {
-        let mut id = 0;
-        loop {
-            let byte = self.byte()?;
-            let (kind, step) = (byte & 0xf, i64::from(byte >> 4));
-            if kind == 0 {
-                return Some(());
-            }
-            id = if step == 0 { self.integer()? } else { id + step };
-            match kind {
-                4..=6 => {
-                    let value = self.integer()?;
-                    self.note(depth, parent, id, value);
-                }
-                kind => self.skip(kind, depth, id)?,
-            }
-        }
-    }
-
-    /// Keeps the few numbers that matter, by their place in the format's definition.
-    fn note(&mut self, depth: u32, parent: i64, id: i64, value: i64) {
-        let size = u64::try_from(value).unwrap_or(0);
-        match (depth, parent, id) {
-            (0, _, 1) => self.header.kind = value,
-            (0, _, 2) => self.header.uncompressed = size,
-            (0, _, 3) => self.header.compressed = size,
-            (1, 5, 2) | (1, 8, 4) => self.header.encoding = value,
-            _ => {}
-        }
-    }
-
-    fn skip(&mut self, kind: u8, depth: u32, id: i64) -> Option<()> {
-        match kind {
-            1 | 2 => Some(()),
-            3 => self.advance(1),
-            7 => self.advance(8),
-            8 => {
-                let length = self.unsigned()?;
-                self.advance(usize::try_from(length).ok()?)
-            }
-            9 | 10 => self.list(depth, id),
-            12 if depth < DEEPEST => self.fields(depth + 1, id),
+impl Codec {
+    fn of(compression: Compression) -> Option<Codec> {
+        match compression {
+            Compression::GZIP(_) => Some(Codec::Gzip),
+            Compression::LZ4 => Some(Codec::Lz4Frame),
             _ => None,
         }
     }
 
-    fn list(&mut self, depth: u32, id: i64) -> Option<()> {
-        let byte = self.byte()?;
-        let count = if byte >> 4 == 15 { self.unsigned()? } else { u64::from(byte >> 4) };
-        for _ in 0..count {
-            match byte & 0xf {
-                // In a list a truth value takes a byte.
-                1 | 2 => self.advance(1)?,
-                4..=6 => drop(self.integer()?),
-                kind => self.skip(kind, depth + 1, id)?,
-            }
+    /// How many times its size stored bytes can take at most, by the format: two bits for a copy of 258, or a byte for 255 more.
+    fn most_times(self) -> u64 {
+        match self {
+            Codec::Gzip => 1032,
+            Codec::Lz4Frame => 255,
         }
-        Some(())
+    }
+}
+
+/// A page that only its header keeps from taking all memory.
+struct Unbounded {
+    codec: Codec,
+    start: u64,
+    stored: u64,
+    /// What it says it holds.
+    said: u64,
+}
+
+impl Unbounded {
+    fn new(codec: Codec, start: u64, header: &Header) -> Unbounded {
+        let Header { uncompressed, compressed, plain, .. } = header;
+        let (stored, said) = (compressed.saturating_sub(*plain), uncompressed.saturating_sub(*plain));
+        Unbounded { codec, start: start.saturating_add(*plain), stored, said }
     }
 
-    fn advance(&mut self, count: usize) -> Option<()> {
-        self.at = self.at.checked_add(count).filter(|&at| at <= self.bytes.len())?;
-        Some(())
+    fn check(&self, bytes: &Bytes) -> Result<(), DataError> {
+        let mut file = bytes.file()?;
+        file.seek(SeekFrom::Start(self.start)).map_err(|error| bytes.unreadable(&error))?;
+        let holds_more = bytes.decode(FORMAT, || Ok::<_, ()>(self.holds_more(file.take(self.stored))))?;
+        // A page that says nothing is in it is not decompressed.
+        if holds_more && self.said > 0 { Err(bytes.corrupt(FORMAT)) } else { Ok(()) }
     }
 
-    fn byte(&mut self) -> Option<u8> {
-        let byte = *self.bytes.get(self.at)?;
-        self.at += 1;
-        Some(byte)
-    }
-
-    /// Seven bits a byte, the lowest first.
-    fn unsigned(&mut self) -> Option<u64> {
-        let mut value = 0;
-        for shift in (0..64).step_by(7) {
-            let byte = self.byte()?;
-            value |= u64::from(byte & 0x7f) << shift;
-            if byte < 0x80 {
-                return Some(value);
-            }
-        }
-        None
-    }
-
-    /// A signed number: the sign is the lowest bit.
-    fn integer(&mut self) -> Option<i64> {
-        let value = self.unsigned()?;
-        Some((value >> 1) as i64 ^ -((value & 1) as i64))
+    fn holds_more(&self, stored: impl Read) -> bool {
+        let longest = self.said.saturating_add(1);
+        let found = match self.codec {
+            Codec::Gzip => io::copy(&mut MultiGzDecoder::new(stored).take(longest), &mut io::sink()),
+            Codec::Lz4Frame => io::copy(&mut FrameDecoder::new(stored).take(longest), &mut io::sink()),
+        };
+        // Where the codec stops early the library will too.
+        found.is_ok_and(|found| found > self.said)
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::{fs, io::Write, sync::Arc};
+
+    use arrow_array::{ArrayRef, Float64Array, RecordBatch};
+    use parquet::{
+        arrow::ArrowWriter,
+        file::{
+            metadata::{ParquetMetaData, ParquetMetaDataWriter},
+            properties::{EnabledStatistics, WriterProperties, WriterPropertiesBuilder, WriterVersion},
+        },
+    };
+
     use super::*;
 
+    /// What the pages of a file are found to be, none of them being read by the library.
+    fn checked(file: &[u8]) -> Result<usize, DataError> {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("table.parquet");
+        fs::write(&path, file).expect("written");
+        let bytes = Bytes::on_disk(&path, &fs::metadata(&path).expect("there")).expect("not empty");
+        let metadata = super::super::parquet::metadata(&bytes).expect("a footer");
+        checked_block_rows(&bytes, &metadata, &ProjectionMask::all(), 100)
+    }
+
+    fn written(column: Float64Array, properties: WriterPropertiesBuilder) -> (Vec<u8>, ParquetMetaData) {
+        let column: ArrayRef = Arc::new(column);
+        let table = RecordBatch::try_from_iter([("y", column.clone()), ("x", column)]).expect("a table");
+        let properties = properties.set_dictionary_enabled(false).set_statistics_enabled(EnabledStatistics::None);
+        let mut file = Vec::new();
+        let mut writer = ArrowWriter::try_new(&mut file, table.schema(), Some(properties.build())).expect("a writer");
+        writer.write(&table).expect("memory takes it");
+        let said = writer.close().expect("memory takes it");
+        (file, said)
+    }
+
+    /// A file whose pages hold `stored` as it is and say that this is all, and a footer that says it was compressed.
+    fn lying(stored: &[u8], codec: Compression) -> Vec<u8> {
+        let cells = stored.chunks_exact(8).map(|cell| f64::from_le_bytes(cell.try_into().expect("eight bytes")));
+        let column = Float64Array::from_iter_values(cells);
+        let one_page = WriterProperties::builder().set_write_batch_size(usize::MAX);
+        let (mut file, said) = written(column, one_page.set_data_page_size_limit(usize::MAX));
+        let footer = file.len() - 8;
+        let length = u32::from_le_bytes(file[footer..footer + 4].try_into().expect("four bytes"));
+        file.truncate(footer - length as usize);
+        ParquetMetaDataWriter::new(&mut file, &compressed_by(said, codec)).finish().expect("memory takes it");
+        file
+    }
+
+    fn compressed_by(said: ParquetMetaData, codec: Compression) -> ParquetMetaData {
+        let mut said = said.into_builder();
+        for group in said.take_row_groups() {
+            let mut group = group.into_builder();
+            for chunk in group.take_columns() {
+                let chunk = chunk.into_builder().set_compression(codec).build().expect("a column");
+                group = group.add_column_metadata(chunk);
+            }
+            said = said.add_row_group(group.build().expect("a group of rows"));
+        }
+        said.build()
+    }
+
+    /// Zeros, so many mebibytes of them.
+    fn zeros(mebibytes: u32, mut encoder: impl Write) {
+        let piece = vec![0; 1 << 20];
+        (0..mebibytes).for_each(|_| encoder.write_all(&piece).expect("memory takes it"));
+        encoder.flush().expect("memory takes it");
+    }
+
+    fn gzip(mebibytes: u32) -> Vec<u8> {
+        let mut packed = Vec::new();
+        zeros(mebibytes, flate2::write::GzEncoder::new(&mut packed, flate2::Compression::fast()));
+        packed
+    }
+
+    fn lz4_frame(mebibytes: u32) -> Vec<u8> {
+        let mut packed = Vec::new();
+        zeros(mebibytes, lz4_flex::frame::FrameEncoder::new(&mut packed));
+        packed
+    }
+
     #[test]
-    fn a_header_is_read_field_by_field() {
-        // kind 0, 100 bytes of which 50 are stored, then a data page of 7 values in encoding 7 with statistics.
-        let bytes = [
-            0x15, 0x00, 0x15, 0xc8, 0x01, 0x15, 0x64, 0x2c, 0x15, 0x0e, 0x15, 0x0e, 0x15, 0x06, 0x15, 0x06, 0x1c, 0x18,
-            0x03, 1, 2, 3, 0x00, 0x00, 0x00,
-        ];
-        let expected = Header { kind: 0, uncompressed: 100, compressed: 50, encoding: 7 };
-        assert_eq!(Reader::header(&bytes), Some((expected, bytes.len())));
-        for length in 0..bytes.len() {
-            assert_eq!(Reader::header(&bytes[..length]), None, "cut at {length}");
+    fn pages_that_hold_more_than_they_say_are_refused() {
+        let gzip_codec = Compression::GZIP(Default::default());
+        for (pack, codec) in [(gzip as fn(u32) -> Vec<u8>, gzip_codec), (lz4_frame, Compression::LZ4)] {
+            // A little fits in the memory that any file may take, so nobody looks.
+            assert_eq!(checked(&lying(&pack(1), codec)).ok(), Some(100), "{codec}");
+            let refusal = checked(&lying(&pack(300), codec)).err();
+            assert!(matches!(refusal, Some(DataError::Corrupt { .. })), "{codec}");
         }
     }
 
     #[test]
-    fn nesting_and_lengths_without_end_are_given_up() {
-        assert_eq!(Reader::header(&[0x1c; 100]), None);
-        assert_eq!(Reader::header(&[0x18, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01]), None);
-        assert_eq!(Reader::header(&[0x15, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff]), None);
+    fn pages_that_hold_what_they_say_are_let_through() {
+        // Cells that do not compress, in one page, some of them missing: the second kind of page starts with levels that are never compressed.
+        let cells = (1..400_000u64)
+            .map(|i| (i % 10 != 0).then_some(f64::from_bits(i.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 2)));
+        let column = Float64Array::from_iter(cells);
+        for version in [WriterVersion::PARQUET_1_0, WriterVersion::PARQUET_2_0] {
+            for codec in [Compression::GZIP(Default::default()), Compression::LZ4] {
+                let properties = WriterProperties::builder().set_compression(codec).set_writer_version(version);
+                let properties = properties.set_data_page_size_limit(usize::MAX).set_write_batch_size(usize::MAX);
+                let (file, _) = written(column.clone(), properties);
+                assert!(file.len() as u64 * 255 > most_bytes(file.len() as u64), "large enough to be looked into");
+                assert_eq!(checked(&file).ok(), Some(100), "{codec}");
+            }
+        }
     }
 }

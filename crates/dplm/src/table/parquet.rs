@@ -15,6 +15,7 @@ use rayon::prelude::*;
 use super::{
     DataError,
     bytes::Bytes,
+    footer::is_readable,
     inflate::{most_rows, too_large},
     pages::checked_block_rows,
     source::{BlockSink, Convert, Decoded},
@@ -25,7 +26,10 @@ pub(super) const FORMAT: &str = "Parquet";
 
 /// Reads the footer: columns, types, row counts.
 pub(super) fn metadata(bytes: &Bytes) -> Result<ArrowReaderMetadata, DataError> {
-    let file = bytes.file()?;
+    let mut file = bytes.file()?;
+    if !is_readable(&mut file, bytes.length) {
+        return Err(bytes.corrupt(FORMAT));
+    }
     bytes.decode(FORMAT, || ArrowReaderMetadata::load(&file, ArrowReaderOptions::new()))
 }
 

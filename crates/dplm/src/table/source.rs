@@ -21,6 +21,8 @@ pub struct ReadOptions<'a> {
     pub strict: bool,
     /// The largest number of rows in a block, at least 1. A block may be smaller.
     pub block_rows: usize,
+    /// About so many bytes of text are split into rows by one thread at a time. The rows are the same, whatever it is.
+    pub segment_bytes: usize,
     /// Called after each block with the bytes read so far and the bytes in all.
     pub progress: Option<&'a (dyn Fn(u64, u64) + Sync)>,
     /// Asked after each block; reading ends with [`DataError::Stopped`] once it says yes.
@@ -28,9 +30,9 @@ pub struct ReadOptions<'a> {
 }
 
 impl Default for ReadOptions<'_> {
-    /// Bad cells are marked; 65,536 rows per block; no progress; nobody stops it.
+    /// Bad cells are marked; 65,536 rows per block; 512 KiB per segment; no progress; nobody stops it.
     fn default() -> Self {
-        Self { strict: false, block_rows: 65_536, progress: None, stop: None }
+        Self { strict: false, block_rows: 65_536, segment_bytes: 512 << 10, progress: None, stop: None }
     }
 }
 
@@ -158,7 +160,8 @@ impl Source {
         for file in &self.files {
             let projection = Projection::new(&file.schema, columns)?;
             let convert = |decoded: Decoded<'_>| projection.block(&extractors, decoded);
-            file.for_each_block(&projection.indices, options.block_rows.max(1), &convert, &mut |block, done| {
+            let pieces = Pieces { rows: options.block_rows.max(1), bytes: options.segment_bytes.max(1) };
+            file.for_each_block(&projection.indices, pieces, &convert, &mut |block, done| {
                 each(block)?;
                 report(before + done);
                 if options.stop.is_some_and(|stop| stop()) { Err(DataError::Stopped) } else { Ok(()) }
@@ -212,6 +215,13 @@ impl From<RecordBatch> for Decoded<'_> {
     }
 }
 
+/// How much is taken at a time: at most so many rows in a block, and about so many bytes of text by one thread.
+#[derive(Clone, Copy)]
+pub(super) struct Pieces {
+    pub rows: usize,
+    pub bytes: usize,
+}
+
 /// Turns what was decoded into cells; on any thread.
 pub(super) type Convert<'a> = dyn Fn(Decoded<'_>) -> Result<Block, DataError> + Sync + 'a;
 
@@ -250,14 +260,14 @@ impl DataFile {
     fn for_each_block(
         &self,
         indices: &[usize],
-        rows: usize,
+        pieces: Pieces,
         convert: &Convert<'_>,
         sink: &mut BlockSink<'_>,
     ) -> Result<(), DataError> {
-        let (bytes, width) = (&self.bytes, self.schema.fields().len());
+        let (bytes, width, rows) = (&self.bytes, self.schema.fields().len(), pieces.rows);
         match &self.format {
             Format::Csv { delimiter } => {
-                csv::for_each_block(bytes, csv::Layout { delimiter: *delimiter, width }, indices, rows, convert, sink)
+                csv::for_each_block(bytes, csv::Layout { delimiter: *delimiter, width }, indices, pieces, convert, sink)
             }
             Format::Parquet(metadata) => parquet::for_each_block(bytes, metadata, indices, rows, convert, sink),
             Format::Ipc => ipc::for_each_block(bytes, indices, rows, convert, sink),

@@ -26,7 +26,7 @@ use super::{
     DataError, Field, Schema, Type,
     bytes::Bytes,
     cells,
-    source::{BlockSink, Convert, Decoded},
+    source::{BlockSink, Convert, Decoded, Pieces},
 };
 
 /// How many rows are looked at to tell numbers from text.
@@ -59,18 +59,18 @@ pub(super) fn has_rows(bytes: &Bytes, layout: Layout) -> Result<bool, DataError>
     Ok(Rows::open(bytes, layout, &[0], 1, 0)?.next_batch()?.is_some())
 }
 
-/// Decodes the columns `indices`, at most `block_rows` rows at a time.
+/// Decodes the columns `indices`, so much at a time.
 pub(super) fn for_each_block(
     bytes: &Bytes,
     layout: Layout,
     indices: &[usize],
-    block_rows: usize,
+    pieces: Pieces,
     convert: &Convert<'_>,
     sink: &mut BlockSink<'_>,
 ) -> Result<(), DataError> {
-    let split = window::Split { bytes, layout, indices, block_rows, convert };
+    let split = window::Split { bytes, layout, indices, pieces, convert };
     let Some(left) = split.in_windows(sink)? else { return Ok(()) };
-    let mut rows = Rows::open(bytes, layout, indices, block_rows, left)?;
+    let mut rows = Rows::open(bytes, layout, indices, pieces.rows, left)?;
     while let Some(batch) = rows.next_batch()? {
         sink(convert(Decoded::from(batch))?, rows.offset())?;
     }

@@ -12,11 +12,9 @@ use super::{
 use crate::table::{
     Block, DataError,
     bytes::Bytes,
-    source::{BlockSink, Convert, Decoded},
+    source::{BlockSink, Convert, Decoded, Pieces},
 };
 
-/// About so many bytes are split by one thread at a time.
-const SEGMENT: usize = 512 << 10;
 /// Segments of a window for each thread: a few, so that all have work to the end.
 const SEGMENTS: usize = 4;
 /// A window is no larger than this, however many threads there are.
@@ -27,16 +25,17 @@ pub(super) struct Split<'a> {
     pub bytes: &'a Bytes,
     pub layout: Layout,
     pub indices: &'a [usize],
-    pub block_rows: usize,
+    pub pieces: Pieces,
     pub convert: &'a Convert<'a>,
 }
 
 impl Split<'_> {
     /// Goes over the file in windows. Where a row is longer than a window this stops, and says at which byte the row starts.
     pub fn in_windows(&self, sink: &mut BlockSink<'_>) -> Result<Option<u64>, DataError> {
-        let length = (SEGMENT * SEGMENTS * rayon::current_num_threads()).min(LARGEST_WINDOW);
-        let mut reader =
-            Reader { text: Text::open(self.bytes, 0)?, delimiter: self.layout.delimiter, length, fault: None };
+        let segment = self.pieces.bytes;
+        let length = segment.saturating_mul(SEGMENTS * rayon::current_num_threads()).min(LARGEST_WINDOW);
+        let (text, delimiter) = (Text::open(self.bytes, 0)?, self.layout.delimiter);
+        let mut reader = Reader { text, delimiter, length, segment, fault: None };
         let (mut now, mut next) = (Window::default(), Window::default());
         reader.fill(&[], &mut now);
         while let Some(&end) = now.cuts.last() {
@@ -61,7 +60,7 @@ impl Split<'_> {
         let blocks = blocks.collect::<Vec<Result<Vec<Block>, DataError>>>();
         // The first refusal in the order of the file, whichever thread came first.
         let blocks = blocks.into_iter().collect::<Result<Vec<_>, _>>()?;
-        Ok(Block::joined(blocks.into_iter().flatten(), self.block_rows))
+        Ok(Block::joined(blocks.into_iter().flatten(), self.pieces.rows))
     }
 
     fn segment(&self, offset: u64, text: &[u8]) -> Result<Vec<Block>, DataError> {
@@ -69,10 +68,10 @@ impl Split<'_> {
         // The header and what may come before it are the other splitter's business.
         if offset > 0 && is_plain(text) {
             let text = std::str::from_utf8(text).expect("text was checked before it was cut between characters");
-            let texts = split(text, self.layout, self.indices, self.block_rows).map_err(broken)?;
+            let texts = split(text, self.layout, self.indices, self.pieces.rows).map_err(broken)?;
             texts.into_iter().map(|texts| (self.convert)(Decoded::Texts(texts))).collect()
         } else {
-            let batches = batches(text, self.layout, self.indices, self.block_rows, offset == 0).map_err(broken)?;
+            let batches = batches(text, self.layout, self.indices, self.pieces.rows, offset == 0).map_err(broken)?;
             batches.into_iter().map(|batch| (self.convert)(Decoded::from(batch))).collect()
         }
     }
@@ -93,6 +92,7 @@ struct Reader {
     text: Text,
     delimiter: u8,
     length: usize,
+    segment: usize,
     /// What stopped the reading; what came before it is split first.
     fault: Option<Fault>,
 }
@@ -115,7 +115,7 @@ impl Reader {
                 Err(fault) => self.fault = Some(fault),
             }
         }
-        window.cuts = cuts(&window.text, self.delimiter, window.offset == 0);
+        window.cuts = cuts(&window.text, self.segment, self.delimiter, window.offset == 0);
         // The last row of a file need not have a line end.
         if at_end && window.cuts.last().copied().unwrap_or(0) < window.text.len() {
             window.cuts.push(window.text.len());
@@ -123,14 +123,14 @@ impl Reader {
     }
 }
 
-/// Ends of rows: the first after every [`SEGMENT`] bytes, and the last.
-fn cuts(text: &[u8], delimiter: u8, is_first: bool) -> Vec<usize> {
-    let (mut cuts, mut wanted, mut last) = (Vec::new(), SEGMENT, 0);
+/// Ends of rows: the first after every `segment` bytes, and the last.
+fn cuts(text: &[u8], segment: usize, delimiter: u8, is_first: bool) -> Vec<usize> {
+    let (mut cuts, mut wanted, mut last) = (Vec::new(), segment, 0);
     for (start, end) in Unquoted::new(text, delimiter, is_first) {
         while let Some(found) = text.get(wanted.max(start)..end).and_then(|rest| memchr(b'\n', rest)) {
             let cut = wanted.max(start) + found + 1;
             cuts.push(cut);
-            wanted = cut + SEGMENT;
+            wanted = cut.saturating_add(segment);
         }
         last = memrchr(b'\n', &text[start..end]).map_or(last, |found| start + found + 1);
     }
