@@ -2,9 +2,9 @@
 
     pip install pandas
     python lab/real/fetch.py OUT
-    cargo run --release -p dplm-lab --example real OUT/list.txt RECORD 0.005,0.015,0.1,0.5 100
+    cargo run --release -p dplm-lab --example real OUT/known.txt RECORD 0.005,0.015,0.1,0.5 100
 
-`lab/real/run` does both. `list.txt` has the tables that the method was built on, `unseen.txt` tables it is only judged on.
+`lab/real/run` does both. `known.txt` has the tables that the method was built on, `unseen.txt` tables it is only judged on.
 
 Nothing here is committed: the data belong to their authors. Bounds are domain knowledge, not taken from the data.
 """
@@ -115,7 +115,7 @@ def save(found: dict[str, pd.DataFrame], formulas: dict[str, str], listing: Path
 def main() -> None:
     out = Path(sys.argv[1] if len(sys.argv) > 1 else "real")
     out.mkdir(parents=True, exist_ok=True)
-    save(tables(out), FORMULAS, out / "list.txt")
+    save(tables(out), FORMULAS, out / "known.txt")
     save(unseen(), UNSEEN, out / "unseen.txt")
 
 
