@@ -371,4 +371,20 @@ mod tests {
         assert!(apart[0] < 0.0 && apart[2] > 0.0 && apart.iter().all(|apart| apart.abs() <= 0.1), "{apart:?}");
         assert!((apart[0] + 0.01 * 0.7 / (0.49 + 0.01) + 0.01 * 0.8 / (0.64 + 0.01)).abs() < 1e-12);
     }
+
+    #[test]
+    fn eigenvalues_are_moved_by_no_more_than_their_noise() {
+        let values: Vec<f64> = std::iter::once(0.5).chain(vec![1.0; 40]).collect();
+        let apart = spreading(&values, &Mat::from_fn(41, 41, |_, _| 0.1));
+        assert_eq!(apart[0], -0.1);
+    }
+
+    #[test]
+    fn a_short_direction_is_believed_to_be_longer_than_it_looks() {
+        let looks = [0.3, 1.0, 1.0, 1.0, 1.0];
+        let released = NoisyMatrix { mean: diagonal(&looks), noise_sd: 0.1 };
+        let belief = Belief::new(&released, &expected(&looks, 0.1), &still(5));
+        assert!((0.305..0.4).contains(&belief.spectrum.values[0]), "{:?}", belief.spectrum.values);
+        assert!(belief.spectrum.values[4] < 1.0);
+    }
 }

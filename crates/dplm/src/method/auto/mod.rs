@@ -341,11 +341,15 @@ impl Plan {
         rng: &mut R,
     ) -> Result<NoisyMatrix, Error> {
         let unit = f64::from(CELL_SCALE_BITS).exp2();
-        let least = CURVATURE_RADIUS * (self.features as f64).sqrt();
-        let affordable = (CURVATURE_NOISE * self.rows as f64 * spend.to_f64().sqrt()).sqrt();
-        let radius = (white.radius.min(affordable).max(least) * unit).ceil() as u64;
+        let radius = (self.curvature_radius(white.radius, spend.to_f64()) * unit).ceil() as u64;
         let unclipped = Outer::Unclipped { theta: &at.theta, theta_unit: at.descent.lattice().theta_unit(), radius };
         self.outer(white.rows.as_ref(), &unclipped, radius.into(), unit, spend, rng)
+    }
+
+    /// Noise on an entry is `R^2 / (n sqrt(rho))`; `longest` is a length that few rows exceed.
+    fn curvature_radius(&self, longest: f64, rho: f64) -> f64 {
+        let affordable = (CURVATURE_NOISE * self.rows as f64 * rho.sqrt()).sqrt();
+        longest.min(affordable).max(CURVATURE_RADIUS * (self.features as f64).sqrt())
     }
 
     /// `(1/n) sum g g'` over clipped gradients.
@@ -542,6 +546,15 @@ mod tests {
         assert!(!within(found(-7.0, 1.0), 6.0).identified);
         assert!(!within(found(1.0, 7.0), 6.0).identified);
         assert!(!within(found(f64::NAN, 1.0), 6.0).identified);
+    }
+
+    #[test]
+    fn rows_are_cut_for_the_curvature_only_where_noise_demands_it() {
+        let request = Request::new(crate::privacy::Rho::checked_from_f64(0.5).expect("a budget"));
+        let plan = Plan { request, rows: 10_000, features: 8 };
+        assert_eq!(plan.curvature_radius(6.0, 0.5), 6.0);
+        assert!((plan.curvature_radius(6.0, 1e-4) - 4.0).abs() < 1e-12);
+        assert!((plan.curvature_radius(60.0, 0.01) - 30f64.sqrt()).abs() < 1e-12);
     }
 
     /// A run that stood still, with this noise.
