@@ -10,6 +10,10 @@ use crate::stats::Estimate;
 /// Okabe and Ito's colours, in the order in which they are given out.
 const COLOURS: [&str; 6] = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00"];
 
+/// The strip that dodging series share, and the most that two of them are apart.
+const DODGED: f64 = 26.0;
+const WIDEST_DODGE: f64 = 6.5;
+
 const DASHED: &str = "stroke=\"#1a1a1a\" stroke-width=\"1.2\" stroke-dasharray=\"6 4\"";
 
 /// Series against two axes.
@@ -84,6 +88,12 @@ impl Reference {
     }
 }
 
+/// How far a series is set aside: they share a strip that stays within the margins of the panel.
+fn dodged(index: usize, count: usize) -> f64 {
+    let last = (count - 1) as f64;
+    (index as f64 - last / 2.0) * (DODGED / last.max(1.0)).min(WIDEST_DODGE)
+}
+
 impl Plot {
     /// Draws legend and panel from `top` on; gives the lower edge.
     pub(super) fn draw(&self, svg: &mut Svg, top: f64) -> f64 {
@@ -100,7 +110,7 @@ impl Plot {
         self.references.iter().for_each(|reference| reference.draw(svg, &frame, &upwards));
         // The first series is the one a figure is about: it is drawn last, on top.
         for (index, series) in self.series.iter().enumerate().rev() {
-            let shift = if self.dodge { (index as f64 - (self.series.len() - 1) as f64 / 2.0) * 6.5 } else { 0.0 };
+            let shift = if self.dodge { dodged(index, self.series.len()) } else { 0.0 };
             series.draw(svg, index, shift, &across, &upwards);
         }
         frame.bottom + 44.0

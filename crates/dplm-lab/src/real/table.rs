@@ -126,7 +126,7 @@ pub(super) fn csv(lines: &[Line]) -> String {
 
 /// The picture and the page.
 pub(super) fn draw(folder: &Path, lines: &[Line]) -> Result<(), LabError> {
-    let svg = figure(lines).svg("Excess error of private regression on real tables");
+    let svg = figure(lines).svg("Excess error of private regression");
     write(folder, "real.svg", svg.as_bytes())?;
     write(folder, "real.png", &png("real", &svg)?)?;
     write(folder, "README.md", page(lines).as_bytes())
@@ -152,7 +152,7 @@ fn figure(lines: &[Line]) -> Figure {
 }
 
 fn page(lines: &[Line]) -> String {
-    let mut text = "# Real tables\n\n![excess error](real.svg)\n\n| data | ρ | excess | 90th | AdaSSP | DP-GD | \
+    let mut text = "# Excess error and coverage\n\n![excess error](real.svg)\n\n| data | ρ | excess | 90th | AdaSSP | DP-GD | \
         coefficient error | identified | covered, data set | covered, population | width | passes |\n|---|---|---|---|---|---|---|---|---|---|---|---|\n"
         .to_owned();
     for line in lines {

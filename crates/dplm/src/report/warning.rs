@@ -107,8 +107,9 @@ impl std::fmt::Display for Warning {
             ),
             Warning::Faint { names, rows } => write!(
                 f,
-                "{} hardly vary as far as this budget can see: bounds may be too wide, or a level too rare (one needs about {rows} rows; merge it with another)",
-                listed(names)
+                "{} hardly {} as far as this budget can see: bounds may be too wide, or a level too rare (one needs about {rows} rows; merge it with another)",
+                listed(names),
+                if names.len() == 1 { "varies" } else { "vary" }
             ),
             Warning::LevelAtEdge => f.write_str(
                 "the size of rows or of errors is at the end of the range that the bounds suggest: check the bounds of the response and of the columns",

@@ -1,8 +1,11 @@
 //! What releases say of the curvature `H` of the loss; nothing here can see a row.
 //!
-//! Three sources, none of which costs anything more: the release of the curvature itself; the last round of whitening, which says what
-//! `H` must be but for a common factor (rows that are clipped do not count); and the descent, whose gradients change by `H d` when the
-//! parameters move by `d`. The last is the sharpest where the descent moved far, which is where a doubt of `H` would do most harm.
+//! There are three sources: the release of the curvature itself; the last round of whitening, which says what `H` must be but for a
+//! common factor (rows that are clipped do not count); and the descent, whose gradients change by `H d` when the parameters move
+//! by `d`. The last is sharpest where the descent moved far, which is where a doubt of `H` would do most harm.
+//!
+//! Noise drives eigenvalues apart: the smallest look smaller than they are, and `1 / H` larger. They are moved back by what second order
+//! says, and by no more than their noise.
 
 use faer::{Mat, Side};
 
