@@ -15,11 +15,13 @@
 //! Columns without bounds are taken to have unit scale and to lie within six units when the length of a row is looked for; rows beyond
 //! that are shortened, not lost.
 
+mod whiten;
+mod start;
+mod level;
+mod clip;
 mod belief;
 mod infer;
-mod level;
 mod shares;
-mod whiten;
 
 use faer::{Mat, linalg::solvers::Solve};
 use rand_core::CryptoRng;
@@ -30,12 +32,13 @@ use crate::{
     descend::{Descent, Trajectory, Watch},
     formula::Kind,
     interval::{Contrast, Inference, Interval},
-    lattice::{CELL_SCALE_BITS, Clip, Design, Ladder, Lattice, Moments, Outer, Slot, Theta, Whitening},
+    lattice::{CELL_SCALE_BITS, Design, Lattice, Moments, Outer, Slot, Theta, Whitening},
     privacy::{Budget, Sensitive, Spend, release},
     report::Warning,
     rows::Rows,
 };
 use belief::{Belief, NoisyMatrix};
+use clip::ClipLevel;
 use infer::Sampling;
 use whiten::Whitened;
 
@@ -57,20 +60,6 @@ pub struct Plan {
 /// Steps to be near the answer, and the size of any step.
 const START_STEPS: u32 = 10;
 const STEP_SIZE: f64 = 0.5;
-/// Of the steps near the answer, those that are averaged.
-const START_AVERAGED: usize = 5;
-/// The noise of the start, in variances of a mean of that many gradients: steps before it add to it.
-const START_NOISE: f64 = 3.0;
-
-/// The share of rows clipped on the way to the start.
-const START_TAIL: f64 = 0.25;
-/// For the least-squares value itself the clip is wider by this.
-const OLS_CLIP: f64 = 4.0;
-/// Rungs of the ladders of clip levels: four to a factor of two at first, then eight.
-const START_RUNGS: u32 = 48;
-const RUNGS: u32 = 57;
-/// The second ladder starts this far above the first level, and ends as far below it.
-const TOP_OF_SECOND: f64 = 11.314;
 /// The curvature is released with rows shortened to this many times `sqrt p`, or more where this much noise on an entry allows it.
 const CURVATURE_RADIUS: f64 = std::f64::consts::SQRT_2;
 const CURVATURE_NOISE: f64 = 0.03;
@@ -203,67 +192,6 @@ impl Plan {
         Ok(Descent::plan(self.rows, self.features, gamma, steps, STEP_SIZE, self.request.neighbours, rho)?)
     }
 
-    /// A point near the answer: a few steps from zero, clipped at a level that a quarter of the rows exceed.
-    fn start<R: CryptoRng>(
-        &self,
-        white: &mut Whitened,
-        design: &Design,
-        budget: &mut Budget,
-        rng: &mut R,
-        watch: &mut Watch<'_>,
-    ) -> Result<Start, Error> {
-        let (rho, shares) = (self.request.rho, self.shares());
-        let spend = budget.spend("clip level of the start", rho.share(shares.start_level))?;
-        let zero = vec![0.0; self.features];
-        let top = 2.0 * white.radius * largest_response(design);
-        let ladder = GammaLadder { top, rungs: START_RUNGS, per_doubling: 4.0 };
-        let level = self.clip_level(white.rows.as_ref(), &zero, &ladder, START_TAIL, spend, rng)?;
-        let spend = budget.spend(format!("start, {START_STEPS} steps"), rho.share(shares.start))?;
-        let descent = self.descent(level.gamma, START_STEPS, spend.to_f64())?;
-        let mut count = |done, _| watch(done, START_STEPS + self.steps());
-        let run = descent.run(white.rows.as_mut(), &zero, spend, rng, &mut count)?;
-        let theta = after_start(&run, constant(design, &white.whitening).as_deref());
-        Ok(Start { theta, gamma: level.gamma, at_edge: level.at_edge })
-    }
-
-    /// The clip of the descent.
-    fn clip<R: CryptoRng>(
-        &self,
-        white: &Whitened,
-        start: &Start,
-        budget: &mut Budget,
-        rng: &mut R,
-    ) -> Result<ClipLevel, Error> {
-        let spend = budget.spend("clip level", self.request.rho.share(self.shares().level))?;
-        let ladder = GammaLadder { top: TOP_OF_SECOND * start.gamma, rungs: RUNGS, per_doubling: 8.0 };
-        let mut level = self.clip_level(white.rows.as_ref(), &start.theta, &ladder, self.tail(), spend, rng)?;
-        if self.request.goal() == Goal::Ols {
-            level.gamma *= OLS_CLIP;
-        }
-        Ok(level)
-    }
-
-    /// The rung of a ladder that about a share `tail` of the gradients at `theta` exceeds.
-    fn clip_level<R: CryptoRng>(
-        &self,
-        rows: &dyn Rows,
-        theta: &[f64],
-        ladder: &GammaLadder,
-        tail: f64,
-        spend: Spend,
-        rng: &mut R,
-    ) -> Result<ClipLevel, Error> {
-        let gammas = ladder.gammas();
-        let lattice = *self.descent(ladder.top, self.steps(), self.request.rho.to_f64())?.lattice();
-        let clips: Vec<Clip> = gammas.iter().map(|&gamma| lattice.clip(gamma)).collect();
-        let theta = lattice.theta(theta);
-        let counts =
-            rows.counts(&Ladder::Gradients { theta: &theta, theta_unit: lattice.theta_unit(), clips: &clips })?;
-        let target = level::target(tail, self.rows, clips.len(), spend.to_f64());
-        let found = level::search(&counts, target, spend, rng)?;
-        Ok(ClipLevel { gamma: gammas[found.rung], at_edge: found.at_edge, tail: target / self.rows as f64 })
-    }
-
     fn shares_of_intervals(&self, budget: &mut Budget) -> Result<Extras, Error> {
         let (rho, shares) = (self.request.rho, self.shares());
         let mut cut =
@@ -387,36 +315,6 @@ impl Plan {
     }
 }
 
-/// A geometric ladder of clip levels.
-struct GammaLadder {
-    top: f64,
-    rungs: u32,
-    per_doubling: f64,
-}
-
-impl GammaLadder {
-    /// The rungs, ascending, within what the lattice resolves.
-    fn gammas(&self) -> Vec<f64> {
-        let (least, most) = Lattice::CLIP_RANGE.into_inner();
-        let rung = |i: u32| (self.top * (-f64::from(i) / self.per_doubling).exp2()).clamp(least, most);
-        (0..self.rungs).rev().map(rung).collect()
-    }
-}
-
-/// A point near the answer, and the clip level used on the way.
-struct Start {
-    theta: Vec<f64>,
-    gamma: f64,
-    at_edge: bool,
-}
-
-/// A clip level, and the share of rows it was meant to leave above it.
-struct ClipLevel {
-    gamma: f64,
-    at_edge: bool,
-    tail: f64,
-}
-
 /// Where the curvature is taken, and the descent whose clip and lattice it shares.
 struct Point<'a> {
     theta: Theta,
@@ -467,33 +365,6 @@ fn limits(design: &Design) -> Vec<f64> {
 fn within(interval: Interval, limit: f64) -> Interval {
     let sensible = interval.estimate.abs() <= limit && interval.std_error <= limit;
     Interval { identified: interval.identified && sensible, ..interval }
-}
-
-/// The direction in whitened coordinates that changes nothing but the constant, of length one.
-fn constant(design: &Design, whitening: &Whitening) -> Option<Vec<f64>> {
-    let intercept = matches!(design.slots().first(), Some(Slot::Intercept));
-    intercept.then(|| {
-        let unit = Mat::from_fn(whitening.size(), 1, |j, _| if j == 0 { 1.0 } else { 0.0 });
-        let direction = whitening.matrix().partial_piv_lu().solve(unit);
-        let length = direction.norm_l2();
-        direction.col_as_slice(0).iter().map(|entry| entry / length).collect()
-    })
-}
-
-/// The mean of the last iterates, less the mean of their gradients: one more step with less noise. What is left of it after its
-/// known noise (James and Stein) is kept, but for the constant, which is large in most tables and would be missed.
-fn after_start(run: &Trajectory, constant: Option<&[f64]>) -> Vec<f64> {
-    let steps = run.gradient.len();
-    let from = steps.saturating_sub(START_AVERAGED);
-    let mean = |vectors: &[Vec<f64>], j: usize| vectors.iter().map(|v| v[j]).sum::<f64>() / vectors.len() as f64;
-    let found: Vec<f64> =
-        (0..run.theta[0].len()).map(|j| mean(&run.theta[from..steps], j) - mean(&run.gradient[from..], j)).collect();
-    let along: f64 = constant.map_or(0.0, |direction| direction.iter().zip(&found).map(|(a, b)| a * b).sum());
-    let fixed = |j: usize| constant.map_or(0.0, |direction| along * direction[j]);
-    let free_sq: f64 = found.iter().enumerate().map(|(j, theta)| (theta - fixed(j)).powi(2)).sum();
-    let noise = START_NOISE * run.noise_sd.powi(2) / (steps - from) as f64 * found.len() as f64;
-    let kept = (1.0 - noise / free_sq.max(f64::MIN_POSITIVE)).max(0.0);
-    found.iter().enumerate().map(|(j, theta)| fixed(j) + kept * (theta - fixed(j))).collect()
 }
 
 /// A contrast of standardised parameters as one of whitened ones: `theta = P theta_white`.
@@ -555,31 +426,5 @@ mod tests {
         assert_eq!(plan.curvature_radius(6.0, 0.5), 6.0);
         assert!((plan.curvature_radius(6.0, 1e-4) - 4.0).abs() < 1e-12);
         assert!((plan.curvature_radius(60.0, 0.01) - 30f64.sqrt()).abs() < 1e-12);
-    }
-
-    /// A run that stood still, with this noise.
-    fn still(theta: [f64; 2], noise_sd: f64) -> Trajectory {
-        Trajectory { theta: vec![theta.to_vec(); 11], gradient: vec![vec![0.0; 2]; 10], step_size: 0.5, noise_sd }
-    }
-
-    #[test]
-    fn a_start_lost_in_noise_is_not_used_but_for_its_constant() {
-        assert_eq!(after_start(&still([3.0, 4.0], 0.0), None), [3.0, 4.0]);
-        assert_eq!(after_start(&still([3.0, 4.0], 100.0), None), [0.0, 0.0]);
-        assert_eq!(after_start(&still([3.0, 4.0], 100.0), Some(&[0.0, 1.0])), [0.0, 4.0]);
-        // Noise of 3 / 5 in each coordinate, of a length of 25.
-        let kept = 1.0 - 2.0 * 0.6 / 25.0;
-        let found = after_start(&still([3.0, 4.0], 1.0), None);
-        assert!((found[0] - 3.0 * kept).abs() < 1e-12 && (found[1] - 4.0 * kept).abs() < 1e-12);
-    }
-
-    #[test]
-    fn the_constant_is_a_direction_of_the_whitened_coordinates() {
-        let matrix = Mat::from_fn(4, 4, |j, k| if j == k { 2.0 } else { 0.25 * (j as f64 - k as f64) });
-        let whitening = Whitening::new(matrix.as_ref());
-        let direction = constant(&design(), &whitening).expect("there is a constant");
-        let back = whitening.matrix() * Mat::from_fn(4, 1, |j, _| direction[j]);
-        assert!(back[(0, 0)] > 0.1 && (1..4).all(|j| back[(j, 0)].abs() < 1e-9));
-        assert!((direction.iter().map(|d| d * d).sum::<f64>() - 1.0).abs() < 1e-12);
     }
 }

@@ -100,7 +100,7 @@ impl Plan {
 
     /// What a level needs for counts to this share of the rows, six or seven of them.
     fn level_share(&self, precision: f64) -> f64 {
-        let counts = f64::from(level::queries(super::RUNGS as usize));
+        let counts = f64::from(level::queries(super::clip::RUNGS as usize));
         let needed = counts / (2.0 * (precision * self.rows as f64).powi(2)) / self.request.rho.to_f64();
         needed.clamp(LEVEL_PARTS.0, LEVEL_PARTS.1)
     }
