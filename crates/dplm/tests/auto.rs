@@ -361,6 +361,19 @@ fn a_level_at_the_end_of_its_range_is_told() {
     assert!(at_edge(&table), "a response that does not vary");
 }
 
+/// Rows that are all as long as their bounds allow are nothing to warn of.
+#[test]
+fn rows_at_their_bounds_are_no_edge() {
+    let mut table = table(3000, 5);
+    for column in &mut table.block.columns[1..] {
+        if let Cells::Numbers(cells) = column {
+            let mean = cells.iter().sum::<f64>() / cells.len() as f64;
+            cells.iter_mut().for_each(|cell| *cell = if *cell > mean { 1e9 } else { -1e9 });
+        }
+    }
+    assert!(!warnings(&table, request(0.5)).contains(&Warning::LevelAtEdge));
+}
+
 /// The warning rests on the share that is meant to be clipped, which is public; the share that was clipped is never told.
 #[test]
 fn a_robust_fit_says_so_from_public_numbers() {

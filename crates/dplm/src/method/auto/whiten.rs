@@ -29,7 +29,7 @@ pub(super) struct Whitened {
     pub expected: Expected,
     /// Names of coefficients of which the first round saw hardly any variation.
     pub faint: Vec<String>,
-    /// Whether the length of rows was found at an end of its ladder.
+    /// Whether the length of rows was found at the lower end of its ladder.
     pub at_edge: bool,
 }
 
@@ -104,14 +104,15 @@ impl Plan {
         Ok(Round { moments, radius: radius as f64 / UNIT, at_edge })
     }
 
-    /// A norm that few rows exceed, in lattice units.
+    /// A norm that few rows exceed, in lattice units, and whether it may be smaller still. The top of the ladder is no sign of anything: bounds
+    /// allow no longer rows at first, and later ones are shortened.
     fn length<R: CryptoRng>(&self, rows: &dyn Rows, top: f64, spend: Spend, rng: &mut R) -> Result<(u64, bool), Error> {
         let rung = |i: u32| (top * UNIT * (-f64::from(i) / 8.0).exp2()).ceil() as u64;
         let radii: Vec<u64> = (0..RUNGS).rev().map(rung).collect();
         let counts = rows.counts(&Ladder::Norms { radii: &radii })?;
         let target = level::target(0.0, self.rows, radii.len(), spend.to_f64());
         let level = level::search(&counts, target, spend, rng)?;
-        Ok((radii[level.rung], level.at_edge))
+        Ok((radii[level.rung], level.rung == 0))
     }
 }
 
