@@ -289,6 +289,7 @@ fn a_damaged_ledger_is_called_damaged() {
         (edited, "does not verify (entry 2: it was changed after it was recorded)"),
         (half, "the ledger is damaged"),
         (vec![], "no longer one"),
+        (vec![b'?'; 600], "budget.db is not a dplm ledger"),
     ];
     let read = [["ledger", "verify", "budget.db"], ["ledger", "show", "budget.db"]];
     for (bytes, sentence) in cases {

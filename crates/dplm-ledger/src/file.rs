@@ -65,7 +65,10 @@ pub(crate) fn open(file: &Path) -> Result<Connection, LedgerError> {
     if has_second_name(&found) {
         return Err(LedgerError::SecondName { file: name() });
     }
-    let connection = connect(&place)?;
+    let connection = connect(&place).map_err(|error| match error.sqlite_error_code() {
+        Some(rusqlite::ErrorCode::NotADatabase) => LedgerError::NotALedger { file: name() },
+        _ => error.into(),
+    })?;
     match is_ledger(&connection) {
         Ok(true) => Ok(connection),
         Ok(false) | Err(LedgerError::Damaged) => Err(LedgerError::NotALedger { file: name() }),
@@ -95,7 +98,7 @@ fn shape(connection: &Connection) -> Result<Shape, LedgerError> {
     Ok(rows.collect::<Result<_, _>>()?)
 }
 
-fn connect(file: &Path) -> Result<Connection, LedgerError> {
+fn connect(file: &Path) -> rusqlite::Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_NOFOLLOW;
     let connection = Connection::open_with_flags(file, flags)?;
     connection.busy_timeout(PATIENCE)?;

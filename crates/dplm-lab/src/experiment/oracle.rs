@@ -28,7 +28,7 @@ pub struct Oracle {
     /// What the second oracle is given.
     steps: u32,
     step_size: f64,
-    /// The oracle chooses gamma / sqrt(p) from so many between these, evenly spaced in logarithms; the highest is the paper's.
+    /// The oracle chooses gamma / sqrt(p) from so many between these, evenly spaced in logarithms; the definition's highest is the paper's.
     clip_low: f64,
     clip_high: f64,
     clips: u32,
@@ -45,11 +45,11 @@ const METHODS: [(&str, &str); 6] = [
     ("prediction", "automatic, for prediction"),
     ("oracle", "best clip, chosen by an oracle"),
     ("steps", "best clip, and steps that suit"),
-    ("default", "the paper's clip, 5√p"),
+    ("default", "the widest clip"),
     ("sampling", "least squares, not private"),
 ];
 
-/// The first iterates, one in so many, are still on their way and left out of the mean, as the automatic method does.
+/// The first iterates, one in so many, are still on their way and left out of the mean.
 const SKIPPED_PART: usize = 6;
 
 /// The oracles, and the names under which their errors at each clip are kept.
@@ -176,6 +176,7 @@ impl Experiment for Oracle {
     fn figure(&self, done: &[Finished]) -> Figure {
         let series = METHODS.map(|(name, label)| {
             let mark = |one: &Finished| Mark::with_error(one.at("n"), &one.estimate(name));
+            let label = if name == "default" { format!("{label}, {}√p", self.clip_high) } else { label.to_owned() };
             Series::new(label, done.iter().map(mark).collect())
         });
         let caption = format!(
@@ -213,7 +214,7 @@ impl Experiment for Oracle {
         }
         let below = done.iter().map(|one| one.estimate("default.ratio"));
         claims.add(
-            "the paper's clip is worse than the automatic method, which has to find its own",
+            format!("a clip of {}√p is worse than the automatic method, which has to find its own", self.clip_high),
             below.clone().map(|ratio| ratio.to_string()).collect::<Vec<_>>().join(", ") + " times its error",
             "above 1 at every n",
             below.clone().all(|ratio| ratio.value > 1.0),

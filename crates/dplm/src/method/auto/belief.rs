@@ -9,6 +9,7 @@
 
 use faer::{Mat, Side};
 
+use super::infer::mean_of;
 use crate::descend::Trajectory;
 
 /// A released symmetric matrix and the standard deviation of the noise on its diagonal; off it the noise is smaller by `sqrt 2`.
@@ -229,7 +230,7 @@ impl Way {
 /// Vectors as the rows of a matrix, less their mean.
 fn centred(vectors: &[Vec<f64>]) -> Mat<f64> {
     let (count, p) = (vectors.len(), vectors[0].len());
-    let means: Vec<f64> = (0..p).map(|j| vectors.iter().map(|v| v[j]).sum::<f64>() / count as f64).collect();
+    let means: Vec<f64> = (0..p).map(|j| mean_of(vectors, j)).collect();
     Mat::from_fn(count, p, |t, j| vectors[t][j] - means[j])
 }
 

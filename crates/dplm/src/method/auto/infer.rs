@@ -36,7 +36,8 @@ pub(super) fn late_mean(run: &Trajectory) -> Vec<f64> {
     (0..late[0].len()).map(|j| mean_of(late, j)).collect()
 }
 
-fn mean_of(vectors: &[Vec<f64>], j: usize) -> f64 {
+/// The mean of a coordinate.
+pub(super) fn mean_of(vectors: &[Vec<f64>], j: usize) -> f64 {
     vectors.iter().map(|v| v[j]).sum::<f64>() / vectors.len() as f64
 }
 

@@ -3,7 +3,7 @@
 use faer::{Mat, linalg::solvers::Solve};
 use rand_core::CryptoRng;
 
-use super::{Plan, START_STEPS, clip::GammaLadder, largest_response, whiten::Whitened};
+use super::{Plan, START_STEPS, clip::GammaLadder, infer::mean_of, largest_response, whiten::Whitened};
 use crate::{
     Error,
     descend::{Trajectory, Watch},
@@ -69,9 +69,9 @@ fn constant(design: &Design, whitening: &Whitening) -> Option<Vec<f64>> {
 fn after_start(run: &Trajectory, constant: Option<&[f64]>) -> Vec<f64> {
     let steps = run.gradient.len();
     let from = steps.saturating_sub(AVERAGED);
-    let mean = |vectors: &[Vec<f64>], j: usize| vectors.iter().map(|v| v[j]).sum::<f64>() / vectors.len() as f64;
-    let found: Vec<f64> =
-        (0..run.theta[0].len()).map(|j| mean(&run.theta[from..steps], j) - mean(&run.gradient[from..], j)).collect();
+    let found: Vec<f64> = (0..run.theta[0].len())
+        .map(|j| mean_of(&run.theta[from..steps], j) - mean_of(&run.gradient[from..], j))
+        .collect();
     let along: f64 = constant.map_or(0.0, |direction| direction.iter().zip(&found).map(|(a, b)| a * b).sum());
     let fixed = |j: usize| constant.map_or(0.0, |direction| along * direction[j]);
     let free_sq: f64 = found.iter().enumerate().map(|(j, theta)| (theta - fixed(j)).powi(2)).sum();
