@@ -1,19 +1,19 @@
 //! Estimates and intervals from what was released; nothing here can see a row.
 //!
-//! What is in doubt of the curvature `H` of the loss ([`Belief`]) is integrated out: for each of a few hundred possible `H` the law of a
-//! coefficient is normal, and the ends of an interval are quantiles of their mixture.
+//! At the mean iterate `t` the mean gradient is `g = H (t - optimum)` and noise, so that a Newton step finds the optimum where the
+//! curvature `H` is known. What is known of it is a [`Belief`], `H = M + E` with `E` in doubt. The step `d = M^-1 g` is then off by
+//! `M^-1 (E d + noise)`: its variance is that of the noise, of sampling, and of `E d`, which is largest where the descent was far from
+//! the optimum. To second order it is too short as well, because `1 / H` is on average larger than `1 / M`.
 //!
-//! A direction of `H` below three times its noise is not resolved: a coefficient with half or more of its variance from such
-//! directions is not identified. The estimate is a Newton step where `H` is known to a tenth. In other directions the descent
-//! has hardly moved from where it started and the step would divide noise by noise, so the estimate keeps the mean of the
-//! late iterates there, which shrinks it.
+//! A direction of `M` below twice its doubt is not resolved: a coefficient with half or more of its variance from such directions
+//! is not identified. The estimate is a Newton step where `H` is known to a tenth. In other directions the descent has hardly
+//! moved from where it started and the step would divide noise by noise, so the estimate keeps the mean of the late iterates
+//! there, which shrinks it.
 
 use faer::Mat;
-use rand_chacha::ChaCha8Rng;
-use rand_core::{Rng, SeedableRng};
 use statrs::distribution::{ContinuousCDF, Normal};
 
-use super::belief::{Belief, NoisyMatrix, Spectrum, turned};
+use super::belief::{Belief, NoisyMatrix, eigen};
 use crate::{
     descend::Trajectory,
     interval::{Contrast, Interval},
@@ -29,11 +29,13 @@ pub(super) struct Sampling {
 const SKIPPED_PART: usize = 10;
 /// A Newton step makes up for being on the way, but for the clip: fewer are left out.
 const SKIPPED_BY_NEWTON: usize = 24;
+/// Second order may lengthen a step this many times; where it says more it says nothing.
+const MOST_LENGTHENED: f64 = 2.0;
 
 /// The mean of the iterates after the first: an early stop in directions where the descent is slow.
 pub(super) fn late_mean(run: &Trajectory) -> Vec<f64> {
     let late = &run.theta[run.theta.len() / SKIPPED_PART..];
-    (0..late[0].len()).map(|j| mean_of(late, j)).collect()
+    means(late)
 }
 
 /// The mean of a coordinate.
@@ -41,151 +43,103 @@ pub(super) fn mean_of(vectors: &[Vec<f64>], j: usize) -> f64 {
     vectors.iter().map(|v| v[j]).sum::<f64>() / vectors.len() as f64
 }
 
-/// What the run says, averaged: iterates, gradients, and the variance of the noise in the mean gradient.
-struct Averages {
-    theta: Vec<f64>,
-    gradient: Vec<f64>,
-    noise_var: f64,
+fn means(vectors: &[Vec<f64>]) -> Vec<f64> {
+    (0..vectors[0].len()).map(|j| mean_of(vectors, j)).collect()
 }
 
-impl Averages {
-    /// In the coordinates of a basis.
-    fn of(run: &Trajectory, basis: &Mat<f64>) -> Averages {
+/// What is known of the optimum, in the coordinates of the believed eigenvectors.
+pub(super) struct Law {
+    belief: Belief,
+    estimate: Vec<f64>,
+    /// The middle of intervals.
+    centre: Vec<f64>,
+    /// A step to a unit of gradient, to first order and to second.
+    inverse: Vec<f64>,
+    lengthened: Vec<f64>,
+    /// The covariance of what privacy and sampling add to the mean gradient, and of `E d`.
+    noise: Mat<f64>,
+    doubt: Mat<f64>,
+}
+
+impl Law {
+    /// From a run, its late mean, what is believed of the curvature, and what is known of sampling if it counts.
+    pub(super) fn new(run: &Trajectory, late: &[f64], belief: Belief, sampling: Option<&Sampling>) -> Law {
         let all = run.gradient.len();
         let skip = all / SKIPPED_BY_NEWTON;
-        let p = run.theta[0].len();
-        let mean = |vectors: &[Vec<f64>]| turned(basis, &(0..p).map(|j| mean_of(vectors, j)).collect::<Vec<_>>());
-        Averages {
-            theta: mean(&run.theta[skip..all]),
-            gradient: mean(&run.gradient[skip..]),
-            noise_var: run.noise_sd.powi(2) / (all - skip) as f64,
+        let theta = belief.turned(&means(&run.theta[skip..all]));
+        let gradient = belief.turned(&means(&run.gradient[skip..]));
+        let curvatures = belief.curvatures();
+        let inverse: Vec<f64> = curvatures.iter().map(|curvature| curvature.recip()).collect();
+        let lengthened: Vec<f64> = (0..inverse.len()).map(|k| inverse[k] * lengthening(&belief, &inverse, k)).collect();
+        let step: Vec<f64> = lengthened.iter().zip(&gradient).map(|(length, gradient)| length * gradient).collect();
+        let centre = theta.iter().zip(&step).map(|(theta, step)| theta - step).collect();
+        let privacy = run.noise_sd.powi(2) / (all - skip) as f64;
+        let mut noise = sampling.map_or(Mat::zeros(step.len(), step.len()), |sampling| covariance(sampling, &belief));
+        (0..step.len()).for_each(|k| noise[(k, k)] += privacy);
+        let mut estimate = belief.turned(late);
+        for (k, coordinate) in estimate.iter_mut().enumerate().filter(|(k, _)| belief.surely_resolved(*k)) {
+            *coordinate = theta[k] - gradient[k] * inverse[k];
         }
+        let doubt = doubt(&belief.sd, &step);
+        Law { belief, estimate, centre, inverse, lengthened, noise, doubt }
     }
-}
 
-/// Estimates and intervals for contrasts of the whitened parameters.
-pub(super) fn intervals(
-    run: &Trajectory,
-    late: &[f64],
-    belief: &Belief,
-    sampling: Option<&Sampling>,
-    contrasts: &[Contrast],
-    level: f64,
-) -> Vec<Interval> {
-    let averages = Averages::of(run, &belief.basis);
-    let covariance = sampling.map(|sampling| covariance(sampling, belief));
-    let estimate = blended(&averages, &turned(&belief.basis, late), belief);
-    let possible = possibilities(belief);
-    let one = |contrast: &Contrast| {
-        let contrast = &Contrast { weights: turned(&belief.basis, &contrast.weights), offset: contrast.offset };
-        let parts: Vec<_> = possible.iter().map(|h| law(h, belief, contrast, &averages, covariance.as_ref())).collect();
-        let (low, high) = (quantile(&parts, 0.5 - level / 2.0), quantile(&parts, 0.5 + level / 2.0));
-        let std_error = (high - low) / (2.0 * normal_quantile(0.5 + level / 2.0));
-        let estimate = contrast.of(&estimate);
-        let seen = unresolved_share(belief, contrast, &averages, covariance.as_ref()) < 0.5;
-        let identified = seen && (low..=high).contains(&estimate);
+    /// The estimate of a contrast of the whitened parameters and its interval.
+    pub(super) fn interval(&self, contrast: &Contrast, level: f64) -> Interval {
+        let weights = self.belief.turned(&contrast.weights);
+        let through = |gain: &[f64]| weights.iter().zip(gain).map(|(weight, gain)| weight * gain).collect::<Vec<_>>();
+        let noise = quadratic(&self.noise, &through(&self.lengthened));
+        let std_error = (noise + quadratic(&self.doubt, &through(&self.inverse))).sqrt();
+        let estimate = dot(&weights, &self.estimate) + contrast.offset;
+        let centre = dot(&weights, &self.centre) + contrast.offset;
+        let reach = std_error * Normal::standard().inverse_cdf(0.5 + level / 2.0);
+        let (low, high) = (centre - reach, centre + reach);
+        let identified = self.unresolved_share(&weights) < 0.5 && (low..=high).contains(&estimate);
         Interval { estimate, std_error, low, high, df: None, identified }
-    };
-    contrasts.iter().map(one).collect()
+    }
+
+    /// Share of a contrast's variance that lies in directions that are not resolved.
+    fn unresolved_share(&self, weights: &[f64]) -> f64 {
+        let (mut unresolved, mut total) = (0.0, 0.0);
+        for (k, weight) in weights.iter().enumerate() {
+            let variance = (weight * self.inverse[k]).powi(2) * self.noise[(k, k)];
+            total += variance;
+            unresolved += if self.belief.resolved(k) { 0.0 } else { variance };
+        }
+        if total > 0.0 { unresolved / total } else { 0.0 }
+    }
 }
 
-/// A Newton step from the mean iterate in the directions that are surely resolved, the late iterates in the others.
-fn blended(averages: &Averages, late: &[f64], belief: &Belief) -> Vec<f64> {
-    let spectrum = &belief.spectrum;
-    let (theta, gradient) = (spectrum.turned(&averages.theta), spectrum.turned(&averages.gradient));
-    let mut coordinates = spectrum.turned(late);
-    for (k, coordinate) in coordinates.iter_mut().enumerate().filter(|(k, _)| belief.surely_resolved(*k)) {
-        *coordinate = theta[k] - gradient[k] / spectrum.values[k];
-    }
-    spectrum.turned_back(&coordinates)
+/// How much longer than `1 / M` the mean of `1 / H` is in a direction: `1 / (1 - s)`, `s = sum_j sd_jk^2 / (e_j e_k)`. Where nothing is
+/// resolved there is no telling.
+fn lengthening(belief: &Belief, inverse: &[f64], k: usize) -> f64 {
+    let sum: f64 = inverse.iter().enumerate().map(|(j, inverse)| belief.sd[(j, k)].powi(2) * inverse).sum();
+    let left = (1.0 - sum * inverse[k]).max(MOST_LENGTHENED.recip());
+    if belief.resolved(k) { left.recip() } else { 1.0 }
+}
+
+/// The covariance of `E d`: entries of the symmetric `E` are independent but for `E_jk = E_kj`.
+fn doubt(sd: &Mat<f64>, step: &[f64]) -> Mat<f64> {
+    let p = step.len();
+    let own = |j: usize| (0..p).map(|k| (sd[(j, k)] * step[k]).powi(2)).sum();
+    Mat::from_fn(p, p, |j, k| if j == k { own(j) } else { sd[(j, k)].powi(2) * step[j] * step[k] })
 }
 
 /// `V / n`, positive, drawn towards the shape of the curvature as far as noise explains what separates them.
 fn covariance(sampling: &Sampling, belief: &Belief) -> Mat<f64> {
     let NoisyMatrix { mean, noise_sd } = &sampling.spread;
-    let mean = belief.basis.transpose() * mean * &belief.basis;
+    let mean = belief.vectors.transpose() * mean * &belief.vectors;
     let p = mean.nrows();
-    let trace = |matrix: &Mat<f64>| (0..p).map(|j| matrix[(j, j)]).sum::<f64>();
     // Not below its noise: a sampling part of nothing would be a claim.
-    let level = trace(&mean).max(noise_sd * (p as f64).sqrt()) / trace(&belief.mean).max(f64::MIN_POSITIVE);
-    let apart = Mat::from_fn(p, p, |j, k| mean[(j, k)] - level * belief.mean[(j, k)]);
+    let trace = (0..p).map(|j| mean[(j, j)]).sum::<f64>().max(noise_sd * (p as f64).sqrt());
+    let level = trace / belief.values.iter().sum::<f64>().max(f64::MIN_POSITIVE);
+    let shape = |j: usize, k: usize| if j == k { level * belief.values[j] } else { 0.0 };
+    let apart = Mat::from_fn(p, p, |j, k| mean[(j, k)] - shape(j, k));
     let noise = noise_sd.powi(2) * (p * (p + 1)) as f64 / 2.0;
     let kept = (1.0 - noise / apart.squared_norm_l2().max(f64::MIN_POSITIVE)).clamp(0.0, 1.0);
-    let mut spectrum = Spectrum::of(&Mat::from_fn(p, p, |j, k| level * belief.mean[(j, k)] + kept * apart[(j, k)]));
-    spectrum.values.iter_mut().for_each(|value| *value = value.max(0.0) / sampling.rows);
-    let scaled = Mat::from_fn(p, p, |j, k| spectrum.vectors[(j, k)] * spectrum.values[k]);
-    scaled * spectrum.vectors.transpose()
-}
-
-/// Draws of the curvature in pairs of opposite noise; fewer for many columns, since each costs an eigendecomposition.
-fn possibilities(belief: &Belief) -> Vec<Spectrum> {
-    let p = belief.mean.nrows();
-    let pairs = (2e8 / (p as f64).powi(3)).clamp(20.0, 200.0) as usize;
-    // These draws evaluate an integral and protect nothing, so their seed may be public.
-    let mut rng = ChaCha8Rng::seed_from_u64(0x6175_746f);
-    (0..pairs)
-        .flat_map(|_| {
-            let noise = symmetric_noise(&belief.sd, &mut rng);
-            [1.0, -1.0].map(|sign| {
-                Spectrum::of(&Mat::from_fn(p, p, |j, k| belief.mean[(j, k)] + sign * noise[(j.max(k), j.min(k))]))
-            })
-        })
-        .collect()
-}
-
-fn symmetric_noise(sd: &Mat<f64>, rng: &mut ChaCha8Rng) -> Mat<f64> {
-    let mut uniform = || ((rng.next_u64() >> 11) as f64 + 0.5) / (1u64 << 53) as f64;
-    Mat::from_fn(sd.nrows(), sd.nrows(), |j, k| if j < k { 0.0 } else { sd[(j, k)] * normal_quantile(uniform()) })
-}
-
-/// Mean and standard deviation of a contrast if this is the curvature.
-fn law(
-    curvature: &Spectrum,
-    belief: &Belief,
-    contrast: &Contrast,
-    averages: &Averages,
-    covariance: Option<&Mat<f64>>,
-) -> (f64, f64) {
-    let floor = belief.floor();
-    let mut turned = curvature.turned(&contrast.weights);
-    turned.iter_mut().zip(&curvature.values).for_each(|(c, e)| *c /= e.max(floor));
-    let direction = curvature.turned_back(&turned);
-    let privacy = averages.noise_var * dot(&direction, &direction);
-    let sampled = covariance.map_or(0.0, |v| quadratic(v, &direction));
-    let mean = contrast.of(&averages.theta) - dot(&direction, &averages.gradient);
-    (mean, (privacy + sampled).sqrt().max(f64::MIN_POSITIVE))
-}
-
-/// Share of a contrast's variance that lies in directions that are not resolved.
-fn unresolved_share(belief: &Belief, contrast: &Contrast, averages: &Averages, covariance: Option<&Mat<f64>>) -> f64 {
-    let floor = belief.floor();
-    let (mut unresolved, mut total) = (0.0, 0.0);
-    for (k, weight) in belief.spectrum.turned(&contrast.weights).iter().enumerate() {
-        let sampled = covariance.map_or(0.0, |v| quadratic(v, belief.spectrum.vectors.col_as_slice(k)));
-        let curvature = belief.spectrum.values[k].max(floor);
-        let variance = weight * weight * (averages.noise_var + sampled) / curvature.powi(2);
-        total += variance;
-        unresolved += if belief.resolved(k) { 0.0 } else { variance };
-    }
-    if total > 0.0 { unresolved / total } else { 0.0 }
-}
-
-/// The value below which a share of an equal mixture of normal laws lies, by bisection.
-fn quantile(parts: &[(f64, f64)], share: f64) -> f64 {
-    let standard = Normal::standard();
-    let z = normal_quantile(share);
-    let ends = parts.iter().map(|(mean, sd)| mean + z * sd);
-    let (mut low, mut high) = ends.fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), x| (l.min(x), h.max(x)));
-    for _ in 0..60 {
-        let middle = 0.5 * (low + high);
-        let below = parts.iter().map(|(mean, sd)| standard.cdf((middle - mean) / sd)).sum::<f64>() / parts.len() as f64;
-        if below < share { low = middle } else { high = middle }
-    }
-    0.5 * (low + high)
-}
-
-fn normal_quantile(share: f64) -> f64 {
-    Normal::standard().inverse_cdf(share)
+    let (values, vectors) = eigen(&Mat::from_fn(p, p, |j, k| shape(j, k) + kept * apart[(j, k)]));
+    let scaled = Mat::from_fn(p, p, |j, k| vectors[(j, k)] * values[k].max(0.0) / sampling.rows);
+    scaled * vectors.transpose()
 }
 
 fn dot(a: &[f64], b: &[f64]) -> f64 {
@@ -212,6 +166,12 @@ mod tests {
         Trajectory { theta, gradient, step_size: 0.5, noise_sd }
     }
 
+    /// Intervals of both coordinates.
+    fn intervals(run: &Trajectory, late: &[f64], belief: Belief, sampling: Option<&Sampling>) -> Vec<Interval> {
+        let law = Law::new(run, late, belief, sampling);
+        Contrast::coordinates(2).iter().map(|one| law.interval(one, 0.95)).collect()
+    }
+
     fn belief(curvature: [f64; 2], noise_sd: f64, run: &Trajectory) -> Belief {
         let mean = Mat::from_fn(2, 2, |j, k| if j == k { curvature[j] } else { 0.0 });
         let expected = Expected { moments: curvature.to_vec(), scales: vec![1.0; 2], noise_sd };
@@ -221,7 +181,7 @@ mod tests {
     #[test]
     fn where_the_curvature_is_known_the_estimate_is_the_optimum() {
         let run = run([1.0, 0.8], [2.0, -1.0], 0.06);
-        let found = intervals(&run, &[0.0; 2], &belief([1.0, 0.8], 1e-9, &run), None, &Contrast::coordinates(2), 0.95);
+        let found = intervals(&run, &[0.0; 2], belief([1.0, 0.8], 1e-9, &run), None);
         for (one, optimum) in found.iter().zip([2.0, -1.0]) {
             assert!((one.estimate - optimum).abs() < 1e-6 && one.identified);
         }
@@ -233,8 +193,7 @@ mod tests {
     #[test]
     fn where_it_is_not_the_late_iterates_stand_and_nothing_is_claimed() {
         let run = run([1.0, 0.01], [2.0, -1.0], 0.06);
-        let found =
-            intervals(&run, &[2.1, 0.3], &belief([1.0, 0.01], 0.05, &run), None, &Contrast::coordinates(2), 0.95);
+        let found = intervals(&run, &[2.1, 0.3], belief([1.0, 0.01], 0.05, &run), None);
         assert!(found[0].identified && (found[0].estimate - 2.0).abs() < 0.3);
         assert!(!found[1].identified && (found[1].estimate - 0.3).abs() < 0.03, "{found:?}");
     }
@@ -244,24 +203,29 @@ mod tests {
         let run = run([1.0, 1.0], [0.0, 0.0], 0.0);
         let spread = NoisyMatrix { mean: Mat::from_fn(2, 2, |j, k| if j == k { 4.0 } else { 0.0 }), noise_sd: 1e-6 };
         let sampling = Sampling { spread, rows: 400.0 };
-        let found = intervals(
-            &run,
-            &[0.0; 2],
-            &belief([1.0, 1.0], 1e-9, &run),
-            Some(&sampling),
-            &Contrast::coordinates(2),
-            0.95,
-        );
+        let found = intervals(&run, &[0.0; 2], belief([1.0, 1.0], 1e-9, &run), Some(&sampling));
         assert!((found[0].std_error - 0.1).abs() < 1e-4, "{}", found[0].std_error);
     }
 
+    /// Gradients far from the optimum, read with a curvature in doubt: the error of a step is that doubt times the step, and second order
+    /// lengthens the step.
     #[test]
-    fn a_mixture_leaves_the_share_it_says() {
-        let parts = [(0.0, 1.0), (3.0, 0.1), (-4.0, 20.0)];
-        for share in [0.025, 0.5, 0.99] {
-            let x = quantile(&parts, share);
-            let below: f64 = parts.iter().map(|(mean, sd)| Normal::standard().cdf((x - mean) / sd)).sum::<f64>() / 3.0;
-            assert!((below - share).abs() < 1e-9);
-        }
+    fn a_doubt_of_the_curvature_counts_by_the_length_of_the_step() {
+        let sd = Mat::from_fn(2, 2, |j, k| if j == k { 0.1 } else { 0.05 });
+        let vectors = Mat::from_fn(2, 2, |j, k| if j == k { 1.0 } else { 0.0 });
+        let belief = Belief { values: vec![0.5, 1.0], vectors, sd };
+        let run = Trajectory {
+            theta: vec![vec![0.0; 2]; 25],
+            gradient: vec![vec![2.0, 0.0]; 24],
+            step_size: 0.5,
+            noise_sd: 0.0,
+        };
+        let law = Law::new(&run, &[0.0; 2], belief, None);
+        let found = Contrast::coordinates(2).iter().map(|one| law.interval(one, 0.95)).collect::<Vec<_>>();
+        let longer = 1.0 / (1.0 - (0.01 / 0.5 + 0.0025 / 1.0) / 0.5);
+        let step = 4.0 * longer;
+        assert!((0.5 * (found[0].low + found[0].high) + step).abs() < 1e-12, "{found:?}");
+        assert!((found[0].std_error - 0.1 * step / 0.5).abs() < 1e-12, "{found:?}");
+        assert!((found[1].std_error - 0.05 * step).abs() < 1e-12, "{found:?}");
     }
 }

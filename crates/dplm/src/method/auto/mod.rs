@@ -39,7 +39,7 @@ use crate::{
 };
 use belief::{Belief, NoisyMatrix};
 use clip::ClipLevel;
-use infer::Sampling;
+use infer::{Law, Sampling};
 use whiten::Whitened;
 
 /// What is asked of the method: there is nothing to choose but what is asked of any.
@@ -248,10 +248,9 @@ impl Plan {
         let curvature = self.curvature(white, &at, spend, rng)?;
         let sampling = extras.spread.map(|spend| self.sampling(white.rows.as_ref(), &at, spend, rng)).transpose()?;
         let belief = Belief::new(&curvature, &white.expected, run);
-        let run = run.clone();
+        let law = Law::new(run, &late, belief, sampling.as_ref());
         let inference = Inference::new(move |contrasts, level| {
-            let contrasts: Vec<Contrast> = contrasts.iter().map(|contrast| through(contrast, &matrix)).collect();
-            Ok(infer::intervals(&run, &late, &belief, sampling.as_ref(), &contrasts, level))
+            Ok(contrasts.iter().map(|contrast| law.interval(&through(contrast, &matrix), level)).collect())
         });
         let found = inference.intervals(&contrasts, self.request.level)?;
         let limits = limits(design);
