@@ -218,6 +218,11 @@ fn centred(vectors: &[Vec<f64>]) -> Mat<f64> {
 }
 
 impl Expected {
+    /// Whether no direction stopped at the floor.
+    pub(super) fn all_full(&self) -> bool {
+        self.moments.iter().all(|&moment| moment >= 1.0)
+    }
+
     /// What an entry of the curvature should be, and how surely.
     ///
     /// Noise of the round came through the turn to its own eigenvectors: where moments were alike all of it ends on the diagonal,

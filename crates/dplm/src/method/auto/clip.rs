@@ -70,7 +70,7 @@ impl Plan {
         rng: &mut R,
     ) -> Result<ClipLevel, Error> {
         let gammas = ladder.gammas();
-        let lattice = *self.descent(ladder.top, self.steps(), self.request.rho.to_f64())?.lattice();
+        let lattice = *self.descent(ladder.top, self.most_steps(), self.request.rho.to_f64())?.lattice();
         let clips: Vec<Clip> = gammas.iter().map(|&gamma| lattice.clip(gamma)).collect();
         let theta = lattice.theta(theta);
         let counts =

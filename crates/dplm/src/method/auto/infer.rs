@@ -25,17 +25,15 @@ pub(super) struct Sampling {
     pub rows: f64,
 }
 
-/// The first steps, one in so many, are still on their way, and left out of the mean that is an estimate as it stands.
+/// The first steps, one in so many, are still on their way, and left out of the mean that is an estimate as it stands. A Newton step
+/// makes up for that, and takes the mean of all.
 const SKIPPED_PART: usize = 10;
-/// A Newton step makes up for being on the way, but for the clip: fewer are left out.
-const SKIPPED_BY_NEWTON: usize = 24;
 /// Second order may lengthen a step this many times; where it says more it says nothing.
 const MOST_LENGTHENED: f64 = 2.0;
 
 /// The mean of the iterates after the first: an early stop in directions where the descent is slow.
 pub(super) fn late_mean(run: &Trajectory) -> Vec<f64> {
-    let late = &run.theta[run.theta.len() / SKIPPED_PART..];
-    means(late)
+    means(&run.theta[run.theta.len() / SKIPPED_PART..])
 }
 
 /// The mean of a coordinate.
@@ -64,16 +62,15 @@ pub(super) struct Law {
 impl Law {
     /// From a run, its late mean, what is believed of the curvature, and what is known of sampling if it counts.
     pub(super) fn new(run: &Trajectory, late: &[f64], belief: Belief, sampling: Option<&Sampling>) -> Law {
-        let all = run.gradient.len();
-        let skip = all / SKIPPED_BY_NEWTON;
-        let theta = belief.turned(&means(&run.theta[skip..all]));
-        let gradient = belief.turned(&means(&run.gradient[skip..]));
+        let steps = run.gradient.len();
+        let theta = belief.turned(&means(&run.theta[..steps]));
+        let gradient = belief.turned(&means(&run.gradient));
         let curvatures = belief.curvatures();
         let inverse: Vec<f64> = curvatures.iter().map(|curvature| curvature.recip()).collect();
         let lengthened: Vec<f64> = (0..inverse.len()).map(|k| inverse[k] * lengthening(&belief, &inverse, k)).collect();
         let step: Vec<f64> = lengthened.iter().zip(&gradient).map(|(length, gradient)| length * gradient).collect();
         let centre = theta.iter().zip(&step).map(|(theta, step)| theta - step).collect();
-        let privacy = run.noise_sd.powi(2) / (all - skip) as f64;
+        let privacy = run.noise_sd.powi(2) / steps as f64;
         let mut noise = sampling.map_or(Mat::zeros(step.len(), step.len()), |sampling| covariance(sampling, &belief));
         (0..step.len()).for_each(|k| noise[(k, k)] += privacy);
         let mut estimate = belief.turned(late);
@@ -185,8 +182,8 @@ mod tests {
         for (one, optimum) in found.iter().zip([2.0, -1.0]) {
             assert!((one.estimate - optimum).abs() < 1e-6 && one.identified);
         }
-        // The noise of a mean of 58 gradients, divided by the curvature.
-        let expected = 0.06 / 58f64.sqrt() / 0.8;
+        // The noise of a mean of 60 gradients, divided by the curvature.
+        let expected = 0.06 / 60f64.sqrt() / 0.8;
         assert!((found[1].std_error / expected - 1.0).abs() < 1e-3, "{}", found[1].std_error);
     }
 

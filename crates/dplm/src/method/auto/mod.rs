@@ -97,7 +97,7 @@ impl Config {
         let plan = Plan { request, rows, features };
         plan.more_than_noise()?;
         // Any clip will do to learn whether the arithmetic can be made exact.
-        plan.descent(1.0, plan.steps(), plan.request.rho.to_f64())?;
+        plan.descent(1.0, plan.most_steps(), plan.request.rho.to_f64())?;
         Ok(plan)
     }
 }
@@ -161,7 +161,7 @@ impl Plan {
         let start = self.start(&mut white, design, &mut budget, rng, watch)?;
         let clip = self.clip(&white, &start, &mut budget, rng)?;
         let extras = self.shares_of_intervals(&mut budget)?;
-        let steps = self.steps();
+        let steps = self.steps(&white);
         let spend = budget.spend_rest(format!("clipped gradients, {steps} steps"))?;
         let descent = self.descent(clip.gamma, steps, spend.to_f64())?;
         let mut count = |done, _| watch(START_STEPS + done, START_STEPS + steps);

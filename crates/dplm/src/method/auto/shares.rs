@@ -3,7 +3,7 @@
 //! Each release needs a certain precision, and what buys it falls as rows grow: counts to a few in a hundred of the rows, moments to a
 //! fraction of themselves, a curvature to a tenth. What is not needed goes to the descent, whose noise is the noise of the estimate.
 
-use super::{Plan, level};
+use super::{Plan, level, whiten::Whitened};
 
 /// Parts of the budget; the descent takes what is left.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -105,8 +105,13 @@ impl Plan {
         needed.clamp(LEVEL_PARTS.0, LEVEL_PARTS.1)
     }
 
-    /// Steps of the descent.
-    pub(super) fn steps(&self) -> u32 {
+    /// Steps of the descent: few where whitening stretched every direction to full length.
+    pub(super) fn steps(&self, white: &Whitened) -> u32 {
+        if white.expected.all_full() { STEP_LIMITS.0 as u32 } else { self.most_steps() }
+    }
+
+    /// Steps where some direction is short.
+    pub(super) fn most_steps(&self) -> u32 {
         (STEPS_PER_STRENGTH * self.strength()).round().clamp(STEP_LIMITS.0, STEP_LIMITS.1) as u32
     }
 

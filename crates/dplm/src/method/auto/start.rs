@@ -46,7 +46,8 @@ impl Plan {
         let level = self.clip_level(white.rows.as_ref(), &zero, &ladder, TAIL, spend, rng)?;
         let spend = budget.spend(format!("start, {START_STEPS} steps"), rho.share(shares.start))?;
         let descent = self.descent(level.gamma, START_STEPS, spend.to_f64())?;
-        let mut count = |done, _| watch(done, START_STEPS + self.steps());
+        let all = START_STEPS + self.steps(white);
+        let mut count = |done, _| watch(done, all);
         let run = descent.run(white.rows.as_mut(), &zero, spend, rng, &mut count)?;
         let theta = after_start(&run, constant(design, &white.whitening).as_deref());
         Ok(Start { theta, gamma: level.gamma, at_edge: level.at_edge })
