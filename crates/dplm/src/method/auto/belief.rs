@@ -37,7 +37,7 @@ pub(super) struct Expected {
 /// How far clipping may bend the curvature away from a multiple of the second moments, as a share.
 const CLIPPING_SLACK: f64 = 0.05;
 /// Not less of a departure from whitening is allowed for than this part of the variance foreseen, whatever the release shows.
-const LEAST_DEPARTURE: f64 = 0.5;
+const LEAST_DEPARTURE: f64 = 0.6;
 /// A moment below this is noise.
 const LEAST_MOMENT: f64 = 0.02;
 /// How far it may differ between the way and the end of it, as a share.
