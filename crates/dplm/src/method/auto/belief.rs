@@ -4,10 +4,10 @@
 //! common factor (rows that are clipped do not count); and the descent, whose gradients change by `H d` when the parameters move
 //! by `d`. The last is sharpest where the descent moved far, which is where a doubt of `H` would do most harm.
 //!
-//! How far to trust the second is read off the first: the two depart from each other by their noise, which is known, and by what
-//! was not foreseen, which is estimated.
+//! How far to trust the second is read off the first: where the two depart from each other by more than was foreseen, by so much less.
 
 use faer::{Mat, Side};
+use statrs::distribution::{Continuous, ContinuousCDF, Normal};
 
 use super::infer::mean_of;
 use crate::descend::Trajectory;
@@ -36,8 +36,6 @@ pub(super) struct Expected {
 
 /// How far clipping may bend the curvature away from a multiple of the second moments, as a share.
 const CLIPPING_SLACK: f64 = 0.05;
-/// Not less of a departure from whitening is allowed for than this part of the variance foreseen, whatever the release shows.
-const LEAST_DEPARTURE: f64 = 0.6;
 /// A moment below this is noise.
 const LEAST_MOMENT: f64 = 0.02;
 /// How far it may differ between the way and the end of it, as a share.
@@ -46,6 +44,8 @@ const WAY_SLACK: f64 = 0.05;
 const LEAST_CURVATURE: f64 = 0.3;
 /// A direction is resolved when its curvature is this many standard deviations of its noise.
 const RESOLVED: f64 = 2.0;
+/// A direction that is not resolved is reckoned to have a curvature of at least so many times the mean noise.
+const UNRESOLVED: f64 = 0.75;
 /// For the estimate itself: a Newton step with a curvature that is wrong by a third overshoots by as much.
 const SURELY_RESOLVED: f64 = 10.0;
 
@@ -76,11 +76,14 @@ impl Belief {
         self.values[k] >= SURELY_RESOLVED * self.sd[(k, k)]
     }
 
-    /// The eigenvalues; in place of those that are all noise, half the mean noise.
+    /// The curvature of each direction that intervals reckon with. One that passed for resolved did so partly by luck, and has the value that
+    /// would be found at this one on average by those that pass; one that did not, or should not have, is near its noise.
     pub(super) fn curvatures(&self) -> Vec<f64> {
         let p = self.values.len();
-        let floor = (0..p).map(|k| self.sd[(k, k)]).sum::<f64>() / p as f64 / 2.0;
-        self.values.iter().map(|value| value.max(floor)).collect()
+        let sd = |k: usize| self.sd[(k, k)];
+        let floor = UNRESOLVED * (0..p).map(sd).sum::<f64>() / p as f64;
+        let likely = |k: usize| sd(k) * before_selection(self.values[k] / sd(k).max(f64::MIN_POSITIVE));
+        (0..p).map(|k| if self.resolved(k) { likely(k).max(floor) } else { self.values[k].max(floor) }).collect()
     }
 
     /// A vector in the coordinates of the eigenvectors.
@@ -88,6 +91,22 @@ impl Belief {
         let dot = |column: &[f64]| column.iter().zip(vector).map(|(a, b)| a * b).sum();
         (0..vector.len()).map(|k| dot(self.vectors.col_as_slice(k))).collect()
     }
+}
+
+/// The mean of a normal law of unit variance whose part above [`RESOLVED`] has its mean at `seen`; nothing below zero.
+fn before_selection(seen: f64) -> f64 {
+    let standard = Normal::standard();
+    let mean_above = |mean: f64| mean + standard.pdf(RESOLVED - mean) / standard.sf(RESOLVED - mean);
+    // Far above there is no selection, and up there tails are too thin for the numbers.
+    if seen > RESOLVED + 6.0 {
+        return seen;
+    }
+    let (mut low, mut high) = (0.0, seen);
+    for _ in 0..50 {
+        let middle = 0.5 * (low + high);
+        if mean_above(middle) < seen { low = middle } else { high = middle }
+    }
+    low
 }
 
 /// Eigenvalues, from the smallest, and eigenvectors of a symmetric matrix.
@@ -244,7 +263,7 @@ fn common_factor(released: &NoisyMatrix, expected: &Expected) -> f64 {
     (trace / square).clamp(LEAST_CURVATURE, 1.0)
 }
 
-/// What the departure of the release from whitening is, on the diagonal or off it, in parts of the variance foreseen.
+/// What the departure of the release from whitening is, on the diagonal or off it, in parts of the variance foreseen, and not below it.
 ///
 /// Squares of departures have the variance foreseen times this, and the noise of the release; each is weighed by how much it says.
 fn departure(released: &NoisyMatrix, expected: &Expected, factor: f64, diagonal: bool) -> f64 {
@@ -257,7 +276,7 @@ fn departure(released: &NoisyMatrix, expected: &Expected, factor: f64, diagonal:
         seen += weight * ((released.mean[(j, k)] - mean).powi(2) - noise);
         foreseen += weight * variance;
     }
-    if foreseen > 0.0 { (seen / foreseen).max(LEAST_DEPARTURE) } else { 1.0 }
+    if foreseen > 0.0 { (seen / foreseen).max(1.0) } else { 1.0 }
 }
 
 #[cfg(test)]
@@ -369,7 +388,7 @@ mod tests {
         let expected = expected(&vec![1.0; p], 0.05);
         let mut rng = ChaCha8Rng::seed_from_u64(7);
         let mut normal = || -> f64 { StandardNormal.sample(&mut rng) };
-        for (multiple, on_diagonal) in [(1.0, false), (3.0, false), (3.0, true)] {
+        for (multiple, on_diagonal) in [(2.0, false), (3.0, false), (3.0, true)] {
             let mut one = || {
                 let mut mean = Mat::zeros(p, p);
                 for (j, k) in (0..p).flat_map(|j| (0..=j).map(move |k| (j, k))) {
@@ -390,7 +409,31 @@ mod tests {
     fn agreement_is_not_taken_for_certainty() {
         let released = NoisyMatrix { mean: diagonal(&[0.8; 4]), noise_sd: 0.1 };
         let expected = expected(&[1.0; 4], 0.05);
-        assert_eq!(departure(&released, &expected, 0.8, false), LEAST_DEPARTURE);
-        assert_eq!(departure(&released, &expected, 0.8, true), LEAST_DEPARTURE);
+        assert_eq!([false, true].map(|diagonal| departure(&released, &expected, 0.8, diagonal)), [1.0; 2]);
+    }
+
+    /// The mean of the part above the limit, summed by hand, is where the value was seen.
+    #[test]
+    fn luck_is_taken_out_of_what_passed() {
+        for seen in [2.5, 3.0, 4.0, 7.9] {
+            let mean = before_selection(seen);
+            let (mut weight, mut sum) = (0.0, 0.0);
+            for x in (0..200_000).map(|i| RESOLVED + (f64::from(i) + 0.5) * 1e-4) {
+                let density = (-0.5 * (x - mean).powi(2)).exp();
+                weight += density;
+                sum += density * x;
+            }
+            assert!((sum / weight - seen).abs() < 1e-4 && mean <= seen, "{seen}: {mean}");
+        }
+        assert_eq!((before_selection(2.01), before_selection(50.0)), (0.0, 50.0));
+    }
+
+    #[test]
+    fn curvatures_are_cautious_near_their_noise_and_plain_far_above() {
+        let vectors = diagonal(&[1.0; 3]);
+        let belief = Belief { values: vec![-0.2, 0.25, 2.0], vectors, sd: Mat::from_fn(3, 3, |_, _| 0.1) };
+        let found = belief.curvatures();
+        assert!((found[0] - 0.075).abs() < 1e-12 && found[2] == 2.0, "{found:?}");
+        assert!((0.08..0.1).contains(&found[1]), "seen at 2.5 sd, it is below one: {found:?}");
     }
 }
