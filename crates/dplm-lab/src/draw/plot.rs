@@ -225,21 +225,27 @@ fn colour(index: usize) -> &'static str {
     COLOURS[index % COLOURS.len()]
 }
 
-/// Where there are more series than colours, the second round is dotted and its marks are hollow.
-fn is_second_round(index: usize) -> bool {
-    index >= COLOURS.len()
+/// Where there are more series than colours, the second round is dotted and its marks are hollow; the third is dashed and they have a
+/// dark edge.
+fn round(index: usize) -> usize {
+    index / COLOURS.len()
 }
 
 fn line_style(index: usize) -> String {
-    let dots = if is_second_round(index) { " stroke-dasharray=\"2 3\"" } else { "" };
+    let dots = match round(index) {
+        0 => "",
+        1 => " stroke-dasharray=\"2 3\"",
+        _ => " stroke-dasharray=\"7 3\"",
+    };
     format!("stroke=\"{}\" stroke-width=\"1.6\"{dots}", colour(index))
 }
 
 /// A circle, a square, a triangle, a diamond, a cross or a triangle upside down.
 fn marker(svg: &mut Svg, index: usize, x: f64, y: f64) {
-    let style = match is_second_round(index) {
-        false => format!("fill=\"{}\" stroke=\"#ffffff\" stroke-width=\"0.8\"", colour(index)),
-        true => format!("fill=\"#ffffff\" stroke=\"{}\" stroke-width=\"1.6\"", colour(index)),
+    let style = match round(index) {
+        0 => format!("fill=\"{}\" stroke=\"#ffffff\" stroke-width=\"0.8\"", colour(index)),
+        1 => format!("fill=\"#ffffff\" stroke=\"{}\" stroke-width=\"1.6\"", colour(index)),
+        _ => format!("fill=\"{}\" stroke=\"#1a1a1a\" stroke-width=\"1.2\"", colour(index)),
     };
     let (x, y) = (short(x), short(y));
     let mut polygon = |corners: &[(f64, f64)]| {
