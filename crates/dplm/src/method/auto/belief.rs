@@ -4,7 +4,7 @@
 //! common factor (rows that are clipped do not count); and the descent, whose gradients change by `H d` when the parameters move
 //! by `d`. The last is sharpest where the descent moved far, which is where a doubt of `H` would do most harm.
 //!
-//! How far to trust the second is read off the first: where the two depart from each other by more than was foreseen, by so much less.
+//! How far to trust the second is read off the first, by how far the two depart from each other.
 
 use faer::{Mat, Side};
 use statrs::distribution::{Continuous, ContinuousCDF, Normal};
@@ -36,6 +36,8 @@ pub(super) struct Expected {
 
 /// How far clipping may bend the curvature away from a multiple of the second moments, as a share.
 const CLIPPING_SLACK: f64 = 0.05;
+/// Not less of a departure from whitening is allowed for than this part of the variance foreseen, whatever the release shows.
+const LEAST_DEPARTURE: f64 = 0.6;
 /// A moment below this is noise.
 const LEAST_MOMENT: f64 = 0.02;
 /// How far it may differ between the way and the end of it, as a share.
@@ -44,8 +46,6 @@ const WAY_SLACK: f64 = 0.05;
 const LEAST_CURVATURE: f64 = 0.3;
 /// A direction is resolved when its curvature is this many standard deviations of its noise.
 const RESOLVED: f64 = 2.0;
-/// A direction that is not resolved is reckoned to have a curvature of at least so many times the mean noise.
-const UNRESOLVED: f64 = 0.75;
 /// For the estimate itself: a Newton step with a curvature that is wrong by a third overshoots by as much.
 const SURELY_RESOLVED: f64 = 10.0;
 
@@ -76,14 +76,25 @@ impl Belief {
         self.values[k] >= SURELY_RESOLVED * self.sd[(k, k)]
     }
 
-    /// The curvature of each direction that intervals reckon with. One that passed for resolved did so partly by luck, and has the value that
-    /// would be found at this one on average by those that pass; one that did not, or should not have, is near its noise.
+    /// The curvature of each direction, and no less than the mean doubt of one.
     pub(super) fn curvatures(&self) -> Vec<f64> {
+        let floor = self.floor();
+        self.values.iter().map(|value| value.max(floor)).collect()
+    }
+
+    /// The same for those who must not rely on luck: one that passed for resolved did so partly by it, and has the value that would be found at
+    /// this one on average by those that pass.
+    pub(super) fn cautious_curvatures(&self) -> Vec<f64> {
+        let floor = self.floor();
+        let sd = |k: usize| self.sd[(k, k)].max(f64::MIN_POSITIVE);
+        let likely = |k: usize| sd(k) * before_selection(self.values[k] / sd(k));
+        let value = |k: usize| if self.resolved(k) { likely(k) } else { self.values[k] };
+        (0..self.values.len()).map(|k| value(k).max(floor)).collect()
+    }
+
+    fn floor(&self) -> f64 {
         let p = self.values.len();
-        let sd = |k: usize| self.sd[(k, k)];
-        let floor = UNRESOLVED * (0..p).map(sd).sum::<f64>() / p as f64;
-        let likely = |k: usize| sd(k) * before_selection(self.values[k] / sd(k).max(f64::MIN_POSITIVE));
-        (0..p).map(|k| if self.resolved(k) { likely(k).max(floor) } else { self.values[k].max(floor) }).collect()
+        (0..p).map(|k| self.sd[(k, k)]).sum::<f64>() / p as f64
     }
 
     /// A vector in the coordinates of the eigenvectors.
@@ -263,7 +274,7 @@ fn common_factor(released: &NoisyMatrix, expected: &Expected) -> f64 {
     (trace / square).clamp(LEAST_CURVATURE, 1.0)
 }
 
-/// What the departure of the release from whitening is, on the diagonal or off it, in parts of the variance foreseen, and not below it.
+/// What the departure of the release from whitening is, on the diagonal or off it, in parts of the variance foreseen.
 ///
 /// Squares of departures have the variance foreseen times this, and the noise of the release; each is weighed by how much it says.
 fn departure(released: &NoisyMatrix, expected: &Expected, factor: f64, diagonal: bool) -> f64 {
@@ -276,7 +287,7 @@ fn departure(released: &NoisyMatrix, expected: &Expected, factor: f64, diagonal:
         seen += weight * ((released.mean[(j, k)] - mean).powi(2) - noise);
         foreseen += weight * variance;
     }
-    if foreseen > 0.0 { (seen / foreseen).max(1.0) } else { 1.0 }
+    if foreseen > 0.0 { (seen / foreseen).max(LEAST_DEPARTURE) } else { 1.0 }
 }
 
 #[cfg(test)]
@@ -409,7 +420,7 @@ mod tests {
     fn agreement_is_not_taken_for_certainty() {
         let released = NoisyMatrix { mean: diagonal(&[0.8; 4]), noise_sd: 0.1 };
         let expected = expected(&[1.0; 4], 0.05);
-        assert_eq!([false, true].map(|diagonal| departure(&released, &expected, 0.8, diagonal)), [1.0; 2]);
+        assert_eq!([false, true].map(|diagonal| departure(&released, &expected, 0.8, diagonal)), [LEAST_DEPARTURE; 2]);
     }
 
     /// The mean of the part above the limit, summed by hand, is where the value was seen.
@@ -429,11 +440,12 @@ mod tests {
     }
 
     #[test]
-    fn curvatures_are_cautious_near_their_noise_and_plain_far_above() {
-        let vectors = diagonal(&[1.0; 3]);
-        let belief = Belief { values: vec![-0.2, 0.25, 2.0], vectors, sd: Mat::from_fn(3, 3, |_, _| 0.1) };
-        let found = belief.curvatures();
-        assert!((found[0] - 0.075).abs() < 1e-12 && found[2] == 2.0, "{found:?}");
-        assert!((0.08..0.1).contains(&found[1]), "seen at 2.5 sd, it is below one: {found:?}");
+    fn curvatures_are_cautious_near_their_doubt_and_plain_far_above() {
+        let vectors = diagonal(&[1.0; 4]);
+        let belief = Belief { values: vec![-0.2, 0.15, 0.3, 2.0], vectors, sd: Mat::from_fn(4, 4, |_, _| 0.1) };
+        let (plain, cautious) = (belief.curvatures(), belief.cautious_curvatures());
+        assert!((plain[0] - 0.1).abs() < 1e-12 && plain[1..] == [0.15, 0.3, 2.0], "{plain:?}");
+        assert_eq!((cautious[0], cautious[1], cautious[3]), (plain[0], plain[1], plain[3]));
+        assert!((0.24..0.26).contains(&cautious[2]), "{cautious:?}");
     }
 }

@@ -3,10 +3,10 @@
 //! At the mean iterate `t` the mean gradient is `g = H (t - optimum)` and noise, so that a Newton step finds the optimum where the
 //! curvature `H` is known. What is known of it is a [`Belief`], `H = M + E` with `E` in doubt. The step `d = M^-1 g` is then off by
 //! `M^-1 (E d + noise)`: its variance is that of the noise, of sampling, and of `E d`, which is largest where the descent was far from
-//! the optimum.
+//! the optimum. To second order the step is too short as well, because `1 / H` is on average larger than `1 / M`.
 //!
 //! A direction of `M` below twice its doubt is not resolved: a coefficient with half or more of its variance from such directions
-//! is not identified. Those just above passed partly by luck, so for intervals their curvature is taken to be smaller than it looks. The estimate is a Newton step where `H` is known to a tenth. In other directions the descent has hardly
+//! is not identified. Those just above passed partly by luck: they are flatter than they look, and noise weighs more in them. The estimate is a Newton step where `H` is known to a tenth. In other directions the descent has hardly
 //! moved from where it started and the step would divide noise by noise, so the estimate keeps the mean of the late iterates
 //! there, which shrinks it.
 
@@ -29,6 +29,9 @@ pub(super) struct Sampling {
 /// makes up for that, and takes the mean of all.
 const SKIPPED_PART: usize = 10;
 
+/// Second order may lengthen a step this many times; where it says more it says nothing.
+const MOST_LENGTHENED: f64 = 2.0;
+
 /// The mean of the iterates after the first: an early stop in directions where the descent is slow.
 pub(super) fn late_mean(run: &Trajectory) -> Vec<f64> {
     means(&run.theta[run.theta.len() / SKIPPED_PART..])
@@ -49,11 +52,12 @@ pub(super) struct Law {
     estimate: Vec<f64>,
     /// The middle of intervals.
     centre: Vec<f64>,
-    /// A step to a unit of gradient.
+    /// The step that a unit of gradient makes; of noise, which must not be made small by luck.
     inverse: Vec<f64>,
-    /// The covariance of what privacy and sampling add to the mean gradient, and that with `E d`.
+    inverse_of_noise: Vec<f64>,
+    /// The covariance of what privacy and sampling add to the mean gradient, and of `E d`.
     noise: Mat<f64>,
-    error: Mat<f64>,
+    doubt: Mat<f64>,
 }
 
 impl Law {
@@ -63,29 +67,34 @@ impl Law {
         let theta = belief.turned(&means(&run.theta[..steps]));
         let gradient = belief.turned(&means(&run.gradient));
         let inverse: Vec<f64> = belief.curvatures().iter().map(|curvature| curvature.recip()).collect();
-        let step: Vec<f64> = inverse.iter().zip(&gradient).map(|(inverse, gradient)| inverse * gradient).collect();
+        let longer: Vec<f64> = (0..inverse.len()).map(|k| inverse[k] * lengthening(&belief, &inverse, k)).collect();
+        let cautious = belief.cautious_curvatures();
+        let inverse_of_noise =
+            longer.iter().zip(cautious).map(|(longer, cautious)| longer.max(cautious.recip())).collect();
+        let step: Vec<f64> = longer.iter().zip(&gradient).map(|(longer, gradient)| longer * gradient).collect();
         let centre = theta.iter().zip(&step).map(|(theta, step)| theta - step).collect();
         let privacy = run.noise_sd.powi(2) / steps as f64;
         let mut noise = sampling.map_or(Mat::zeros(step.len(), step.len()), |sampling| covariance(sampling, &belief));
         (0..step.len()).for_each(|k| noise[(k, k)] += privacy);
         let mut estimate = belief.turned(late);
         for (k, coordinate) in estimate.iter_mut().enumerate().filter(|(k, _)| belief.surely_resolved(*k)) {
-            *coordinate = theta[k] - step[k];
+            *coordinate = theta[k] - gradient[k] * inverse[k];
         }
-        let error = &noise + doubt(&belief.sd, &step);
-        Law { belief, estimate, centre, inverse, noise, error }
+        let doubt = doubt(&belief.sd, &step);
+        Law { belief, estimate, centre, inverse, inverse_of_noise, noise, doubt }
     }
 
     /// The estimate of a contrast of the whitened parameters and its interval.
     pub(super) fn interval(&self, contrast: &Contrast, level: f64) -> Interval {
         let weights = self.belief.turned(&contrast.weights);
-        let gain: Vec<f64> = weights.iter().zip(&self.inverse).map(|(weight, inverse)| weight * inverse).collect();
-        let std_error = quadratic(&self.error, &gain).sqrt();
+        let through = |gain: &[f64]| weights.iter().zip(gain).map(|(weight, gain)| weight * gain).collect::<Vec<_>>();
+        let (of_noise, of_doubt) = (through(&self.inverse_of_noise), through(&self.inverse));
+        let std_error = (quadratic(&self.noise, &of_noise) + quadratic(&self.doubt, &of_doubt)).sqrt();
         let estimate = dot(&weights, &self.estimate) + contrast.offset;
         let centre = dot(&weights, &self.centre) + contrast.offset;
         let reach = std_error * Normal::standard().inverse_cdf(0.5 + level / 2.0);
         let (low, high) = (centre - reach, centre + reach);
-        let identified = self.unresolved_share(&gain) < 0.5 && (low..=high).contains(&estimate);
+        let identified = self.unresolved_share(&of_noise) < 0.5 && (low..=high).contains(&estimate);
         Interval { estimate, std_error, low, high, df: None, identified }
     }
 
@@ -99,6 +108,14 @@ impl Law {
         }
         if total > 0.0 { unresolved / total } else { 0.0 }
     }
+}
+
+/// How much longer than `1 / M` the mean of `1 / H` is in a direction: `1 / (1 - s)`, `s = sum_j sd_jk^2 / (e_j e_k)`. Where nothing is
+/// resolved there is no telling.
+fn lengthening(belief: &Belief, inverse: &[f64], k: usize) -> f64 {
+    let sum: f64 = inverse.iter().enumerate().map(|(j, inverse)| belief.sd[(j, k)].powi(2) * inverse).sum();
+    let left = (1.0 - sum * inverse[k]).max(MOST_LENGTHENED.recip());
+    if belief.resolved(k) { left.recip() } else { 1.0 }
 }
 
 /// The covariance of `E d`: entries of the symmetric `E` are independent but for `E_jk = E_kj`.
@@ -205,13 +222,14 @@ mod tests {
         let law = Law::new(&run, &[0.0; 2], belief, None);
         let found = Contrast::coordinates(2).iter().map(|one| law.interval(one, 0.95)).collect::<Vec<_>>();
         let close = |found: f64, expected: f64| assert!((found - expected).abs() < 1e-12, "{found} {expected}");
-        close(0.5 * (found[0].low + found[0].high), -1.0);
-        let moved = 0.1f64.hypot(0.05);
-        close(found[0].std_error, moved / 2.0);
-        close(found[1].std_error, moved / 4.0);
+        let longer = [2.0, 4.0]
+            .map(|e| 1.0 / (1.0 - (if e == 2.0 { 0.01 / 2.0 + 0.0025 / 4.0 } else { 0.0025 / 2.0 + 0.01 / 4.0 }) / e));
+        close(0.5 * (found[0].low + found[0].high), -longer[0]);
+        close(found[0].std_error, (0.1 * longer[0]).hypot(0.05 * longer[1]) / 2.0);
+        close(found[1].std_error, (0.05 * longer[0]).hypot(0.1 * longer[1]) / 4.0);
         // The entry off the diagonal is one number: it moves both by the step of the other, to the same side.
         let sum = law.interval(&Contrast { weights: vec![1.0, 1.0], offset: 0.0 }, 0.95);
-        let both = 2.0 * 0.05f64.powi(2) / 8.0;
+        let both = 2.0 * 0.05f64.powi(2) * longer[0] * longer[1] / 8.0;
         close(sum.std_error, (found[0].std_error.powi(2) + found[1].std_error.powi(2) + both).sqrt());
     }
 }
