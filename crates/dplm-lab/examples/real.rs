@@ -1,8 +1,18 @@
 //! The automatic method on real tables: `real LIST OUT [rho,rho,...] [seeds]`; see `dplm_lab::real` and `lab/real/run`.
 
-use std::{error::Error, path::Path};
+use std::{error::Error, path::Path, process::ExitCode};
 
-fn main() -> Result<(), Box<dyn Error>> {
+fn main() -> ExitCode {
+    match run() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("real: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run() -> Result<(), Box<dyn Error>> {
     let mut args = std::env::args().skip(1);
     let usage = "usage: real LIST OUT [rho,rho,...] [seeds]";
     let (list, out) = (args.next().ok_or(usage)?, args.next().ok_or(usage)?);
