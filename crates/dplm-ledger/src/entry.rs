@@ -115,17 +115,27 @@ impl Account {
         let weaker = self.entries.iter().any(|entry| entry.neighbours == Neighbours::ZeroOut.name());
         if weaker { Neighbours::ZeroOut.name() } else { Neighbours::ReplaceOne.name() }
     }
+}
 
-    /// The account as a fit reports it.
-    pub fn statement(&self, other_table: bool) -> Statement {
-        let movement = |entry: &Entry| Movement {
-            time: entry.time.clone(),
-            seconds: entry.time.parse().map_or(0, |time: jiff::Timestamp| time.as_second()),
-            spends: entry.kind == Kind::Spend,
-            rho: entry.rho,
-        };
-        let movements = self.entries.iter().map(movement).collect();
-        Statement { dataset: self.dataset.clone(), movements, other_table }
+impl Entry {
+    /// What a fit is told of its own entry and of those before it that share its data set.
+    pub(crate) fn statement(&self, earlier: &[Entry]) -> Statement {
+        Statement {
+            dataset: self.dataset.clone(),
+            movements: earlier.iter().chain([self]).map(Entry::movement).collect(),
+            entry: self.id,
+            hash: self.hash.clone(),
+            other_table: earlier.iter().any(|entry| entry.kind == Kind::Spend && entry.table != self.table),
+        }
+    }
+
+    fn movement(&self) -> Movement {
+        Movement {
+            time: self.time.clone(),
+            seconds: self.time.parse().map_or(0, |time: jiff::Timestamp| time.as_second()),
+            spends: self.kind == Kind::Spend,
+            rho: self.rho,
+        }
     }
 }
 

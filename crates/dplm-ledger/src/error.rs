@@ -91,6 +91,19 @@ pub enum LedgerError {
         /// What is wrong with it.
         why: &'static str,
     },
+    /// Fits were kept whose entries are not in the ledger, or that cannot be held against it.
+    #[error(
+        "the entries are in order, but {} of {of} fits {} not match them: {}",
+        findings.len(),
+        if findings.len() == 1 { "does" } else { "do" },
+        findings.join("; ")
+    )]
+    Fits {
+        /// What is wrong, each with the name of the fit.
+        findings: Vec<String>,
+        /// How many fits were looked at.
+        of: usize,
+    },
     /// The file cannot be read as a ledger any more.
     #[error("the ledger is damaged, and nothing can be spent from it: restore it from a copy that lacks no spending")]
     Damaged,

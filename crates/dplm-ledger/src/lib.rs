@@ -6,9 +6,10 @@
 //! The rule is kept by types: a [`Prepared`](dplm::Prepared) fit draws no noise without the [`Paid`](dplm::Paid) that [`Ledger::pay`]
 //! gives.
 //!
-//! Entries are only ever added. Each holds the hash of the one before it, so [`Ledger::verify`] finds any edit, any removal from the
-//! middle, and any change of order. (Cutting entries off the end, or writing a whole new file, cannot be seen from the file
-//! alone: keep a copy of the last hash elsewhere to notice that.)
+//! Entries are only ever added. Each holds the hash of the one before it, so [`Ledger::verify`] finds damage, and an edit, a removal from
+//! the middle or a change of order by somebody who left the hashes as they were. The chain has no key: whoever can write the file can
+//! compute every hash anew, or cut entries off the end, and that cannot be seen from the file alone. What was kept elsewhere shows it: a
+//! fit's JSON holds the hash of its entry, and [`Ledger::verify_against`] looks for it.
 //!
 //! # Examples
 //! ```
@@ -28,8 +29,10 @@ mod chain;
 mod entry;
 mod error;
 mod file;
+mod fits;
 mod store;
 
 pub use entry::{Account, Amount, Entry, Kind, Spending};
 pub use error::LedgerError;
+pub use fits::{Finding, FitRecord};
 pub use store::{Ledger, Verdict};

@@ -9,6 +9,10 @@ pub struct Statement {
     pub dataset: String,
     /// Every grant and every spending, in order.
     pub movements: Vec<Movement>,
+    /// The number of the ledger entry that records the fit.
+    pub entry: i64,
+    /// The hash of that entry, which stands for every entry up to it.
+    pub hash: String,
     /// Whether an earlier fit under this name was on a table with other columns or another number of rows.
     pub other_table: bool,
 }
@@ -64,7 +68,8 @@ mod tests {
             rho: Rho::checked_from_f64(rho).unwrap(),
         };
         let movements = vec![movement(false, 0.1), movement(true, 0.015), movement(false, 0.2), movement(true, 0.015)];
-        let statement = Statement { dataset: "wages".into(), movements, other_table: false };
+        let statement =
+            Statement { dataset: "wages".into(), movements, entry: 4, hash: "f".repeat(64), other_table: false };
         assert_eq!((statement.total(), statement.spent(), statement.left()), (0.3, 0.03, 0.27));
     }
 }

@@ -24,7 +24,9 @@ pub(super) fn plot(statement: Option<&Statement>) -> String {
         label(statement.total()),
         label(statement.left()),
     );
-    picture(&title, WIDTH, HEIGHT, &content(statement)) + &paragraph(&words)
+    let Statement { entry, hash, .. } = statement;
+    let place = format!("This fit is entry {entry} of the ledger. The hash of that entry is {hash}.");
+    picture(&title, WIDTH, HEIGHT, &content(statement)) + &paragraph(&words) + &paragraph(&place)
 }
 
 fn content(statement: &Statement) -> String {
@@ -84,7 +86,13 @@ mod tests {
             spends,
             rho: Rho::checked_from_f64(rho).unwrap(),
         };
-        Statement { dataset: "<wages>".into(), movements: movements.iter().map(movement).collect(), other_table: false }
+        Statement {
+            dataset: "<wages>".into(),
+            movements: movements.iter().map(movement).collect(),
+            entry: 3,
+            hash: "0f".repeat(32),
+            other_table: false,
+        }
     }
 
     #[test]
@@ -94,6 +102,7 @@ mod tests {
         assert!(drawn.contains("263.0,115.6") && drawn.contains("470.0,76.0\"/>"), "{drawn}");
         assert!(drawn.contains("rho = 0.05 of 0.1 is spent, this fit included, and 0.05 is left"), "{drawn}");
         assert!(drawn.contains("&lt;wages&gt;") && !drawn.contains("<wages>"));
+        assert!(drawn.contains("entry 3 of the ledger") && drawn.contains(&"0f".repeat(32)), "{drawn}");
     }
 
     #[test]
