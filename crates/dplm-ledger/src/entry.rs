@@ -95,13 +95,17 @@ impl Account {
     /// The epsilon of everything spent so far at the account's delta; none when nothing is spent.
     ///
     /// # Guarantee
-    /// Every release of every fit is a Gaussian mechanism, and Gaussian budgets add up however later fits are chosen after earlier
-    /// results, so the exact conversion holds for the sum. It is rounded up.
+    /// Every release of every fit is a Gaussian mechanism, so the exact conversion holds for the sum, rounded up. It holds for fits that were fixed
+    /// in advance; where later ones are chosen after earlier results, [`Account::epsilon_total`] holds for all together.
     pub fn epsilon_spent(&self) -> Option<f64> {
         self.epsilon(self.spent)
     }
 
-    /// The epsilon once everything granted is spent.
+    /// The epsilon of everything granted.
+    ///
+    /// # Guarantee
+    /// However fits are chosen after earlier results, all of them satisfy it, if the budget was fixed before the first: the ledger is a privacy filter
+    /// (Smith and Thakurta 2022).
     pub fn epsilon_total(&self) -> Option<f64> {
         self.epsilon(self.total)
     }
