@@ -173,14 +173,16 @@ impl Scale {
     }
 }
 
-/// The nearest integer a cell can be, ties to even: at most 20 bits, so exact in `f32`. NaN stays NaN.
+/// The nearest integer a cell can be, ties to even: at most 20 bits, so exact in `f32`. NaN becomes 0: one in a sum would erase it.
 ///
 /// Adding 1.5 2^52 leaves no bits for a fraction, so the addition does the rounding, and unlike a call to round it runs on whole vectors.
 #[inline(always)]
 pub(super) fn nearest_cell(value: f64) -> f32 {
     const WHOLE: f64 = 6_755_399_441_055_744.0;
     const LARGEST: f64 = (1u32 << CELL_RANGE_BITS) as f64;
-    (value.clamp(-LARGEST, LARGEST) + WHOLE - WHOLE) as f32
+    // Not `clamp`, which lets NaN through.
+    let number = if value.is_nan() { 0.0 } else { value };
+    (number.clamp(-LARGEST, LARGEST) + WHOLE - WHOLE) as f32
 }
 
 impl Slot {
