@@ -348,7 +348,7 @@ fn a_damaged_ledger_is_called_damaged() {
         for done in read.iter().map(|args| desk.run(args)).chain([refused]) {
             done.assert_refused(1, sentence);
             assert!(done.stderr.contains(sentence), "{}", done.stderr);
-            assert!(done.stderr.contains("from a copy that lacks no spending"), "{}", done.stderr);
+            assert!(done.stderr.contains("from a copy that lacks no entry"), "{}", done.stderr);
         }
         assert!(!desk.run(&read[0]).stderr.contains("released"), "verifying releases nothing anyway");
     }

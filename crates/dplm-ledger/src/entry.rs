@@ -1,7 +1,7 @@
 //! What a ledger holds.
 
 use dplm::{
-    Bill, Movement, Statement,
+    LedgerEntry, Statement,
     privacy::{
         Neighbours, Rho,
         convert::{self, Conversion},
@@ -46,21 +46,6 @@ pub enum Kind {
     Grant,
     /// Spends budget.
     Spend,
-}
-
-/// What a fit is about to spend.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Spending {
-    /// How much.
-    pub rho: Rho,
-    /// Which data sets the fit makes hard to tell apart.
-    pub neighbours: Neighbours,
-    /// The formula.
-    pub formula: String,
-    /// The public plan in words; its fingerprint is kept.
-    pub plan: String,
-    /// The columns and number of rows in words; their fingerprint is kept.
-    pub table: String,
 }
 
 /// The state of a data set's budget. Sums are in units of 10^-15, exactly.
@@ -126,15 +111,15 @@ impl Entry {
     pub(crate) fn statement(&self, earlier: &[Entry]) -> Statement {
         Statement {
             dataset: self.dataset.clone(),
-            movements: earlier.iter().chain([self]).map(Entry::movement).collect(),
+            entries: earlier.iter().chain([self]).map(Entry::ledger_entry).collect(),
             entry: self.id,
             hash: self.hash.clone(),
             other_table: earlier.iter().any(|entry| entry.kind == Kind::Spend && entry.table != self.table),
         }
     }
 
-    fn movement(&self) -> Movement {
-        Movement {
+    fn ledger_entry(&self) -> LedgerEntry {
+        LedgerEntry {
             time: self.time.clone(),
             seconds: self.time.parse().map_or(0, |time: jiff::Timestamp| time.as_second()),
             spends: self.kind == Kind::Spend,
@@ -158,19 +143,6 @@ impl std::fmt::Display for Amount {
             "" => write!(f, "{whole}"),
             digits => write!(f, "{whole}.{digits}"),
         }
-    }
-}
-
-impl Spending {
-    /// A spending without plan and table, for callers that have none.
-    pub fn new(rho: Rho, formula: impl Into<String>) -> Spending {
-        let neighbours = Neighbours::default();
-        Spending { rho, neighbours, formula: formula.into(), plan: String::new(), table: String::new() }
-    }
-
-    pub(crate) fn of(bill: &Bill) -> Spending {
-        let &Bill { rho, neighbours, ref formula, ref plan, ref table, .. } = bill;
-        Spending { rho, neighbours, formula: formula.clone(), plan: plan.clone(), table: table.clone() }
     }
 }
 

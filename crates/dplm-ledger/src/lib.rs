@@ -3,7 +3,7 @@
 //! The rule: **budget is recorded as spent, durably, before the first noisy number can leave.** A fit that dies afterwards has spent it.
 //! So the ledger is never behind the truth; it may be ahead of it by a fit that was cut off.
 //!
-//! The rule is kept by types: a [`Prepared`](dplm::Prepared) fit draws no noise without the [`Paid`](dplm::Paid) that [`Ledger::pay`]
+//! The rule is kept by types: a [`Prepared`](dplm::Prepared) fit draws no noise without the [`Receipt`](dplm::Receipt) that [`Ledger::charge`]
 //! gives.
 //!
 //! Entries are only ever added. Each holds the hash of the one before it, so [`Ledger::verify`] finds damage, and an edit, a removal from
@@ -13,14 +13,14 @@
 //!
 //! # Examples
 //! ```
-//! use dplm::privacy::Rho;
-//! use dplm_ledger::{Ledger, Spending};
+//! use dplm::{Charge, privacy::Rho};
+//! use dplm_ledger::Ledger;
 //!
 //! let folder = tempfile::tempdir().unwrap();
 //! let file = folder.path().join("budget.db");
 //! let mut ledger = Ledger::create(&file)?;
 //! ledger.open_account("wages", Rho::checked_from_f64(0.1).unwrap(), None, "the 2026 survey")?;
-//! ledger.spend("wages", &Spending::new(Rho::checked_from_f64(0.015).unwrap(), "y ~ x"))?;
+//! ledger.spend("wages", &Charge::new(Rho::checked_from_f64(0.015).unwrap(), "y ~ x"))?;
 //! assert_eq!(ledger.account("wages")?.left.to_string(), "0.085");
 //! # Ok::<(), dplm_ledger::LedgerError>(())
 //! ```
@@ -32,7 +32,7 @@ mod file;
 mod fits;
 mod store;
 
-pub use entry::{Account, Amount, Entry, Kind, Spending};
+pub use entry::{Account, Amount, Entry, Kind};
 pub use error::LedgerError;
 pub use fits::{Finding, FitRecord};
 pub use store::{Ledger, Verdict};

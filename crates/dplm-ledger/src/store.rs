@@ -2,11 +2,11 @@
 
 use std::{collections::HashMap, path::Path};
 
-use dplm::{Bill, Paid, Statement, privacy::Rho};
+use dplm::{Charge, Receipt, Statement, privacy::Rho};
 use rusqlite::{Connection, Transaction, TransactionBehavior, params};
 
 use crate::{
-    Account, Entry, FitRecord, Kind, LedgerError, Spending,
+    Account, Entry, FitRecord, Kind, LedgerError,
     chain::{START, fingerprint, hash},
     entry::Amount,
     file,
@@ -84,36 +84,36 @@ impl Ledger {
         })
     }
 
-    /// Records the bill of a fit and gives what [`Prepared::run`](dplm::Prepared::run) asks for. When this returns, it is on disk.
+    /// Records the charge of a fit and gives what [`Prepared::run`](dplm::Prepared::run) asks for. When this returns, it is on disk.
     ///
     /// # Errors
-    /// As [`Ledger::spend`], and when the noise would come from a fixed seed.
-    pub fn pay(&mut self, dataset: &str, bill: Bill) -> Result<Paid, LedgerError> {
-        if !bill.private {
-            return Err(LedgerError::Seed);
-        }
-        let statement = self.spend(dataset, &Spending::of(&bill))?;
-        Ok(Paid::recorded(bill, statement))
+    /// As [`Ledger::spend`].
+    pub fn charge(&mut self, dataset: &str, charge: Charge) -> Result<Receipt, LedgerError> {
+        let statement = self.spend(dataset, &charge)?;
+        Ok(Receipt::recorded(charge, statement))
     }
 
-    /// Records a spending. When this returns, it is on disk.
+    /// Records what a fit is about to spend. When this returns, it is on disk.
     ///
     /// Returns the account of the data set up to and with the new entry, whatever other processes record meanwhile.
     ///
     /// # Guarantee
     /// One transaction, with all other writers shut out: the sum of what is spent never exceeds what was granted, however many processes
-    /// spend at once. An error means that nothing may be released. (Where the disk fails in the last moment of the write, the spending
+    /// spend at once. An error means that nothing may be released. (Where the disk fails in the last moment of the write, the charge
     /// may be found recorded all the same: the ledger is then ahead of the truth, never behind it.)
     ///
     /// # Errors
-    /// When too little is left, the file does not verify, or the disk refuses.
-    pub fn spend(&mut self, dataset: &str, spending: &Spending) -> Result<Statement, LedgerError> {
-        let (plan, table) = (fingerprint(&spending.plan), fingerprint(&spending.table));
+    /// When the noise would come from a fixed seed, too little is left, the file does not verify, or the disk refuses.
+    pub fn spend(&mut self, dataset: &str, charge: &Charge) -> Result<Statement, LedgerError> {
+        if !charge.private {
+            return Err(LedgerError::Seed);
+        }
+        let (plan, table) = (fingerprint(&charge.plan), fingerprint(&charge.table));
         self.write(|transaction, before| {
             let earlier = of_dataset(before, dataset)?;
-            refuse_overdraft(dataset, &earlier, spending.rho)?;
-            let neighbours = spending.neighbours.name().to_owned();
-            let new = entry(dataset, Kind::Spend, spending.rho, &spending.formula);
+            refuse_overdraft(dataset, &earlier, charge.rho)?;
+            let neighbours = charge.neighbours.name().to_owned();
+            let new = entry(dataset, Kind::Spend, charge.rho, &charge.formula);
             let recorded = add(transaction, before, Entry { neighbours, plan, table, ..new })?;
             Ok(recorded.statement(&earlier))
         })

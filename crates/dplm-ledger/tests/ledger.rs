@@ -3,10 +3,10 @@
 use std::{path::Path, sync::Barrier, thread};
 
 use dplm::{
-    Statement,
+    Charge, Statement,
     privacy::{Neighbours, Rho},
 };
-use dplm_ledger::{FitRecord, Ledger, LedgerError, Spending};
+use dplm_ledger::{FitRecord, Ledger, LedgerError};
 
 fn rho(value: f64) -> Rho {
     Rho::checked_from_f64(value).unwrap()
@@ -37,17 +37,17 @@ fn without_triggers(file: &Path, sql: &str) -> String {
 }
 
 #[test]
-fn spending_to_the_last_unit_and_no_further() {
+fn budget_is_spent_to_the_last_unit_and_no_further() {
     let folder = tempfile::tempdir().unwrap();
     let file = fresh(folder.path(), 0.03);
     let mut ledger = Ledger::open(&file).unwrap();
     for _ in 0..3 {
-        ledger.spend("wages", &Spending::new(rho(0.01), "y ~ x")).unwrap();
+        ledger.spend("wages", &Charge::new(rho(0.01), "y ~ x")).unwrap();
     }
-    let refusal = ledger.spend("wages", &Spending::new(rho(1e-12), "y ~ x")).unwrap_err();
+    let refusal = ledger.spend("wages", &Charge::new(rho(1e-12), "y ~ x")).unwrap_err();
     assert!(refusal.to_string().contains("'wages' has 0 left"), "{refusal}");
     ledger.grant("wages", rho(0.01), "more").unwrap();
-    ledger.spend("wages", &Spending::new(rho(0.005), "y ~ x")).unwrap();
+    ledger.spend("wages", &Charge::new(rho(0.005), "y ~ x")).unwrap();
     let account = ledger.account("wages").unwrap();
     assert_eq!(
         (account.total.to_string(), account.spent.to_string(), account.left.to_string()),
@@ -60,18 +60,18 @@ fn spending_to_the_last_unit_and_no_further() {
 fn other_tables_under_the_same_name_are_noticed() {
     let folder = tempfile::tempdir().unwrap();
     let mut ledger = Ledger::open(&fresh(folder.path(), 1.0)).unwrap();
-    let spending = |table: &str| Spending { table: table.to_owned(), ..Spending::new(rho(0.01), "y ~ x") };
-    assert!(!ledger.spend("wages", &spending("100 rows: x, y")).unwrap().other_table);
-    assert!(!ledger.spend("wages", &spending("100 rows: x, y")).unwrap().other_table);
-    assert!(ledger.spend("wages", &spending("101 rows: x, y")).unwrap().other_table);
+    let charge = |table: &str| Charge { table: table.to_owned(), ..Charge::new(rho(0.01), "y ~ x") };
+    assert!(!ledger.spend("wages", &charge("100 rows: x, y")).unwrap().other_table);
+    assert!(!ledger.spend("wages", &charge("100 rows: x, y")).unwrap().other_table);
+    assert!(ledger.spend("wages", &charge("101 rows: x, y")).unwrap().other_table);
 }
 
 #[test]
 fn a_statement_ends_with_its_own_entry() {
     let folder = tempfile::tempdir().unwrap();
     let mut ledger = Ledger::open(&fresh(folder.path(), 1.0)).unwrap();
-    let first = ledger.spend("wages", &Spending::new(rho(0.01), "y ~ x")).unwrap();
-    let second = ledger.spend("wages", &Spending::new(rho(0.02), "y ~ z")).unwrap();
+    let first = ledger.spend("wages", &Charge::new(rho(0.01), "y ~ x")).unwrap();
+    let second = ledger.spend("wages", &Charge::new(rho(0.02), "y ~ z")).unwrap();
     let entries = ledger.entries().unwrap();
     for (statement, id, spent) in [(first, 2, 0.01), (second, 3, 0.03)] {
         let entry = &entries[id - 1];
@@ -99,12 +99,12 @@ fn edits_removals_and_reorderings_are_found() {
         let file = fresh(folder.path(), 1.0);
         let mut ledger = Ledger::open(&file).unwrap();
         ledger.open_account("other", rho(1.0), None, "").unwrap();
-        ledger.spend("wages", &Spending::new(rho(0.1), "y ~ x")).unwrap();
-        ledger.spend("other", &Spending::new(rho(0.2), "y ~ x")).unwrap();
+        ledger.spend("wages", &Charge::new(rho(0.1), "y ~ x")).unwrap();
+        ledger.spend("other", &Charge::new(rho(0.2), "y ~ x")).unwrap();
         tamper(&file, sql);
         let found = ledger.verify().unwrap_err();
         assert!(matches!(found, LedgerError::Broken { entry: wrong, .. } if wrong == entry), "{sql}: {found}");
-        assert!(ledger.spend("wages", &Spending::new(rho(0.1), "y ~ x")).is_err(), "a broken ledger spends nothing");
+        assert!(ledger.spend("wages", &Charge::new(rho(0.1), "y ~ x")).is_err(), "a broken ledger spends nothing");
     }
 }
 
@@ -161,7 +161,7 @@ fn with_two_fits(folder: &Path) -> (std::path::PathBuf, [FitRecord; 2]) {
     let file = fresh(folder, 1.0);
     let mut ledger = Ledger::open(&file).unwrap();
     let fits = [("first", "y ~ x", 0.1), ("second", "y ~ z", 0.2)].map(|(name, formula, spent)| {
-        let statement = ledger.spend("wages", &Spending::new(rho(spent), formula)).unwrap();
+        let statement = ledger.spend("wages", &Charge::new(rho(spent), formula)).unwrap();
         FitRecord::from_json(name, &fit(&statement, formula, spent))
     });
     (file, fits)
@@ -232,7 +232,7 @@ fn an_old_copy_put_back_lacks_the_later_fit() {
     let (file, [first, _]) = with_two_fits(folder.path());
     let copy = std::fs::read(&file).unwrap();
     let spend = |formula: &str| {
-        let statement = Ledger::open(&file).unwrap().spend("wages", &Spending::new(rho(0.3), formula)).unwrap();
+        let statement = Ledger::open(&file).unwrap().spend("wages", &Charge::new(rho(0.3), formula)).unwrap();
         FitRecord::from_json(formula, &fit(&statement, formula, 0.3))
     };
     let lost = spend("y ~ lost");
@@ -250,7 +250,7 @@ fn what_cannot_be_held_against_a_ledger_is_told_apart() {
     let folder = tempfile::tempdir().unwrap();
     let file = fresh(folder.path(), 1.0);
     let mut ledger = Ledger::open(&file).unwrap();
-    let statement = ledger.spend("wages", &Spending::new(rho(0.1), "y ~ x")).unwrap();
+    let statement = ledger.spend("wages", &Charge::new(rho(0.1), "y ~ x")).unwrap();
     let sound = fit(&statement, "y ~ x", 0.1);
     ledger.verify_against(&[FitRecord::from_json("sound", &sound)]).unwrap();
     let old = r#"{"formula":"y ~ x","guarantee":{"neighbours":"replace-one","rho":0.1},"ledger":{"dataset":"wages"}}"#;
@@ -289,7 +289,7 @@ fn what_is_not_a_ledger_is_refused() {
     assert!(matches!(Ledger::create(&file), Err(LedgerError::Exists { .. })));
     let mut ledger = Ledger::open(&file).unwrap();
     assert!(matches!(ledger.open_account("wages", rho(1.0), None, ""), Err(LedgerError::AccountExists { .. })));
-    let refusal = ledger.spend("wagse", &Spending::new(rho(0.1), "y ~ x")).unwrap_err();
+    let refusal = ledger.spend("wagse", &Charge::new(rho(0.1), "y ~ x")).unwrap_err();
     assert!(refusal.to_string().contains("it has 'wages'"), "{refusal}");
 }
 
@@ -304,7 +304,7 @@ fn many_at_once_lose_nothing_and_overdraw_nothing() {
         let writer = || {
             let mut ledger = Ledger::open(&file).unwrap();
             barrier.wait();
-            let attempts = (0..4).map(|_| ledger.spend("wages", &Spending::new(rho(0.01), "y ~ x")));
+            let attempts = (0..4).map(|_| ledger.spend("wages", &Charge::new(rho(0.01), "y ~ x")));
             attempts
                 .filter(|attempt| match attempt {
                     Ok(_) => true,
@@ -348,7 +348,7 @@ fn pages_that_contradict_each_other_are_refused() {
     std::fs::write(&file, bytes).unwrap();
     let mut ledger = Ledger::open(&file).unwrap();
     assert!(matches!(ledger.verify(), Err(LedgerError::Damaged)));
-    assert!(matches!(ledger.spend("wages", &Spending::new(rho(0.1), "y ~ x")), Err(LedgerError::Damaged)));
+    assert!(matches!(ledger.spend("wages", &Charge::new(rho(0.1), "y ~ x")), Err(LedgerError::Damaged)));
 }
 
 #[test]
@@ -367,9 +367,9 @@ fn names_are_short_and_can_be_seen() {
 fn the_weakest_promise_is_the_one_that_is_shown() {
     let folder = tempfile::tempdir().unwrap();
     let mut ledger = Ledger::open(&fresh(folder.path(), 1.0)).unwrap();
-    ledger.spend("wages", &Spending::new(rho(0.01), "y ~ x")).unwrap();
+    ledger.spend("wages", &Charge::new(rho(0.01), "y ~ x")).unwrap();
     assert_eq!(ledger.account("wages").unwrap().neighbours(), "replace-one");
-    let weaker = Spending { neighbours: Neighbours::ZeroOut, ..Spending::new(rho(0.005), "y ~ x") };
+    let weaker = Charge { neighbours: Neighbours::ZeroOut, ..Charge::new(rho(0.005), "y ~ x") };
     ledger.spend("wages", &weaker).unwrap();
     let account = ledger.account("wages").unwrap();
     assert_eq!(account.neighbours(), "zero-out");

@@ -379,7 +379,7 @@ struct Seen {
 
 #[derive(Debug, PartialEq)]
 struct Model {
-    bill: Result<String, String>,
+    charge: Result<String, String>,
     /// The integers of each row, as bits.
     rows: Vec<Vec<u64>>,
 }
@@ -403,8 +403,8 @@ fn model(source: &Source, formula: &Formula, options: ReadOptions<'_>, without: 
     let mut rows: Vec<Vec<u64>> = clear.x.chunks(width).zip(&clear.y).map(row).collect();
     rows.remove(without);
     let config = dpgd::Config::new(Request::new(Rho::checked_from_f64(1000.0)?));
-    let bill = data.prepare(config, NoiseSource::System).map(|prepared| format!("{:?}", prepared.bill()));
-    Ok(Model { bill: bill.map_err(|error| error.to_string()), rows })
+    let charge = data.prepare(config, NoiseSource::System).map(|prepared| format!("{:?}", prepared.charge()));
+    Ok(Model { charge: charge.map_err(|error| error.to_string()), rows })
 }
 
 fn replaced_rows() -> usize {
@@ -420,7 +420,7 @@ fn check(way: &Way, replaced: usize) {
     let before: Vec<Seen> =
         (0..ROWS).map(|row| seen((way.open)(folder.path(), &base), &formulas, ReadOptions::default(), row)).collect();
     assert!(
-        before[0].models.iter().all(|model| model.as_ref().is_ok_and(|model| model.bill.is_ok())),
+        before[0].models.iter().all(|model| model.as_ref().is_ok_and(|model| model.charge.is_ok())),
         "{:?}",
         before[0]
     );
