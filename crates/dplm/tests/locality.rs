@@ -381,7 +381,7 @@ struct Seen {
 
 #[derive(Debug, PartialEq)]
 struct Model {
-    bill: Result<String, String>,
+    charge: Result<String, String>,
     /// The integers of each row, as bits.
     rows: Vec<Vec<u64>>,
 }
@@ -407,8 +407,8 @@ fn model(source: &Source, formula: &Formula, options: ReadOptions<'_>, without: 
     // The method whose plan is the quickest to make.
     let request = Request { purpose: Purpose::Prediction, ..Request::new(Rho::checked_from_f64(1000.0)?) };
     let config = adassp::Config::new(request);
-    let bill = data.prepare(config, NoiseSource::System).map(|prepared| format!("{:?}", prepared.bill()));
-    Ok(Model { bill: bill.map_err(|error| error.to_string()), rows })
+    let charge = data.prepare(config, NoiseSource::System).map(|prepared| format!("{:?}", prepared.charge()));
+    Ok(Model { charge: charge.map_err(|error| error.to_string()), rows })
 }
 
 fn replaced_rows() -> usize {
@@ -424,7 +424,7 @@ fn check(way: &Way, replaced: usize) {
     let before: Vec<Seen> =
         (0..ROWS).map(|row| seen((way.open)(folder.path(), &base), &formulas, ReadOptions::default(), row)).collect();
     assert!(
-        before[0].models[..3].iter().all(|model| model.as_ref().is_ok_and(|model| model.bill.is_ok())),
+        before[0].models[..3].iter().all(|model| model.as_ref().is_ok_and(|model| model.charge.is_ok())),
         "{:?}",
         before[0]
     );
