@@ -8,8 +8,7 @@ use crate::{
     lattice::Design,
     method::{Config, ConfigError, Outcome, Purpose, Request, adassp, auto, dpgd},
     privacy::{
-        Guarantee, Neighbours, PrivacyError, Release, Rho,
-        convert::{self, Conversion},
+        Guarantee, Neighbours, PrivacyError, Rho,
         noise::{FixedSeed, SystemRng},
     },
     report::Warning,
@@ -24,7 +23,8 @@ pub struct Prepared<'a> {
     request: Request,
     plan: Plan,
     noise: Noise,
-    epsilon: f64,
+    /// What the budget promises; nothing is released yet.
+    guarantee: Guarantee,
 }
 
 /// What a fit will spend, in public words: what is to be recorded before noise is drawn.
@@ -87,9 +87,8 @@ impl<'a> Prepared<'a> {
         let plan = Plan::of(config, dataset.rows(), dataset.design())?;
         // A key that cannot be had, or an epsilon that means nothing, is found out before anything is spent.
         let noise = Noise::open(noise)?;
-        let epsilon =
-            convert::epsilon(Conversion::Exact, request.rho.to_f64(), request.delta).map_err(PrivacyError::from)?;
-        Ok(Prepared { dataset, request, plan, noise, epsilon })
+        let guarantee = Guarantee::of(request.neighbours, request.rho, request.delta).map_err(PrivacyError::from)?;
+        Ok(Prepared { dataset, request, plan, noise, guarantee })
     }
 
     /// What is to be recorded before [`run`](Self::run).
@@ -116,7 +115,7 @@ impl<'a> Prepared<'a> {
         if paid.bill != self.bill() {
             return Err(PrivacyError::OtherBill.into());
         }
-        let Prepared { dataset, request, plan, noise, epsilon } = self;
+        let Prepared { dataset, request, plan, noise, guarantee } = self;
         let private = noise.is_private();
         let rows = dataset.rows();
         let (table, design) = dataset.rows_and_design();
@@ -135,7 +134,7 @@ impl<'a> Prepared<'a> {
             private,
             formula: dataset.formula().to_owned(),
             rows,
-            guarantee: guarantee(&request, epsilon, outcome.releases),
+            guarantee: Guarantee { releases: outcome.releases, ..guarantee },
             purpose: request.purpose,
             goal: request.goal(),
             construction: request.construction,
@@ -206,11 +205,6 @@ impl Noise {
     fn is_private(&self) -> bool {
         matches!(self, Noise::System(_))
     }
-}
-
-fn guarantee(request: &Request, epsilon: f64, releases: Vec<Release>) -> Guarantee {
-    let Request { neighbours, rho, delta, .. } = *request;
-    Guarantee { neighbours, rho, delta, epsilon, releases }
 }
 
 #[cfg(test)]
