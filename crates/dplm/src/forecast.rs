@@ -11,7 +11,7 @@ use crate::{
         expect::{Expected, Setting, Shares},
     },
     lattice::Design,
-    method::{ConfigError, Request, dpgd},
+    method::{ConfigError, DELTA, Request, dpgd},
     privacy::{Epsilon, PrivacyError, Rho, guess},
 };
 
@@ -58,7 +58,7 @@ pub struct Question {
 impl Question {
     /// The usual question: errors of unit variance, 95 % intervals, and the budget at which privacy adds half the sampling error.
     pub fn new(rows: u64, features: u32, rho: Rho) -> Question {
-        let (delta, clip, steps) = (1e-6, None, None);
+        let (delta, clip, steps) = (DELTA, None, None);
         Question { rows, features, rho, delta, clip, steps, noise_sd: 1.0, level: 0.95, share: 0.5, curve: false }
     }
 }

@@ -85,6 +85,7 @@ impl<'a> Prepared<'a> {
     pub(crate) fn new(dataset: &'a mut Dataset, config: Config, noise: NoiseSource) -> Result<Prepared<'a>, Error> {
         let request = config.request().clone();
         let plan = Plan::of(config, dataset.rows(), dataset.design())?;
+        plan.check_intervals()?;
         // A key that cannot be had, or an epsilon that means nothing, is found out before anything is spent.
         let noise = Noise::open(noise)?;
         let guarantee = Guarantee::of(request.neighbours, request.rho, request.delta).map_err(PrivacyError::from)?;
@@ -159,6 +160,15 @@ impl Plan {
                 Err(ConfigError::AdasspMakesNoIntervals.into())
             }
             Config::Adassp(config) => config.plan(rows, design).map(Plan::Adassp),
+        }
+    }
+
+    /// Refuses a fit that wants intervals and would get none.
+    fn check_intervals(&self) -> Result<(), ConfigError> {
+        match self {
+            Plan::Dpgd(plan) => plan.check_intervals(),
+            Plan::Auto(plan) => plan.check_intervals(),
+            Plan::Adassp(_) => Ok(()),
         }
     }
 
