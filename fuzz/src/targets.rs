@@ -1,6 +1,7 @@
 //! What dplm does with bytes that somebody else chose. A target panics when a promise is broken.
 //!
-//! The promises: no panic, no message with a cell in it, and the same rows and refusals however a table is cut into pieces.
+//! The promises: no panic, no message with a cell in it, the same rows and refusals however a table is cut into pieces, and nothing that
+//! changes with one row but that row.
 
 use std::{
     fmt::Display,
@@ -24,7 +25,7 @@ pub const MARKER: &str = "987654";
 pub type Target = (&'static str, fn(&[u8]));
 
 /// Every target.
-pub const ALL: [Target; 7] = [
+pub const ALL: [Target; 8] = [
     ("csv", csv),
     ("tsv", tsv),
     ("parquet", parquet),
@@ -32,7 +33,11 @@ pub const ALL: [Target; 7] = [
     ("model", model),
     ("formula", formula),
     ("ledger", ledger),
+    ("locality", locality),
 ];
+
+/// Models of the columns y, x and g, each read in every way.
+const FORMULAS: [&str; 4] = ["y[-10..10] ~ x + g{a,b}", "y ~ .", "x[0..1] ~ y{a,1.5,true}", "x ~ y + g"];
 
 /// Text with commas: as it is, or as the rows between two planted ones.
 pub fn csv(data: &[u8]) {
@@ -89,6 +94,55 @@ pub fn ledger(data: &[u8]) {
     use_ledger(&file);
 }
 
+/// Two texts that differ in one row. The first byte says which row and how it is written, the others are its cells, with a NUL between them:
+/// whatever they hold, the columns, the refusals and every other row stay the same.
+pub fn locality(data: &[u8]) {
+    let Some((&choice, cells)) = data.split_first() else { return };
+    let Ok(cells) = std::str::from_utf8(cells) else { return };
+    let row: Vec<&str> = cells.splitn(3, '\0').chain(["", ""]).take(3).collect();
+    let mut rows = vec![["1.5", "0.25", "a"], ["NA", "2", "b"], ["-3", "1e2", "c"], ["true", "", "a"], ["0", "x", "1"]];
+    let (place, comma, quote) = (usize::from(choice >> 2) % rows.len(), choice & 1 == 0, choice & 2 == 2);
+    let folder = Scratch::new();
+    let before = without(place, &folder, &rows, comma, quote, usize::MAX);
+    rows[place] = [row[0], row[1], row[2]];
+    let after = without(place, &folder, &rows, comma, quote, 1 + cells.len() % 40);
+    assert!(before == after, "a row changes more than itself: {before:?} {after:?}");
+}
+
+/// What a table shows but for one row: the names and types of its columns, and for each model a refusal or the other rows' cells.
+fn without(
+    place: usize,
+    folder: &Scratch,
+    rows: &[[&str; 3]],
+    comma: bool,
+    quote: bool,
+    segment: usize,
+) -> Vec<String> {
+    let (ending, delimiter) = if comma { ("csv", ",") } else { ("tsv", "\t") };
+    let cell = |cell: &&str| match quote || cell.contains(['"', '\n', '\r', '\t', ',']) {
+        true => format!("\"{}\"", cell.replace('"', "\"\"")),
+        false => (*cell).to_owned(),
+    };
+    let line = |row: &[&str; 3]| row.iter().map(cell).collect::<Vec<_>>().join(delimiter) + "\n";
+    let file = folder.path(&format!("table.{ending}"));
+    let text = line(&["y", "x", "g"]) + &rows.iter().map(line).collect::<String>();
+    fs::write(&file, text).expect("scratch space");
+    let source = Source::open(&[file.to_str().expect("plain").to_owned()]).expect("a sound table");
+    let options = ReadOptions { block_rows: 3, segment_bytes: segment, ..ReadOptions::default() };
+    let model = |text: &&str| {
+        let formula = Formula::parse(text).expect("a sound formula");
+        match Dataset::read(&source, &formula, &Reading { table: options, memory: None }) {
+            Err(error) => error.to_string(),
+            Ok(dataset) => {
+                let mut columns = cells(&source, &dataset.model().columns(), &options);
+                columns.iter_mut().for_each(|column| drop(column.remove(place)));
+                format!("{columns:?}")
+            }
+        }
+    };
+    [format!("{:?}", source.schema())].into_iter().chain(FORMULAS.iter().map(model)).collect()
+}
+
 fn use_ledger(file: &Path) {
     let Ok(mut ledger) = Ledger::open(file) else { return };
     let Ok(names) = ledger.datasets() else { return };
@@ -132,9 +186,8 @@ fn read(inputs: &[String], length: usize) {
     // A name is not a cell. One that starts with a control character is written with an escape, which may end in the marker's first digit.
     let hidden = !names.contains(&MARKER[1..]);
     keeps_cells(&template(source.schema()), hidden);
-    let formulas = ["y[-10..10] ~ x + g{a,b}", "y ~ .", "x[0..1] ~ y{a,1.5,true}", "x ~ y + g"];
     // Which of them, and how strict, the bytes say themselves: a run is short that way, and the same each time.
-    let formula = Formula::parse(formulas[length / 2 % formulas.len()]).expect("a sound formula");
+    let formula = Formula::parse(FORMULAS[length / 2 % FORMULAS.len()]).expect("a sound formula");
     let whole = ReadOptions { strict: length.is_multiple_of(3), ..ReadOptions::default() };
     // Pieces of a few bytes and rows, so that a short text is cut as a long one is.
     let cut = ReadOptions { block_rows: 7, segment_bytes: 1 + length % 40, ..whole };

@@ -101,4 +101,4 @@ macro_rules! attacks {
     };
 }
 
-attacks!(csv tsv parquet arrow model formula ledger);
+attacks!(csv tsv parquet arrow model formula ledger locality);

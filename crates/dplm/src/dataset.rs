@@ -17,8 +17,6 @@ use crate::{
 /// It holds data, so it cannot be printed or copied; [`Dataset::fit`] is the way out, or [`Dataset::prepare`] and then [`Prepared::run`].
 pub struct Dataset {
     formula: String,
-    /// Whether `.` chose columns by what their first rows look like.
-    dot_on_text: bool,
     model: Model,
     design: Design,
     rows: Encoded,
@@ -56,9 +54,8 @@ impl Dataset {
         let mut builder = Builder::new(&design, reading.memory);
         source.for_each_block(design.columns(), &reading.table, &mut |block| builder.push(&block))?;
         let rows = builder.finish()?;
-        let dot_on_text = formula.uses_dot() && source.schema().is_guessed();
         let columns = in_words(source.schema());
-        Ok(Dataset { formula: formula.to_string(), dot_on_text, model, design, rows, columns })
+        Ok(Dataset { formula: formula.to_string(), model, design, rows, columns })
     }
 
     /// The model, with every column named.
@@ -123,9 +120,6 @@ impl Dataset {
         if !columns.is_empty() {
             warnings.push(Warning::AssumedStandard { columns });
         }
-        if self.dot_on_text {
-            warnings.push(Warning::DotOnText);
-        }
         warnings.extend(self.not_identified(coefficients));
         warnings
     }
@@ -146,9 +140,11 @@ impl Dataset {
     }
 }
 
-/// The names of the columns, and their types where the file declares them: a guess from cells would be a fact about cells.
+/// The names of the columns, and their types where something declares them.
 fn in_words(schema: &Schema) -> String {
-    let declared = !schema.is_guessed();
-    let word = |field: &Field| if declared { format!("{} {:?}", field.name, field.kind) } else { field.name.clone() };
+    let word = |field: &Field| match field.is_declared() {
+        true => format!("{} {:?}", field.name, field.kind),
+        false => field.name.clone(),
+    };
     schema.fields().iter().map(word).collect::<Vec<_>>().join(", ")
 }

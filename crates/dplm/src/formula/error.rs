@@ -41,9 +41,23 @@ pub enum FormulaError {
         /// The bound.
         bound: f64,
     },
-    /// A bound, or the distance between two, is not a finite number.
-    #[error("formula: the bounds of '{column}' must be finite numbers a finite distance apart")]
+    /// A bound is not a finite number.
+    #[error("formula: the bounds of '{column}' must be finite numbers")]
     NonFiniteBounds {
+        /// The column.
+        column: String,
+    },
+    /// Bounds too large to be scaled by.
+    #[error("formula: the bounds of '{column}' are beyond 1e150: store the column in larger units")]
+    LargeBounds {
+        /// The column.
+        column: String,
+    },
+    /// Bounds so close that numbers between them cannot be told apart.
+    #[error(
+        "formula: the bounds of '{column}' are too close to tell numbers between them apart: widen them, or subtract a constant from the column, or store it in smaller units"
+    )]
+    CloseBounds {
         /// The column.
         column: String,
     },

@@ -122,9 +122,7 @@ enum Term {
 }
 
 impl Formula {
-    /// Whether the formula holds `.`, so that its columns depend on which columns of the table are numeric.
-    ///
-    /// In a CSV file nothing declares that; see [`Schema`](crate::table::Schema).
+    /// Whether the formula holds `.`, so that its columns are those that the table declares to be numeric.
     pub fn uses_dot(&self) -> bool {
         self.terms.contains(&Term::Others)
     }
@@ -229,10 +227,16 @@ fn check_facts(column: &Column) -> Result<(), FormulaError> {
     }
 }
 
+/// Bounds are at most so large, so that the ratio of two scales is a number; beyond them units should be changed.
+const LARGEST_BOUND: f64 = 1e150;
+/// Bounds are at least so far apart, likewise.
+const LEAST_WIDTH: f64 = 1e-150;
+/// Bounds are at least so far apart against their size: between them lie 2^20 numbers then, more than the 2^13 points of the lattice.
+const LEAST_RELATIVE_WIDTH: f64 = 1.0 / (1u64 << 32) as f64;
+
 fn check_bounds(column: &str, low: f64, high: f64) -> Result<(), FormulaError> {
     let column = || column.to_owned();
-    // The width is what cells are scaled by, so it must be finite too.
-    if !low.is_finite() || !high.is_finite() || !(high - low).is_finite() {
+    if !low.is_finite() || !high.is_finite() {
         return Err(FormulaError::NonFiniteBounds { column: column() });
     }
     if low > high {
@@ -240,6 +244,14 @@ fn check_bounds(column: &str, low: f64, high: f64) -> Result<(), FormulaError> {
     }
     if low == high {
         return Err(FormulaError::EqualBounds { column: column(), bound: low });
+    }
+    let size = low.abs().max(high.abs());
+    if size > LARGEST_BOUND {
+        return Err(FormulaError::LargeBounds { column: column() });
+    }
+    // Cells are divided by half the width, which must be a normal number, and one that rounding leaves intact.
+    if high - low < LEAST_WIDTH || high - low < LEAST_RELATIVE_WIDTH * size {
+        return Err(FormulaError::CloseBounds { column: column() });
     }
     Ok(())
 }

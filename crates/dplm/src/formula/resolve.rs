@@ -9,24 +9,20 @@ impl Formula {
     ///
     /// # Errors
     /// Refuses a column that the table does not have (suggesting the closest name), a number asked of a column
-    /// declared as text, levels asked of a column of fractional numbers, dates, and a `.` that cannot be told.
+    /// declared as text, dates, and a `.` in a table that does not declare types.
     ///
     /// # Examples
     /// ```
     /// use dplm::{formula::Formula, table::{Field, Schema, Type}};
-    /// let schema = Schema::new(["y", "a", "b"].map(|name| Field::declared(name, Type::Number)).into());
+    /// let schema = Schema::new(["y", "a", "b"].map(|name| Field::new(name, Type::Number)).into());
     /// let model = Formula::parse("y ~ . - a")?.resolve(&schema)?;
     /// assert_eq!(model.coefficient_names(), ["(Intercept)", "b"]);
     /// # Ok::<(), dplm::Error>(())
     /// ```
     pub fn resolve(&self, schema: &Schema) -> Result<Model, DataError> {
-        let written = std::iter::once(&self.response).chain(self.named_columns());
-        for column in written {
-            schema.check(column)?;
-        }
-        for name in &self.except {
-            schema.find(name)?;
-        }
+        let written: Vec<Column> = std::iter::once(&self.response).chain(self.named_columns()).cloned().collect();
+        schema.check_all(&written)?;
+        schema.check_present(&self.except)?;
         let mut features = Vec::new();
         for term in &self.terms {
             match term {
@@ -43,7 +39,7 @@ impl Formula {
         for field in schema.fields().iter().filter(|field| !self.mentions(field)) {
             match field.kind {
                 Type::Number => columns.push(Column { name: field.name.clone(), kind: Kind::Standard }),
-                Type::Unknown => return Err(DataError::UnclearType { column: field.name.clone() }),
+                Type::Undeclared => return Err(schema.undeclared(field)),
                 Type::Boolean | Type::Text | Type::Date | Type::Unsupported => {}
             }
         }

@@ -21,20 +21,24 @@ const LEVELS: &str = "\
 levels = []          # the values it may take, in quotes; the first is the reference, and any other counts as it
 ";
 
+const EITHER: &str = "\
+low = \"\"             # for a number: the smallest value it may take; smaller ones are raised to it
+high = \"\"            # the largest value it may take; larger ones are lowered to it
+# levels = []        # for a category, instead of low and high: its values in quotes; the first is the reference
+";
+
 /// The TOML that `dplm init` writes: every column with its type, and a blank for each public fact about it.
 ///
 /// It is valid TOML, but [`Formula::from_toml`](super::Formula::from_toml) refuses it until a person has filled in the blanks of every
 /// column that is kept.
 ///
 /// # Guarantee
-/// The template holds names and types only, never a value. Parquet and Arrow files declare both. A CSV file declares
-/// names only: whether a column holds numbers or text is told from its first rows, as [`Schema`] says, so that one
-/// bit per column does come from the data.
+/// The template holds names, and types where the table declares them. Nothing in it is told from cells.
 ///
 /// # Examples
 /// ```
 /// use dplm::{formula, table::{Field, Schema, Type}};
-/// let schema = Schema::new(vec![Field::declared("age", Type::Number)]);
+/// let schema = Schema::new(vec![Field::new("age", Type::Number)]);
 /// assert!(formula::template(&schema).contains("[columns.age]           # number"));
 /// ```
 pub fn template(schema: &Schema) -> String {
@@ -46,7 +50,7 @@ fn table(field: &Field) -> String {
         Type::Number => ("number", BOUNDS),
         Type::Boolean => ("true or false", LEVELS),
         Type::Text => ("text", LEVELS),
-        Type::Unknown => ("type not known; for a number write low and high instead of levels", LEVELS),
+        Type::Undeclared => ("a number, or levels", EITHER),
         Type::Date | Type::Unsupported => return unusable(field),
     };
     format!("{:<23} # {name}\n{blanks}", format!("[columns.{}]", key(&field.name)))

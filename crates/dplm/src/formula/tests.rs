@@ -121,7 +121,7 @@ fn facts_that_cannot_hold_are_refused() {
         ("y ~ x[-Inf..0]", NonFiniteBounds { column: column("x") }),
         ("y ~ x[nan..0]", NonFiniteBounds { column: column("x") }),
         ("y ~ x[0..1e999]", NonFiniteBounds { column: column("x") }),
-        ("y ~ x[-1e308..1e308]", NonFiniteBounds { column: column("x") }),
+        ("y ~ x[-1e308..1e308]", LargeBounds { column: column("x") }),
         ("y ~ x + x[0..1]", DuplicateColumn { column: column("x") }),
         ("y ~ x + `x`", DuplicateColumn { column: column("x") }),
         ("y ~ . - x - x", DuplicateColumn { column: column("x") }),
@@ -167,7 +167,7 @@ impl Maker {
     fn number(&mut self) -> f64 {
         let bits = f64::from_bits(self.0.next_u64());
         let round = f64::from(self.below(2_000)) - 1_000.0;
-        if self.flip() && bits.abs() < 1e300 { bits } else { round }
+        if self.flip() && (1e-100..1e100).contains(&bits.abs()) { bits } else { round }
     }
 
     /// A name no other column has, since it ends in the column's own number.
@@ -287,7 +287,7 @@ fn survey() -> Schema {
         ("tags", Type::Unsupported),
         ("educ", Type::Number),
     ];
-    Schema::new(fields.map(|(name, kind)| Field::declared(name, kind)).into())
+    Schema::new(fields.map(|(name, kind)| Field::new(name, kind)).into())
 }
 
 fn resolved(text: &str) -> Result<Model, DataError> {
@@ -324,12 +324,31 @@ fn resolving_refuses_what_the_table_cannot_give() {
 }
 
 #[test]
-fn types_guessed_from_cells_bind_nobody_but_the_dot() {
-    let schema = Schema::new(vec![Field::guessed("y", Type::Text), Field::guessed("x", Type::Unknown)]);
+fn columns_without_a_declared_type_are_read_as_the_formula_says() {
+    let schema = Schema::new(vec![Field::new("y", Type::Undeclared), Field::new("x", Type::Undeclared)]);
     let resolve = |text: &str| Formula::parse(text).expect("a valid formula").resolve(&schema);
-    assert!(resolve("y[0..1] ~ x").is_ok());
+    assert!(resolve("y[0..1] ~ x").is_ok() && resolve("y ~ x{a,b}").is_ok());
     let message = resolve("y ~ .").unwrap_err().to_string();
-    assert!(message.starts_with("'.' cannot tell whether column 'x' is numeric"), "{message}");
+    assert!(
+        message.starts_with("'.' needs columns whose types are declared, and nothing declares that of 'x'"),
+        "{message}"
+    );
+}
+
+#[test]
+fn bounds_that_cannot_be_scaled_by_are_refused() {
+    let close = ["0..5e-324", "0..1e-300", "1..1.0000000000000002", "-1e-200..1e-200", "1e9..1000000000.1"];
+    for bounds in close {
+        let message = Formula::parse(&format!("y[0..1] ~ x[{bounds}]")).expect_err(bounds).to_string();
+        assert!(message.starts_with("formula: the bounds of 'x' are too close"), "{bounds}: {message}");
+    }
+    for bounds in ["-1e308..1e308", "0..1e151", "-1e200..0"] {
+        let message = Formula::parse(&format!("y[{bounds}] ~ x")).expect_err(bounds).to_string();
+        assert!(message.starts_with("formula: the bounds of 'y' are beyond 1e150"), "{bounds}: {message}");
+    }
+    for bounds in ["0..1e-149", "-1e150..1e150", "1e9..1000000001", "0.1..0.3"] {
+        Formula::parse(&format!("y[{bounds}] ~ x[{bounds}] + 0")).expect(bounds);
+    }
 }
 
 #[test]
@@ -364,8 +383,14 @@ fn a_template_is_refused_until_filled_in() {
 #[test]
 fn a_template_survives_odd_names() {
     let names = ["a b", "", "x\"y", "tab\there", "dotted.name"];
-    let schema = Schema::new(names.map(|name| Field::guessed(name, Type::Unknown)).into());
-    let text = template(&schema).replace("response = \"\"", "response = 'a b'").replace("[]", "['a', 'b']");
-    let refusal = Formula::from_toml(&text).unwrap_err();
+    let schema = Schema::new(names.map(|name| Field::new(name, Type::Undeclared)).into());
+    let text = template(&schema).replace("response = \"\"", "response = 'a b'");
+    let filled = |low: &str, levels: &str| {
+        let numbers =
+            text.replace("low = \"\"", low).replace("high = \"\"", low.replace("low = 0", "high = 1").as_str());
+        Formula::from_toml(&numbers.replace("# levels = []", levels))
+    };
+    assert_eq!(filled("low = 0", "").map(|formula| formula.names().map(|names| names.len())), Ok(Some(5)));
+    let refusal = filled("", "levels = ['a', 'b']").unwrap_err();
     assert_eq!(refusal, FormulaError::CategoricalResponse { column: "a b".into() });
 }

@@ -173,14 +173,16 @@ impl Scale {
     }
 }
 
-/// The nearest integer a cell can be, ties to even: at most 20 bits, so exact in `f32`. NaN stays NaN.
+/// The nearest integer a cell can be, ties to even: at most 20 bits, so exact in `f32`. NaN becomes 0: one in a sum would erase it.
 ///
 /// Adding 1.5 2^52 leaves no bits for a fraction, so the addition does the rounding, and unlike a call to round it runs on whole vectors.
 #[inline(always)]
 pub(super) fn nearest_cell(value: f64) -> f32 {
     const WHOLE: f64 = 6_755_399_441_055_744.0;
     const LARGEST: f64 = (1u32 << CELL_RANGE_BITS) as f64;
-    (value.clamp(-LARGEST, LARGEST) + WHOLE - WHOLE) as f32
+    // Not `clamp`, which lets NaN through.
+    let number = if value.is_nan() { 0.0 } else { value };
+    (number.clamp(-LARGEST, LARGEST) + WHOLE - WHOLE) as f32
 }
 
 impl Slot {
@@ -248,5 +250,23 @@ fn levels(cells: &Cells) -> &[u32] {
     match cells {
         Cells::Levels(codes) => codes,
         Cells::Numbers(_) => unreachable!("the table gives levels for categorical columns"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Scales like these are refused with their bounds, but a sum must not hang on that.
+    #[test]
+    fn no_cell_and_no_scale_puts_nan_on_the_lattice() {
+        let numbers = [0.0, -0.0, 1.0, 5e-324, -1e308, f64::MAX, f64::NAN, f64::INFINITY, f64::NEG_INFINITY];
+        for unit in numbers {
+            for (centre, cell) in numbers.into_iter().flat_map(|centre| numbers.map(|cell| (centre, cell))) {
+                let encoded = Scale { centre, unit, range: (f64::NEG_INFINITY, f64::INFINITY) }.encode(cell);
+                assert!(encoded.abs() <= (1u32 << CELL_RANGE_BITS) as f32, "{centre} {unit} {cell}: {encoded}");
+                assert_eq!(encoded, encoded.trunc(), "{centre} {unit} {cell}");
+            }
+        }
     }
 }

@@ -57,8 +57,6 @@ pub enum Warning {
         /// Steps the coverage theorem asks for.
         needed: u32,
     },
-    /// The columns were chosen by looking at the first rows.
-    DotOnText,
     /// The stated delta is not small against the number of rows.
     LargeDelta {
         /// The delta.
@@ -119,9 +117,6 @@ impl std::fmt::Display for Warning {
             Warning::ShortRun { steps, needed } => write!(
                 f,
                 "{steps} steps between estimates are few: the coverage theorem asks for about {needed}, so intervals may be too short"
-            ),
-            Warning::DotOnText => f.write_str(
-                "'.' took the columns whose first rows look like numbers: name the columns, so that the choice does not depend on the data",
             ),
             Warning::LargeDelta { delta, rows } => {
                 write!(f, "delta = {delta:e} is not small against 1/{rows}: state epsilon at a smaller delta")

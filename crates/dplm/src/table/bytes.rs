@@ -2,7 +2,7 @@
 
 use std::{
     fs::{File, Metadata},
-    io::{self, Read, Seek, SeekFrom},
+    io::{self, BufRead, BufReader, Read, Seek, SeekFrom},
     panic::{self, AssertUnwindSafe},
     path::{Path, PathBuf},
     time::SystemTime,
@@ -75,6 +75,26 @@ impl Bytes {
         Ok(file)
     }
 
+    /// Whether two files are one, or hold the same bytes. They differ in the first few, or are read to the end.
+    pub fn is_same(&self, other: &Bytes) -> Result<bool, DataError> {
+        if let (Place::Disk { path, .. }, Place::Disk { path: other, .. }) = (&self.place, &other.place)
+            && is_same_file(path, other)
+        {
+            return Ok(true);
+        }
+        let (mut mine, mut theirs) = (BufReader::new(self.reader(0)?), BufReader::new(other.reader(0)?));
+        loop {
+            let a = mine.fill_buf().map_err(|error| self.unreadable(&error))?;
+            let b = theirs.fill_buf().map_err(|error| other.unreadable(&error))?;
+            let common = a.len().min(b.len());
+            if common == 0 || a[..common] != b[..common] {
+                return Ok(a.is_empty() && b.is_empty());
+            }
+            mine.consume(common);
+            theirs.consume(common);
+        }
+    }
+
     pub fn unreadable(&self, error: &io::Error) -> DataError {
         DataError::Unreadable { file: self.name.clone(), kind: error.kind() }
     }
@@ -92,4 +112,18 @@ impl Bytes {
         let outcome = panic::catch_unwind(AssertUnwindSafe(step));
         outcome.ok().and_then(Result::ok).ok_or_else(|| self.corrupt(format))
     }
+}
+
+/// Whether two paths lead to one file, by whatever links.
+#[cfg(unix)]
+fn is_same_file(one: &Path, other: &Path) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    let place = |path: &Path| path.metadata().map(|found| (found.dev(), found.ino()));
+    matches!((place(one), place(other)), (Ok(one), Ok(other)) if one == other)
+}
+
+/// Whether two paths lead to one file; where hard links cannot be told, their bytes are compared.
+#[cfg(not(unix))]
+fn is_same_file(one: &Path, other: &Path) -> bool {
+    matches!((one.canonicalize(), other.canonicalize()), (Ok(one), Ok(other)) if one == other)
 }

@@ -84,6 +84,10 @@ fn numbers(array: ArrayRef) -> Option<Vec<f64>> {
     match array.data_type() {
         DataType::Null => Some(vec![f64::NAN; array.len()]),
         DataType::Utf8 => Some(parsed(array.as_string::<i32>().iter())),
+        DataType::LargeUtf8 => Some(parsed(array.as_string::<i64>().iter())),
+        DataType::Utf8View => Some(parsed(array.as_string_view().iter())),
+        DataType::Dictionary(..) => by_key(&array, f64::NAN, |entries| numbers(entries.clone())),
+        DataType::Union(..) => by_type(&array, f64::NAN, |child| numbers(child.clone())),
         DataType::Boolean => Some(truth_values(array.as_boolean())),
         DataType::Float64 => {
             let floats = array.as_primitive::<types::Float64Type>().clone();
@@ -92,8 +96,33 @@ fn numbers(array: ArrayRef) -> Option<Vec<f64>> {
             let (_, values, nulls) = floats.into_parts();
             Some(blank_nulls(values.into(), nulls.as_ref()))
         }
-        _ => numbers(arrow_cast::cast(&array, &DataType::Float64).ok()?),
+        other if other.is_numeric() => numbers(arrow_cast::cast(&array, &DataType::Float64).ok()?),
+        _ => None,
     }
+}
+
+/// A dictionary's cells: each entry is read once, then the keys are followed. A key that leads nowhere is `missing`.
+fn by_key<T: Copy>(array: &dyn Array, missing: T, read: impl Fn(&ArrayRef) -> Option<Vec<T>>) -> Option<Vec<T>> {
+    let dictionary = array.as_any_dictionary_opt()?;
+    let entries = read(dictionary.values())?;
+    if entries.is_empty() {
+        return Some(vec![missing; array.len()]);
+    }
+    let keys = dictionary.normalized_keys();
+    let cell = |(row, &key): (usize, &usize)| if dictionary.keys().is_null(row) { missing } else { entries[key] };
+    Some(keys.iter().enumerate().map(cell).collect())
+}
+
+/// A union's cells, each read as its own type says; those of a type that has no place in a model are `missing`.
+fn by_type<T: Copy>(array: &dyn Array, missing: T, read: impl Fn(&ArrayRef) -> Option<Vec<T>>) -> Option<Vec<T>> {
+    let union = array.as_union_opt()?;
+    let (DataType::Union(types, _), children) = (union.data_type(), HashMap::new()) else { return None };
+    let children = types.iter().fold(children, |mut children: HashMap<i8, Vec<T>>, (id, _)| {
+        children.insert(id, read(union.child(id)).unwrap_or_default());
+        children
+    });
+    let cell = |row: usize| children[&union.type_id(row)].get(union.value_offset(row)).copied().unwrap_or(missing);
+    Some((0..array.len()).map(cell).collect())
 }
 
 fn parsed<'a>(texts: impl Iterator<Item = Option<&'a str>>) -> Vec<f64> {
@@ -133,8 +162,10 @@ fn blank_nulls(mut numbers: Vec<f64>, nulls: Option<&NullBuffer>) -> Vec<f64> {
 /// From a value to its index among the levels, whatever type the column is stored in.
 struct LevelMap {
     texts: HashMap<String, u32, BuildHasherDefault<Fnv>>,
-    /// Levels that are whole numbers, for integer columns.
+    /// Levels that are whole numbers, for columns of numbers.
     integers: HashMap<i128, u32>,
+    /// Levels that are numbers as they are printed, by their bits, likewise.
+    numbers: HashMap<u64, u32>,
     /// The levels that read `false` and `true`, for truth values.
     truths: [u32; 2],
 }
@@ -143,12 +174,18 @@ impl LevelMap {
     fn new(levels: &[String]) -> Self {
         let numbered = || levels.iter().zip(0..);
         let whole = |level: &String| level.parse::<i128>().ok().filter(|number| number.to_string() == *level);
+        // As Rust prints it (1, 0.5) or as Python does (1.0), so that 01 and +1 stay texts.
+        let printed = |level: &String| {
+            let number = level.parse::<f64>().ok().filter(|number| number.is_finite())?;
+            [number.to_string(), format!("{number:?}")].contains(level).then(|| bits(number))
+        };
         let reads = |truth: &str| {
             numbered().find(|(level, _)| level.eq_ignore_ascii_case(truth)).map_or(UNKNOWN, |(_, code)| code)
         };
         Self {
             texts: numbered().map(|(level, code)| (level.clone(), code)).collect(),
             integers: numbered().filter_map(|(level, code)| Some((whole(level)?, code))).collect(),
+            numbers: numbered().filter_map(|(level, code)| Some((printed(level)?, code))).collect(),
             truths: [reads("false"), reads("true")],
         }
     }
@@ -162,7 +199,8 @@ impl LevelMap {
             DataType::LargeUtf8 => Some(self.text_codes(array.as_string::<i64>().iter())),
             DataType::Utf8View => Some(self.text_codes(array.as_string_view().iter())),
             DataType::Boolean => Some(self.truth_codes(array.as_boolean())),
-            DataType::Dictionary(..) => self.dictionary_codes(array),
+            DataType::Dictionary(..) => by_key(array, MISSING, |entries| self.codes(entries)),
+            DataType::Union(..) => by_type(array, MISSING, |child| self.codes(child)),
             DataType::UInt64 => Some(
                 self.integer_codes(array.as_primitive::<types::UInt64Type>().iter().map(|cell| cell.map(i128::from))),
             ),
@@ -171,6 +209,11 @@ impl LevelMap {
                 Some(
                     self.integer_codes(wide.as_primitive::<types::Int64Type>().iter().map(|cell| cell.map(i128::from))),
                 )
+            }
+            _ if data_type.is_numeric() => {
+                let wide = arrow_cast::cast(array, &DataType::Float64).ok()?;
+                let cells = wide.as_primitive::<types::Float64Type>().iter();
+                Some(cells.map(|cell| cell.map_or(MISSING, |number| self.number_code(number))).collect())
             }
             _ => None,
         }
@@ -197,21 +240,29 @@ impl LevelMap {
     }
 
     fn integer_codes(&self, cells: impl Iterator<Item = Option<i128>>) -> Vec<u32> {
-        let code = |integer: i128| self.integers.get(&integer).copied().unwrap_or(UNKNOWN);
-        cells.map(|cell| cell.map_or(MISSING, code)).collect()
+        cells.map(|cell| cell.map_or(MISSING, |integer| self.integer_code(integer))).collect()
     }
 
-    /// Looks each entry of the dictionary up once, then follows the keys.
-    fn dictionary_codes(&self, array: &dyn Array) -> Option<Vec<u32>> {
-        let dictionary = array.as_any_dictionary_opt()?;
-        let entries = self.codes(dictionary.values())?;
-        if entries.is_empty() {
-            return Some(vec![MISSING; array.len()]);
-        }
-        let keys = dictionary.normalized_keys();
-        let code = |(row, &key): (usize, &usize)| if dictionary.keys().is_null(row) { MISSING } else { entries[key] };
-        Some(keys.iter().enumerate().map(code).collect())
+    /// A whole number means the same whether it is stored as an integer or, since another cell of its column is missing, as a float.
+    fn integer_code(&self, integer: i128) -> u32 {
+        let exact = || (integer.unsigned_abs() <= 1 << f64::MANTISSA_DIGITS).then_some(integer as f64);
+        let found = self.integers.get(&integer).or_else(|| self.numbers.get(&bits(exact()?)));
+        found.copied().unwrap_or(UNKNOWN)
     }
+
+    fn number_code(&self, number: f64) -> u32 {
+        let is_exact_integer = number.trunc() == number && number.abs() <= (1u64 << f64::MANTISSA_DIGITS) as f64;
+        match number {
+            _ if number.is_nan() => MISSING,
+            _ if is_exact_integer => self.integer_code(number as i128),
+            _ => self.numbers.get(&bits(number)).copied().unwrap_or(UNKNOWN),
+        }
+    }
+}
+
+/// The bits of a number, the same for both zeros.
+fn bits(number: f64) -> u64 {
+    (number + 0.0).to_bits()
 }
 
 /// The FNV-1a hash: quick for short texts. The keys are public levels, so nobody can force collisions.

@@ -53,26 +53,37 @@ pub enum DataError {
         /// The file, the first when there are several.
         file: String,
     },
+    /// A text whose first line holds a number, a date or a missing value where names should be. The line may be somebody's row, so
+    /// nothing of it is shown.
+    #[error(
+        "the first line of {file} looks like data: it must name the columns, and a name cannot be a number, a date or NA; add a line with the names, or rename such a column"
+    )]
+    NoHeader {
+        /// The file.
+        file: String,
+    },
     /// Two columns of a file have the same name.
-    #[error("{file} has two columns named '{column}': rename one of them")]
+    #[error("columns {first} and {second} of {file} have the same name: rename one of them")]
     DuplicateName {
         /// The file.
         file: String,
-        /// The name.
-        column: String,
+        /// The first of the two, counted from 1.
+        first: usize,
+        /// The second.
+        second: usize,
     },
     /// Two files do not have the same columns.
-    #[error("{first} and {second} do not have the same columns: '{column}' is in only one of them")]
+    #[error("{second} does not have the columns of {first}: column {column} of {first} is not in it")]
     ColumnsDiffer {
-        /// One file.
+        /// The file that has the column.
         first: String,
-        /// The other.
+        /// The file that does not.
         second: String,
-        /// A column that only one of them has.
+        /// The column: its name, or its position where a name might be a cell.
         column: String,
     },
     /// Two files declare different types for a column.
-    #[error("{first} and {second} declare different types for column '{column}': store it the same way in both")]
+    #[error("{first} and {second} declare different types for column {column}: store it the same way in both")]
     TypesDiffer {
         /// One file.
         first: String,
@@ -80,6 +91,14 @@ pub enum DataError {
         second: String,
         /// The column.
         column: String,
+    },
+    /// The same rows would be read twice, and every person would count twice.
+    #[error("{first} and {second} are the same data: name them once, since every row would count twice")]
+    SameData {
+        /// One file.
+        first: String,
+        /// The other.
+        second: String,
     },
     /// A row has more or fewer cells than the header.
     #[error(
@@ -171,12 +190,6 @@ pub enum DataError {
         /// The column.
         column: String,
     },
-    /// Levels were asked of a column of fractional numbers.
-    #[error("column '{column}' holds fractional numbers, which cannot be levels: give bounds, or store it as text")]
-    FractionsAsLevels {
-        /// The column.
-        column: String,
-    },
     /// A column of dates or times.
     #[error("column '{column}' holds dates or times: turn it into a number (days, hours) in the data first")]
     Date {
@@ -189,11 +202,16 @@ pub enum DataError {
         /// The column.
         column: String,
     },
-    /// `.` cannot be written out.
+    /// `.` cannot be written out for a text file.
     #[error(
-        "'.' cannot tell whether column '{column}' is numeric: name it in the formula, or take it out with '. - {column}'"
+        "'.' needs columns whose types are declared, which a text file does not do: name the columns in the formula, or store the table as Parquet or Arrow"
     )]
-    UnclearType {
+    DotOnText,
+    /// `.` cannot be written out for a column of mixed cells.
+    #[error(
+        "'.' needs columns whose types are declared, and nothing declares that of '{column}': name the columns in the formula, take it out with '. - {column}', or give it a type"
+    )]
+    UndeclaredType {
         /// The column.
         column: String,
     },

@@ -21,8 +21,8 @@ pub enum Type {
     Date,
     /// Anything else, such as lists and raw bytes; not usable in a model.
     Unsupported,
-    /// Cannot be told: no cell to tell it from.
-    Unknown,
+    /// Nothing declares it, as in text files and Python lists: each cell is read by itself, as the formula says.
+    Undeclared,
 }
 
 /// One column of a [`Schema`].
@@ -32,44 +32,34 @@ pub struct Field {
     pub name: String,
     /// What it holds.
     pub kind: Type,
-    /// Whether the file itself states the type (Parquet, Arrow) or its cells were looked at (CSV).
-    declared: bool,
-    /// Whether the numbers may have a fractional part, as far as the file states it.
-    fractional: bool,
 }
 
 impl Field {
-    /// A column whose type is stated by the file's own metadata.
-    pub fn declared(name: impl Into<String>, kind: Type) -> Self {
-        Self { name: name.into(), kind, declared: true, fractional: false }
-    }
-
-    /// A column whose type was told from its cells, so that it binds nobody.
-    pub fn guessed(name: impl Into<String>, kind: Type) -> Self {
-        Self { declared: false, ..Self::declared(name, kind) }
+    /// A column of this name and type.
+    pub fn new(name: impl Into<String>, kind: Type) -> Self {
+        Self { name: name.into(), kind }
     }
 
     fn from_arrow(field: &arrow_schema::Field) -> Self {
-        let fractional = is_fractional(field.data_type());
-        Self { fractional, ..Self::declared(field.name(), type_of(field.data_type())) }
+        Self::new(field.name(), type_of(field.data_type()))
     }
 
-    /// Whether two files state types that cannot be read as one column.
+    /// Whether something declares the type.
+    pub fn is_declared(&self) -> bool {
+        self.kind != Type::Undeclared
+    }
+
+    /// Whether two files declare types that cannot be read as one column.
     fn contradicts(&self, other: &Self) -> bool {
-        let states = |field: &Self| field.declared && field.kind != Type::Unknown;
-        states(self) && states(other) && (self.kind, self.fractional) != (other.kind, other.fractional)
+        self.is_declared() && other.is_declared() && self.kind != other.kind
     }
 
     fn check(&self, kind: &Kind) -> Result<(), DataError> {
         let column = || self.name.clone();
         match (self.kind, kind) {
-            _ if !self.declared => Ok(()),
             (Type::Date, _) => Err(DataError::Date { column: column() }),
             (Type::Unsupported, _) => Err(DataError::UnsupportedType { column: column() }),
             (Type::Text, Kind::Standard | Kind::Bounded { .. }) => Err(DataError::TextAsNumber { column: column() }),
-            (Type::Number, Kind::Levels(_)) if self.fractional => {
-                Err(DataError::FractionsAsLevels { column: column() })
-            }
             _ => Ok(()),
         }
     }
@@ -78,19 +68,25 @@ impl Field {
 /// The columns of a table, in file order.
 ///
 /// # Guarantee
-/// Names and types are taken as public. Parquet and Arrow files declare both. A CSV file declares names only; whether
-/// a column holds numbers is then told by a majority of its first thousand rows. The answer is used in two places:
-/// by `.` in a formula, and in the template of `dplm init`. Where even that must not come from the data, name the
-/// columns in the formula.
+/// Nothing in a schema is told from cells. Parquet and Arrow files, and typed columns in memory, declare names and types, which are
+/// taken as public. A text file has names only, on its first line; a first line that may be somebody's row is never printed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Schema {
     fields: Vec<Field>,
+    /// Whether the names are the file's own metadata, and not the first line of a text that should name the columns.
+    names_are_declared: bool,
 }
 
 impl Schema {
-    /// A schema with these columns.
+    /// A schema with these columns, names and types declared.
     pub fn new(fields: Vec<Field>) -> Self {
-        Self { fields }
+        Self { fields, names_are_declared: true }
+    }
+
+    /// The columns of a text, as its first line names them.
+    pub(super) fn of_text(names: Vec<String>) -> Self {
+        let fields = names.into_iter().map(|name| Field::new(name, Type::Undeclared)).collect();
+        Self { fields, names_are_declared: false }
     }
 
     pub(super) fn from_arrow(fields: &Fields) -> Self {
@@ -102,47 +98,52 @@ impl Schema {
         &self.fields
     }
 
-    /// Whether the types were told from the first rows, as in text files, and not declared by the file.
-    pub fn is_guessed(&self) -> bool {
-        self.fields().iter().any(|field| !field.declared)
-    }
-
     /// The names of the columns, in file order.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.fields.iter().map(|field| field.name.as_str())
     }
 
-    /// The column of this name.
+    /// Checks that every column exists and can be read as the formula says.
     ///
     /// # Errors
-    /// Says that there is none, and suggests the closest name when it is close.
-    pub fn find(&self, name: &str) -> Result<&Field, DataError> {
-        self.fields.iter().find(|field| field.name == name).ok_or_else(|| DataError::UnknownColumn {
-            column: name.to_owned(),
-            suggestion: self.closest(name).map(str::to_owned),
+    /// Says what is in the way, naming the column asked for, and the closest column there is where that cannot be a cell: where names
+    /// are declared, or where the first line of a text has at least one of the names asked for and so is a header.
+    pub fn check_all(&self, columns: &[Column]) -> Result<(), DataError> {
+        let positions = self.positions();
+        let has = |column: &Column| positions.contains_key(column.name.as_str());
+        let is_header = self.names_are_declared || columns.iter().any(has);
+        columns.iter().try_for_each(|column| match positions.get(column.name.as_str()) {
+            Some(&position) => self.fields[position].check(&column.kind),
+            None => Err(self.unknown(&column.name, is_header)),
         })
     }
 
-    /// Checks that a column exists and can be read as the formula says.
+    /// Checks that columns of these names exist, once [`Schema::check_all`] has found others: the names are a header then.
     ///
     /// # Errors
-    /// Says what is in the way, naming the column.
-    pub fn check(&self, column: &Column) -> Result<(), DataError> {
-        self.find(&column.name)?.check(&column.kind)
+    /// Names the first that is not there.
+    pub(crate) fn check_present(&self, names: &[String]) -> Result<(), DataError> {
+        let positions = self.positions();
+        let missing = names.iter().find(|name| !positions.contains_key(name.as_str()));
+        missing.map_or(Ok(()), |name| Err(self.unknown(name, true)))
+    }
+
+    /// The refusal of `.` where nothing declares the type of a column.
+    pub(crate) fn undeclared(&self, field: &Field) -> DataError {
+        match self.names_are_declared {
+            true => DataError::UndeclaredType { column: field.name.clone() },
+            false => DataError::DotOnText,
+        }
+    }
+
+    fn unknown(&self, name: &str, is_header: bool) -> DataError {
+        let suggestion = self.closest(name).filter(|_| is_header).map(str::to_owned);
+        DataError::UnknownColumn { column: name.to_owned(), suggestion }
     }
 
     /// Where each name stands. Looking names up one by one would take for ever in a table of many columns.
     pub(super) fn positions(&self) -> HashMap<&str, usize> {
         self.names().zip(0..).collect()
-    }
-
-    /// As [`Schema::check`], for many columns.
-    pub(super) fn check_all(&self, columns: &[Column]) -> Result<(), DataError> {
-        let positions = self.positions();
-        columns.iter().try_for_each(|column| match positions.get(column.name.as_str()) {
-            Some(&position) => self.fields[position].check(&column.kind),
-            None => self.check(column),
-        })
     }
 
     /// The name nearest to a mistyped one, if at most a third of its letters differ.
@@ -153,30 +154,37 @@ impl Schema {
         (distance <= lower.chars().count().div_ceil(3)).then_some(candidate)
     }
 
-    /// The first name that occurs twice.
-    pub(super) fn duplicate(&self) -> Option<&str> {
-        let mut seen = std::collections::HashSet::new();
-        self.names().find(|name| !seen.insert(*name))
+    /// Two columns of one name, by position.
+    pub(super) fn duplicate(&self) -> Option<(usize, usize)> {
+        let mut seen = HashMap::new();
+        self.names().zip(0..).find_map(|(name, position)| Some((seen.insert(name, position)?, position)))
     }
 
-    /// A name that only one of the two schemas has.
-    pub(super) fn difference<'a>(&'a self, other: &'a Self) -> Option<&'a str> {
-        let missing = |from: &'a Self, to: &'a Self| {
-            let names: std::collections::HashSet<&str> = to.names().collect();
-            from.names().find(|name| !names.contains(name))
-        };
-        missing(self, other).or_else(|| missing(other, self))
+    /// What to call a column: its name where that cannot be a cell, else where it stands, counted from 1.
+    pub(super) fn in_words(&self, position: usize) -> String {
+        match self.names_are_declared {
+            true => format!("'{}'", self.fields[position].name),
+            false => format!("number {}", position + 1),
+        }
     }
 
-    /// Takes over what another file with the same names declares; gives the name of a column on which they disagree.
-    pub(super) fn merge(&mut self, other: &Self) -> Result<(), String> {
-        for field in &mut self.fields {
-            let Some(theirs) = other.fields.iter().find(|theirs| theirs.name == field.name) else { continue };
+    /// The position of a column that the other schema does not have.
+    pub(super) fn missing_from(&self, other: &Self) -> Option<usize> {
+        let known = other.positions();
+        self.names().position(|name| !known.contains_key(name))
+    }
+
+    /// Takes over what another file with the same names declares; gives the position of a column on which they disagree.
+    pub(super) fn merge(&mut self, other: &Self) -> Result<(), usize> {
+        let theirs = other.positions();
+        for (position, field) in self.fields.iter_mut().enumerate() {
+            let Some(theirs) = theirs.get(field.name.as_str()).map(|&position| &other.fields[position]) else {
+                continue;
+            };
             if field.contradicts(theirs) {
-                return Err(field.name.clone());
+                return Err(position);
             }
-            let says_more = theirs.declared && !field.declared;
-            if says_more || field.kind == Type::Unknown {
+            if !field.is_declared() {
                 *field = theirs.clone();
             }
         }
@@ -186,7 +194,8 @@ impl Schema {
 
 fn type_of(data_type: &DataType) -> Type {
     match data_type {
-        DataType::Null => Type::Unknown,
+        // Nothing, or a cell of any type in each row.
+        DataType::Null | DataType::Union(..) => Type::Undeclared,
         DataType::Boolean => Type::Boolean,
         DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => Type::Text,
         DataType::Date32 | DataType::Date64 | DataType::Timestamp(..) => Type::Date,
@@ -194,13 +203,6 @@ fn type_of(data_type: &DataType) -> Type {
         DataType::Dictionary(_, values) => type_of(values),
         number if number.is_numeric() => Type::Number,
         _ => Type::Unsupported,
-    }
-}
-
-fn is_fractional(data_type: &DataType) -> bool {
-    match data_type {
-        DataType::Dictionary(_, values) => is_fractional(values),
-        other => other.is_numeric() && !other.is_integer(),
     }
 }
 

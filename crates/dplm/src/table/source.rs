@@ -1,6 +1,7 @@
 //! Where the rows are: files, folders, patterns, standard input.
 
 use std::{
+    collections::HashMap,
     fs, io,
     io::Read,
     path::{Path, PathBuf},
@@ -66,8 +67,8 @@ impl Source {
     /// be read again.
     ///
     /// # Errors
-    /// Says which file cannot be used and why: missing, empty, damaged, without rows, with two columns of one name, or
-    /// with columns other than those of the first file.
+    /// Says which file cannot be used and why: missing, empty, damaged, without a header or rows, with two columns of one name,
+    /// with columns other than those of the first file, or with the same bytes as another.
     ///
     /// # Examples
     /// ```no_run
@@ -176,16 +177,14 @@ impl Source {
         let first = files.first().ok_or(DataError::NoInput)?;
         let mut schema = first.schema.clone();
         for file in &files[1..] {
-            let names = || (first.bytes.name.clone(), file.bytes.name.clone());
-            if let Some(column) = first.schema.difference(&file.schema) {
-                let ((first, second), column) = (names(), column.to_owned());
-                return Err(DataError::ColumnsDiffer { first, second, column });
-            }
-            schema.merge(&file.schema).map_err(|column| {
-                let (first, second) = names();
+            first.check_columns(file)?;
+            file.check_columns(first)?;
+            schema.merge(&file.schema).map_err(|position| {
+                let (first, second, column) = first.differs_from(file, position);
                 DataError::TypesDiffer { first, second, column }
             })?;
         }
+        refuse_repeats(&files)?;
         let source = Self { files, schema };
         source.check_rows()?;
         Ok(source)
@@ -200,6 +199,22 @@ impl Source {
         }
         Err(DataError::NoRows { file: self.files[0].bytes.name.clone() })
     }
+}
+
+/// Refuses files that hold the same bytes: every person in them would count twice, and be protected four times less than is said.
+fn refuse_repeats(files: &[DataFile]) -> Result<(), DataError> {
+    let mut by_length: HashMap<u64, Vec<&DataFile>> = HashMap::new();
+    for file in files {
+        let alike = by_length.entry(file.bytes.length).or_default();
+        for other in alike.iter() {
+            if file.bytes.is_same(&other.bytes)? && file.has_rows()? {
+                let (first, second) = (other.bytes.name.clone(), file.bytes.name.clone());
+                return Err(DataError::SameData { first, second });
+            }
+        }
+        alike.push(file);
+    }
+    Ok(())
 }
 
 /// The wanted columns of some rows, in the order they have in the file.
@@ -252,9 +267,23 @@ impl DataFile {
 
     fn with_distinct_names(self) -> Result<Self, DataError> {
         match self.schema.duplicate() {
-            Some(column) => Err(DataError::DuplicateName { column: column.to_owned(), file: self.bytes.name }),
+            Some((first, second)) => {
+                Err(DataError::DuplicateName { file: self.bytes.name, first: first + 1, second: second + 1 })
+            }
             None => Ok(self),
         }
+    }
+
+    /// Refuses a column that the other file does not have.
+    fn check_columns(&self, other: &Self) -> Result<(), DataError> {
+        let Some(position) = self.schema.missing_from(&other.schema) else { return Ok(()) };
+        let (first, second, column) = self.differs_from(other, position);
+        Err(DataError::ColumnsDiffer { first, second, column })
+    }
+
+    /// The names of two files, and what to call a column of this one.
+    fn differs_from(&self, other: &Self, position: usize) -> (String, String, String) {
+        (self.bytes.name.clone(), other.bytes.name.clone(), self.schema.in_words(position))
     }
 
     fn for_each_block(

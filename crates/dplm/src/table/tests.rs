@@ -8,12 +8,13 @@ use ::parquet::{arrow::ArrowWriter, basic::Compression, file::properties::Writer
 use arrow_array::{
     ArrayRef, BinaryArray, BooleanArray, Date32Array, Decimal128Array, DictionaryArray, Float32Array, Float64Array,
     Int8Array, Int64Array, LargeStringArray, NullArray, RecordBatch, StringArray, StringViewArray, UInt64Array,
-    types::Int32Type,
+    UnionArray, types::Int32Type,
 };
 use arrow_ipc::writer::{FileWriter, StreamWriter};
+use arrow_schema::{DataType, Field, UnionFields};
 use tempfile::TempDir;
 
-use super::*;
+use super::{Block, Cells, DataError, MISSING, ReadOptions, Source, Type, bytes, parquet};
 use crate::formula::{Column, Formula, Kind};
 
 /// What a column of blocks says, in a form that can be compared: `None` for a missing cell.
@@ -177,16 +178,65 @@ fn schemas_name_columns_and_types() {
     let expected = [Type::Number, Type::Text, Type::Number, Type::Text, Type::Text];
     assert_eq!(kinds(&open(&path).unwrap()), expected);
     let text = csv(SURVEY_CSV).unwrap();
-    assert_eq!(kinds(&text), expected);
+    assert_eq!(kinds(&text), [Type::Undeclared; 5], "whatever the cells look like");
     assert_eq!(text.schema().names().collect::<Vec<_>>(), ["y", "unused", "count", "region", "code"]);
-    assert_eq!(kinds(&csv("a,b\n,x\nNA,\n").unwrap()), [Type::Unknown, Type::Text]);
 }
 
 #[test]
-fn one_odd_cell_does_not_decide_what_a_csv_column_is() {
-    let source = csv("y,x\n1,oops\n2,3\n3,4\n").unwrap();
-    assert_eq!(source.schema().find("x").unwrap().kind, Type::Number);
-    assert_eq!(read(&source, &[number("x")]), [vec![None, Some(3.0), Some(4.0)]]);
+fn the_dot_is_refused_on_text_whatever_its_cells() {
+    for cell in ["3.1", "abc", ""] {
+        let source = csv(format!("y,x,note\n1,2,{cell}\n2,3,\n")).unwrap();
+        let message = Formula::parse("y ~ .").unwrap().resolve(source.schema()).unwrap_err().to_string();
+        assert!(
+            message.starts_with("'.' needs columns whose types are declared, which a text file does not do"),
+            "{message}"
+        );
+    }
+}
+
+/// What the first line holds is never shown where it may be a row: `secret` and `77` are cells here.
+#[test]
+fn a_first_line_that_may_be_a_row_is_not_shown() {
+    for line in
+        ["77,secret", "secret,2024-01-31", "NA,secret", "secret,12:30", "secret,-1e5", "n/a,secret", "secret,inf"]
+    {
+        let message = refusal(format!("{line}\n1,2\n"));
+        assert!(message.starts_with("the first line of the stream looks like data"), "{line}: {message}");
+        assert!(!message.contains("secret") && !message.contains("77"), "{message}");
+    }
+    assert_eq!(refusal("secret,b\n1,2\n"), "the data have no column 'x': check the formula against the header");
+    assert_eq!(refusal("xx,secret\n1,2\n"), "the data have no column 'x': check the formula against the header");
+    assert_eq!(
+        refusal("secret,b,secret\n1,2,3\n"),
+        "columns 1 and 3 of the stream have the same name: rename one of them"
+    );
+    let columns = [number("y"), number("incme")];
+    let known = csv("y,income,1stFloor,2nd-quarter,\n1,2,3,4,5\n").unwrap();
+    let message = read_with(&known, &columns, &ReadOptions::default()).unwrap_err().to_string();
+    assert_eq!(message, "the data have no column 'incme': did you mean 'income'?", "a header that has 'y' is one");
+}
+
+#[test]
+fn the_same_rows_twice_are_refused() {
+    let folder = TempDir::new().unwrap();
+    let a = file(&folder, "a.csv", "x,g\n1,a\n2,b\n");
+    let (b, c) = (file(&folder, "b.csv", "x,g\n1,a\n2,b\n"), file(&folder, "c.csv", "x,g\n1,a\n2,a\n"));
+    let shown = |path: &Path| path.display().to_string();
+    let refused = |inputs: &[String]| Source::open(inputs).err().expect("it is refused").to_string();
+    for inputs in
+        [[shown(&a), shown(&a)], [shown(&a), shown(&b)], [shown(&a), format!("{}/*.csv", shown(folder.path()))]]
+    {
+        assert!(refused(&inputs).contains("are the same data: name them once"), "{inputs:?}");
+    }
+    assert!(Source::open(&[shown(&a), shown(&c)]).is_ok());
+    #[cfg(unix)]
+    {
+        let link = folder.path().join("link.csv");
+        std::os::unix::fs::symlink(&a, &link).unwrap();
+        assert!(refused(&[shown(&a), shown(&link)]).contains("are the same data"));
+    }
+    let empty = [file(&folder, "d.csv", "x,g\n"), file(&folder, "e.csv", "x,g\n"), c].map(|path| shown(&path));
+    assert!(Source::open(&empty).is_ok(), "files without rows repeat nobody");
 }
 
 #[test]
@@ -222,6 +272,8 @@ fn levels_are_read_from_text_whole_numbers_and_truth_values() {
         ("i8", Arc::new(Int8Array::from(vec![Some(-3), None, Some(3)]))),
         ("u64", Arc::new(UInt64Array::from(vec![Some(u64::MAX), None, Some(5)]))),
         ("truth", Arc::new(BooleanArray::from(vec![Some(true), None, Some(false)]))),
+        ("f64", Arc::new(Float64Array::from(vec![Some(-3.0), Some(f64::NAN), Some(3.5)]))),
+        ("half", Arc::new(Float32Array::from(vec![Some(0.5), None, Some(f32::INFINITY)]))),
         ("nothing", Arc::new(NullArray::new(3))),
     ]);
     let path = folder.path().join("a.arrow");
@@ -232,13 +284,67 @@ fn levels_are_read_from_text_whole_numbers_and_truth_values() {
         category("i8", &["0", "-3", "03"]),
         category("u64", &["1", "18446744073709551615"]),
         category("truth", &["False", "True"]),
+        category("f64", &["0", "-3", "3"]),
+        category("half", &["0", "0.5"]),
         category("nothing", &["a", "b"]),
     ];
     let said = read(&open(&path).unwrap(), &columns);
-    for column in &said[..5] {
+    for column in &said[..7] {
         assert_eq!(*column, [Some(1.0), None, Some(0.0)]);
     }
-    assert_eq!(said[5], [None, None, None]);
+    assert_eq!(said[7], [None, None, None]);
+}
+
+/// A missing cell turns a column of whole numbers into one of floats in many programs: the others must read the same.
+#[test]
+fn whole_numbers_are_the_same_levels_as_floats() {
+    let whole = [0i64, 1, -7, 100, 1 << 53, 5];
+    let texts = ["0", "1.0", "-7", "100", "9007199254740992", "x", "05"];
+    let columns = [category("i", &texts), category("f", &texts), category("d", &texts)];
+    let decimals = Decimal128Array::from(whole.map(|value| i128::from(value) * 100).to_vec());
+    let table = batch(vec![
+        ("i", Arc::new(Int64Array::from(whole.to_vec()))),
+        ("f", Arc::new(Float64Array::from(whole.map(|value| value as f64).to_vec()))),
+        ("d", Arc::new(decimals.with_precision_and_scale(38, 2).unwrap())),
+    ]);
+    let source = Source::from_batches(table.schema(), vec![table], "the table").unwrap();
+    let said = read(&source, &columns);
+    assert_eq!(said[0], [0.0, 1.0, 2.0, 3.0, 4.0, 0.0].map(Some), "5 is not 05");
+    assert_eq!((&said[1], &said[2]), (&said[0], &said[0]));
+}
+
+#[test]
+fn a_cell_of_a_union_is_read_as_its_own_type_says() {
+    let kinds = [DataType::Boolean, DataType::Int64, DataType::Float64, DataType::Utf8, DataType::Date32];
+    let fields: UnionFields =
+        kinds.into_iter().zip(0i8..).map(|(kind, id)| (id, Arc::new(Field::new(id.to_string(), kind, true)))).collect();
+    let children: Vec<ArrayRef> = vec![
+        Arc::new(BooleanArray::from(vec![Some(true)])),
+        Arc::new(Int64Array::from(vec![Some(1), None])),
+        Arc::new(Float64Array::from(vec![Some(1.0), Some(f64::NAN)])),
+        Arc::new(StringArray::from(vec![Some("1"), Some(" true "), Some("NA"), Some("b")])),
+        Arc::new(Date32Array::from(vec![1])),
+    ];
+    let (types, offsets) = (vec![0i8, 1, 1, 2, 2, 3, 3, 3, 3, 4], vec![0, 0, 1, 0, 1, 0, 1, 2, 3, 0]);
+    let union = UnionArray::try_new(fields, types.into(), Some(offsets.into()), children).unwrap();
+    let keys = Int8Array::from((0..10).rev().map(Some).chain([None]).collect::<Vec<_>>());
+    let dictionary = DictionaryArray::try_new(keys, Arc::new(union.clone())).unwrap();
+    let numbers = [Some(1.0), Some(1.0), None, Some(1.0), None, Some(1.0), None, None, None, None];
+    let levels = [Some(2.0), Some(1.0), None, Some(1.0), None, Some(1.0), Some(2.0), None, Some(0.0), None];
+    let reversed = |said: &[Option<f64>]| said.iter().rev().copied().chain([None]).collect::<Vec<_>>();
+    let columns = |name: &str| [number(name), category(name, &["a", "1", "true"])];
+    for (array, said) in [
+        (Arc::new(union) as ArrayRef, [numbers.to_vec(), levels.to_vec()]),
+        (Arc::new(dictionary) as ArrayRef, [reversed(&numbers), reversed(&levels)]),
+    ] {
+        let table = batch(vec![("u", array)]);
+        let source = Source::from_batches(table.schema(), vec![table], "the table").unwrap();
+        assert_eq!(source.schema().fields()[0].kind, Type::Undeclared);
+        for block_rows in [100, 3] {
+            let options = ReadOptions { block_rows, ..ReadOptions::default() };
+            assert_eq!(read_with(&source, &columns("u"), &options).unwrap(), said);
+        }
+    }
 }
 
 #[test]
@@ -258,7 +364,6 @@ fn columns_of_other_types_are_refused_by_name() {
     assert!(refused(number("date")).starts_with("column 'date' holds dates or times"));
     assert!(refused(category("date", &["a", "b"])).starts_with("column 'date' holds dates or times"));
     assert!(refused(number("bytes")).starts_with("column 'bytes' is of a type a model cannot use"));
-    assert!(refused(category("float", &["1", "2"])).starts_with("column 'float' holds fractional numbers"));
     assert!(refused(number("flaot")).starts_with("the data have no column 'flaot': did you mean 'float'?"));
 }
 
@@ -354,8 +459,8 @@ fn broken_text_is_refused_by_line() {
         ("\u{feff}", "the stream is empty: it needs a header and rows"),
         ("x,g\n", "the stream has a header but no rows: there is nothing to fit"),
         ("x,g", "the stream has a header but no rows: there is nothing to fit"),
-        ("x,g,x\n1,2,3\n", "the stream has two columns named 'x': rename one of them"),
-        ("x, x\n1,2\n", "the stream has two columns named 'x': rename one of them"),
+        ("x,g,x\n1,2,3\n", "columns 1 and 3 of the stream have the same name: rename one of them"),
+        ("x, x\n1,2\n", "columns 1 and 2 of the stream have the same name: rename one of them"),
         ("x\n1\n\n3\n", "the stream, line 3: a blank line among the rows of a one-column file"),
         ("x\r\n1\r\n\r\n\r\n3\r\n", "the stream, line 3: a blank line among the rows of a one-column file"),
     ];
@@ -452,9 +557,10 @@ fn files_that_do_not_fit_together_are_named() {
     };
     let a = file(&folder, "a.csv", "x,g\n1,a\n");
     let (message, [first, second]) = names(&a, &file(&folder, "b.csv", "x,h\n1,a\n"));
-    assert_eq!(message, format!("{first} and {second} do not have the same columns: 'g' is in only one of them"));
+    let expected = format!("{second} does not have the columns of {first}: column number 2 of {first} is not in it");
+    assert_eq!(message, expected, "by position, since the line might be a row");
     let (message, _) = names(&a, &file(&folder, "c.csv", "x,g,h\n1,a,b\n"));
-    assert!(message.ends_with("'h' is in only one of them"), "{message}");
+    assert!(message.contains("c.csv: column number 3 of"), "{message}");
     let (d, e) = (folder.path().join("d.parquet"), folder.path().join("e.parquet"));
     write_parquet(&d, &batch(vec![("x", Arc::new(Int64Array::from(vec![4])))]), Compression::SNAPPY);
     write_parquet(&e, &batch(vec![("x", Arc::new(StringArray::from(vec!["4"])))]), Compression::SNAPPY);
@@ -468,7 +574,7 @@ fn binary_files_with_two_columns_of_one_name_or_no_rows_are_refused() {
     let column = |values: Vec<i64>| -> ArrayRef { Arc::new(Int64Array::from(values)) };
     let twice = batch(vec![("x", column(vec![1])), ("x", column(vec![2]))]);
     let empty = batch(vec![("x", column(vec![]))]);
-    for (table, expected) in [(&twice, "has two columns named 'x'"), (&empty, "has a header but no rows")] {
+    for (table, expected) in [(&twice, "columns 1 and 2 of"), (&empty, "has a header but no rows")] {
         write_parquet(&folder.path().join("a.parquet"), table, Compression::SNAPPY);
         write_arrow(&folder.path().join("a.arrow"), table);
         write_stream(&folder.path().join("a.ipc"), table);
@@ -627,7 +733,7 @@ fn a_refusal_by_the_reader_of_blocks_stops_the_reading() {
 #[test]
 fn a_formula_reads_its_columns() {
     let source = csv("id,y,age,region\n1,2.5,30,north\n2,3.5,40,south\n").unwrap();
-    let model = Formula::parse("y ~ . + region{north,south} - id").unwrap().resolve(source.schema()).unwrap();
+    let model = Formula::parse("y ~ age + region{north,south}").unwrap().resolve(source.schema()).unwrap();
     assert_eq!(model.coefficient_names(), ["(Intercept)", "age", "region[south]"]);
     let said = read(&source, &model.columns());
     assert_eq!(said, [[2.5, 3.5], [30.0, 40.0], [0.0, 1.0]].map(|column| column.map(Some).to_vec()));
@@ -668,7 +774,7 @@ fn batches_that_are_no_table_are_refused() {
     let array: ArrayRef = Arc::new(Float64Array::from(vec![1.0]));
     let schema = Arc::new(arrow_schema::Schema::new(fields));
     let twice = RecordBatch::try_new(schema.clone(), vec![array.clone(), array]).expect("a batch");
-    assert!(refused(schema, vec![twice]).contains("two columns named 'x'"));
+    assert!(refused(schema, vec![twice]).starts_with("columns 1 and 2 of the table have the same name"));
 }
 
 /// A table of text with everything that makes a cut hard: quotes that hold line ends and delimiters, quotes that mean themselves, blank lines, line

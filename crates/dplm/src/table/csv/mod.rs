@@ -14,7 +14,6 @@ mod window;
 
 use std::io::Read;
 
-use arrow_array::{Array, cast::AsArray};
 use arrow_csv::reader::Format;
 
 pub(super) use self::plain::Texts;
@@ -23,14 +22,11 @@ use self::{
     text::{LONGEST_ROW, Text},
 };
 use super::{
-    DataError, Field, Schema, Type,
+    DataError, Schema,
     bytes::Bytes,
     cells,
     source::{BlockSink, Convert, Decoded, Pieces},
 };
-
-/// How many rows are looked at to tell numbers from text.
-const SAMPLE_ROWS: usize = 1000;
 
 /// What is known about the text once its header has been read.
 #[derive(Clone, Copy)]
@@ -40,19 +36,25 @@ pub(super) struct Layout {
     pub width: usize,
 }
 
-/// Reads the header, and tells numbers from text by a majority of the first rows.
-///
-/// A majority, so that one odd cell does not decide what a column is.
+/// Reads the header. Nothing is told from the rows: what a cell is, the formula says.
 pub(super) fn schema(bytes: &Bytes, delimiter: u8) -> Result<Schema, DataError> {
     let names = header(bytes, delimiter)?;
-    let layout = Layout { delimiter, width: names.len() };
-    if layout.width == 1 {
+    if names.iter().any(|name| is_data(name)) {
+        return Err(DataError::NoHeader { file: bytes.name.clone() });
+    }
+    if names.len() == 1 {
         refuse_blank_lines(bytes)?;
     }
-    let all: Vec<usize> = (0..names.len()).collect();
-    let sample = Rows::open(bytes, layout, &all, SAMPLE_ROWS, 0)?.next_batch()?;
-    let kind = |index: usize| sample.as_ref().map_or(Type::Unknown, |rows| vote(rows.column(index)));
-    Ok(Schema::new(names.into_iter().enumerate().map(|(index, name)| Field::guessed(name, kind(index))).collect()))
+    Ok(Schema::of_text(names))
+}
+
+/// Whether what should be a column's name is rather a cell: a number, a word for a missing one, a date or a time. An empty name is none of
+/// these: programs leave the name of row numbers empty.
+fn is_data(name: &str) -> bool {
+    let is_number = !cells::parse(name).is_nan();
+    let is_date = name.starts_with(|c: char| c.is_ascii_digit())
+        && name.chars().all(|c| c.is_ascii_digit() || matches!(c, '-' | '/' | ':' | '.' | ',' | ' ' | 'T' | 'Z' | '+'));
+    is_number || is_date || (!name.is_empty() && cells::is_missing(name))
 }
 
 pub(super) fn has_rows(bytes: &Bytes, layout: Layout) -> Result<bool, DataError> {
@@ -90,17 +92,6 @@ fn header(bytes: &Bytes, delimiter: u8) -> Result<Vec<String>, DataError> {
         return Err(DataError::EmptyFile { file: bytes.name.clone() });
     }
     Ok(header.fields().iter().map(|field| field.name().trim().to_owned()).collect())
-}
-
-fn vote(column: &dyn Array) -> Type {
-    let cells = column.as_string::<i32>().iter().flatten().filter(|cell| !cells::is_missing(cell));
-    let (numbers, all) =
-        cells.fold((0, 0), |(numbers, all), cell| (numbers + usize::from(!cells::parse(cell).is_nan()), all + 1));
-    match all {
-        0 => Type::Unknown,
-        _ if 2 * numbers > all => Type::Number,
-        _ => Type::Text,
-    }
 }
 
 /// In a file with one column a blank line could be a missing cell, but readers of CSV pass over it, and the row would

@@ -7,7 +7,7 @@ use arrow_csv::{ReaderBuilder, reader::Decoder};
 use arrow_schema::DataType;
 
 use super::{
-    Layout, SAMPLE_ROWS,
+    Layout,
     text::{LONGEST_ROW, Text, first_line, skip_to},
 };
 use crate::table::{DataError, bytes::Bytes};
@@ -16,6 +16,9 @@ use crate::table::{DataError, bytes::Bytes};
 const LARGEST_BLOCK: u64 = 64 << 20;
 /// How many cells, wanted or not, a block may have; the splitter sets 16 bytes aside for each beforehand.
 const LARGEST_BLOCK_CELLS: usize = 4 << 20;
+
+/// Rows split at a time while a broken one is looked for.
+const SEARCH_ROWS: usize = 1000;
 
 /// The rows of a text, a batch at a time.
 pub(super) struct Rows<'a> {
@@ -137,7 +140,7 @@ fn decoder(layout: Layout, indices: &[usize], batch_rows: usize, header: bool) -
 fn find_broken_row(bytes: &Bytes, layout: Layout, start: u64) -> Result<(u64, bool), DataError> {
     let mut text = Text::open(bytes, 0)?;
     let mut lines = skip_to(&mut text, start).map_err(|fault| fault.explain(bytes))?;
-    let mut decoder = decoder(layout, &[0], SAMPLE_ROWS, false);
+    let mut decoder = decoder(layout, &[0], SEARCH_ROWS, false);
     let (mut row_line, mut row_length) = (lines.line, 0);
     loop {
         let piece = first_line(text.fill().map_err(|fault| fault.explain(bytes))?);
