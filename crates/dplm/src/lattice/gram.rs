@@ -19,6 +19,13 @@ impl Moments {
         Moments { size, upper: vec![0; size * (size + 1) / 2] }
     }
 
+    /// A matrix by its upper triangle, column by column.
+    #[cfg(test)]
+    pub(crate) fn from_upper(size: usize, upper: Vec<i128>) -> Moments {
+        assert_eq!(upper.len(), size * (size + 1) / 2, "an upper triangle");
+        Moments { size, upper }
+    }
+
     /// The entry of columns `i` and `j`.
     pub fn entry(&self, i: usize, j: usize) -> i128 {
         let (row, column) = (i.min(j), i.max(j));

@@ -17,6 +17,7 @@ mod simd;
 mod kernel;
 mod gram;
 mod outer;
+mod eigenvalue;
 mod whiten;
 mod count;
 
@@ -26,6 +27,7 @@ pub use clip::Clip;
 pub use count::Ladder;
 pub(crate) use count::above;
 pub use design::{Design, Scale, Slot};
+pub(crate) use eigenvalue::{eigenvalue_sensitivity, least_eigenvalue_down};
 pub(crate) use gram::GramSum;
 pub use gram::Moments;
 pub(crate) use kernel::{

@@ -11,7 +11,7 @@ use rand_core::CryptoRng;
 use super::{ConfigError, Request};
 use crate::{
     Coefficient, Error, MethodSummary,
-    lattice::{CELL_SCALE_BITS, Clip, Design, Lattice, Moments, Outer},
+    lattice::{CELL_SCALE_BITS, Clip, Design, Lattice, Moments, Outer, eigenvalue_sensitivity, least_eigenvalue_down},
     privacy::{Budget, Neighbours, Noisy, Release, Released, Sensitive, Spend, release},
     rows::Rows,
 };
@@ -197,9 +197,9 @@ impl Plan {
         spend: Spend,
         rng: &mut R,
     ) -> Result<Released<Noisy>, Error> {
-        let delta = eigenvalue_sensitivity(self.radius_sq(), self.rows, sums.size());
-        // See `eigenvalue_sensitivity`; a zeroed row is one half of a replacement, so the bound serves both relations.
-        let query = Sensitive::claim(vec![least_eigenvalue_down(sums)], BigUint::from(delta).pow(2));
+        // Every row's vector has integer norm at most the radius (`Outer::Shrunk`); `eigenvalue_sensitivity` says how far one can move it.
+        let delta = BigUint::from(eigenvalue_sensitivity(self.radius_sq()));
+        let query = Sensitive::claim(vec![least_eigenvalue_down(sums, self.radius_sq())], delta.pow(2));
         Ok(release(query, spend, rng)?)
     }
 
@@ -246,28 +246,6 @@ impl Plan {
             cross_sd: product(cross.sigma[0] as f64),
         }
     }
-}
-
-/// How far one row moves [`least_eigenvalue_down`], as an integer.
-///
-/// Replacing `v` by `u`, both of norm at most the radius, turns `A` into `A - vv' + uu'`. By Weyl's inequality the first change
-/// lowers the least eigenvalue by at most `|v|^2`, the second raises it by at most `|u|^2`, and neither does the other: so it moves by at
-/// most `radius^2`. Computing it in floating point is off by at most `allowance` for either data set, and rounding
-/// down adds less than 1.
-///
-/// The allowance is public: a symmetric eigenvalue solver is backward stable, so its error is a small multiple of
-/// `p 2^-53 |A|`, and `|A| <= n radius^2`. We allow `p 2^-44 n radius^2`, 512 times the unit.
-fn eigenvalue_sensitivity(radius_sq: u128, rows: u64, features: usize) -> u128 {
-    let allowance = ((features as u128 * u128::from(rows) * radius_sq) >> 44) + 1;
-    radius_sq + 2 * allowance + 1
-}
-
-/// The least eigenvalue, rounded down to an integer.
-fn least_eigenvalue_down(sums: &Moments) -> i128 {
-    let size = sums.size();
-    let matrix = Mat::from_fn(size, size, |i, j| sums.entry(i, j) as f64);
-    let eigenvalues = matrix.self_adjoint_eigenvalues(Side::Lower).expect("a finite symmetric matrix has eigenvalues");
-    eigenvalues.into_iter().fold(f64::INFINITY, f64::min).floor() as i128
 }
 
 impl Statistics {
@@ -417,27 +395,6 @@ mod tests {
         assert!((solution[(0, 0)] - 2.0).abs() < 1e-12 && (solution[(1, 0)] - 4.0).abs() < 1e-12);
     }
 
-    /// `a I + b 11'` has least eigenvalue `a`: rows of 3 times the identity, and one row of twos.
-    #[test]
-    fn the_solver_is_far_more_exact_than_allowed() {
-        for size in [2, 5, 40] {
-            let column = |j: usize| (0..size).map(|i| if i + 1 == j { 3.0 } else { 0.0 }).chain([2.0]).collect();
-            let sums = rows_of(&(0..=size).map(column).collect()).outer_for_test(u64::from(u32::MAX));
-            assert!((least_eigenvalue_down(&sums) - (9i128 << 24)).abs() <= 1, "{size}");
-        }
-    }
-
-    trait OuterForTest {
-        fn outer_for_test(self, radius: u64) -> Moments;
-    }
-
-    impl OuterForTest for MemoryRows {
-        fn outer_for_test(mut self, radius: u64) -> Moments {
-            self.set_clip(Clip::new(1)).unwrap();
-            self.outer(&Outer::Shrunk { radius }).unwrap()
-        }
-    }
-
     struct Neighbouring {
         plan: Plan,
         here: MemoryRows,
@@ -486,20 +443,11 @@ mod tests {
             let pulls = [&here, &there].map(|rows| rows.clipped_pull(&zero, &plan.lattice).unwrap());
             assert!(distance_sq(&vec![1; features], &pulls[0], &pulls[1]) <= BigInt::from(plan.clip.gamma_sq()) * 4);
             let sums = [&here, &there].map(|rows| rows.outer(&Outer::Shrunk { radius: plan.radius }).unwrap());
-            let lowest = sums.clone().map(|sums| least_eigenvalue_down(&sums));
-            let reach = eigenvalue_sensitivity(plan.radius_sq(), plan.rows, features);
+            let lowest = sums.clone().map(|sums| least_eigenvalue_down(&sums, plan.radius_sq()));
+            let reach = eigenvalue_sensitivity(plan.radius_sq());
             assert!((lowest[0] - lowest[1]).unsigned_abs() <= reach);
             let [(weights, a), (_, b)] = sums.map(upper);
             assert!(distance_sq(&weights, &a, &b) <= BigInt::from(plan.radius_sq()).pow(2) * 2);
         }
-    }
-
-    /// One feature, one row of the largest norm replaced by zero: the eigenvalue moves by `radius^2` itself.
-    #[test]
-    fn the_eigenvalue_claim_is_nearly_reached() {
-        let sums = |cell: f64| rows_of(&vec![vec![0.0, 0.0], vec![cell, 1.0]]).outer_for_test(4 * 4096);
-        let moved = (least_eigenvalue_down(&sums(9.0)) - least_eigenvalue_down(&sums(0.0))).unsigned_abs();
-        let reach = eigenvalue_sensitivity((4u128 * 4096).pow(2), 2, 1);
-        assert!(moved <= reach && moved * 100 > reach * 99, "{moved} {reach}");
     }
 }
