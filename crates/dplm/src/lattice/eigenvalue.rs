@@ -20,13 +20,18 @@
 //! - *Neither.* The signs of the pivots of Gaussian elimination decide (Sylvester). They are enclosed between fixed-point numbers whose
 //!   digits are doubled until every sign is known ([`Symmetric::has_positive_pivots`]); no pivot is zero, so they come to be.
 
-use faer::{Mat, Side};
+use faer::{
+    Mat, Scale, Side,
+    linalg::solvers::{Llt, Solve},
+};
 use num_bigint::BigInt;
 
 use super::Moments;
 
 /// Coordinates of a direction are rounded to one part in this power of two: what is lost is its square.
 const DIRECTION_BITS: i32 = 30;
+/// More than enough for a shift this close to the eigenvalue.
+const INVERSE_ITERATIONS: u32 = 4;
 /// Products and their sums stay below this power of two, so that they fit `i128`.
 const SUM_BITS: u32 = 124;
 /// Floating point is good for so many bits, with a few to spare for a product of matrices.
@@ -59,16 +64,28 @@ fn grid_step(norm_sq: u128) -> u128 {
     1 << (norm_sq / GRID).max(1).ilog2()
 }
 
-/// About the eigenvector of the least eigenvalue. Any answer is right; a poor one costs time.
+/// About the eigenvector of the least eigenvalue, by inverse iteration. Any answer is right; a poor one costs time.
 fn least_direction(sums: &Moments) -> Vec<i64> {
     let size = sums.size();
     let matrix = Mat::from_fn(size, size, |i, j| sums.entry(i, j) as f64);
-    let unit = f64::from(DIRECTION_BITS).exp2();
-    match matrix.self_adjoint_eigen(Side::Lower) {
-        // Eigenvalues ascend.
-        Ok(found) => (0..size).map(|i| (found.U()[(i, 0)] * unit).round() as i64).collect(),
-        Err(_) => vec![0; size],
+    let Some(factor) = nearly_singular_factor(&matrix) else { return vec![0; size] };
+    // A start with all directions in it: fractional parts of multiples of the golden ratio.
+    let mut direction = Mat::from_fn(size, 1, |i, _| ((i + 1) as f64 * 0.618_033_988_749_895).fract() - 0.5);
+    for _ in 0..INVERSE_ITERATIONS {
+        direction = factor.solve(&direction);
+        direction = &direction * Scale(direction.norm_l2().recip());
     }
+    let unit = f64::from(DIRECTION_BITS).exp2();
+    (0..size).map(|i| (direction[(i, 0)] * unit).round() as i64).collect()
+}
+
+/// The Cholesky factor of the matrix less almost its least eigenvalue.
+fn nearly_singular_factor(matrix: &Mat<f64>) -> Option<Llt<f64>> {
+    let values = matrix.self_adjoint_eigenvalues(Side::Lower).ok()?;
+    let (least, most) = (*values.first()?, *values.last()?);
+    let less = |margin: f64| matrix - Mat::<f64>::identity(matrix.nrows(), matrix.nrows()) * Scale(least - margin);
+    let margins = (0..).map(|power| most * (f64::from(4 * power) - f64::from(FACTOR_BITS)).exp2());
+    margins.take(8).find_map(|margin| less(margin).llt(Side::Lower).ok())
 }
 
 /// The matrices `M_k` of a sum of outer products.
@@ -396,6 +413,15 @@ mod tests {
             assert_eq!(grid.last_positive(grid.most(&direction)), expected);
             assert_eq!(grid.last_positive(grid.most(&vec![0; size])), expected);
         }
+    }
+
+    /// Where floating point is any good, its guess is proven as it stands: elimination in long integers would take seconds.
+    #[test]
+    fn wide_matrices_need_no_elimination() {
+        let (size, mut cases) = (200, Cases::new(7));
+        let sums = gram(size, &(0..2 * size).map(|_| cases.vector(size, 14)).collect::<Vec<_>>());
+        let grid = Grid { sums: &sums, step: grid_step(size as u128 * (1 << 26)) as i128 };
+        assert!(grid.matrix(grid.most(&least_direction(&sums))).is_proven_by_factor());
     }
 
     /// A factor of any integers at all never proves what is not so.
