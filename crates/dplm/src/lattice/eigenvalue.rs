@@ -24,7 +24,7 @@ use faer::{
     Mat, Scale, Side,
     linalg::solvers::{Llt, Solve},
 };
-use num_bigint::BigInt;
+use num_bigint::{BigInt, BigUint};
 
 use super::Moments;
 
@@ -55,8 +55,9 @@ pub(crate) fn least_eigenvalue_down(sums: &Moments, norm_sq: u128) -> i128 {
 /// Replacing `v` by `u` turns `A` into `A - vv' + uu'`. By Weyl's inequality the first change lowers the least eigenvalue by at most
 /// `|v|^2`, the second raises it by at most `|u|^2`, and neither does the other: so it moves by at most `norm_sq`. Rounded down to multiples
 /// of `g`, a number that moves by at most `norm_sq` moves by at most `norm_sq` rounded up to a multiple. Zeroing `v` is the first change.
-pub(crate) fn eigenvalue_sensitivity(norm_sq: u128) -> u128 {
-    norm_sq.next_multiple_of(grid_step(norm_sq))
+pub(crate) fn eigenvalue_sensitivity(norm_sq: u128) -> BigUint {
+    let step = grid_step(norm_sq);
+    BigUint::from(norm_sq.div_ceil(step)) * step
 }
 
 /// A power of two from public numbers.
@@ -489,7 +490,7 @@ mod tests {
     }
 
     /// How far apart the answers are when one vector is replaced by another, or by zeros, and how far they may be.
-    fn moved(vectors: &[Vec<i128>], other: Vec<i128>) -> (u128, u128) {
+    fn moved(vectors: &[Vec<i128>], other: Vec<i128>) -> (u128, BigUint) {
         let longest = vectors.iter().chain([&other]).map(|vector| norm_sq(vector)).max().unwrap();
         let neighbour: Vec<Vec<i128>> = [other].into_iter().chain(vectors[1..].iter().cloned()).collect();
         let answer = |vectors: &[Vec<i128>]| least_eigenvalue_down(&gram(vectors[0].len(), vectors), longest);
@@ -509,7 +510,7 @@ mod tests {
             }
             let other = if case % 4 == 0 { vec![0; size] } else { cases.vector(size, bits) };
             let (moved, claim) = moved(&vectors, other);
-            assert!(moved <= claim, "case {case}: {moved} {claim}");
+            assert!(BigUint::from(moved) <= claim, "case {case}: {moved} {claim}");
         }
     }
 
@@ -520,8 +521,9 @@ mod tests {
             let axis = |i: usize| (0..size).map(|j| if i == j { length } else { 0 }).collect::<Vec<i128>>();
             let vectors: Vec<Vec<i128>> = (0..size).map(axis).collect();
             let (moved, claim) = moved(&vectors, vec![0; size]);
-            assert!(moved <= claim && claim * 998 <= moved * 1000, "{size} {length}: {moved} {claim}");
+            let moved = BigUint::from(moved);
+            assert!(moved <= claim && &claim * 998u32 <= &moved * 1000u32, "{size} {length}: {moved} {claim}");
         }
-        assert_eq!(moved(&[vec![4096]], vec![0]), (1 << 24, 1 << 24));
+        assert_eq!(moved(&[vec![4096]], vec![0]), (1 << 24, (1u32 << 24).into()));
     }
 }

@@ -22,7 +22,7 @@ mod whiten;
 mod count;
 
 pub use bits::{CELL_RANGE_BITS, CELL_SCALE_BITS, Lattice, LatticeError, Theta};
-pub use block::{BLOCK_ROWS, BlockWriter, RowBlock};
+pub(crate) use block::{BLOCK_ROWS, BlockWriter, RowBlock};
 pub use clip::Clip;
 pub use count::Ladder;
 pub(crate) use count::above;

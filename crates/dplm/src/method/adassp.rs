@@ -5,14 +5,13 @@
 //! towards zero by an amount nobody outside knows.
 
 use faer::{Mat, Side, linalg::solvers::Solve};
-use num_bigint::BigUint;
 use rand_core::CryptoRng;
 
 use super::{ConfigError, Request};
 use crate::{
     Coefficient, Error, MethodSummary,
-    lattice::{CELL_SCALE_BITS, Clip, Design, Lattice, Moments, Outer, eigenvalue_sensitivity, least_eigenvalue_down},
-    privacy::{Budget, Neighbours, Noisy, Release, Released, Sensitive, Spend, release},
+    lattice::{CELL_SCALE_BITS, Clip, Design, Lattice, Outer},
+    privacy::{Budget, Noisy, Release, Sensitive, release},
     rows::Rows,
 };
 
@@ -170,10 +169,10 @@ impl Plan {
         let moments = budget.spend("second moments", third)?;
         let cross = budget.spend_rest("products with the response")?;
         rows.set_clip(self.clip)?;
-        let sums = rows.outer(&Outer::Shrunk { radius: self.radius })?;
-        let eigenvalue = self.release_eigenvalue(&sums, eigenvalue, rng)?;
-        let moments = self.release_moments(sums, moments, rng)?;
-        let cross = self.release_cross(rows, cross, rng)?;
+        let sum = rows.outer_sum(&Outer::Shrunk { radius: self.radius }, self.request.neighbours)?;
+        let eigenvalue = release(sum.least_eigenvalue(), eigenvalue, rng)?;
+        let moments = release(sum.into_matrix(), moments, rng)?;
+        let cross = release(self.cross(rows)?, cross, rng)?;
         let statistics = self.statistics(&eigenvalue, &moments, &cross);
         let ridge = statistics.ridge();
         let theta = statistics.solve(ridge);
@@ -187,48 +186,10 @@ impl Plan {
         MethodSummary { name: "adassp", clip, steps: 1, step_size: 1.0, noise_sd, runs: 1 }
     }
 
-    fn radius_sq(&self) -> u128 {
-        u128::from(self.radius) * u128::from(self.radius)
-    }
-
-    fn release_eigenvalue<R: CryptoRng>(
-        &self,
-        sums: &Moments,
-        spend: Spend,
-        rng: &mut R,
-    ) -> Result<Released<Noisy>, Error> {
-        // Every row's vector has integer norm at most the radius (`Outer::Shrunk`); `eigenvalue_sensitivity` says how far one can move it.
-        let delta = BigUint::from(eigenvalue_sensitivity(self.radius_sq()));
-        let query = Sensitive::claim(vec![least_eigenvalue_down(sums, self.radius_sq())], delta.pow(2));
-        Ok(release(query, spend, rng)?)
-    }
-
-    fn release_moments<R: CryptoRng>(
-        &self,
-        sums: Moments,
-        spend: Spend,
-        rng: &mut R,
-    ) -> Result<Released<Noisy>, Error> {
-        let size = sums.size();
-        // Every row's vector has integer norm at most the radius (`Outer::Shrunk`).
-        let delta_sq = self.request.neighbours.of_outer_sum(&self.radius_sq().into());
-        let query = Sensitive::claim_weighted(sums.into_upper(), Moments::multiplicities(size), delta_sq);
-        Ok(release(query, spend, rng)?)
-    }
-
-    /// `sum_i CLIP(x_i y_i)`: the pull of the rows at parameters of zero.
-    fn release_cross<R: CryptoRng>(
-        &self,
-        rows: &dyn Rows,
-        spend: Spend,
-        rng: &mut R,
-    ) -> Result<Released<Noisy>, Error> {
+    /// `sum_i CLIP(x_i y_i)`: the negative gradient sum at parameters of zero.
+    fn cross(&self, rows: &dyn Rows) -> Result<Sensitive, Error> {
         let zero = self.lattice.theta(&vec![0.0; self.lattice.features()]);
-        let sums = rows.clipped_pull(&zero, &self.lattice)?;
-        // Each row's term has integer norm at most Bx By (`Clip::bound`).
-        let neighbours: Neighbours = self.request.neighbours;
-        let query = Sensitive::claim(sums, neighbours.of_vector_sum(&self.clip.gamma_sq()));
-        Ok(release(query, spend, rng)?)
+        rows.negative_gradient_sum(&zero, &self.lattice, self.request.neighbours)
     }
 
     /// From integers to standardised units.
@@ -289,9 +250,8 @@ fn coefficients(design: &Design, theta: &[f64]) -> Vec<Coefficient> {
 
 #[cfg(test)]
 mod tests {
-    use num_bigint::BigInt;
     use rand_chacha::ChaCha20Rng;
-    use rand_core::{Rng, SeedableRng};
+    use rand_core::SeedableRng;
     use rand_distr::{Distribution, StandardNormal};
 
     use super::*;
@@ -393,61 +353,5 @@ mod tests {
         let right = Mat::from_fn(2, 1, |_, _| 8.0);
         let solution = solve_floored(&matrix, &right, 2.0);
         assert!((solution[(0, 0)] - 2.0).abs() < 1e-12 && (solution[(1, 0)] - 4.0).abs() < 1e-12);
-    }
-
-    struct Neighbouring {
-        plan: Plan,
-        here: MemoryRows,
-        there: MemoryRows,
-    }
-
-    const CELLS: [f64; 10] = [0.0, 1.0, -1.0, 128.0, -1e308, f64::NAN, f64::INFINITY, 0.5 / 4096.0, 7.3, -0.01];
-
-    /// Two data sets that differ in one row, and a plan with bounds that cut some rows and not others.
-    fn neighbouring(rng: &mut ChaCha20Rng) -> Neighbouring {
-        let features = 1 + (rng.next_u64() % 4) as usize;
-        let rows = features + 1 + (rng.next_u64() % 4) as usize;
-        let mut cell = || match rng.next_u64() % 3 {
-            0 => CELLS[(rng.next_u64() % CELLS.len() as u64) as usize],
-            _ => (rng.next_u64() >> 11) as f64 / (1u64 << 51) as f64 - 2.0,
-        };
-        let columns: Columns = (0..=features).map(|_| (0..rows).map(|_| cell()).collect()).collect();
-        let mut other = columns.clone();
-        other.iter_mut().for_each(|column| column[0] = cell());
-        let bound = |draw: f64| Some(10f64.powf(draw));
-        let (row_bound, response_bound) = (bound(cell().clamp(-1.0, 2.0)), bound(cell().clamp(-1.0, 2.0)));
-        let request = Request::new(Rho::checked_from_f64(0.1).unwrap());
-        let plan = Config { request, row_bound, response_bound }.plan(rows as u64, &design(features));
-        let plan = plan.unwrap_or_else(|_| self::plan(0.1, rows, features));
-        Neighbouring { plan, here: rows_of(&columns), there: rows_of(&other) }
-    }
-
-    fn upper(moments: Moments) -> (Vec<u32>, Vec<i128>) {
-        (Moments::multiplicities(moments.size()), moments.into_upper())
-    }
-
-    fn distance_sq(weights: &[u32], a: &[i128], b: &[i128]) -> BigInt {
-        let squares = a.iter().zip(b).zip(weights).map(|((a, b), &weight)| BigInt::from(a - b).pow(2) * weight);
-        squares.sum()
-    }
-
-    #[test]
-    fn one_row_moves_no_query_further_than_claimed() {
-        let mut rng = ChaCha20Rng::seed_from_u64(5);
-        for _ in 0..20_000 {
-            let Neighbouring { plan, mut here, mut there } = neighbouring(&mut rng);
-            let features = here.features();
-            here.set_clip(plan.clip).unwrap();
-            there.set_clip(plan.clip).unwrap();
-            let zero = plan.lattice.theta(&vec![0.0; features]);
-            let pulls = [&here, &there].map(|rows| rows.clipped_pull(&zero, &plan.lattice).unwrap());
-            assert!(distance_sq(&vec![1; features], &pulls[0], &pulls[1]) <= BigInt::from(plan.clip.gamma_sq()) * 4);
-            let sums = [&here, &there].map(|rows| rows.outer(&Outer::Shrunk { radius: plan.radius }).unwrap());
-            let lowest = sums.clone().map(|sums| least_eigenvalue_down(&sums, plan.radius_sq()));
-            let reach = eigenvalue_sensitivity(plan.radius_sq());
-            assert!((lowest[0] - lowest[1]).unsigned_abs() <= reach);
-            let [(weights, a), (_, b)] = sums.map(upper);
-            assert!(distance_sq(&weights, &a, &b) <= BigInt::from(plan.radius_sq()).pow(2) * 2);
-        }
     }
 }
