@@ -114,7 +114,7 @@ impl Pair {
     /// Relations take turns, and so do rows as they are and re-encoded ones.
     fn draw(seed: usize, place: Place) -> Pair {
         let cases = &mut Cases::new(seed as u64);
-        let neighbours = if seed % 2 == 0 { Neighbours::ReplaceOne } else { Neighbours::ZeroOut };
+        let neighbours = if seed.is_multiple_of(2) { Neighbours::ReplaceOne } else { Neighbours::ZeroOut };
         let (count, features) = (1 + cases.below(6), 1 + cases.below(3));
         let data = cases.data(count, features);
         let other = data.replaced(cases.below(count), &cases.other_row(features, neighbours), 0);
@@ -256,7 +256,7 @@ fn screened_sums_of_clipped_gradients() {
         .into_par_iter()
         .map(|seed| {
             let cases = &mut Cases::new(seed as u64);
-            let neighbours = if seed % 2 == 0 { Neighbours::ReplaceOne } else { Neighbours::ZeroOut };
+            let neighbours = if seed.is_multiple_of(2) { Neighbours::ReplaceOne } else { Neighbours::ZeroOut };
             let data = Data::isotropic(count, features, seed as u64);
             let other = data.replaced(cases.below(count), &cases.other_row(features, neighbours), 0);
             let [one, other] = [data, other].map(|data| {
