@@ -159,7 +159,7 @@ fn fits_that_were_kept_give_another_history_away() {
     refused("an old copy", "1 of 2 fits does not match them: second.json: entry 3 is gone");
     fs::remove_file(desk.path("budget.db")).expect("removed");
     desk.ok(&["ledger", "init", "budget.db", "--dataset", "wages", "--rho", "1"]);
-    desk.ok(&spend("0.001", &[]));
+    desk.ok(&spend("0.03", &[]));
     refused("another history", "2 of 2 fits do not match them: first.json: entry 2 was changed: it has another rho");
 }
 
@@ -167,7 +167,7 @@ fn fits_that_were_kept_give_another_history_away() {
 fn what_is_no_fit_of_the_ledger_is_told_apart() {
     let desk = desk(300, "1");
     desk.ok(&["ledger", "init", "other.db", "--dataset", "health", "--rho", "1"]);
-    let fit = ["fit", "data.csv", "--formula", FORMULA, "--rho", "0.01", "--json", "fit.json"];
+    let fit = ["fit", "data.csv", "--formula", FORMULA, "--standardised", "--rho", "0.01", "--json", "fit.json"];
     let with_other = [&fit[..], &["--ledger", "other.db", "--dataset", "health"]].concat();
     let sentence = |make: &dyn Fn()| {
         make();

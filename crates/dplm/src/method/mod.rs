@@ -296,10 +296,9 @@ fn no_bounds(columns: &[String]) -> String {
     let ask = match named.is_empty() {
         true => "name the columns it stands for with what is publicly known of each, as in age[18..90]".to_owned(),
         false => format!(
-            "write {}{} with publicly known numbers in place of LOW and HIGH, or {}{{a,b}} for a category",
+            "write {}{} with publicly known numbers in place of LOW and HIGH, or name{{a,b}} for a category",
             typed.join(", "),
             more(named.len()),
-            named[0],
         ),
     };
     format!(
