@@ -48,11 +48,11 @@ pub struct FitSettings {
     /// Where the page goes.
     pub report: Option<Destination>,
     /// What pays for the fit, if a ledger does.
-    pub purse: Option<Purse>,
+    pub account_name: Option<AccountName>,
 }
 
 /// A data set in a ledger.
-pub struct Purse {
+pub struct AccountName {
     /// The ledger.
     pub file: PathBuf,
     /// What it calls the data.
@@ -80,8 +80,8 @@ impl FitSettings {
         let outputs: Vec<&Destination> = args.json.iter().chain(&args.trajectory).chain(&args.report).collect();
         check_outputs(&outputs, &args.data.inputs)?;
         check_formats([(&args.report, Format::Html), (&args.json, Format::Json), (&args.trajectory, Format::Csv)])?;
-        let purse = purse(args.ledger, args.dataset, &args.promise)?;
-        check_ledger_is_kept(&outputs, purse.as_ref())?;
+        let account_name = account_name(args.ledger, args.dataset, &args.promise)?;
+        check_ledger_is_kept(&outputs, account_name.as_ref())?;
         let config = config(&args.budget, &args.promise, &args.method, &args.interval)?;
         check_machine(&args.machine)?;
         // A model file says of each such column that it is standard.
@@ -98,7 +98,7 @@ impl FitSettings {
             json: args.json,
             trajectory: args.trajectory,
             report: args.report,
-            purse,
+            account_name,
         })
     }
 
@@ -241,16 +241,20 @@ fn check_outputs(outputs: &[&Destination], inputs: &[String]) -> Result<(), Fail
 }
 
 /// What pays. A fixed seed is refused here, before anything is opened.
-fn purse(file: Option<PathBuf>, dataset: Option<String>, promise: &PromiseArgs) -> Result<Option<Purse>, Failure> {
+fn account_name(
+    file: Option<PathBuf>,
+    dataset: Option<String>,
+    promise: &PromiseArgs,
+) -> Result<Option<AccountName>, Failure> {
     let Some((file, dataset)) = file.zip(dataset) else { return Ok(None) };
     match promise.seed {
         Some(_) => Err(Failure::usage(LedgerError::Seed)),
-        None => Ok(Some(Purse { file, dataset })),
+        None => Ok(Some(AccountName { file, dataset })),
     }
 }
 
-fn check_ledger_is_kept(outputs: &[&Destination], purse: Option<&Purse>) -> Result<(), Failure> {
-    let Some(Purse { file, .. }) = purse else { return Ok(()) };
+fn check_ledger_is_kept(outputs: &[&Destination], account_name: Option<&AccountName>) -> Result<(), Failure> {
+    let Some(AccountName { file, .. }) = account_name else { return Ok(()) };
     let overwrites = |output: &&&Destination| matches!(output, Destination::File(path) if is_same_file(path, file));
     match outputs.iter().find(overwrites) {
         Some(output) => {

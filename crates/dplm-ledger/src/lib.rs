@@ -7,7 +7,7 @@
 //! gives.
 //!
 //! Entries are only ever added. Each holds the hash of the one before it, so [`Ledger::verify`] finds damage, and an edit, a removal from
-//! the middle or a change of order by somebody who left the hashes as they were. The chain has no key: whoever can write the file can
+//! the middle or a change of order by someone who left the hashes as they were. The chain has no key: whoever can write the file can
 //! compute every hash anew, or cut entries off the end, and that cannot be seen from the file alone. What was kept elsewhere shows it: a
 //! fit's JSON holds the hash of its entry, and [`Ledger::verify_against`] looks for it.
 //!

@@ -137,7 +137,7 @@ fn chained(file: &Path) {
     }
 }
 
-/// Changes entries and computes every hash anew, as somebody who has read the source would.
+/// Changes entries and computes every hash anew, as someone who has read the source would.
 fn rewrite(file: &Path, sql: &str) {
     let triggers = without_triggers(file, sql);
     chained(file);

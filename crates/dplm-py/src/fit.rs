@@ -24,9 +24,9 @@ pub struct NativeFit {
 }
 
 /// A data set in a ledger: the file, and what it calls the data.
-type Purse = (PathBuf, String);
+type AccountName = (PathBuf, String);
 
-/// Reads and fits. With a `purse`, the ledger has the budget on disk as spent before noise is drawn. `progress` is called with the stage, how much is done, and how much there is.
+/// Reads and fits. With a `account`, the ledger has the budget on disk as spent before noise is drawn. `progress` is called with the stage, how much is done, and how much there is.
 #[pyfunction]
 #[expect(clippy::too_many_arguments, reason = "called from one place, by position")]
 pub fn fit(
@@ -36,16 +36,16 @@ pub fn fit(
     model_is_file: bool,
     budget: BudgetOptions,
     options: FitOptions,
-    purse: Option<Purse>,
+    account_name: Option<AccountName>,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<NativeFit> {
     let formula = formula(model, model_is_file)?;
     let config = options.config(&budget, &formula, model_is_file)?;
-    if purse.is_some() && options.noise() != NoiseSource::System {
+    if account_name.is_some() && options.noise() != NoiseSource::System {
         return Err(Kind::Request.because(LedgerError::Seed));
     }
     let fit = work::run(py, options.threads, progress.as_ref(), |signals| {
-        if let Some((file, dataset)) = &purse {
+        if let Some((file, dataset)) = &account_name {
             // What the ledger could not pay for is refused before a row is read.
             Ledger::open(file)?.check(dataset, config.request().rho)?;
         }
@@ -59,15 +59,15 @@ pub fn fit(
         let reading = Reading { table: table_options, memory: options.memory };
         let mut dataset = Dataset::read(table.source(), &formula, &reading)?;
         let prepared = dataset.prepare(config, options.noise())?;
-        let receipt = receipt(prepared.charge(), purse.as_ref())?;
+        let receipt = receipt(prepared.charge(), account_name.as_ref())?;
         Ok(prepared.run(receipt, &mut |done, of| signals.fitting(done, of))?)
     })?;
     Ok(NativeFit { fit })
 }
 
 /// Pays from the ledger where there is one; else whoever calls keeps account.
-fn receipt(charge: Charge, purse: Option<&Purse>) -> Result<Receipt, LedgerError> {
-    match purse {
+fn receipt(charge: Charge, account_name: Option<&AccountName>) -> Result<Receipt, LedgerError> {
+    match account_name {
         Some((file, dataset)) => Ledger::open(file)?.charge(dataset, charge),
         None => Ok(Receipt::by_caller(charge)),
     }

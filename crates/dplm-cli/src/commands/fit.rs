@@ -13,7 +13,7 @@ use crate::{
     output::{Destination, Output},
     printer::Printer,
     progress::Progress,
-    settings::{FitSettings, Purse},
+    settings::{AccountName, FitSettings},
 };
 
 /// Reads, fits and reports.
@@ -23,7 +23,11 @@ pub fn run(args: FitArgs, printer: &Printer) -> Result<(), Failure> {
     let settings = FitSettings::check(args)?;
     // Opened before anything is spent: a result that cannot be written down would be lost.
     let outputs = Outputs::open(&settings)?;
-    let mut account = settings.purse.as_ref().map(|purse| Spender::open(purse, &settings.method)).transpose()?;
+    let mut account = settings
+        .account_name
+        .as_ref()
+        .map(|account_name| OpenAccount::open(account_name, &settings.method))
+        .transpose()?;
     let source = settings.data.open()?;
     let mut dataset = settings.data.read(&source, printer)?;
     let prepared = dataset.prepare(settings.method, settings.noise)?;
@@ -43,21 +47,21 @@ pub fn run(args: FitArgs, printer: &Printer) -> Result<(), Failure> {
 }
 
 /// A data set in a ledger, open.
-struct Spender<'a> {
-    purse: &'a Purse,
+struct OpenAccount<'a> {
+    account_name: &'a AccountName,
     ledger: Ledger,
 }
 
-impl<'a> Spender<'a> {
+impl<'a> OpenAccount<'a> {
     /// Opens the ledger, and refuses what it could not pay for before a row is read.
-    fn open(purse: &'a Purse, method: &Config) -> Result<Spender<'a>, Failure> {
-        let ledger = Ledger::open(&purse.file).map_err(Failure::not_recorded)?;
-        ledger.check(&purse.dataset, method.request().rho).map_err(Failure::not_recorded)?;
-        Ok(Spender { purse, ledger })
+    fn open(account_name: &'a AccountName, method: &Config) -> Result<OpenAccount<'a>, Failure> {
+        let ledger = Ledger::open(&account_name.file).map_err(Failure::not_recorded)?;
+        ledger.check(&account_name.dataset, method.request().rho).map_err(Failure::not_recorded)?;
+        Ok(OpenAccount { account_name, ledger })
     }
 
     fn charge(&mut self, charge: Charge, printer: &Printer) -> Result<Receipt, Failure> {
-        let Purse { file, dataset } = self.purse;
+        let AccountName { file, dataset } = self.account_name;
         let rho = charge.rho;
         let receipt = self.ledger.charge(dataset, charge).map_err(Failure::not_recorded)?;
         printer.note(&format!("{} records rho = {rho} of '{dataset}' as spent", file.display()));

@@ -313,7 +313,7 @@ impl Plan {
     }
 
     /// Refuses Newton intervals whose curvature would drown: with noise on each entry as large as the largest eigenvalue there can be, no
-    /// direction stands out at twice its noise but by luck, and every coefficient comes out as not identified.
+    /// direction stands out at twice its noise but by chance, and every coefficient comes out as not identified.
     ///
     /// # Errors
     /// When intervals are wanted and there would be none.

@@ -55,7 +55,7 @@ impl Method {
 impl Config {
     /// The method asked for; when none is, auto where the formula has bounds and nothing was asked that only the paper's method has.
     ///
-    /// A column with neither bounds nor levels is only fitted where somebody said that it is centred and of about unit variance: by
+    /// A column with neither bounds nor levels is only fitted where the user said that it is centred and of about unit variance: by
     /// `standardised`, or by asking for the paper's method, which is for such columns. (A model file says it itself, by
     /// `standard = true`.) On any other column the budget would be spent on nonsense.
     ///

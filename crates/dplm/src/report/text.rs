@@ -144,7 +144,7 @@ fn about(epsilon: Epsilon) -> String {
     if factor < LARGEST { format!(" (about {})", rounded_up(factor, 2)) } else { String::new() }
 }
 
-/// What the guarantee means to somebody who would like to know more.
+/// What the guarantee means to a reader who would like to know more.
 pub(super) fn attack(guarantee: &Guarantee) -> String {
     let question = match guarantee.neighbours {
         Neighbours::ReplaceOne => "which of two equally likely rows was in the data",

@@ -53,7 +53,7 @@ pub enum DataError {
         /// The file, the first when there are several.
         file: String,
     },
-    /// A text whose first line holds a number, a date or a missing value where names should be. The line may be somebody's row, so
+    /// A text whose first line holds a number, a date or a missing value where names should be. The line may be a row, so
     /// nothing of it is shown.
     #[error(
         "the first line of {file} looks like data: it must name the columns, and a name cannot be a number, a date or NA; add a line with the names, or rename such a column"

@@ -69,7 +69,7 @@ impl Field {
 ///
 /// # Guarantee
 /// Nothing in a schema is told from cells. Parquet and Arrow files, and typed columns in memory, declare names and types, which are
-/// taken as public. A text file has names only, on its first line; a first line that may be somebody's row is never printed.
+/// taken as public. A text file has names only, on its first line; a first line that may be a row is never printed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Schema {
     fields: Vec<Field>,
