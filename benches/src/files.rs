@@ -12,10 +12,20 @@ use crate::{
 };
 
 const COMMAND: &str = "target/release/dplm";
-const FORMULA: &str = "y ~ . + 0";
 
 /// What every fit of the command is asked for; the seed makes it repeatable.
-const FIT: [&str; 9] = ["--formula", FORMULA, "--method", "dpgd", "--rho", "0.015", "--seed", "1", "--quiet"];
+const FIT: [&str; 7] = ["--method", "dpgd", "--rho", "0.015", "--seed", "1", "--quiet"];
+
+/// All simulated columns by name: a text file declares no types, so `.` cannot stand for them.
+fn formula(features: usize) -> String {
+    let terms: Vec<String> = (1..=features).map(|column| format!("x{column}")).collect();
+    format!("y ~ {} + 0", terms.join(" + "))
+}
+
+/// The words of a fit of a simulated file.
+fn fit_words<'a>(file: &'a str, formula: &'a str) -> Vec<&'a str> {
+    [&[COMMAND, "fit", file, "--formula", formula], &FIT[..]].concat()
+}
 
 /// Measures reading, the command, its memory and its start.
 pub fn measure(record: &mut Record) {
@@ -61,7 +71,7 @@ fn reading(record: &mut Record, file: &str, (rows, features): (usize, usize), pe
     let ours = || {
         Seconds::of(|| {
             let source = Source::open(&[file.to_owned()]).expect("a file that was just written");
-            let formula = Formula::parse(FORMULA).expect("a formula");
+            let formula = Formula::parse(&formula(features)).expect("a formula");
             drop(Dataset::read(&source, &formula, &Reading::default()).expect("a table that was just written"));
         })
     };
@@ -86,7 +96,8 @@ fn whole_command(
     shell: &RefCell<Peer>,
 ) {
     let clip = (5.0 * (features as f64).sqrt()).to_string();
-    let words = [&[COMMAND, "fit", file, "--clip", &clip, "--steps", "200"], &FIT[..]].concat();
+    let formula = formula(features);
+    let words = [&fit_words(file, &formula)[..], &["--clip", &clip, "--steps", "200"]].concat();
     let ours = || shell.borrow_mut().run(&words).seconds;
     let theirs = || peer.borrow_mut().time(&json!({"do": "fit", "file": file, "steps": 200}));
     let [ours, theirs] = interleaved(3, [Box::new(ours), Box::new(theirs)]);
@@ -102,7 +113,8 @@ fn memory(record: &mut Record, folder: &Path, shell: &mut Peer) {
     let (rows, features) = if record.quick { (500_000, 20) } else { (5_000_000, 20) };
     let file = simulated(folder, "csv", rows, features, shell);
     let at = [("n", rows as f64), ("p", features as f64)];
-    let fit = [&[COMMAND, "fit", &file], &FIT[..]].concat();
+    let formula = formula(features);
+    let fit = fit_words(&file, &formula);
     let Usage { memory, seconds } = shell.run(&fit);
     record.add(Measure::new("Memory", "peak of a fit", &at, memory, Unit::Bytes));
     record.add(Measure::new("Memory", "seconds", &at, seconds.wall, Unit::Seconds));
@@ -114,9 +126,11 @@ fn memory(record: &mut Record, folder: &Path, shell: &mut Peer) {
 }
 
 fn start(record: &mut Record, folder: &Path, shell: &mut Peer) {
-    let file = simulated(folder, "csv", 1000, 5, shell);
+    let (rows, features) = (1000, 5);
+    let file = simulated(folder, "csv", rows, features, shell);
     let shell = &RefCell::new(shell);
-    let fit = [&[COMMAND, "fit", &file], &FIT[..]].concat();
+    let formula = formula(features);
+    let fit = fit_words(&file, &formula);
     let [help, fit] = interleaved(
         21,
         [
@@ -125,6 +139,6 @@ fn start(record: &mut Record, folder: &Path, shell: &mut Peer) {
         ],
     );
     record.add(Measure::new("Start", "--help", &[], help.wall, Unit::Seconds).with(Target::AtMost(0.01)));
-    let at = [("n", 1000.0), ("p", 5.0)];
+    let at = [("n", rows as f64), ("p", features as f64)];
     record.add(Measure::new("Start", "a small fit", &at, fit.wall, Unit::Seconds).with(Target::AtMost(0.05)));
 }

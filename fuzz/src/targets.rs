@@ -11,12 +11,12 @@ use std::{
 };
 
 use dplm::{
-    Dataset, Reading,
+    Charge, Dataset, Reading,
     formula::{Column, Formula, template},
     privacy::Rho,
     table::{Cells, ReadOptions, Source},
 };
-use dplm_ledger::{Ledger, Spending};
+use dplm_ledger::Ledger;
 
 /// A cell that no message may hold; the tables of the corpus are full of it.
 pub const MARKER: &str = "987654";
@@ -135,7 +135,9 @@ fn without(
             Err(error) => error.to_string(),
             Ok(dataset) => {
                 let mut columns = cells(&source, &dataset.model().columns(), &options);
-                columns.iter_mut().for_each(|column| drop(column.remove(place)));
+                for column in &mut columns {
+                    column.remove(place);
+                }
                 format!("{columns:?}")
             }
         }
@@ -149,11 +151,11 @@ fn use_ledger(file: &Path) {
     let sound = ledger.verify().is_ok();
     for name in names {
         let before = ledger.account(&name).map(|account| account.spent);
-        let spent = ledger.spend(&name, &Spending::new(Rho::SMALLEST, "y ~ x"));
+        let spent = ledger.spend(&name, &Charge::new(Rho::SMALLEST, "y ~ x"));
         assert!(sound || spent.is_err(), "a ledger that does not verify spends nothing");
         let after = ledger.account(&name).map(|account| account.spent);
         if let (Ok(before), Ok(after), Ok(_)) = (before, after, spent) {
-            assert_eq!(after.0, before.0 + u128::from(Rho::SMALLEST.units()), "a spending is in the account");
+            assert_eq!(after.0, before.0 + u128::from(Rho::SMALLEST.units()), "a charge is in the account");
         }
     }
     if sound {

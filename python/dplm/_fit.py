@@ -98,6 +98,11 @@ class Fit:
         """The method and its public parameters."""
         return dict(self._facts["method"])
 
+    @property
+    def ledger(self) -> dict[str, Any] | None:
+        """The ledger entry that records the fit (`dataset`, `entry`, `hash`) and the budget with it in (`total`, `spent`, `left`); `None` without a ledger."""
+        return dict(self._facts["ledger"]) if "ledger" in self._facts else None
+
     # What came out.
 
     @property

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Iterable
 from typing import Any
 
 from dplm import _native
+from dplm._errors import RequestError
+from dplm._fit import Fit
 
 
 class Ledger:
@@ -57,12 +60,24 @@ class Ledger:
         """The state of a data set: `total`, `spent`, `left` and every entry."""
         return dict(json.loads(self._native.show(dataset)))
 
-    def verify(self) -> str:
+    def verify(self, *, against: Iterable[Fit | str | os.PathLike[str]] = ()) -> str:
         """Checks every hash, the order of entries, and that nothing is overdrawn; gives the hash of the last entry.
 
-        Keep that hash elsewhere to notice a file that was cut short.
+        The hashes have no key, so whoever can write the file can write another history that passes. `against` are fits that were kept, or
+        files with their JSON: the entry of each must be there as it was recorded, or a `LedgerError` names the fit. In messages a fit is
+        called by its place among them, as in `against[0]`.
+
+        >>> import dplm, tempfile, pathlib
+        >>> ledger = dplm.Ledger.init(pathlib.Path(tempfile.mkdtemp()) / "budget.db", "wages", rho=0.1)
+        >>> data = dplm.simulate(rows=1000, features=1, seed=1)
+        >>> fit = dplm.lm("y ~ x1", data, rho=0.1, ledger=ledger, dataset="wages")
+        >>> ledger.verify(against=[fit]) == fit.ledger["hash"]
+        True
         """
-        return self._native.verify()[1]
+        if isinstance(against, (Fit, str, os.PathLike)):
+            raise RequestError("against takes a list of fits or files: put even a single one in brackets")
+        kept = [_kept(place, fit) for place, fit in enumerate(against)]
+        return self._native.verify(kept)[1]
 
     def __reduce__(self) -> tuple[type[Ledger], tuple[str]]:
         # A copy is the same file.
@@ -70,3 +85,10 @@ class Ledger:
 
     def __repr__(self) -> str:
         return f"dplm.Ledger({self._file!r})"
+
+
+def _kept(place: int, fit: Fit | str | os.PathLike[str]) -> tuple[str, str | None]:
+    """What to call a fit, and its JSON; a file is read by the library."""
+    if isinstance(fit, Fit):
+        return f"against[{place}]", fit.to_json()
+    return os.fspath(fit), None

@@ -367,7 +367,7 @@ pub enum LedgerCommand {
     Show(LedgerShowArgs),
     /// Write every entry as JSON or CSV
     Export(LedgerExportArgs),
-    /// Check that nothing was changed or removed
+    /// Check the entries, and that they are those of fits that were kept
     Verify(LedgerVerifyArgs),
 }
 
@@ -455,6 +455,9 @@ pub struct LedgerVerifyArgs {
     /// A hash that was kept elsewhere: the ledger must go on from there
     #[arg(long, value_name = "HASH")]
     pub since: Option<String>,
+    /// Fits that were kept: the JSON of each names its entry, which must be there unchanged
+    #[arg(long, value_name = "FIT.json", num_args = 1..)]
+    pub against: Vec<PathBuf>,
 }
 
 /// `dplm lab`.

@@ -41,7 +41,7 @@ impl Failure {
     }
 
     /// A fit that its ledger did not pay for. Where the ledger itself is in trouble, what that means for the fit is said first.
-    pub fn unpaid(error: LedgerError) -> Failure {
+    pub fn not_recorded(error: LedgerError) -> Failure {
         match error {
             LedgerError::Storage { .. } | LedgerError::Busy | LedgerError::Damaged | LedgerError::Broken { .. } => {
                 Failure::Refused(format!("nothing was released: {error}"))

@@ -124,6 +124,56 @@ fn every_run_spends_and_another_table_is_noticed() {
     assert_eq!(recorded(&desk), 3);
 }
 
+/// The hashes have no key, so whoever can write the file can write another history: only what was kept elsewhere tells.
+#[test]
+fn fits_that_were_kept_give_another_history_away() {
+    let desk = desk(300, "1");
+    let first = desk.ok(&spend("0.01", &["--json", "first.json"]));
+    assert!(first.stdout.contains("rho = 0.99 of 1 left"), "{}", first.stdout);
+    let copy = fs::read(desk.path("budget.db")).expect("a ledger");
+    let second = desk.ok(&spend("0.02", &["--json", "second.json", "--report", "page.html"]));
+    let entries = Ledger::open(&desk.path("budget.db")).expect("open").entries().expect("entries");
+    let json: serde_json::Value = serde_json::from_str(&desk.read("second.json")).expect("JSON");
+    assert_eq!((&json["ledger"]["entry"], &json["ledger"]["hash"]), (&3.into(), &entries[2].hash.as_str().into()));
+    assert!(second.stdout.contains(&entries[2].hash) && desk.read("page.html").contains(&entries[2].hash));
+    let verify = ["ledger", "verify", "budget.db"];
+    let against = [&verify[..], &["--against", "first.json", "second.json"]].concat();
+    let sound = desk.ok(&against).stdout;
+    assert!(sound.starts_with("3 entries are in order, and the entries of 2 fits are there; the last"), "{sound}");
+
+    let refused = |what: &str, sentence: &str| {
+        desk.ok(&verify);
+        let done = desk.run(&against);
+        done.assert_refused(1, what);
+        assert!(done.stderr.contains(sentence), "{what}: {}", done.stderr);
+    };
+    desk.write("budget.db", copy);
+    refused("an old copy", "1 of 2 fits does not match them: second.json: entry 3 is gone");
+    fs::remove_file(desk.path("budget.db")).expect("removed");
+    desk.ok(&["ledger", "init", "budget.db", "--dataset", "wages", "--rho", "1"]);
+    desk.ok(&spend("0.001", &[]));
+    refused("another history", "2 of 2 fits do not match them: first.json: entry 2 was changed: it has another rho");
+}
+
+#[test]
+fn what_is_no_fit_of_the_ledger_is_told_apart() {
+    let desk = desk(300, "1");
+    desk.ok(&["ledger", "init", "other.db", "--dataset", "health", "--rho", "1"]);
+    let fit = ["fit", "data.csv", "--formula", FORMULA, "--rho", "0.01", "--json", "fit.json"];
+    let with_other = [&fit[..], &["--ledger", "other.db", "--dataset", "health"]].concat();
+    let sentence = |make: &dyn Fn()| {
+        make();
+        let done = desk.run(&["ledger", "verify", "budget.db", "--against", "fit.json"]);
+        done.assert_refused(1, "no fit of the ledger");
+        assert!(done.stderr.contains("1 of 1 fits does not match them: fit.json: "), "{}", done.stderr);
+        done.stderr
+    };
+    assert!(sentence(&|| {}).contains("it could not be read"));
+    assert!(sentence(&|| drop(desk.write("fit.json", "y,x1\n1,2\n"))).contains("it is not the JSON of a fit"));
+    assert!(sentence(&|| drop(desk.ok(&fit))).contains("the fit was made without a ledger"));
+    assert!(sentence(&|| drop(desk.ok(&with_other))).contains("the fit is of another ledger"));
+}
+
 #[test]
 fn sixteen_at_once_spend_exactly_what_there_is() {
     // Enough for 10 of the 16.
@@ -298,7 +348,7 @@ fn a_damaged_ledger_is_called_damaged() {
         for done in read.iter().map(|args| desk.run(args)).chain([refused]) {
             done.assert_refused(1, sentence);
             assert!(done.stderr.contains(sentence), "{}", done.stderr);
-            assert!(done.stderr.contains("from a copy that lacks no spending"), "{}", done.stderr);
+            assert!(done.stderr.contains("from a copy that lacks no entry"), "{}", done.stderr);
         }
         assert!(!desk.run(&read[0]).stderr.contains("released"), "verifying releases nothing anyway");
     }

@@ -1,7 +1,7 @@
 //! What a ledger holds.
 
 use dplm::{
-    Bill, Movement, Statement,
+    LedgerEntry, Statement,
     privacy::{
         Neighbours, Rho,
         convert::{self, Conversion},
@@ -48,21 +48,6 @@ pub enum Kind {
     Spend,
 }
 
-/// What a fit is about to spend.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Spending {
-    /// How much.
-    pub rho: Rho,
-    /// Which data sets the fit makes hard to tell apart.
-    pub neighbours: Neighbours,
-    /// The formula.
-    pub formula: String,
-    /// The public plan in words; its fingerprint is kept.
-    pub plan: String,
-    /// The columns and number of rows in words; their fingerprint is kept.
-    pub table: String,
-}
-
 /// The state of a data set's budget. Sums are in units of 10^-15, exactly.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Account {
@@ -95,13 +80,17 @@ impl Account {
     /// The epsilon of everything spent so far at the account's delta; none when nothing is spent.
     ///
     /// # Guarantee
-    /// Every release of every fit is a Gaussian mechanism, and Gaussian budgets add up however later fits are chosen after earlier
-    /// results, so the exact conversion holds for the sum. It is rounded up.
+    /// Every release of every fit is a Gaussian mechanism, so the exact conversion holds for the sum, rounded up. It holds for fits that were fixed
+    /// in advance; where later ones are chosen after earlier results, [`Account::epsilon_total`] holds for all together.
     pub fn epsilon_spent(&self) -> Option<f64> {
         self.epsilon(self.spent)
     }
 
-    /// The epsilon once everything granted is spent.
+    /// The epsilon of everything granted.
+    ///
+    /// # Guarantee
+    /// However fits are chosen after earlier results, all of them satisfy it, if the budget was fixed before the first: the ledger is a privacy filter
+    /// (Smith and Thakurta 2022).
     pub fn epsilon_total(&self) -> Option<f64> {
         self.epsilon(self.total)
     }
@@ -115,17 +104,27 @@ impl Account {
         let weaker = self.entries.iter().any(|entry| entry.neighbours == Neighbours::ZeroOut.name());
         if weaker { Neighbours::ZeroOut.name() } else { Neighbours::ReplaceOne.name() }
     }
+}
 
-    /// The account as a fit reports it.
-    pub fn statement(&self, other_table: bool) -> Statement {
-        let movement = |entry: &Entry| Movement {
-            time: entry.time.clone(),
-            seconds: entry.time.parse().map_or(0, |time: jiff::Timestamp| time.as_second()),
-            spends: entry.kind == Kind::Spend,
-            rho: entry.rho,
-        };
-        let movements = self.entries.iter().map(movement).collect();
-        Statement { dataset: self.dataset.clone(), movements, other_table }
+impl Entry {
+    /// What a fit is told of its own entry and of those before it that share its data set.
+    pub(crate) fn statement(&self, earlier: &[Entry]) -> Statement {
+        Statement {
+            dataset: self.dataset.clone(),
+            entries: earlier.iter().chain([self]).map(Entry::ledger_entry).collect(),
+            entry: self.id,
+            hash: self.hash.clone(),
+            other_table: earlier.iter().any(|entry| entry.kind == Kind::Spend && entry.table != self.table),
+        }
+    }
+
+    fn ledger_entry(&self) -> LedgerEntry {
+        LedgerEntry {
+            time: self.time.clone(),
+            seconds: self.time.parse().map_or(0, |time: jiff::Timestamp| time.as_second()),
+            spends: self.kind == Kind::Spend,
+            rho: self.rho,
+        }
     }
 }
 
@@ -144,19 +143,6 @@ impl std::fmt::Display for Amount {
             "" => write!(f, "{whole}"),
             digits => write!(f, "{whole}.{digits}"),
         }
-    }
-}
-
-impl Spending {
-    /// A spending without plan and table, for callers that have none.
-    pub fn new(rho: Rho, formula: impl Into<String>) -> Spending {
-        let neighbours = Neighbours::default();
-        Spending { rho, neighbours, formula: formula.into(), plan: String::new(), table: String::new() }
-    }
-
-    pub(crate) fn of(bill: &Bill) -> Spending {
-        let &Bill { rho, neighbours, ref formula, ref plan, ref table, .. } = bill;
-        Spending { rho, neighbours, formula: formula.clone(), plan: plan.clone(), table: table.clone() }
     }
 }
 

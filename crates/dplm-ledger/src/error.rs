@@ -30,7 +30,7 @@ pub enum LedgerError {
     },
     /// The file is something else.
     #[error(
-        "{file} is not a dplm ledger, or no longer one: check the name, or restore it from a copy that lacks no spending"
+        "{file} is not a dplm ledger, or no longer one: check the name, or restore it from a copy that lacks no entry"
     )]
     NotALedger {
         /// The file.
@@ -83,7 +83,7 @@ pub enum LedgerError {
     },
     /// The ledger has been tampered with.
     #[error(
-        "the ledger does not verify (entry {entry}: {why}), and nothing can be spent from it: restore it from a copy that lacks no spending"
+        "the ledger does not verify (entry {entry}: {why}), and nothing can be spent from it: restore it from a copy that lacks no entry"
     )]
     Broken {
         /// The first entry that is wrong.
@@ -91,8 +91,21 @@ pub enum LedgerError {
         /// What is wrong with it.
         why: &'static str,
     },
+    /// Fits were kept whose entries are not in the ledger, or that cannot be held against it.
+    #[error(
+        "the entries are in order, but {} of {of} fits {} not match them: {}",
+        findings.len(),
+        if findings.len() == 1 { "does" } else { "do" },
+        findings.join("; ")
+    )]
+    Fits {
+        /// What is wrong, each with the name of the fit.
+        findings: Vec<String>,
+        /// How many fits were looked at.
+        of: usize,
+    },
     /// The file cannot be read as a ledger any more.
-    #[error("the ledger is damaged, and nothing can be spent from it: restore it from a copy that lacks no spending")]
+    #[error("the ledger is damaged, and nothing can be spent from it: restore it from a copy that lacks no entry")]
     Damaged,
     /// Other processes held the ledger for too long.
     #[error("other programs kept the ledger busy for a minute; nothing was recorded, so try again")]

@@ -104,7 +104,7 @@ fn connect(file: &Path) -> rusqlite::Result<Connection> {
     connection.busy_timeout(PATIENCE)?;
     connection.set_limit(Limit::SQLITE_LIMIT_LENGTH, LONGEST_VALUE)?;
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true)?;
-    // EXTRA also syncs the folder after the journal is removed, so that a spending survives a power cut.
+    // EXTRA also syncs the folder after the journal is removed, so that a charge survives a power cut.
     connection
         .execute_batch("PRAGMA synchronous = EXTRA; PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON;")?;
     Ok(connection)

@@ -3,23 +3,24 @@
 //! The rule: **budget is recorded as spent, durably, before the first noisy number can leave.** A fit that dies afterwards has spent it.
 //! So the ledger is never behind the truth; it may be ahead of it by a fit that was cut off.
 //!
-//! The rule is kept by types: a [`Prepared`](dplm::Prepared) fit draws no noise without the [`Paid`](dplm::Paid) that [`Ledger::pay`]
+//! The rule is kept by types: a [`Prepared`](dplm::Prepared) fit draws no noise without the [`Receipt`](dplm::Receipt) that [`Ledger::charge`]
 //! gives.
 //!
-//! Entries are only ever added. Each holds the hash of the one before it, so [`Ledger::verify`] finds any edit, any removal from the
-//! middle, and any change of order. (Cutting entries off the end, or writing a whole new file, cannot be seen from the file
-//! alone: keep a copy of the last hash elsewhere to notice that.)
+//! Entries are only ever added. Each holds the hash of the one before it, so [`Ledger::verify`] finds damage, and an edit, a removal from
+//! the middle or a change of order by somebody who left the hashes as they were. The chain has no key: whoever can write the file can
+//! compute every hash anew, or cut entries off the end, and that cannot be seen from the file alone. What was kept elsewhere shows it: a
+//! fit's JSON holds the hash of its entry, and [`Ledger::verify_against`] looks for it.
 //!
 //! # Examples
 //! ```
-//! use dplm::privacy::Rho;
-//! use dplm_ledger::{Ledger, Spending};
+//! use dplm::{Charge, privacy::Rho};
+//! use dplm_ledger::Ledger;
 //!
 //! let folder = tempfile::tempdir().unwrap();
 //! let file = folder.path().join("budget.db");
 //! let mut ledger = Ledger::create(&file)?;
 //! ledger.open_account("wages", Rho::checked_from_f64(0.1).unwrap(), None, "the 2026 survey")?;
-//! ledger.spend("wages", &Spending::new(Rho::checked_from_f64(0.015).unwrap(), "y ~ x"))?;
+//! ledger.spend("wages", &Charge::new(Rho::checked_from_f64(0.015).unwrap(), "y ~ x"))?;
 //! assert_eq!(ledger.account("wages")?.left.to_string(), "0.085");
 //! # Ok::<(), dplm_ledger::LedgerError>(())
 //! ```
@@ -28,8 +29,10 @@ mod chain;
 mod entry;
 mod error;
 mod file;
+mod fits;
 mod store;
 
-pub use entry::{Account, Amount, Entry, Kind, Spending};
+pub use entry::{Account, Amount, Entry, Kind};
 pub use error::LedgerError;
+pub use fits::{Finding, FitRecord};
 pub use store::{Ledger, Verdict};

@@ -2,11 +2,11 @@
 
 use std::{collections::HashMap, path::Path};
 
-use dplm::{Bill, Paid, privacy::Rho};
+use dplm::{Charge, Receipt, Statement, privacy::Rho};
 use rusqlite::{Connection, Transaction, TransactionBehavior, params};
 
 use crate::{
-    Account, Entry, Kind, LedgerError, Spending,
+    Account, Entry, FitRecord, Kind, LedgerError,
     chain::{START, fingerprint, hash},
     entry::Amount,
     file,
@@ -29,7 +29,7 @@ pub struct Ledger {
 pub struct Verdict {
     /// How many entries there are.
     pub entries: usize,
-    /// The hash of the last one: keep a copy of it elsewhere to notice a file that was cut short.
+    /// The hash of the last one: keep a copy of it elsewhere to notice entries that were cut off or written anew.
     pub last_hash: String,
 }
 
@@ -67,7 +67,8 @@ impl Ledger {
             if before.iter().any(|entry| entry.dataset == dataset) {
                 return Err(LedgerError::AccountExists { dataset: dataset.to_owned() });
             }
-            add(transaction, before, Entry { delta: Some(delta), ..entry(dataset, Kind::Init, rho, note) })
+            add(transaction, before, Entry { delta: Some(delta), ..entry(dataset, Kind::Init, rho, note) })?;
+            Ok(())
         })
     }
 
@@ -78,44 +79,43 @@ impl Ledger {
     pub fn grant(&mut self, dataset: &str, rho: Rho, note: &str) -> Result<(), LedgerError> {
         self.write(|transaction, before| {
             of_dataset(before, dataset)?;
-            add(transaction, before, entry(dataset, Kind::Grant, rho, note))
+            add(transaction, before, entry(dataset, Kind::Grant, rho, note))?;
+            Ok(())
         })
     }
 
-    /// Records the bill of a fit and gives what [`Prepared::run`](dplm::Prepared::run) asks for. When this returns, it is on disk.
+    /// Records the charge of a fit and gives what [`Prepared::run`](dplm::Prepared::run) asks for. When this returns, it is on disk.
     ///
     /// # Errors
-    /// As [`Ledger::spend`], and when the noise would come from a fixed seed.
-    pub fn pay(&mut self, dataset: &str, bill: Bill) -> Result<Paid, LedgerError> {
-        if !bill.private {
-            return Err(LedgerError::Seed);
-        }
-        let other_table = self.spend(dataset, &Spending::of(&bill))?;
-        let statement = self.account(dataset)?.statement(other_table);
-        Ok(Paid::recorded(bill, statement))
+    /// As [`Ledger::spend`].
+    pub fn charge(&mut self, dataset: &str, charge: Charge) -> Result<Receipt, LedgerError> {
+        let statement = self.spend(dataset, &charge)?;
+        Ok(Receipt::recorded(charge, statement))
     }
 
-    /// Records a spending. When this returns, it is on disk.
+    /// Records what a fit is about to spend. When this returns, it is on disk.
     ///
-    /// Returns whether an earlier fit under this name was on a table with other columns or another number of rows.
+    /// Returns the account of the data set up to and with the new entry, whatever other processes record meanwhile.
     ///
     /// # Guarantee
     /// One transaction, with all other writers shut out: the sum of what is spent never exceeds what was granted, however many processes
-    /// spend at once. An error means that nothing may be released. (Where the disk fails in the last moment of the write, the spending
+    /// spend at once. An error means that nothing may be released. (Where the disk fails in the last moment of the write, the charge
     /// may be found recorded all the same: the ledger is then ahead of the truth, never behind it.)
     ///
     /// # Errors
-    /// When too little is left, the file does not verify, or the disk refuses.
-    pub fn spend(&mut self, dataset: &str, spending: &Spending) -> Result<bool, LedgerError> {
-        let (plan, table) = (fingerprint(&spending.plan), fingerprint(&spending.table));
+    /// When the noise would come from a fixed seed, too little is left, the file does not verify, or the disk refuses.
+    pub fn spend(&mut self, dataset: &str, charge: &Charge) -> Result<Statement, LedgerError> {
+        if !charge.private {
+            return Err(LedgerError::Seed);
+        }
+        let (plan, table) = (fingerprint(&charge.plan), fingerprint(&charge.table));
         self.write(|transaction, before| {
             let earlier = of_dataset(before, dataset)?;
-            refuse_overdraft(dataset, &earlier, spending.rho)?;
-            let other_table = earlier.iter().any(|entry| entry.kind == Kind::Spend && entry.table != table);
-            let neighbours = spending.neighbours.name().to_owned();
-            let new = entry(dataset, Kind::Spend, spending.rho, &spending.formula);
-            add(transaction, before, Entry { neighbours, plan, table, ..new })?;
-            Ok(other_table)
+            refuse_overdraft(dataset, &earlier, charge.rho)?;
+            let neighbours = charge.neighbours.name().to_owned();
+            let new = entry(dataset, Kind::Spend, charge.rho, &charge.formula);
+            let recorded = add(transaction, before, Entry { neighbours, plan, table, ..new })?;
+            Ok(recorded.statement(&earlier))
         })
     }
 
@@ -159,11 +159,31 @@ impl Ledger {
 
     /// Checks the file, every hash, the order of entries, and that no data set is overdrawn.
     ///
+    /// A history that was written anew with hashes of its own passes: see [`Ledger::verify_against`].
+    ///
     /// # Errors
     /// [`LedgerError::Broken`] with the first entry that is wrong, [`LedgerError::Damaged`] where the file itself is.
     pub fn verify(&self) -> Result<Verdict, LedgerError> {
         file::check_pages(&self.connection)?;
         verify(&read(&self.connection)?)
+    }
+
+    /// Checks as [`Ledger::verify`] does, and then that each fit finds the entry it was recorded under, as it was recorded.
+    ///
+    /// # Guarantee
+    /// The chain has no key, so whoever can write the file can write another history that verifies. A fit that was kept elsewhere holds
+    /// the hash of its entry, and with it of all entries before: where this succeeds, those are the entries there were, unless SHA-256 is broken.
+    ///
+    /// # Errors
+    /// As [`Ledger::verify`], and [`LedgerError::Fits`] with what is wrong for every fit for which something is.
+    pub fn verify_against(&self, fits: &[FitRecord]) -> Result<Verdict, LedgerError> {
+        let verdict = self.verify()?;
+        let entries = self.entries()?;
+        let findings: Vec<String> = fits.iter().filter_map(|fit| fit.finding(&entries)).collect();
+        match findings.is_empty() {
+            true => Ok(verdict),
+            false => Err(LedgerError::Fits { findings, of: fits.len() }),
+        }
     }
 
     /// Runs `work` on the entries, which verify, with all other writers shut out, and syncs to disk.
@@ -226,8 +246,8 @@ fn entry(dataset: &str, kind: Kind, rho: Rho, text: &str) -> Entry {
     Entry { id: 0, dataset, time, kind, rho, delta: None, neighbours, text, plan, table, hash }
 }
 
-/// Appends an entry, chained to the last one of the file.
-fn add(transaction: &Transaction<'_>, before: &[Entry], new: Entry) -> Result<(), LedgerError> {
+/// Appends an entry, chained to the last one of the file, and gives it as it stands there.
+fn add(transaction: &Transaction<'_>, before: &[Entry], new: Entry) -> Result<Entry, LedgerError> {
     let previous = before.last().map_or(START, |last| &last.hash);
     let mut new = Entry { id: before.len() as i64 + 1, ..new };
     new.hash = hash(previous, &new);
@@ -238,7 +258,7 @@ fn add(transaction: &Transaction<'_>, before: &[Entry], new: Entry) -> Result<()
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
         params![id, dataset, time, kind.name(), units, delta, neighbours, text, plan, table, hash],
     )?;
-    Ok(())
+    Ok(new)
 }
 
 /// The entries as they stand in the file.

@@ -2,8 +2,11 @@
 
 use std::{path::Path, sync::Barrier, thread};
 
-use dplm::privacy::{Neighbours, Rho};
-use dplm_ledger::{Ledger, LedgerError, Spending};
+use dplm::{
+    Charge, Statement,
+    privacy::{Neighbours, Rho},
+};
+use dplm_ledger::{FitRecord, Ledger, LedgerError};
 
 fn rho(value: f64) -> Rho {
     Rho::checked_from_f64(value).unwrap()
@@ -17,6 +20,12 @@ fn fresh(folder: &Path, total: f64) -> std::path::PathBuf {
 
 /// Runs SQL past the ledger, as somebody with a database tool would.
 fn tamper(file: &Path, sql: &str) {
+    let triggers = without_triggers(file, sql);
+    rusqlite::Connection::open(file).unwrap().execute_batch(&triggers).unwrap();
+}
+
+/// Runs SQL on a file whose triggers are taken out, and gives the SQL that puts them back.
+fn without_triggers(file: &Path, sql: &str) -> String {
     let connection = rusqlite::Connection::open(file).unwrap();
     let triggers: Vec<String> = {
         let mut statement = connection.prepare("SELECT sql FROM sqlite_schema WHERE type = 'trigger'").unwrap();
@@ -24,21 +33,21 @@ fn tamper(file: &Path, sql: &str) {
     };
     connection.execute_batch("DROP TRIGGER no_update; DROP TRIGGER no_delete;").unwrap();
     connection.execute_batch(sql).unwrap();
-    connection.execute_batch(&triggers.join(";")).unwrap();
+    triggers.join(";")
 }
 
 #[test]
-fn spending_to_the_last_unit_and_no_further() {
+fn budget_is_spent_to_the_last_unit_and_no_further() {
     let folder = tempfile::tempdir().unwrap();
     let file = fresh(folder.path(), 0.03);
     let mut ledger = Ledger::open(&file).unwrap();
     for _ in 0..3 {
-        ledger.spend("wages", &Spending::new(rho(0.01), "y ~ x")).unwrap();
+        ledger.spend("wages", &Charge::new(rho(0.01), "y ~ x")).unwrap();
     }
-    let refusal = ledger.spend("wages", &Spending::new(rho(1e-12), "y ~ x")).unwrap_err();
+    let refusal = ledger.spend("wages", &Charge::new(rho(1e-12), "y ~ x")).unwrap_err();
     assert!(refusal.to_string().contains("'wages' has 0 left"), "{refusal}");
     ledger.grant("wages", rho(0.01), "more").unwrap();
-    ledger.spend("wages", &Spending::new(rho(0.005), "y ~ x")).unwrap();
+    ledger.spend("wages", &Charge::new(rho(0.005), "y ~ x")).unwrap();
     let account = ledger.account("wages").unwrap();
     assert_eq!(
         (account.total.to_string(), account.spent.to_string(), account.left.to_string()),
@@ -51,10 +60,23 @@ fn spending_to_the_last_unit_and_no_further() {
 fn other_tables_under_the_same_name_are_noticed() {
     let folder = tempfile::tempdir().unwrap();
     let mut ledger = Ledger::open(&fresh(folder.path(), 1.0)).unwrap();
-    let spending = |table: &str| Spending { table: table.to_owned(), ..Spending::new(rho(0.01), "y ~ x") };
-    assert!(!ledger.spend("wages", &spending("100 rows: x, y")).unwrap());
-    assert!(!ledger.spend("wages", &spending("100 rows: x, y")).unwrap());
-    assert!(ledger.spend("wages", &spending("101 rows: x, y")).unwrap());
+    let charge = |table: &str| Charge { table: table.to_owned(), ..Charge::new(rho(0.01), "y ~ x") };
+    assert!(!ledger.spend("wages", &charge("100 rows: x, y")).unwrap().other_table);
+    assert!(!ledger.spend("wages", &charge("100 rows: x, y")).unwrap().other_table);
+    assert!(ledger.spend("wages", &charge("101 rows: x, y")).unwrap().other_table);
+}
+
+#[test]
+fn a_statement_ends_with_its_own_entry() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut ledger = Ledger::open(&fresh(folder.path(), 1.0)).unwrap();
+    let first = ledger.spend("wages", &Charge::new(rho(0.01), "y ~ x")).unwrap();
+    let second = ledger.spend("wages", &Charge::new(rho(0.02), "y ~ z")).unwrap();
+    let entries = ledger.entries().unwrap();
+    for (statement, id, spent) in [(first, 2, 0.01), (second, 3, 0.03)] {
+        let entry = &entries[id - 1];
+        assert_eq!((statement.entry, &statement.hash, statement.spent()), (id as i64, &entry.hash, spent));
+    }
 }
 
 #[test]
@@ -77,13 +99,179 @@ fn edits_removals_and_reorderings_are_found() {
         let file = fresh(folder.path(), 1.0);
         let mut ledger = Ledger::open(&file).unwrap();
         ledger.open_account("other", rho(1.0), None, "").unwrap();
-        ledger.spend("wages", &Spending::new(rho(0.1), "y ~ x")).unwrap();
-        ledger.spend("other", &Spending::new(rho(0.2), "y ~ x")).unwrap();
+        ledger.spend("wages", &Charge::new(rho(0.1), "y ~ x")).unwrap();
+        ledger.spend("other", &Charge::new(rho(0.2), "y ~ x")).unwrap();
         tamper(&file, sql);
         let found = ledger.verify().unwrap_err();
         assert!(matches!(found, LedgerError::Broken { entry: wrong, .. } if wrong == entry), "{sql}: {found}");
-        assert!(ledger.spend("wages", &Spending::new(rho(0.1), "y ~ x")).is_err(), "a broken ledger spends nothing");
+        assert!(ledger.spend("wages", &Charge::new(rho(0.1), "y ~ x")).is_err(), "a broken ledger spends nothing");
     }
+}
+
+/// SHA-256 of the fields, each preceded by its length: what the attacker reads in the source.
+fn chained(file: &Path) {
+    use rusqlite::{Connection, params};
+    use sha2::{Digest, Sha256};
+    let read = "SELECT id, dataset, time, kind, neighbours, text, plan, tabled, units, delta FROM entry ORDER BY id";
+    let connection = Connection::open(file).unwrap();
+    let entries: Vec<(i64, Vec<String>)> = {
+        let mut statement = connection.prepare(read).unwrap();
+        let rows = statement.query_map([], |row| {
+            let id: i64 = row.get(0)?;
+            let mut fields = (1..8).map(|column| row.get(column)).collect::<Result<Vec<String>, _>>()?;
+            let (units, delta): (i64, Option<f64>) = (row.get(8)?, row.get(9)?);
+            fields.extend([id.to_string(), units.to_string(), delta.map_or(String::new(), |delta| delta.to_string())]);
+            Ok((id, fields))
+        });
+        rows.unwrap().map(Result::unwrap).collect()
+    };
+    let mut hash = "dplm ledger v1".to_owned();
+    for (id, fields) in entries {
+        let mut digest = Sha256::new();
+        for field in std::iter::once(&hash).chain(&fields) {
+            digest.update((field.len() as u64).to_le_bytes());
+            digest.update(field);
+        }
+        hash = digest.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
+        connection.execute("UPDATE entry SET hash = ?1 WHERE id = ?2", params![hash, id]).unwrap();
+    }
+}
+
+/// Changes entries and computes every hash anew, as somebody who has read the source would.
+fn rewrite(file: &Path, sql: &str) {
+    let triggers = without_triggers(file, sql);
+    chained(file);
+    rusqlite::Connection::open(file).unwrap().execute_batch(&triggers).unwrap();
+}
+
+/// The JSON of a fit, as far as its entry repeats it.
+fn fit(statement: &Statement, formula: &str, rho: f64) -> String {
+    let Statement { dataset, entry, hash, .. } = statement;
+    serde_json::json!({
+        "dplm": "0.1.0",
+        "formula": formula,
+        "guarantee": { "neighbours": "replace-one", "rho": rho },
+        "ledger": { "dataset": dataset, "entry": entry, "hash": hash },
+    })
+    .to_string()
+}
+
+/// A ledger with two fits, entries 2 and 3, and the fits.
+fn with_two_fits(folder: &Path) -> (std::path::PathBuf, [FitRecord; 2]) {
+    let file = fresh(folder, 1.0);
+    let mut ledger = Ledger::open(&file).unwrap();
+    let fits = [("first", "y ~ x", 0.1), ("second", "y ~ z", 0.2)].map(|(name, formula, spent)| {
+        let statement = ledger.spend("wages", &Charge::new(rho(spent), formula)).unwrap();
+        FitRecord::from_json(name, &fit(&statement, formula, spent))
+    });
+    (file, fits)
+}
+
+#[test]
+fn a_history_written_anew_verifies_and_the_fits_give_it_away() {
+    for (sql, first, second) in [
+        (
+            "UPDATE entry SET units = 1000000000 WHERE id = 2",
+            "entry 2 was changed: it has another rho than",
+            "entry 3 has another hash",
+        ),
+        (
+            "UPDATE entry SET text = 'y ~ w' WHERE id = 2",
+            "entry 2 was changed: it has another formula than",
+            "entry 3 has another hash",
+        ),
+        (
+            "UPDATE entry SET neighbours = 'zero-out', units = 1000000000 WHERE id = 3",
+            "",
+            "entry 3 was changed: it has another neighbours and another rho than",
+        ),
+        ("UPDATE entry SET time = '2020-01-01T00:00:00Z' WHERE id = 3", "", "entry 3 has another hash"),
+        // What was granted is not in a fit, and all entries hang on it.
+        (
+            "UPDATE entry SET units = 5000000000000000 WHERE id = 1",
+            "entry 2 has another hash",
+            "entry 3 has another hash",
+        ),
+        // An entry removed, the later ones moved up.
+        (
+            "DELETE FROM entry WHERE id = 2; UPDATE entry SET id = 2 WHERE id = 3",
+            "entry 2 was changed: it has another formula and another rho than",
+            "entry 3 is gone, the ledger ends with entry 2",
+        ),
+        ("DELETE FROM entry WHERE id = 3", "", "entry 3 is gone, the ledger ends with entry 2"),
+        (
+            "UPDATE entry SET dataset = 'else'",
+            "a data set that the ledger does not have",
+            "a data set that the ledger does not have",
+        ),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        let (file, fits) = with_two_fits(folder.path());
+        let ledger = Ledger::open(&file).unwrap();
+        assert_eq!(ledger.verify_against(&fits).unwrap().entries, 3);
+        rewrite(&file, sql);
+        let ledger = Ledger::open(&file).unwrap();
+        ledger.verify().expect("the file alone does not tell");
+        let LedgerError::Fits { findings, of: 2 } = ledger.verify_against(&fits).unwrap_err() else { panic!("{sql}") };
+        let expected: Vec<String> = [("first: ", first), ("second: ", second)]
+            .iter()
+            .filter(|(_, what)| !what.is_empty())
+            .map(|(name, what)| format!("{name}{what}"))
+            .collect();
+        assert_eq!(findings.len(), expected.len(), "{sql}: {findings:?}");
+        for (found, expected) in findings.iter().zip(&expected) {
+            let (name, what) = expected.split_once(": ").unwrap();
+            assert!(found.starts_with(name) && found.contains(what), "{sql}: {found}");
+        }
+    }
+}
+
+#[test]
+fn an_old_copy_put_back_lacks_the_later_fit() {
+    let folder = tempfile::tempdir().unwrap();
+    let (file, [first, _]) = with_two_fits(folder.path());
+    let copy = std::fs::read(&file).unwrap();
+    let spend = |formula: &str| {
+        let statement = Ledger::open(&file).unwrap().spend("wages", &Charge::new(rho(0.3), formula)).unwrap();
+        FitRecord::from_json(formula, &fit(&statement, formula, 0.3))
+    };
+    let lost = spend("y ~ lost");
+    std::fs::write(&file, copy).unwrap();
+    let gone = Ledger::open(&file).unwrap().verify_against(&[first.clone(), lost.clone()]).unwrap_err().to_string();
+    assert!(gone.contains("1 of 2 fits does not match them: y ~ lost: entry 4 is gone"), "{gone}");
+    // A fit that was recorded after the copy was put back has the number of the lost one.
+    let later = spend("y ~ later");
+    let changed = Ledger::open(&file).unwrap().verify_against(&[first, lost, later]).unwrap_err().to_string();
+    assert!(changed.contains("1 of 3 fits does not match them: y ~ lost: entry 4 was changed"), "{changed}");
+}
+
+#[test]
+fn what_cannot_be_held_against_a_ledger_is_told_apart() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = fresh(folder.path(), 1.0);
+    let mut ledger = Ledger::open(&file).unwrap();
+    let statement = ledger.spend("wages", &Charge::new(rho(0.1), "y ~ x")).unwrap();
+    let sound = fit(&statement, "y ~ x", 0.1);
+    ledger.verify_against(&[FitRecord::from_json("sound", &sound)]).unwrap();
+    let old = r#"{"formula":"y ~ x","guarantee":{"neighbours":"replace-one","rho":0.1},"ledger":{"dataset":"wages"}}"#;
+    let plain = r#"{"formula":"y ~ x","guarantee":{"neighbours":"replace-one","rho":0.1}}"#;
+    let first = Statement { entry: 1, hash: ledger.entries().unwrap()[0].hash.clone(), ..statement.clone() };
+    for (json, sentence) in [
+        ("not JSON", "is not the JSON of a fit"),
+        ("{}", "is not the JSON of a fit"),
+        (plain, "without a ledger"),
+        (old, "does not hold the hash of its entry"),
+        (&sound.replace("wages", "other"), "a data set that the ledger does not have"),
+        (&sound.replace("y ~ x", "y ~ z"), "the fit's file was changed: it has another formula"),
+        (&sound.replace("0.1,", "0.2,").replace("0.1}", "0.2}"), "the fit's file was changed: it has another rho"),
+        (&fit(&first, "note", 1.0), "the fit's file was changed: it has another kind"),
+        (&sound.replace("\"entry\":2", "\"entry\":0"), "entry 0 is gone"),
+    ] {
+        let refusal = ledger.verify_against(&[FitRecord::from_json("kept", json)]).unwrap_err().to_string();
+        assert!(refusal.contains("kept: ") && refusal.contains(sentence), "{json}: {refusal}");
+    }
+    let missing = ledger.verify_against(&[FitRecord::read(&folder.path().join("none.json"))]).unwrap_err().to_string();
+    assert!(missing.contains("none.json: it could not be read (entity not found)"), "{missing}");
 }
 
 #[test]
@@ -101,7 +289,7 @@ fn what_is_not_a_ledger_is_refused() {
     assert!(matches!(Ledger::create(&file), Err(LedgerError::Exists { .. })));
     let mut ledger = Ledger::open(&file).unwrap();
     assert!(matches!(ledger.open_account("wages", rho(1.0), None, ""), Err(LedgerError::AccountExists { .. })));
-    let refusal = ledger.spend("wagse", &Spending::new(rho(0.1), "y ~ x")).unwrap_err();
+    let refusal = ledger.spend("wagse", &Charge::new(rho(0.1), "y ~ x")).unwrap_err();
     assert!(refusal.to_string().contains("it has 'wages'"), "{refusal}");
 }
 
@@ -116,7 +304,7 @@ fn many_at_once_lose_nothing_and_overdraw_nothing() {
         let writer = || {
             let mut ledger = Ledger::open(&file).unwrap();
             barrier.wait();
-            let attempts = (0..4).map(|_| ledger.spend("wages", &Spending::new(rho(0.01), "y ~ x")));
+            let attempts = (0..4).map(|_| ledger.spend("wages", &Charge::new(rho(0.01), "y ~ x")));
             attempts
                 .filter(|attempt| match attempt {
                     Ok(_) => true,
@@ -160,7 +348,7 @@ fn pages_that_contradict_each_other_are_refused() {
     std::fs::write(&file, bytes).unwrap();
     let mut ledger = Ledger::open(&file).unwrap();
     assert!(matches!(ledger.verify(), Err(LedgerError::Damaged)));
-    assert!(matches!(ledger.spend("wages", &Spending::new(rho(0.1), "y ~ x")), Err(LedgerError::Damaged)));
+    assert!(matches!(ledger.spend("wages", &Charge::new(rho(0.1), "y ~ x")), Err(LedgerError::Damaged)));
 }
 
 #[test]
@@ -179,9 +367,9 @@ fn names_are_short_and_can_be_seen() {
 fn the_weakest_promise_is_the_one_that_is_shown() {
     let folder = tempfile::tempdir().unwrap();
     let mut ledger = Ledger::open(&fresh(folder.path(), 1.0)).unwrap();
-    ledger.spend("wages", &Spending::new(rho(0.01), "y ~ x")).unwrap();
+    ledger.spend("wages", &Charge::new(rho(0.01), "y ~ x")).unwrap();
     assert_eq!(ledger.account("wages").unwrap().neighbours(), "replace-one");
-    let weaker = Spending { neighbours: Neighbours::ZeroOut, ..Spending::new(rho(0.005), "y ~ x") };
+    let weaker = Charge { neighbours: Neighbours::ZeroOut, ..Charge::new(rho(0.005), "y ~ x") };
     ledger.spend("wages", &weaker).unwrap();
     let account = ledger.account("wages").unwrap();
     assert_eq!(account.neighbours(), "zero-out");

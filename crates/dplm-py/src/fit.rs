@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use dplm::{
-    Bill, Dataset, Ends, Fit, NoiseSource, Paid, Prediction, Reading,
+    Charge, Dataset, Ends, Fit, NoiseSource, Prediction, Reading, Receipt,
     report::{summary, summary_html, to_html, to_json},
     table::ReadOptions,
 };
@@ -59,17 +59,17 @@ pub fn fit(
         let reading = Reading { table: table_options, memory: options.memory };
         let mut dataset = Dataset::read(table.source(), &formula, &reading)?;
         let prepared = dataset.prepare(config, options.noise())?;
-        let paid = paid(prepared.bill(), purse.as_ref())?;
-        Ok(prepared.run(paid, &mut |done, of| signals.fitting(done, of))?)
+        let receipt = receipt(prepared.charge(), purse.as_ref())?;
+        Ok(prepared.run(receipt, &mut |done, of| signals.fitting(done, of))?)
     })?;
     Ok(NativeFit { fit })
 }
 
 /// Pays from the ledger where there is one; else whoever calls keeps account.
-fn paid(bill: Bill, purse: Option<&Purse>) -> Result<Paid, LedgerError> {
+fn receipt(charge: Charge, purse: Option<&Purse>) -> Result<Receipt, LedgerError> {
     match purse {
-        Some((file, dataset)) => Ledger::open(file)?.pay(dataset, bill),
-        None => Ok(Paid::by_caller(bill)),
+        Some((file, dataset)) => Ledger::open(file)?.charge(dataset, charge),
+        None => Ok(Receipt::by_caller(charge)),
     }
 }
 

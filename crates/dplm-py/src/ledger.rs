@@ -1,9 +1,9 @@
 //! The privacy budget of data sets, kept in a file.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use dplm::privacy::Rho;
-use dplm_ledger::{Account, Ledger, LedgerError};
+use dplm_ledger::{Account, FitRecord, Ledger, LedgerError};
 use pyo3::prelude::*;
 use serde_json::Value;
 
@@ -51,9 +51,15 @@ impl NativeLedger {
         Ok(document(&self.open()?.account(dataset).or_raise()?).to_string())
     }
 
-    /// Checks the whole file: how many entries there are, and the hash of the last.
-    fn verify(&self) -> PyResult<(usize, String)> {
-        let verdict = self.open()?.verify().or_raise()?;
+    /// Checks the whole file: how many entries there are, and the hash of the last. `against` are fits: the name of each, and its JSON
+    /// unless the name is that of a file that holds it.
+    fn verify(&self, against: Vec<(String, Option<String>)>) -> PyResult<(usize, String)> {
+        let record = |(name, json): (String, Option<String>)| match json {
+            Some(json) => FitRecord::from_json(name, &json),
+            None => FitRecord::read(Path::new(&name)),
+        };
+        let fits: Vec<FitRecord> = against.into_iter().map(record).collect();
+        let verdict = self.open()?.verify_against(&fits).or_raise()?;
         Ok((verdict.entries, verdict.last_hash))
     }
 }

@@ -1,7 +1,7 @@
 //! A table and a model, encoded and ready to be fitted.
 
 use crate::{
-    Error, Fit, Paid, Prepared,
+    Error, Fit, Prepared, Receipt,
     descend::Watch,
     diagnose::View,
     formula::{Formula, Model},
@@ -95,8 +95,8 @@ impl Dataset {
     /// When the plan is refused (nothing is spent then), or a release fails (the budget is spent then).
     pub fn fit(&mut self, config: impl Into<Config>, noise: NoiseSource, watch: &mut Watch<'_>) -> Result<Fit, Error> {
         let prepared = self.prepare(config, noise)?;
-        let paid = Paid::by_caller(prepared.bill());
-        prepared.run(paid, watch)
+        let receipt = Receipt::by_caller(prepared.charge());
+        prepared.run(receipt, watch)
     }
 
     pub(crate) fn formula(&self) -> &str {

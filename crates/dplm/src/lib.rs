@@ -31,8 +31,8 @@ pub use dataset::{Dataset, NoiseSource, Reading};
 pub use error::Error;
 pub use fit::{Coefficient, Fit, MethodSummary, Precision};
 pub use predict::{Ends, Prediction};
-pub use prepared::{Bill, Paid, Prepared};
-pub use statement::{Movement, Statement};
+pub use prepared::{Charge, Prepared, Receipt};
+pub use statement::{LedgerEntry, Statement};
 
 /// The README's Rust example compiles.
 #[cfg(doctest)]

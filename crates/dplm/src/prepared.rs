@@ -1,4 +1,4 @@
-//! A fit in two halves: planned and checked, then paid for and run.
+//! A fit in two halves: planned and checked, then charged and run.
 
 use rand_core::CryptoRng;
 
@@ -18,7 +18,7 @@ use crate::{
 
 /// A fit that is planned and checked. Nothing has been asked of a row yet, and nothing is spent.
 ///
-/// [`Prepared::run`] wants a [`Paid`]: whoever keeps account of the budget records the [`Bill`] first.
+/// [`Prepared::run`] wants a [`Receipt`]: whoever keeps account of the budget records the [`Charge`] first.
 pub struct Prepared<'a> {
     dataset: &'a mut Dataset,
     request: Request,
@@ -29,7 +29,7 @@ pub struct Prepared<'a> {
 
 /// What a fit will spend, in public words: what is to be recorded before noise is drawn.
 #[derive(Debug, PartialEq)]
-pub struct Bill {
+pub struct Charge {
     /// How much.
     pub rho: Rho,
     /// Which data sets the fit makes hard to tell apart.
@@ -44,29 +44,37 @@ pub struct Bill {
     pub private: bool,
 }
 
-/// The proof that a bill was dealt with. It is moved into [`Prepared::run`] and cannot be used twice.
+impl Charge {
+    /// A private charge without plan and table, for callers that have none.
+    pub fn new(rho: Rho, formula: impl Into<String>) -> Charge {
+        let (plan, table) = (String::new(), String::new());
+        Charge { rho, neighbours: Neighbours::default(), formula: formula.into(), plan, table, private: true }
+    }
+}
+
+/// The proof that a charge was recorded. It is moved into [`Prepared::run`] and cannot be used twice.
 ///
 /// ```compile_fail
-/// # fn twice(paid: dplm::Paid) {
-/// let copy = paid.clone(); // a Paid is not Clone
+/// # fn twice(receipt: dplm::Receipt) {
+/// let copy = receipt.clone(); // a Receipt is not Clone
 /// # }
 /// ```
 #[derive(Debug)]
-#[must_use = "a bill that was recorded is spent whether the fit is run or not"]
-pub struct Paid {
-    bill: Bill,
+#[must_use = "a charge that was recorded is spent whether the fit is run or not"]
+pub struct Receipt {
+    charge: Charge,
     statement: Option<Statement>,
 }
 
-impl Paid {
-    /// Claims that the bill is recorded where it cannot be lost; `statement` is the account with this bill in it.
-    pub fn recorded(bill: Bill, statement: Statement) -> Paid {
-        Paid { bill, statement: Some(statement) }
+impl Receipt {
+    /// Claims that the charge is recorded where it cannot be lost; `statement` is the account with this charge in it.
+    pub fn recorded(charge: Charge, statement: Statement) -> Receipt {
+        Receipt { charge, statement: Some(statement) }
     }
 
     /// Claims that whoever calls keeps account of the budget in another way.
-    pub fn by_caller(bill: Bill) -> Paid {
-        Paid { bill, statement: None }
+    pub fn by_caller(charge: Charge) -> Receipt {
+        Receipt { charge, statement: None }
     }
 }
 
@@ -93,9 +101,9 @@ impl<'a> Prepared<'a> {
     }
 
     /// What is to be recorded before [`run`](Self::run).
-    pub fn bill(&self) -> Bill {
+    pub fn charge(&self) -> Charge {
         let Request { rho, neighbours, .. } = self.request;
-        Bill {
+        Charge {
             rho,
             neighbours,
             formula: self.dataset.formula().to_owned(),
@@ -108,13 +116,13 @@ impl<'a> Prepared<'a> {
     /// Draws the noise and fits.
     ///
     /// # Guarantee
-    /// With [`NoiseSource::System`] the result is `rho`-zCDP for the budget of the bill, as an exact statement about this program.
+    /// With [`NoiseSource::System`] the result is `rho`-zCDP for the budget of the charge, as an exact statement about this program.
     ///
     /// # Errors
-    /// When `paid` is for another fit (nothing is drawn then), or a release fails.
-    pub fn run(self, paid: Paid, watch: &mut Watch<'_>) -> Result<Fit, Error> {
-        if paid.bill != self.bill() {
-            return Err(PrivacyError::OtherBill.into());
+    /// When `receipt` is for another fit (nothing is drawn then), or a release fails.
+    pub fn run(self, receipt: Receipt, watch: &mut Watch<'_>) -> Result<Fit, Error> {
+        if receipt.charge != self.charge() {
+            return Err(PrivacyError::OtherCharge.into());
         }
         let Prepared { dataset, request, plan, noise, epsilon } = self;
         let private = noise.is_private();
@@ -127,7 +135,7 @@ impl<'a> Prepared<'a> {
         let mut warnings = plan.warnings();
         warnings.extend(outcome.warnings);
         warnings.extend(dataset.warnings(private, &outcome.coefficients));
-        let statement = paid.statement;
+        let statement = receipt.statement;
         if let Some(Statement { dataset, other_table: true, .. }) = &statement {
             warnings.push(Warning::OtherTable { dataset: dataset.clone() });
         }
@@ -235,26 +243,26 @@ mod tests {
         let mut data = dataset(300);
         let whole = data.fit(config(0.5), NoiseSource::Seed(3), &mut |_, _| Ok(())).unwrap();
         let prepared = data.prepare(config(0.5), NoiseSource::Seed(3)).unwrap();
-        let bill = prepared.bill();
-        assert!(!bill.private && bill.rho.to_string() == "0.5");
-        assert_eq!(prepared.run(Paid::by_caller(bill), &mut |_, _| Ok(())).unwrap(), whole);
+        let charge = prepared.charge();
+        assert!(!charge.private && charge.rho.to_string() == "0.5");
+        assert_eq!(prepared.run(Receipt::by_caller(charge), &mut |_, _| Ok(())).unwrap(), whole);
     }
 
     #[test]
-    fn another_bill_does_not_pay() {
+    fn the_receipt_of_another_charge_is_refused() {
         let mut data = dataset(300);
-        let cheap = Paid::by_caller(data.prepare(config(0.1), NoiseSource::Seed(3)).unwrap().bill());
+        let cheap = Receipt::by_caller(data.prepare(config(0.1), NoiseSource::Seed(3)).unwrap().charge());
         let prepared = data.prepare(config(0.5), NoiseSource::Seed(3)).unwrap();
         let refusal = prepared.run(cheap, &mut |_, _| Ok(())).unwrap_err();
-        assert!(matches!(refusal, Error::Privacy(PrivacyError::OtherBill)), "{refusal}");
+        assert!(matches!(refusal, Error::Privacy(PrivacyError::OtherCharge)), "{refusal}");
     }
 
     #[test]
-    fn bills_tell_tables_and_plans_apart_and_hold_no_cell() {
+    fn charges_tell_tables_and_plans_apart_and_hold_no_cell() {
         let (mut one, mut two) = (dataset(300), dataset(301));
-        let bill = |data: &mut Dataset, rho| data.prepare(config(rho), NoiseSource::System).unwrap().bill();
-        let (first, longer, dearer) = (bill(&mut one, 0.1), bill(&mut two, 0.1), bill(&mut one, 0.2));
-        assert_eq!(first, bill(&mut one, 0.1));
+        let charge = |data: &mut Dataset, rho| data.prepare(config(rho), NoiseSource::System).unwrap().charge();
+        let (first, longer, dearer) = (charge(&mut one, 0.1), charge(&mut two, 0.1), charge(&mut one, 0.2));
+        assert_eq!(first, charge(&mut one, 0.1));
         assert_eq!(first.table, "300 rows: y, x");
         assert_ne!(first.table, longer.table);
         assert_ne!(first.plan, dearer.plan);

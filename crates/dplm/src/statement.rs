@@ -7,15 +7,19 @@ use crate::privacy::Rho;
 pub struct Statement {
     /// The data set, as its custodian names it.
     pub dataset: String,
-    /// Every grant and every spending, in order.
-    pub movements: Vec<Movement>,
+    /// Every grant and every charge, in order.
+    pub entries: Vec<LedgerEntry>,
+    /// The number of the ledger entry that records the fit.
+    pub entry: i64,
+    /// The hash of that entry, which stands for every entry up to it.
+    pub hash: String,
     /// Whether an earlier fit under this name was on a table with other columns or another number of rows.
     pub other_table: bool,
 }
 
-/// One grant or one spending.
+/// A recorded charge or grant.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Movement {
+pub struct LedgerEntry {
     /// When, in UTC, as it is shown.
     pub time: String,
     /// When, in seconds since 1970.
@@ -43,7 +47,7 @@ impl Statement {
     }
 
     fn units(&self, spent: bool) -> u128 {
-        self.movements.iter().filter(|one| one.spends == spent).map(|one| u128::from(one.rho.units())).sum()
+        self.entries.iter().filter(|one| one.spends == spent).map(|one| u128::from(one.rho.units())).sum()
     }
 }
 
@@ -57,14 +61,20 @@ mod tests {
 
     #[test]
     fn sums_are_exact_decimals() {
-        let movement = |spends: bool, rho: f64| Movement {
+        let ledger_entry = |spends: bool, rho: f64| LedgerEntry {
             time: String::new(),
             seconds: 0,
             spends,
             rho: Rho::checked_from_f64(rho).unwrap(),
         };
-        let movements = vec![movement(false, 0.1), movement(true, 0.015), movement(false, 0.2), movement(true, 0.015)];
-        let statement = Statement { dataset: "wages".into(), movements, other_table: false };
+        let entries = vec![
+            ledger_entry(false, 0.1),
+            ledger_entry(true, 0.015),
+            ledger_entry(false, 0.2),
+            ledger_entry(true, 0.015),
+        ];
+        let statement =
+            Statement { dataset: "wages".into(), entries, entry: 4, hash: "f".repeat(64), other_table: false };
         assert_eq!((statement.total(), statement.spent(), statement.left()), (0.3, 0.03, 0.27));
     }
 }

@@ -1,7 +1,7 @@
 //! `dplm fit`: the main job.
 
 use dplm::{
-    Bill, Fit, Paid,
+    Charge, Fit, Receipt,
     method::Config,
     report::{summary, to_html, to_json},
 };
@@ -27,9 +27,9 @@ pub fn run(args: FitArgs, printer: &Printer) -> Result<(), Failure> {
     let source = settings.data.open()?;
     let mut dataset = settings.data.read(&source, printer)?;
     let prepared = dataset.prepare(settings.method, settings.noise)?;
-    let paid = match &mut account {
-        Some(account) => account.pay(prepared.bill(), printer)?,
-        None => Paid::by_caller(prepared.bill()),
+    let receipt = match &mut account {
+        Some(account) => account.charge(prepared.charge(), printer)?,
+        None => Receipt::by_caller(prepared.charge()),
     };
     let fit = {
         let progress = Progress::new(printer, "fitting");
@@ -37,7 +37,7 @@ pub fn run(args: FitArgs, printer: &Printer) -> Result<(), Failure> {
             progress.update(done.into(), of.into());
             Ok(())
         };
-        prepared.run(paid, &mut watch)?
+        prepared.run(receipt, &mut watch)?
     };
     outputs.report(&fit, printer)
 }
@@ -51,17 +51,17 @@ struct Spender<'a> {
 impl<'a> Spender<'a> {
     /// Opens the ledger, and refuses what it could not pay for before a row is read.
     fn open(purse: &'a Purse, method: &Config) -> Result<Spender<'a>, Failure> {
-        let ledger = Ledger::open(&purse.file).map_err(Failure::unpaid)?;
-        ledger.check(&purse.dataset, method.request().rho).map_err(Failure::unpaid)?;
+        let ledger = Ledger::open(&purse.file).map_err(Failure::not_recorded)?;
+        ledger.check(&purse.dataset, method.request().rho).map_err(Failure::not_recorded)?;
         Ok(Spender { purse, ledger })
     }
 
-    fn pay(&mut self, bill: Bill, printer: &Printer) -> Result<Paid, Failure> {
+    fn charge(&mut self, charge: Charge, printer: &Printer) -> Result<Receipt, Failure> {
         let Purse { file, dataset } = self.purse;
-        let rho = bill.rho;
-        let paid = self.ledger.pay(dataset, bill).map_err(Failure::unpaid)?;
+        let rho = charge.rho;
+        let receipt = self.ledger.charge(dataset, charge).map_err(Failure::not_recorded)?;
         printer.note(&format!("{} records rho = {rho} of '{dataset}' as spent", file.display()));
-        Ok(paid)
+        Ok(receipt)
     }
 }
 

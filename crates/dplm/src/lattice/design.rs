@@ -252,3 +252,21 @@ fn levels(cells: &Cells) -> &[u32] {
         Cells::Numbers(_) => unreachable!("the table gives levels for categorical columns"),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Scales like these are refused with their bounds, but a sum must not hang on that.
+    #[test]
+    fn no_cell_and_no_scale_puts_nan_on_the_lattice() {
+        let numbers = [0.0, -0.0, 1.0, 5e-324, -1e308, f64::MAX, f64::NAN, f64::INFINITY, f64::NEG_INFINITY];
+        for unit in numbers {
+            for (centre, cell) in numbers.into_iter().flat_map(|centre| numbers.map(|cell| (centre, cell))) {
+                let encoded = Scale { centre, unit, range: (f64::NEG_INFINITY, f64::INFINITY) }.encode(cell);
+                assert!(encoded.abs() <= (1u32 << CELL_RANGE_BITS) as f32, "{centre} {unit} {cell}: {encoded}");
+                assert_eq!(encoded, encoded.trunc(), "{centre} {unit} {cell}");
+            }
+        }
+    }
+}

@@ -3,6 +3,11 @@
 use super::{PrivacyError, Rho};
 
 /// The budget of one fit: shares are cut from it, and what was cut is remembered.
+///
+/// # Guarantee
+/// Shares, and how many there are, may be chosen after looking at what earlier ones released: this is a privacy filter, since the total is
+/// fixed first and no share beyond what is left is cut (Rogers, Roth, Ullman and Vadhan 2016). For Gaussian mechanisms the sum of shares within the
+/// total makes the whole `total`-zCDP (Whitehouse, Ramdas, Rogers and Wu 2023) and `sqrt(2 total)`-GDP (Smith and Thakurta 2022).
 #[derive(Debug)]
 pub struct Budget {
     total: Rho,

@@ -49,9 +49,9 @@ pub enum PrivacyError {
         /// What is left.
         left: Rho,
     },
-    /// What was paid for is another fit.
-    #[error("what was recorded is the budget of another fit: record the bill of this one")]
-    OtherBill,
+    /// What was recorded is the charge of another fit.
+    #[error("what was recorded is the charge of another fit: record that of this one")]
+    OtherCharge,
     /// The noise would not fit the lattice.
     #[error("the budget is so small that the noise does not fit the number format; give a larger rho or fewer steps")]
     NoiseTooLarge,

@@ -22,10 +22,12 @@ struct Document<'a> {
     ledger: Option<Ledger<'a>>,
 }
 
-/// The data set's budget with this fit in it.
+/// The ledger entry of this fit, and the data set's budget with this fit in it.
 #[derive(Serialize)]
 struct Ledger<'a> {
     dataset: &'a str,
+    entry: i64,
+    hash: &'a str,
     total: f64,
     spent: f64,
     left: f64,
@@ -35,6 +37,8 @@ impl<'a> Ledger<'a> {
     fn of(statement: &'a Statement) -> Ledger<'a> {
         Ledger {
             dataset: &statement.dataset,
+            entry: statement.entry,
+            hash: &statement.hash,
             total: statement.total(),
             spent: statement.spent(),
             left: statement.left(),

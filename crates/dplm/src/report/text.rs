@@ -2,7 +2,7 @@
 
 use super::number::{grouped, p_value, rounded_up, significant};
 use crate::{
-    Coefficient, Fit,
+    Coefficient, Fit, Statement,
     method::{Construction, Goal, Purpose},
     privacy::{Guarantee, Neighbours},
 };
@@ -161,7 +161,8 @@ fn budget(fit: &Fit) -> String {
     });
     let left = fit.statement.as_ref().map_or(String::new(), |statement| {
         let (total, left) = (statement.total(), statement.left());
-        format!("  The ledger has rho = {left} of {total} left for '{}'.\n", statement.dataset)
+        let Statement { dataset, entry, hash, .. } = statement;
+        format!("  The ledger has rho = {left} of {total} left for '{dataset}'.\n  Entry {entry}: {hash}\n")
     });
     format!("Budget\n{}{left}", lines.collect::<String>())
 }

@@ -4,8 +4,8 @@
 //! megabytes, the system reading ahead; bounds are computed as pieces go by. Screening keeps the doubtful rows in memory, within a limit, and
 //! leaves the file alone while they suffice.
 //!
-//! The file has no name and can be opened by nobody else; it is gone when the program ends, however it ends. It lies where the system
-//! keeps temporary files (`TMPDIR`), and space is asked for before it is written to.
+//! The file has no name: no other user can open it, while the same user and the administrator can, through `/proc`. It is gone when the program
+//! ends, however it ends. It lies where the system keeps temporary files (`TMPDIR`), and space is asked for before it is written to.
 
 use std::{fs::File, io, os::unix::fs::FileExt};
 

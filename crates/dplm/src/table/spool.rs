@@ -7,7 +7,7 @@ use std::{
 
 use super::DataError;
 
-/// A stream copied into a temporary file that has no name and that no one else can open.
+/// A stream copied into a temporary file that has no name, so that no other user can open it; the same user and the administrator can.
 pub(super) struct Spool {
     file: File,
     length: u64,

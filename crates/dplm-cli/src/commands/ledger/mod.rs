@@ -4,7 +4,7 @@ mod export;
 mod text;
 
 use dplm::privacy::Rho;
-use dplm_ledger::{Account, Ledger, LedgerError};
+use dplm_ledger::{Account, FitRecord, Ledger, LedgerError};
 
 use crate::{
     args::{LedgerCommand, LedgerExportArgs, LedgerGrantArgs, LedgerInitArgs, LedgerShowArgs, LedgerVerifyArgs},
@@ -76,16 +76,22 @@ fn export(args: &LedgerExportArgs) -> Result<(), Failure> {
 
 fn verify(args: &LedgerVerifyArgs, printer: &Printer) -> Result<(), Failure> {
     let ledger = Ledger::open(&args.ledger.file)?;
-    let verdict = ledger.verify()?;
+    let fits: Vec<FitRecord> = args.against.iter().map(|file| FitRecord::read(file)).collect();
+    let verdict = ledger.verify_against(&fits)?;
     if let Some(hash) = &args.since
         && !ledger.entries()?.iter().any(|entry| entry.hash == *hash)
     {
         return Err(Failure::refused(
-            "the ledger does not go on from that hash: entries were cut off, or it is another ledger",
+            "the ledger does not go on from that hash: entries were cut off or written anew, or it is another ledger",
         ));
     }
     let entries = if verdict.entries == 1 { "entry is" } else { "entries are" };
-    printer.result(&format!("{} {entries} in order; the last hash is {}\n", verdict.entries, verdict.last_hash))
+    let kept = match fits.len() {
+        0 => String::new(),
+        1 => ", and the entry of 1 fit is there".to_owned(),
+        fits => format!(", and the entries of {fits} fits are there"),
+    };
+    printer.result(&format!("{} {entries} in order{kept}; the last hash is {}\n", verdict.entries, verdict.last_hash))
 }
 
 /// One data set, or all.

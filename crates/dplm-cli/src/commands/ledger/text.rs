@@ -8,7 +8,7 @@ use crate::{cells, layout};
 pub fn accounts(accounts: &[Account], last_hash: &str) -> String {
     let parts: String = accounts.iter().map(|one| account(one) + "\n").collect();
     format!(
-        "{parts}Last hash: {last_hash}\n  Keep a copy elsewhere: 'dplm ledger verify --since HASH' then notices a file that was cut short.\n"
+        "{parts}Last hash: {last_hash}\n  Keep a copy elsewhere: 'dplm ledger verify --since HASH' then notices entries that were cut off or written anew.\n"
     )
 }
 

@@ -16,7 +16,7 @@ const MINUTES: usize = 16;
 
 /// The picture and its words; nothing where no ledger was used.
 pub(super) fn plot(statement: Option<&Statement>) -> String {
-    let Some(statement) = statement.filter(|statement| !statement.movements.is_empty()) else { return String::new() };
+    let Some(statement) = statement.filter(|statement| !statement.entries.is_empty()) else { return String::new() };
     let title = format!("The budget of {} over time: granted (dashed) and spent (solid)", statement.dataset);
     let words = format!(
         "{title}. rho = {} of {} is spent, this fit included, and {} is left.",
@@ -24,11 +24,13 @@ pub(super) fn plot(statement: Option<&Statement>) -> String {
         label(statement.total()),
         label(statement.left()),
     );
-    picture(&title, WIDTH, HEIGHT, &content(statement)) + &paragraph(&words)
+    let Statement { entry, hash, .. } = statement;
+    let place = format!("This fit is entry {entry} of the ledger. The hash of that entry is {hash}.");
+    picture(&title, WIDTH, HEIGHT, &content(statement)) + &paragraph(&words) + &paragraph(&place)
 }
 
 fn content(statement: &Statement) -> String {
-    let times = || statement.movements.iter().map(|one| one.seconds as f64);
+    let times = || statement.entries.iter().map(|one| one.seconds as f64);
     let (first, last) =
         times().fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), time| (low.min(time), high.max(time)));
     let across = Scale::new((first, last), (LEFT, RIGHT));
@@ -47,18 +49,18 @@ fn axes(statement: &Statement, up: &Scale) -> String {
         content += &line("grid", (LEFT, y), (RIGHT, y));
         content += &text("soft", "end", (LEFT - 8.0, y + 4.0), &label(tick));
     }
-    let times = [statement.movements.first(), statement.movements.last()]
+    let times = [statement.entries.first(), statement.entries.last()]
         .map(|one| one.map_or("", |one| one.time.get(..MINUTES).unwrap_or(&one.time)));
     content += &text("soft", "start", (LEFT, BOTTOM + 18.0), times[0]);
     content += &text("soft", "end", (RIGHT, BOTTOM + 18.0), times[1]);
     content + &text("soft", "middle", ((LEFT + RIGHT) / 2.0, HEIGHT - 6.0), "time (UTC)")
 }
 
-/// A staircase of the sum of grants, or of spendings.
+/// A staircase of the sum of grants, or of charges.
 fn steps(statement: &Statement, spends: bool, class: &str, style: &str, across: &Scale, up: &Scale) -> String {
     let mut points = vec![(LEFT, up.place(0.0))];
     let (mut sum, mut latest) = (0.0, LEFT);
-    for one in &statement.movements {
+    for one in &statement.entries {
         // A clock that was set back draws a step upwards, not backwards.
         latest = across.place(one.seconds as f64).max(latest);
         points.push((latest, up.place(sum)));
@@ -75,16 +77,22 @@ fn steps(statement: &Statement, spends: bool, class: &str, style: &str, across: 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Movement, privacy::Rho};
+    use crate::{LedgerEntry, privacy::Rho};
 
-    fn statement(movements: &[(i64, bool, f64)]) -> Statement {
-        let movement = |&(seconds, spends, rho): &(i64, bool, f64)| Movement {
+    fn statement(entries: &[(i64, bool, f64)]) -> Statement {
+        let ledger_entry = |&(seconds, spends, rho): &(i64, bool, f64)| LedgerEntry {
             time: format!("day {seconds}"),
             seconds,
             spends,
             rho: Rho::checked_from_f64(rho).unwrap(),
         };
-        Statement { dataset: "<wages>".into(), movements: movements.iter().map(movement).collect(), other_table: false }
+        Statement {
+            dataset: "<wages>".into(),
+            entries: entries.iter().map(ledger_entry).collect(),
+            entry: 3,
+            hash: "0f".repeat(32),
+            other_table: false,
+        }
     }
 
     #[test]
@@ -94,6 +102,7 @@ mod tests {
         assert!(drawn.contains("263.0,115.6") && drawn.contains("470.0,76.0\"/>"), "{drawn}");
         assert!(drawn.contains("rho = 0.05 of 0.1 is spent, this fit included, and 0.05 is left"), "{drawn}");
         assert!(drawn.contains("&lt;wages&gt;") && !drawn.contains("<wages>"));
+        assert!(drawn.contains("entry 3 of the ledger") && drawn.contains(&"0f".repeat(32)), "{drawn}");
     }
 
     #[test]

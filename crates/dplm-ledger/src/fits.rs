@@ -1,0 +1,168 @@
+//! Whether fits that were kept find the entries they were recorded under.
+
+use std::{fs, path::Path};
+
+use serde::Deserialize;
+
+use crate::{Entry, Kind};
+
+/// JSON readers may round the last digit of a number.
+const ROUNDING: f64 = 1e-12;
+
+/// A fit that was kept, and what it says of its ledger entry.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FitRecord {
+    name: String,
+    citation: Result<Citation, Finding>,
+}
+
+/// The entry that a fit was recorded under, in the fit's own words.
+#[derive(Clone, Debug, PartialEq)]
+struct Citation {
+    entry: i64,
+    hash: String,
+    dataset: String,
+    formula: String,
+    neighbours: String,
+    rho: f64,
+}
+
+/// What is wrong between a fit and a ledger.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Finding {
+    /// The operating system refused.
+    #[error("it could not be read ({kind})")]
+    Unreadable {
+        /// What kind of refusal it was.
+        kind: std::io::ErrorKind,
+    },
+    /// Something else.
+    #[error("it is not the JSON of a fit, which 'dplm fit --json' writes")]
+    NotAFit,
+    /// A fit that spent from no ledger.
+    #[error("the fit was made without a ledger, so no entry records it")]
+    NoLedger,
+    /// A fit of a version that did not say under which entry it was recorded.
+    #[error("the fit does not hold the hash of its entry: a version of dplm that did not write it made the fit")]
+    NoHash,
+    /// The data set is not in the ledger.
+    #[error(
+        "entry {entry} should be of a data set that the ledger does not have: the fit is of another ledger, or the data set was removed"
+    )]
+    NoAccount {
+        /// The entry that the fit names.
+        entry: i64,
+    },
+    /// The ledger is shorter.
+    #[error(
+        "entry {entry} is gone, the ledger ends with entry {last}: entries were removed, or an old copy was put back"
+    )]
+    Gone {
+        /// The entry that the fit names.
+        entry: i64,
+        /// The last entry there is.
+        last: usize,
+    },
+    /// The entry is another one.
+    #[error("entry {entry} was changed: it has another {what} than the fit")]
+    Changed {
+        /// The entry that the fit names.
+        entry: i64,
+        /// What differs.
+        what: String,
+    },
+    /// The entry says what the fit says, and hangs on other entries.
+    #[error("entry {entry} has another hash than the fit knows: it or an entry before it was changed")]
+    OtherHash {
+        /// The entry that the fit names.
+        entry: i64,
+    },
+    /// The entry has the hash that the fit holds, so it is the fit that was changed.
+    #[error("entry {entry} is as it was recorded, and the fit's file was changed: it has another {what}")]
+    FitChanged {
+        /// The entry that the fit names.
+        entry: i64,
+        /// What differs.
+        what: String,
+    },
+}
+
+impl FitRecord {
+    /// Reads the file that `dplm fit --json` wrote. What is wrong with it is told by [`Ledger::verify_against`](crate::Ledger::verify_against).
+    pub fn read(file: &Path) -> FitRecord {
+        let read = fs::read(file).map_err(|error| Finding::Unreadable { kind: error.kind() });
+        FitRecord { name: file.display().to_string(), citation: read.and_then(|json| Citation::of(&json)) }
+    }
+
+    /// The JSON of a fit, and what to call it.
+    pub fn from_json(name: impl Into<String>, json: &str) -> FitRecord {
+        FitRecord { name: name.into(), citation: Citation::of(json.as_bytes()) }
+    }
+
+    /// What is wrong, with the name of the fit; none where the entry is there as the fit says. The entries verify.
+    pub(crate) fn finding(&self, entries: &[Entry]) -> Option<String> {
+        let checked = self.citation.as_ref().map_err(Clone::clone).and_then(|citation| citation.check(entries));
+        checked.err().map(|finding| format!("{}: {finding}", self.name))
+    }
+}
+
+impl Citation {
+    fn of(json: &[u8]) -> Result<Citation, Finding> {
+        let document: Document = serde_json::from_slice(json).map_err(|_| Finding::NotAFit)?;
+        let Document { formula, guarantee: Guarantee { rho, neighbours }, ledger } = document;
+        let Ledger { dataset, entry, hash } = ledger.ok_or(Finding::NoLedger)?;
+        let (entry, hash) = entry.zip(hash).ok_or(Finding::NoHash)?;
+        Ok(Citation { entry, hash, dataset, formula, neighbours, rho })
+    }
+
+    fn check(&self, entries: &[Entry]) -> Result<(), Finding> {
+        let Citation { entry: id, hash, dataset, .. } = self;
+        let (entry, last) = (*id, entries.len());
+        if !entries.iter().any(|entry| entry.dataset == *dataset) {
+            return Err(Finding::NoAccount { entry });
+        }
+        let found = entries.iter().find(|one| one.id == entry).ok_or(Finding::Gone { entry, last })?;
+        let what = self.differences(found).join(" and another ");
+        match (found.hash == *hash, what.is_empty()) {
+            (true, true) => Ok(()),
+            (true, false) => Err(Finding::FitChanged { entry, what }),
+            (false, true) => Err(Finding::OtherHash { entry }),
+            (false, false) => Err(Finding::Changed { entry, what }),
+        }
+    }
+
+    /// What the fit and the entry both say, and say differently.
+    fn differences(&self, found: &Entry) -> Vec<&'static str> {
+        let rho = found.rho.to_f64();
+        let differ = [
+            ("kind", found.kind != Kind::Spend),
+            ("data set", found.dataset != self.dataset),
+            ("formula", found.text != self.formula),
+            ("neighbours", found.neighbours != self.neighbours),
+            ("rho", (self.rho - rho).abs() > ROUNDING * rho),
+        ];
+        differ.into_iter().filter(|(_, differs)| *differs).map(|(what, _)| what).collect()
+    }
+}
+
+/// The parts of a fit's JSON that its entry repeats.
+#[derive(Deserialize)]
+struct Document {
+    formula: String,
+    guarantee: Guarantee,
+    ledger: Option<Ledger>,
+}
+
+#[derive(Deserialize)]
+struct Guarantee {
+    rho: f64,
+    neighbours: String,
+}
+
+#[derive(Deserialize)]
+struct Ledger {
+    dataset: String,
+    entry: Option<i64>,
+    hash: Option<String>,
+}
