@@ -2,7 +2,7 @@
 
 >>> import dplm
 >>> data = dplm.simulate(rows=10_000, features=2, theta=[0.6, -0.8], seed=1)
->>> fit = dplm.lm("y ~ x1 + x2 + 0", data, rho=0.015, seed=1)
+>>> fit = dplm.lm("y ~ x1 + x2 + 0", data, rho=0.015, standardised=True, seed=1)
 >>> print(fit.summary().splitlines()[0])
 Private linear regression (dplm 0.1.0)
 

@@ -6,7 +6,7 @@ import json
 import math
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import Any, NoReturn
 
 from dplm import _data, _frames, _native
@@ -28,9 +28,14 @@ class Guarantee(Mapping[str, Any]):
     """What is promised about each row. Reads as attributes or, as in the JSON, by key.
 
     >>> import dplm
-    >>> fit = dplm.lm("y ~ x1 + 0", dplm.simulate(rows=1000, features=1, seed=1), rho=0.015, seed=1)
-    >>> fit.guarantee.rho, fit.guarantee["neighbours"], round(fit.guarantee.epsilon, 4)
-    (0.015, 'replace-one', 0.7147)
+    >>> fit = dplm.lm("y ~ x1 + 0", dplm.simulate(rows=1000, features=1, seed=1), rho=0.015, standardised=True, seed=1)
+    >>> fit.guarantee.rho, fit.guarantee["neighbours"], round(fit.guarantee.epsilon, 4), round(fit.guarantee.guess, 4)
+    (0.015, 'replace-one', 0.7147, 0.5345)
+
+    For any set of results, replacing a row by another changes the probability that the result is among them by at most the factor
+    `exp(epsilon)`, plus `delta`. Someone who knows all other rows and sees everything released guesses which of two equally likely rows
+    was in the data (with `zero-out` neighbours, whether a row contributed or not) correctly with probability `guess` at most. `text` says
+    the same in words.
     """
 
     definition: str
@@ -38,6 +43,8 @@ class Guarantee(Mapping[str, Any]):
     rho: float
     epsilon: float
     delta: float
+    guess: float
+    text: str = field(repr=False)
 
     def __getitem__(self, key: str) -> Any:
         if key not in self.__dict__:
@@ -60,7 +67,7 @@ class Fit:
 
     >>> import dplm
     >>> data = dplm.simulate(rows=10_000, features=2, theta=[0.6, -0.8], seed=1)
-    >>> fit = dplm.lm("y ~ x1 + x2 + 0", data, rho=0.015, seed=1)
+    >>> fit = dplm.lm("y ~ x1 + x2 + 0", data, rho=0.015, standardised=True, seed=1)
     >>> [round(value, 1) for value in fit.params]
     [0.6, -0.8]
     """
@@ -140,7 +147,7 @@ class Fit:
         """The ends of the intervals, `low` and `high`, at any level: asking again costs nothing.
 
         >>> import dplm
-        >>> fit = dplm.lm("y ~ x1 + 0", dplm.simulate(rows=1000, features=1, seed=1), rho=0.1, seed=1)
+        >>> fit = dplm.lm("y ~ x1 + 0", dplm.simulate(rows=1000, features=1, seed=1), rho=0.1, standardised=True, seed=1)
         >>> wide, usual = fit.conf_int(0.99), fit.conf_int()
         >>> bool(wide["low"]["x1"] < usual["low"]["x1"] < fit.params["x1"] < usual["high"]["x1"] < wide["high"]["x1"])
         True

@@ -32,6 +32,7 @@ def lm(
     burn_in: int | None = None,
     neighbours: str = "replace-one",
     purpose: str = "inference",
+    standardised: bool = False,
     ledger: Ledger | str | os.PathLike[str] | None = None,
     dataset: str | None = None,
     names: Sequence[str] | None = None,
@@ -44,8 +45,9 @@ def lm(
     """Fits a linear regression privately.
 
     The formula is R's, with the public facts about each column written into it: `age[18..90]` is a number with public bounds,
-    `region{north,south}` a category with public levels, a bare `name` a number that is already centred and of about unit variance.
-    Bounds and levels must come from public knowledge, never from the data. A path (not a string) is read as a model file.
+    `region{north,south}` a category with public levels. Bounds and levels must come from public knowledge, never from the data. A bare
+    `name`, a number that is already centred and of about unit variance, needs `standardised=True`. A path (not a string) is read as a
+    model file.
 
     Parameters
     ----------
@@ -55,8 +57,8 @@ def lm(
         A pandas, polars or pyarrow table, anything else with `__arrow_c_stream__`, a mapping of columns, an array with `names`, or
         the path of a CSV, TSV, Parquet or Arrow file (a folder, a pattern, a list of them).
     rho, epsilon, delta
-        The whole budget: `rho` in zero-concentrated differential privacy, or `epsilon` with `delta`. With `rho`, `delta` is where
-        epsilon is stated (1e-6).
+        The whole budget: `rho` in zero-concentrated differential privacy, or `epsilon` with `delta` (1e-6). With `rho`, `delta` is where
+        epsilon is stated.
     method
         `"dpgd"`, the paper's; `"auto"`, which finds scales privately and is used where the formula has bounds; `"adassp"`.
     clip, steps, step_size
@@ -68,6 +70,9 @@ def lm(
         `"replace-one"`, or `"zero-out"`: a weaker promise, for comparison with other tools.
     purpose
         `"inference"`, or `"prediction"`: estimates only, and nothing spent on intervals.
+    standardised
+        Says that columns without bounds or levels are centred and of about unit variance. Without it, and without `method="dpgd"`, such
+        columns are refused: on any others the budget would be spent on nonsense.
     ledger, dataset
         A `dplm.Ledger` or its file, and what it calls the data. The budget is on disk as spent before any noise is drawn; a fit that needs
         more than is left is refused, and so is one with a seed.
@@ -95,7 +100,7 @@ def lm(
     --------
     >>> import dplm
     >>> data = dplm.simulate(rows=10_000, features=2, theta=[0.6, -0.8], seed=1)
-    >>> fit = dplm.lm("y ~ x1 + x2 + 0", data, rho=0.015, seed=1)
+    >>> fit = dplm.lm("y ~ x1 + x2 + 0", data, rho=0.015, standardised=True, seed=1)
     >>> fit
     <dplm.Fit of 'y ~ x1 + x2 + 0': 2 coefficients, rho = 0.015>
     >>> fit.private  # because of the seed
@@ -115,6 +120,7 @@ def lm(
         "burn_in": burn_in,
         "neighbours": neighbours,
         "purpose": purpose,
+        "standardised": standardised,
         "strict": strict,
         "seed": seed,
         "threads": threads,

@@ -59,12 +59,13 @@ def plan(
     """What accuracy to expect, from public numbers only. No data are read and nothing is spent.
 
     Figures are for features of unit variance that are not correlated, normal errors of standard deviation `noise_sd`, and Newton
-    intervals for the true coefficients. `share` asks for the budget at which privacy adds that share of the sampling error.
+    intervals for the true coefficients. `share` asks for the budget at which privacy adds that share of the sampling error. `guess` is
+    how often, at most, someone who knows all other rows guesses which of two equally likely rows was in the data.
 
     >>> import dplm
     >>> plan = dplm.plan(rows=10_000, features=10, rho=0.015)
-    >>> plan.classical["std_error"], plan.fit["std_error"] < 0.02
-    (0.01, True)
+    >>> plan.classical["std_error"], plan.fit["std_error"] < 0.02, round(plan.guess, 3)
+    (0.01, True, 0.535)
     """
     budget = {"rho": rho, "epsilon": epsilon, "delta": delta}
     options = {

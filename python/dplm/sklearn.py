@@ -73,7 +73,7 @@ class PrivateLinearRegression(RegressorMixin, BaseEstimator):  # type: ignore[mi
     Parameters
     ----------
     rho, epsilon, delta
-        The budget of one fit: `rho`, or `epsilon` with `delta`.
+        The budget of one fit: `rho`, or `epsilon` with `delta` (1e-6).
     bounds_X, bounds_y
         Public bounds. For `bounds_y` one pair `(low, high)`; for `bounds_X` one pair for all columns, one pair for each column
         (`[(0, 20), (16, 70)]`), or pairs by name (`{"educ": (0, 20)}`) for a data frame. Values outside are moved to the bound, in fitting
@@ -287,7 +287,8 @@ class PrivateLinearRegression(RegressorMixin, BaseEstimator):  # type: ignore[mi
 
     def _options(self) -> dict[str, Any]:
         account = {"ledger": self.ledger, "dataset": self.dataset}
-        return account | {"method": self.method, "purpose": self.purpose, "seed": self._seed()}
+        asked = {"method": self.method, "purpose": self.purpose, "standardised": self.standardised}
+        return account | asked | {"seed": self._seed()}
 
     def _seed(self) -> int | None:
         if self.random_state is None or isinstance(self.random_state, int):

@@ -50,7 +50,7 @@ def test_pandas(wages, expected):
     frame = pd.DataFrame(wages)
     assert fitted(frame) == expected
     numbers = frame[["wage", "educ"]].rename(columns={"educ": 7})
-    assert '"name": "7"' in fitted(numbers, "wage[0..60] ~ .")
+    assert '"name": "7"' in fitted(numbers, "wage[0..60] ~ .", standardised=True)
     assert list(numbers.columns) == ["wage", 7], "the caller's table is left as it was"
     assert fitted(frame.astype({"union": "category"})) == expected
     assert fitted(frame.astype({"educ": "Int64", "exper": "Float64"})) == expected
@@ -93,9 +93,10 @@ def test_what_is_masked_is_missing(wages, expected):
 def test_a_matrix_with_names(order):
     rng = np.random.default_rng(1)
     matrix = np.asarray(rng.normal(size=(2000, 3)), order=order)
-    expected = fitted({"y": matrix[:, 0].tolist(), "a": matrix[:, 1].tolist(), "b": matrix[:, 2].tolist()}, "y ~ a + b")
-    assert fitted(matrix, "y ~ a + b", names=["y", "a", "b"]) == expected
-    assert fitted(matrix[::2], "y ~ a + b", names=["y", "a", "b"]) != expected
+    columns = {"y": matrix[:, 0].tolist(), "a": matrix[:, 1].tolist(), "b": matrix[:, 2].tolist()}
+    expected = fitted(columns, "y ~ a + b", standardised=True)
+    assert fitted(matrix, "y ~ a + b", names=["y", "a", "b"], standardised=True) == expected
+    assert fitted(matrix[::2], "y ~ a + b", names=["y", "a", "b"], standardised=True) != expected
     with pytest.raises(ValueError, match="names"):
         fitted(matrix, "y ~ a + b")
     with pytest.raises(ValueError, match="2 names do not fit"):
@@ -104,7 +105,8 @@ def test_a_matrix_with_names(order):
 
 def test_dot_and_model_file(wages, tmp_path):
     numbers = {name: wages[name] for name in ["wage", "educ"]}
-    assert json.loads(fitted(pa.table(numbers), "wage[0..60] ~ ."))["coefficients"][1]["name"] == "educ"
+    dotted = json.loads(fitted(pa.table(numbers), "wage[0..60] ~ .", standardised=True))
+    assert dotted["coefficients"][1]["name"] == "educ"
     model = tmp_path / "model.toml"
     model.write_text('response = "wage"\n[columns]\nwage = { low = 0, high = 60 }\neduc = { low = 0, high = 20 }\n')
     assert fitted(wages, model) == fitted(wages, "wage[0..60] ~ educ[0..20]")
@@ -135,6 +137,7 @@ def test_options_reach_the_fit(wages):
     assert (facts["interval"], facts["level"], facts["guarantee"]["neighbours"]) == ("batched", 0.9, "zero-out")
     budget = dplm.lm(FORMULA, wages, epsilon=1.0, delta=1e-6, seed=1).guarantee
     assert math.isclose(budget.epsilon, 1.0, rel_tol=1e-6) and budget.epsilon <= 1.0
+    assert dplm.lm(FORMULA, wages, epsilon=1.0, seed=1).guarantee == budget, "delta is 1e-6 when nothing is said"
     assert fitted(wages, threads=1) == fitted(wages, threads=2)
 
 
@@ -148,8 +151,14 @@ def test_without_a_seed_the_fit_is_private_and_differs(wages):
     [
         ({}, "give the privacy budget"),
         ({"rho": 1, "epsilon": 1}, "once"),
-        ({"epsilon": 1}, "give delta too"),
         ({"rho": -1}, "rho"),
+        ({"rho": "0.1"}, "rho must be a number, not str"),
+        ({"epsilon": [1]}, "epsilon must be a number, not list"),
+        ({"rho": 1, "level": "95"}, "level must be a number, not str"),
+        ({"rho": 1, "steps": 2.5}, "steps must be a whole number that is not negative, not float"),
+        ({"rho": 1, "method": 3}, "method must be a name, not int"),
+        ({"rho": 1, "standardised": "yes"}, "standardised must be True or False, not str"),
+        ({"rho": 1e-5}, "no coefficient would be identified, so nothing was spent; .* rho = [0-9.]*[1-9]"),
         ({"rho": 1, "level": 2}, "the level must lie between 0 and 1"),
         ({"rho": 1, "method": "magic"}, "method must be one of dpgd, auto, adassp"),
         ({"rho": 1, "interval": "batched", "target": "population"}, "covers the optimum on this data set only"),
@@ -161,6 +170,14 @@ def test_wrong_requests_are_value_errors(wages, options, sentence):
     with pytest.raises(dplm.RequestError, match=sentence) as refusal:
         dplm.lm(FORMULA, wages, **options)
     assert isinstance(refusal.value, ValueError) and isinstance(refusal.value, dplm.DplmError)
+
+
+def test_columns_without_bounds_are_refused_unless_they_are_said_to_be_standardised(wages, tmp_path):
+    ledger = dplm.Ledger.init(tmp_path / "budget.db", "wages", rho=1)
+    with pytest.raises(dplm.RequestError, match=r"'wage', 'educ': write wage\[LOW..HIGH\].*standardised=True"):
+        dplm.lm("wage ~ educ", wages, rho=0.1, ledger=ledger, dataset="wages")
+    assert ledger.show("wages")["spent"] == 0
+    assert dplm.lm("wage ~ educ", wages, rho=0.1, method="dpgd").names == ["(Intercept)", "educ"]
 
 
 @pytest.mark.parametrize("formula", ["wage ~", "wage ~ nothing", "wage[3..1] ~ educ", "wage{a} ~ educ"])
@@ -187,9 +204,9 @@ def test_data_errors(wages):
     with pytest.raises(dplm.DataError, match="strict"):
         dplm.lm(FORMULA, wages, rho=1, strict=True)
     with pytest.raises(dplm.DataError, match="more rows than coefficients"):
-        dplm.lm("y ~ x", {"y": [1.0], "x": [1.0]}, rho=1)
+        dplm.lm("y ~ x", {"y": [1.0], "x": [1.0]}, rho=1, standardised=True)
     with pytest.raises(dplm.DataError, match="same number of rows"):
-        dplm.lm("y ~ x", {"y": [1.0], "x": [1.0, 2.0]}, rho=1)
+        dplm.lm("y ~ x", {"y": [1.0], "x": [1.0, 2.0]}, rho=1, standardised=True)
     with pytest.raises(dplm.RequestError, match="the data must be"):
         dplm.lm("y ~ x", 17, rho=1)
 

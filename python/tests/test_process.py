@@ -71,7 +71,7 @@ def test_a_fit_in_a_forked_process():
         """
         import os, dplm
         data = dplm.simulate(rows=2000, features=2, seed=1)
-        def fitted(): return dplm.lm("y ~ . + 0", data, rho=1, seed=1).to_json()
+        def fitted(): return dplm.lm("y ~ . + 0", data, rho=1, standardised=True, seed=1).to_json()
         here, (read, write) = fitted(), os.pipe()
         if os.fork() == 0:
             os.write(write, str(fitted() == here).encode())

@@ -42,11 +42,11 @@ def pages(wages, tmp_path_factory) -> dict[str, Path]:
         "usual": dplm.lm(FORMULA, wages, rho=0.5),
         "seeded": dplm.lm(FORMULA, wages, rho=0.5, seed=1),
         "prediction": dplm.lm(FORMULA, wages, rho=0.5, purpose="prediction"),
-        "starved": dplm.lm(FORMULA, wages, rho=1e-5),
+        "starved": dplm.lm(FORMULA.replace("{no,yes}", "{no,yes,unknown}"), wages, rho=0.01),
         "adassp": dplm.lm(FORMULA, wages, rho=0.5, method="adassp", purpose="prediction"),
-        "independent": dplm.lm("educ ~ exper", wages, rho=1, interval="independent"),
+        "independent": dplm.lm("educ ~ exper", wages, rho=1, standardised=True, interval="independent"),
         "odd": dplm.lm(f"y[0..60] ~ {quoted}", odd, rho=5),
-        "many": dplm.lm("y ~ .", many, rho=1),
+        "many": dplm.lm("y ~ .", many, rho=1, standardised=True),
     }
     for name, fit in fits.items():
         fit.to_html(folder / f"{name}.html")

@@ -21,7 +21,7 @@ pub struct Args {
     /// What to do.
     #[command(subcommand)]
     pub command: Command,
-    /// Print results and errors only: no progress, notes or warnings
+    /// Print results and errors only: no progress, notes or warnings, but for a seed's
     #[arg(long, short, global = true, display_order = 1000)]
     pub quiet: bool,
     /// Print this help
@@ -77,13 +77,14 @@ const FIT: &str = "\
 The formula is R's, with the public facts about each column written into it:
   name[lo..hi]   a number with public bounds; values outside are moved to the bound
   name{a,b,c}    a category with public levels; the first is the reference
+  + 0            leaves out the intercept
+Bounds and levels must come from public knowledge, never from the data. With --standardised also:
   name           a number that is already centred and of about unit variance
-  .              every other numeric column;  + 0 leaves out the intercept
-Bounds and levels must come from public knowledge, never from the data.
+  .              every other numeric column of a Parquet or Arrow file, taken as such
 
 Examples:
   dplm fit survey.csv --formula 'earnings[0..200000] ~ age[18..90] + region{north,south}' --rho 0.015
-  dplm fit survey.parquet --model model.toml --epsilon 1 --delta 1e-6 --json fit.json";
+  dplm fit survey.parquet --model model.toml --epsilon 1 --json fit.json";
 
 const PLAN: &str = "\
 No data are read and nothing is spent. Figures are for features of unit variance that are not correlated, and for errors
@@ -99,8 +100,8 @@ are drawn, so any number of them fits in little memory. Student errors have 4 de
 exponential; both are scaled to the standard deviation asked for.
 
 Example:
-  dplm simulate --rows 10000 --features 10 --out sim.csv
-  dplm fit sim.csv --formula 'y ~ . + 0' --rho 0.015";
+  dplm simulate --rows 10000 --features 10 --out sim.parquet
+  dplm fit sim.parquet --formula 'y ~ . + 0' --standardised --rho 0.015";
 
 const DIAGNOSE: &str = "\
 For whoever may see the rows anyway: nothing it prints may be published. Shows least squares as lm would, then a fit
@@ -108,7 +109,7 @@ with the options given (rho 0.015 if none is): how many rows each step clipped, 
 by item, and the exact law of the iterates beside what happened.
 
 Example:
-  dplm diagnose sim.csv --formula 'y ~ . + 0' --rho 0.015 --not-private";
+  dplm diagnose sim.parquet --formula 'y ~ . + 0' --standardised --rho 0.015 --not-private";
 
 const INIT: &str = "\
 The template holds the names and types of the columns, with every bound and level left blank. Fill it in from public
@@ -212,14 +213,23 @@ pub struct DataArgs {
 
 /// The model: a formula or a file.
 #[derive(Debug, Group)]
-#[group(required = true, multiple = false)]
 pub struct ModelArgs {
-    /// The model, for instance 'y[-10..10] ~ x1 + x2'
-    #[arg(long, short, value_name = "F", help_heading = "Model")]
+    /// The model, for instance 'pay[0..200000] ~ age[18..90] + region{north,south}'
+    #[arg(
+        long,
+        short,
+        value_name = "F",
+        required_unless_present = "model",
+        conflicts_with = "model",
+        help_heading = "Model"
+    )]
     pub formula: Option<String>,
     /// The model in a TOML file; 'dplm init' prints a template
     #[arg(long, value_name = "FILE", help_heading = "Model")]
     pub model: Option<PathBuf>,
+    /// Say that columns without bounds or levels are centred and of about unit variance
+    #[arg(long, help_heading = "Model")]
+    pub standardised: bool,
 }
 
 /// The privacy budget.
@@ -229,7 +239,7 @@ pub struct BudgetArgs {
     #[arg(long, value_name = "R", allow_negative_numbers = true, conflicts_with = "epsilon", help_heading = "Privacy")]
     pub rho: Option<f64>,
     /// The whole budget as (epsilon, delta): the largest rho that keeps this promise is used
-    #[arg(long, value_name = "E", allow_negative_numbers = true, requires = "delta", help_heading = "Privacy")]
+    #[arg(long, value_name = "E", allow_negative_numbers = true, help_heading = "Privacy")]
     pub epsilon: Option<f64>,
     /// With --epsilon, part of the budget; with --rho, where epsilon is stated [default: 1e-6]
     #[arg(long, value_name = "D", allow_negative_numbers = true, help_heading = "Privacy")]

@@ -20,6 +20,67 @@ pub enum Destination {
     File(PathBuf),
 }
 
+/// What is written to a place, and how the names of such files end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// A page for a browser.
+    Html,
+    /// A document for programs.
+    Json,
+    /// A table as text.
+    Csv,
+    /// A drawing.
+    Svg,
+}
+
+impl Format {
+    const fn name(self) -> &'static str {
+        match self {
+            Format::Html => "HTML",
+            Format::Json => "JSON",
+            Format::Csv => "CSV",
+            Format::Svg => "SVG",
+        }
+    }
+
+    /// Endings of such files, the usual one first.
+    const fn endings(self) -> &'static [&'static str] {
+        match self {
+            Format::Html => &["html", "htm"],
+            Format::Json => &["json"],
+            Format::Csv => &["csv"],
+            Format::Svg => &["svg"],
+        }
+    }
+
+    /// Whether a file with this ending is taken for something else. People open a page by its name, so any other ending is wrong for it.
+    fn is_misnamed(self, ending: &str) -> bool {
+        const KNOWN: [&str; 15] = [
+            "html", "htm", "json", "csv", "tsv", "parquet", "arrow", "svg", "png", "jpg", "pdf", "docx", "xlsx",
+            "toml", "md",
+        ];
+        let ending = ending.to_ascii_lowercase();
+        let is_own = self.endings().contains(&ending.as_str());
+        !is_own && (self == Format::Html || KNOWN.contains(&ending.as_str()))
+    }
+}
+
+impl Destination {
+    /// Refuses a name that promises another format than the one written.
+    ///
+    /// # Errors
+    /// When the name ends as those of other files do.
+    pub fn check_format(&self, format: Format) -> Result<(), Failure> {
+        let Destination::File(path) = self else { return Ok(()) };
+        let Some(ending) = path.extension().and_then(|ending| ending.to_str()) else { return Ok(()) };
+        if !format.is_misnamed(ending) {
+            return Ok(());
+        }
+        let (what, usual) = (format.name(), path.with_extension(format.endings()[0]));
+        Err(Failure::Usage(format!("{self} would hold {what}, not what its name says: write {}", usual.display())))
+    }
+}
+
 impl FromStr for Destination {
     type Err = String;
 

@@ -1,7 +1,7 @@
 //! The only place that writes to the terminal.
 //!
 //! Results go to standard output; progress, notes, warnings and errors to standard error, and `--quiet` silences all of those but
-//! errors.
+//! errors and the warning that a result is not private.
 
 use std::{
     io::{self, BufWriter, IsTerminal, Stdout, Write},
@@ -47,9 +47,16 @@ impl Printer {
 
     /// Warns of something. One that is on the same screen already, as part of the result, is not repeated.
     pub fn warning(&self, text: &str, shown: bool) {
+        if !self.quiet {
+            Printer::alarm(text, shown);
+        }
+    }
+
+    /// Warns of what nobody may miss: as [`warning`](Self::warning), quiet or not.
+    pub fn alarm(text: &str, shown: bool) {
         let seen = shown && io::stdout().is_terminal() && io::stderr().is_terminal();
         if !seen {
-            self.note(&format!("warning: {text}"));
+            Printer::tell(&format!("warning: {text}"));
         }
     }
 

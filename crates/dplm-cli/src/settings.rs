@@ -8,11 +8,8 @@ use std::{
 use dplm::{
     Dataset, NoiseSource, Reading,
     formula::Formula,
-    method::{self, ConfigError, Request, dpgd},
-    privacy::{
-        Neighbours, Rho,
-        convert::{self, Conversion},
-    },
+    method::{self, Request, dpgd},
+    privacy::{Neighbours, Rho},
     table::{ReadOptions, Source},
 };
 use dplm_ledger::LedgerError;
@@ -23,13 +20,10 @@ use crate::{
         PromiseArgs,
     },
     exit::Failure,
-    output::Destination,
+    output::{Destination, Format},
     printer::Printer,
     progress::Progress,
 };
-
-/// Where epsilon is stated when nothing is asked.
-const DELTA: f64 = 1e-6;
 
 /// The paper's standard budget: what a diagnosis looks at when nothing is asked.
 const DIAGNOSED_RHO: f64 = 0.015;
@@ -85,13 +79,17 @@ impl FitSettings {
     pub fn check(args: FitArgs) -> Result<FitSettings, Failure> {
         let outputs: Vec<&Destination> = args.json.iter().chain(&args.trajectory).chain(&args.report).collect();
         check_outputs(&outputs, &args.data.inputs)?;
+        check_formats([(&args.report, Format::Html), (&args.json, Format::Json), (&args.trajectory, Format::Csv)])?;
         let purse = purse(args.ledger, args.dataset, &args.promise)?;
         check_ledger_is_kept(&outputs, purse.as_ref())?;
         let config = config(&args.budget, &args.promise, &args.method, &args.interval)?;
         check_machine(&args.machine)?;
+        // A model file says of each such column that it is standard.
+        let standardised = args.model.standardised || args.model.model.is_some();
         let data = data(args.data, &args.model, args.machine.memory)?;
         let wanted = args.method.method.map(Into::into);
-        let method = method::Config::choose(wanted, config.clone(), &data.formula).map_err(Failure::usage)?;
+        let method =
+            method::Config::choose(wanted, config.clone(), &data.formula, standardised).map_err(Failure::usage)?;
         Ok(FitSettings {
             data,
             config,
@@ -157,19 +155,8 @@ impl DataSettings {
 /// # Errors
 /// When the numbers mean nothing.
 pub fn budget(args: &BudgetArgs) -> Result<(Rho, f64), Failure> {
-    let delta = args.delta.unwrap_or(DELTA);
-    if !(delta > 0.0 && delta < 1.0) {
-        return Err(Failure::usage(ConfigError::Delta));
-    }
-    let rho = match (args.rho, args.epsilon) {
-        (Some(rho), _) => rho,
-        // Every release is Gaussian, so the exact curve applies; it is rounded down, and so is the decimal below.
-        (None, Some(epsilon)) => convert::rho(Conversion::Exact, epsilon, delta).map_err(Failure::usage)?,
-        (None, None) => {
-            return Err(Failure::usage("give the privacy budget with --rho, or with --epsilon and --delta"));
-        }
-    };
-    Ok((Rho::checked_from_f64(rho).map_err(Failure::usage)?, delta))
+    // Every number it is refused for was typed.
+    method::budget(args.rho, args.epsilon, args.delta).map_err(Failure::usage)
 }
 
 fn config(
@@ -231,6 +218,11 @@ fn check_machine(machine: &MachineArgs) -> Result<(), Failure> {
     }
     let built = rayon::ThreadPoolBuilder::new().num_threads(threads).build_global();
     built.map_err(|_| Failure::refused("the operating system refused that many threads: ask for fewer"))
+}
+
+/// Refuses names that promise another format than the one written there.
+pub fn check_formats<const N: usize>(places: [(&Option<Destination>, Format); N]) -> Result<(), Failure> {
+    places.iter().try_for_each(|(place, format)| place.as_ref().map_or(Ok(()), |place| place.check_format(*format)))
 }
 
 /// Refuses outputs that would overwrite each other, or the data.
@@ -323,6 +315,8 @@ impl From<args::Purpose> for method::Purpose {
 
 #[cfg(test)]
 mod tests {
+    use dplm::privacy::Epsilon;
+
     use super::*;
 
     fn typed(rho: Option<f64>, epsilon: Option<f64>, delta: Option<f64>) -> BudgetArgs {
@@ -333,8 +327,9 @@ mod tests {
     fn epsilon_and_delta_give_the_exact_rho_rounded_down() {
         let (rho, delta) = budget(&typed(None, Some(1.0), Some(1e-6))).expect("sound");
         assert!((rho.to_f64() - 0.02801).abs() < 1e-5 && delta == 1e-6);
-        let promised = convert::epsilon(Conversion::Exact, rho.to_f64(), 1e-6).expect("sound");
+        let promised = Epsilon::exact(rho.to_f64(), 1e-6).expect("sound").to_f64();
         assert!(promised <= 1.0 && promised > 1.0 - 1e-9, "{promised}");
+        assert_eq!(budget(&typed(None, Some(1.0), None)).expect("sound"), (rho, delta), "1e-6 when nothing is said");
     }
 
     #[test]

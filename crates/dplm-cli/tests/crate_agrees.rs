@@ -20,8 +20,21 @@ fn the_command_and_the_crate_give_the_same_document() {
     let bounded = "y[-6..6] ~ x1[-5..5] + x2[-5..5]";
     let (auto, dpgd) = (auto::Config::new(request.clone()).into(), dpgd::Config::new(request).into());
     for (formula, config) in [(bounded, auto), ("y ~ x1 + x2 + 0", dpgd)] {
-        let typed =
-            desk.ok(&["fit", "rows.csv", "--formula", formula, "--rho", "0.1", "--seed", "9", "--json", "-"]).stdout;
+        let typed = desk
+            .ok(&[
+                "fit",
+                "rows.csv",
+                "--formula",
+                formula,
+                "--standardised",
+                "--rho",
+                "0.1",
+                "--seed",
+                "9",
+                "--json",
+                "-",
+            ])
+            .stdout;
         let source = Source::open(&[desk.path("rows.csv").display().to_string()]).expect("the rows");
         let formula = Formula::parse(formula).expect("a formula");
         let mut data = Dataset::read(&source, &formula, &Reading::default()).expect("data");

@@ -24,8 +24,8 @@ fn desk(rows: u32, rho: &str) -> Desk {
 }
 
 fn spend<'a>(rho: &'a str, more: &[&'a str]) -> Vec<&'a str> {
-    let fit = ["fit", "data.csv", "--formula", FORMULA, "--rho", rho, "--ledger", "budget.db", "--dataset", "wages"];
-    [&fit, more].concat()
+    let fit = ["fit", "data.csv", "--formula", FORMULA, "--standardised", "--rho", rho];
+    [&fit[..], &["--ledger", "budget.db", "--dataset", "wages"], more].concat()
 }
 
 /// How many fits the ledger knows of, after checking that it verifies.
@@ -50,6 +50,7 @@ fn a_custodian_opens_grants_spends_shows_and_exports() {
     let fit: serde_json::Value = serde_json::from_str(&desk.read("fit.json")).expect("JSON");
     assert_eq!([&fit["ledger"]["total"], &fit["ledger"]["left"]], [0.05, 0.03]);
     let text = desk.ok(&["ledger", "show", "budget.db"]).stdout;
+    assert!(text.contains("0.8342"), "0.834118 is spent, rounded up: {text}");
     assert!(text.contains("wages") && text.contains("health") && text.contains("board, \"May\""), "{text}");
     let csv = desk.ok(&["ledger", "export", "budget.db", "--csv", "-", "--json", "all.json"]).stdout;
     assert_eq!(csv.lines().count(), 5);
@@ -70,12 +71,18 @@ fn what_is_refused_spends_nothing() {
     let fit = |data: &'static str, more: &[&'static str]| {
         desk.run(&[&["fit", data, "--ledger", "budget.db", "--dataset", "wages"], more].concat())
     };
-    let plain = ["--formula", FORMULA, "--rho", "0.01"];
-    let cases: [(&str, i32, Done); 12] = [
+    let plain = ["--formula", FORMULA, "--standardised", "--rho", "0.01"];
+    let bounded = ["--formula", "y[-5..5] ~ x1[-4..4] + x2[-4..4]"];
+    let cases: [(&str, i32, Done); 17] = [
         ("formula", 2, fit("data.csv", &["--formula", "y ~", "--rho", "0.01"])),
-        ("column", 1, fit("data.csv", &["--formula", "y ~ nope", "--rho", "0.01"])),
+        ("column", 1, fit("data.csv", &["--formula", "y ~ nope", "--standardised", "--rho", "0.01"])),
+        ("no bounds", 2, fit("data.csv", &["--formula", "y ~ x1 + x2", "--rho", "0.01"])),
+        ("a category as response", 2, fit("data.csv", &["--formula", "y{a,b} ~ x1[0..1]", "--rho", "0.01"])),
+        ("nothing but noise", 2, fit("data.csv", &[&bounded[..], &["--rho", "1e-6"]].concat())),
+        ("no interval", 2, fit("data.csv", &[&bounded[..], &["--rho", "0.01"]].concat())),
+        ("a page that is no page", 2, fit("data.csv", &[&plain[..], &["--report", "fit.pdf"]].concat())),
         ("seed", 2, fit("data.csv", &[&plain[..], &["--seed", "1"]].concat())),
-        ("overdraft", 1, fit("data.csv", &["--formula", FORMULA, "--rho", "0.051"])),
+        ("overdraft", 1, fit("data.csv", &[&plain[..3], &["--rho", "0.051"]].concat())),
         ("ragged", 1, fit("ragged.csv", &plain)),
         ("few rows", 1, fit("short.csv", &plain)),
         ("no data", 1, fit("missing.csv", &plain)),
@@ -100,6 +107,7 @@ fn what_is_refused_spends_nothing() {
         "wage",
         "--formula",
         FORMULA,
+        "--standardised",
         "--rho",
         "1",
     ]);
@@ -365,7 +373,8 @@ fn links_are_not_followed() {
     let desk = desk(300, "1");
     symlink("budget.db", desk.path("link.db")).expect("linked");
     let link = |file: &str| {
-        desk.run(&["fit", "data.csv", "--formula", FORMULA, "--rho", "0.01", "--ledger", file, "--dataset", "wages"])
+        let fit = ["fit", "data.csv", "--formula", FORMULA, "--standardised", "--rho", "0.01"];
+        desk.run(&[&fit[..], &["--ledger", file, "--dataset", "wages"]].concat())
     };
     link("link.db").assert_refused(1, "a symbolic link");
     desk.run(&["ledger", "init", "link.db", "--dataset", "b", "--rho", "1"]).assert_refused(1, "a link to write to");

@@ -20,7 +20,7 @@ fn run(desk: &Desk, args: &[&str]) -> Done {
 }
 
 fn fit(desk: &Desk, data: &str, formula: &str) -> Done {
-    run(desk, &["fit", data, "--formula", formula, "--rho", "0.1", "--for", "prediction", "--quiet"])
+    run(desk, &["fit", data, "--formula", formula, "--standardised", "--rho", "0.1", "--for", "prediction", "--quiet"])
 }
 
 fn bomb(name: &str) -> String {
@@ -80,7 +80,7 @@ fn a_hundred_thousand_columns_are_read() {
 fn a_cell_without_end_is_refused() {
     let megabytes: usize = std::env::var("DPLM_CELL_MB").ok().and_then(|size| size.parse().ok()).unwrap_or(100);
     let desk = Desk::new();
-    let mut child = start(&desk, &["fit", "-", "--formula", "y ~ x", "--rho", "0.1", "--quiet"]);
+    let mut child = start(&desk, &["fit", "-", "--formula", "y ~ x", "--standardised", "--rho", "0.1", "--quiet"]);
     let mut input = child.stdin.take().expect("piped");
     let chunk = vec![b'9'; 1 << 20];
     input.write_all(b"y,x\n1,2\n3,\"").expect("read");

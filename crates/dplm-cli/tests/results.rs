@@ -5,7 +5,9 @@ mod common;
 use common::{Desk, text_of};
 use serde_json::Value;
 
-const FIT: [&str; 4] = ["--formula", "y ~ x1 + x2 + 0", "--rho", "0.5"];
+const FIT: [&str; 5] = ["--formula", "y ~ x1 + x2 + 0", "--standardised", "--rho", "0.5"];
+/// Every column of a file that declares their types.
+const STANDARD: [&str; 3] = ["--formula", "y ~ .", "--standardised"];
 
 #[test]
 fn every_format_and_standard_input_give_the_same_fit() {
@@ -50,7 +52,7 @@ fn assert_schema(fit: &Value) {
     {
         assert!(!fit[key].is_null(), "{key} is missing");
     }
-    for key in ["definition", "neighbours", "rho", "epsilon", "delta", "releases"] {
+    for key in ["definition", "neighbours", "rho", "epsilon", "delta", "guess", "releases"] {
         assert!(!fit["guarantee"][key].is_null(), "{key} is missing");
     }
     for key in ["name", "clip", "steps", "step_size", "noise_sd"] {
@@ -71,9 +73,11 @@ fn units(value: &Value) -> u128 {
 #[test]
 fn the_json_of_a_fit() {
     let desk = Desk::new();
-    let csv = desk.simulate("sim.csv", 5000);
+    let data = desk.simulate("sim.parquet", 5000);
     let done =
-        desk.ok(&["fit", &csv, "--formula", "y ~ .", "--rho", "0.0137", "--delta", "1e-7", "--json", "fit.json"]);
+        desk.ok(
+            &[&["fit", &data, "--delta", "1e-7", "--json", "fit.json"], &STANDARD[..], &["--rho", "0.0137"]].concat()
+        );
     let fit: Value = serde_json::from_str(&desk.read("fit.json")).expect("JSON");
     assert_schema(&fit);
     assert_eq!(fit["private"], true);
@@ -135,8 +139,13 @@ fn every_construction_releases_exactly_rho() {
 #[test]
 fn epsilon_and_delta_are_kept() {
     let desk = Desk::new();
-    let csv = desk.simulate("sim.csv", 2000);
-    let fit = desk.fit_json(&[&csv, "--formula", "y ~ .", "--epsilon", "1", "--delta", "1e-6"]);
+    let data = desk.simulate("sim.parquet", 2000);
+    let fit = desk.fit_json(&[&[data.as_str()], &STANDARD[..], &["--epsilon", "1", "--delta", "1e-6"]].concat());
+    assert_eq!(
+        desk.fit_json(&[&[data.as_str()], &STANDARD[..], &["--epsilon", "1"]].concat()),
+        fit,
+        "1e-6 is the default"
+    );
     let promised = fit["guarantee"]["epsilon"].as_f64().expect("a number");
     assert!(promised <= 1.0 && promised > 0.999_999, "{promised}");
     assert!((fit["guarantee"]["rho"].as_f64().expect("a number") - 0.02801).abs() < 1e-5);
@@ -154,6 +163,55 @@ fn a_seed_makes_it_reproducible_and_says_so() {
     assert_ne!(summary(&[]), summary(&[]));
     assert!(summary(&["--seed", "3"]).contains("not private") && !summary(&[]).contains("not private"));
     assert_eq!(desk.fit_json(&[&[csv.as_str()], &FIT[..]].concat())["private"], false);
+}
+
+/// The iterates have no room for it, so it is said beside them, asked to be quiet or not.
+#[test]
+fn a_seed_is_never_passed_over_in_silence() {
+    let desk = Desk::new();
+    let csv = desk.simulate("sim.csv", 2000);
+    let fit = [&["fit", csv.as_str(), "--quiet", "--steps", "3"], &FIT[..]].concat();
+    for output in ["--trajectory", "--json"] {
+        let seeded = desk.ok(&[&fit[..], &[output, "-", "--seed", "3"]].concat());
+        assert!(seeded.stderr.starts_with("dplm: warning: the noise came from a fixed seed"), "{}", seeded.stderr);
+        assert_eq!(seeded.stderr.lines().count(), 1);
+        assert_eq!(desk.ok(&[&fit[..], &[output, "-"]].concat()).stderr, "");
+    }
+    let path = desk.ok(&[&fit[..], &["--trajectory", "-", "--seed", "3"]].concat()).stdout;
+    assert_eq!((path.lines().next(), path.lines().count()), (Some("step,x1,x2"), 5));
+}
+
+/// Rho 0.02 is epsilon 0.834118, and a guess of 53.98 %.
+#[test]
+fn what_is_promised_is_rounded_up_and_true() {
+    let desk = Desk::new();
+    let csv = desk.simulate("sim.csv", 2000);
+    let words = |text: String| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let fit = |more: &[&str]| {
+        desk.ok(&[&["fit", csv.as_str(), "--rho", "0.02", "--report", "fit.html"], &FIT[..3], more].concat()).stdout
+    };
+    let two_rows = "guesses which of two equally likely rows was in the data correctly at most 54.0 % of the time";
+    let factor =
+        "changes the probability that the result is among them by at most the factor e^0.8342 (about 2.31), plus 1e-6.";
+    let summary = words(fit(&[]));
+    assert!(summary.contains("(0.8342, 1e-6)") && summary.contains(factor) && summary.contains(two_rows), "{summary}");
+    let page = words(desk.read("fit.html"));
+    assert!(page.contains(factor) && page.contains(two_rows) && page.contains("&epsilon; = 0.8342 at"), "{page}");
+    let summary = words(fit(&["--neighbours", "zero-out"]));
+    assert!(
+        summary.contains("whether a row contributed or not, both equally likely, correctly at most 54.0 %"),
+        "{summary}"
+    );
+    assert!(
+        summary.contains("removing the contribution of any one row of the data changes the probability"),
+        "{summary}"
+    );
+    let plan = words(desk.ok(&["plan", "--rows", "2000", "--features", "2", "--rho", "0.02"]).stdout);
+    assert!(plan.contains("(0.8342, 1e-6)") && plan.contains(two_rows), "{plan}");
+    assert!(plan.contains("0.02 0.8342 54.0 %"), "{plan}");
+    for text in [summary, page, plan] {
+        assert!(!text.contains("0.8341") && !text.contains("odds") && !text.contains("except with"), "{text}");
+    }
 }
 
 #[test]
@@ -187,7 +245,7 @@ fn quiet_says_nothing_beside_the_result() {
     assert!(done.stdout.contains("Coefficients:"));
     let done = desk.ok(&["simulate", "--rows", "5", "--features", "1", "--out", "q.csv", "--quiet"]);
     assert_eq!(done.stderr, "");
-    desk.run(&["fit", "none.csv", "--formula", "y ~ x", "--rho", "1", "--quiet"]).assert_refused(1, "still says why");
+    desk.run(&[&["fit", "none.csv", "--quiet"], &FIT[..]].concat()).assert_refused(1, "still says why");
 }
 
 #[test]
@@ -307,6 +365,7 @@ fn a_plan() {
     let number = |value: &Value| value.as_f64().expect("a number");
     assert!((number(&plan["classical"]["std_error"]) - 0.01).abs() < 1e-12);
     assert!((number(&plan["epsilon"]) - 0.7147).abs() < 1e-4);
+    assert!((number(&plan["guess"]) - 0.534_506_276).abs() < 1e-9);
     assert!(number(&plan["recommended"]["std_error"]) <= number(&plan["fit"]["std_error"]));
     let lengths: Vec<f64> =
         plan["budgets"].as_array().expect("a list").iter().map(|at| number(&at["length"])).collect();
@@ -340,8 +399,8 @@ fn a_plan() {
 #[test]
 fn a_plan_is_what_a_fit_does() {
     let desk = Desk::new();
-    desk.ok(&["simulate", "--rows", "10000", "--features", "10", "--seed", "1", "--out", "sim.csv"]);
-    let fit = desk.fit_json(&["sim.csv", "--formula", "y ~ . + 0", "--rho", "0.015"]);
+    desk.ok(&["simulate", "--rows", "10000", "--features", "10", "--seed", "1", "--out", "sim.parquet"]);
+    let fit = desk.fit_json(&["sim.parquet", "--formula", "y ~ . + 0", "--standardised", "--rho", "0.015"]);
     let plan = desk.ok(&["plan", "--rows", "10000", "--features", "10", "--rho", "0.015", "--json", "-"]).stdout;
     let plan: Value = serde_json::from_str(&plan).expect("JSON");
     for key in ["clip", "steps", "step_size"] {

@@ -40,7 +40,7 @@ pub fn fit(
     progress: Option<Py<PyAny>>,
 ) -> PyResult<NativeFit> {
     let formula = formula(model, model_is_file)?;
-    let config = options.config(&budget, &formula)?;
+    let config = options.config(&budget, &formula, model_is_file)?;
     if purse.is_some() && options.noise() != NoiseSource::System {
         return Err(Kind::Request.because(LedgerError::Seed));
     }

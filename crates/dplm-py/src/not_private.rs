@@ -30,7 +30,7 @@ pub fn encoded(
     options: FitOptions,
 ) -> PyResult<NotPrivate> {
     let formula = formula(model, model_is_file)?;
-    let config = options.config(&budget, &formula)?;
+    let config = options.config(&budget, &formula, model_is_file)?;
     let fields = table.source().schema().fields().iter();
     let schema = fields.map(|field| (field.name.clone(), format!("{:?}", field.kind))).collect();
     let mut dataset = Dataset::read(table.source(), &formula, &Reading::default()).or_raise()?;

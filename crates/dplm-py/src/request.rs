@@ -3,31 +3,61 @@
 use dplm::{
     NoiseSource,
     formula::Formula,
-    method::{Config, ConfigError, Construction, Goal, Method, Purpose, Request, dpgd},
-    privacy::{
-        Neighbours, PrivacyError, Rho,
-        convert::{self, Conversion},
-    },
+    method::{self, Config, Construction, Goal, Method, Purpose, Request, dpgd},
+    privacy::{Neighbours, Rho},
 };
 use pyo3::prelude::*;
 
 use crate::failure::{Kind, OrRaise};
 
-/// Where epsilon is stated when nothing is asked.
-const DELTA: f64 = 1e-6;
+/// Keywords as Python gives them: every key is there, `None` where nothing was asked.
+pub struct Keywords<'a, 'py>(pub Borrowed<'a, 'py, PyAny>);
+
+impl<'py> Keywords<'_, 'py> {
+    /// The value of a keyword, or a sentence on what it must be.
+    pub fn get<T: for<'b> FromPyObject<'b, 'py>>(&self, name: &str, wanted: &str) -> PyResult<T> {
+        let value = self.0.get_item(name)?;
+        value.extract().map_err(|_| {
+            // The type is public; the value may be anything.
+            let given = value.get_type().name().map_or_else(|_| "something else".to_owned(), |name| name.to_string());
+            Kind::Request.because(format!("{name} must be {wanted}, not {given}"))
+        })
+    }
+
+    /// A number, or none where nothing was asked.
+    pub fn number(&self, name: &str) -> PyResult<Option<f64>> {
+        self.get(name, "a number")
+    }
+}
+
+/// What an option that counts something must be.
+pub const WHOLE: &str = "a whole number that is not negative";
 
 /// The budget as Python gives it.
-#[derive(FromPyObject)]
-#[pyo3(from_item_all)]
 pub struct BudgetOptions {
     rho: Option<f64>,
     epsilon: Option<f64>,
     delta: Option<f64>,
 }
 
-/// The options of a fit as Python gives them: every key is there, `None` where nothing was asked.
-#[derive(FromPyObject)]
-#[pyo3(from_item_all)]
+impl<'a, 'py> FromPyObject<'a, 'py> for BudgetOptions {
+    type Error = PyErr;
+
+    fn extract(given: Borrowed<'a, 'py, PyAny>) -> PyResult<BudgetOptions> {
+        let given = Keywords(given);
+        let [rho, epsilon, delta] = ["rho", "epsilon", "delta"].map(|name| given.number(name));
+        Ok(BudgetOptions { rho: rho?, epsilon: epsilon?, delta: delta? })
+    }
+}
+
+impl BudgetOptions {
+    /// The budget and the delta at which epsilon is stated.
+    pub fn checked(&self) -> PyResult<(Rho, f64)> {
+        method::budget(self.rho, self.epsilon, self.delta).map_err(|error| Kind::Request.because(error))
+    }
+}
+
+/// The options of a fit as Python gives them.
 pub struct FitOptions {
     method: Option<String>,
     clip: Option<f64>,
@@ -41,6 +71,8 @@ pub struct FitOptions {
     neighbours: String,
     purpose: String,
     seed: Option<u64>,
+    /// Whether columns without bounds or levels are said to be centred and of about unit variance.
+    standardised: bool,
     /// Whether an unusable cell is refused.
     pub strict: bool,
     /// Threads to use; all where nothing is asked.
@@ -49,34 +81,37 @@ pub struct FitOptions {
     pub memory: Option<u64>,
 }
 
-impl BudgetOptions {
-    /// The budget and the delta at which epsilon is stated.
-    pub fn checked(&self) -> PyResult<(Rho, f64)> {
-        let delta = self.delta.unwrap_or(DELTA);
-        if !(delta > 0.0 && delta < 1.0) {
-            return Err(Kind::Request.because(ConfigError::Delta));
-        }
-        let refuse = |sentence: &str| Err(Kind::Request.because(sentence));
-        let rho = match (self.rho, self.epsilon) {
-            (Some(_), Some(_)) => return refuse("give the privacy budget once: rho, or epsilon and delta"),
-            (None, Some(_)) if self.delta.is_none() => {
-                return refuse("epsilon alone is no budget: give delta too, for instance delta=1e-6");
-            }
-            (Some(rho), None) => rho,
-            // Every release is Gaussian, so the exact curve applies; it is rounded down, and so is the decimal below.
-            (None, Some(epsilon)) => {
-                convert::rho(Conversion::Exact, epsilon, delta).map_err(|error| Kind::Request.because(error))?
-            }
-            (None, None) => return refuse("give the privacy budget: rho, or epsilon and delta"),
-        };
-        let rho = Rho::checked_from_f64(rho).map_err(|error: PrivacyError| Kind::Request.because(error))?;
-        Ok((rho, delta))
+impl<'a, 'py> FromPyObject<'a, 'py> for FitOptions {
+    type Error = PyErr;
+
+    fn extract(given: Borrowed<'a, 'py, PyAny>) -> PyResult<FitOptions> {
+        let (name, truth) = ("a name", "True or False");
+        let given = Keywords(given);
+        Ok(FitOptions {
+            method: given.get("method", name)?,
+            clip: given.number("clip")?,
+            steps: given.get("steps", WHOLE)?,
+            step_size: given.number("step_size")?,
+            interval: given.get("interval", name)?,
+            target: given.get("target", name)?,
+            level: given.get("level", "a number")?,
+            batches: given.get("batches", WHOLE)?,
+            burn_in: given.get("burn_in", WHOLE)?,
+            neighbours: given.get("neighbours", name)?,
+            purpose: given.get("purpose", name)?,
+            seed: given.get("seed", WHOLE)?,
+            standardised: given.get("standardised", truth)?,
+            strict: given.get("strict", truth)?,
+            threads: given.get("threads", WHOLE)?,
+            memory: given.get("memory", WHOLE)?,
+        })
     }
 }
 
 impl FitOptions {
-    /// What is asked of the method, checked as far as it can be without a row.
-    pub fn config(&self, budget: &BudgetOptions, formula: &Formula) -> PyResult<Config> {
+    /// What is asked of the method, checked as far as it can be without a row. A model file says of each column without bounds that it
+    /// is standard.
+    pub fn config(&self, budget: &BudgetOptions, formula: &Formula, is_file: bool) -> PyResult<Config> {
         let (rho, delta) = budget.checked()?;
         let request = Request {
             delta,
@@ -93,7 +128,7 @@ impl FitOptions {
         let asked = dpgd::Config { request, clip, steps, step_size };
         asked.check().or_raise()?;
         let method = self.method.as_ref().map(|name| one_of("method", name, METHODS, Method::name)).transpose()?;
-        Config::choose(method, asked, formula).map_err(dplm::Error::from).or_raise()
+        Config::choose(method, asked, formula, self.standardised || is_file).map_err(dplm::Error::from).or_raise()
     }
 
     /// Where the noise comes from.

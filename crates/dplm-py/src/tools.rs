@@ -10,7 +10,7 @@ use pyo3::{prelude::*, types::PyCapsule};
 use crate::{
     arrow::exported,
     failure::{Kind, OrRaise},
-    request::{self, BudgetOptions, one_of},
+    request::{self, BudgetOptions, Keywords, WHOLE, one_of},
 };
 
 /// The columns a formula reads, the response first; `None` where `.` leaves them to the table.
@@ -27,8 +27,6 @@ pub fn rho(budget: BudgetOptions) -> PyResult<f64> {
 }
 
 /// The options of a plan as Python gives them.
-#[derive(FromPyObject)]
-#[pyo3(from_item_all)]
 pub struct PlanOptions {
     rows: u64,
     features: u32,
@@ -37,6 +35,23 @@ pub struct PlanOptions {
     noise_sd: f64,
     level: f64,
     share: f64,
+}
+
+impl<'a, 'py> FromPyObject<'a, 'py> for PlanOptions {
+    type Error = PyErr;
+
+    fn extract(given: Borrowed<'a, 'py, PyAny>) -> PyResult<PlanOptions> {
+        let given = Keywords(given);
+        Ok(PlanOptions {
+            rows: given.get("rows", WHOLE)?,
+            features: given.get("features", WHOLE)?,
+            clip: given.number("clip")?,
+            steps: given.get("steps", WHOLE)?,
+            noise_sd: given.get("noise_sd", "a number")?,
+            level: given.get("level", "a number")?,
+            share: given.get("share", "a number")?,
+        })
+    }
 }
 
 /// What accuracy to expect, as the JSON of `dplm plan`.

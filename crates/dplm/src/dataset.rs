@@ -4,7 +4,7 @@ use crate::{
     Error, Fit, Prepared, Receipt,
     descend::Watch,
     diagnose::View,
-    formula::{Formula, Model},
+    formula::{Column, Formula, Kind, Model},
     lattice::Design,
     method::Config,
     report::Warning,
@@ -120,12 +120,23 @@ impl Dataset {
         if !columns.is_empty() {
             warnings.push(Warning::AssumedStandard { columns });
         }
+        warnings.extend(self.not_identified(coefficients));
+        warnings
+    }
+
+    /// The coefficients that are not identified, and the columns that may not be what the formula says they are. A column without usable
+    /// cells leaves no row, so the response is among them only where nothing is identified.
+    fn not_identified(&self, coefficients: &[crate::Coefficient]) -> Option<Warning> {
         let names: Vec<String> =
             coefficients.iter().filter(|one| !one.identified).map(|one| one.name.clone()).collect();
-        if !names.is_empty() {
-            warnings.push(Warning::NotIdentified { names });
-        }
-        warnings
+        let response = (names.len() == coefficients.len()).then_some(&self.model.response);
+        let is_suspect = |column: &&Column| column.coefficients().iter().all(|name| names.contains(name));
+        let suspects = response.into_iter().chain(self.model.features.iter().filter(is_suspect));
+        let (categories, numbers): (Vec<&Column>, _) =
+            suspects.partition(|column| matches!(column.kind, Kind::Levels(_)));
+        let named = |columns: Vec<&Column>| columns.into_iter().map(|column| column.name.clone()).collect();
+        let (numbers, categories) = (named(numbers), named(categories));
+        (!names.is_empty()).then_some(Warning::NotIdentified { names, numbers, categories })
     }
 }
 

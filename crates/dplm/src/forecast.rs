@@ -11,11 +11,8 @@ use crate::{
         expect::{Expected, Setting, Shares},
     },
     lattice::Design,
-    method::{ConfigError, Request, dpgd},
-    privacy::{
-        PrivacyError, Rho,
-        convert::{self, Conversion},
-    },
+    method::{ConfigError, DELTA, Request, dpgd},
+    privacy::{Epsilon, PrivacyError, Rho, guess},
 };
 
 /// The standard deviation of the errors that a fit takes a standardised response to have.
@@ -61,7 +58,7 @@ pub struct Question {
 impl Question {
     /// The usual question: errors of unit variance, 95 % intervals, and the budget at which privacy adds half the sampling error.
     pub fn new(rows: u64, features: u32, rho: Rho) -> Question {
-        let (delta, clip, steps) = (1e-6, None, None);
+        let (delta, clip, steps) = (DELTA, None, None);
         Question { rows, features, rho, delta, clip, steps, noise_sd: 1.0, level: 0.95, share: 0.5, curve: false }
     }
 }
@@ -78,9 +75,11 @@ pub struct Forecast {
     /// The budget.
     pub rho: f64,
     /// What it is at `delta`.
-    pub epsilon: f64,
+    pub epsilon: Epsilon,
     /// Where epsilon is stated.
     pub delta: f64,
+    /// How often whoever knows all other rows guesses right, at most: see [`guess`].
+    pub guess: f64,
     /// The standard deviation of the errors.
     pub noise_sd: f64,
     /// The coverage of the intervals.
@@ -158,7 +157,9 @@ pub struct AtBudget {
     /// The budget.
     pub rho: f64,
     /// What it is at the delta asked about.
-    pub epsilon: f64,
+    pub epsilon: Epsilon,
+    /// The guess there, as [`Forecast::guess`].
+    pub guess: f64,
     /// The standard error there.
     pub std_error: f64,
     /// The length of an interval there.
@@ -187,8 +188,9 @@ impl Forecast {
             rows: asked.rows,
             features: asked.features,
             rho,
-            epsilon: epsilon(rho, delta)?,
+            epsilon: Epsilon::exact(rho, delta).map_err(PrivacyError::from)?,
             delta,
+            guess: guess(rho).map_err(PrivacyError::from)?,
             noise_sd: asked.noise_sd,
             level: asked.level,
             recommended: recommended(&setting, fit, asked.level)?,
@@ -273,7 +275,8 @@ fn at_budget(setting: &Setting, delta: f64, level: f64) -> Result<AtBudget, Erro
     let expected = setting.expected()?;
     Ok(AtBudget {
         rho: setting.rho,
-        epsilon: epsilon(setting.rho, delta)?,
+        epsilon: Epsilon::exact(setting.rho, delta).map_err(PrivacyError::from)?,
+        guess: guess(setting.rho).map_err(PrivacyError::from)?,
         std_error: expected.std_error(),
         length: 2.0 * expected.half_length(level),
         times_classical: times_classical(&expected, level),
@@ -286,10 +289,6 @@ fn share(setting: &Setting, share: f64) -> Result<Share, Error> {
         other => other.into(),
     })?;
     Ok(Share { share, rho: (rho < ANY_BUDGET).then_some(rho) })
-}
-
-fn epsilon(rho: f64, delta: f64) -> Result<f64, Error> {
-    Ok(convert::epsilon(Conversion::Exact, rho, delta).map_err(PrivacyError::from)?)
 }
 
 #[cfg(test)]

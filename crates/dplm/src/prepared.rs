@@ -8,8 +8,7 @@ use crate::{
     lattice::Design,
     method::{Config, ConfigError, Outcome, Purpose, Request, adassp, auto, dpgd},
     privacy::{
-        Guarantee, Neighbours, PrivacyError, Release, Rho,
-        convert::{self, Conversion},
+        Guarantee, Neighbours, PrivacyError, Rho,
         noise::{FixedSeed, SystemRng},
     },
     report::Warning,
@@ -24,7 +23,8 @@ pub struct Prepared<'a> {
     request: Request,
     plan: Plan,
     noise: Noise,
-    epsilon: f64,
+    /// What the budget promises; nothing is released yet.
+    guarantee: Guarantee,
 }
 
 /// What a fit will spend, in public words: what is to be recorded before noise is drawn.
@@ -93,11 +93,11 @@ impl<'a> Prepared<'a> {
     pub(crate) fn new(dataset: &'a mut Dataset, config: Config, noise: NoiseSource) -> Result<Prepared<'a>, Error> {
         let request = config.request().clone();
         let plan = Plan::of(config, dataset.rows(), dataset.design())?;
+        plan.check_intervals()?;
         // A key that cannot be had, or an epsilon that means nothing, is found out before anything is spent.
         let noise = Noise::open(noise)?;
-        let epsilon =
-            convert::epsilon(Conversion::Exact, request.rho.to_f64(), request.delta).map_err(PrivacyError::from)?;
-        Ok(Prepared { dataset, request, plan, noise, epsilon })
+        let guarantee = Guarantee::of(request.neighbours, request.rho, request.delta).map_err(PrivacyError::from)?;
+        Ok(Prepared { dataset, request, plan, noise, guarantee })
     }
 
     /// What is to be recorded before [`run`](Self::run).
@@ -124,7 +124,7 @@ impl<'a> Prepared<'a> {
         if receipt.charge != self.charge() {
             return Err(PrivacyError::OtherCharge.into());
         }
-        let Prepared { dataset, request, plan, noise, epsilon } = self;
+        let Prepared { dataset, request, plan, noise, guarantee } = self;
         let private = noise.is_private();
         let rows = dataset.rows();
         let (table, design) = dataset.rows_and_design();
@@ -143,7 +143,7 @@ impl<'a> Prepared<'a> {
             private,
             formula: dataset.formula().to_owned(),
             rows,
-            guarantee: guarantee(&request, epsilon, outcome.releases),
+            guarantee: Guarantee { releases: outcome.releases, ..guarantee },
             purpose: request.purpose,
             goal: request.goal(),
             construction: request.construction,
@@ -168,6 +168,15 @@ impl Plan {
                 Err(ConfigError::AdasspMakesNoIntervals.into())
             }
             Config::Adassp(config) => config.plan(rows, design).map(Plan::Adassp),
+        }
+    }
+
+    /// Refuses a fit that wants intervals and would get none.
+    fn check_intervals(&self) -> Result<(), ConfigError> {
+        match self {
+            Plan::Dpgd(plan) => plan.check_intervals(),
+            Plan::Auto(plan) => plan.check_intervals(),
+            Plan::Adassp(_) => Ok(()),
         }
     }
 
@@ -214,11 +223,6 @@ impl Noise {
     fn is_private(&self) -> bool {
         matches!(self, Noise::System(_))
     }
-}
-
-fn guarantee(request: &Request, epsilon: f64, releases: Vec<Release>) -> Guarantee {
-    let Request { neighbours, rho, delta, .. } = *request;
-    Guarantee { neighbours, rho, delta, epsilon, releases }
 }
 
 #[cfg(test)]

@@ -276,17 +276,20 @@ fn prediction_gives_no_intervals_and_a_small_budget_says_so_beforehand() {
     let prediction = table.fit(Request { purpose: Purpose::Prediction, ..request(0.1) }, 1);
     assert!(prediction.coefficients.iter().all(|one| one.precision.is_none() && one.identified));
     let plan = table.plan(request(0.001)).unwrap();
-    assert!(!plan.gives_intervals());
-    let Some(Warning::BudgetForColumns { none: true, rows, rho, .. }) = plan.warnings().into_iter().next() else {
-        panic!("a reader is told before anything is spent")
+    let Err(ConfigError::NoIntervals { enough, .. }) = plan.check_intervals() else {
+        panic!("it is refused before anything is spent")
     };
-    // What the warning asks for is enough.
-    let enough = Request { ..request(rho * 1.001) };
-    assert!(table.plan(enough).unwrap().warnings().is_empty());
+    // What the refusal asks for is enough, as it is printed.
+    let printed = enough.to_string();
+    let rho: f64 = printed.split("rho = ").nth(1).unwrap().trim_end_matches(',').parse().unwrap();
+    assert!(table.plan(request(rho)).unwrap().warnings().is_empty(), "{printed}");
     let config = auto::Config::new(request(0.001));
-    assert!(config.plan(rows, &table.design).unwrap().warnings().is_empty());
+    assert!(config.plan(enough.rows, &table.design).unwrap().warnings().is_empty(), "{printed}");
+    // The refusal is no guess: whoever fits all the same gets nothing.
     let outcome = table.fit(request(0.001), 1);
     assert!(outcome.coefficients.iter().all(|one| !one.identified && one.precision.is_none()));
+    let only_estimates = table.plan(Request { purpose: Purpose::Prediction, ..request(0.001) }).unwrap();
+    assert_eq!(only_estimates.check_intervals(), Ok(()));
 }
 
 #[test]
@@ -314,15 +317,21 @@ fn a_budget_that_buys_nothing_but_noise_is_refused() {
     let table = table(100, 1);
     for purpose in [Purpose::Inference, Purpose::Prediction] {
         let small = Request { purpose, ..request(0.005) };
-        let Err(Error::Config(ConfigError::NothingButNoise { features: 6, rows_given: 100, rows, rho })) =
+        let Err(Error::Config(ConfigError::NothingButNoise { features: 6, rows: 100, enough })) =
             table.plan(small.clone())
         else {
             panic!("6 coefficients, 100 rows and rho = 0.005 are refused")
         };
-        let enough = Request { rho: Rho::checked_from_f64(rho).unwrap(), ..small.clone() };
-        assert!(table.plan(enough).is_ok(), "the budget it asks for is enough");
-        assert!(auto::Config::new(small.clone()).plan(rows, &table.design).is_ok(), "so are the rows");
-        assert!(auto::Config::new(small).plan(rows - 1, &table.design).is_err(), "and no fewer");
+        let works = |request, rows| {
+            let plan = auto::Config::new(request).plan(rows, &table.design);
+            plan.is_ok_and(|plan| plan.check_intervals().is_ok())
+        };
+        let more = Request { rho: Rho::checked_from_f64(enough.rho * 1.000_001).unwrap(), ..small.clone() };
+        assert!(works(more, 100), "the budget it asks for is enough");
+        assert!(works(small.clone(), enough.rows), "so are the rows");
+        if purpose == Purpose::Prediction {
+            assert!(!works(small, enough.rows - 1), "and no fewer");
+        }
     }
 }
 

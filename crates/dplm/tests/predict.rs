@@ -84,8 +84,6 @@ fn without_releases_for_them_there_are_no_intervals() {
     assert!(prediction.intervals(0.95).is_err());
     assert!(prediction.predict_intervals(&source(3), &ReadOptions::default(), 0.95).is_err());
     assert_eq!(prediction.predict(&source(3), &ReadOptions::default()).expect("predictions").len(), 3);
-    let starved = Request { rho: Rho::checked_from_f64(1e-5).expect("a budget"), ..request() };
-    assert_eq!(fit(auto::Config::new(starved)).intervals(0.95).expect("nothing"), [None; 3]);
 }
 
 #[test]

@@ -9,7 +9,7 @@ use dplm::{
     report::summary,
     table::{ReadOptions, Source},
 };
-use dplm_lab::simulate::{Format, Setting, write_table};
+use dplm_lab::simulate::{Setting, record_batch};
 
 use crate::{args::DemoArgs, cells, exit::Failure, layout, layout::significant, printer::Printer};
 
@@ -37,9 +37,9 @@ pub fn run(args: &DemoArgs, printer: &Printer) -> Result<(), Failure> {
 
 fn simulate() -> Result<(Vec<f64>, Source), Failure> {
     let population = Setting::new(FEATURES).draw(DATA_SEED).map_err(Failure::usage)?;
-    let mut csv = Vec::new();
-    write_table(&population, ROWS, Format::Csv, &mut csv, &mut |_, _| ()).map_err(Failure::refused)?;
-    Ok((population.theta().to_vec(), Source::from_csv_stream(&mut csv.as_slice(), "the simulated data")?))
+    let rows = record_batch(&population.sample(ROWS), FEATURES);
+    let source = Source::from_batches(rows.schema(), vec![rows], "the simulated data")?;
+    Ok((population.theta().to_vec(), source))
 }
 
 fn introduction() -> String {
@@ -49,14 +49,15 @@ fn introduction() -> String {
   {rows} rows of {FEATURES} features, and y = their sum with true coefficients plus an error of standard deviation 1.
   They are simulated, so that the truth is known. To have them in a file:
 
-    dplm simulate --rows {ROWS} --features {FEATURES} --seed {DATA_SEED} --out demo.csv
+    dplm simulate --rows {ROWS} --features {FEATURES} --seed {DATA_SEED} --out demo.parquet
 
 2. The fit
   A regression by gradient descent. Each step sees the rows only through one sum, to which noise is added, and no row
-  may pull at that sum with more than a fixed strength (the clip). So nobody can tell from what follows whether any
-  one row was there. rho says how well: smaller is more private. The command would be:
+  may pull at that sum with more than a fixed strength (the clip). So what follows hardly depends on any one row. rho
+  says how little: smaller is more private. The columns are simulated with mean 0 and variance 1, which --standardised
+  says; your own get public bounds instead, as in age[18..90]. The command would be:
 
-    dplm fit demo.csv --formula '{FORMULA}' --rho {RHO}
+    dplm fit demo.parquet --formula '{FORMULA}' --standardised --rho {RHO}
 ",
         rows = layout::grouped(ROWS),
     )

@@ -3,7 +3,7 @@
 use dplm::{
     Charge, Fit, Receipt,
     method::Config,
-    report::{summary, to_html, to_json},
+    report::{Warning, summary, to_html, to_json},
 };
 use dplm_ledger::Ledger;
 
@@ -88,7 +88,11 @@ impl Outputs {
     /// Reports a fit everywhere. The budget is spent by now, so a file that fails does not keep the others from being written.
     fn report(self, fit: &Fit, printer: &Printer) -> Result<(), Failure> {
         for warning in &fit.warnings {
-            printer.warning(&warning.to_string(), self.summary);
+            match warning {
+                // The iterates have no room to say it, and a seed voids the guarantee.
+                Warning::FixedSeed => Printer::alarm(&warning.to_string(), self.summary),
+                _ => printer.warning(&warning.to_string(), self.summary),
+            }
         }
         let json = self.json.map_or(Ok(()), |output| output.finish_with(&to_json(fit)));
         let trajectory = self.trajectory.map_or(Ok(()), |output| output.finish_with(&fit.trajectory_csv()));

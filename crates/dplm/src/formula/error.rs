@@ -77,7 +77,10 @@ pub enum FormulaError {
         column: String,
     },
     /// The response has levels.
-    #[error("formula: the response '{column}' must be a number, not a category: give it bounds, as in {column}[0..1]")]
+    #[error(
+        "formula: the response '{column}' must be a number, not a category: store it in the data as 1 for one level and 0 for every \
+         other, then write {column}[0..1], a linear probability model"
+    )]
     CategoricalResponse {
         /// The column.
         column: String,

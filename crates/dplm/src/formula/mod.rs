@@ -52,7 +52,7 @@ pub struct Column {
 
 impl Column {
     /// The names of its coefficients: one for a number, one per level beyond the reference for a category.
-    fn coefficients(&self) -> Vec<String> {
+    pub(crate) fn coefficients(&self) -> Vec<String> {
         match &self.kind {
             Kind::Standard | Kind::Bounded { .. } => vec![self.name.clone()],
             Kind::Levels(levels) => levels.iter().skip(1).map(|level| format!("{}[{level}]", self.name)).collect(),
@@ -131,6 +131,16 @@ impl Formula {
     pub fn names(&self) -> Option<Vec<&str>> {
         let named = std::iter::once(&self.response).chain(self.named_columns());
         (!self.uses_dot()).then(|| named.map(|column| column.name.as_str()).collect())
+    }
+
+    /// The columns with neither bounds nor levels as a formula writes them, the response first; `.` for those it stands for.
+    pub fn without_bounds(&self) -> Vec<String> {
+        let bare = |column: &Column| (column.kind == Kind::Standard).then(|| write::Name(&column.name).to_string());
+        let term = |term: &Term| match term {
+            Term::Column(column) => bare(column),
+            Term::Others => Some(DOT.to_owned()),
+        };
+        bare(&self.response).into_iter().chain(self.terms.iter().filter_map(term)).collect()
     }
 
     /// Whether any column has public bounds (`name[lo..hi]`); levels do not count.

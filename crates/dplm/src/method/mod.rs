@@ -6,7 +6,7 @@ pub mod ols;
 pub mod adassp;
 mod request;
 
-pub use request::{Construction, Goal, Purpose, Request};
+pub use request::{Construction, DELTA, Goal, Purpose, Request, budget};
 
 use crate::{
     Coefficient, MethodSummary, Precision,
@@ -14,8 +14,11 @@ use crate::{
     formula::Formula,
     interval::{Inference, Interval},
     lattice::Whitening,
-    privacy::Release,
-    report::Warning,
+    privacy::{Release, Rho},
+    report::{
+        Warning,
+        number::{grouped, two_digits_up},
+    },
 };
 
 /// What is asked, by method.
@@ -54,9 +57,22 @@ impl Method {
 impl Config {
     /// The method asked for; when none is, auto where the formula has bounds and nothing was asked that only the paper's method has.
     ///
+    /// A column with neither bounds nor levels is only fitted where somebody said that it is centred and of about unit variance: by
+    /// `standardised`, or by asking for the paper's method, which is for such columns. (A model file says it itself, by
+    /// `standard = true`.) On any other column the budget would be spent on nonsense.
+    ///
     /// # Errors
-    /// When the method asked for cannot do what `asked` says.
-    pub fn choose(method: Option<Method>, asked: dpgd::Config, formula: &Formula) -> Result<Config, ConfigError> {
+    /// When a column has no bounds, or the method asked for cannot do what `asked` says.
+    pub fn choose(
+        method: Option<Method>,
+        asked: dpgd::Config,
+        formula: &Formula,
+        standardised: bool,
+    ) -> Result<Config, ConfigError> {
+        let columns = formula.without_bounds();
+        if !columns.is_empty() && !standardised && method != Some(Method::Dpgd) {
+            return Err(ConfigError::NoBounds { columns });
+        }
         let by_hand = asked.clip.is_some() || asked.steps.is_some() || asked.step_size.is_some();
         let newton = asked.request.construction == Construction::Newton;
         match method {
@@ -195,18 +211,46 @@ pub enum ConfigError {
     },
     /// The noise would be as large as what is looked for.
     #[error(
-        "the budget is too small for {features} coefficients on {rows_given} rows: the noise would be larger than the response itself; give at least {rows} rows, or rho = {rho:.4}, or use fewer columns"
+        "the budget is too small for {features} coefficients on {rows} rows: the noise would be larger than the response itself; {enough} would do, or fewer columns",
+        rows = grouped(*rows)
     )]
     NothingButNoise {
         /// Coefficients.
         features: usize,
         /// Rows there are.
-        rows_given: u64,
-        /// The rows that would do.
         rows: u64,
-        /// The budget that would do.
-        rho: f64,
+        /// What would do.
+        enough: Enough,
     },
+    /// No coefficient could get an interval.
+    #[error(
+        "the budget is too small for {features} coefficients on {rows} rows: no coefficient would be identified, so nothing was spent; {enough} would do for most intervals{with}, and estimates without intervals can be had with --for prediction (in Python, purpose=\"prediction\")",
+        rows = grouped(*rows)
+    )]
+    NoIntervals {
+        /// Coefficients.
+        features: usize,
+        /// Rows there are.
+        rows: u64,
+        /// What would do.
+        enough: Enough,
+        /// What else it takes.
+        with: &'static str,
+    },
+    /// Columns whose scale nobody stated.
+    #[error("{}", no_bounds(columns))]
+    NoBounds {
+        /// The columns as a formula writes them; `.` for those it stands for.
+        columns: Vec<String>,
+    },
+    /// There is no budget.
+    #[error(
+        "give the privacy budget as rho, for instance 0.015, or as epsilon, for instance 1 (with delta, or at delta = 1e-6)"
+    )]
+    NoBudget,
+    /// There are two budgets.
+    #[error("give the privacy budget once: as rho, or as epsilon")]
+    TwoBudgets,
     /// Fewer rows than unknowns.
     #[error("the model has {features} coefficients and the data {rows} rows; a fit needs more rows than coefficients")]
     TooFewRows {
@@ -215,6 +259,57 @@ pub enum ConfigError {
         /// Rows.
         rows: u64,
     },
+}
+
+/// What would be enough where a budget is not: so many rows, or so large a budget.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Enough {
+    /// The rows, at the budget given.
+    pub rows: u64,
+    /// The budget, on the rows given.
+    pub rho: f64,
+}
+
+impl Enough {
+    /// Where `n sqrt(rho)`, which is what precision grows with, must be `factor` times as large.
+    fn times(factor: f64, rows: u64, rho: Rho) -> Enough {
+        Enough { rows: (rows as f64 * factor).ceil() as u64, rho: rho.to_f64() * factor * factor }
+    }
+}
+
+impl std::fmt::Display for Enough {
+    /// Rounded up, so that what is asked for is enough. A budget that no fit can have is not offered.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} rows", grouped(self.rows))?;
+        match self.rho < Rho::LARGEST.to_f64() {
+            true => write!(f, ", or rho = {},", two_digits_up(self.rho)),
+            false => Ok(()),
+        }
+    }
+}
+
+/// Which columns have no bounds, and what to type.
+fn no_bounds(columns: &[String]) -> String {
+    const SHOWN: usize = 5;
+    let quoted: Vec<String> = columns.iter().map(|name| format!("'{name}'")).collect();
+    let named: Vec<&String> = columns.iter().filter(|name| *name != ".").collect();
+    let typed: Vec<String> = named.iter().take(SHOWN).map(|name| format!("{name}[LOW..HIGH]")).collect();
+    let more = |count: usize| if count > SHOWN { format!(" and {} more", count - SHOWN) } else { String::new() };
+    let ask = match named.is_empty() {
+        true => "name the columns it stands for with what is publicly known of each, as in age[18..90]".to_owned(),
+        false => format!(
+            "write {}{} with publicly known numbers in place of LOW and HIGH, or {}{{a,b}} for a category",
+            typed.join(", "),
+            more(named.len()),
+            named[0],
+        ),
+    };
+    format!(
+        "the formula gives no bounds for {}{}: {ask}; only if these columns are already centred and of about unit variance, add \
+         --standardised (in Python, standardised=True)",
+        quoted[..quoted.len().min(SHOWN)].join(", "),
+        more(quoted.len()),
+    )
 }
 
 /// The mean of the last three quarters of the iterates: an early stop where the descent is slow.

@@ -1,7 +1,43 @@
 //! What is asked of any method.
 
 use super::ConfigError;
-use crate::privacy::{Neighbours, Rho};
+use crate::{
+    Error,
+    privacy::{
+        Neighbours, PrivacyError, Rho,
+        convert::{self, Conversion},
+    },
+};
+
+/// The delta of a budget given as epsilon alone, and the one at which epsilon is stated when nothing is asked.
+pub const DELTA: f64 = 1e-6;
+
+/// A budget as a person gives it: rho, or epsilon with delta. Also gives the delta at which epsilon is stated.
+///
+/// # Errors
+/// When there is no budget, more than one, or one that means nothing.
+///
+/// # Examples
+/// ```
+/// use dplm::method::{DELTA, budget};
+/// let (rho, delta) = budget(None, Some(1.0), None)?;
+/// assert!((rho.to_f64() - 0.02801).abs() < 1e-5 && delta == DELTA);
+/// # Ok::<(), dplm::Error>(())
+/// ```
+pub fn budget(rho: Option<f64>, epsilon: Option<f64>, delta: Option<f64>) -> Result<(Rho, f64), Error> {
+    let delta = delta.unwrap_or(DELTA);
+    if !(delta > 0.0 && delta < 1.0) {
+        return Err(ConfigError::Delta.into());
+    }
+    let rho = match (rho, epsilon) {
+        (Some(_), Some(_)) => return Err(ConfigError::TwoBudgets.into()),
+        (None, None) => return Err(ConfigError::NoBudget.into()),
+        (Some(rho), None) => rho,
+        // Every release is Gaussian, so the exact curve applies; it is rounded down, and so is the decimal below.
+        (None, Some(epsilon)) => convert::rho(Conversion::Exact, epsilon, delta).map_err(PrivacyError::from)?,
+    };
+    Ok((Rho::checked_from_f64(rho)?, delta))
+}
 
 /// What is asked of any method: the budget, the promise, and the kind of answer.
 #[derive(Clone, Debug, PartialEq)]
@@ -66,7 +102,7 @@ impl Request {
     pub fn new(rho: Rho) -> Request {
         Request {
             rho,
-            delta: 1e-6,
+            delta: DELTA,
             neighbours: Neighbours::default(),
             purpose: Purpose::default(),
             construction: Construction::default(),

@@ -1,6 +1,12 @@
 //! What a fit promises, in numbers.
 
-use super::{Neighbours, Release, Rho};
+use std::fmt;
+
+use super::{
+    Neighbours, Release, Rho,
+    convert::{self, Conversion, ConvertError},
+};
+use crate::report::number::{magnitude, rounded_up};
 
 /// The guarantee of a whole fit.
 #[derive(Clone, Debug, PartialEq)]
@@ -11,8 +17,142 @@ pub struct Guarantee {
     pub rho: Rho,
     /// The delta at which `epsilon` is stated.
     pub delta: f64,
-    /// The exact epsilon at `delta`, rounded up.
-    pub epsilon: f64,
+    /// The exact epsilon at `delta`.
+    pub epsilon: Epsilon,
+    /// How often whoever knows all other rows guesses right, at most: see [`guess`].
+    pub guess: f64,
     /// What the budget was spent on; adds up to exactly `rho`.
     pub releases: Vec<Release>,
+}
+
+impl Guarantee {
+    /// What a budget promises, before anything is released.
+    ///
+    /// # Errors
+    /// [`ConvertError`] unless `0 < delta < 1`.
+    pub fn of(neighbours: Neighbours, rho: Rho, delta: f64) -> Result<Guarantee, ConvertError> {
+        let epsilon = Epsilon::exact(rho.to_f64(), delta)?;
+        Ok(Guarantee { neighbours, rho, delta, epsilon, guess: guess(rho.to_f64())?, releases: Vec::new() })
+    }
+}
+
+/// How often, at most, someone who knows all other rows and sees everything released tells two neighbouring data sets apart, when
+/// both were equally likely beforehand: `Phi(mu/2)`, `mu = sqrt(2 rho)`, rounded up.
+///
+/// For replace-one neighbours the question is which of two rows was in the data; for zero-out neighbours, whether the row
+/// contributed or not.
+///
+/// # Guarantee
+/// Exact for one Gaussian mechanism, hence a bound for any adaptive composition of Gaussian mechanisms with this total rho and for what
+/// is computed from their results (Dong, Roth and Su 2022): the best guess is right with probability `(1 + TV)/2`, where the total
+/// variation `TV = 2 Phi(mu/2) - 1` is delta at epsilon 0.
+///
+/// # Errors
+/// [`ConvertError`] unless `rho` is positive and finite.
+///
+/// # Examples
+/// ```
+/// use dplm::privacy::guess;
+/// assert!((guess(0.015)? - 0.5345).abs() < 1e-4);
+/// # Ok::<(), dplm::privacy::convert::ConvertError>(())
+/// ```
+pub fn guess(rho: f64) -> Result<f64, ConvertError> {
+    // The sum is rounded once, by less than the step up.
+    Ok((0.5 + convert::delta_exact(rho, 0.0)? / 2.0).next_up().min(1.0))
+}
+
+/// An epsilon as it is stated: rounded up when computed, and again when printed, so that it is never too small.
+///
+/// # Examples
+/// ```
+/// use dplm::privacy::Epsilon;
+/// let epsilon = Epsilon::exact(0.02, 1e-6)?;
+/// assert_eq!(epsilon.to_string(), "0.8342"); // 0.834118
+/// # Ok::<(), dplm::privacy::convert::ConvertError>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
+pub struct Epsilon(f64);
+
+impl Epsilon {
+    /// Places shown, more where fewer digits than these would be left.
+    const PLACES: usize = 4;
+
+    /// An epsilon that is known not to be too small.
+    pub const fn new(epsilon: f64) -> Epsilon {
+        Epsilon(epsilon)
+    }
+
+    /// The epsilon that Gaussian mechanisms of this total rho promise at `delta`.
+    ///
+    /// # Errors
+    /// [`ConvertError`] unless `rho` is positive and finite and `0 < delta < 1`.
+    pub fn exact(rho: f64, delta: f64) -> Result<Epsilon, ConvertError> {
+        convert::epsilon(Conversion::Exact, rho, delta).map(Epsilon)
+    }
+
+    /// Every digit, for programs.
+    pub const fn to_f64(self) -> f64 {
+        self.0
+    }
+}
+
+impl fmt::Display for Epsilon {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let needed = if self.0 > 0.0 { 3 - magnitude(self.0) } else { 0 };
+        f.pad(&rounded_up(self.0, Epsilon::PLACES.max(needed.max(0) as usize)))
+    }
+}
+
+impl serde::Serialize for Epsilon {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_f64(self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `mpmath.ncdf(mpmath.sqrt(2 * rho) / 2)` at 50 digits, rounded down to fifteen.
+    const REFERENCE: [(f64, f64); 8] = [
+        (1e-6, 0.500_282_094_768_265),
+        (0.001, 0.508_919_877_251_466),
+        (0.015, 0.534_506_276_720_216),
+        (0.02, 0.539_827_837_277_028),
+        (0.1, 0.588_468_363_120_939),
+        (0.5, 0.691_462_461_274_013),
+        (2.0, 0.841_344_746_068_542),
+        (10.0, 0.987_326_340_661_265),
+    ];
+
+    #[test]
+    fn a_guess_is_the_normal_law_at_half_mu_and_never_below_it() {
+        for (rho, exact) in REFERENCE {
+            let found = guess(rho).unwrap();
+            assert!(found >= exact && found - exact <= 1e-13, "{rho}: {found} {exact}");
+        }
+        assert_eq!(guess(1000.0).unwrap(), 1.0);
+        assert!(guess(1e-12).unwrap() > 0.5);
+    }
+
+    /// Budgets from 1e-12 to 1000 and deltas from 1e-12 to 0.1, none of them round.
+    #[test]
+    fn no_epsilon_is_printed_smaller_than_it_is() {
+        let rhos = (0..2000).map(|i| 1e-12 * 1e15f64.powf(f64::from(i) / 1999.0) * 1.000_37);
+        for (rho, i) in rhos.zip(0..) {
+            let epsilon = Epsilon::exact(rho, 10f64.powi(-1 - i % 12)).unwrap();
+            let printed: f64 = epsilon.to_string().parse().unwrap();
+            assert!(printed >= epsilon.to_f64(), "{epsilon} {epsilon:?}");
+            assert!(printed <= epsilon.to_f64() * 1.001_1 + 1e-300, "{epsilon} {epsilon:?}");
+        }
+    }
+
+    #[test]
+    fn epsilons_as_they_are_stated() {
+        let stated = |rho| Epsilon::exact(rho, 1e-6).unwrap().to_string();
+        assert_eq!([0.015, 0.02, 0.1].map(stated), ["0.7147", "0.8342", "1.9946"]);
+        assert_eq!(Epsilon::new(0.0).to_string(), "0.0000");
+        assert_eq!(Epsilon::new(0.000_012_341).to_string(), "0.00001235");
+        assert_eq!(format!("{:>8}", Epsilon::new(2.0)), "  2.0000");
+    }
 }

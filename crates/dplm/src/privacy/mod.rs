@@ -19,7 +19,7 @@ mod release;
 mod guarantee;
 
 pub use budget::{Budget, Release, Spend};
-pub use guarantee::Guarantee;
+pub use guarantee::{Epsilon, Guarantee, guess};
 pub use neighbours::Neighbours;
 pub use release::{Noisy, Released, release};
 pub use rho::Rho;

@@ -2,7 +2,12 @@
 
 use serde::Serialize;
 
-use crate::{Coefficient, Fit, MethodSummary, Statement, method::Purpose, privacy::Release};
+use super::text::{attack, promise};
+use crate::{
+    Coefficient, Fit, MethodSummary, Statement,
+    method::Purpose,
+    privacy::{Epsilon, Release},
+};
 
 #[derive(Serialize)]
 struct Document<'a> {
@@ -51,8 +56,10 @@ struct Guarantee<'a> {
     definition: &'static str,
     neighbours: &'static str,
     rho: f64,
-    epsilon: f64,
+    epsilon: Epsilon,
     delta: f64,
+    guess: f64,
+    text: String,
     releases: &'a [Release],
 }
 
@@ -82,6 +89,9 @@ impl<'a> Entry<'a> {
     }
 }
 
+/// What goes before a guarantee that does not hold.
+const VOID: &str = "Void, since the noise is reproducible: ";
+
 /// The fit as JSON, every number at full precision.
 pub fn to_json(fit: &Fit) -> String {
     let guarantee = &fit.guarantee;
@@ -95,6 +105,8 @@ pub fn to_json(fit: &Fit) -> String {
             rho: guarantee.rho.to_f64(),
             epsilon: guarantee.epsilon,
             delta: guarantee.delta,
+            guess: guarantee.guess,
+            text: format!("{}{} {}", if fit.private { "" } else { VOID }, promise(guarantee), attack(guarantee)),
             releases: &guarantee.releases,
         },
         rows: fit.rows,

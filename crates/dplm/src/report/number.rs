@@ -5,13 +5,18 @@ pub fn significant(value: f64) -> String {
     if value == 0.0 {
         return "0".to_owned();
     }
-    let magnitude = value.abs().log10().floor();
-    if (-4.0..7.0).contains(&magnitude) {
-        let places = (3.0 - magnitude).max(0.0) as usize;
+    let magnitude = magnitude(value);
+    if (-4..7).contains(&magnitude) {
+        let places = (3 - magnitude).max(0) as usize;
         format!("{value:.places$}")
     } else {
         format!("{value:.3e}")
     }
+}
+
+/// The power of ten of the first digit of a number that is not zero.
+pub fn magnitude(value: f64) -> i32 {
+    value.abs().log10().floor() as i32
 }
 
 /// As [`significant`], without zeros at the end.
@@ -35,12 +40,29 @@ pub fn grouped(value: u64) -> String {
     groups.collect::<Vec<_>>().join(",")
 }
 
-/// Rounded up at `places` decimals: a stated epsilon is never below the true one.
+/// Rounded up at `places` decimals: what is printed reads back as no less than `value`.
 pub fn rounded_up(value: f64, places: usize) -> String {
-    let scale = 10f64.powi(places as i32);
-    let text = format!("{value:.places$}");
-    let stated: f64 = text.parse().expect("a printed number reads back");
-    if stated >= value { text } else { format!("{:.places$}", (value * scale).floor() / scale + 1.0 / scale) }
+    let nearest = format!("{value:.places$}");
+    let stated: f64 = nearest.parse().expect("a printed number reads back");
+    let unit = 10f64.powi(-(places as i32));
+    if stated >= value { nearest } else { format!("{:.places$}", stated + unit) }
+}
+
+/// A probability in per cent with one place, rounded up: "at most so often" stays true.
+pub fn percent_up(share: f64) -> String {
+    // Past the product's own rounding, so that what is printed is no less than the share.
+    format!("{} %", rounded_up((100.0 * share).next_up().min(100.0), 1))
+}
+
+/// Two digits, rounded up: what is printed is enough where `value` is.
+pub fn two_digits_up(value: f64) -> String {
+    let places = 1 - magnitude(value);
+    if places >= 0 {
+        let text = rounded_up(value, places as usize);
+        return if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text };
+    }
+    let unit = 10f64.powi(-places);
+    format!("{:.0}", (value / unit).ceil() * unit)
 }
 
 #[cfg(test)]
@@ -72,9 +94,34 @@ mod tests {
     }
 
     #[test]
-    fn epsilon_is_never_understated() {
+    fn rounding_up() {
         assert_eq!(rounded_up(0.714_66, 4), "0.7147");
         assert_eq!(rounded_up(0.714_61, 4), "0.7147");
         assert_eq!(rounded_up(0.7, 4), "0.7000");
+        assert_eq!(rounded_up(0.999_99, 4), "1.0000");
+        assert_eq!([0.534_506, 0.588_468, 0.691_462, 1.0].map(percent_up), ["53.5 %", "58.9 %", "69.2 %", "100.0 %"]);
+    }
+
+    #[test]
+    fn two_digits_are_never_less_and_never_nothing() {
+        for (value, text) in [
+            (0.000_123_4, "0.00013"),
+            (0.000_1, "0.0001"),
+            (0.012, "0.012"),
+            (0.012_000_1, "0.013"),
+            (0.995, "1"),
+            (1.01, "1.1"),
+            (10.0, "10"),
+            (99.5, "100"),
+            (1234.0, "1300"),
+            (1_560_000.0, "1600000"),
+        ] {
+            assert_eq!(two_digits_up(value), text);
+        }
+        for i in 0..3000 {
+            let value = 1e-12 * 1e16f64.powf(f64::from(i) / 2999.0);
+            let printed: f64 = two_digits_up(value).parse().unwrap();
+            assert!(printed >= value && printed <= value * 1.100_001, "{value}: {printed}");
+        }
     }
 }

@@ -1,10 +1,10 @@
 //! The fit for people: a table that users of `lm` and statsmodels recognise.
 
-use super::number::{grouped, p_value, rounded_up, significant};
+use super::number::{grouped, p_value, percent_up, rounded_up, significant};
 use crate::{
     Coefficient, Fit, Statement,
     method::{Construction, Goal, Purpose},
-    privacy::{Guarantee, Neighbours},
+    privacy::{Epsilon, Guarantee, Neighbours},
 };
 
 /// Sentences are broken at so many characters.
@@ -116,7 +116,10 @@ pub(super) fn covered(fit: &Fit) -> String {
 
 fn guarantee(fit: &Fit) -> String {
     let heading = if fit.private { "Guarantee" } else { "Guarantee (void: the noise is reproducible)" };
-    format!("{heading}\n{}", wrapped(&promise(&fit.guarantee), WIDTH, "  "))
+    format!(
+        "{heading}\n{}",
+        wrapped(&promise(&fit.guarantee), WIDTH, "  ") + &wrapped(&attack(&fit.guarantee), WIDTH, "  ")
+    )
 }
 
 /// The guarantee in one plain paragraph.
@@ -127,12 +130,30 @@ pub(super) fn promise(guarantee: &Guarantee) -> String {
         Neighbours::ZeroOut => "removing the contribution of any one row of the data",
     };
     format!(
-        "The numbers above are {rho}-zCDP for {neighbours} neighbours, which is (epsilon, delta) = ({}, {delta:e}) differential \
-         privacy: {change} changes the probability of any result by at most a factor e^{} (about {}), except with probability {delta:e}. \
-         The number of rows is public.",
-        rounded_up(*epsilon, 4),
-        rounded_up(*epsilon, 4),
-        rounded_up(epsilon.exp(), 2),
+        "Everything released is {rho}-zCDP for {neighbours} neighbours, which is (epsilon, delta) = ({epsilon}, {delta:e}) differential \
+         privacy: for any set of results, {change} changes the probability that the result is among them by at most the factor \
+         e^{epsilon}{}, plus {delta:e}. The number of rows is public.",
+        about(*epsilon),
+    )
+}
+
+/// What the factor comes to, where that is a number one can picture.
+fn about(epsilon: Epsilon) -> String {
+    const LARGEST: f64 = 1e4;
+    let factor = epsilon.to_f64().exp();
+    if factor < LARGEST { format!(" (about {})", rounded_up(factor, 2)) } else { String::new() }
+}
+
+/// What the guarantee means to somebody who would like to know more.
+pub(super) fn attack(guarantee: &Guarantee) -> String {
+    let question = match guarantee.neighbours {
+        Neighbours::ReplaceOne => "which of two equally likely rows was in the data",
+        Neighbours::ZeroOut => "whether a row contributed or not, both equally likely,",
+    };
+    format!(
+        "Someone who knows all other rows and sees everything released guesses {question} correctly at most {} of the time; a tossed \
+         coin does so 50 % of the time.",
+        percent_up(guarantee.guess),
     )
 }
 

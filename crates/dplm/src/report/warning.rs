@@ -1,6 +1,6 @@
 //! What a reader should know, from public or released numbers only.
 
-use crate::privacy::Rho;
+use crate::{method::Enough, privacy::Rho};
 
 /// Something a reader of the fit should know. Made from public or released numbers only.
 #[derive(Clone, Debug, PartialEq)]
@@ -17,26 +17,24 @@ pub enum Warning {
     NotIdentified {
         /// Their names.
         names: Vec<String>,
+        /// Columns behind them that the formula says are numbers.
+        numbers: Vec<String>,
+        /// Columns behind them that the formula says are categories.
+        categories: Vec<String>,
     },
     /// The noise is as large as the coefficients can be expected to be.
     BudgetTooSmall {
         /// The expected standard error from noise alone, in standardised units.
         noise: f64,
-        /// The rows at which it would be a tenth of a unit.
-        rows: u64,
-        /// The budget at which it would be a tenth of a unit.
-        rho: f64,
+        /// What would bring it to a tenth of a unit.
+        enough: Enough,
     },
     /// So many coefficients need more rows, or more budget, for intervals.
     BudgetForColumns {
         /// How many coefficients there are.
         features: usize,
-        /// Whether there will be no interval at all.
-        none: bool,
-        /// The rows that would do.
-        rows: u64,
-        /// The budget that would do.
-        rho: f64,
+        /// What would do.
+        enough: Enough,
     },
     /// Columns that hardly vary as far as this budget can see.
     Faint {
@@ -89,19 +87,19 @@ impl std::fmt::Display for Warning {
                 "{} taken as centred and of about unit variance, as the formula gives no bounds; this was not checked",
                 listed(columns)
             ),
-            Warning::NotIdentified { names } => write!(
+            Warning::NotIdentified { names, numbers, categories } => write!(
                 f,
-                "{} cannot be estimated at this budget: merge rare levels, tighten bounds, drop columns or spend more",
-                listed(names)
+                "{} cannot be estimated at this budget: merge rare levels, tighten bounds, drop columns or spend more{}",
+                listed(names),
+                kinds_to_check(numbers, categories)
             ),
-            Warning::BudgetTooSmall { noise, rows, rho } => write!(
+            Warning::BudgetTooSmall { noise, enough } => write!(
                 f,
-                "the noise alone has a standard error of about {noise:.2} standardised units; {rows} rows, or rho = {rho:.2}, would bring it to 0.1"
+                "the noise alone has a standard error of about {noise:.2} standardised units; {enough} would bring it to 0.1"
             ),
-            Warning::BudgetForColumns { features, none, rows, rho } => write!(
+            Warning::BudgetForColumns { features, enough } => write!(
                 f,
-                "the budget is {} for {features} coefficients on so many rows; about {rows} rows, or rho = {rho:.3}, would do for most intervals",
-                if *none { "enough for prediction only" } else { "small" }
+                "the budget is small for {features} coefficients on so many rows; about {enough} would do for most intervals"
             ),
             Warning::Faint { names, rows } => write!(
                 f,
@@ -134,6 +132,23 @@ impl std::fmt::Display for Warning {
     }
 }
 
+/// What else may be behind coefficients that cannot be estimated: columns that are not of the kind the formula says.
+fn kinds_to_check(numbers: &[String], categories: &[String]) -> String {
+    let holds = |columns: &[String]| if columns.len() == 1 { "holds" } else { "hold" };
+    let mut text = String::new();
+    if !numbers.is_empty() {
+        let (columns, hold) = (listed(numbers), holds(numbers));
+        text += &format!(
+            "; check that {columns} {hold} plain numbers, as text, yes/no and thousands separators count as missing"
+        );
+    }
+    if !categories.is_empty() {
+        let (columns, hold) = (listed(categories), holds(categories));
+        text += &format!("; check that {columns} {hold} the levels exactly as the formula spells them");
+    }
+    text
+}
+
 /// Up to five names, and how many more.
 fn listed(names: &[String]) -> String {
     const SHOWN: usize = 5;
@@ -147,6 +162,23 @@ fn listed(names: &[String]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_kind_of_a_column_is_a_suspect() {
+        let names = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect::<Vec<_>>();
+        let warning = |numbers: &[&str], categories: &[&str]| {
+            let (numbers, categories) = (names(numbers), names(categories));
+            Warning::NotIdentified { names: names(&["x"]), numbers, categories }.to_string()
+        };
+        assert!(warning(&["x"], &[]).ends_with(
+            "spend more; check that 'x' holds plain numbers, as text, yes/no and thousands separators count as missing"
+        ));
+        assert!(
+            warning(&[], &["g", "h"])
+                .ends_with("check that 'g', 'h' hold the levels exactly as the formula spells them")
+        );
+        assert!(warning(&[], &[]).ends_with("spend more"));
+    }
 
     #[test]
     fn long_lists_are_cut() {

@@ -1,5 +1,6 @@
 //! A ledger for people.
 
+use dplm::privacy::Epsilon;
 use dplm_ledger::{Account, Entry, Kind};
 
 use crate::{cells, layout};
@@ -33,8 +34,7 @@ fn history(entries: &[Entry]) -> String {
 }
 
 fn epsilon(epsilon: Option<f64>) -> String {
-    // Four places, rounded up: a promise is never shown smaller than it is.
-    epsilon.map_or("0".to_owned(), |epsilon| format!("{:.4}", (epsilon * 1e4).ceil() / 1e4))
+    epsilon.map_or("0".to_owned(), |epsilon| Epsilon::new(epsilon).to_string())
 }
 
 fn line(entry: &Entry) -> Vec<String> {

@@ -8,9 +8,9 @@ use dplm::forecast::{Forecast, Question};
 use crate::{
     args::PlanArgs,
     exit::Failure,
-    output::{Destination, Output},
+    output::{Destination, Format, Output},
     printer::Printer,
-    settings::budget,
+    settings::{budget, check_formats},
 };
 
 /// Forecasts, and shows it as text, JSON or a picture.
@@ -20,6 +20,7 @@ pub fn run(args: &PlanArgs, printer: &Printer) -> Result<(), Failure> {
     {
         return Err(Failure::Usage(format!("two results cannot both go to {json}: name two places")));
     }
+    check_formats([(&args.json, Format::Json), (&args.picture, Format::Svg)])?;
     // Every number a plan is refused for was typed.
     let forecast = Forecast::new(&question(args)?).map_err(Failure::usage)?;
     if let Some(place) = &args.json {

@@ -4,7 +4,7 @@ use dplm::forecast::{AtBudget, Forecast, Outlook};
 
 use crate::{
     cells, layout,
-    layout::{grouped, percent, short, significant},
+    layout::{grouped, percent, percent_up, short, significant},
 };
 
 /// An error that is smaller by less than this is not worth another setting.
@@ -16,15 +16,16 @@ pub fn render(forecast: &Forecast) -> String {
 }
 
 fn heading(forecast: &Forecast) -> String {
-    let Forecast { rows, features, noise_sd, rho, epsilon, delta, .. } = forecast;
+    let Forecast { rows, features, noise_sd, rho, epsilon, delta, guess, .. } = forecast;
     format!(
         "What to expect of a private fit\n  \
          From public numbers only: no data are read and nothing is spent.\n\n  \
          {} rows, {features} coefficients, errors of standard deviation {noise_sd}\n  \
-         rho {}, which is (epsilon, delta) = ({}, {delta:e})\n",
+         rho {}, which is (epsilon, delta) = ({epsilon}, {delta:e}): someone who knows all other rows guesses which of\n  \
+         two equally likely rows was in the data correctly at most {} of the time\n",
         grouped(*rows),
         short(*rho),
-        significant(*epsilon),
+        percent_up(*guess),
     )
 }
 
@@ -77,14 +78,15 @@ fn budgets(forecast: &Forecast) -> String {
         let mark = if at.rho == forecast.rho { "<- asked" } else { "" };
         cells![
             short(at.rho),
-            significant(at.epsilon),
+            at.epsilon,
+            percent_up(at.guess),
             significant(at.std_error),
             significant(at.length),
             format!("{:.2}", at.times_classical),
             mark,
         ]
     };
-    let head = cells!["rho", "epsilon", "Std. error", "Length", "Times classical"];
+    let head = cells!["rho", "epsilon", "Guess", "Std. error", "Length", "Times classical"];
     let lines: Vec<Vec<String>> = std::iter::once(head).chain(forecast.budgets.iter().map(line)).collect();
     format!("Other budgets\n{}", layout::table(&lines))
 }

@@ -26,14 +26,16 @@ mod shares;
 use faer::{Mat, linalg::solvers::Solve};
 use rand_core::CryptoRng;
 
-use super::{ConfigError, Construction, Goal, Outcome, Purpose, Request, bare, budget_warnings, with_precision};
+use super::{
+    ConfigError, Construction, Enough, Goal, Outcome, Purpose, Request, bare, budget_warnings, with_precision,
+};
 use crate::{
     Coefficient, Error, MethodSummary,
     descend::{Descent, Trajectory, Watch},
     formula::Kind,
     interval::{Contrast, Inference, Interval},
     lattice::{CELL_SCALE_BITS, Design, Lattice, Moments, Outer, Slot, Theta, Whitening},
-    privacy::{Budget, Sensitive, Spend, release},
+    privacy::{Budget, Rho, Sensitive, Spend, release},
     report::Warning,
     rows::Rows,
 };
@@ -106,15 +108,32 @@ impl Plan {
     /// Refuses what could only be noise: a mean gradient at zero, clipped at the size of the responses, has noise `2 p / (n sqrt(rho))` times
     /// that size, over all coordinates. Where that is 1 or more, an answer of zero is better than any the budget can buy.
     fn more_than_noise(&self) -> Result<(), ConfigError> {
-        let (features, rho) = (self.features, self.request.rho.to_f64());
-        let needed = 2.0 * features as f64;
-        if self.rows as f64 * rho.sqrt() >= needed {
+        let needed = 2.0 * self.features as f64;
+        if self.precision() >= needed {
             return Ok(());
         }
-        let (rows, enough) = ((needed / rho.sqrt()).ceil() as u64, (needed / self.rows as f64).powi(2));
-        // Rounded up as it is printed, so that what the message asks for does.
-        let rho = (enough * 1e4).ceil() / 1e4;
-        Err(ConfigError::NothingButNoise { features, rows_given: self.rows, rows, rho })
+        // Whoever wants intervals needs more than to be above the noise.
+        let enough = match self.request.purpose {
+            Purpose::Inference => self.enough_for_intervals(),
+            Purpose::Prediction => Enough::times(needed / self.precision(), self.rows, self.request.rho),
+        };
+        Err(ConfigError::NothingButNoise { features: self.features, rows: self.rows, enough })
+    }
+
+    /// Refuses a fit whose every coefficient would come out as not identified, as public numbers already tell.
+    ///
+    /// # Errors
+    /// When intervals are wanted and there would be none.
+    pub fn check_intervals(&self) -> Result<(), ConfigError> {
+        if self.request.purpose == Purpose::Prediction || self.gives_intervals() {
+            return Ok(());
+        }
+        let (features, rows) = (self.features, self.rows);
+        Err(ConfigError::NoIntervals { features, rows, enough: self.enough_for_intervals(), with: "" })
+    }
+
+    fn enough_for_intervals(&self) -> Enough {
+        enough_for_intervals(self.features, self.rows, self.request.rho)
     }
 
     /// Whether intervals are wanted and there is a chance of any.
@@ -130,13 +149,8 @@ impl Plan {
     pub fn warnings(&self) -> Vec<Warning> {
         let mut warnings = Vec::new();
         if self.request.purpose == Purpose::Inference && self.strength() < SOME_INTERVALS {
-            let short = SOME_INTERVALS / self.strength();
-            warnings.push(Warning::BudgetForColumns {
-                features: self.features,
-                none: !self.gives_intervals(),
-                rows: (self.rows as f64 * short).ceil() as u64,
-                rho: self.request.rho.to_f64() * short * short,
-            });
+            let (features, enough) = (self.features, self.enough_for_intervals());
+            warnings.push(Warning::BudgetForColumns { features, enough });
         }
         warnings.extend(budget_warnings(&self.request, self.rows));
         warnings
@@ -312,6 +326,11 @@ impl Plan {
         }
         warnings
     }
+}
+
+/// What would be enough for most intervals.
+pub(super) fn enough_for_intervals(features: usize, rows: u64, rho: Rho) -> Enough {
+    Enough::times(SOME_INTERVALS / shares::strength(features, rows, rho), rows, rho)
 }
 
 /// Where the curvature is taken, and the descent whose clip and lattice it shares.

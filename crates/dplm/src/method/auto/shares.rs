@@ -4,6 +4,7 @@
 //! fraction of themselves, a curvature to a tenth. What is not needed goes to the descent, whose noise is the noise of the estimate.
 
 use super::{Plan, level, whiten::Whitened};
+use crate::privacy::Rho;
 
 /// Parts of the budget; the descent takes what is left.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -66,10 +67,23 @@ impl Shares {
     }
 }
 
+fn precision(rows: u64, rho: Rho) -> f64 {
+    rows as f64 * rho.to_f64().sqrt()
+}
+
+/// `n sqrt(rho) / p^1.5`: how far the second moments stand above their noise.
+pub(super) fn strength(features: usize, rows: u64, rho: Rho) -> f64 {
+    precision(rows, rho) / (features as f64).powf(1.5)
+}
+
 impl Plan {
-    /// `n sqrt(rho) / p^1.5`: how far the second moments stand above their noise.
+    /// `n sqrt(rho)`: how far a mean of numbers of size 1 stands above its noise.
+    pub(super) fn precision(&self) -> f64 {
+        precision(self.rows, self.request.rho)
+    }
+
     pub(super) fn strength(&self) -> f64 {
-        self.rows as f64 * self.request.rho.to_f64().sqrt() / (self.features as f64).powf(1.5)
+        strength(self.features, self.rows, self.request.rho)
     }
 
     /// Whether one round of whitening is all that can be had.

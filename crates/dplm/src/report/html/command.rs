@@ -1,13 +1,13 @@
 //! The command that makes such a fit again.
 
-use crate::{Fit, method::Purpose};
+use crate::{Fit, formula::Kind, method::Purpose};
 
 /// `dplm fit` with every option that matters, for a POSIX shell.
 pub(super) fn of(fit: &Fit) -> String {
     let guarantee = &fit.guarantee;
     let mut words = vec![
         "dplm fit DATA".to_owned(),
-        format!("--formula {}", quoted(&fit.formula)),
+        format!("--formula {}{}", quoted(&fit.formula), standardised(fit)),
         format!("--rho {} --delta {:e} --neighbours {}", guarantee.rho, guarantee.delta, guarantee.neighbours.name()),
         format!("--method {}{}", fit.method.name, by_hand(fit)),
     ];
@@ -18,6 +18,12 @@ pub(super) fn of(fit: &Fit) -> String {
         }
     });
     words.join(" ")
+}
+
+/// What must be said of columns without bounds, where it is not said by asking for the paper's method.
+fn standardised(fit: &Fit) -> &'static str {
+    let bare = fit.design.columns().iter().any(|column| column.kind == Kind::Standard);
+    if bare && fit.method.name != "dpgd" { " --standardised" } else { "" }
 }
 
 /// The parameters of the paper's method; other methods find their own.

@@ -8,13 +8,10 @@ mod svg;
 mod trajectory;
 
 use super::{
-    number::{grouped, p_value, rounded_up, significant},
-    text::{covered, promise},
+    number::{grouped, p_value, significant},
+    text::{attack, covered, promise},
 };
 use crate::{Coefficient, Fit, method::Purpose};
-
-/// The largest epsilon at which a reader learns almost nothing: the odds of anything change by less than e.
-const STRONG: f64 = 1.0;
 
 /// The page.
 pub fn to_html(fit: &Fit) -> String {
@@ -44,16 +41,17 @@ pub fn summary_html(fit: &Fit) -> String {
     let guarantee = &fit.guarantee;
     format!(
         "<div>\n<p><strong>Private linear regression</strong><br><code>{}</code><br>{} rows, &rho; = {}, &epsilon; = {} at &delta; = {:e}</p>\n\
-         {}{}{}{}{}</div>\n",
+         {}{}{}{}{}{}</div>\n",
         escaped(&fit.formula),
         grouped(fit.rows),
         guarantee.rho,
-        rounded_up(guarantee.epsilon, 4),
+        guarantee.epsilon,
         guarantee.delta,
         banner(fit),
         table(fit),
         paragraph(&covered(fit)),
         paragraph(&promise(guarantee)),
+        paragraph(&attack(guarantee)),
         notes(fit),
     )
 }
@@ -76,10 +74,7 @@ fn header(fit: &Fit) -> String {
         banner(fit),
         fact("Rows", &grouped(fit.rows)),
         fact("Budget", &format!("&rho; = {}", fit.guarantee.rho)),
-        fact(
-            "Which is",
-            &format!("&epsilon; = {} at &delta; = {:e}", rounded_up(fit.guarantee.epsilon, 4), fit.guarantee.delta)
-        ),
+        fact("Which is", &format!("&epsilon; = {} at &delta; = {:e}", fit.guarantee.epsilon, fit.guarantee.delta)),
         fact("Neighbours", fit.guarantee.neighbours.name()),
     )
 }
@@ -132,22 +127,12 @@ fn row(fit: &Fit, one: &Coefficient) -> String {
 }
 
 fn guarantee(fit: &Fit) -> String {
-    let meaning = if fit.guarantee.epsilon <= STRONG {
-        "whoever reads this page learns almost nothing about any one person in the data that they could not have learned had that \
-         person's row been a different one."
-            .to_owned()
-    } else {
-        format!(
-            "whatever the odds seemed to be that something is true of a person in the data, this page can change them by a factor of at \
-             most {}. That is a weak promise: usually a factor of 2 or 3 is meant.",
-            rounded_up(fit.guarantee.epsilon.exp(), 1)
-        )
-    };
     paragraph(&promise(&fit.guarantee))
         + &format!(
-            "<p>In plain words: {meaning} The smaller &epsilon;, the stronger the promise. It holds whatever else the reader knows, and it \
-             cannot be weakened by further work on the numbers shown here. It speaks of one row: a person with several rows is protected \
-             less.</p>\n"
+            "<p>In plain words: {} The closer to 50 %, the stronger the promise. It holds whatever the reader knows of the people in the \
+             data, and it cannot be weakened by further work on the numbers shown here. It speaks of one row: a person with several rows \
+             is protected less.</p>\n",
+            escaped(&uncapitalised(&attack(&fit.guarantee))),
         )
 }
 
@@ -180,6 +165,11 @@ fn method(fit: &Fit) -> String {
         significant(summary.noise_sd),
         escaped(&command::of(fit)),
     )
+}
+
+fn uncapitalised(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map_or(String::new(), |first| first.to_lowercase().chain(letters).collect())
 }
 
 fn capitalised(text: &str) -> String {
