@@ -136,7 +136,7 @@ impl Case {
         rows.set_clip(plan.clip()).expect("rows in memory");
         rows.expect(Forecast { steps: 0, step_size: STEP_SIZE, noise_sd: 1.0 });
         let theta = plan.lattice().theta(&vec![0.1; self.features]);
-        Seconds::of(|| _ = black_box(rows.clipped_pull(&theta, plan.lattice())))
+        Seconds::of(|| _ = black_box(rows.negative_gradient_sum(&theta, plan.lattice(), Neighbours::ReplaceOne)))
     }
 
     /// The whole descent, from rows of which nothing is known.

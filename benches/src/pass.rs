@@ -4,6 +4,7 @@ use std::{cell::RefCell, hint::black_box};
 
 use dplm::{
     lattice::{Kernel, Lattice, Outer},
+    privacy::Neighbours,
     rows::{MemoryRows, Rows},
 };
 use rayon::prelude::*;
@@ -14,6 +15,9 @@ use crate::{
     record::{Measure, Record, Target, Unit},
     threads,
 };
+
+/// Which relation an answer is claimed for takes no time.
+const NEIGHBOURS: Neighbours = Neighbours::ReplaceOne;
 
 /// Measures passes at several widths, and the other questions in passes.
 pub fn measure(record: &mut Record) {
@@ -38,8 +42,8 @@ fn shares_of_read(record: &mut Record, rows: &mut MemoryRows, rounds: usize) {
             rows.set_kernel(kernel);
             let rows = &*rows;
             let read: Timed<'_> = Box::new(|| pool.install(|| Seconds::of(|| _ = black_box(read_all(rows)))));
-            let pull = || _ = black_box(rows.clipped_pull(&theta, &lattice));
-            let pass: Timed<'_> = Box::new(|| pool.install(|| Seconds::of(pull)));
+            let sum = || _ = black_box(rows.negative_gradient_sum(&theta, &lattice, NEIGHBOURS));
+            let pass: Timed<'_> = Box::new(|| pool.install(|| Seconds::of(sum)));
             let [read, pass] = interleaved(rounds, [read, pass]);
             let at = [("p", features as f64), ("threads", count as f64)];
             let what = format!("{} pass, share of a plain read", kernel.name());
@@ -70,12 +74,12 @@ fn questions(record: &mut Record, rows: &mut MemoryRows, rounds: usize) {
     let [pass, moments, bounds, outer, square, count] = interleaved(
         rounds,
         [
-            Box::new(|| asked(&|rows| drop(rows.clipped_pull(theta, &lattice)))),
+            Box::new(|| asked(&|rows| drop(rows.negative_gradient_sum(theta, &lattice, NEIGHBOURS)))),
             Box::new(|| asked(&|rows| drop(rows.moments()))),
             // Two clips in turn: the bounds of one that is set already are not computed again.
             Box::new(|| asked(&|rows| clips.iter().for_each(|clip| drop(rows.set_clip(*clip))))),
-            Box::new(|| asked(&|rows| drop(rows.outer(&unclipped)))),
-            Box::new(|| asked(&|rows| drop(rows.clipped_square(theta, &lattice, 40)))),
+            Box::new(|| asked(&|rows| drop(rows.outer_sum(&unclipped, NEIGHBOURS)))),
+            Box::new(|| asked(&|rows| drop(rows.clipped_square_sum(theta, &lattice, NEIGHBOURS)))),
             Box::new(|| asked(&|rows| drop(rows.clipped_count(theta, &lattice)))),
         ],
     );

@@ -1,6 +1,6 @@
 //! Numbers and tables as a statistician prints them.
 
-pub use dplm::report::number::{grouped, p_value, percent_up, short, significant};
+pub use dplm::number::{grouped, p_value, percent_up, short, significant};
 
 /// As a percentage with two places, or a bound.
 pub fn percent(share: f64) -> String {

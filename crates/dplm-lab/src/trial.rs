@@ -100,7 +100,7 @@ impl Data {
     /// # Errors
     /// When rows cannot be read.
     pub fn least_squares(&self) -> Result<LeastSquares, LabError> {
-        let (sums, p) = (self.rows.moments()?, self.rows.features());
+        let (sums, p) = (self.rows.moments()?.into_inner(), self.rows.features());
         let unit = f64::from(2 * CELL_SCALE_BITS).exp2();
         let entry = |i: usize, j: usize| sums.entry(i, j) as f64 / unit;
         let factor = Mat::from_fn(p, p, entry).llt(Side::Lower).expect("simulated columns are not dependent");
@@ -145,8 +145,10 @@ impl Data {
         let plan = self.plan(asked, 1)?;
         self.rows.set_clip(plan.clip())?;
         let (lattice, count) = (plan.lattice(), self.rows.count() as f64);
-        let share =
-            |theta: &Vec<f64>| self.rows.clipped_count(&lattice.theta(theta), lattice).map(|k| k as f64 / count);
+        let share = |theta: &Vec<f64>| -> Result<f64, Error> {
+            let clipped = self.rows.clipped_count(&lattice.theta(theta), lattice)?.into_inner();
+            Ok(clipped as f64 / count)
+        };
         Ok(run.theta[..run.steps()].iter().map(share).collect::<Result<_, Error>>()?)
     }
 

@@ -8,9 +8,9 @@ use crate::{
     formula::{Column, Kind, Model},
     lattice::{BLOCK_ROWS, CELL_SCALE_BITS},
     method::ols::{Ols, OlsFit},
+    privacy::NotPrivate,
     rows::Encoded,
     table::{Block, Cells, DataError, MISSING, ReadOptions, Source},
-    theory::NotPrivate,
 };
 
 /// Encoded rows, seen in the clear.
@@ -56,7 +56,7 @@ impl<'a> View<'a> {
         let lattice = descent.lattice();
         let rows = self.rows.rows_mut();
         rows.set_clip(descent.clip())?;
-        let clipped = rows.clipped_count(&lattice.theta(theta), lattice)?;
+        let clipped = rows.clipped_count(&lattice.theta(theta), lattice)?.into_inner();
         Ok(NotPrivate::new(clipped as f64 / rows.count() as f64))
     }
 }

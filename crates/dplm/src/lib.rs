@@ -9,6 +9,7 @@
 //! Left of [`privacy::release`] there are only integers computed from rows; right of it only released numbers.
 
 mod error;
+pub mod number;
 pub mod formula;
 pub mod table;
 pub mod lattice;

@@ -2,12 +2,12 @@
 
 mod common;
 
-use common::{Data, standard_design};
+use common::{Data, gradient_sum, outer_sum, square_sum, standard_design, tail_counts};
 use dplm::{
     descend::{Descent, Trajectory},
     lattice::{Kernel, Ladder, Lattice, Outer, Whitening},
     privacy::{Budget, Neighbours, Rho},
-    rows::{Builder, Encoded, Forecast, MemoryBuilder, MemoryRows, Rows},
+    rows::{Encoded, Forecast, MemoryBuilder, MemoryRows, Rows},
     table::{Block, Cells},
 };
 use rand_chacha::{ChaCha20Rng, rand_core::SeedableRng};
@@ -102,7 +102,7 @@ fn sums_equal_a_plain_loop() {
             let weight = residual.clamp(-bound, bound);
             sums.iter_mut().zip(&cells).for_each(|(sum, x)| *sum += x * weight);
             clipped += u64::from(residual.abs() > bound);
-            square += (weight * weight * norm_sq) >> 40;
+            square += (weight * weight * norm_sq) >> clip.square_shift();
             if residual.abs() <= bound {
                 let pairs = (0..3).flat_map(|j| (0..=j).map(move |i| (i, j)));
                 curvature.iter_mut().zip(pairs).for_each(|(sum, (i, j))| *sum += cells[i] * cells[j]);
@@ -111,11 +111,11 @@ fn sums_equal_a_plain_loop() {
         for kernel in Kernel::available() {
             rows.set_kernel(kernel);
             rows.set_clip(clip).unwrap();
-            assert_eq!(rows.clipped_pull(&theta, &lattice).unwrap(), sums, "{kernel:?}");
-            assert_eq!(rows.clipped_count(&theta, &lattice).unwrap(), clipped, "{kernel:?}");
-            assert_eq!(rows.clipped_square(&theta, &lattice, 40).unwrap(), square, "{kernel:?}");
+            assert_eq!(gradient_sum(&rows, &theta, &lattice), sums, "{kernel:?}");
+            assert_eq!(rows.clipped_count(&theta, &lattice).unwrap().into_inner(), clipped, "{kernel:?}");
+            assert_eq!(square_sum(&rows, &theta, &lattice), [square], "{kernel:?}");
             let outer = Outer::Unclipped { theta: &theta, theta_unit: lattice.theta_unit(), radius: 1 << 19 };
-            assert_eq!(rows.outer(&outer).unwrap().into_upper(), curvature, "{kernel:?}");
+            assert_eq!(outer_sum(&rows, &outer), curvature, "{kernel:?}");
         }
         assert!(clipped < 1000);
     }
@@ -144,24 +144,24 @@ fn outer_products_equal_a_plain_loop() {
         }
         for kernel in Kernel::available() {
             rows.set_kernel(kernel);
-            let moments = rows.moments().unwrap();
+            let moments = rows.moments().unwrap().into_inner();
             let x_part: Vec<i128> =
                 (0..features).flat_map(|j| (0..=j).map(move |i| (i, j))).map(|(i, j)| moments.entry(i, j)).collect();
             assert_eq!(x_part, all, "{kernel:?}");
-            assert_eq!(rows.outer(&Outer::Shrunk { radius: 1 << 40 }).unwrap().into_upper(), all, "{kernel:?}");
+            assert_eq!(outer_sum(&rows, &Outer::Shrunk { radius: 1 << 40 }), all, "{kernel:?}");
             // A long row is shrunk, so the sum of squares falls between that of the short rows and that of all.
             let radius = (short as f64).sqrt() as u64;
-            let shrunk = rows.outer(&Outer::Shrunk { radius }).unwrap();
+            let shrunk = outer_sum(&rows, &Outer::Shrunk { radius });
             let diagonal = |values: &[i128]| (0..features).map(|j| values[j * (j + 3) / 2]).sum::<i128>();
-            let trace: i128 = (0..features).map(|j| shrunk.entry(j, j)).sum();
+            let trace = diagonal(&shrunk);
             assert!(diagonal(&inside) < trace && trace < diagonal(&all), "{kernel:?}");
-            let gradient = Outer::Gradient { theta: &theta, theta_unit: lattice.theta_unit(), shift: 30 };
+            let gradient = Outer::Gradient { theta: &theta, theta_unit: lattice.theta_unit() };
             let portable = {
                 rows.set_kernel(Kernel::available()[0]);
-                rows.outer(&gradient).unwrap().into_upper()
+                outer_sum(&rows, &gradient)
             };
             rows.set_kernel(kernel);
-            assert_eq!(rows.outer(&gradient).unwrap().into_upper(), portable, "{kernel:?}");
+            assert_eq!(outer_sum(&rows, &gradient), portable, "{kernel:?}");
         }
     }
 }
@@ -188,8 +188,8 @@ fn screened_sums_equal_full_sums() {
             let away = (0.75f64.powi(step), if step % 20 == 19 { 1.0 } else { 0.004 });
             let theta: Vec<f64> = spread(away.1).iter().map(|noise| optimum * (1.0 - away.0) + noise).collect();
             let theta = lattice.theta(&theta);
-            let (mine, theirs) = (screened.clipped_pull(&theta, &lattice), full.clipped_pull(&theta, &lattice));
-            assert_eq!(mine.unwrap(), theirs.unwrap(), "gamma {gamma}, step {step}");
+            let (mine, theirs) = (gradient_sum(&screened, &theta, &lattice), gradient_sum(&full, &theta, &lattice));
+            assert_eq!(mine, theirs, "gamma {gamma}, step {step}");
         }
         let share = screened.visited().into_inner() as f64 / (60.0 * 30_000.0);
         assert!(share < most, "gamma {gamma}: visited {share} of the rows");
@@ -203,7 +203,7 @@ fn a_short_run_is_not_screened() {
     rows.set_clip(lattice.clip(10.0)).unwrap();
     rows.expect(Forecast { steps: 3, step_size: 0.25, noise_sd: 0.01 });
     for _ in 0..3 {
-        rows.clipped_pull(&lattice.theta(&[0.1; 5]), &lattice).unwrap();
+        gradient_sum(&rows, &lattice.theta(&[0.1; 5]), &lattice);
     }
     assert_eq!(rows.visited().into_inner(), 90_000);
 }
@@ -221,17 +221,10 @@ fn screening_starts_anew_on_another_lattice() {
         screened.expect(Forecast { steps: 1000, step_size: 0.25, noise_sd: 0.01 });
         for step in 0..10 {
             let theta = lattice.theta(&[0.4 * (1.0 - 0.75f64.powi(step)); 5]);
-            let (mine, theirs) = (screened.clipped_pull(&theta, &lattice), full.clipped_pull(&theta, &lattice));
-            assert_eq!(mine.unwrap(), theirs.unwrap(), "gamma {gamma}, step {step}");
+            let (mine, theirs) = (gradient_sum(&screened, &theta, &lattice), gradient_sum(&full, &theta, &lattice));
+            assert_eq!(mine, theirs, "gamma {gamma}, step {step}");
         }
     }
-}
-
-fn in_a_file(data: &Data, memory: u64) -> Encoded {
-    let design = standard_design(data.features());
-    let mut builder = Builder::new(&design, Some(memory));
-    builder.push(&data.block()).unwrap();
-    builder.finish().unwrap()
 }
 
 /// Every question, asked of rows in memory and of rows in a file of several pieces.
@@ -239,33 +232,37 @@ fn in_a_file(data: &Data, memory: u64) -> Encoded {
 fn a_file_answers_as_memory_does() {
     let data = Data::isotropic(200_003, FEATURES, 6);
     let mut memory = data.rows();
-    let mut encoded = in_a_file(&data, 1);
+    let mut encoded = data.in_a_file();
     assert!(matches!(encoded, Encoded::File(_)));
-    assert!(matches!(in_a_file(&Data::isotropic(10, FEATURES, 6), 1 << 20), Encoded::Memory(_)));
+    assert!(matches!(Data::isotropic(10, FEATURES, 6).within(1 << 20), Encoded::Memory(_)));
     let file = encoded.rows_mut();
     assert_eq!(file.count(), 200_003);
     let lattice = Lattice::plan(200_003, FEATURES, 2.0, 1.0).unwrap();
     let (clip, theta) = (lattice.clip(2.0), lattice.theta(&[0.3; FEATURES]));
     memory.set_clip(clip).unwrap();
     file.set_clip(clip).unwrap();
-    assert_eq!(file.clipped_pull(&theta, &lattice).unwrap(), memory.clipped_pull(&theta, &lattice).unwrap());
-    assert_eq!(
-        file.clipped_square(&theta, &lattice, 40).unwrap(),
-        memory.clipped_square(&theta, &lattice, 40).unwrap()
-    );
-    assert_eq!(file.clipped_count(&theta, &lattice).unwrap(), memory.clipped_count(&theta, &lattice).unwrap());
-    assert_eq!(file.moments().unwrap().into_upper(), memory.moments().unwrap().into_upper());
-    let outer = Outer::Gradient { theta: &theta, theta_unit: lattice.theta_unit(), shift: 30 };
-    assert_eq!(file.outer(&outer).unwrap().into_upper(), memory.outer(&outer).unwrap().into_upper());
+    assert_eq!(gradient_sum(file, &theta, &lattice), gradient_sum(&memory, &theta, &lattice));
+    assert_eq!(square_sum(file, &theta, &lattice), square_sum(&memory, &theta, &lattice));
+    let clipped = |rows: &dyn Rows| rows.clipped_count(&theta, &lattice).unwrap().into_inner();
+    assert_eq!(clipped(file), clipped(&memory));
+    let moments = |rows: &dyn Rows| rows.moments().unwrap().into_inner().into_upper();
+    assert_eq!(moments(file), moments(&memory));
+    let outer = Outer::Gradient { theta: &theta, theta_unit: lattice.theta_unit() };
+    assert_eq!(outer_sum(file, &outer), outer_sum(&memory, &outer));
     let ladder = Ladder::Norms { radii: &[1 << 12, 1 << 13, 1 << 14] };
-    assert_eq!(file.counts(&ladder).unwrap(), memory.counts(&ladder).unwrap());
+    assert_eq!(tail_counts(file, &ladder), tail_counts(&memory, &ladder));
+    let least = |rows: &dyn Rows| {
+        let sum = rows.outer_sum(&Outer::Shrunk { radius: 1 << 14 }, Neighbours::ReplaceOne).unwrap();
+        sum.least_eigenvalue().into_not_private().into_inner()
+    };
+    assert_eq!(least(file), least(&memory));
     let whitening = Whitening::new(faer::Mat::from_fn(FEATURES, FEATURES, |i, j| 0.5 / (1 + i + j) as f64).as_ref());
     let (mut mine, mut theirs) = (file.whitened(&whitening).unwrap(), memory.whitened(&whitening).unwrap());
     assert_eq!(fit_on(&mut *mine), fit_on(&mut *theirs));
     assert_eq!(fit_on(file), fit_on(&mut memory));
 }
 
-/// Screening from a file: with room for the doubtful rows, and without.
+/// Screening from a file: with room for the undecided rows, and without.
 #[test]
 fn a_file_is_screened_within_its_memory() {
     let data = Data::isotropic(100_000, FEATURES, 3);
@@ -273,13 +270,13 @@ fn a_file_is_screened_within_its_memory() {
     let mut full = data.rows();
     full.set_clip(lattice.clip(12.0)).unwrap();
     for (memory, is_screened) in [(4 << 20, true), (1 << 10, false)] {
-        let Encoded::File(mut rows) = in_a_file(&data, memory) else { panic!("the rows take more than that") };
+        let Encoded::File(mut rows) = data.within(memory) else { panic!("the rows take more than that") };
         rows.set_clip(lattice.clip(12.0)).unwrap();
         rows.expect(Forecast { steps: 100_000, step_size: 0.25, noise_sd: 0.02 });
         for step in 0..20 {
             let theta = lattice.theta(&[0.37 * (1.0 - 0.75f64.powi(step)); FEATURES]);
-            let (mine, theirs) = (rows.clipped_pull(&theta, &lattice), full.clipped_pull(&theta, &lattice));
-            assert_eq!(mine.unwrap(), theirs.unwrap(), "step {step}");
+            let (mine, theirs) = (gradient_sum(&rows, &theta, &lattice), gradient_sum(&full, &theta, &lattice));
+            assert_eq!(mine, theirs, "step {step}");
         }
         assert_eq!(rows.visited().into_inner() < 10 * 100_000, is_screened);
     }

@@ -1,17 +1,23 @@
-//! One row moves the clipped gradient by at most 2 gamma, as integers, whatever the rows hold.
+//! One row moves no query further than it claims, as integers, whatever the rows hold.
+//!
+//! Every query of [`Rows`], for both relations between neighbours, on every engine, for rows as they are and re-encoded ones. What is
+//! compared is what [`release`](dplm::privacy::release) is given: the integers, their weights and the claim.
 
 mod common;
 
 use common::Data;
 use dplm::{
-    lattice::{Clip, Lattice, Theta},
-    rows::Rows,
+    lattice::{Clip, Ladder, Lattice, Outer, Theta, Whitening},
+    privacy::{Claim, Neighbours, Sensitive},
+    rows::{Encoded, Forecast, Rows},
 };
+use faer::Mat;
 use num_bigint::{BigInt, BigUint};
 use rand_chacha::{
     ChaCha20Rng,
     rand_core::{Rng, SeedableRng},
 };
+use rayon::prelude::*;
 
 /// Cells that have broken other people's arithmetic.
 const ADVERSARIAL: [f64; 16] = [
@@ -33,17 +39,19 @@ const ADVERSARIAL: [f64; 16] = [
     1e-300,
 ];
 
-struct Cases {
-    rng: ChaCha20Rng,
-}
+struct Cases(ChaCha20Rng);
 
 impl Cases {
+    fn new(seed: u64) -> Cases {
+        Cases(ChaCha20Rng::seed_from_u64(seed))
+    }
+
     fn uniform(&mut self) -> f64 {
-        (self.rng.next_u64() >> 11) as f64 / (1u64 << 53) as f64
+        (self.0.next_u64() >> 11) as f64 / (1u64 << 53) as f64
     }
 
     fn below(&mut self, end: usize) -> usize {
-        (self.rng.next_u64() % end as u64) as usize
+        (self.0.next_u64() % end as u64) as usize
     }
 
     fn cell(&mut self) -> f64 {
@@ -59,52 +67,271 @@ impl Cases {
         Data { x, y: (0..rows).map(|_| self.cell()).collect() }
     }
 
+    /// What stands in the place of a row in a neighbouring data set.
+    fn other_row(&mut self, features: usize, neighbours: Neighbours) -> Data {
+        match neighbours {
+            Neighbours::ReplaceOne => self.data(1, features),
+            Neighbours::ZeroOut => Data { x: vec![vec![f64::NAN; features]], y: vec![f64::NAN] },
+        }
+    }
+
+    fn whitening(&mut self, features: usize) -> Whitening {
+        let scale = 10f64.powf(self.uniform() * 6.0 - 3.0);
+        Whitening::new(Mat::from_fn(features, features, |_, _| (self.uniform() - 0.5) * scale).as_ref())
+    }
+
     fn gamma(&mut self) -> f64 {
         10f64.powf(self.uniform() * 9.0 - 5.0)
     }
 }
 
-fn pull(data: &Data, theta: &Theta, lattice: &Lattice, clip: Clip) -> Vec<i128> {
-    let mut rows = data.rows();
-    rows.set_clip(clip).unwrap();
-    rows.clipped_pull(theta, lattice).unwrap()
+#[derive(Clone, Copy)]
+enum Place {
+    Memory,
+    File,
 }
 
-fn distance_sq(a: &[i128], b: &[i128]) -> BigUint {
-    let squares = a.iter().zip(b).map(|(a, b)| BigInt::from(a - b).pow(2));
+fn rows_in(place: Place, data: &Data) -> Box<dyn Rows> {
+    match place {
+        Place::Memory => Box::new(data.rows()),
+        Place::File => match data.in_a_file() {
+            Encoded::File(rows) => Box::new(rows),
+            Encoded::Memory(_) => panic!("one byte holds no row"),
+        },
+    }
+}
+
+/// A data set, a neighbour of it, and what is asked of both: the same public numbers.
+struct Pair {
+    rows: [Box<dyn Rows>; 2],
+    lattice: Lattice,
+    theta: Theta,
+    radius: u64,
+    neighbours: Neighbours,
+}
+
+impl Pair {
+    /// Relations take turns, and so do rows as they are and re-encoded ones.
+    fn draw(seed: usize, place: Place) -> Pair {
+        let cases = &mut Cases::new(seed as u64);
+        let neighbours = if seed % 2 == 0 { Neighbours::ReplaceOne } else { Neighbours::ZeroOut };
+        let (count, features) = (1 + cases.below(6), 1 + cases.below(3));
+        let data = cases.data(count, features);
+        let other = data.replaced(cases.below(count), &cases.other_row(features, neighbours), 0);
+        let mut rows = [&data, &other].map(|data| rows_in(place, data));
+        if seed / 2 % 2 == 1 {
+            let whitening = cases.whitening(features);
+            rows = rows.map(|rows| rows.whitened(&whitening).unwrap());
+        }
+        let gamma = cases.gamma();
+        let lattice = Lattice::plan(count as u64, features, gamma, cases.uniform()).unwrap();
+        rows.iter_mut().for_each(|rows| rows.set_clip(lattice.clip(gamma)).unwrap());
+        let theta = lattice.theta(&(0..features).map(|_| cases.cell()).collect::<Vec<_>>());
+        Pair { rows, lattice, theta, radius: 1 + cases.below(1 << 20) as u64, neighbours }
+    }
+
+    /// For each query, whether its answers differ; none by more than is claimed.
+    fn moved<const N: usize>(&self, ask: impl Fn(&Pair, &dyn Rows) -> [Vec<Sensitive>; N]) -> [bool; N] {
+        let [one, other] = [0, 1].map(|which| ask(self, self.rows[which].as_ref()));
+        let mut pairs = one.into_iter().zip(other);
+        std::array::from_fn(|_| {
+            let (one, other) = pairs.next().expect("as many answers");
+            one.into_iter().zip(other).fold(false, |any, (one, other)| any | is_moved(one, other))
+        })
+    }
+
+    fn sums(&self, rows: &dyn Rows) -> [Vec<Sensitive>; 2] {
+        let gradient = rows.negative_gradient_sum(&self.theta, &self.lattice, self.neighbours).unwrap();
+        let square = rows.clipped_square_sum(&self.theta, &self.lattice, self.neighbours).unwrap();
+        [vec![gradient], vec![square]]
+    }
+
+    fn counts(&self, rows: &dyn Rows) -> [Vec<Sensitive>; 2] {
+        let radii: Vec<u64> = (0..24).map(|bit| 3 << bit).collect();
+        let clips: Vec<Clip> = (0..24).map(|bit| Clip::new(3 << (2 * bit))).collect();
+        let gradients = Ladder::Gradients { theta: &self.theta, theta_unit: self.lattice.theta_unit(), clips: &clips };
+        [Ladder::Norms { radii: &radii }, gradients].map(|ladder| {
+            let counts = rows.tail_counts(&ladder, self.neighbours).unwrap();
+            (0..counts.len()).map(|threshold| counts.above(threshold)).collect()
+        })
+    }
+
+    /// The three sums of outer products, and the least eigenvalue of each.
+    fn outer_products(&self, rows: &dyn Rows) -> [Vec<Sensitive>; 6] {
+        let (theta, theta_unit, radius) = (&self.theta, self.lattice.theta_unit(), self.radius);
+        let ask = |outer: &Outer<'_>| {
+            let sum = rows.outer_sum(outer, self.neighbours).unwrap();
+            [vec![sum.least_eigenvalue()], vec![sum.into_matrix()]]
+        };
+        let [a, b] = ask(&Outer::Shrunk { radius });
+        let [c, d] = ask(&Outer::Unclipped { theta, theta_unit, radius });
+        let [e, f] = ask(&Outer::Gradient { theta, theta_unit });
+        [a, b, c, d, e, f]
+    }
+}
+
+fn distance_sq(one: &Claim, other: &Claim) -> BigUint {
+    let pairs = one.values.iter().zip(&other.values).zip(&one.weights);
+    let squares = pairs.map(|((one, other), &weight)| (BigInt::from(*one) - other).pow(2) * weight);
     squares.sum::<BigInt>().to_biguint().expect("a sum of squares")
 }
 
-fn check_pair(cases: &mut Cases) {
-    let (rows, features) = (1 + cases.below(3), 1 + cases.below(4));
-    let (data, other) = (cases.data(rows, features), cases.data(1, features));
-    let neighbour = data.replaced(cases.below(rows), &other, 0);
-    let gamma = cases.gamma();
-    let lattice = Lattice::plan(rows as u64, features, gamma, cases.uniform()).unwrap();
-    let clip = lattice.clip(gamma);
-    let theta = lattice.theta(&(0..features).map(|_| cases.cell()).collect::<Vec<_>>());
-    let moved = distance_sq(&pull(&data, &theta, &lattice, clip), &pull(&neighbour, &theta, &lattice, clip));
-    assert!(moved <= clip.gamma_sq() * 4u32, "gamma {gamma}");
-    if rows == 1 {
-        let alone = distance_sq(&pull(&data, &theta, &lattice, clip), &vec![0; features]);
-        assert!(alone <= clip.gamma_sq(), "one row, gamma {gamma}");
-    }
+/// Whether two answers differ. They must not by more than is claimed, and the claim must not depend on the rows.
+fn is_moved(one: Sensitive, other: Sensitive) -> bool {
+    let [one, other] = [one, other].map(|answer| answer.into_not_private().into_inner());
+    assert_eq!((&one.weights, &one.delta_sq), (&other.weights, &other.delta_sq));
+    let distance_sq = distance_sq(&one, &other);
+    assert!(distance_sq <= one.delta_sq, "moved by {distance_sq}, claimed {}", one.delta_sq);
+    distance_sq > BigUint::ZERO
+}
+
+/// Asks of so many pairs; a query that a row hardly ever moves would test nothing.
+fn check<const N: usize>(
+    pairs: usize,
+    place: Place,
+    ask: impl Fn(&Pair, &dyn Rows) -> [Vec<Sensitive>; N] + Sync + Copy,
+) {
+    let counted = |moved: [usize; N], more: [usize; N]| std::array::from_fn(|i| moved[i] + more[i]);
+    let moved = (0..pairs).into_par_iter().map(|seed| Pair::draw(seed, place).moved(ask).map(usize::from));
+    let moved = moved.reduce(|| [0; N], counted);
+    assert!(moved.iter().all(|&moved| moved > pairs / 50), "moved {moved:?} of {pairs}");
 }
 
 #[test]
-fn one_row_moves_the_sum_by_at_most_two_gamma() {
-    let mut cases = Cases { rng: ChaCha20Rng::seed_from_u64(11) };
-    for _ in 0..100_000 {
-        check_pair(&mut cases);
-    }
+fn sums_of_clipped_gradients_and_of_their_squares() {
+    check(100_000, Place::Memory, Pair::sums);
 }
 
 #[test]
-fn the_bound_is_nearly_reached() {
-    // A row and its mirror image, both clipped: the sum moves by 2 gamma up to the rounding of one bound.
-    let row = |sign: f64| Data { x: vec![vec![1.0, 2.0]], y: vec![sign * 100.0] };
-    let lattice = Lattice::plan(1, 2, 1.0, 1.0).unwrap();
-    let (clip, theta) = (lattice.clip(1.0), lattice.theta(&[0.0, 0.0]));
-    let moved = distance_sq(&pull(&row(1.0), &theta, &lattice, clip), &pull(&row(-1.0), &theta, &lattice, clip));
-    assert!(moved > clip.gamma_sq() * 399u32 / 100u32);
+fn counts_above_thresholds() {
+    check(100_000, Place::Memory, Pair::counts);
+}
+
+#[test]
+fn sums_of_outer_products_and_their_least_eigenvalues() {
+    check(100_000, Place::Memory, Pair::outer_products);
+}
+
+#[test]
+fn every_query_of_rows_in_a_file() {
+    check(4_000, Place::File, Pair::sums);
+    check(4_000, Place::File, Pair::counts);
+    check(4_000, Place::File, Pair::outer_products);
+}
+
+/// One row alone is within the bound on a row: the claim of the weaker relation.
+#[test]
+fn the_weaker_relation_claims_half_as_far() {
+    for seed in 0..200 {
+        let Pair { rows, theta, lattice, .. } = Pair::draw(seed, Place::Memory);
+        let claim =
+            |neighbours| rows[0].negative_gradient_sum(&theta, &lattice, neighbours).unwrap().into_not_private();
+        let [replaced, zeroed] =
+            [Neighbours::ReplaceOne, Neighbours::ZeroOut].map(|relation| claim(relation).into_inner());
+        assert_eq!(replaced.delta_sq, zeroed.delta_sq * 4u32);
+        assert_eq!(replaced.values, zeroed.values);
+    }
+}
+
+/// Enough steps for screening to visit far fewer rows than full passes would.
+const STEPS: i32 = 40;
+
+/// Iterates that travel to the optimum and stay about it, so that most rows are screened.
+fn ask_along_a_path(rows: &mut dyn Rows, neighbours: Neighbours) -> Vec<Sensitive> {
+    let (count, features) = (rows.count(), rows.features());
+    let lattice = Lattice::plan(count, features, 6.0, 1e-3).unwrap();
+    rows.set_clip(lattice.clip(6.0)).unwrap();
+    rows.expect(Forecast { steps: 1_000_000, step_size: 0.25, noise_sd: 0.01 });
+    let optimum = 1.0 / (features as f64).sqrt();
+    let theta = |step: i32| lattice.theta(&vec![optimum * (1.0 - 0.6f64.powi(step)); features]);
+    (0..STEPS).map(|step| rows.negative_gradient_sum(&theta(step), &lattice, neighbours).unwrap()).collect()
+}
+
+/// Screening learns from all rows, so its answers on neighbours must be compared as well, not only with a full pass.
+#[test]
+fn screened_sums_of_clipped_gradients() {
+    let (count, features) = (6000, 3);
+    let is_screened = |visited: u64| assert!(visited < count as u64 * STEPS as u64 / 2, "visited {visited} rows");
+    let moved: usize = (0..24usize)
+        .into_par_iter()
+        .map(|seed| {
+            let cases = &mut Cases::new(seed as u64);
+            let neighbours = if seed % 2 == 0 { Neighbours::ReplaceOne } else { Neighbours::ZeroOut };
+            let data = Data::isotropic(count, features, seed as u64);
+            let other = data.replaced(cases.below(count), &cases.other_row(features, neighbours), 0);
+            let [one, other] = [data, other].map(|data| {
+                if seed % 4 < 2 {
+                    let mut rows = data.rows();
+                    let answers = ask_along_a_path(&mut rows, neighbours);
+                    is_screened(rows.visited().into_inner());
+                    answers
+                } else {
+                    let Encoded::File(mut rows) = data.within(200_000) else {
+                        panic!("the rows take more than half of that")
+                    };
+                    let answers = ask_along_a_path(&mut rows, neighbours);
+                    is_screened(rows.visited().into_inner());
+                    answers
+                }
+            });
+            one.into_iter().zip(other).map(|(one, other)| usize::from(is_moved(one, other))).sum::<usize>()
+        })
+        .sum();
+    assert!(moved > 24 * STEPS as usize * 3 / 4, "{moved}");
+}
+
+/// Rows made to move a query as far as they can.
+#[test]
+fn claims_are_nearly_reached() {
+    let row = |x: [f64; 2], y: f64| Data { x: vec![x.to_vec()], y: vec![y] };
+    let nearly = |one: Data,
+                  other: Data,
+                  neighbours: Neighbours,
+                  ask: &dyn Fn(&dyn Rows, &Lattice, &Theta, Neighbours) -> Sensitive| {
+        let lattice = Lattice::plan(1, 2, 1.0, 1.0).unwrap();
+        let theta = lattice.theta(&[0.0, 0.0]);
+        let [one, other] = [one, other].map(|data| {
+            let mut rows = data.rows();
+            rows.set_clip(lattice.clip(1.0)).unwrap();
+            ask(&rows, &lattice, &theta, neighbours).into_not_private().into_inner()
+        });
+        let moved = distance_sq(&one, &other);
+        assert!(moved <= one.delta_sq && moved > &one.delta_sq * 99u32 / 100u32, "{moved} of {}", one.delta_sq);
+    };
+    let none = || row([0.0, 0.0], 0.0);
+    let (replaced, zeroed) = (Neighbours::ReplaceOne, Neighbours::ZeroOut);
+    let gradient = |rows: &dyn Rows, lattice: &Lattice, theta: &Theta, relation| {
+        rows.negative_gradient_sum(theta, lattice, relation).unwrap()
+    };
+    nearly(row([1.0, 2.0], 100.0), row([1.0, 2.0], -100.0), replaced, &gradient);
+    nearly(row([1.0, 2.0], 100.0), none(), zeroed, &gradient);
+    let square = |rows: &dyn Rows, lattice: &Lattice, theta: &Theta, relation| {
+        rows.clipped_square_sum(theta, lattice, relation).unwrap()
+    };
+    nearly(row([1.0, 2.0], 100.0), none(), replaced, &square);
+    nearly(row([1.0, 2.0], 100.0), none(), zeroed, &square);
+    let shrunk = |rows: &dyn Rows, _: &Lattice, _: &Theta, relation| {
+        rows.outer_sum(&Outer::Shrunk { radius: 5000 }, relation).unwrap().into_matrix()
+    };
+    nearly(row([100.0, 0.0], 0.0), row([0.0, -100.0], 0.0), replaced, &shrunk);
+    nearly(row([3.0, 4.0], 0.0), none(), zeroed, &shrunk);
+    let count = |rows: &dyn Rows, _: &Lattice, _: &Theta, relation| {
+        rows.tail_counts(&Ladder::Norms { radii: &[4096] }, relation).unwrap().above(0)
+    };
+    nearly(row([3.0, 4.0], 0.0), none(), replaced, &count);
+    nearly(row([3.0, 4.0], 0.0), none(), zeroed, &count);
+}
+
+/// One row of the largest norm holds a direction up: without it the least eigenvalue falls by what is claimed, nearly.
+#[test]
+fn the_claim_of_the_least_eigenvalue_is_nearly_reached() {
+    let rows = |own: f64| Data { x: vec![vec![own, 0.0], vec![0.0, 9.0], vec![0.0, 9.0]], y: vec![0.0; 3] }.rows();
+    for neighbours in [Neighbours::ReplaceOne, Neighbours::ZeroOut] {
+        let [one, other] = [100.0, 0.0].map(|own| {
+            let sum = rows(own).outer_sum(&Outer::Shrunk { radius: 12_345 }, neighbours).unwrap();
+            sum.least_eigenvalue().into_not_private().into_inner()
+        });
+        let moved = distance_sq(&one, &other);
+        assert!(moved <= one.delta_sq && moved > &one.delta_sq * 99u32 / 100u32, "{moved} of {}", one.delta_sq);
+    }
 }

@@ -8,7 +8,8 @@ use std::sync::{
 use dplm::{
     Error,
     lattice::{Clip, Ladder, Lattice, Moments, Outer, Theta, Whitening},
-    rows::{Forecast, Rows},
+    privacy::{Neighbours, NotPrivate, Sensitive},
+    rows::{Forecast, OuterSum, Rows, TailCounts},
 };
 
 /// Rows, and how many questions went through all of them; rows re-encoded from these count with them.
@@ -50,28 +51,33 @@ impl Rows for Counted {
         self.rows.expect(forecast);
     }
 
-    fn clipped_pull(&self, theta: &Theta, lattice: &Lattice) -> Result<Vec<i128>, Error> {
-        self.once_more().clipped_pull(theta, lattice)
+    fn negative_gradient_sum(
+        &self,
+        theta: &Theta,
+        lattice: &Lattice,
+        neighbours: Neighbours,
+    ) -> Result<Sensitive, Error> {
+        self.once_more().negative_gradient_sum(theta, lattice, neighbours)
     }
 
-    fn clipped_square(&self, theta: &Theta, lattice: &Lattice, shift: u32) -> Result<i128, Error> {
-        self.once_more().clipped_square(theta, lattice, shift)
+    fn clipped_square_sum(&self, theta: &Theta, lattice: &Lattice, neighbours: Neighbours) -> Result<Sensitive, Error> {
+        self.once_more().clipped_square_sum(theta, lattice, neighbours)
     }
 
-    fn clipped_count(&self, theta: &Theta, lattice: &Lattice) -> Result<u64, Error> {
+    fn outer_sum(&self, outer: &Outer<'_>, neighbours: Neighbours) -> Result<OuterSum, Error> {
+        self.once_more().outer_sum(outer, neighbours)
+    }
+
+    fn tail_counts(&self, ladder: &Ladder<'_>, neighbours: Neighbours) -> Result<TailCounts, Error> {
+        self.once_more().tail_counts(ladder, neighbours)
+    }
+
+    fn clipped_count(&self, theta: &Theta, lattice: &Lattice) -> Result<NotPrivate<u64>, Error> {
         self.once_more().clipped_count(theta, lattice)
     }
 
-    fn outer(&self, outer: &Outer<'_>) -> Result<Moments, Error> {
-        self.once_more().outer(outer)
-    }
-
-    fn moments(&self) -> Result<Moments, Error> {
+    fn moments(&self) -> Result<NotPrivate<Moments>, Error> {
         self.once_more().moments()
-    }
-
-    fn counts(&self, ladder: &Ladder<'_>) -> Result<Vec<u64>, Error> {
-        self.once_more().counts(ladder)
     }
 
     fn whitened(&self, whitening: &Whitening) -> Result<Box<dyn Rows>, Error> {

@@ -5,7 +5,7 @@ use rand_core::CryptoRng;
 use crate::{
     Error,
     lattice::{Clip, Lattice, LatticeError, Theta},
-    privacy::{Neighbours, Noisy, Released, Sensitive, Spend, release},
+    privacy::{Neighbours, Noisy, Released, Spend, release},
     rows::{Forecast, Rows},
 };
 
@@ -70,17 +70,15 @@ impl Descent {
         sum / self.lattice.gradient_unit() / self.rows as f64
     }
 
-    /// One noisy pull, `sum_i X_i clamp(r_i)` at `theta`.
-    fn pull<R: CryptoRng>(
+    /// A released negative gradient sum, `sum_i X_i clamp(r_i)` at `theta`.
+    fn negative_gradient_sum<R: CryptoRng>(
         &self,
         rows: &dyn Rows,
         theta: &Theta,
         spend: Spend,
         rng: &mut R,
     ) -> Result<Released<Noisy>, Error> {
-        let sums = rows.clipped_pull(theta, &self.lattice)?;
-        // Each row's term has integer norm at most gamma (`Clip::bound`), so one row moves the sum by at most 2 gamma, or gamma.
-        let query = Sensitive::claim(sums, self.neighbours.of_vector_sum(&self.clip.gamma_sq()));
+        let query = rows.negative_gradient_sum(theta, &self.lattice, self.neighbours)?;
         Ok(release(query, spend, rng)?)
     }
 
@@ -108,9 +106,9 @@ impl Descent {
         let mut theta = self.lattice.theta(start);
         let mut trajectory = self.empty(&theta);
         for (step, part) in (1..).zip(spend.in_parts(self.steps)) {
-            let pull = self.pull(rows, &theta, part, rng)?;
-            trajectory.noise_sd = self.mean(pull.sigma[0] as f64);
-            theta = self.step(&mut trajectory, &pull.values);
+            let sum = self.negative_gradient_sum(rows, &theta, part, rng)?;
+            trajectory.noise_sd = self.mean(sum.sigma[0] as f64);
+            theta = self.step(&mut trajectory, &sum.values);
             watch(step, self.steps)?;
         }
         Ok(trajectory)
@@ -133,8 +131,8 @@ impl Descent {
     }
 
     /// `theta <- theta - eta g`, rounded to the grid; records both.
-    fn step(&self, trajectory: &mut Trajectory, pull: &[i128]) -> Theta {
-        let gradient: Vec<f64> = pull.iter().map(|&sum| -self.mean(sum as f64)).collect();
+    fn step(&self, trajectory: &mut Trajectory, negative_sum: &[i128]) -> Theta {
+        let gradient: Vec<f64> = negative_sum.iter().map(|&sum| -self.mean(sum as f64)).collect();
         let here = trajectory.theta.last().expect("a trajectory has a start");
         let moved: Vec<f64> = here.iter().zip(&gradient).map(|(theta, g)| theta - self.step_size * g).collect();
         let theta = self.lattice.theta(&moved);

@@ -2,6 +2,9 @@
 
 use num_bigint::BigUint;
 
+/// Squared norms keep so many bits; with at most 2^40 rows their sum stays far inside `i128`.
+const SQUARE_BITS: u32 = 62;
+
 /// The clip `gamma` as an integer on the lattice of gradients.
 ///
 /// The paper's clipped gradient has a closed form that needs no norm per step:
@@ -27,6 +30,17 @@ impl Clip {
     /// Its square, which bounds the squared norm of every row's clipped gradient.
     pub fn gamma_sq(&self) -> BigUint {
         BigUint::from(self.gamma_sq)
+    }
+
+    /// How many bits to drop from the coordinates of a clipped gradient so that they fit a cell.
+    pub fn gradient_shift(&self) -> u32 {
+        let bits = 128 - self.gamma.leading_zeros();
+        bits.saturating_sub(super::CELL_RANGE_BITS)
+    }
+
+    /// How many bits to drop from the squared norm of a clipped gradient so that sums over all rows fit `i128`.
+    pub fn square_shift(&self) -> u32 {
+        (128 - self.gamma_sq.leading_zeros()).saturating_sub(SQUARE_BITS)
     }
 
     /// The bound `B` of a row with `||X||^2 = norm_sq`.

@@ -1,15 +1,15 @@
-//! How many rows lie above each of a ladder of levels.
+//! How many rows lie above each of a ladder of thresholds.
 //!
-//! Whether a row is above a level depends on that row only, so one row moves each count by at most one: the claim needs no
+//! Whether a row is above a threshold depends on that row only, so one row moves each count by at most one: the claim needs no
 //! arithmetic. The rules are in integers all the same, so that every engine counts alike.
 
 use super::{BLOCK_ROWS, Clip, Kernel, RowBlock, Theta, kernel};
 
-/// What is compared with the levels, which ascend. A row of zeros is above none.
+/// What is compared with the thresholds, which ascend. A row of zeros is above none.
 pub enum Ladder<'a> {
     /// The norm of a row, in lattice units of a cell.
     Norms {
-        /// The levels.
+        /// The thresholds.
         radii: &'a [u64],
     },
     /// The norm of a row's gradient at `theta`: a row is above a clip when it would be clipped.
@@ -18,13 +18,13 @@ pub enum Ladder<'a> {
         theta: &'a Theta,
         /// The unit of `theta`.
         theta_unit: f64,
-        /// The levels.
+        /// The thresholds.
         clips: &'a [Clip],
     },
 }
 
 impl Ladder<'_> {
-    /// How many levels there are.
+    /// How many thresholds there are.
     pub fn len(&self) -> usize {
         match self {
             Ladder::Norms { radii } => radii.len(),
@@ -32,12 +32,12 @@ impl Ladder<'_> {
         }
     }
 
-    /// Whether there are no levels.
+    /// Whether there are no thresholds.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Adds to `sums[i]` how many rows of the buffer are above exactly `i` levels.
+    /// Adds to `sums[i]` how many rows of the buffer are above exactly `i` thresholds.
     pub(crate) fn tally(&self, with: Kernel, buffer: &[f32], features: usize, sums: &mut [u64]) {
         for block in RowBlock::all(buffer, features) {
             let norms = kernel::norms_sq(with, block);
@@ -46,13 +46,13 @@ impl Ladder<'_> {
                 Ladder::Gradients { theta, theta_unit, .. } => kernel::residuals(with, block, theta, *theta_unit),
             };
             for (&norm_sq, residual) in norms.iter().zip(residual) {
-                sums[self.levels_below(norm_sq as u64, residual.abs())] += 1;
+                sums[self.thresholds_below(norm_sq as u64, residual.abs())] += 1;
             }
         }
     }
 
-    /// How many levels a row is above.
-    fn levels_below(&self, norm_sq: u64, residual: f64) -> usize {
+    /// How many thresholds a row is above.
+    fn thresholds_below(&self, norm_sq: u64, residual: f64) -> usize {
         if norm_sq == 0 {
             return 0;
         }
@@ -65,7 +65,7 @@ impl Ladder<'_> {
     }
 }
 
-/// From "above exactly i levels" to "above level i".
+/// From "above exactly i thresholds" to "above threshold i".
 pub(crate) fn above(tally: &[u64]) -> Vec<u64> {
     let mut counts: Vec<u64> = tally[1..].to_vec();
     for i in (1..counts.len()).rev() {

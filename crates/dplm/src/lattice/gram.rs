@@ -19,6 +19,13 @@ impl Moments {
         Moments { size, upper: vec![0; size * (size + 1) / 2] }
     }
 
+    /// A matrix by its upper triangle, column by column.
+    #[cfg(test)]
+    pub(crate) fn from_upper(size: usize, upper: Vec<i128>) -> Moments {
+        assert_eq!(upper.len(), size * (size + 1) / 2, "an upper triangle");
+        Moments { size, upper }
+    }
+
     /// The entry of columns `i` and `j`.
     pub fn entry(&self, i: usize, j: usize) -> i128 {
         let (row, column) = (i.min(j), i.max(j));
@@ -40,25 +47,25 @@ impl Moments {
         (0..size).flat_map(|column| (0..=column).map(move |row| if row == column { 1 } else { 2 })).collect()
     }
 
-    /// For the moments of `[X y]`: `X' (2^s y - X theta)`, the pull of rows that are not clipped.
+    /// For the moments of `[X y]`: `X' (2^s y - X theta)`, the negative gradient sum of rows that are not clipped.
     ///
     /// With at most 2^40 rows an entry is at most 2^78, a parameter 2^30, and there are fewer than 2^14: no overflow.
-    pub(crate) fn pull(&self, theta: &Theta, lattice: &Lattice) -> Vec<i128> {
+    pub(crate) fn negative_gradient_sum(&self, theta: &Theta, lattice: &Lattice) -> Vec<i128> {
         let theta: Vec<i128> = theta.integers().iter().map(|&theta| theta as i128).collect();
         let (moments, response) = self.upper.split_at(self.upper.len() - self.size);
         let unit = lattice.theta_unit() as i128;
-        let mut pull: Vec<i128> = response[..theta.len()].iter().map(|moment| moment * unit).collect();
+        let mut sum: Vec<i128> = response[..theta.len()].iter().map(|moment| moment * unit).collect();
         let mut start = 0;
         for column in 0..theta.len() {
             let entries = &moments[start..=start + column];
             for (row, entry) in entries[..column].iter().enumerate() {
-                pull[row] -= entry * theta[column];
-                pull[column] -= entry * theta[row];
+                sum[row] -= entry * theta[column];
+                sum[column] -= entry * theta[row];
             }
-            pull[column] -= entries[column] * theta[column];
+            sum[column] -= entries[column] * theta[column];
             start += column + 1;
         }
-        pull
+        sum
     }
 
     /// The moments of both sets of rows.

@@ -17,15 +17,17 @@ mod simd;
 mod kernel;
 mod gram;
 mod outer;
+mod eigenvalue;
 mod whiten;
 mod count;
 
 pub use bits::{CELL_RANGE_BITS, CELL_SCALE_BITS, Lattice, LatticeError, Theta};
-pub use block::{BLOCK_ROWS, BlockWriter, RowBlock};
+pub(crate) use block::{BLOCK_ROWS, BlockWriter, RowBlock};
 pub use clip::Clip;
 pub use count::Ladder;
 pub(crate) use count::above;
 pub use design::{Design, Scale, Slot};
+pub(crate) use eigenvalue::{eigenvalue_sensitivity, least_eigenvalue_down};
 pub(crate) use gram::GramSum;
 pub use gram::Moments;
 pub(crate) use kernel::{

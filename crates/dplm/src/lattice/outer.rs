@@ -20,26 +20,37 @@ pub enum Outer<'a> {
         /// The largest norm, in lattice units of a cell.
         radius: u64,
     },
-    /// The clipped gradient at `theta`, divided by 2^shift and cut towards zero: norm at most `gamma / 2^shift`.
+    /// The clipped gradient at `theta`, divided by 2^shift and cut towards zero, with the shift of [`Clip::gradient_shift`].
     Gradient {
         /// Where the gradient is taken.
         theta: &'a Theta,
         /// The unit of `theta`.
         theta_unit: f64,
-        /// How many bits are dropped.
-        shift: u32,
     },
 }
 
 impl Outer<'_> {
-    /// How many bits to drop from gradients so that they fit a cell.
-    pub fn gradient_shift(clip: &Clip) -> u32 {
-        let bits = 128 - clip.gamma().leading_zeros();
-        bits.saturating_sub(super::CELL_RANGE_BITS)
+    /// The largest norm of a row's vector, whatever the row holds; `clip` is the clip of the rows.
+    ///
+    /// Shrinking is checked in integers. A clipped gradient has norm at most `gamma`, so divided by 2^shift and cut towards zero at most
+    /// `gamma / 2^shift`.
+    pub(crate) fn largest_norm(&self, clip: Option<&Clip>) -> u128 {
+        match self {
+            Outer::Shrunk { radius } | Outer::Unclipped { radius, .. } => u128::from(*radius),
+            Outer::Gradient { .. } => clip.map_or(0, |clip| (clip.gamma() >> clip.gradient_shift()) + 1),
+        }
     }
 
-    /// Adds the outer products of a buffer of blocks, with the bounds of its rows.
-    pub(crate) fn add_to(&self, sum: &mut GramSum, kernel: Kernel, buffer: &[f32], bounds: &[f32], features: usize) {
+    /// Adds the outer products of a buffer of blocks, with the bounds of its rows, computed with `clip`.
+    pub(crate) fn add_to(
+        &self,
+        sum: &mut GramSum,
+        kernel: Kernel,
+        buffer: &[f32],
+        (clip, bounds): (Option<&Clip>, &[f32]),
+        features: usize,
+    ) {
+        let shift = clip.map_or(0, Clip::gradient_shift);
         for (index, block) in RowBlock::all(buffer, features).enumerate() {
             // Rows have bounds once a clip is set; the rows themselves need none.
             let bounds = || &bounds.as_chunks().0[index];
@@ -49,8 +60,8 @@ impl Outer<'_> {
                     let (residual, bounds) = (kernel::residuals(kernel, block, theta, *theta_unit), bounds());
                     add_shrunk(sum, kernel, block, *radius, |row| residual[row].abs() <= f64::from(bounds[row]));
                 }
-                Outer::Gradient { theta, theta_unit, shift } => {
-                    sum.add_columns(&gradients(kernel, block, bounds(), theta, *theta_unit, *shift));
+                Outer::Gradient { theta, theta_unit } => {
+                    sum.add_columns(&gradients(kernel, block, bounds(), theta, *theta_unit, shift));
                 }
             }
         }

@@ -5,14 +5,13 @@
 //! towards zero by an amount nobody outside knows.
 
 use faer::{Mat, Side, linalg::solvers::Solve};
-use num_bigint::BigUint;
 use rand_core::CryptoRng;
 
 use super::{ConfigError, Request};
 use crate::{
     Coefficient, Error, MethodSummary,
-    lattice::{CELL_SCALE_BITS, Clip, Design, Lattice, Moments, Outer},
-    privacy::{Budget, Neighbours, Noisy, Release, Released, Sensitive, Spend, release},
+    lattice::{CELL_SCALE_BITS, Clip, Design, Lattice, Outer},
+    privacy::{Budget, Noisy, Release, Sensitive, release},
     rows::Rows,
 };
 
@@ -170,10 +169,10 @@ impl Plan {
         let moments = budget.spend("second moments", third)?;
         let cross = budget.spend_rest("products with the response")?;
         rows.set_clip(self.clip)?;
-        let sums = rows.outer(&Outer::Shrunk { radius: self.radius })?;
-        let eigenvalue = self.release_eigenvalue(&sums, eigenvalue, rng)?;
-        let moments = self.release_moments(sums, moments, rng)?;
-        let cross = self.release_cross(rows, cross, rng)?;
+        let sum = rows.outer_sum(&Outer::Shrunk { radius: self.radius }, self.request.neighbours)?;
+        let eigenvalue = release(sum.least_eigenvalue(), eigenvalue, rng)?;
+        let moments = release(sum.into_matrix(), moments, rng)?;
+        let cross = release(self.cross(rows)?, cross, rng)?;
         let statistics = self.statistics(&eigenvalue, &moments, &cross);
         let ridge = statistics.ridge();
         let theta = statistics.solve(ridge);
@@ -187,48 +186,10 @@ impl Plan {
         MethodSummary { name: "adassp", clip, steps: 1, step_size: 1.0, noise_sd, runs: 1 }
     }
 
-    fn radius_sq(&self) -> u128 {
-        u128::from(self.radius) * u128::from(self.radius)
-    }
-
-    fn release_eigenvalue<R: CryptoRng>(
-        &self,
-        sums: &Moments,
-        spend: Spend,
-        rng: &mut R,
-    ) -> Result<Released<Noisy>, Error> {
-        let delta = eigenvalue_sensitivity(self.radius_sq(), self.rows, sums.size());
-        // See `eigenvalue_sensitivity`; a zeroed row is one half of a replacement, so the bound serves both relations.
-        let query = Sensitive::claim(vec![least_eigenvalue_down(sums)], BigUint::from(delta).pow(2));
-        Ok(release(query, spend, rng)?)
-    }
-
-    fn release_moments<R: CryptoRng>(
-        &self,
-        sums: Moments,
-        spend: Spend,
-        rng: &mut R,
-    ) -> Result<Released<Noisy>, Error> {
-        let size = sums.size();
-        // Every row's vector has integer norm at most the radius (`Outer::Shrunk`).
-        let delta_sq = self.request.neighbours.of_outer_sum(&self.radius_sq().into());
-        let query = Sensitive::claim_weighted(sums.into_upper(), Moments::multiplicities(size), delta_sq);
-        Ok(release(query, spend, rng)?)
-    }
-
-    /// `sum_i CLIP(x_i y_i)`: the pull of the rows at parameters of zero.
-    fn release_cross<R: CryptoRng>(
-        &self,
-        rows: &dyn Rows,
-        spend: Spend,
-        rng: &mut R,
-    ) -> Result<Released<Noisy>, Error> {
+    /// `sum_i CLIP(x_i y_i)`: the negative gradient sum at parameters of zero.
+    fn cross(&self, rows: &dyn Rows) -> Result<Sensitive, Error> {
         let zero = self.lattice.theta(&vec![0.0; self.lattice.features()]);
-        let sums = rows.clipped_pull(&zero, &self.lattice)?;
-        // Each row's term has integer norm at most Bx By (`Clip::bound`).
-        let neighbours: Neighbours = self.request.neighbours;
-        let query = Sensitive::claim(sums, neighbours.of_vector_sum(&self.clip.gamma_sq()));
-        Ok(release(query, spend, rng)?)
+        rows.negative_gradient_sum(&zero, &self.lattice, self.request.neighbours)
     }
 
     /// From integers to standardised units.
@@ -246,28 +207,6 @@ impl Plan {
             cross_sd: product(cross.sigma[0] as f64),
         }
     }
-}
-
-/// How far one row moves [`least_eigenvalue_down`], as an integer.
-///
-/// Replacing `v` by `u`, both of norm at most the radius, turns `A` into `A - vv' + uu'`. By Weyl's inequality the first change
-/// lowers the least eigenvalue by at most `|v|^2`, the second raises it by at most `|u|^2`, and neither does the other: so it moves by at
-/// most `radius^2`. Computing it in floating point is off by at most `allowance` for either data set, and rounding
-/// down adds less than 1.
-///
-/// The allowance is public: a symmetric eigenvalue solver is backward stable, so its error is a small multiple of
-/// `p 2^-53 |A|`, and `|A| <= n radius^2`. We allow `p 2^-44 n radius^2`, 512 times the unit.
-fn eigenvalue_sensitivity(radius_sq: u128, rows: u64, features: usize) -> u128 {
-    let allowance = ((features as u128 * u128::from(rows) * radius_sq) >> 44) + 1;
-    radius_sq + 2 * allowance + 1
-}
-
-/// The least eigenvalue, rounded down to an integer.
-fn least_eigenvalue_down(sums: &Moments) -> i128 {
-    let size = sums.size();
-    let matrix = Mat::from_fn(size, size, |i, j| sums.entry(i, j) as f64);
-    let eigenvalues = matrix.self_adjoint_eigenvalues(Side::Lower).expect("a finite symmetric matrix has eigenvalues");
-    eigenvalues.into_iter().fold(f64::INFINITY, f64::min).floor() as i128
 }
 
 impl Statistics {
@@ -311,9 +250,8 @@ fn coefficients(design: &Design, theta: &[f64]) -> Vec<Coefficient> {
 
 #[cfg(test)]
 mod tests {
-    use num_bigint::BigInt;
     use rand_chacha::ChaCha20Rng;
-    use rand_core::{Rng, SeedableRng};
+    use rand_core::SeedableRng;
     use rand_distr::{Distribution, StandardNormal};
 
     use super::*;
@@ -415,91 +353,5 @@ mod tests {
         let right = Mat::from_fn(2, 1, |_, _| 8.0);
         let solution = solve_floored(&matrix, &right, 2.0);
         assert!((solution[(0, 0)] - 2.0).abs() < 1e-12 && (solution[(1, 0)] - 4.0).abs() < 1e-12);
-    }
-
-    /// `a I + b 11'` has least eigenvalue `a`: rows of 3 times the identity, and one row of twos.
-    #[test]
-    fn the_solver_is_far_more_exact_than_allowed() {
-        for size in [2, 5, 40] {
-            let column = |j: usize| (0..size).map(|i| if i + 1 == j { 3.0 } else { 0.0 }).chain([2.0]).collect();
-            let sums = rows_of(&(0..=size).map(column).collect()).outer_for_test(u64::from(u32::MAX));
-            assert!((least_eigenvalue_down(&sums) - (9i128 << 24)).abs() <= 1, "{size}");
-        }
-    }
-
-    trait OuterForTest {
-        fn outer_for_test(self, radius: u64) -> Moments;
-    }
-
-    impl OuterForTest for MemoryRows {
-        fn outer_for_test(mut self, radius: u64) -> Moments {
-            self.set_clip(Clip::new(1)).unwrap();
-            self.outer(&Outer::Shrunk { radius }).unwrap()
-        }
-    }
-
-    struct Neighbouring {
-        plan: Plan,
-        here: MemoryRows,
-        there: MemoryRows,
-    }
-
-    const CELLS: [f64; 10] = [0.0, 1.0, -1.0, 128.0, -1e308, f64::NAN, f64::INFINITY, 0.5 / 4096.0, 7.3, -0.01];
-
-    /// Two data sets that differ in one row, and a plan with bounds that cut some rows and not others.
-    fn neighbouring(rng: &mut ChaCha20Rng) -> Neighbouring {
-        let features = 1 + (rng.next_u64() % 4) as usize;
-        let rows = features + 1 + (rng.next_u64() % 4) as usize;
-        let mut cell = || match rng.next_u64() % 3 {
-            0 => CELLS[(rng.next_u64() % CELLS.len() as u64) as usize],
-            _ => (rng.next_u64() >> 11) as f64 / (1u64 << 51) as f64 - 2.0,
-        };
-        let columns: Columns = (0..=features).map(|_| (0..rows).map(|_| cell()).collect()).collect();
-        let mut other = columns.clone();
-        other.iter_mut().for_each(|column| column[0] = cell());
-        let bound = |draw: f64| Some(10f64.powf(draw));
-        let (row_bound, response_bound) = (bound(cell().clamp(-1.0, 2.0)), bound(cell().clamp(-1.0, 2.0)));
-        let request = Request::new(Rho::checked_from_f64(0.1).unwrap());
-        let plan = Config { request, row_bound, response_bound }.plan(rows as u64, &design(features));
-        let plan = plan.unwrap_or_else(|_| self::plan(0.1, rows, features));
-        Neighbouring { plan, here: rows_of(&columns), there: rows_of(&other) }
-    }
-
-    fn upper(moments: Moments) -> (Vec<u32>, Vec<i128>) {
-        (Moments::multiplicities(moments.size()), moments.into_upper())
-    }
-
-    fn distance_sq(weights: &[u32], a: &[i128], b: &[i128]) -> BigInt {
-        let squares = a.iter().zip(b).zip(weights).map(|((a, b), &weight)| BigInt::from(a - b).pow(2) * weight);
-        squares.sum()
-    }
-
-    #[test]
-    fn one_row_moves_no_query_further_than_claimed() {
-        let mut rng = ChaCha20Rng::seed_from_u64(5);
-        for _ in 0..20_000 {
-            let Neighbouring { plan, mut here, mut there } = neighbouring(&mut rng);
-            let features = here.features();
-            here.set_clip(plan.clip).unwrap();
-            there.set_clip(plan.clip).unwrap();
-            let zero = plan.lattice.theta(&vec![0.0; features]);
-            let pulls = [&here, &there].map(|rows| rows.clipped_pull(&zero, &plan.lattice).unwrap());
-            assert!(distance_sq(&vec![1; features], &pulls[0], &pulls[1]) <= BigInt::from(plan.clip.gamma_sq()) * 4);
-            let sums = [&here, &there].map(|rows| rows.outer(&Outer::Shrunk { radius: plan.radius }).unwrap());
-            let lowest = sums.clone().map(|sums| least_eigenvalue_down(&sums));
-            let reach = eigenvalue_sensitivity(plan.radius_sq(), plan.rows, features);
-            assert!((lowest[0] - lowest[1]).unsigned_abs() <= reach);
-            let [(weights, a), (_, b)] = sums.map(upper);
-            assert!(distance_sq(&weights, &a, &b) <= BigInt::from(plan.radius_sq()).pow(2) * 2);
-        }
-    }
-
-    /// One feature, one row of the largest norm replaced by zero: the eigenvalue moves by `radius^2` itself.
-    #[test]
-    fn the_eigenvalue_claim_is_nearly_reached() {
-        let sums = |cell: f64| rows_of(&vec![vec![0.0, 0.0], vec![cell, 1.0]]).outer_for_test(4 * 4096);
-        let moved = (least_eigenvalue_down(&sums(9.0)) - least_eigenvalue_down(&sums(0.0))).unsigned_abs();
-        let reach = eigenvalue_sensitivity((4u128 * 4096).pow(2), 2, 1);
-        assert!(moved <= reach && moved * 100 > reach * 99, "{moved} {reach}");
     }
 }

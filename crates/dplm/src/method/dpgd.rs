@@ -16,8 +16,8 @@ use crate::{
         expect::{Setting, Shares, row_bound_sq, steps_for_coverage},
         independent_runs, newton,
     },
-    lattice::{CELL_SCALE_BITS, Design, Lattice, LatticeError, Moments, Outer, Theta},
-    privacy::{Budget, Neighbours, Sensitive, Spend, release},
+    lattice::{CELL_SCALE_BITS, Design, Lattice, LatticeError, Outer, Theta},
+    privacy::{Budget, Neighbours, Spend, release},
     report::Warning,
     rows::Rows,
 };
@@ -400,12 +400,10 @@ impl Plan {
     ) -> Result<Curvature, Error> {
         let unit = f64::from(CELL_SCALE_BITS).exp2();
         let radius = (self.scale.radius * unit).ceil() as u64;
-        let sums = rows.outer(&Outer::Unclipped { theta, theta_unit: lattice.theta_unit(), radius })?;
-        let size = sums.size();
-        // Every row's vector has integer norm at most the radius (`Outer`), so its outer product has Frobenius norm at most radius^2.
-        let delta_sq = self.request.neighbours.of_outer_sum(&(u128::from(radius) * u128::from(radius)).into());
-        let query = Sensitive::claim_weighted(sums.into_upper(), Moments::multiplicities(size), delta_sq);
-        let noisy = release(query, spend, rng)?;
+        let unclipped = Outer::Unclipped { theta, theta_unit: lattice.theta_unit(), radius };
+        let sum = rows.outer_sum(&unclipped, self.request.neighbours)?;
+        let size = sum.size();
+        let noisy = release(sum.into_matrix(), spend, rng)?;
         let mean = |value: f64| value / (unit * unit) / self.rows as f64;
         let entry = |i: usize, j: usize| mean(noisy.values[i.max(j) * (i.max(j) + 1) / 2 + i.min(j)] as f64);
         let sd_diag = mean(noisy.sigma[0] as f64);
@@ -423,13 +421,9 @@ impl Plan {
         spend: Spend,
         rng: &mut R,
     ) -> Result<GradientSpread, Error> {
-        let gamma_sq = self.descent.clip().gamma_sq();
-        let shift = u32::try_from(gamma_sq.bits()).expect("gamma is below 2^63").saturating_sub(62);
-        let sum = rows.clipped_square(theta, lattice, shift)?;
-        // Every row's term is an integer between 0 and gamma^2 / 2^shift (`Rows::clipped_square`).
-        let query = Sensitive::claim(vec![sum], self.request.neighbours.of_nonnegative_sum(&(gamma_sq >> shift)));
+        let query = rows.clipped_square_sum(theta, lattice, self.request.neighbours)?;
         let noisy = release(query, spend, rng)?;
-        let unit = lattice.gradient_unit().powi(2) / f64::from(shift).exp2();
+        let unit = lattice.gradient_unit().powi(2) / f64::from(self.descent.clip().square_shift()).exp2();
         let mean = |value: f64| value / unit / self.rows as f64;
         Ok(GradientSpread::Scalar { mean_norm_sq: mean(noisy.values[0] as f64), noise_sd: mean(noisy.sigma[0] as f64) })
     }

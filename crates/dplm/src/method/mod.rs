@@ -14,11 +14,9 @@ use crate::{
     formula::Formula,
     interval::{Inference, Interval},
     lattice::Whitening,
+    number::{grouped, two_digits_up},
     privacy::{Release, Rho},
-    report::{
-        Warning,
-        number::{grouped, two_digits_up},
-    },
+    report::Warning,
 };
 
 /// What is asked, by method.

@@ -6,7 +6,7 @@ use super::{
     Neighbours, Release, Rho,
     convert::{self, Conversion, ConvertError},
 };
-use crate::report::number::{magnitude, rounded_up};
+use crate::number::{magnitude, rounded_up};
 
 /// The guarantee of a whole fit.
 #[derive(Clone, Debug, PartialEq)]

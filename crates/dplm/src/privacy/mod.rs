@@ -1,8 +1,8 @@
 //! The only door from rows to the outside.
 //!
-//! A query computed from rows is wrapped in [`Sensitive`] with a claim about how far one row can move it. [`release`] takes
-//! the query and a [`Spend`], adds exactly rounded Gaussian noise, and gives a [`Released`] value. Nothing else turns one into
-//! the other.
+//! [`Rows`](crate::rows::Rows) answer a query with a [`Sensitive`]: integers, and a claim about how far one row can move them.
+//! [`release`] takes the query and a [`Spend`], adds exactly rounded Gaussian noise, and gives a [`Released`] value. Nothing else turns one
+//! into the other. What never passes the door is [`NotPrivate`] by type.
 //!
 //! A release with claim `sum_j w_j D_j^2 <= delta_sq` and budget `rho` gets noise of integer standard deviation
 //! `sigma_j >= sqrt(delta_sq / (2 w_j rho))`, so its privacy loss `sum_j D_j^2 / (2 sigma_j^2)` is at most `rho`. The noise is
@@ -16,14 +16,16 @@ mod budget;
 mod neighbours;
 mod sensitive;
 mod release;
+mod not_private;
 mod guarantee;
 
 pub use budget::{Budget, Release, Spend};
 pub use guarantee::{Epsilon, Guarantee, guess};
 pub use neighbours::Neighbours;
+pub use not_private::NotPrivate;
 pub use release::{Noisy, Released, release};
 pub use rho::Rho;
-pub use sensitive::Sensitive;
+pub use sensitive::{Claim, Sensitive};
 
 /// Why the guarantee cannot be given.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]

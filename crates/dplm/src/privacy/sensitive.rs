@@ -2,6 +2,8 @@
 
 use num_bigint::BigUint;
 
+use super::NotPrivate;
+
 /// An integer query computed from rows, with a claim about how far one row can move it.
 ///
 /// It cannot be printed, cloned, compared or serialised, and its value cannot be read outside this module.
@@ -46,4 +48,24 @@ impl Sensitive {
         assert!(weights.iter().all(|&weight| weight > 0), "a weight of nothing would need no noise");
         Sensitive { values, weights, delta_sq }
     }
+
+    /// The query without noise, for tests that compare it on neighbouring data sets. The name is one to search for: no fit may use it
+    /// (`crates/dplm/tests/door.rs`).
+    #[doc(hidden)]
+    pub fn into_not_private(self) -> NotPrivate<Claim> {
+        let Sensitive { values, weights, delta_sq } = self;
+        NotPrivate::new(Claim { values, weights, delta_sq })
+    }
+}
+
+/// What is inside a [`Sensitive`]: `sum_j w_j (q_j - q'_j)^2 <= delta_sq` on neighbouring data sets.
+#[doc(hidden)]
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Claim {
+    /// The query.
+    pub values: Vec<i128>,
+    /// The weight of each coordinate.
+    pub weights: Vec<u32>,
+    /// The claim.
+    pub delta_sq: BigUint,
 }

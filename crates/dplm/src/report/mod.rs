@@ -2,7 +2,6 @@
 
 mod html;
 mod json;
-pub mod number;
 mod text;
 mod warning;
 

@@ -1,9 +1,9 @@
 //! The fit for people: a table that users of `lm` and statsmodels recognise.
 
-use super::number::{grouped, p_value, percent_up, rounded_up, significant};
 use crate::{
     Coefficient, Fit, Statement,
     method::{Construction, Goal, Purpose},
+    number::{grouped, p_value, percent_up, rounded_up, significant},
     privacy::{Epsilon, Guarantee, Neighbours},
 };
 

@@ -3,7 +3,7 @@
 use std::sync::{Mutex, PoisonError};
 
 use super::{
-    Forecast, Rows,
+    Forecast, OuterSum, Rows, TailCounts,
     screen::Screen,
     store::{Piece, Store},
 };
@@ -13,7 +13,7 @@ use crate::{
         BLOCK_ROWS, Clip, GramSum, Kernel, Ladder, Lattice, Moments, Outer, RowBlock, Theta, WeightedSum, Whitening,
         above, clipped_in_block, norms_sq, residuals, square_of_block,
     },
-    theory::NotPrivate,
+    privacy::{Neighbours, NotPrivate, Sensitive},
 };
 
 /// Rows in a store of their own kind, ready for questions.
@@ -37,7 +37,7 @@ impl<S: Store> Engine<S> {
         self.kernel = kernel;
     }
 
-    /// How many rows were looked at for [`Rows::clipped_pull`] since it was forecast, for measuring.
+    /// How many rows were looked at for [`Rows::negative_gradient_sum`] since it was forecast, for measuring.
     #[doc(hidden)]
     pub fn visited(&self) -> NotPrivate<u64> {
         let screen = self.screen.lock().unwrap_or_else(PoisonError::into_inner);
@@ -82,8 +82,8 @@ impl<S: Store> Engine<S> {
     }
 }
 
-/// The clipped pull over all rows of a store.
-pub(super) fn full_pull<S: Store>(
+/// The negative gradient sum over all rows of a store.
+pub(super) fn full_sum<S: Store>(
     store: &S,
     kernel: Kernel,
     clip: &Clip,
@@ -132,51 +132,66 @@ impl<S: Store + 'static> Rows for Engine<S> {
         }
     }
 
-    fn clipped_pull(&self, theta: &Theta, lattice: &Lattice) -> Result<Vec<i128>, Error> {
-        match &mut *self.screen.lock().unwrap_or_else(PoisonError::into_inner) {
-            Some(screen) => screen.pull(&self.store, theta, lattice),
-            None => full_pull(&self.store, self.kernel, &self.clip(), theta, lattice),
-        }
+    fn negative_gradient_sum(
+        &self,
+        theta: &Theta,
+        lattice: &Lattice,
+        neighbours: Neighbours,
+    ) -> Result<Sensitive, Error> {
+        let clip = self.clip();
+        let sum = match &mut *self.screen.lock().unwrap_or_else(PoisonError::into_inner) {
+            Some(screen) => screen.negative_gradient_sum(&self.store, theta, lattice)?,
+            None => full_sum(&self.store, self.kernel, &clip, theta, lattice)?,
+        };
+        // Each row's term `X_i w`, `|w| <= B_i`, has integer norm at most gamma (`Clip::bound`).
+        Ok(Sensitive::claim(sum, neighbours.of_vector_sum(&clip.gamma_sq())))
     }
 
-    fn clipped_square(&self, theta: &Theta, lattice: &Lattice, shift: u32) -> Result<i128, Error> {
-        self.sum(|piece| {
+    fn clipped_square_sum(&self, theta: &Theta, lattice: &Lattice, neighbours: Neighbours) -> Result<Sensitive, Error> {
+        let (clip, shift) = (self.clip(), self.clip().square_shift());
+        let sum = self.sum(|piece| {
             let squares = piece.blocks(self.features).map(|(block, bounds)| {
                 let residual = residuals(self.kernel, block, theta, lattice.theta_unit());
                 square_of_block(&residual, bounds, &norms_sq(self.kernel, block), shift)
             });
             squares.sum::<i128>()
-        })
+        })?;
+        // Each row's term is the square of a norm of at most gamma (`Clip::bound`), shifted down: an integer from 0 to gamma^2 / 2^shift.
+        Ok(Sensitive::claim(vec![sum], neighbours.of_nonnegative_sum(&(clip.gamma_sq() >> shift))))
     }
 
-    fn clipped_count(&self, theta: &Theta, lattice: &Lattice) -> Result<u64, Error> {
-        self.sum(|piece| {
-            let counts = piece.blocks(self.features).map(|(block, bounds)| {
-                let residual = residuals(self.kernel, block, theta, lattice.theta_unit());
-                clipped_in_block(&residual, bounds, &norms_sq(self.kernel, block))
-            });
-            counts.sum::<u64>()
-        })
+    fn outer_sum(&self, outer: &Outer<'_>, neighbours: Neighbours) -> Result<OuterSum, Error> {
+        let clip = self.clip.as_ref();
+        let sum = self.gram(self.features, |sum, piece| {
+            outer.add_to(sum, self.kernel, piece.cells, (clip, piece.bounds), self.features);
+        })?;
+        Ok(OuterSum::new(sum, outer.largest_norm(clip), neighbours))
     }
 
-    fn outer(&self, outer: &Outer<'_>) -> Result<Moments, Error> {
-        self.gram(self.features, |sum, piece| {
-            outer.add_to(sum, self.kernel, piece.cells, piece.bounds, self.features);
-        })
-    }
-
-    fn moments(&self) -> Result<Moments, Error> {
-        self.gram(self.features + 1, |sum, piece| sum.add_blocks(piece.cells, self.features))
-    }
-
-    fn counts(&self, ladder: &Ladder<'_>) -> Result<Vec<u64>, Error> {
+    fn tail_counts(&self, ladder: &Ladder<'_>, neighbours: Neighbours) -> Result<TailCounts, Error> {
         let zeros = || vec![0; ladder.len() + 1];
         let parts = self.store.fold(zeros, |mut sums, piece| {
             ladder.tally(self.kernel, piece.cells, self.features, &mut sums);
             sums
         })?;
         let plus = |mine: Vec<u64>, theirs: Vec<u64>| mine.iter().zip(theirs).map(|(a, b)| a + b).collect();
-        Ok(above(&parts.into_iter().fold(zeros(), plus)))
+        Ok(TailCounts::new(above(&parts.into_iter().fold(zeros(), plus)), neighbours))
+    }
+
+    fn clipped_count(&self, theta: &Theta, lattice: &Lattice) -> Result<NotPrivate<u64>, Error> {
+        let count = self.sum(|piece| {
+            let counts = piece.blocks(self.features).map(|(block, bounds)| {
+                let residual = residuals(self.kernel, block, theta, lattice.theta_unit());
+                clipped_in_block(&residual, bounds, &norms_sq(self.kernel, block))
+            });
+            counts.sum::<u64>()
+        })?;
+        Ok(NotPrivate::new(count))
+    }
+
+    fn moments(&self) -> Result<NotPrivate<Moments>, Error> {
+        let moments = self.gram(self.features + 1, |sum, piece| sum.add_blocks(piece.cells, self.features))?;
+        Ok(NotPrivate::new(moments))
     }
 
     fn whitened(&self, whitening: &Whitening) -> Result<Box<dyn Rows>, Error> {

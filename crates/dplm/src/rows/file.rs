@@ -1,7 +1,7 @@
 //! Rows in a scratch file: more of them than memory holds.
 //!
 //! Cells are encoded once and written as they would lie in memory, four bytes each. A question streams the file in pieces of a few
-//! megabytes, the system reading ahead; bounds are computed as pieces go by. Screening keeps the doubtful rows in memory, within a limit, and
+//! megabytes, the system reading ahead; bounds are computed as pieces go by. Screening keeps the undecided rows in memory, within a limit, and
 //! leaves the file alone while they suffice.
 //!
 //! The file has no name: no other user can open it, while the same user and the administrator can, through `/proc`. It is gone when the program
@@ -26,9 +26,9 @@ pub type FileRows = Engine<Scratch>;
 
 /// About so many bytes are read at a time.
 const PIECE_BYTES: usize = 4 << 20;
-/// Rows stay in memory while they take at most one part in so many of what is allowed: the rest is for re-encoded rows, doubtful rows and work.
+/// Rows stay in memory while they take at most one part in so many of what is allowed: the rest is for re-encoded rows, undecided rows and work.
 const MEMORY_SHARE: u64 = 2;
-/// Doubtful rows may take one part in so many, on two levels.
+/// Undecided rows may take one part in so many, on two levels.
 const SPARE_SHARE: u64 = 8;
 
 /// An unnamed file of blocks.

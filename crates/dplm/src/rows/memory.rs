@@ -8,8 +8,8 @@ use super::{
 };
 use crate::{
     lattice::{BLOCK_ROWS, BlockWriter, Design, RowBlock},
+    privacy::NotPrivate,
     table::Block,
-    theory::NotPrivate,
 };
 
 /// Blocks that one thread encodes at a time; they divide a chunk.

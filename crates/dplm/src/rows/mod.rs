@@ -1,14 +1,16 @@
 //! Where rows live.
 //!
-//! An engine answers a handful of questions with exact integers; nothing else of the rows can be asked. Exact sums make engines
+//! An engine answers a handful of queries with exact integers, each sealed with how far one row can move it. Exact sums make engines
 //! interchangeable: the same rows give the same bits on each.
 
+mod answer;
 mod store;
 mod screen;
 mod engine;
 mod memory;
 mod file;
 
+pub use answer::{OuterSum, TailCounts};
 pub use engine::Engine;
 pub use file::{Builder, Encoded, FileRows};
 pub use memory::{MemoryBuilder, MemoryRows};
@@ -16,6 +18,7 @@ pub use memory::{MemoryBuilder, MemoryRows};
 use crate::{
     Error,
     lattice::{Clip, Ladder, Lattice, Moments, Outer, Theta, Whitening},
+    privacy::{Neighbours, NotPrivate, Sensitive},
 };
 
 /// What is publicly known of the gradients that will be asked for. It may change how long answers take, never what they are.
@@ -31,8 +34,10 @@ pub struct Forecast {
 
 /// Rows encoded on the lattice, wherever they are.
 ///
-/// Every answer is computed from rows and has not been released: callers hand it to
-/// [`Sensitive::claim`](crate::privacy::Sensitive::claim) or wrap it as not private.
+/// # Guarantee
+/// What a fit may ask is answered with [`Sensitive`]: integers that cannot be read, with a claim made beside the bound that proves it
+/// for the relation between neighbours that was handed in. What a custodian may see is [`NotPrivate`]. No other number computed from rows
+/// comes out, and nothing else of the rows can be asked.
 pub trait Rows: Sync {
     /// How many rows there are; public.
     fn count(&self) -> u64;
@@ -46,44 +51,49 @@ pub trait Rows: Sync {
     /// When rows cannot be read.
     fn set_clip(&mut self, clip: Clip) -> Result<(), Error>;
 
-    /// Says what [`clipped_pull`](Self::clipped_pull) will be asked for, after the clip is set. An engine need not listen.
+    /// Says what [`negative_gradient_sum`](Self::negative_gradient_sum) will be asked for, after the clip is set. An engine need not listen.
     fn expect(&mut self, _forecast: Forecast) {}
 
-    /// `sum_i X_i clamp(r_i, -B_i, B_i)` at `theta`: minus the sum of clipped gradients. Each row's term has norm at most `gamma`.
+    /// `sum_i X_i clamp(r_i, -B_i, B_i)` at `theta`: minus the sum of clipped gradients.
     ///
     /// # Errors
     /// When rows cannot be read.
-    fn clipped_pull(&self, theta: &Theta, lattice: &Lattice) -> Result<Vec<i128>, Error>;
+    fn negative_gradient_sum(
+        &self,
+        theta: &Theta,
+        lattice: &Lattice,
+        neighbours: Neighbours,
+    ) -> Result<Sensitive, Error>;
 
-    /// `sum_i floor(||X_i clamp(r_i, -B_i, B_i)||^2 / 2^shift)` at `theta`. Each row's term is between 0 and `gamma^2 / 2^shift`.
+    /// `sum_i floor(||X_i clamp(r_i, -B_i, B_i)||^2 / 2^shift)` at `theta`, with the shift of [`Clip::square_shift`].
     ///
     /// # Errors
     /// When rows cannot be read.
-    fn clipped_square(&self, theta: &Theta, lattice: &Lattice, shift: u32) -> Result<i128, Error>;
+    fn clipped_square_sum(&self, theta: &Theta, lattice: &Lattice, neighbours: Neighbours) -> Result<Sensitive, Error>;
+
+    /// `sum_i v_i v_i'` for the vectors `outer` describes, ready to be asked for itself and for its least eigenvalue.
+    ///
+    /// # Errors
+    /// When rows cannot be read.
+    fn outer_sum(&self, outer: &Outer<'_>, neighbours: Neighbours) -> Result<OuterSum, Error>;
+
+    /// For each threshold of the ladder, how many rows are above it. Needs no clip.
+    ///
+    /// # Errors
+    /// When rows cannot be read.
+    fn tail_counts(&self, ladder: &Ladder<'_>, neighbours: Neighbours) -> Result<TailCounts, Error>;
 
     /// How many rows are clipped at `theta`.
     ///
     /// # Errors
     /// When rows cannot be read.
-    fn clipped_count(&self, theta: &Theta, lattice: &Lattice) -> Result<u64, Error>;
-
-    /// `sum_i v_i v_i'` for the vectors `outer` describes.
-    ///
-    /// # Errors
-    /// When rows cannot be read.
-    fn outer(&self, outer: &Outer<'_>) -> Result<Moments, Error>;
+    fn clipped_count(&self, theta: &Theta, lattice: &Lattice) -> Result<NotPrivate<u64>, Error>;
 
     /// The exact second moments `[X y]' [X y]`.
     ///
     /// # Errors
     /// When rows cannot be read.
-    fn moments(&self) -> Result<Moments, Error>;
-
-    /// For each level of the ladder, how many rows are above it. Needs no clip.
-    ///
-    /// # Errors
-    /// When rows cannot be read.
-    fn counts(&self, ladder: &Ladder<'_>) -> Result<Vec<u64>, Error>;
+    fn moments(&self) -> Result<NotPrivate<Moments>, Error>;
 
     /// The same rows re-encoded through a released matrix, without a clip. Rows in memory take as much memory again.
     ///

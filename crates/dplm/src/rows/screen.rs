@@ -2,7 +2,7 @@
 //!
 //! Away from a row's kinks its clipped gradient is linear in `theta`: `X_i r_i` while the row is unclipped, the constant `+-B_i X_i` while it is
 //! clipped. Over a region of parameters most rows stay on one side. Their part of the sum is then known from their exact second
-//! moments and one constant vector, and only the *doubtful* rows are visited.
+//! moments and one constant vector, and only the *undecided* rows are visited.
 //!
 //! A region is everything within a radius `D` of the segment between two points `a` and `b`. For a point of it, `r_i` is within
 //! `||X_i|| D` of a number between `r_i(a)` and `r_i(b)`, and `||X_i|| <= gamma / B_i` by [`Clip::bound`]. So a row is surely
@@ -12,10 +12,10 @@
 //!
 //! Iterates travel from where they start to the optimum of the clipped loss and then stay about it, at a distance the noise decides. So the
 //! first region reaches from the first iterate to the optimum, and smaller ones are nested in it as the iterates draw near: a level looks
-//! only at the doubtful rows of the level above.
+//! only at the undecided rows of the level above.
 //!
 //! Regions, and whether to have any, are chosen by a guess at what costs less. The guess may use anything, released or not: the answers do
-//! not depend on it. Comparisons are rounded so that a row in doubt is visited.
+//! not depend on it. Comparisons are rounded so that an undecided row is visited.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -23,7 +23,7 @@ use faer::{Mat, Side, linalg::solvers::Llt, prelude::Solve};
 
 use super::{
     Forecast,
-    engine::{full_pull, plus},
+    engine::{full_sum, plus},
     store::{CHUNK_BLOCKS, Chunk, Chunks, Store},
 };
 use crate::{
@@ -47,7 +47,7 @@ const POLISHES: usize = 2;
 const BUILD_COST: f64 = 3.5;
 /// Screening must promise to save this share of the full passes.
 const WORTH: f64 = 0.2;
-/// A level that leaves a larger share of the rows in doubt was hardly worth building: the next waits longer.
+/// A level that leaves a larger share of the rows undecided was hardly worth building: the next waits longer.
 const SHRINKS: f64 = 0.7;
 /// While iterates travel they stray from the segment by more than they will from its end.
 const TRAVEL: f64 = 1.25;
@@ -63,15 +63,15 @@ pub(super) struct Screen {
     asked: u32,
     /// The arithmetic everything below is in.
     lattice: Option<Lattice>,
-    course: Course,
+    strategy: Strategy,
     levels: Vec<Level>,
     /// Rows visited at no level, since a level was last built there.
     spent: u64,
     visited: u64,
 }
 
-enum Course {
-    Undecided,
+enum Strategy {
+    NotChosen,
     FullPasses,
     Screened(Guess),
 }
@@ -92,7 +92,7 @@ struct Guess {
 
 impl Screen {
     pub(super) fn new(count: u64, kernel: Kernel, clip: Clip, forecast: Forecast) -> Screen {
-        let course = Course::Undecided;
+        let strategy = Strategy::NotChosen;
         Screen {
             count,
             kernel,
@@ -100,7 +100,7 @@ impl Screen {
             forecast,
             asked: 0,
             lattice: None,
-            course,
+            strategy,
             levels: Vec::new(),
             spent: 0,
             visited: 0,
@@ -111,8 +111,8 @@ impl Screen {
     pub(super) fn expect(&mut self, forecast: Forecast) {
         self.forecast = forecast;
         self.asked = 0;
-        if matches!(self.course, Course::FullPasses) {
-            self.course = Course::Undecided;
+        if matches!(self.strategy, Strategy::FullPasses) {
+            self.strategy = Strategy::NotChosen;
         }
     }
 
@@ -120,23 +120,28 @@ impl Screen {
         self.visited
     }
 
-    /// The clipped pull at `theta`: the same integers as a full pass.
-    pub(super) fn pull<S: Store>(&mut self, store: &S, theta: &Theta, lattice: &Lattice) -> Result<Vec<i128>, Error> {
+    /// The negative gradient sum at `theta`: the same integers as a full pass.
+    pub(super) fn negative_gradient_sum<S: Store>(
+        &mut self,
+        store: &S,
+        theta: &Theta,
+        lattice: &Lattice,
+    ) -> Result<Vec<i128>, Error> {
         if self.lattice != Some(*lattice) {
             *self =
                 Screen { lattice: Some(*lattice), ..Screen::new(self.count, self.kernel, self.clip, self.forecast) };
         }
-        if matches!(self.course, Course::Undecided) {
-            self.course = self.decide(store, theta, lattice)?;
+        if matches!(self.strategy, Strategy::NotChosen) {
+            self.strategy = self.decide(store, theta, lattice)?;
         }
         self.asked = self.asked.saturating_add(1);
-        if matches!(self.course, Course::Screened(_)) {
+        if matches!(self.strategy, Strategy::Screened(_)) {
             self.widen_after_near_miss(theta);
             if self.should_build(self.depth(theta)) {
                 self.build(store, theta, lattice)?;
             }
         }
-        self.pull_at(store, self.depth(theta), theta, lattice)
+        self.sum_at(store, self.depth(theta), theta, lattice)
     }
 
     /// How many nested levels hold `theta`.
@@ -144,8 +149,8 @@ impl Screen {
         self.levels.iter().take_while(|level| level.region.holds(theta)).count()
     }
 
-    /// The pull from the rows of one level.
-    fn pull_at<S: Store>(
+    /// The negative gradient sum from the rows of one level.
+    fn sum_at<S: Store>(
         &mut self,
         store: &S,
         depth: usize,
@@ -157,17 +162,17 @@ impl Screen {
         match depth.checked_sub(1) {
             None => {
                 self.spent += rows;
-                full_pull(store, self.kernel, &self.clip, theta, lattice)
+                full_sum(store, self.kernel, &self.clip, theta, lattice)
             }
             Some(index) => {
                 self.levels[index].spent += rows;
-                self.levels[index].pull(self.kernel, &self.clip, theta, lattice)
+                self.levels[index].negative_gradient_sum(self.kernel, &self.clip, theta, lattice)
             }
         }
     }
 
     fn rows_at(&self, depth: usize) -> u64 {
-        depth.checked_sub(1).map_or(self.count, |index| self.levels[index].doubtful)
+        depth.checked_sub(1).map_or(self.count, |index| self.levels[index].undecided)
     }
 
     /// What the moments of a row cost, in visits.
@@ -177,7 +182,7 @@ impl Screen {
 
     /// A level is built when visits have cost as much as building it will; so at most twice the least is paid.
     fn should_build(&self, depth: usize) -> bool {
-        let Course::Screened(guess) = &self.course else { return false };
+        let Strategy::Screened(guess) = &self.strategy else { return false };
         let rows = self.rows_at(depth) as f64;
         let spent = depth.checked_sub(1).map_or(self.spent, |index| self.levels[index].spent) as f64;
         let first = depth == 0 && self.levels.is_empty() && guess.patience == 1.0;
@@ -189,19 +194,19 @@ impl Screen {
     /// Iterates that leave a region by little were farther out than the noise promised: later regions are wider.
     fn widen_after_near_miss(&mut self, theta: &Theta) {
         let missed = self.levels.get(self.depth(theta)).map(|level| level.region.distance(theta));
-        if let (Some(distance), Course::Screened(guess)) = (missed, &mut self.course)
+        if let (Some(distance), Strategy::Screened(guess)) = (missed, &mut self.strategy)
             && distance < 3.0 * guess.radius
         {
             guess.radius = guess.radius.max(1.2 * distance);
         }
     }
 
-    /// Builds a level for iterates between `theta` and the centre, from the doubtful rows of the deepest level that holds `theta`.
+    /// Builds a level for iterates between `theta` and the centre, from the undecided rows of the deepest level that holds `theta`.
     fn build<S: Store>(&mut self, store: &S, theta: &Theta, lattice: &Lattice) -> Result<(), Error> {
         let depth = self.depth(theta);
         self.levels.truncate(depth);
         self.polish(store, lattice)?;
-        let Course::Screened(guess) = &self.course else { return Ok(()) };
+        let Strategy::Screened(guess) = &self.strategy else { return Ok(()) };
         let centre = lattice.theta(&guess.centre);
         let stay = Region::new(centre.clone(), centre, guess.radius, &self.clip);
         let region = if stay.distance(theta) > TRAVEL * guess.radius {
@@ -216,19 +221,19 @@ impl Screen {
             None => Level::build(store, region, self.kernel, &self.clip, lattice, spare)?,
         };
         if built.is_partial {
-            self.course = Course::FullPasses;
+            self.strategy = Strategy::FullPasses;
             return Ok(());
         }
         self.visited += 2 * rows;
-        let pays = built.doubtful as f64 <= SHRINKS * rows as f64;
+        let pays = built.undecided as f64 <= SHRINKS * rows as f64;
         match self.levels.last_mut() {
             Some(level) => level.spent = 0,
             None => self.spent = 0,
         }
-        if let Course::Screened(guess) = &mut self.course {
+        if let Strategy::Screened(guess) = &mut self.strategy {
             guess.patience = if pays { 1.0 } else { 2.0 * guess.patience };
         }
-        if built.doubtful < rows {
+        if built.undecided < rows {
             self.levels.push(built);
         }
         Ok(())
@@ -238,14 +243,14 @@ impl Screen {
     fn polish<S: Store>(&mut self, store: &S, lattice: &Lattice) -> Result<(), Error> {
         let depth = self.levels.len();
         for _ in 0..if depth == 0 { POLISHES } else { 1 } {
-            let Course::Screened(guess) = &self.course else { break };
+            let Strategy::Screened(guess) = &self.strategy else { break };
             let centre = lattice.theta(&guess.centre);
             if self.depth(&centre) < depth {
                 break;
             }
-            let pull = self.pull_at(store, depth, &centre, lattice)?;
-            let Course::Screened(guess) = &mut self.course else { break };
-            let step = newton_step(&guess.curvature, &pull, self.count, lattice);
+            let sum = self.sum_at(store, depth, &centre, lattice)?;
+            let Strategy::Screened(guess) = &mut self.strategy else { break };
+            let step = newton_step(&guess.curvature, &sum, self.count, lattice);
             guess.centre.iter_mut().zip(&step).for_each(|(centre, step)| *centre += step);
             if norm(&step) * guess.left * lattice.theta_unit() < guess.radius / 4.0 {
                 break;
@@ -255,29 +260,29 @@ impl Screen {
     }
 
     /// Looks at a sample of the rows and judges what screening would cost.
-    fn decide<S: Store>(&self, store: &S, theta: &Theta, lattice: &Lattice) -> Result<Course, Error> {
+    fn decide<S: Store>(&self, store: &S, theta: &Theta, lattice: &Lattice) -> Result<Strategy, Error> {
         let features = lattice.features();
         let steps = f64::from(self.forecast.steps);
         let least = POLISHES as f64 + BUILD_COST + Screen::gram_cost(features) / 4.0;
         if self.count < FEWEST_ROWS || least > (1.0 - WORTH) * steps {
-            return Ok(Course::FullPasses);
+            return Ok(Strategy::FullPasses);
         }
         let rows = (self.count / SAMPLE_SHARE).max(SAMPLE_LEAST).max(16 * features as u64).min(self.count);
         let sample = Sample { rows: store.sample(rows as usize)?, kernel: self.kernel, clip: self.clip, lattice };
-        let Some(guess) = sample.guess(theta, &self.forecast)? else { return Ok(Course::FullPasses) };
+        let Some(guess) = sample.guess(theta, &self.forecast)? else { return Ok(Strategy::FullPasses) };
         let centre = lattice.theta(&guess.centre);
         let travel = sample.sorted(&Region::new(theta.clone(), centre.clone(), guess.radius, &self.clip))?;
         let stay = sample.sorted(&Region::new(centre.clone(), centre, guess.radius, &self.clip))?;
-        let bytes = (self.count as f64 * travel.doubtful * (features + 2) as f64) * size_of::<f32>() as f64;
+        let bytes = (self.count as f64 * travel.undecided * (features + 2) as f64) * size_of::<f32>() as f64;
         if bytes > store.spare() as f64 {
-            return Ok(Course::FullPasses);
+            return Ok(Strategy::FullPasses);
         }
         let cost = POLISHES as f64
             + BUILD_COST
             + Screen::gram_cost(features) * stay.unclipped
-            + (BUILD_COST + Screen::gram_cost(features) / 8.0) * 2.0 * travel.doubtful
-            + steps * stay.doubtful;
-        Ok(if cost < (1.0 - WORTH) * steps { Course::Screened(guess) } else { Course::FullPasses })
+            + (BUILD_COST + Screen::gram_cost(features) / 8.0) * 2.0 * travel.undecided
+            + steps * stay.undecided;
+        Ok(if cost < (1.0 - WORTH) * steps { Strategy::Screened(guess) } else { Strategy::FullPasses })
     }
 }
 
@@ -292,7 +297,7 @@ struct Sample<'a> {
 /// Shares of the rows.
 struct Shares {
     unclipped: f64,
-    doubtful: f64,
+    undecided: f64,
 }
 
 impl Sample<'_> {
@@ -300,14 +305,14 @@ impl Sample<'_> {
         self.rows.chunks.iter().map(|chunk| chunk.bounds.len() as u64).sum()
     }
 
-    /// The optimum on the sample, by steps that majorise the loss: `theta + (X'X)^-1 pull`.
+    /// The optimum on the sample, by steps that majorise the loss: `theta + (X'X)^-1 sum`, the sum being the negative gradient's.
     fn guess(&self, start: &Theta, forecast: &Forecast) -> Result<Option<Guess>, Error> {
         let Some((all, _)) = self.curvature(&Outer::Shrunk { radius: 1 << 62 })? else { return Ok(None) };
         let features = self.lattice.features();
         let mut centre = self.lattice.standardised(start);
         for _ in 0..GUESS_STEPS {
-            let pull = full_pull(&self.rows, self.kernel, &self.clip, &self.lattice.theta(&centre), self.lattice)?;
-            let step = newton_step(&all, &pull, self.count(), self.lattice);
+            let sum = full_sum(&self.rows, self.kernel, &self.clip, &self.lattice.theta(&centre), self.lattice)?;
+            let step = newton_step(&all, &sum, self.count(), self.lattice);
             centre.iter_mut().zip(step).for_each(|(centre, step)| *centre += step);
         }
         let theta = self.lattice.theta(&centre);
@@ -324,7 +329,7 @@ impl Sample<'_> {
         let parts = self.rows.fold(
             || GramSum::new(self.kernel, features),
             |mut sum, piece| {
-                outer.add_to(&mut sum, self.kernel, piece.cells, piece.bounds, features);
+                outer.add_to(&mut sum, self.kernel, piece.cells, (Some(&self.clip), piece.bounds), features);
                 sum
             },
         )?;
@@ -340,18 +345,18 @@ impl Sample<'_> {
     fn sorted(&self, region: &Region) -> Result<Shares, Error> {
         let parts = self.rows.fold(
             || (0, 0),
-            |(mut unclipped, mut doubtful), piece| {
+            |(mut unclipped, mut undecided), piece| {
                 for (block, bounds) in piece.blocks(self.lattice.features()) {
                     let sorted = region.sort(self.kernel, block, bounds, self.lattice);
                     unclipped += sorted.unclipped.count_ones();
-                    doubtful += sorted.doubtful.count_ones();
+                    undecided += sorted.undecided.count_ones();
                 }
-                (unclipped, doubtful)
+                (unclipped, undecided)
             },
         )?;
         let share = |count: u32| f64::from(count) / self.count() as f64;
-        let (unclipped, doubtful) = parts.into_iter().fold((0, 0), |a, b| (a.0 + b.0, a.1 + b.1));
-        Ok(Shares { unclipped: share(unclipped), doubtful: share(doubtful) })
+        let (unclipped, undecided) = parts.into_iter().fold((0, 0), |a, b| (a.0 + b.0, a.1 + b.1));
+        Ok(Shares { unclipped: share(unclipped), undecided: share(undecided) })
     }
 }
 
@@ -367,11 +372,11 @@ fn noise_radius(forecast: &Forecast, slope: f64, lattice: &Lattice) -> Option<f6
     (kept.abs() < 1.0 && radius.is_finite()).then_some(radius)
 }
 
-/// The Newton step from a point where the sum over `count` rows of clipped pulls is `pull`, in standardised units.
-fn newton_step(curvature: &Llt<f64>, pull: &[i128], count: u64, lattice: &Lattice) -> Vec<f64> {
+/// The Newton step from a point where the negative gradient sum over `count` rows is `sum`, in standardised units.
+fn newton_step(curvature: &Llt<f64>, sum: &[i128], count: u64, lattice: &Lattice) -> Vec<f64> {
     let unit = lattice.gradient_unit() * count as f64;
-    let step = curvature.solve(&Mat::from_fn(pull.len(), 1, |i, _| pull[i] as f64 / unit));
-    (0..pull.len()).map(|i| step[(i, 0)]).collect()
+    let step = curvature.solve(&Mat::from_fn(sum.len(), 1, |i, _| sum[i] as f64 / unit));
+    (0..sum.len()).map(|i| step[(i, 0)]).collect()
 }
 
 fn norm(values: &[f64]) -> f64 {
@@ -390,7 +395,7 @@ struct Region {
 /// Which rows of a block are sure over a region; a bit for each row.
 struct Sorted {
     unclipped: u32,
-    doubtful: u32,
+    undecided: u32,
     clipped: bool,
     /// What the surely clipped rows contribute: `+-B_i`, and 0 for the others.
     weights: [f64; BLOCK_ROWS],
@@ -401,7 +406,7 @@ impl Region {
         Region { from, to, radius, reach: clip.gamma() as f64 * radius * (1.0 + SLACK) }
     }
 
-    /// Whether a point is inside, in doubt not.
+    /// Whether a point is inside; where rounding hides it, not.
     fn holds(&self, theta: &Theta) -> bool {
         self.distance(theta) <= self.radius
     }
@@ -421,7 +426,7 @@ impl Region {
     fn sort(&self, kernel: Kernel, block: RowBlock<'_>, bounds: &[f32; BLOCK_ROWS], lattice: &Lattice) -> Sorted {
         let from = residuals(kernel, block, &self.from, lattice.theta_unit());
         let to = if self.from == self.to { from } else { residuals(kernel, block, &self.to, lattice.theta_unit()) };
-        let mut sorted = Sorted { unclipped: 0, doubtful: 0, clipped: false, weights: [0.0; BLOCK_ROWS] };
+        let mut sorted = Sorted { unclipped: 0, undecided: 0, clipped: false, weights: [0.0; BLOCK_ROWS] };
         for row in 0..BLOCK_ROWS {
             let bound = f64::from(bounds[row]);
             let (low, high) = (from[row].min(to[row]), from[row].max(to[row]));
@@ -430,7 +435,7 @@ impl Region {
             let (is_above, is_below) = (is_sure(low - bound), is_sure(-bound - high));
             let counts = bound > 0.0;
             sorted.unclipped |= u32::from(is_unclipped && counts) << row;
-            sorted.doubtful |= u32::from(!(is_unclipped || is_above || is_below) && counts) << row;
+            sorted.undecided |= u32::from(!(is_unclipped || is_above || is_below) && counts) << row;
             sorted.clipped |= (is_above || is_below) && counts;
             sorted.weights[row] = if is_above {
                 bound
@@ -451,9 +456,9 @@ struct Level {
     unclipped: Moments,
     /// The constant sum of the surely clipped rows.
     clipped: Vec<i128>,
-    /// The rows in doubt, and how many they are.
+    /// The undecided rows, and how many they are.
     rows: Chunks,
-    doubtful: u64,
+    undecided: u64,
     /// Whether there were more than may be kept: then it is of no use.
     is_partial: bool,
     /// Rows visited here since a level was last built below.
@@ -479,7 +484,7 @@ impl Level {
             |mut part, piece| {
                 for (block, bounds) in piece.blocks(features) {
                     let sorted = region.sort(kernel, block, bounds, lattice);
-                    let more = u64::from(sorted.doubtful.count_ones());
+                    let more = u64::from(sorted.undecided.count_ones());
                     if gathered.fetch_add(more, Ordering::Relaxed) + more > most_rows {
                         part.is_partial = true;
                         break;
@@ -494,7 +499,7 @@ impl Level {
             unclipped: Moments::empty(features + 1),
             clipped: vec![0; features],
             rows: Chunks { features, chunks: Vec::new() },
-            doubtful: 0,
+            undecided: 0,
             is_partial: false,
             spent: 0,
         };
@@ -506,20 +511,26 @@ impl Level {
         self.is_partial |= part.is_partial;
         self.unclipped = std::mem::replace(&mut self.unclipped, Moments::empty(0)).plus(&part.unclipped.finish());
         self.clipped = plus(std::mem::take(&mut self.clipped), part.clipped);
-        self.doubtful += part.doubtful.count;
-        self.rows.chunks.extend(part.doubtful.chunks);
+        self.undecided += part.undecided.count;
+        self.rows.chunks.extend(part.undecided.chunks);
     }
 
-    /// Adds what the level above knows of the rows that are not in doubt there.
+    /// Adds what the level above knows of the rows that are decided there.
     fn below(mut self, above: &Level) -> Level {
         self.unclipped = self.unclipped.plus(&above.unclipped);
         self.clipped = plus(self.clipped, above.clipped.clone());
         self
     }
 
-    fn pull(&self, kernel: Kernel, clip: &Clip, theta: &Theta, lattice: &Lattice) -> Result<Vec<i128>, Error> {
-        let doubtful = full_pull(&self.rows, kernel, clip, theta, lattice)?;
-        Ok(plus(plus(doubtful, self.unclipped.pull(theta, lattice)), self.clipped.clone()))
+    fn negative_gradient_sum(
+        &self,
+        kernel: Kernel,
+        clip: &Clip,
+        theta: &Theta,
+        lattice: &Lattice,
+    ) -> Result<Vec<i128>, Error> {
+        let undecided = full_sum(&self.rows, kernel, clip, theta, lattice)?;
+        Ok(plus(plus(undecided, self.unclipped.negative_gradient_sum(theta, lattice)), self.clipped.clone()))
     }
 }
 
@@ -528,8 +539,8 @@ struct Part {
     kernel: Kernel,
     unclipped: GramSum,
     clipped: Vec<i128>,
-    doubtful: Gather,
-    /// The doubtful rows of one block.
+    undecided: Gather,
+    /// The undecided rows of one block.
     columns: Vec<[f32; COMPRESSED]>,
     is_partial: bool,
 }
@@ -540,7 +551,7 @@ impl Part {
             kernel,
             unclipped: GramSum::new(kernel, features + 1),
             clipped: vec![0; features],
-            doubtful: Gather { features, chunks: Vec::new(), count: 0 },
+            undecided: Gather { features, chunks: Vec::new(), count: 0 },
             columns: Vec::new(),
             is_partial: false,
         }
@@ -555,9 +566,9 @@ impl Part {
         if sorted.clipped {
             sum.add_given(self.kernel, block.cells(), &sorted.weights, &mut self.clipped);
         }
-        if sorted.doubtful != 0 {
-            compressed(self.kernel, block, bounds, sorted.doubtful, &mut self.columns);
-            self.doubtful.add(&self.columns, sorted.doubtful.count_ones() as usize);
+        if sorted.undecided != 0 {
+            compressed(self.kernel, block, bounds, sorted.undecided, &mut self.columns);
+            self.undecided.add(&self.columns, sorted.undecided.count_ones() as usize);
         }
     }
 }

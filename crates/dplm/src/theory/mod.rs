@@ -7,13 +7,12 @@
 //! Matrices are row-major slices throughout: `x[i * p + j]` is row i, column j.
 
 pub mod student;
-mod not_private;
 pub mod law;
 pub mod no_clipping;
 pub mod bounds;
 pub mod huber;
 
-pub use not_private::NotPrivate;
+pub use crate::privacy::NotPrivate;
 
 /// Why a question of theory has no answer. No message holds anything computed from rows.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

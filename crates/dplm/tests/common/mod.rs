@@ -3,8 +3,9 @@
 
 use dplm::{
     formula::{Column, Kind, Model},
-    lattice::Design,
-    rows::{MemoryBuilder, MemoryRows},
+    lattice::{Design, Ladder, Lattice, Outer, Theta},
+    privacy::{Neighbours, Sensitive},
+    rows::{Builder, Encoded, MemoryBuilder, MemoryRows, Rows},
     table::{Block, Cells},
 };
 use rand_chacha::{ChaCha20Rng, rand_core::SeedableRng};
@@ -55,6 +56,19 @@ impl Data {
         builder.finish()
     }
 
+    /// The same rows in a scratch file.
+    pub fn in_a_file(&self) -> Encoded {
+        self.within(1)
+    }
+
+    /// The same rows within so many bytes of memory.
+    pub fn within(&self, memory: u64) -> Encoded {
+        let design = standard_design(self.features());
+        let mut builder = Builder::new(&design, Some(memory));
+        builder.push(&self.block()).unwrap();
+        builder.finish().unwrap()
+    }
+
     /// Row `i` replaced by row `j` of `other`.
     pub fn replaced(&self, i: usize, other: &Data, j: usize) -> Data {
         let mut copy = self.clone();
@@ -76,4 +90,27 @@ pub fn standard_model(features: usize) -> Model {
 
 pub fn standard_design(features: usize) -> Design {
     Design::new(&standard_model(features))
+}
+
+/// A query without its noise.
+pub fn values(query: Sensitive) -> Vec<i128> {
+    query.into_not_private().into_inner().values
+}
+
+pub fn gradient_sum(rows: &dyn Rows, theta: &Theta, lattice: &Lattice) -> Vec<i128> {
+    values(rows.negative_gradient_sum(theta, lattice, Neighbours::ReplaceOne).unwrap())
+}
+
+pub fn square_sum(rows: &dyn Rows, theta: &Theta, lattice: &Lattice) -> Vec<i128> {
+    values(rows.clipped_square_sum(theta, lattice, Neighbours::ReplaceOne).unwrap())
+}
+
+/// The upper triangle, column by column.
+pub fn outer_sum(rows: &dyn Rows, outer: &Outer<'_>) -> Vec<i128> {
+    values(rows.outer_sum(outer, Neighbours::ReplaceOne).unwrap().into_matrix())
+}
+
+pub fn tail_counts(rows: &dyn Rows, ladder: &Ladder<'_>) -> Vec<i128> {
+    let counts = rows.tail_counts(ladder, Neighbours::ReplaceOne).unwrap();
+    (0..counts.len()).flat_map(|threshold| values(counts.above(threshold))).collect()
 }

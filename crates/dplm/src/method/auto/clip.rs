@@ -73,8 +73,8 @@ impl Plan {
         let lattice = *self.descent(ladder.top, self.most_steps(), self.request.rho.to_f64())?.lattice();
         let clips: Vec<Clip> = gammas.iter().map(|&gamma| lattice.clip(gamma)).collect();
         let theta = lattice.theta(theta);
-        let counts =
-            rows.counts(&Ladder::Gradients { theta: &theta, theta_unit: lattice.theta_unit(), clips: &clips })?;
+        let ladder = Ladder::Gradients { theta: &theta, theta_unit: lattice.theta_unit(), clips: &clips };
+        let counts = rows.tail_counts(&ladder, self.request.neighbours)?;
         let target = level::target(tail, self.rows, clips.len(), spend.to_f64());
         let found = level::search(&counts, target, spend, rng)?;
         Ok(ClipLevel { gamma: gammas[found.rung], at_edge: found.at_edge, tail: target / self.rows as f64 })

@@ -2,7 +2,10 @@
 
 use rand_core::CryptoRng;
 
-use crate::privacy::{PrivacyError, Sensitive, Spend, release};
+use crate::{
+    privacy::{PrivacyError, Spend, release},
+    rows::TailCounts,
+};
 
 /// How many standard deviations of a count the target must be: below that, empty rungs look like the target.
 pub(super) const CLEAR_OF_NOISE: f64 = 3.0;
@@ -34,7 +37,7 @@ pub(super) fn target(share: f64, rows: u64, rungs: usize, rho: f64) -> f64 {
 /// # Guarantee
 /// Spends exactly `spend`, an equal part on each count.
 pub(super) fn search<R: CryptoRng>(
-    counts: &[u64],
+    counts: &TailCounts,
     target: f64,
     spend: Spend,
     rng: &mut R,
@@ -43,9 +46,7 @@ pub(super) fn search<R: CryptoRng>(
     for part in spend.in_parts(queries(counts.len())) {
         // A search that is over still asks, so that the number of releases does not depend on what was found.
         let middle = ((low + high) / 2).min(counts.len() - 1);
-        // A row is above the level or not: one row moves the count by at most one, for either kind of neighbours.
-        let query = Sensitive::claim(vec![i128::from(counts[middle])], 1u32.into());
-        let noisy = release(query, part, rng)?.values[0] as f64;
+        let noisy = release(counts.above(middle), part, rng)?.values[0] as f64;
         if low < high {
             if noisy > target { low = middle + 1 } else { high = middle }
         }
@@ -57,17 +58,21 @@ pub(super) fn search<R: CryptoRng>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::privacy::{Budget, Rho, noise::FixedSeed};
+    use crate::privacy::{Budget, Neighbours, Rho, noise::FixedSeed};
 
     fn spend(rho: f64) -> Spend {
         Budget::new(Rho::checked_from_f64(rho).unwrap()).spend_rest("test").unwrap()
+    }
+
+    fn tail(counts: &[u64]) -> TailCounts {
+        TailCounts::new(counts.to_vec(), Neighbours::ReplaceOne)
     }
 
     #[test]
     fn with_ample_budget_the_rung_is_the_lowest_below_the_target() {
         let counts: Vec<u64> = (0..40).rev().map(|i| 1000 * i * i).collect();
         for target in [0.0, 500.0, 15_500.0, 900_500.0, 2e9] {
-            let found = search(&counts, target, spend(900.0), &mut FixedSeed::new(3)).unwrap();
+            let found = search(&tail(&counts), target, spend(900.0), &mut FixedSeed::new(3)).unwrap();
             let expected = counts.iter().position(|&count| count as f64 <= target + 100.0).unwrap();
             // A count of zero against a target of zero is a toss-up between the last two rungs.
             assert!(found.rung == expected || target == 0.0 && found.rung + 1 >= expected, "{target}: {found:?}");
@@ -81,7 +86,7 @@ mod tests {
         let counts: Vec<u64> = (0..64).map(|i| 10_000 - 150 * i).collect();
         for seed in 0..200 {
             let noise = (f64::from(queries(64)) / (2.0 * 0.01)).sqrt();
-            let found = search(&counts, 4000.0, spend(0.01), &mut FixedSeed::new(seed)).unwrap();
+            let found = search(&tail(&counts), 4000.0, spend(0.01), &mut FixedSeed::new(seed)).unwrap();
             assert!((counts[found.rung] as f64 - 4000.0).abs() <= 7.0 * noise + 150.0, "seed {seed}");
         }
     }
@@ -91,7 +96,7 @@ mod tests {
         for rungs in [1, 2, 3, 33, 48, 57, 64] {
             for wanted in 0..rungs {
                 let counts: Vec<u64> = (0..rungs).map(|i| if i < wanted { 1000 } else { 0 }).collect();
-                let found = search(&counts, 500.0, spend(900.0), &mut FixedSeed::new(1)).unwrap();
+                let found = search(&tail(&counts), 500.0, spend(900.0), &mut FixedSeed::new(1)).unwrap();
                 assert_eq!(found.rung, wanted, "{rungs} rungs");
             }
         }

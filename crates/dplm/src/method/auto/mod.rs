@@ -34,8 +34,8 @@ use crate::{
     descend::{Descent, Trajectory, Watch},
     formula::Kind,
     interval::{Contrast, Inference, Interval},
-    lattice::{CELL_SCALE_BITS, Design, Lattice, Moments, Outer, Slot, Theta, Whitening},
-    privacy::{Budget, Rho, Sensitive, Spend, release},
+    lattice::{CELL_SCALE_BITS, Design, Lattice, Outer, Slot, Theta, Whitening},
+    privacy::{Budget, Rho, Spend, release},
     report::Warning,
     rows::Rows,
 };
@@ -215,22 +215,18 @@ impl Plan {
         Ok(Extras { curvature, spread })
     }
 
-    /// Releases a sum of outer products of vectors of norm at most `radius`, as a mean; `unit` is one standardised unit of a vector.
+    /// Releases a sum of outer products as a mean; `unit` is one standardised unit of a vector.
     fn outer<R: CryptoRng>(
         &self,
         rows: &dyn Rows,
         outer: &Outer<'_>,
-        radius: u128,
         unit: f64,
         spend: Spend,
         rng: &mut R,
     ) -> Result<NoisyMatrix, Error> {
-        let sums = rows.outer(outer)?;
-        let size = sums.size();
-        // Every row's vector has integer norm at most the radius (`Outer`), so its outer product has Frobenius norm at most radius^2.
-        let delta_sq = self.request.neighbours.of_outer_sum(&(radius * radius).into());
-        let query = Sensitive::claim_weighted(sums.into_upper(), Moments::multiplicities(size), delta_sq);
-        let noisy = release(query, spend, rng)?;
+        let sum = rows.outer_sum(outer, self.request.neighbours)?;
+        let size = sum.size();
+        let noisy = release(sum.into_matrix(), spend, rng)?;
         let mean = |value: f64| value / (unit * unit) / self.rows as f64;
         let entry = |j: usize, k: usize| mean(noisy.values[j.max(k) * (j.max(k) + 1) / 2 + j.min(k)] as f64);
         Ok(NoisyMatrix { mean: Mat::from_fn(size, size, entry), noise_sd: mean(noisy.sigma[0] as f64) })
@@ -284,7 +280,7 @@ impl Plan {
         let unit = f64::from(CELL_SCALE_BITS).exp2();
         let radius = (self.curvature_radius(white.radius, spend.to_f64()) * unit).ceil() as u64;
         let unclipped = Outer::Unclipped { theta: &at.theta, theta_unit: at.descent.lattice().theta_unit(), radius };
-        self.outer(white.rows.as_ref(), &unclipped, radius.into(), unit, spend, rng)
+        self.outer(white.rows.as_ref(), &unclipped, unit, spend, rng)
     }
 
     /// Noise on an entry is `R^2 / (n sqrt(rho))`; `longest` is a length that few rows exceed.
@@ -302,12 +298,9 @@ impl Plan {
         rng: &mut R,
     ) -> Result<Sampling, Error> {
         let (lattice, clip) = (at.descent.lattice(), at.descent.clip());
-        let shift = Outer::gradient_shift(&clip);
-        // Cut towards zero after division by 2^shift, so of norm at most gamma / 2^shift.
-        let radius = (clip.gamma() >> shift) + 1;
-        let unit = lattice.gradient_unit() / f64::from(shift).exp2();
-        let gradients = Outer::Gradient { theta: &at.theta, theta_unit: lattice.theta_unit(), shift };
-        let spread = self.outer(rows, &gradients, radius, unit, spend, rng)?;
+        let unit = lattice.gradient_unit() / f64::from(clip.gradient_shift()).exp2();
+        let gradients = Outer::Gradient { theta: &at.theta, theta_unit: lattice.theta_unit() };
+        let spread = self.outer(rows, &gradients, unit, spend, rng)?;
         Ok(Sampling { spread, rows: self.rows as f64 })
     }
 

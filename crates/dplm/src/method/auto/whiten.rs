@@ -100,7 +100,7 @@ impl Plan {
         let spend = budget.spend(format!("length of rows, round {number}"), rho.share(level_share))?;
         let (radius, at_edge) = self.length(rows, top, spend, rng)?;
         let spend = budget.spend(format!("second moments, round {number}"), rho.share(moments_share))?;
-        let moments = self.outer(rows, &Outer::Shrunk { radius }, radius.into(), UNIT, spend, rng)?;
+        let moments = self.outer(rows, &Outer::Shrunk { radius }, UNIT, spend, rng)?;
         Ok(Round { moments, radius: radius as f64 / UNIT, at_edge })
     }
 
@@ -109,7 +109,7 @@ impl Plan {
     fn length<R: CryptoRng>(&self, rows: &dyn Rows, top: f64, spend: Spend, rng: &mut R) -> Result<(u64, bool), Error> {
         let rung = |i: u32| (top * UNIT * (-f64::from(i) / 8.0).exp2()).ceil() as u64;
         let radii: Vec<u64> = (0..RUNGS).rev().map(rung).collect();
-        let counts = rows.counts(&Ladder::Norms { radii: &radii })?;
+        let counts = rows.tail_counts(&Ladder::Norms { radii: &radii }, self.request.neighbours)?;
         let target = level::target(0.0, self.rows, radii.len(), spend.to_f64());
         let level = level::search(&counts, target, spend, rng)?;
         Ok((radii[level.rung], level.rung == 0))

@@ -1,11 +1,11 @@
 //! The budget as one bar.
 
 use super::{
-    super::{number::significant, text::percent},
+    super::text::percent,
     escaped,
     svg::{WIDTH, picture},
 };
-use crate::privacy::Guarantee;
+use crate::{number::significant, privacy::Guarantee};
 
 const COLOURS: usize = 4;
 

@@ -7,11 +7,12 @@ mod ledger;
 mod svg;
 mod trajectory;
 
-use super::{
+use super::text::{attack, covered, promise};
+use crate::{
+    Coefficient, Fit,
+    method::Purpose,
     number::{grouped, p_value, significant},
-    text::{attack, covered, promise},
 };
-use crate::{Coefficient, Fit, method::Purpose};
 
 /// The page.
 pub fn to_html(fit: &Fit) -> String {

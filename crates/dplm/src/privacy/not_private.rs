@@ -13,12 +13,12 @@ use std::fmt;
 ///
 /// ```compile_fail
 /// fn save(value: impl serde::Serialize) {}
-/// save(dplm::theory::NotPrivate::new(1.0));
+/// save(dplm::privacy::NotPrivate::new(1.0));
 /// ```
 ///
 /// # Examples
 /// ```
-/// let mean = dplm::theory::NotPrivate::new(12.5);
+/// let mean = dplm::privacy::NotPrivate::new(12.5);
 /// assert_eq!(format!("{mean:?}"), "NotPrivate(..)");
 /// assert_eq!(mean.into_inner(), 12.5);
 /// ```

@@ -1,0 +1,70 @@
+//! Answers of which more than one release is made. The sums themselves stay inside.
+
+use crate::{
+    lattice::{Moments, eigenvalue_sensitivity, least_eigenvalue_down},
+    privacy::{Neighbours, Sensitive},
+};
+
+/// `sum_i v_i v_i'`, for which nothing has been paid: each query of it is a release of its own.
+pub struct OuterSum {
+    sum: Moments,
+    /// The largest `||v_i||^2`, whatever a row holds.
+    norm_sq: u128,
+    neighbours: Neighbours,
+}
+
+impl OuterSum {
+    pub(super) fn new(sum: Moments, largest_norm: u128, neighbours: Neighbours) -> OuterSum {
+        OuterSum { sum, norm_sq: largest_norm * largest_norm, neighbours }
+    }
+
+    /// How many rows and columns the matrix has.
+    pub fn size(&self) -> usize {
+        self.sum.size()
+    }
+
+    /// The least eigenvalue, rounded down to a grid of at most one part in 1024 of the largest `||v_i||^2`; exact.
+    pub fn least_eigenvalue(&self) -> Sensitive {
+        let value = least_eigenvalue_down(&self.sum, self.norm_sq);
+        // Weyl's inequality, and a grid that is the same for both data sets: argued at `eigenvalue_sensitivity`, for both relations.
+        Sensitive::claim(vec![value], eigenvalue_sensitivity(self.norm_sq).pow(2))
+    }
+
+    /// The upper triangle, column by column, with weight 2 off the diagonal: noise there is smaller by `sqrt(2)`.
+    pub fn into_matrix(self) -> Sensitive {
+        let size = self.sum.size();
+        // Every row's vector has integer norm at most `largest_norm` (`Outer::largest_norm`), so its outer product has Frobenius norm at
+        // most `norm_sq`, and a weighted triangle has the squared norm of the matrix.
+        let delta_sq = self.neighbours.of_outer_sum(&self.norm_sq.into());
+        Sensitive::claim_weighted(self.sum.into_upper(), Moments::multiplicities(size), delta_sq)
+    }
+}
+
+/// How many rows are above each threshold of a ladder, for which nothing has been paid: each count is a release of its own.
+pub struct TailCounts {
+    counts: Vec<u64>,
+    neighbours: Neighbours,
+}
+
+impl TailCounts {
+    pub(crate) fn new(counts: Vec<u64>, neighbours: Neighbours) -> TailCounts {
+        TailCounts { counts, neighbours }
+    }
+
+    /// How many thresholds there are.
+    pub fn len(&self) -> usize {
+        self.counts.len()
+    }
+
+    /// Whether there are no thresholds.
+    pub fn is_empty(&self) -> bool {
+        self.counts.is_empty()
+    }
+
+    /// How many rows are above a threshold.
+    pub fn above(&self, threshold: usize) -> Sensitive {
+        let count = i128::from(self.counts[threshold]);
+        // A row is above the threshold or not, by a rule about that row alone: its term is 0 or 1.
+        Sensitive::claim(vec![count], self.neighbours.of_nonnegative_sum(&1u32.into()))
+    }
+}

@@ -1,0 +1,54 @@
+//! Nothing computed from rows leaves but through the door: what the sources may say, kept true by reading them.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+/// Where fits are made; the lab and the benchmarks may look at rows they simulated.
+const CRATES: [&str; 4] = ["dplm", "dplm-cli", "dplm-ledger", "dplm-py"];
+
+fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            sources(&path, found);
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            found.push(path);
+        }
+    }
+}
+
+/// The files of the crates that say a word, as `dplm/src/rows/engine.rs`.
+fn files_that_say(word: &str) -> Vec<String> {
+    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+    let mut files = Vec::new();
+    CRATES.iter().for_each(|name| sources(&crates.join(name).join("src"), &mut files));
+    let says = |path: &PathBuf| fs::read_to_string(path).unwrap().contains(word);
+    let named = |path: &PathBuf| path.strip_prefix(crates).unwrap().display().to_string();
+    let mut found: Vec<String> = files.iter().filter(|path| says(path)).map(named).collect();
+    found.sort();
+    found
+}
+
+#[test]
+fn claims_are_made_where_rows_are_summed() {
+    let rows = ["dplm/src/privacy/sensitive.rs", "dplm/src/rows/answer.rs", "dplm/src/rows/engine.rs"];
+    assert_eq!(files_that_say("Sensitive::claim"), rows);
+}
+
+#[test]
+fn no_fit_looks_inside_a_query() {
+    assert_eq!(files_that_say("into_not_private"), ["dplm/src/privacy/sensitive.rs"]);
+}
+
+/// What the trait that answers for rows gives is sealed, marked, or rows again.
+#[test]
+fn rows_answer_with_nothing_bare() {
+    let text = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("src/rows/mod.rs")).unwrap();
+    let answers: Vec<&str> =
+        text.split("-> Result<").skip(1).map(|rest| rest.split_once(", Error>").expect("a result").0).collect();
+    let sealed = ["()", "Sensitive", "OuterSum", "TailCounts", "Box<dyn Rows>"];
+    let is_sealed = |answer: &&str| sealed.contains(answer) || answer.starts_with("NotPrivate<");
+    assert!(answers.len() >= 8 && answers.iter().all(is_sealed), "{answers:?}");
+}
