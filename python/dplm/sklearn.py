@@ -60,15 +60,17 @@ class _Account:
 class PrivateLinearRegression(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     """Linear regression under differential privacy.
 
-    **One fit, for the estimator and its clones together.** Every fit on the same rows spends its budget again, and scikit-learn fits behind
-    one's back: five-fold cross-validation is five fits, a grid search dozens, a `MultiOutputRegressor` one for each output. So an estimator and
-    all its clones may be fitted once, unless `budget` says how much rho they may spend together: five folds or five outputs need
-    `budget=5 * rho`. To choose settings, use `dplm.plan` (which reads no data) or simulated data; to judge a fit, use its own standard errors.
+    **One fit, for the estimator and its clones together.** Every fit on the same rows spends its budget again, and scikit-learn fits
+    behind one's back: five-fold cross-validation is five fits, a grid search dozens, a `MultiOutputRegressor` one for each output. So an
+    estimator and all its clones may be fitted once, unless `budget` says how much rho they may spend together: five folds or five outputs
+    need `budget=5 * rho`. To choose settings, use `dplm.plan` (which reads no data) or simulated data; to judge a fit, use its own
+    standard errors.
 
-    **Every person in one row.** A fit protects each row it is given. Rows repeated by hand (`sklearn.utils.resample`, a bootstrap of indices)
-    cannot be told from honest duplicates: a person whose row is there k times is protected k^2 rho only. Ensembles that repeat rows or choose
-    them by their residuals (`BaggingRegressor`, `AdaBoostRegressor`, `RANSACRegressor`) set `random_state` on the clones they fit, and such
-    clones are refused. Other steps of a pipeline that learn from the data (`StandardScaler`, imputers, selectors) are not private.
+    **Every person in one row.** A fit protects each row it is given. Rows repeated by hand (`sklearn.utils.resample`, a bootstrap of
+    indices) cannot be told from honest duplicates: a person whose row is there k times is protected by k^2 rho only. Ensembles that
+    repeat rows or choose them by their residuals (`BaggingRegressor`, `AdaBoostRegressor`, `RANSACRegressor`) set `random_state` on the
+    clones they fit, and such clones are refused. Other steps of a pipeline that learn from the data (`StandardScaler`, imputers,
+    selectors) are not private.
 
     Parameters
     ----------
@@ -92,8 +94,8 @@ class PrivateLinearRegression(RegressorMixin, BaseEstimator):  # type: ignore[mi
         A `dplm.Ledger` or its file, and what it calls the data: the ledger then keeps account of every fit, in any process, and `budget`
         is not looked at.
     random_state
-        A number makes the noise reproducible: for tests only, the fit is then not private, and a `dplm.PrivacyWarning` says so. It is refused
-        together with a `budget` (other than `math.inf`) or a ledger.
+        A number makes the noise reproducible: for tests only, the fit is then not private, and a `dplm.PrivacyWarning` says so. It is
+        refused together with a `budget` (other than `math.inf`) or a ledger.
 
     Attributes
     ----------
@@ -107,8 +109,9 @@ class PrivateLinearRegression(RegressorMixin, BaseEstimator):  # type: ignore[mi
 
     Notes
     -----
-    A feature that is missing or no number makes its row contribute nothing, as in `dplm.lm`. Two things scikit-learn wants refused are visible
-    in the refusal: a missing or infinite response, and a feature that is itself a list or a dictionary. `dplm.lm` has no such exceptions.
+    A feature that is missing or no number makes its row contribute nothing, as in `dplm.lm`. Two things scikit-learn wants refused are
+    visible in the refusal: a missing or infinite response, and a feature that is itself a list or a dictionary. `dplm.lm` has no such
+    exceptions.
 
     Examples
     --------
@@ -195,9 +198,9 @@ class PrivateLinearRegression(RegressorMixin, BaseEstimator):  # type: ignore[mi
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """R^2 on the rows given, without noise.
 
-        It spends nothing and is **not private**: it is computed from these rows as they are. Publish it only for rows that need no protection;
-        the fit's own standard errors cost nothing more. A `PrivacyWarning` says so, unless `budget` is `math.inf`. Scorers by name
-        (`scoring="r2"`) are not private either, and do not come past here.
+        It spends nothing and is **not private**: it is computed from these rows as they are. Publish it only for rows that need no
+        protection; the fit's own standard errors cost nothing more. A `PrivacyWarning` says so, unless `budget` is `math.inf`. Scorers by
+        name (`scoring="r2"`) are not private either, and do not come past here.
         """
         if self.budget != math.inf:
             warn("score looks at the rows it is given without noise: it is not private")
@@ -274,8 +277,8 @@ class PrivateLinearRegression(RegressorMixin, BaseEstimator):  # type: ignore[mi
         if self.random_state is not getattr(self, "_random_state_when_cloned", self.random_state):
             raise RequestError(
                 "random_state was set on a clone, as bagging, boosting and RANSAC do, which fit rows repeatedly or choose them by their "
-                "residuals: nothing could be promised about a row then; fit the estimator itself, or say budget=math.inf for data that need "
-                "no protection"
+                "residuals: nothing could be promised about a row then; fit the estimator itself, or say budget=math.inf for data that "
+                "need no protection"
             )
         if self.ledger is not None or self.budget is not None:
             raise RequestError(

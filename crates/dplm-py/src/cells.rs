@@ -4,8 +4,8 @@
 //! are read. Each cell keeps a type of its own in an Arrow union, and the formula says how it is read.
 //!
 //! # Guarantee
-//! What a cell becomes depends on that cell alone. No method that a cell's own class defines is called, and nothing a cell says is in a message:
-//! what is neither a truth value, a number nor a text counts as missing.
+//! What a cell becomes depends on that cell alone. No method that a cell's own class defines is called, and nothing a cell says is in a
+//! message: what is neither a truth value, a number nor a text counts as missing.
 
 use std::{borrow::Cow, sync::Arc};
 

@@ -28,7 +28,8 @@ pub struct NativeColumn {
 
 #[pymethods]
 impl NativeColumn {
-    /// Numbers: a buffer of `float64`, `int64` or `uint64`, shared where it is contiguous. `missing` has a byte for each, not 0 where there is none.
+    /// Numbers: a buffer of `float64`, `int64` or `uint64`, shared where it is contiguous. `missing` has a byte for each, not 0 where there
+    /// is none.
     #[staticmethod]
     #[pyo3(signature = (values, missing = None))]
     fn numbers(values: &Bound<'_, PyAny>, missing: Option<PyBuffer<u8>>) -> PyResult<NativeColumn> {

@@ -66,8 +66,8 @@ impl NativeTable {
         Ok(NativeTable { source: Source::from_batches(schema, batches, NAME).or_raise()? })
     }
 
-    /// Every column as numbers, one column after another in the machine's byte order: cells are read as in a fit, and are not-a-number where they say
-    /// none. For the estimator, whose rows are an array.
+    /// Every column as numbers, one column after another in the machine's byte order, for the estimator, whose rows are an array. Cells are
+    /// read as in a fit; those that say no number are not-a-number.
     fn numbers<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         let columns: Vec<Column> =
             self.names().into_iter().map(|name| Column { name, kind: Facts::Standard }).collect();
