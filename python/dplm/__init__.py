@@ -9,7 +9,7 @@ Private linear regression (dplm 0.1.0)
 The scikit-learn estimator is in `dplm.sklearn`, which needs scikit-learn.
 """
 
-from dplm._errors import DataError, DplmError, FitError, LedgerError, RequestError
+from dplm._errors import DataError, DplmError, FitError, LedgerError, PrivacyWarning, RequestError
 from dplm._fit import Fit, Guarantee, Release, Summary
 from dplm._ledger import Ledger
 from dplm._lm import lm
@@ -25,6 +25,7 @@ __all__ = [
     "Ledger",
     "LedgerError",
     "Plan",
+    "PrivacyWarning",
     "Release",
     "RequestError",
     "Simulated",

@@ -1,14 +1,24 @@
-"""Tables of any kind to the library's own: files, Arrow, NumPy, plain columns."""
+"""Tables of any kind to the library's own: files, Arrow, pandas, NumPy, plain columns.
+
+What declares a type (a NumPy or pandas dtype, an Arrow field) goes in as that type, whatever its cells are. What declares none (lists,
+object arrays, texts) goes in cell by cell, and the formula says how each cell is read. Nothing is told from all cells of a column
+together: then one person's cell would change how everybody's are read. No other library's words reach a message, since they quote cells.
+"""
 
 from __future__ import annotations
 
+import array
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from dplm import _native
-from dplm._errors import DataError, RequestError
+from dplm._errors import DataError, DplmError, RequestError
+
+_ACCEPTED = "the data must be a path, a pandas, polars or pyarrow table, a mapping of columns, or an array with names=[...]"
+
+_SERIES = [("pandas", "Series"), ("polars", "Series"), ("pyarrow", "Array"), ("pyarrow", "ChunkedArray")]
 
 
 def table(data: Any, names: Sequence[str] | None, wanted: Sequence[str] | None) -> _native.Table:
@@ -18,91 +28,192 @@ def table(data: Any, names: Sequence[str] | None, wanted: Sequence[str] | None) 
     be converted, only they are.
     """
     if names is not None:
-        return _native.Table.from_columns(_columns_of_array(data, names))
+        return _from_columns(_columns_of_array(data, names), wanted)
     if isinstance(data, (str, os.PathLike)):
-        return _native.Table.open([_path(data)])
+        return _native.Table.open([os.fspath(data)])
     if isinstance(data, (list, tuple)) and data and all(isinstance(one, (str, os.PathLike)) for one in data):
-        return _native.Table.open([_path(one) for one in data])
-    if _is_pandas(data):
-        return _from_pandas(data, wanted)
+        return _native.Table.open([os.fspath(one) for one in data])
+    if is_pandas(data):
+        return _from_columns(((label, data.iloc[:, j]) for j, label in enumerate(data.columns)), wanted)
     if hasattr(data, "__arrow_c_stream__"):
         return _native.Table.from_arrow(data)
     if isinstance(data, Mapping):
-        return _native.Table.from_columns([(str(name), _plain(cells)) for name, cells in data.items()])
+        return _from_columns(data.items(), wanted)
     if getattr(getattr(data, "dtype", None), "names", None):
-        return _native.Table.from_columns([(name, _plain(data[name])) for name in data.dtype.names])
-    if hasattr(data, "shape"):
+        return _from_columns(((name, data[name]) for name in data.dtype.names), wanted)
+    if hasattr(data, "shape") or isinstance(data, (list, tuple)):
         raise RequestError("an array has no column names: give them with names=[...], one for each column")
-    raise RequestError(
-        "the data must be a path, a pandas, polars or pyarrow table, a mapping of columns, or an array with names=[...]"
-    )
+    raise RequestError(_ACCEPTED)
 
 
-def _path(path: str | os.PathLike[str]) -> str:
-    return os.fspath(path)
+def is_pandas(data: Any) -> bool:
+    """Whether it is a pandas DataFrame; pandas is not imported for the question."""
+    return _is_a(data, "pandas", "DataFrame")
 
 
-def _is_pandas(data: Any) -> bool:
-    pandas = sys.modules.get("pandas")
-    return pandas is not None and isinstance(data, pandas.DataFrame)
+def is_series(cells: Any) -> bool:
+    """Whether it is a column of a library of tables."""
+    return any(_is_a(cells, module, name) for module, name in _SERIES)
 
 
-def _from_pandas(frame: Any, wanted: Sequence[str] | None) -> _native.Table:
-    if wanted is not None:
-        # A column that is not there is left for the library to name.
-        frame = frame[[name for name in dict.fromkeys(wanted) if name in frame.columns]]
-    frame = frame.set_axis([str(name) for name in frame.columns], axis=1)
-    if _has_pyarrow():
+def _is_a(thing: Any, module: str, name: str) -> bool:
+    """Whether it is of a class of a module, which it can be only if the module is loaded."""
+    loaded = sys.modules.get(module)
+    kind = getattr(loaded, name, None)
+    return kind is not None and isinstance(thing, kind)
+
+
+def _from_columns(columns: Iterable[tuple[Any, Any]], wanted: Sequence[str] | None) -> _native.Table:
+    named = [(_name(label), cells) for label, cells in columns]
+    if wanted is not None and not set(wanted) <= {name for name, _ in named}:
+        # The library refuses, and suggests the nearest of the names there are.
+        return _native.Table.from_columns([(name, _native.Column.cells([None])) for name, _ in named])
+    asked = {name for name, _ in named} if wanted is None else set(wanted)
+    return _native.Table.from_columns([(name, column(name, cells)) for name, cells in named if name in asked])
+
+
+def _name(label: Any) -> str:
+    try:
+        name = str(label)
+        name.encode()
+    except Exception:
+        raise RequestError("a column of the data has a name that is no text: rename it") from None
+    return name
+
+
+def column(name: str, cells: Any) -> _native.Column:
+    """A column by whatever declares its type, else cell by cell."""
+    try:
+        return _column(name, cells)
+    except (DplmError, MemoryError):
+        raise
+    except Exception:
+        raise DataError(f"column '{name}' of the data could not be read: convert it to numbers or texts first") from None
+
+
+def _column(name: str, cells: Any) -> _native.Column:
+    if _is_a(cells, "pandas", "Series"):
+        return _of_pandas(name, cells)
+    if _is_a(cells, "polars", "Series"):
+        return _native.Column.arrow(cells.to_frame())
+    if _is_a(cells, "pyarrow", "Array") or _is_a(cells, "pyarrow", "ChunkedArray"):
         import pyarrow
 
-        try:
-            return _native.Table.from_arrow(pyarrow.Table.from_pandas(frame, preserve_index=False))
-        except (pyarrow.ArrowInvalid, pyarrow.ArrowTypeError, pyarrow.ArrowNotImplementedError):
-            # The words of the error may hold a cell.
-            raise DataError("a column of the data holds a mix of types: convert it to numbers or texts first") from None
-    return _native.Table.from_columns([(name, _plain_series(frame[name])) for name in frame.columns])
+        return _native.Column.arrow(pyarrow.table([cells], names=[""]))
+    if isinstance(cells, (array.array, memoryview)) and memoryview(cells).format in ("d", "q"):
+        return _native.Column.numbers(cells)
+    if hasattr(cells, "dtype"):
+        return _of_numpy(name, as_numpy(cells))
+    if isinstance(cells, (str, bytes, Mapping)):
+        raise RequestError(f"column '{name}' of the data is no sequence of cells")
+    return _native.Column.cells(cells if type(cells) is list else list(cells))
 
 
-def _has_pyarrow() -> bool:
+def as_numpy(cells: Any) -> Any:
+    """An array of NumPy; a masked one keeps its mask."""
+    import numpy
+
     try:
-        import pyarrow  # noqa: F401
-    except ImportError:
-        return False
-    return True
+        return numpy.asanyarray(cells) if isinstance(cells, numpy.ma.MaskedArray) else numpy.asarray(cells)
+    except Exception:
+        raise DataError("the data could not be read as an array of NumPy") from None
 
 
-def _plain_series(series: Any) -> Any:
-    """A pandas column without the help of pyarrow."""
-    kind = series.dtype.kind if hasattr(series.dtype, "kind") else "O"
-    if kind == "f":
-        return _plain(series.to_numpy(dtype="float64", na_value=float("nan")))
-    if kind in "iu" and not series.hasnans:
-        return _plain(series.to_numpy())
-    missing = series.isna()
-    return [None if gone else cell for cell, gone in zip(series.astype(object), missing, strict=True)]
-
-
-def _columns_of_array(data: Any, names: Sequence[str]) -> list[tuple[str, Any]]:
+def _of_numpy(name: str, cells: Any) -> _native.Column:
     import numpy
 
-    array = numpy.asarray(data)
-    if array.ndim != 2 or array.shape[1] != len(names):
-        raise RequestError(f"{len(names)} names do not fit an array of shape {array.shape}: give one for each column")
-    # Columns side by side in memory are shared as they are; otherwise one copy puts them so.
-    columns = numpy.asfortranarray(array)
-    return [(str(name), _plain(columns[:, j])) for j, name in enumerate(names)]
+    if cells.ndim != 1:
+        raise RequestError(f"column '{name}' of the data must have one dimension, and has {cells.ndim}")
+    missing = numpy.ma.getmaskarray(cells) if isinstance(cells, numpy.ma.MaskedArray) else None
+    return _typed(name, cells.dtype.kind, numpy.ma.getdata(cells), missing)
 
 
-def _plain(cells: Any) -> Any:
-    """Cells as `float64`, `int64` or a list."""
-    dtype: Any = getattr(cells, "dtype", None)
-    kind = getattr(dtype, "kind", None)
-    if kind is None:
-        return list(cells)
+def _typed(name: str, kind: str, cells: Any, missing: Any) -> _native.Column:
+    """A column by the kind of its dtype; `missing` says where there is no cell."""
     import numpy
 
-    if kind == "f":
-        return numpy.ascontiguousarray(cells, dtype=numpy.float64)
-    if kind == "i" or (kind == "u" and dtype.itemsize < 8):
-        return numpy.ascontiguousarray(cells, dtype=numpy.int64)
-    return [None if cell is None or cell != cell else cell for cell in numpy.asarray(cells).tolist()]
+    gone = None if missing is None else numpy.ascontiguousarray(missing, dtype=bool).view(numpy.uint8)
+    if kind == "b":
+        return _native.Column.truths(numpy.ascontiguousarray(cells, dtype=bool).view(numpy.uint8), gone)
+    if kind in "iuf":
+        width = {"i": numpy.int64, "u": numpy.uint64, "f": numpy.float64}[kind]
+        with numpy.errstate(all="ignore"):
+            return _native.Column.numbers(numpy.ascontiguousarray(cells, dtype=width), gone)
+    if kind in "Mm":
+        return _native.Column.unusable(len(cells), True)
+    if kind not in "OSUT":
+        return _native.Column.unusable(len(cells), False)
+    listed = cells.tolist()
+    if kind == "S":
+        listed = [cell.decode("utf-8", "replace") for cell in listed]
+    if missing is not None:
+        listed = [None if gone else cell for cell, gone in zip(listed, missing, strict=True)]
+    return _native.Column.cells(listed)
+
+
+def _of_pandas(name: str, series: Any) -> _native.Column:
+    """A pandas column by its dtype, the same with pyarrow and without."""
+    import numpy
+    import pandas
+
+    dtype = series.dtype
+    if isinstance(dtype, pandas.SparseDtype):
+        return _of_pandas(name, series.sparse.to_dense())
+    if isinstance(dtype, pandas.CategoricalDtype):
+        if isinstance(dtype.categories.dtype, pandas.IntervalDtype):
+            return _native.Column.unusable(len(series), False)
+        codes = numpy.ascontiguousarray(series.cat.codes, dtype=numpy.int32)
+        return _native.Column.categories(codes, list(dtype.categories.astype(object)))
+    if isinstance(dtype, numpy.dtype):
+        return _of_numpy(name, series.to_numpy())
+    if isinstance(dtype, (pandas.PeriodDtype, pandas.IntervalDtype)) or dtype.kind in "Mm":
+        return _native.Column.unusable(len(series), not isinstance(dtype, pandas.IntervalDtype))
+    if dtype.kind in "iufb":
+        # Nullable numbers: a missing cell leaves the type as it is.
+        width, nothing = {"i": ("int64", 0), "u": ("uint64", 0), "f": ("float64", numpy.nan), "b": ("bool", False)}[dtype.kind]
+        cells = series.to_numpy(dtype=width, na_value=nothing)
+        return _typed(name, dtype.kind, cells, series.isna().to_numpy())
+    if isinstance(dtype, pandas.ArrowDtype):
+        return _of_arrow(series.array, _is_text(dtype))
+    # Texts too: reading a file, pandas makes a whole column text when one of its cells is no number.
+    return _native.Column.cells(series.to_numpy(dtype=object).tolist())
+
+
+def _of_arrow(cells: Any, is_text: bool) -> _native.Column:
+    import pyarrow
+
+    arrays = pyarrow.array(cells)
+    return _native.Column.cells(arrays.to_pylist()) if is_text else _native.Column.arrow(pyarrow.table([arrays], names=[""]))
+
+
+def _is_text(dtype: Any) -> bool:
+    from pyarrow import types
+
+    return any(is_text(dtype.pyarrow_dtype) for is_text in (types.is_string, types.is_large_string, types.is_string_view))
+
+
+def _columns_of_array(data: Any, names: Sequence[str]) -> list[tuple[Any, Any]]:
+    if isinstance(data, (list, tuple)):
+        return _columns_of_rows(data, names)
+    if not hasattr(data, "shape") or is_pandas(data) or hasattr(data, "__arrow_c_stream__"):
+        raise RequestError("names=[...] is for arrays and lists of rows: this table has names of its own")
+    import numpy
+
+    cells = as_numpy(data)
+    if cells.ndim != 2 or cells.shape[1] != len(names):
+        raise RequestError(f"{len(names)} names do not fit an array of shape {cells.shape}: give one for each column")
+    if cells.dtype.kind == "f" and not isinstance(cells, numpy.ma.MaskedArray):
+        # Columns side by side in memory are shared as they are; otherwise one copy puts them so.
+        cells = numpy.asfortranarray(cells)
+    return [(name, cells[:, j]) for j, name in enumerate(names)]
+
+
+def _columns_of_rows(rows: Sequence[Any], names: Sequence[str]) -> list[tuple[Any, Any]]:
+    """Rows turned into columns, each cell as it is: an array made of them would have one type for the whole table."""
+    try:
+        lists = [list(row) for row in rows]
+    except Exception:
+        raise RequestError("names=[...] is for arrays and lists of rows, and a row of the data is no list") from None
+    if any(len(row) != len(names) for row in lists):
+        raise RequestError(f"the rows of the data do not all have the {len(names)} cells that are named")
+    return [(name, [row[j] for row in lists]) for j, name in enumerate(names)]

@@ -1,5 +1,10 @@
 """What can go wrong. The sentences are those of the command line, and never hold a cell's value."""
 
+from __future__ import annotations
+
+import sys
+import warnings
+
 
 class DplmError(Exception):
     """Anything that dplm refuses or fails to do."""
@@ -19,3 +24,15 @@ class FitError(DplmError, RuntimeError):
 
 class LedgerError(DplmError, RuntimeError):
     """The ledger refused: too little budget left, no such data set, a damaged file."""
+
+
+class PrivacyWarning(UserWarning):
+    """What is done is allowed and not private: the noise is reproducible, or rows are looked at without noise."""
+
+
+def warn(sentence: str) -> None:
+    """Warns whoever called this package, at the line that did."""
+    level, frame = 2, sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").split(".")[0] == "dplm":
+        level, frame = level + 1, frame.f_back
+    warnings.warn(sentence, PrivacyWarning, stacklevel=level)

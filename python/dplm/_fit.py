@@ -166,7 +166,7 @@ class Fit:
         """
         wanted = _native.columns(self.formula, False)
         table = _data.table(data, names, None if wanted is None else wanted[1:])
-        index = getattr(data, "index", None) if _data._is_pandas(data) else None
+        index = getattr(data, "index", None) if _data.is_pandas(data) else None
         if not interval:
             values = self._native.predict(table)
             return _frames.frame({"estimate": values}, index)["estimate"]

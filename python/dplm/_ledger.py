@@ -70,7 +70,7 @@ class Ledger:
         >>> import dplm, tempfile, pathlib
         >>> ledger = dplm.Ledger.init(pathlib.Path(tempfile.mkdtemp()) / "budget.db", "wages", rho=0.1)
         >>> data = dplm.simulate(rows=1000, features=1, seed=1)
-        >>> fit = dplm.lm("y ~ x1", data, rho=0.1, ledger=ledger, dataset="wages")
+        >>> fit = dplm.lm("y ~ x1", data, rho=0.1, standardised=True, ledger=ledger, dataset="wages")
         >>> ledger.verify(against=[fit]) == fit.ledger["hash"]
         True
         """

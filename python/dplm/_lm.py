@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from dplm import _data, _native
-from dplm._errors import RequestError
+from dplm._errors import RequestError, warn
 from dplm._fit import Fit
 from dplm._ledger import Ledger
 from dplm._progress import Bar
@@ -81,7 +81,7 @@ def lm(
     strict
         Refuse data with a missing or unusable cell, instead of letting its row contribute nothing.
     seed
-        Makes the noise reproducible: for tests only, the result is then not private.
+        Makes the noise reproducible: for tests only, the result is then not private and a `PrivacyWarning` says so.
     threads, memory
         Threads to use, and the most bytes the rows may take; the result does not depend on them.
     progress
@@ -127,6 +127,8 @@ def lm(
         "memory": memory,
     }
     purse = _purse(ledger, dataset)
+    if seed is not None:
+        warn("the seed makes the noise reproducible: whoever knows it can take the noise off, so this fit is not private")
     table = _data.table(data, names, _native.columns(model, is_file))
     bar = Bar() if progress is True else None
     watch = bar if bar is not None else progress or None

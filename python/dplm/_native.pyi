@@ -2,8 +2,37 @@ from collections.abc import Callable, Mapping, Sequence
 from os import PathLike
 from typing import Any, final
 
-__all__ = ["Fit", "Ledger", "Simulated", "Table", "__version__", "columns", "fit", "plan", "rho", "simulate"]
+__all__ = [
+    "Column",
+    "Fit",
+    "Ledger",
+    "NotPrivate",
+    "Simulated",
+    "Table",
+    "__version__",
+    "columns",
+    "encoded",
+    "fit",
+    "plan",
+    "rho",
+    "simulate",
+]
 __version__: str
+
+@final
+class Column:
+    @staticmethod
+    def numbers(values: Any, missing: Any | None = None) -> Column: ...
+    @staticmethod
+    def truths(values: Any, missing: Any | None = None) -> Column: ...
+    @staticmethod
+    def cells(cells: list[Any]) -> Column: ...
+    @staticmethod
+    def categories(codes: Any, categories: list[Any]) -> Column: ...
+    @staticmethod
+    def arrow(table: Any) -> Column: ...
+    @staticmethod
+    def unusable(rows: int, is_time: bool) -> Column: ...
 
 @final
 class Table:
@@ -12,7 +41,8 @@ class Table:
     @staticmethod
     def from_arrow(data: Any) -> Table: ...
     @staticmethod
-    def from_columns(columns: Sequence[tuple[str, Any]]) -> Table: ...
+    def from_columns(columns: Sequence[tuple[str, Column]]) -> Table: ...
+    def numbers(self) -> bytes: ...
     @property
     def names(self) -> list[str]: ...
 
@@ -26,6 +56,15 @@ class Fit:
     def intervals(self, level: float) -> list[tuple[float, float] | None]: ...
     def predict(self, table: Table) -> list[float]: ...
     def predict_intervals(self, table: Table, level: float) -> list[tuple[float, tuple[float, float] | None]]: ...
+
+@final
+class NotPrivate:
+    @property
+    def schema(self) -> list[tuple[str, str]]: ...
+    @property
+    def plan(self) -> str: ...
+    @property
+    def rows(self) -> list[list[float]]: ...
 
 @final
 class Simulated:
@@ -54,6 +93,9 @@ def fit(
     purse: tuple[str | PathLike[str], str] | None,
     progress: Callable[[str, int, int], object] | None,
 ) -> Fit: ...
+def encoded(
+    table: Table, model: str, model_is_file: bool, budget: Mapping[str, float | None], options: Mapping[str, Any]
+) -> NotPrivate: ...
 def columns(model: str, model_is_file: bool) -> list[str] | None: ...
 def rho(budget: Mapping[str, float | None]) -> float: ...
 def plan(budget: Mapping[str, float | None], options: Mapping[str, Any]) -> str: ...

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import math
 import threading
-from numbers import Real
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_array, check_is_fitted, check_X_y, validate_data
 
-from dplm import _native
-from dplm._errors import DataError, DplmError, RequestError
+from dplm import _data, _native
+from dplm._errors import DataError, DplmError, RequestError, warn
 from dplm._fit import Fit
 from dplm._lm import lm
 
@@ -38,8 +39,8 @@ class _Account:
             if self._spent + rho > budget * (1 + 1e-12):
                 raise BudgetError(
                     f"this fit needs rho = {rho:g}, and the estimator and its clones have spent {self._spent:g} of their {budget:g}: "
-                    "every fit on the same rows adds to what is spent, cross-validation too; say budget= for all fits together, or "
-                    "make a new estimator if that is what you mean to spend"
+                    "every fit on the same rows adds to what is spent, cross-validation and searches too; choose settings with dplm.plan "
+                    "or on simulated data, or say budget= for all fits together, or ledger= and dataset="
                 )
             self._spent += rho
 
@@ -59,19 +60,29 @@ class _Account:
 class PrivateLinearRegression(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     """Linear regression under differential privacy.
 
-    **One estimator, one fit.** Every fit on the same rows spends its budget again, and scikit-learn fits behind one's back: five-fold
-    cross-validation is five fits, a grid search dozens. So an estimator may be fitted once, and a clone of it not at all, unless
-    `budget` says how much the estimator and all its clones may spend together. To choose settings, use `dplm.plan` (which reads no
-    data) or simulated data; to judge a fit, use its own standard errors.
+    **One fit, for the estimator and its clones together.** Every fit on the same rows spends its budget again, and scikit-learn fits
+    behind one's back: five-fold cross-validation is five fits, a grid search dozens, a `MultiOutputRegressor` one for each output. So an
+    estimator and all its clones may be fitted once, unless `budget` says how much rho they may spend together: five folds or five outputs
+    need `budget=5 * rho`. To choose settings, use `dplm.plan` (which reads no data) or simulated data; to judge a fit, use its own
+    standard errors.
+
+    **Every person in one row.** A fit protects each row it is given. Rows repeated by hand (`sklearn.utils.resample`, a bootstrap of
+    indices) cannot be told from honest duplicates: a person whose row is there k times is protected by k^2 rho only. Ensembles that
+    repeat rows or choose them by their residuals (`BaggingRegressor`, `AdaBoostRegressor`, `RANSACRegressor`) set `random_state` on the
+    clones they fit, and such clones are refused. Other steps of a pipeline that learn from the data (`StandardScaler`, imputers,
+    selectors) are not private.
 
     Parameters
     ----------
     rho, epsilon, delta
-        The budget of one fit: `rho`, or `epsilon` with `delta`.
+        The budget of one fit: `rho`, or `epsilon` with `delta` (1e-6).
     bounds_X, bounds_y
-        Public bounds `(low, high)`: numbers, or for `bounds_X` also one number for each column. Values outside are moved to the bound, in
-        fitting and in predicting. They must come from public knowledge, never from the data. Without bounds, columns are taken to be
-        centred and of about unit variance.
+        Public bounds. For `bounds_y` one pair `(low, high)`; for `bounds_X` one pair for all columns, one pair for each column
+        (`[(0, 20), (16, 70)]`), or pairs by name (`{"educ": (0, 20)}`) for a data frame. Values outside are moved to the bound, in fitting
+        and in predicting. They must come from public knowledge, never from the data.
+    standardised
+        Says that columns without bounds are already centred and of about unit variance. Without bounds and without this, a fit is refused,
+        unless `method` is `"dpgd"`.
     fit_intercept
         Whether a constant is fitted.
     method, purpose
@@ -83,7 +94,8 @@ class PrivateLinearRegression(RegressorMixin, BaseEstimator):  # type: ignore[mi
         A `dplm.Ledger` or its file, and what it calls the data: the ledger then keeps account of every fit, in any process, and `budget`
         is not looked at.
     random_state
-        A number makes the noise reproducible: for tests only, the fit is then not private.
+        A number makes the noise reproducible: for tests only, the fit is then not private, and a `dplm.PrivacyWarning` says so. It is
+        refused together with a `budget` (other than `math.inf`) or a ledger.
 
     Attributes
     ----------
@@ -97,8 +109,9 @@ class PrivateLinearRegression(RegressorMixin, BaseEstimator):  # type: ignore[mi
 
     Notes
     -----
-    A missing feature makes its row contribute nothing, as in `dplm.lm`. A missing response is refused, as scikit-learn asks; that
-    there is one is then visible in the refusal.
+    A feature that is missing or no number makes its row contribute nothing, as in `dplm.lm`. Two things scikit-learn wants refused are
+    visible in the refusal: a missing or infinite response, and a feature that is itself a list or a dictionary. `dplm.lm` has no such
+    exceptions.
 
     Examples
     --------
@@ -115,6 +128,8 @@ class PrivateLinearRegression(RegressorMixin, BaseEstimator):  # type: ignore[mi
     coef_: Any
     intercept_: float
     result_: Fit
+    # Whether it was copied here from another process, or cloned from one that was.
+    _is_elsewhere = False
 
     def __init__(
         self,
@@ -124,6 +139,7 @@ class PrivateLinearRegression(RegressorMixin, BaseEstimator):  # type: ignore[mi
         delta: float | None = None,
         bounds_X: Any = None,
         bounds_y: Any = None,
+        standardised: bool = False,
         fit_intercept: bool = True,
         method: str | None = None,
         purpose: str = "prediction",
@@ -137,6 +153,7 @@ class PrivateLinearRegression(RegressorMixin, BaseEstimator):  # type: ignore[mi
         self.delta = delta
         self.bounds_X = bounds_X
         self.bounds_y = bounds_y
+        self.standardised = standardised
         self.fit_intercept = fit_intercept
         self.method = method
         self.purpose = purpose
@@ -147,9 +164,8 @@ class PrivateLinearRegression(RegressorMixin, BaseEstimator):  # type: ignore[mi
 
     def fit(self, X: Any, y: Any) -> PrivateLinearRegression:
         """Fits privately; spends the budget of one fit."""
-        X, y = validate_data(
-            self, X, y, dtype=np.float64, ensure_all_finite=False, y_numeric=True, ensure_min_samples=2
-        )
+        self._refuse_seed_where_account_is_kept()
+        X, y = self._rows(X, y)
         names, response = self._names()
         formula = self._formula(names, response)
         columns = np.asfortranarray(X)
@@ -171,11 +187,24 @@ class PrivateLinearRegression(RegressorMixin, BaseEstimator):  # type: ignore[mi
     def predict(self, X: Any) -> Any:
         """The mean response of each row, features moved to their bounds first."""
         check_is_fitted(self)
-        X = validate_data(self, X, dtype=np.float64, ensure_all_finite=False, reset=False)
+        numbers = _two_dimensional(_numbers(X, "X"))
+        validate_data(self, X, reset=False, skip_check_array=True)
+        X = check_array(numbers, dtype=np.float64, ensure_all_finite=False, input_name="X", estimator=self)
         if self.bounds_X is not None:
-            low, high = _bounds(self.bounds_X, "bounds_X", X.shape[1])
+            low, high = np.array([pair or (-math.inf, math.inf) for pair in self._feature_bounds()]).T
             X = np.clip(X, low, high)
         return X @ self.coef_ + self.intercept_
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """R^2 on the rows given, without noise.
+
+        It spends nothing and is **not private**: it is computed from these rows as they are. Publish it only for rows that need no
+        protection; the fit's own standard errors cost nothing more. A `PrivacyWarning` says so, unless `budget` is `math.inf`. Scorers by
+        name (`scoring="r2"`) are not private either, and do not come past here.
+        """
+        if self.budget != math.inf:
+            warn("score looks at the rows it is given without noise: it is not private")
+        return float(super().score(X, _numbers(y, "y"), sample_weight))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -187,7 +216,8 @@ class PrivateLinearRegression(RegressorMixin, BaseEstimator):  # type: ignore[mi
     def __sklearn_clone__(self) -> PrivateLinearRegression:
         clone: PrivateLinearRegression = super().__sklearn_clone__()
         clone._account = self._shared_account()
-        clone._is_clone = True
+        clone._random_state_when_cloned = clone.random_state
+        clone._is_elsewhere = self._is_elsewhere
         return clone
 
     def __getstate__(self) -> dict[str, Any]:
@@ -196,6 +226,25 @@ class PrivateLinearRegression(RegressorMixin, BaseEstimator):  # type: ignore[mi
         state.pop("_account", None)
         state.pop("result_", None)
         return state | {"_is_elsewhere": True}
+
+    # Rows.
+
+    def _rows(self, X: Any, y: Any) -> tuple[Any, Any]:
+        """The features and the response as numbers; scikit-learn sees them only then, since its messages quote cells."""
+        numbers = _two_dimensional(_numbers(X, "X"))
+        validate_data(self, X, y, skip_check_array=True)
+        checked: tuple[Any, Any] = check_X_y(
+            numbers,
+            _numbers(y, "y"),
+            dtype=np.float64,
+            ensure_all_finite=False,
+            y_numeric=True,
+            ensure_min_samples=2,
+            estimator=self,
+        )
+        return checked
+
+    # The account.
 
     def _shared_account(self) -> _Account:
         if not hasattr(self, "_account"):
@@ -213,21 +262,36 @@ class PrivateLinearRegression(RegressorMixin, BaseEstimator):  # type: ignore[mi
         """Records a fit in the account, or refuses it."""
         if not self._keeps_account():
             return
-        if getattr(self, "_is_elsewhere", False):
+        if self._is_elsewhere:
             raise BudgetError(
                 "this estimator was copied from another process, so what is spent cannot be accounted for: make it where it is fitted, "
                 "or say budget=math.inf for data that need no protection"
             )
-        if self.budget is None and getattr(self, "_is_clone", False):
-            raise BudgetError(
-                "this is a clone, as cross-validation and searches make them, and every fit of one would spend the budget again: choose "
-                "settings with dplm.plan or on simulated data, or say budget= for all fits together, or ledger= and dataset="
-            )
         self._shared_account().spend(rho, rho if self.budget is None else float(self.budget))
+
+    def _refuse_seed_where_account_is_kept(self) -> None:
+        if self.random_state is None:
+            return
+        if self.ledger is None and self.budget == math.inf:
+            return
+        if self.random_state is not getattr(self, "_random_state_when_cloned", self.random_state):
+            raise RequestError(
+                "random_state was set on a clone, as bagging, boosting and RANSAC do, which fit rows repeatedly or choose them by their "
+                "residuals: nothing could be promised about a row then; fit the estimator itself, or say budget=math.inf for data that "
+                "need no protection"
+            )
+        if self.ledger is not None or self.budget is not None:
+            raise RequestError(
+                "random_state makes the noise reproducible, and no budget or ledger can account for a fit that is not private: leave one "
+                "of them out"
+            )
+
+    # The request.
 
     def _options(self) -> dict[str, Any]:
         account = {"ledger": self.ledger, "dataset": self.dataset}
-        return account | {"method": self.method, "purpose": self.purpose, "seed": self._seed()}
+        asked = {"method": self.method, "purpose": self.purpose, "standardised": self.standardised}
+        return account | asked | {"seed": self._seed()}
 
     def _seed(self) -> int | None:
         if self.random_state is None or isinstance(self.random_state, int):
@@ -236,7 +300,7 @@ class PrivateLinearRegression(RegressorMixin, BaseEstimator):  # type: ignore[mi
 
     def _names(self) -> tuple[list[str], str]:
         """The names of the features and of the response."""
-        names = [str(name) for name in getattr(self, "feature_names_in_", [])]
+        names = self._given_names()
         if not names or any("`" in name or not name for name in names):
             names = [f"x{j}" for j in range(self.n_features_in_)]
         response = "y"
@@ -244,28 +308,129 @@ class PrivateLinearRegression(RegressorMixin, BaseEstimator):  # type: ignore[mi
             response += "_"
         return names, response
 
+    def _given_names(self) -> list[str]:
+        return [str(name) for name in getattr(self, "feature_names_in_", [])]
+
     def _formula(self, names: list[str], response: str) -> str:
-        facts = [""] * len(names)
-        if self.bounds_X is not None:
-            low, high = _bounds(self.bounds_X, "bounds_X", len(names))
-            facts = [_fact(a, b) for a, b in zip(low, high, strict=True)]
-        terms = [f"`{name}`{fact}" for name, fact in zip(names, facts, strict=True)]
-        left = ""
-        if self.bounds_y is not None:
-            (low, high) = _bounds(self.bounds_y, "bounds_y", 1)
-            left = _fact(low[0], high[0])
-        return f"`{response}`{left} ~ {' + '.join(terms)}" + ("" if self.fit_intercept else " + 0")
+        pairs = self._feature_bounds()
+        range_y = None if self.bounds_y is None else _pair(self.bounds_y, "bounds_y")
+        if None in [*pairs, range_y] and not self.standardised and self.method != "dpgd":
+            raise RequestError(
+                "every column needs public bounds: give bounds_X and bounds_y, or say standardised=True if the columns without bounds are "
+                "already centred and of about unit variance"
+            )
+        terms = [f"`{name}`{_fact(pair)}" for name, pair in zip(names, pairs, strict=True)]
+        return f"`{response}`{_fact(range_y)} ~ {' + '.join(terms)}" + ("" if self.fit_intercept else " + 0")
+
+    def _feature_bounds(self) -> list[tuple[float, float] | None]:
+        """The bounds of each feature, as far as there are any."""
+        if isinstance(self.bounds_X, Mapping):
+            return _bounds_by_name(self.bounds_X, self._given_names())
+        return _bounds_by_position(self.bounds_X, self.n_features_in_)
 
 
-def _bounds(bounds: Any, option: str, columns: int) -> tuple[Any, Any]:
-    """The lower and the upper bound of each column."""
-    sentence = f"{option} must be (low, high): numbers, or one number for each of the {columns} columns"
+def _numbers(data: Any, argument: str) -> Any:
+    """An array of `float64` from anything scikit-learn takes: what declares no type is read cell by cell, as in `dplm.lm`."""
+    if issparse(data):
+        raise TypeError(f"{argument} is sparse, and dense data are needed: convert it with .toarray()")
+    if _data.is_pandas(data):
+        return _read([data.iloc[:, j] for j in range(data.shape[1])], len(data))
+    if isinstance(data, (list, tuple)):
+        return _numbers_of_list(data, argument)
+    if hasattr(data, "__arrow_c_stream__") and hasattr(data, "columns"):
+        table = _native.Table.from_arrow(data)
+        return np.frombuffer(table.numbers()).reshape(len(table.names), -1).T
+    if _data.is_series(data):
+        return _read([data], len(data))[:, 0]
+    return _numbers_of_array(_data.as_numpy(data), argument)
+
+
+def _numbers_of_list(data: Any, argument: str) -> Any:
+    # The type itself is asked, here and below, since a cell may say it is another.
+    if not any(issubclass(type(row), (list, tuple, np.ndarray)) for row in data):
+        return _read([data], len(data))[:, 0]
+    rows = [row.tolist() if type(row) is np.ndarray else row for row in data]
+    if not all(issubclass(type(row), (list, tuple)) and len(row) == len(rows[0]) for row in rows):
+        raise ValueError(f"the rows of {argument} do not all have the same number of columns")
+    columns = [[row[j] for row in rows] for j in range(len(rows[0]))]
+    _refuse_containers((cell for column in columns for cell in column), argument)
+    return _read(columns, len(rows))
+
+
+def _numbers_of_array(data: Any, argument: str) -> Any:
+    kind = data.dtype.kind
+    if kind == "c":
+        raise ValueError(f"Complex data not supported: {argument} must hold real numbers")
+    if kind in "fiub":
+        numbers = data.astype(np.float64, copy=False)
+        return numbers.filled(np.nan) if isinstance(numbers, np.ma.MaskedArray) else numbers
+    if kind == "O":
+        _refuse_containers(data.ravel().tolist(), argument)
+    return _read([data.ravel()], data.size).reshape(data.shape)
+
+
+def _refuse_containers(cells: Any, argument: str) -> None:
+    """What scikit-learn wants refused, in the words it wants."""
+    if any(type(cell) in (dict, list, set, tuple) for cell in cells):
+        raise TypeError(f"each cell of the argument must be a number or a string that says a number: {argument} has a list or a dictionary")
+
+
+def _read(columns: list[Any], rows: int) -> Any:
+    """Columns as the library reads them, side by side."""
+    if not columns or rows == 0:
+        return np.empty((rows, len(columns)))
+    named = [(f"{j}", _data.column(f"{j}", column)) for j, column in enumerate(columns)]
+    return np.frombuffer(_native.Table.from_columns(named).numbers()).reshape(len(columns), rows).T
+
+
+def _two_dimensional(numbers: Any) -> Any:
+    if numbers.ndim != 2:
+        raise ValueError(
+            f"X must have two dimensions, rows and columns, and has {numbers.ndim}. Reshape your data with X.reshape(-1, 1) if it is one "
+            "column, or with X.reshape(1, -1) if it is one row"
+        )
+    return numbers
+
+
+def _bounds_by_name(bounds: Mapping[Any, Any], names: list[str]) -> list[tuple[float, float] | None]:
+    unknown = [str(name) for name in bounds if name not in names]
+    if unknown:
+        have = f"the columns are {', '.join(names)}" if names else "the columns have no names: give one pair for each, in order"
+        raise RequestError(f"bounds_X names '{unknown[0]}', which is no column: {have}")
+    return [_pair(bounds[name], f"bounds_X[{name!r}]") if name in bounds else None for name in names]
+
+
+def _bounds_by_position(bounds: Any, columns: int) -> list[tuple[float, float] | None]:
+    if bounds is None:
+        return [None] * columns
     try:
-        low, high = bounds
-        return np.broadcast_to(np.asarray(low, float), columns), np.broadcast_to(np.asarray(high, float), columns)
+        shape = np.shape(bounds)
+    except ValueError:
+        shape = ()
+    if shape == (2,):
+        return [_pair(bounds, "bounds_X")] * columns
+    if shape != (columns, 2):
+        raise RequestError(
+            f"bounds_X must be one pair (low, high), or one pair for each of the {columns} columns, as in [(0, 20), (16, 70)]; "
+            "lows and highs apart become pairs with list(zip(lows, highs))"
+        )
+    if columns == 2 and isinstance(bounds, tuple) and not any(isinstance(pair, tuple) for pair in bounds):
+        raise RequestError(
+            "bounds_X could be two pairs or lows and highs: write one pair (low, high) for each column, as in [(0, 20), (16, 70)]"
+        )
+    return [_pair(pair, f"bounds_X[{j}]") for j, pair in enumerate(bounds)]
+
+
+def _pair(bounds: Any, option: str) -> tuple[float, float]:
+    sentence = f"{option} must be a pair (low, high) of numbers, low below high"
+    try:
+        low, high = (float(bound) for bound in bounds)
     except (TypeError, ValueError):
         raise RequestError(sentence) from None
+    if not -math.inf < low < high < math.inf:
+        raise RequestError(sentence)
+    return low, high
 
 
-def _fact(low: Real, high: Real) -> str:
-    return f"[{float(low)!r}..{float(high)!r}]"
+def _fact(pair: tuple[float, float] | None) -> str:
+    return "" if pair is None else f"[{pair[0]!r}..{pair[1]!r}]"

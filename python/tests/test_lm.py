@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import math
+import sys
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -14,7 +16,7 @@ import pytest
 from common import FORMULA
 
 import dplm
-from dplm import _data, _native
+from dplm import _native
 
 
 def fitted(data, formula=FORMULA, **options) -> str:
@@ -55,8 +57,10 @@ def test_pandas(wages, expected):
 
 
 def test_pandas_without_pyarrow(wages, expected, monkeypatch):
-    monkeypatch.setattr(_data, "_has_pyarrow", lambda: False)
-    frame = pd.DataFrame(wages)
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(ImportError):
+        import pyarrow  # noqa: F401
+    frame = pd.DataFrame(wages).astype({"union": pd.StringDtype("python")})
     assert fitted(frame) == expected
     assert fitted(frame.astype({"union": "category", "educ": "Int64", "exper": "Float64"})) == expected
     assert fitted(frame.astype({"union": object})) == expected
@@ -68,6 +72,21 @@ def test_mappings_and_arrays(wages, expected):
     assert fitted(columns) == expected
     records = np.rec.fromarrays(list(columns.values()), names=list(columns))
     assert fitted(records) == expected
+
+
+def test_what_is_masked_is_missing(wages, expected):
+    """Whatever lies under the mask."""
+    exper = np.ma.array([1e9 if cell is None else cell for cell in wages["exper"]], mask=[cell is None for cell in wages["exper"]])
+    union = np.ma.array(wages["union"], dtype=object)
+    assert fitted(wages | {"exper": exper, "union": union}) == expected
+    union[5], educ = np.ma.masked, np.ma.array(wages["educ"], dtype="u8", mask=np.arange(3000) == 7)
+    gone = {"union": [None if i == 5 else cell for i, cell in enumerate(wages["union"])]}
+    gone["educ"] = [None if i == 7 else cell for i, cell in enumerate(wages["educ"])]
+    assert fitted(wages | {"exper": exper, "union": union, "educ": educ}) == fitted(wages | gone) != expected
+    numbers = np.ma.array(np.column_stack([wages["wage"], wages["educ"]]), mask=np.arange(6000).reshape(3000, 2) == 8)
+    columns = {"wage": [None if i == 4 else cell for i, cell in enumerate(wages["wage"])], "educ": wages["educ"]}
+    formula = "wage[0..60] ~ educ[0..20]"
+    assert fitted(numbers, formula, names=["wage", "educ"]) == fitted(columns, formula)
 
 
 @pytest.mark.parametrize("order", ["C", "F"])
@@ -97,7 +116,7 @@ def test_dot_and_model_file(wages, tmp_path):
 
 def test_buffers_are_shared_and_given_back():
     memory = bytearray(8 * 100)
-    table = _native.Table.from_columns([("y", memoryview(memory).cast("d"))])
+    table = _native.Table.from_columns([("y", _native.Column.numbers(memoryview(memory).cast("d")))])
     with pytest.raises(BufferError):
         memory.append(0)
     del table
@@ -170,14 +189,18 @@ def test_sentences_are_those_of_the_command(wages_csv, command, formula):
     assert str(refusal.value) in str(typed.value)
 
 
-def test_data_errors_hold_no_cell(wages):
+def test_a_cell_that_is_no_number_is_missing_and_in_no_message(wages):
     secret = "xyzzy-4711"
-    mixed = pd.DataFrame({"wage": [1.0, 2.0, secret], "educ": [1, 2, 3]})
-    for data in (mixed, {"wage": [1.0, secret], "educ": [1, 2]}, mixed.assign(educ=[1, "a", {}])):
-        with pytest.raises(dplm.DataError) as refusal:
-            dplm.lm("wage[0..60] ~ educ[0..20]", data, rho=1)
-        assert secret not in str(refusal.value)
-        assert secret not in str(refusal.value.__cause__)
+    gone = wages | {"wage": [None, *wages["wage"][1:]]}
+    odd = wages | {"wage": [secret, *wages["wage"][1:]]}
+    for data in (odd, pd.DataFrame(odd), pd.DataFrame(odd).astype({"wage": str})):
+        assert fitted(data) == fitted(gone)
+        with pytest.raises(dplm.DataError, match="strict") as refusal:
+            fitted(data, strict=True)
+        assert secret not in str(refusal.value) and refusal.value.__cause__ is None
+
+
+def test_data_errors(wages):
     with pytest.raises(dplm.DataError, match="strict"):
         dplm.lm(FORMULA, wages, rho=1, strict=True)
     with pytest.raises(dplm.DataError, match="more rows than coefficients"):
@@ -186,3 +209,27 @@ def test_data_errors_hold_no_cell(wages):
         dplm.lm("y ~ x", {"y": [1.0], "x": [1.0, 2.0]}, rho=1, standardised=True)
     with pytest.raises(dplm.RequestError, match="the data must be"):
         dplm.lm("y ~ x", 17, rho=1)
+
+
+def test_a_seed_warns_where_it_is_given(wages):
+    with pytest.warns(dplm.PrivacyWarning, match="not private") as heard:
+        fitted(wages)
+    assert heard[0].filename == __file__ and issubclass(dplm.PrivacyWarning, UserWarning)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        dplm.lm(FORMULA, wages, rho=0.5)
+
+
+def test_predictions_read_new_rows_cell_by_cell(wages):
+    fit = dplm.lm(FORMULA, wages, rho=0.5)
+    rows = {"educ": [12, "12", "twelve", np.int8(12)], "exper": [10.0, 10, 10, "1e1"], "union": ["yes", " yes", "yes", np.str_("yes")]}
+    for data in (rows, pd.DataFrame(rows), list(zip(*rows.values(), strict=True))):
+        found = fit.predict(data, names=list(rows) if isinstance(data, list) else None).tolist()
+        assert found[0] == found[1] == found[3] and math.isnan(found[2])
+
+
+def test_typed_columns_of_any_kind_are_numbers_to_the_dot():
+    for cells in (np.arange(9, dtype="u8"), np.arange(9, dtype="f2"), pd.Series(range(9), dtype="UInt8"), pl.Series(range(9)), pa.array(range(9))):
+        assert '"name": "x"' in fitted({"y": np.arange(9.0), "x": cells}, "y[0..9] ~ .", method="dpgd", clip=1.0, steps=1, purpose="prediction")
+    with pytest.raises(dplm.DplmError, match="'.'"):
+        fitted({"y": np.arange(9.0), "x": list(range(9))}, "y[0..9] ~ .")

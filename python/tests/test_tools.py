@@ -90,19 +90,19 @@ def test_fits_that_were_kept_give_a_rewritten_ledger_away(tmp_path):
     file = tmp_path / "budget.db"
     ledger = dplm.Ledger.init(file, "sim", rho=1.0)
     data = dplm.simulate(rows=500, features=1, seed=1)
-    first, second = (dplm.lm("y ~ x1", data, rho=rho, ledger=ledger, dataset="sim") for rho in (0.1, 0.2))
+    first, second = (dplm.lm("y ~ x1", data, rho=rho, standardised=True, ledger=ledger, dataset="sim") for rho in (0.1, 0.2))
     assert (first.ledger["dataset"], first.ledger["entry"], second.ledger["entry"]) == ("sim", 2, 3)
     (tmp_path / "second.json").write_text(second.to_json())
     kept = [first, tmp_path / "second.json"]
     assert ledger.verify(against=kept) == second.ledger["hash"] == ledger.verify()
     file.unlink()
     ledger = dplm.Ledger.init(file, "sim", rho=1.0)
-    dplm.lm("y ~ x1", data, rho=0.01, ledger=ledger, dataset="sim")
+    dplm.lm("y ~ x1", data, rho=0.01, standardised=True, ledger=ledger, dataset="sim")
     ledger.verify()
     with pytest.raises(dplm.LedgerError, match=r"2 of 2 .* against\[0\]: entry 2 was changed.*second\.json: entry 3 is gone"):
         ledger.verify(against=kept)
     with pytest.raises(dplm.LedgerError, match="made without a ledger"):
-        ledger.verify(against=[dplm.lm("y ~ x1", data, rho=0.01)])
+        ledger.verify(against=[dplm.lm("y ~ x1", data, rho=0.01, standardised=True)])
     with pytest.raises(dplm.RequestError, match="in brackets"):
         ledger.verify(against="second.json")
-    assert dplm.lm("y ~ x1", data, rho=0.01).ledger is None
+    assert dplm.lm("y ~ x1", data, rho=0.01, standardised=True).ledger is None

@@ -1,16 +1,20 @@
 //! The native half of the Python package `dplm`: Python objects in, the library's own types, Python objects out.
 //!
 //! What a Python user sees is written in Python (`python/dplm`); here is only what needs Rust. Modules in the order a fit passes them:
-//! `table` (rows), `request` (what is asked), `work` (threads, signals, progress), `fit` (the result), and `failure`, which
-//! turns every error into a Python exception.
+//! `arrow`, `cells`, `column` and `table` (rows), `request` (what is asked), `work` (threads, signals, progress), `fit` (the result).
+//! `failure` turns every error into a Python exception, and `not_private` is for the package's own tests.
 
 mod failure;
+mod arrow;
+mod cells;
+mod column;
 mod table;
 mod request;
 mod work;
 mod fit;
 mod tools;
 mod ledger;
+mod not_private;
 
 use pyo3::prelude::*;
 
@@ -21,8 +25,10 @@ mod _native {
 
     #[pymodule_export]
     use super::{
+        column::NativeColumn,
         fit::{NativeFit, fit},
         ledger::NativeLedger,
+        not_private::{NotPrivate, encoded},
         table::NativeTable,
         tools::{NativeSimulated, columns, plan, rho, simulate},
     };

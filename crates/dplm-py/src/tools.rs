@@ -8,9 +8,9 @@ use dplm_lab::simulate::{Design, Errors, Format, Setting, fresh_seed, record_bat
 use pyo3::{prelude::*, types::PyCapsule};
 
 use crate::{
+    arrow::exported,
     failure::{Kind, OrRaise},
     request::{self, BudgetOptions, Keywords, WHOLE, one_of},
-    table::exported,
 };
 
 /// The columns a formula reads, the response first; `None` where `.` leaves them to the table.

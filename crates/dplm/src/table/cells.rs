@@ -126,7 +126,24 @@ fn by_type<T: Copy>(array: &dyn Array, missing: T, read: impl Fn(&ArrayRef) -> O
 }
 
 fn parsed<'a>(texts: impl Iterator<Item = Option<&'a str>>) -> Vec<f64> {
-    texts.map(|cell| cell.map_or(f64::NAN, parse)).collect()
+    let number = |cell| match parse(cell) {
+        number if number.is_nan() => truth(cell).map_or(f64::NAN, f64::from),
+        number => number,
+    };
+    texts.map(|cell| cell.map_or(f64::NAN, number)).collect()
+}
+
+/// The truth value a text says. Truth values become such texts when a program stores one other text among them.
+fn truth(cell: &str) -> Option<bool> {
+    let says = |word: &str| cell.trim().eq_ignore_ascii_case(word);
+    says("true").then_some(true).or_else(|| says("false").then_some(false))
+}
+
+/// The number a text says, if it begins as programs print numbers (1, 1.0, -0.5, 1e-05): 01 and +1 stay texts.
+fn printed(cell: &str) -> Option<f64> {
+    let digits = cell.strip_prefix('-').unwrap_or(cell);
+    let begins_so = digits == "0" || digits.starts_with("0.") || digits.starts_with(|first| matches!(first, '1'..='9'));
+    cell.parse().ok().filter(|number: &f64| begins_so && number.is_finite())
 }
 
 /// What a cell of text says as a number; NaN when it says none.
@@ -166,7 +183,7 @@ struct LevelMap {
     integers: HashMap<i128, u32>,
     /// Levels that are numbers as they are printed, by their bits, likewise.
     numbers: HashMap<u64, u32>,
-    /// The levels that read `false` and `true`, for truth values.
+    /// The levels that say `false` and `true`, or else 0 and 1, for truth values.
     truths: [u32; 2],
 }
 
@@ -174,19 +191,16 @@ impl LevelMap {
     fn new(levels: &[String]) -> Self {
         let numbered = || levels.iter().zip(0..);
         let whole = |level: &String| level.parse::<i128>().ok().filter(|number| number.to_string() == *level);
-        // As Rust prints it (1, 0.5) or as Python does (1.0), so that 01 and +1 stay texts.
-        let printed = |level: &String| {
-            let number = level.parse::<f64>().ok().filter(|number| number.is_finite())?;
-            [number.to_string(), format!("{number:?}")].contains(level).then(|| bits(number))
-        };
-        let reads = |truth: &str| {
-            numbered().find(|(level, _)| level.eq_ignore_ascii_case(truth)).map_or(UNKNOWN, |(_, code)| code)
+        let says = |truth_value: bool| {
+            let is = |(level, _): &(&String, u32)| truth(level) == Some(truth_value);
+            let is_number = |(level, _): &(&String, u32)| printed(level) == Some(f64::from(truth_value));
+            numbered().find(is).or_else(|| numbered().find(is_number)).map_or(UNKNOWN, |(_, code)| code)
         };
         Self {
             texts: numbered().map(|(level, code)| (level.clone(), code)).collect(),
             integers: numbered().filter_map(|(level, code)| Some((whole(level)?, code))).collect(),
-            numbers: numbered().filter_map(|(level, code)| Some((printed(level)?, code))).collect(),
-            truths: [reads("false"), reads("true")],
+            numbers: numbered().filter_map(|(level, code)| Some((bits(printed(level)?), code))).collect(),
+            truths: [says(false), says(true)],
         }
     }
 
@@ -231,7 +245,16 @@ impl LevelMap {
         match self.texts.get(cell).or_else(|| self.texts.get(cell.trim())) {
             Some(&code) => code,
             None if is_missing(cell) => MISSING,
-            None => UNKNOWN,
+            None => self.other_text_code(cell.trim()),
+        }
+    }
+
+    /// A truth value or a number means the same when it is stored as text, since another cell of its column is no such thing.
+    fn other_text_code(&self, cell: &str) -> u32 {
+        match (truth(cell), printed(cell)) {
+            (Some(truth), _) => self.truths[usize::from(truth)],
+            (None, Some(number)) => self.number_code(number),
+            (None, None) => UNKNOWN,
         }
     }
 
@@ -243,11 +266,13 @@ impl LevelMap {
         cells.map(|cell| cell.map_or(MISSING, |integer| self.integer_code(integer))).collect()
     }
 
-    /// A whole number means the same whether it is stored as an integer or, since another cell of its column is missing, as a float.
+    /// A whole number means the same whether it is stored as an integer or, since another cell of its column is missing, as a float; and
+    /// 0 and 1 the same as the truth values they may be stored for.
     fn integer_code(&self, integer: i128) -> u32 {
         let exact = || (integer.unsigned_abs() <= 1 << f64::MANTISSA_DIGITS).then_some(integer as f64);
         let found = self.integers.get(&integer).or_else(|| self.numbers.get(&bits(exact()?)));
-        found.copied().unwrap_or(UNKNOWN)
+        let truth = || usize::try_from(integer).ok().and_then(|integer| self.truths.get(integer));
+        found.or_else(truth).copied().unwrap_or(UNKNOWN)
     }
 
     fn number_code(&self, number: f64) -> u32 {

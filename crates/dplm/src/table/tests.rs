@@ -313,6 +313,34 @@ fn whole_numbers_are_the_same_levels_as_floats() {
     assert_eq!((&said[1], &said[2]), (&said[0], &said[0]));
 }
 
+/// One cell that is a number turns truth values into 1 and 0 in many programs, one that is a text turns them into True and False and numbers
+/// into their digits: the others must read the same.
+#[test]
+fn truth_values_and_numbers_mean_the_same_whatever_they_are_stored_as() {
+    let stored: [(&str, ArrayRef); 5] = [
+        ("b", Arc::new(BooleanArray::from(vec![true, false]))),
+        ("i", Arc::new(Int8Array::from(vec![1, 0]))),
+        ("f", Arc::new(Float64Array::from(vec![1.0, 0.0]))),
+        ("python", Arc::new(StringArray::from(vec!["True", "False"]))),
+        ("digits", Arc::new(StringArray::from(vec!["1", "0.0"]))),
+    ];
+    for (name, array) in stored {
+        let table = batch(vec![("x", array)]);
+        let source = Source::from_batches(table.schema(), vec![table], "the table").unwrap();
+        for levels in [["false", "true"], ["FALSE", "TRUE"], ["0", "1"], ["0.0", "1.0"]] {
+            assert_eq!(read(&source, &[category("x", &levels)]), [[Some(1.0), Some(0.0)]], "{name} {levels:?}");
+        }
+        // A level that says the very word comes first, and a text that no program prints for a number is none.
+        let exact = [category("x", &["-", "true", "1", "01", "+1"])];
+        let code = if matches!(name, "b" | "python") { 1.0 } else { 2.0 };
+        assert_eq!(read(&source, &exact), [[Some(code), Some(0.0)]], "{name}");
+    }
+    let texts = batch(vec![("x", Arc::new(StringArray::from(vec!["True", "2", "1e-05", "05", "+2", "yes"])))]);
+    let source = Source::from_batches(texts.schema(), vec![texts], "the table").unwrap();
+    let levels = [category("x", &["-", "1", "2.0", "0.00001"])];
+    assert_eq!(read(&source, &levels), [[1.0, 2.0, 3.0, 0.0, 0.0, 0.0].map(Some)]);
+}
+
 #[test]
 fn a_cell_of_a_union_is_read_as_its_own_type_says() {
     let kinds = [DataType::Boolean, DataType::Int64, DataType::Float64, DataType::Utf8, DataType::Date32];
@@ -329,7 +357,7 @@ fn a_cell_of_a_union_is_read_as_its_own_type_says() {
     let union = UnionArray::try_new(fields, types.into(), Some(offsets.into()), children).unwrap();
     let keys = Int8Array::from((0..10).rev().map(Some).chain([None]).collect::<Vec<_>>());
     let dictionary = DictionaryArray::try_new(keys, Arc::new(union.clone())).unwrap();
-    let numbers = [Some(1.0), Some(1.0), None, Some(1.0), None, Some(1.0), None, None, None, None];
+    let numbers = [Some(1.0), Some(1.0), None, Some(1.0), None, Some(1.0), Some(1.0), None, None, None];
     let levels = [Some(2.0), Some(1.0), None, Some(1.0), None, Some(1.0), Some(2.0), None, Some(0.0), None];
     let reversed = |said: &[Option<f64>]| said.iter().rev().copied().chain([None]).collect::<Vec<_>>();
     let columns = |name: &str| [number(name), category(name, &["a", "1", "true"])];

@@ -1,0 +1,221 @@
+//! Python objects to cells, each by itself.
+//!
+//! A list or a column of objects declares no type, and none is told from its cells: one person's cell would then decide how everybody's
+//! are read. Each cell keeps a type of its own in an Arrow union, and the formula says how it is read.
+//!
+//! # Guarantee
+//! What a cell becomes depends on that cell alone. No method that a cell's own class defines is called, and nothing a cell says is in a
+//! message: what is neither a truth value, a number nor a text counts as missing.
+
+use std::{borrow::Cow, sync::Arc};
+
+use arrow_array::{
+    ArrayRef, NullArray, UnionArray,
+    builder::{ArrayBuilder, BooleanBuilder, Float64Builder, Int64Builder, LargeStringBuilder},
+};
+use arrow_buffer::ScalarBuffer;
+use arrow_schema::{DataType, Field, UnionFields, UnionMode};
+use pyo3::{
+    prelude::*,
+    types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString, PyType},
+};
+
+/// The most cells of one array of many: a union's offsets are of 32 bits.
+const MOST_CELLS: usize = 1 << 20;
+
+/// The types a cell can have, in the order of the union's children.
+const TYPES: [(&str, DataType); 5] = [
+    ("missing", DataType::Null),
+    ("truth", DataType::Boolean),
+    ("integer", DataType::Int64),
+    ("number", DataType::Float64),
+    ("text", DataType::LargeUtf8),
+];
+
+/// The type of a column of cells.
+pub fn data_type() -> DataType {
+    DataType::Union(union_fields(), UnionMode::Dense)
+}
+
+/// The cells of a list, as arrays one after another.
+pub fn arrays(cells: &Bound<'_, PyList>) -> PyResult<Vec<ArrayRef>> {
+    let (reader, cells) = (Reader::new(cells.py())?, &mut cells.iter());
+    let mut arrays = Vec::new();
+    while cells.len() > 0 {
+        arrays.push(reader.array(cells.take(MOST_CELLS)));
+    }
+    Ok(arrays)
+}
+
+/// The cells of a list of at most 2^31, as one array.
+pub fn array(cells: &Bound<'_, PyList>) -> PyResult<ArrayRef> {
+    Ok(Reader::new(cells.py())?.array(cells.iter()))
+}
+
+/// What a cell holds.
+enum Cell<'a> {
+    Missing,
+    Truth(bool),
+    Integer(i64),
+    Number(f64),
+    Text(Cow<'a, str>),
+}
+
+impl Cell<'_> {
+    fn number(number: f64) -> Self {
+        if number.is_nan() { Cell::Missing } else { Cell::Number(number) }
+    }
+}
+
+/// A dense union that is being filled.
+#[derive(Default)]
+struct Union {
+    types: Vec<i8>,
+    offsets: Vec<i32>,
+    missing: usize,
+    truths: BooleanBuilder,
+    integers: Int64Builder,
+    numbers: Float64Builder,
+    texts: LargeStringBuilder,
+}
+
+impl Union {
+    fn push(&mut self, cell: Cell<'_>) {
+        let (child, offset) = match &cell {
+            Cell::Missing => (0, self.missing),
+            Cell::Truth(_) => (1, self.truths.len()),
+            Cell::Integer(_) => (2, self.integers.len()),
+            Cell::Number(_) => (3, self.numbers.len()),
+            Cell::Text(_) => (4, self.texts.len()),
+        };
+        self.types.push(child);
+        self.offsets.push(i32::try_from(offset).expect("an array has fewer than 2^31 cells"));
+        match cell {
+            Cell::Missing => self.missing += 1,
+            Cell::Truth(truth) => self.truths.append_value(truth),
+            Cell::Integer(integer) => self.integers.append_value(integer),
+            Cell::Number(number) => self.numbers.append_value(number),
+            Cell::Text(text) => self.texts.append_value(text),
+        }
+    }
+
+    fn finish(mut self) -> ArrayRef {
+        let children: Vec<ArrayRef> = vec![
+            Arc::new(NullArray::new(self.missing)),
+            Arc::new(self.truths.finish()),
+            Arc::new(self.integers.finish()),
+            Arc::new(self.numbers.finish()),
+            Arc::new(self.texts.finish()),
+        ];
+        let (types, offsets) = (ScalarBuffer::from(self.types), Some(ScalarBuffer::from(self.offsets)));
+        let union = UnionArray::try_new(union_fields(), types, offsets, children);
+        Arc::new(union.expect("each cell has its place in a child"))
+    }
+}
+
+fn union_fields() -> UnionFields {
+    let fields = TYPES.map(|(name, data_type)| Arc::new(Field::new(name, data_type, true)));
+    UnionFields::try_new(0..TYPES.len() as i8, fields).expect("every child has a number of its own")
+}
+
+/// Tells Python's types of cells apart, and takes values out by functions of those types, never by those a cell's own class may define.
+struct Reader<'py> {
+    /// From a whole number to its digits.
+    digits: Bound<'py, PyAny>,
+    /// `Decimal` and `Fraction`, each with what turns it into a float. Only the classes themselves: one made from them may define anything.
+    exact: [(Bound<'py, PyType>, Bound<'py, PyAny>); 2],
+    numpy: Option<Numpy<'py>>,
+}
+
+impl<'py> Reader<'py> {
+    fn new(py: Python<'py>) -> PyResult<Self> {
+        let class = |module: &str, name: &str| -> PyResult<_> {
+            let class = py.import(module)?.getattr(name)?.cast_into::<PyType>()?;
+            let to_float = class.getattr("__float__")?;
+            Ok((class, to_float))
+        };
+        Ok(Reader {
+            digits: py.get_type::<PyInt>().getattr("__repr__")?,
+            exact: [class("decimal", "Decimal")?, class("fractions", "Fraction")?],
+            numpy: Numpy::if_loaded(py)?,
+        })
+    }
+
+    fn array(&self, cells: impl Iterator<Item = Bound<'py, PyAny>>) -> ArrayRef {
+        let mut union = Union::default();
+        cells.for_each(|cell| union.push(self.read(&cell)));
+        union.finish()
+    }
+
+    fn read<'a>(&self, cell: &'a Bound<'py, PyAny>) -> Cell<'a> {
+        if let Ok(float) = cell.cast::<PyFloat>() {
+            Cell::number(float.value())
+        } else if let Ok(text) = cell.cast::<PyString>() {
+            // A text that is not Unicode (a lone surrogate) says nothing.
+            text.to_str().map_or(Cell::Missing, |text| Cell::Text(text.into()))
+        } else if let Ok(truth) = cell.cast::<PyBool>() {
+            Cell::Truth(truth.is_true())
+        } else if let Ok(integer) = cell.cast::<PyInt>() {
+            self.integer(integer)
+        } else if cell.is_none() {
+            Cell::Missing
+        } else {
+            self.other(cell).unwrap_or(Cell::Missing)
+        }
+    }
+
+    /// A whole number; one beyond 64 bits by its digits, unless there are so many that Python will not write them.
+    fn integer(&self, integer: &Bound<'py, PyInt>) -> Cell<'static> {
+        if let Ok(integer) = integer.extract() {
+            return Cell::Integer(integer);
+        }
+        let digits = self.digits.call1((integer,)).and_then(|digits| digits.extract::<String>());
+        digits.map_or(Cell::Missing, |digits| Cell::Text(digits.into()))
+    }
+
+    fn other(&self, cell: &Bound<'py, PyAny>) -> Option<Cell<'static>> {
+        let class = cell.get_type();
+        if let Some((_, to_float)) = self.exact.iter().find(|(exact, _)| class.is(exact)) {
+            return Some(Cell::number(to_float.call1((cell,)).ok()?.extract().ok()?));
+        }
+        let numpy = self.numpy.as_ref()?;
+        let is = |one: &Bound<'py, PyType>| class.is_subclass(one).unwrap_or(false);
+        if is(&numpy.floating) {
+            Some(Cell::number(numpy.astype.call1((cell, "float64")).ok()?.cast::<PyFloat>().ok()?.value()))
+        } else if is(&numpy.truth) {
+            Some(Cell::Truth(numpy.item.call1((cell,)).ok()?.cast::<PyBool>().ok()?.is_true()))
+        } else if is(&numpy.integer) && !is(&numpy.span) {
+            Some(self.integer(numpy.item.call1((cell,)).ok()?.cast::<PyInt>().ok()?))
+        } else {
+            None
+        }
+    }
+}
+
+/// The scalars of NumPy, where it is loaded.
+struct Numpy<'py> {
+    truth: Bound<'py, PyType>,
+    integer: Bound<'py, PyType>,
+    /// Spans of time are integers to NumPy, and no numbers.
+    span: Bound<'py, PyType>,
+    floating: Bound<'py, PyType>,
+    item: Bound<'py, PyAny>,
+    astype: Bound<'py, PyAny>,
+}
+
+impl<'py> Numpy<'py> {
+    fn if_loaded(py: Python<'py>) -> PyResult<Option<Self>> {
+        let modules = py.import("sys")?.getattr("modules")?.cast_into::<PyDict>()?;
+        let Some(numpy) = modules.get_item("numpy")? else { return Ok(None) };
+        let class = |name: &str| -> PyResult<_> { Ok(numpy.getattr(name)?.cast_into::<PyType>()?) };
+        let generic = class("generic")?;
+        Ok(Some(Numpy {
+            truth: class("bool_")?,
+            integer: class("integer")?,
+            span: class("timedelta64")?,
+            floating: class("floating")?,
+            item: generic.getattr("item")?,
+            astype: generic.getattr("astype")?,
+        }))
+    }
+}

@@ -1,0 +1,577 @@
+"""One row changes nothing about any other, whichever way a table comes in.
+
+Rows of a table are replaced by anything the way in can express. Every other row must be encoded to the same bits, and the schema, the
+plan, and the refusal with its words must be the same. DPLM_LOCALITY_ROWS=100000 replaces that many rows for each way in; a normal run a few
+hundred.
+"""
+
+from __future__ import annotations
+
+import datetime
+import decimal
+import enum
+import fractions
+import math
+import os
+import random
+import struct
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+import dplm
+from dplm import _native
+
+REPLACED = int(os.environ.get("DPLM_LOCALITY_ROWS", "400"))
+ROWS = 24 if REPLACED < 10_000 else 480
+
+# Numbers, levels, truth values as numbers, texts as numbers, and columns chosen by their types.
+FORMULAS = [
+    "y[0..10] ~ a[-5..5] + b[0..100]",
+    "y[0..10] ~ a[-5..5] + g{red,green,blue} + t{false,true} + h{1,2,3}",
+    "y[0..10] ~ t[0..1] + h[0..4] + b{1,7,40}",
+    "y[0..10] ~ g[0..1] + a[-5..5]",
+    "y[0..10] ~ a{0.5,1,2.0} + g{red,green,1,true}",
+    "y[0..10] ~ .",
+]
+
+Columns = dict[str, list[Any]]
+
+
+def base() -> Columns:
+    rng = random.Random(5)
+    return {
+        "y": [rng.uniform(0, 10) for _ in range(ROWS)],
+        "a": [rng.choice([rng.uniform(-5, 5), 0.5, 1.0, 2.0]) for _ in range(ROWS)],
+        "b": [rng.choice([1, 7, 40, rng.randrange(100)]) for _ in range(ROWS)],
+        "g": [rng.choice(["red", "green", "blue"]) for _ in range(ROWS)],
+        "t": [rng.random() < 0.5 for _ in range(ROWS)],
+        "h": [rng.choice([1, 2, 3]) for _ in range(ROWS)],
+    }
+
+
+# Cells.
+
+
+def a_float(rng: random.Random) -> float:
+    bits: float = struct.unpack("d", rng.randbytes(8))[0]
+    return rng.choice([bits, bits, math.nan, math.inf, -math.inf, 5e-324, -0.0, 1e308, 1.0, 2.5, rng.uniform(-9, 9)])
+
+
+def a_single(rng: random.Random) -> float:
+    bits: float = struct.unpack("f", rng.randbytes(4))[0]
+    return rng.choice([bits, bits, math.nan, math.inf, 1e-45, 1.0, 2.5])
+
+
+def an_integer(bits: int, signed: bool = True) -> Callable[[random.Random], int]:
+    low, high = (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1) if signed else (0, 2**bits - 1)
+    return lambda rng: rng.choice([rng.randint(low, high), low, high, 0, 1, 2, 7])
+
+
+def a_truth(rng: random.Random) -> bool:
+    return rng.random() < 0.5
+
+
+WORDS = ["", " ", "NA", "n/a", "NaN", "nan", "null", "None", "inf", "-Infinity", "1", "1.0", "01", "+1", " 2 ", "1e999", "5e-324", "0x10"]
+WORDS += ["1,5", "1_000", "true", "True", "FALSE", "red", "Red", " red", "purple", "é漢🙂", "\x00", "\n", '"', "'", "9" * 400, "2026-01-01"]
+LETTERS = [chr(code) for code in [*range(32, 127), *range(161, 9999, 7)]]
+
+
+def a_text(rng: random.Random) -> str:
+    if rng.random() < 0.001:
+        return rng.choice(["9", "x"]) * (2 << 20)
+    return rng.choice(WORDS) if rng.random() < 0.9 else "".join(rng.choices(LETTERS, k=rng.randrange(9)))
+
+
+class Hostile:
+    """Whatever is done with it raises, and says so with a secret."""
+
+    def fail(self, *others: object) -> Any:
+        raise RuntimeError("xyzzy-4711")
+
+    __eq__ = __ne__ = __lt__ = __float__ = __int__ = __index__ = __bool__ = __str__ = __repr__ = __hash__ = fail  # type: ignore[assignment]
+    __len__ = __iter__ = __array__ = __getattr__ = __format__ = __add__ = fail
+
+
+class HostileText(str):
+    __eq__ = __ne__ = __str__ = __repr__ = __len__ = __iter__ = __hash__ = encode = strip = Hostile.fail  # type: ignore[assignment]
+
+
+class HostileNumber(float):
+    __eq__ = __ne__ = __float__ = __str__ = __repr__ = __hash__ = __bool__ = Hostile.fail  # type: ignore[assignment]
+
+
+class HostileInteger(int):
+    __eq__ = __ne__ = __float__ = __int__ = __index__ = __str__ = __repr__ = __hash__ = __bool__ = Hostile.fail  # type: ignore[assignment]
+
+
+class HostileDecimal(decimal.Decimal):
+    __eq__ = __ne__ = __float__ = __str__ = __repr__ = __hash__ = __bool__ = Hostile.fail  # type: ignore[assignment]
+
+
+class Colour(enum.Enum):
+    RED = "red"
+
+
+class Level(enum.IntEnum):
+    ONE = 1
+
+
+def a_decimal(rng: random.Random) -> decimal.Decimal:
+    words = ["NaN", "sNaN", "-NaN", "Infinity", "1E+999999", "1E-999999", "0.5", "1", "2.0", "1.000", "-0"]
+    return decimal.Decimal(rng.choice([*words, str(rng.uniform(-9, 9))]))
+
+
+HASHABLE = [datetime.date(2026, 1, 1), (1, 2), b"red", decimal.Decimal("0.25"), fractions.Fraction(1, 3), Colour.RED, 10**30, 7.25, -3, int]
+HASHABLE += [pd.Timestamp(0), np.str_("blue!")]
+ODD = [Hostile(), HostileText("red"), HostileNumber(1.0), HostileInteger(1), HostileDecimal("1"), Level.ONE]
+ODD += [None, pd.NA, pd.NaT, np.nan, np.ma.masked, np.datetime64("NaT"), Ellipsis, NotImplemented]
+ODD += [np.bool_(True), np.int8(-1), np.uint64(2**64 - 1), np.float16(0.5), np.longdouble(2), np.str_("red")]
+ODD += [np.timedelta64(1, "ns"), np.datetime64("2026-01-01"), np.bytes_(b"1"), np.complex128(1), np.array(1.0), np.void(b"1")]
+ODD += [b"1", bytearray(b"1"), [], [1], {}, {"red": 1}, {1}, (), 1j, object(), print, Hostile, 10**5000, -(10**20), "\ud800"]
+ODD += [datetime.datetime(2026, 1, 1), datetime.timedelta(1), datetime.time(1), pd.Period("2026"), pd.Interval(0, 1)]
+ODD += [pa.scalar(1), pa.scalar("red"), pl.Series([1]), np.array([1, 2]), pd.Series([1])]
+
+
+def something_hashable(rng: random.Random) -> Any:
+    """A cell that can be a category: no missing value, and no two kinds of one number."""
+    kind = rng.randrange(4)
+    return (rng.choice(HASHABLE), a_text(rng), rng.randrange(10, 10**6), rng.uniform(-9, 9))[kind]
+
+
+KINDS = [a_float, an_integer(64), an_integer(200), a_truth, a_text, a_decimal, something_hashable]
+
+
+def anything(rng: random.Random) -> Any:
+    """Whatever a Python list can hold."""
+    return rng.choice(ODD) if rng.random() < 0.5 else rng.choice(KINDS)(rng)
+
+
+# Ways in.
+
+
+@dataclass
+class Way:
+    """How rows become a table, and what each of its columns can hold."""
+
+    table: Callable[[Columns, random.Random], Any]
+    cells: dict[str, Callable[[random.Random], Any]]
+    names: bool = False
+    columns: Columns = field(default_factory=base)
+
+
+def or_missing(cell: Callable[[random.Random], Any]) -> Callable[[random.Random], Any]:
+    return lambda rng: None if rng.random() < 0.2 else cell(rng)
+
+
+def every(cell: Callable[[random.Random], Any]) -> dict[str, Callable[[random.Random], Any]]:
+    return dict.fromkeys(base(), cell)
+
+
+TYPED = {"y": a_float, "a": a_single, "b": an_integer(64), "g": a_text, "t": a_truth, "h": an_integer(8)}
+NULLABLE = {name: or_missing(cell) for name, cell in TYPED.items()}
+NUMBERS = {name: [float(len(cell)) if isinstance(cell, str) else cell for cell in cells] for name, cells in base().items()}
+WHOLE = {name: [int(cell) for cell in cells] for name, cells in NUMBERS.items()}
+COUNTS = {name: [abs(cell) for cell in cells] for name, cells in WHOLE.items()}
+CATEGORIES = {"a": [0.5, 1.0, 2.0], "g": ["red", "green", "blue"], "t": [False, True], "h": [1, 2, 3]}
+
+
+def frame(**dtypes: Any) -> Callable[[Columns, random.Random], pd.DataFrame]:
+    def build(columns: Columns, rng: random.Random) -> pd.DataFrame:
+        return pd.DataFrame({name: pd.Series(cells, dtype=dtypes.get(name, object)) for name, cells in columns.items()})
+
+    return build
+
+
+def categorical(columns: Columns, rng: random.Random) -> pd.DataFrame:
+    """Columns of categories; a cell that is none yet becomes one."""
+
+    def column(name: str, cells: list[Any]) -> Any:
+        known: list[Any] = list(CATEGORIES[name])
+        known += dict.fromkeys(cell for cell in cells if cell is not None and cell not in known)
+        rng.shuffle(known)
+        codes = [-1 if cell is None else known.index(cell) for cell in cells]
+        return pd.Categorical.from_codes(codes, categories=known)
+
+    return pd.DataFrame({name: column(name, cells) if name in CATEGORIES else cells for name, cells in columns.items()})
+
+
+def category_cells(name: str) -> Callable[[random.Random], Any]:
+    def cell(rng: random.Random) -> Any:
+        made = or_missing(something_hashable)(rng)
+        return made if rng.random() < 0.7 else rng.choice(CATEGORIES[name])
+
+    return cell
+
+
+def a_day(rng: random.Random) -> pd.Period:
+    return pd.Period(ordinal=rng.randrange(10**4), freq="D")
+
+
+def decimal128(rng: random.Random) -> decimal.Decimal:
+    return decimal.Decimal(rng.randint(-(10**9), 10**9)).scaleb(-3)
+
+
+def chunked(columns: Columns, rng: random.Random) -> pa.Table:
+    """Columns cut in places of their own; dictionaries disagree from chunk to chunk, and some chunks hold nothing but nulls."""
+    types = {"y": pa.float64(), "a": pa.float32(), "b": pa.int64(), "g": pa.string_view(), "t": pa.bool_(), "h": pa.int8()}
+
+    def chunk(name: str, cells: list[Any]) -> pa.Array:
+        array = pa.array(cells, types[name])
+        if name in "gh":
+            array = array.cast(pa.string()) if name == "g" else array
+            array = array.dictionary_encode()
+        return array
+
+    def column(name: str, cells: list[Any]) -> pa.ChunkedArray:
+        cuts = sorted({0, ROWS, *(rng.randrange(ROWS + 1) for _ in range(3))})
+        parts = [chunk(name, cells[start:end]) for start, end in zip(cuts, cuts[1:], strict=False)]
+        return pa.chunked_array([*parts, chunk(name, [])])
+
+    return pa.table({name: column(name, cells) for name, cells in columns.items()})
+
+
+def arrow(**types: pa.DataType) -> Callable[[Columns, random.Random], pa.Table]:
+    return lambda columns, rng: pa.table({name: pa.array(cells, types.get(name)) for name, cells in columns.items()})
+
+
+def union(columns: Columns, rng: random.Random) -> pa.Table:
+    """Every column a union of numbers and texts."""
+
+    def column(cells: list[Any]) -> pa.Array:
+        numbers = [float(cell) for cell in cells if not isinstance(cell, str)]
+        texts = [cell for cell in cells if isinstance(cell, str)]
+        kinds = [int(isinstance(cell, str)) for cell in cells]
+        offsets = [kinds[:row].count(kind) for row, kind in enumerate(kinds)]
+        children = [pa.array(numbers, pa.float64()), pa.array(texts, pa.string())]
+        return pa.UnionArray.from_dense(pa.array(kinds, pa.int8()), pa.array(offsets, pa.int32()), children)
+
+    return pa.table({name: column(cells) for name, cells in columns.items()})
+
+
+def polars(columns: Columns, rng: random.Random) -> pl.DataFrame:
+    types = {"y": pl.Float64, "a": pl.Float32, "b": pl.Int64, "g": pl.String, "t": pl.Boolean, "h": pl.Int8}
+    return pl.DataFrame({name: pl.Series(cells, dtype=types[name], strict=False) for name, cells in columns.items()})
+
+
+def polars_categorical(columns: Columns, rng: random.Random) -> pl.DataFrame:
+    return polars(columns, rng).with_columns(pl.col("g").cast(pl.Categorical), pl.col("h").cast(pl.String).cast(pl.Categorical))
+
+
+def matrix(dtype: Any, order: str = "C") -> Callable[[Columns, random.Random], np.ndarray]:
+    def build(columns: Columns, rng: random.Random) -> np.ndarray:
+        cells = np.empty((ROWS, len(columns)), dtype=dtype, order=order)
+        for j, column in enumerate(columns.values()):
+            for i, cell in enumerate(column):
+                cells[i, j] = cell
+        return cells
+
+    return build
+
+
+STRUCTURE = [("y", "f8"), ("a", "f4"), ("b", "i8"), ("g", "U12"), ("t", "?"), ("h", "u1")]
+
+
+def structured(columns: Columns, rng: random.Random) -> np.ndarray:
+    return np.array(list(zip(*columns.values(), strict=True)), dtype=STRUCTURE)
+
+
+def masked(columns: Columns, rng: random.Random) -> np.ndarray:
+    """Missing cells are masked; what is under the mask is arbitrary."""
+    under = {name: [was if cell is None else cell for cell, was in zip(columns[name], cells, strict=True)] for name, cells in base().items()}
+    array = np.ma.array(structured(under, rng), dtype=STRUCTURE)
+    for name, cells in columns.items():
+        array.mask[name] = [cell is None for cell in cells]
+    return array
+
+
+def masked_matrix(columns: Columns, rng: random.Random) -> np.ndarray:
+    rows = list(zip(*columns.values(), strict=True))
+    filled = np.array([[rng.choice([0.5, math.nan, 1e9]) if cell is None else cell for cell in row] for row in rows], dtype=float)
+    return np.ma.array(filled, mask=[[cell is None for cell in row] for row in rows])
+
+
+def short(cell: Callable[[random.Random], str]) -> Callable[[random.Random], str]:
+    return lambda rng: cell(rng)[:40]
+
+
+def array_columns(**dtypes: Any) -> Callable[[Columns, random.Random], dict[str, np.ndarray]]:
+    return lambda columns, rng: {name: np.array(cells, dtype=dtypes.get(name)) for name, cells in columns.items()}
+
+
+def rows(columns: Columns, rng: random.Random) -> list[Any]:
+    """Rows of Python: lists and tuples."""
+    return [rng.choice([list, tuple])(row) for row in zip(*columns.values(), strict=True)]
+
+
+WIDE = {"y": pd.Float64Dtype(), "a": pd.Float32Dtype(), "b": pd.Int64Dtype(), "g": pd.StringDtype(), "t": pd.BooleanDtype(), "h": pd.Int8Dtype()}
+ARROW = {"y": pa.float64(), "a": pa.float32(), "b": pa.int64(), "g": pa.string(), "t": pa.bool_(), "h": pa.int8()}
+ARROW_BACKED = {name: pd.ArrowDtype(kind) for name, kind in ARROW.items()}
+LARGE = ARROW | {"a": pa.decimal128(18, 3), "g": pa.large_string(), "b": pa.uint64(), "h": pa.dictionary(pa.int32(), pa.string())}
+SMALL = {name: short(a_text) if name == "g" else cell for name, cell in TYPED.items()} | {"h": an_integer(8, signed=False)}
+
+WAYS = {
+    "pandas numpy": Way(frame(y="float64", a="float32", b="int64", g="str", t="bool", h="int8"), TYPED),
+    "pandas nullable": Way(frame(**WIDE), NULLABLE),
+    "pandas Arrow-backed": Way(frame(**ARROW_BACKED), NULLABLE),
+    "pandas Arrow-backed decimal, view, dictionary": Way(
+        frame(**{name: pd.ArrowDtype(kind) for name, kind in (LARGE | {"g": pa.string_view()}).items()}),
+        NULLABLE | {"a": or_missing(decimal128), "b": or_missing(an_integer(64, signed=False)), "h": or_missing(a_text)},
+        columns=base() | {"a": [decimal.Decimal("0.5")] * ROWS, "h": [str(cell) for cell in base()["h"]]},
+    ),
+    "pandas object": Way(frame(), every(anything)),
+    "pandas categorical": Way(categorical, {"y": a_float, "b": an_integer(64)} | {name: category_cells(name) for name in CATEGORIES}),
+    "pandas datetime": Way(
+        frame(y="float64", a="datetime64[ns]", b="int64", g="timedelta64[s]", t="bool", h="period[D]"),
+        TYPED | {name: lambda rng: rng.choice([None, rng.randrange(10**6)]) for name in "ag"} | {"h": or_missing(a_day)},
+        columns=base() | {name: list(range(ROWS)) for name in "ag"} | {"h": [pd.Period(ordinal=9, freq="D")] * ROWS},
+    ),
+    "pandas sparse": Way(
+        frame(y="Sparse[float64]", a="Sparse[float32]", b="Sparse[int64]", g=object, t="Sparse[bool]", h="Sparse[int8]"),
+        TYPED | {"g": anything},
+    ),
+    "polars": Way(polars, NULLABLE),
+    "polars categorical": Way(polars_categorical, NULLABLE),
+    "pyarrow": Way(arrow(**ARROW), NULLABLE),
+    "pyarrow decimal, large, dictionary": Way(
+        arrow(**LARGE),
+        NULLABLE | {"a": or_missing(decimal128), "b": or_missing(an_integer(64, signed=False)), "h": or_missing(a_text)},
+        columns=base() | {"a": [decimal.Decimal("0.5")] * ROWS, "h": [str(cell) for cell in base()["h"]]},
+    ),
+    "pyarrow chunks": Way(chunked, NULLABLE),
+    "pyarrow stream": Way(lambda columns, rng: chunked(columns, rng).to_reader(max_chunksize=rng.randrange(1, 9)), NULLABLE),
+    "pyarrow union": Way(union, every(lambda rng: rng.choice([a_float, a_text])(rng))),
+    "NumPy float": Way(matrix("f8"), every(a_float), True, NUMBERS),
+    "NumPy float in Fortran's order": Way(matrix("f4", "F"), every(a_single), True, NUMBERS),
+    "NumPy int": Way(matrix("i8"), every(an_integer(64)), True, WHOLE),
+    "NumPy unsigned": Way(matrix("u8"), every(an_integer(64, signed=False)), True, COUNTS),
+    "NumPy bool": Way(matrix("?"), every(a_truth), True, {name: [bool(cell) for cell in cells] for name, cells in WHOLE.items()}),
+    "NumPy object": Way(matrix(object), every(anything), True),
+    "NumPy text": Way(matrix("U40"), every(short(a_text)), True),
+    "NumPy bytes": Way(matrix("S40"), every(lambda rng: a_text(rng).encode()[:40]), True),
+    "NumPy variable text": Way(matrix(np.dtypes.StringDType(na_object=None)), every(or_missing(a_text)), True),
+    "NumPy structured": Way(structured, SMALL),
+    "NumPy masked": Way(masked, {name: or_missing(cell) for name, cell in SMALL.items()}),
+    "NumPy masked matrix": Way(masked_matrix, every(or_missing(a_float)), True, NUMBERS),
+    "mapping of lists": Way(lambda columns, rng: columns, every(anything)),
+    "mapping of tuples": Way(lambda columns, rng: {name: tuple(cells) for name, cells in columns.items()}, every(anything)),
+    "mapping of arrays": Way(array_columns(y="f8", a="f2", b="i4", g="U40", t="?", h="u1"), SMALL | {
+        "a": lambda rng: rng.choice([math.nan, math.inf, 6e-8, rng.uniform(-9, 9)]),
+        "b": an_integer(32),
+    }),
+    "mapping of Series": Way(lambda columns, rng: dict(frame(**WIDE)(columns, rng).items()), NULLABLE),
+    "mapping of Arrow arrays": Way(lambda columns, rng: dict(zip(columns, chunked(columns, rng).columns, strict=True)), NULLABLE),
+    "rows of Python": Way(rows, every(anything), True),
+    "Decimal": Way(
+        lambda columns, rng: columns,
+        every(or_missing(a_decimal)),
+        columns={name: [decimal.Decimal(float(cell)) for cell in cells] for name, cells in NUMBERS.items()},
+    ),
+}
+
+
+# The property.
+
+
+class Seen(Exception):
+    """Carries what a fit would have worked on past the rest of `dplm.lm`."""
+
+
+@pytest.fixture
+def outcome(monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[Any, list[list[float]]]]:
+    """What `dplm.lm` says before it draws noise: the refusal, or the schema and the plan; and the rows as they are encoded."""
+
+    def show(table: Any, model: str, is_file: bool, budget: Any, options: Any, *_: object) -> None:
+        raise Seen(_native.encoded(table, model, is_file, budget, options))
+
+    monkeypatch.setattr(_native, "fit", show)
+
+    # The plans that are quickest to make.
+    quick = {False: {"method": "adassp"}, True: {"method": "dpgd", "clip": 1.0, "steps": 1}}
+
+    def of(data: Any, formula: str, names: list[str] | None = None) -> tuple[Any, list[list[float]]]:
+        try:
+            dplm.lm(formula, data, rho=1000.0, names=names, purpose="prediction", **quick[formula.endswith(".")])
+        except Seen as seen:
+            shown = seen.args[0]
+            return ("read", shown.schema, shown.plan), shown.rows
+        except dplm.DplmError as refusal:
+            assert refusal.__cause__ is None and (refusal.__context__ is None or refusal.__suppress_context__)
+            return ("refused", type(refusal), str(refusal)), []
+        raise AssertionError("neither read nor refused")
+
+    return of
+
+
+def bits(row: list[float]) -> bytes:
+    return struct.pack(f"{len(row)}d", *row)
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_row_changes_nothing_about_the_others(way, outcome):
+    how, rng, replaced, was_read = WAYS[way], random.Random(way), 0, 0
+    names = list(how.columns) if how.names else None
+    expected = {formula: outcome(how.table(how.columns, rng), formula, names) for formula in FORMULAS}
+    assert any(said[0] == "read" for said, _ in expected.values())
+    while replaced < REPLACED:
+        formula = rng.choice(FORMULAS)
+        new = set(rng.sample(range(ROWS), rng.choice([1, 2, ROWS // 2, ROWS // 2])))
+        columns = {
+            name: [how.cells[name](rng) if i in new else cell for i, cell in enumerate(cells)] for name, cells in how.columns.items()
+        }
+        said, encoded = outcome(how.table(columns, rng), formula, names)
+        words, before = expected[formula]
+        assert said == words, formula
+        for i, (row, unchanged) in enumerate(zip(encoded, before, strict=True)):
+            assert i in new or bits(row) == bits(unchanged), (formula, i)
+        replaced, was_read = replaced + len(new), was_read + (said[0] == "read")
+    assert was_read > 0
+
+
+# What one row does to the dtype of a column in common programs.
+
+CHANGED = 3
+READINGS = [
+    "y[0..10] ~ a[-5..5] + g{red,green,blue} + t{false,true} + h{1,2,3}",
+    "y[0..10] ~ a{0.5,1,2.0} + t{0,1} + h{1.0,2.0,3.0}",
+    "y[0..10] ~ t[0..1] + h[0..4] + b[0..100]",
+]
+
+
+def without(column: str, cell: Any) -> Columns:
+    columns = base()
+    columns[column][CHANGED] = cell
+    return columns
+
+
+def others(rows: list[list[float]]) -> list[bytes]:
+    assert len(rows) == ROWS
+    return [bits(row) for i, row in enumerate(rows) if i != CHANGED]
+
+
+@pytest.mark.parametrize(
+    ("column", "cell"),
+    [("h", None), ("h", math.nan), ("h", 2.5), ("h", "three"), ("h", 2**80), ("t", None), ("t", 0), ("t", "yes"), ("t", 0.5)]
+    + [("a", "n/a"), ("a", None), ("a", True), ("a", decimal.Decimal(1)), ("g", 7), ("g", None), ("g", math.nan), ("y", "-"), ("y", 3)],
+)
+@pytest.mark.parametrize(
+    "infer",
+    [
+        pd.DataFrame,
+        lambda columns: pd.DataFrame(columns).convert_dtypes(),
+        lambda columns: pd.DataFrame(columns).astype({"g": "category", "h": "category", "t": "category"}),
+        lambda columns: {name: np.array(cells) for name, cells in columns.items()},
+        lambda columns: {name: np.array(cells, dtype=object) for name, cells in columns.items()},
+        lambda columns: pl.DataFrame(columns, strict=False),
+    ],
+    ids=["DataFrame", "convert_dtypes", "category", "numpy.array", "object", "polars"],
+)
+def test_a_cell_that_changes_the_dtype_leaves_the_others_as_they_are(outcome, infer, column, cell):
+    """Libraries choose a column's dtype by all of its cells; whatever they choose, the other rows read the same."""
+    try:
+        table = infer(without(column, cell))
+    except TypeError:
+        pytest.skip("the library refuses such a column itself")
+    for formula in READINGS:
+        said, encoded = outcome(table, formula)
+        if said[0] == "refused" and isinstance(table, pl.DataFrame):
+            assert "holds text" in said[2] or "not supported" in said[2], "polars declares another type, which is refused as such"
+            continue
+        assert said[0] == "read" and others(encoded) == others(outcome(infer(base()), formula)[1]), formula
+
+
+@pytest.mark.parametrize("backend", ["numpy", "numpy_nullable", "pyarrow"])
+@pytest.mark.parametrize(("column", "cell"), [("h", ""), ("h", "two"), ("t", ""), ("t", "maybe"), ("a", "-"), ("a", ""), ("g", "7"), ("y", "?")])
+def test_a_cell_of_a_file_that_pandas_reads_leaves_the_others_as_they_are(outcome, tmp_path, backend, column, cell):
+    def read(columns: Columns) -> pd.DataFrame:
+        path = tmp_path / "table.csv"
+        pd.DataFrame(columns, dtype=object).to_csv(path, index=False)
+        return pd.read_csv(path, **({} if backend == "numpy" else {"dtype_backend": backend}))
+
+    for formula in READINGS:
+        (_, before), (said, encoded) = outcome(read(base()), formula), outcome(read(without(column, cell)), formula)
+        assert said[0] == "read" and others(encoded) == others(before), formula
+
+
+def test_pandas_reads_the_same_without_pyarrow(outcome, monkeypatch):
+    """Where pyarrow is not installed the same dtypes are the same tables, cell for cell and type for type."""
+    rng = random.Random(3)
+    columns = {name: [NULLABLE[name](rng) if i % 3 else cell for i, cell in enumerate(cells)] for name, cells in base().items()}
+    frames = [frame(**(WIDE | {"g": pd.StringDtype("python")}))(columns, rng), frame()(columns, rng), WAYS["pandas categorical"].table(base(), rng)]
+    expected = [outcome(one, formula) for one in frames for formula in FORMULAS]
+    monkeypatch.setitem(__import__("sys").modules, "pyarrow", None)
+    assert [outcome(one, formula) for one in frames for formula in FORMULAS] == expected
+
+
+# Refusals.
+
+
+class Stream:
+    """A table whose library fails."""
+
+    def __arrow_c_stream__(self, schema: object = None) -> object:
+        raise RuntimeError("xyzzy-4711")
+
+
+class Columnar(dict):
+    def items(self) -> Any:
+        return [(Hostile(), [1.0])]
+
+
+class Sequence:
+    def __iter__(self) -> Any:
+        raise RuntimeError("xyzzy-4711")
+
+
+class Array:
+    dtype, shape = np.dtype(float), (3, 2)
+
+    def __array__(self, *_: object, **__: object) -> Any:
+        raise RuntimeError("xyzzy-4711")
+
+
+@pytest.mark.parametrize(
+    ("data", "names", "sentence"),
+    [
+        (Stream(), None, "the Arrow stream of the data could not be read"),
+        (pl.DataFrame({"y": [1.0], "a": pl.Series([object()], dtype=pl.Object)}), None, "could not be read|cannot use"),
+        (Columnar(), None, "a name that is no text"),
+        ({"y": Sequence(), "a": [1.0]}, None, "column 'y' of the data could not be read"),
+        ({"y": "4711", "a": "4711"}, None, "column 'y' of the data is no sequence of cells"),
+        ({"y": np.zeros((2, 2)), "a": [1.0]}, None, "must have one dimension"),
+        ({"y": [1.0, 2.0], "a": [4711]}, None, "same number of rows"),
+        (Array(), ["y", "a"], "could not be read as an array"),
+        ([[1.0, 2.0], [4711]], ["y", "a"], "do not all have the 2 cells"),
+        ([4711, 4711], ["y", "a"], "a row of the data is no list"),
+        (np.zeros((4, 3)), ["y", "a"], r"2 names do not fit an array of shape \(4, 3\)"),
+        (pd.DataFrame({"y": [4711]}), ["y"], "this table has names of its own"),
+        ({"\ud800": [1.0]}, None, "a name that is no text"),
+        (pd.DataFrame([[1.0, 2.0]], columns=["y", "y"]), None, "columns 1 and 2 of the data have the same name|two columns named"),
+        (pd.DataFrame({"y": [1.0], "a": [pd.Timestamp(0)]}), None, "holds dates or times"),
+        (pd.DataFrame({"y": [1.0], "a": pd.Series([pd.Period("2026")])}), None, "holds dates or times"),
+        (pd.DataFrame({"y": [1.0], "a": pd.Series([pd.Interval(0, 1)])}), None, "of a type a model cannot use"),
+        (pd.DataFrame({"y": [1.0, 2.0], "a": pd.cut([1.0, 2.0], 2)}), None, "of a type a model cannot use"),
+        (pd.DataFrame({"y": [1.0], "a": pd.Series([b"4711"], dtype=pd.ArrowDtype(pa.binary()))}), None, "of a type a model cannot use"),
+        (pd.DataFrame({"y": [1.0], "a": pd.Series([[4711]], dtype=pd.ArrowDtype(pa.list_(pa.int64())))}), None, "of a type a model"),
+        ({"income": Sequence(), "aa": [1.0]}, None, "the data have no column 'y'"),
+        ({"y": np.zeros(2), "a": np.zeros(2, complex)}, None, "of a type a model cannot use"),
+        ({"y": np.zeros(2), "a": np.zeros(2, "M8[s]")}, None, "holds dates or times"),
+        ([[1.0, 2.0]], None, "give them with names="),
+        (4711, None, "the data must be"),
+    ],
+)
+def test_refusals_hold_no_cell_and_no_other_library_s_words(data, names, sentence):
+    with pytest.raises(dplm.DplmError, match=sentence) as refusal:
+        dplm.lm("y[0..1] ~ a[0..1]", data, rho=1, names=names)
+    assert "4711" not in str(refusal.value) and refusal.value.__cause__ is None
+    assert refusal.value.__context__ is None or refusal.value.__suppress_context__
+
+
+def test_columns_that_are_not_asked_for_are_not_looked_at(outcome):
+    assert outcome(base() | {"b": Sequence()}, "y[0..10] ~ a[-5..5]")[0][0] == "read"
