@@ -112,8 +112,8 @@ Example:
   dplm diagnose sim.parquet --formula 'y ~ . + 0' --standardised --rho 0.015 --not-private";
 
 const INIT: &str = "\
-The template holds the names and types of the columns, with every bound and level left blank. Fill it in from public
-knowledge and give it to 'dplm fit --model'. No value of the data is printed.";
+The template holds the names of the columns, and their types where the file declares them, with every bound and level
+left blank. Fill it in from public knowledge and give it to 'dplm fit --model'. No value of the data is printed.";
 
 const LEDGER: &str = "\
 A budget outlives any one fit. Open a ledger once, and name it in every fit of the data: what a fit spends is recorded
