@@ -126,20 +126,20 @@ def lm(
         "threads": threads,
         "memory": memory,
     }
-    purse = _purse(ledger, dataset)
+    account_name = _account_name(ledger, dataset)
     if seed is not None:
         warn("the seed makes the noise reproducible: whoever knows it can take the noise off, so this fit is not private")
     table = _data.table(data, names, _native.columns(model, is_file))
     bar = Bar() if progress is True else None
     watch = bar if bar is not None else progress or None
     try:
-        return Fit(_native.fit(table, model, is_file, budget, options, purse, watch))  # type: ignore[arg-type]
+        return Fit(_native.fit(table, model, is_file, budget, options, account_name, watch))  # type: ignore[arg-type]
     finally:
         if bar is not None:
             bar.close()
 
 
-def _purse(ledger: Ledger | str | os.PathLike[str] | None, dataset: str | None) -> tuple[str, str] | None:
+def _account_name(ledger: Ledger | str | os.PathLike[str] | None, dataset: str | None) -> tuple[str, str] | None:
     """The ledger's file and its name for the data."""
     if ledger is None and dataset is None:
         return None

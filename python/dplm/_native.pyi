@@ -90,7 +90,7 @@ def fit(
     model_is_file: bool,
     budget: Mapping[str, float | None],
     options: Mapping[str, Any],
-    purse: tuple[str | PathLike[str], str] | None,
+    account_name: tuple[str | PathLike[str], str] | None,
     progress: Callable[[str, int, int], object] | None,
 ) -> Fit: ...
 def encoded(
