@@ -868,6 +868,28 @@ fn a_broken_row_far_into_a_text_is_found_by_line() {
     }
 }
 
+/// A byte-order mark is one at the start of a file only: elsewhere it is text, wherever pieces are cut.
+#[test]
+fn a_row_that_starts_with_a_mark_is_found_by_line() {
+    let source = csv("x,g\n1,2\n\u{feff}\n1,2\n3\n").unwrap();
+    for segment_bytes in [1, 4, 1000] {
+        let options = ReadOptions { segment_bytes, ..ReadOptions::default() };
+        let message = read_with(&source, &[number("x")], &options).unwrap_err().to_string();
+        assert!(message.starts_with("the stream, line 3: the row does not have"), "{segment_bytes}: {message}");
+    }
+}
+
+/// A broken row that ends in a carriage return, and text that is not UTF-8 after it.
+#[test]
+fn the_first_of_two_faults_is_named_wherever_the_text_is_cut() {
+    let source = csv(b"x,g\n1,2\n1,2,3\r4,\"\"\xf0").unwrap();
+    for segment_bytes in [1, 4, 1000] {
+        let options = ReadOptions { segment_bytes, ..ReadOptions::default() };
+        let message = read_with(&source, &[number("x")], &options).unwrap_err().to_string();
+        assert!(message.starts_with("the stream, line 3: the row does not have"), "{segment_bytes}: {message}");
+    }
+}
+
 #[test]
 fn a_row_longer_than_a_window_is_read_by_itself() {
     let long = format!("1,\"{}\"\n", "a\n".repeat(10 << 20));

@@ -140,7 +140,11 @@ fn decoder(layout: Layout, indices: &[usize], batch_rows: usize, header: bool) -
 fn find_broken_row(bytes: &Bytes, layout: Layout, start: u64) -> Result<(u64, bool), DataError> {
     let mut text = Text::open(bytes, 0)?;
     let mut lines = skip_to(&mut text, start).map_err(|fault| fault.explain(bytes))?;
-    let mut decoder = decoder(layout, &[0], SEARCH_ROWS, false);
+    // At the start of a file the header is a row like any other, and a byte-order mark before it is none of its text.
+    let mut decoder = match start {
+        0 => decoder(layout, &[0], SEARCH_ROWS, false),
+        _ => primed(layout, &[0], SEARCH_ROWS),
+    };
     let (mut row_line, mut row_length) = (lines.line, 0);
     loop {
         let piece = first_line(text.fill().map_err(|fault| fault.explain(bytes))?);

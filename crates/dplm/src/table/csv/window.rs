@@ -30,7 +30,8 @@ pub(super) struct Split<'a> {
 }
 
 impl Split<'_> {
-    /// Goes over the file in windows. Where a row is longer than a window this stops, and says at which byte the row starts.
+    /// Goes over the file in windows. Where a row is longer than a window, or the text is at fault, this stops, and says at which byte the
+    /// row starts.
     pub fn in_windows(&self, sink: &mut BlockSink<'_>) -> Result<Option<u64>, DataError> {
         let segment = self.pieces.bytes;
         let length = segment.saturating_mul(SEGMENTS * rayon::current_num_threads()).min(LARGEST_WINDOW);
@@ -45,8 +46,9 @@ impl Split<'_> {
             std::mem::swap(&mut now, &mut next);
         }
         match reader.fault {
-            Some(fault) => Err(fault.explain(self.bytes)),
-            None => Ok((!now.text.is_empty()).then_some(now.offset)),
+            Some(fault) if now.text.is_empty() => Err(fault.explain(self.bytes)),
+            // What is left before a fault may hold a broken row, which is then the first thing wrong with the file.
+            _ => Ok((!now.text.is_empty()).then_some(now.offset)),
         }
     }
 
