@@ -120,6 +120,26 @@ pub enum DataError {
         /// The line on which the row starts, counted from 1.
         line: u64,
     },
+    /// A quote that is never closed would make one row of all that follow.
+    #[error(
+        "{file}, line {line}: a quote opens a cell here and is never closed: close it, or put quotes around the whole cell and write each quote within it twice"
+    )]
+    OpenQuote {
+        /// The file.
+        file: String,
+        /// The line of the quote, counted from 1.
+        line: u64,
+    },
+    /// A quoted cell goes on after its quotes.
+    #[error(
+        "{file}, line {line}: text follows the quote that closes a cell: put quotes around the whole cell and write each quote within it twice"
+    )]
+    TextAfterQuote {
+        /// The file.
+        file: String,
+        /// The line of the quote, counted from 1.
+        line: u64,
+    },
     /// A blank line in a file with one column.
     #[error("{file}, line {line}: a blank line among the rows of a one-column file: write NA for a missing cell")]
     BlankLine {

@@ -7,6 +7,7 @@
 //! The text is checked to be UTF-8 before it is split, memory is bounded however long the rows are, and a broken row is reported by the line
 //! it starts on.
 
+mod quotes;
 mod text;
 mod rows;
 mod plain;
@@ -19,7 +20,7 @@ use arrow_csv::reader::Format;
 pub(super) use self::plain::Texts;
 use self::{
     rows::Rows,
-    text::{LONGEST_ROW, Text},
+    text::{LONGEST_ROW, Lines, Text},
 };
 use super::{
     DataError, Schema,
@@ -43,14 +44,17 @@ pub(super) fn schema(bytes: &Bytes, delimiter: u8) -> Result<Schema, DataError> 
         return Err(DataError::NoHeader { file: bytes.name.clone() });
     }
     if names.len() == 1 {
-        refuse_blank_lines(bytes)?;
+        refuse_blank_lines(bytes, delimiter)?;
     }
     Ok(Schema::of_text(names))
 }
 
-/// Whether what should be a column's name is rather a cell: a number, a word for a missing one, a date or a time. An empty name is none of
-/// these: programs leave the name of row numbers empty.
+/// Whether what should be a column's name is rather a cell: a number, a word for a missing one, a date or a time; or several lines, which
+/// are rows inside quotes. An empty name is none of these: programs leave the name of row numbers empty.
 fn is_data(name: &str) -> bool {
+    if name.contains(['\n', '\r']) {
+        return true;
+    }
     let is_number = !cells::parse(name).is_nan();
     let is_date = name.starts_with(|c: char| c.is_ascii_digit())
         && name.chars().all(|c| c.is_ascii_digit() || matches!(c, '-' | '/' | ':' | '.' | ',' | ' ' | 'T' | 'Z' | '+'));
@@ -80,7 +84,7 @@ pub(super) fn for_each_block(
 }
 
 fn header(bytes: &Bytes, delimiter: u8) -> Result<Vec<String>, DataError> {
-    let mut text = Text::open(bytes, 0)?;
+    let mut text = Text::open(bytes, 0, delimiter)?;
     let format = Format::default().with_header(true).with_delimiter(delimiter);
     let header = format.infer_schema((&mut text).take(LONGEST_ROW), Some(0));
     if let Some(fault) = text.fault.take() {
@@ -96,21 +100,23 @@ fn header(bytes: &Bytes, delimiter: u8) -> Result<Vec<String>, DataError> {
 
 /// In a file with one column a blank line could be a missing cell, but readers of CSV pass over it, and the row would
 /// be lost from the count. So it is refused, except at the end.
-fn refuse_blank_lines(bytes: &Bytes) -> Result<(), DataError> {
-    let mut text = Text::open(bytes, 0)?;
-    let (mut line, mut blank, mut length) = (1, None, 0);
+fn refuse_blank_lines(bytes: &Bytes, delimiter: u8) -> Result<(), DataError> {
+    let mut text = Text::open(bytes, 0, delimiter)?;
+    let (mut lines, mut blank, mut length) = (Lines::default(), None, 0);
     loop {
         let chunk = text.fill().map_err(|fault| fault.explain(bytes))?;
         if chunk.is_empty() {
             return Ok(());
         }
         for &byte in chunk {
+            let line = lines.line;
+            lines.pass(&[byte]);
             match byte {
-                b'\n' => {
+                b'\n' | b'\r' if lines.line == line => {}
+                b'\n' | b'\r' => {
                     blank = if length == 0 && line > 1 { blank.or(Some(line)) } else { blank };
-                    (line, length) = (line + 1, 0);
+                    length = 0;
                 }
-                b'\r' => {}
                 _ if blank.is_some() => {
                     return Err(DataError::BlankLine { file: bytes.name.clone(), line: blank.unwrap_or(line) });
                 }

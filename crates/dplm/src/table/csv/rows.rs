@@ -41,7 +41,7 @@ impl<'a> Rows<'a> {
     ) -> Result<Self, DataError> {
         let decoder =
             if start == 0 { decoder(layout, indices, batch_rows, true) } else { primed(layout, indices, batch_rows) };
-        Ok(Self { bytes, layout, text: Text::open(bytes, start)?, decoder, batch_start: start })
+        Ok(Self { bytes, layout, text: Text::open(bytes, start, layout.delimiter)?, decoder, batch_start: start })
     }
 
     /// How far into the file this has come.
@@ -138,7 +138,7 @@ fn decoder(layout: Layout, indices: &[usize], batch_rows: usize, header: bool) -
 
 /// The line on which the first bad row at or after `start` begins, and whether it is bad for being too long.
 fn find_broken_row(bytes: &Bytes, layout: Layout, start: u64) -> Result<(u64, bool), DataError> {
-    let mut text = Text::open(bytes, 0)?;
+    let mut text = Text::open(bytes, 0, layout.delimiter)?;
     let mut lines = skip_to(&mut text, start).map_err(|fault| fault.explain(bytes))?;
     // At the start of a file the header is a row like any other, and a byte-order mark before it is none of its text.
     let mut decoder = match start {

@@ -1,7 +1,8 @@
-//! Text from a file, checked to be UTF-8, and where its lines are.
+//! Text from a file, checked to be UTF-8 and to quote whole cells, and where its lines are.
 
 use std::io::{self, Read};
 
+use super::quotes::Quotes;
 use crate::table::{DataError, bytes::Bytes};
 
 /// The longest row that is believed; beyond it a quote must have been left open.
@@ -57,19 +58,35 @@ impl Lines {
 /// What can be wrong with the bytes themselves.
 pub(super) enum Fault {
     Io(io::Error),
-    NotUtf8 { offset: u64 },
+    NotUtf8 {
+        offset: u64,
+    },
+    /// Text follows the quote at this byte, which closes a cell.
+    TextAfterQuote {
+        offset: u64,
+    },
+    /// The quote at this byte is never closed.
+    OpenQuote {
+        offset: u64,
+    },
 }
 
 impl Fault {
     pub fn explain(self, bytes: &Bytes) -> DataError {
         match self {
             Self::Io(error) => bytes.unreadable(&error),
-            Self::NotUtf8 { offset } => match line_at(bytes, offset) {
-                Ok(line) => DataError::NotUtf8 { file: bytes.name.clone(), line },
-                Err(error) => error,
-            },
+            Self::NotUtf8 { offset } => at_line(bytes, offset, |file, line| DataError::NotUtf8 { file, line }),
+            Self::TextAfterQuote { offset } => {
+                at_line(bytes, offset, |file, line| DataError::TextAfterQuote { file, line })
+            }
+            Self::OpenQuote { offset } => at_line(bytes, offset, |file, line| DataError::OpenQuote { file, line }),
         }
     }
+}
+
+/// The refusal of the line on which the byte at `offset` stands.
+fn at_line(bytes: &Bytes, offset: u64, refusal: impl Fn(String, u64) -> DataError) -> DataError {
+    line_at(bytes, offset).map_or_else(|error| error, |line| refusal(bytes.name.clone(), line))
 }
 
 /// The line on which the byte at `offset` stands.
@@ -85,10 +102,10 @@ fn line_at(bytes: &Bytes, offset: u64) -> Result<u64, DataError> {
     }
 }
 
-/// Reads text in large chunks, each of them valid UTF-8 that ends between two characters.
+/// Reads text in large chunks, each of them valid UTF-8 that ends between two characters, with quotes around whole cells.
 ///
-/// The check comes before the split into cells, because the two halves of a character cut by a comma would look
-/// whole again once the cells have been put side by side.
+/// The checks come before the split into cells, because the two halves of a character cut by a comma would look
+/// whole again once the cells have been put side by side, and a quote that opens in one row would swallow others.
 pub(super) struct Text {
     source: Box<dyn Read + Send>,
     buffer: Vec<u8>,
@@ -100,15 +117,19 @@ pub(super) struct Text {
     end: usize,
     /// How many bytes of the file lie before `start`.
     pub offset: u64,
+    quotes: Quotes,
+    /// What is wrong behind the text at hand.
+    next_fault: Option<Fault>,
     /// What stopped the reading through [`Read`], which can say it in its own words only.
     pub fault: Option<Fault>,
 }
 
 impl Text {
-    /// The text from byte `offset` of the file, at which a character starts.
-    pub fn open(bytes: &Bytes, offset: u64) -> Result<Self, DataError> {
-        let source = bytes.reader(offset)?;
-        Ok(Self { source, buffer: vec![0; CHUNK], start: 0, valid: 0, end: 0, offset, fault: None })
+    /// The text from byte `offset` of the file, at which a row starts.
+    pub fn open(bytes: &Bytes, offset: u64, delimiter: u8) -> Result<Self, DataError> {
+        let (source, quotes) = (bytes.reader(offset)?, Quotes::new(delimiter));
+        let buffer = vec![0; CHUNK];
+        Ok(Self { source, buffer, start: 0, valid: 0, end: 0, offset, quotes, next_fault: None, fault: None })
     }
 
     /// The text at hand; empty at the end only.
@@ -124,23 +145,43 @@ impl Text {
         self.offset += count as u64;
     }
 
-    /// Moves the part of a character that is left to the front and reads on behind it.
+    /// Moves the part of a character that is left to the front and reads on behind it. What comes before a fault is handed out first.
     fn refill(&mut self) -> Result<(), Fault> {
+        if let Some(fault) = self.next_fault.take() {
+            return Err(fault);
+        }
         self.buffer.copy_within(self.valid..self.end, 0);
         (self.start, self.valid, self.end) = (0, 0, self.end - self.valid);
         while self.valid == 0 {
             let count = self.read_some()?;
             if count == 0 && self.end == 0 {
-                return Ok(());
+                let open = self.quotes.opened().map(|offset| Fault::OpenQuote { offset });
+                return open.map_or(Ok(()), Err);
             }
             self.end += count;
-            self.valid = match std::str::from_utf8(&self.buffer[..self.end]) {
-                Ok(text) => text.len(),
-                Err(error) if error.error_len().is_none() && count > 0 => error.valid_up_to(),
-                Err(error) => return Err(Fault::NotUtf8 { offset: self.offset + error.valid_up_to() as u64 }),
-            };
+            self.check(count == 0);
+            match self.next_fault.take() {
+                Some(fault) if self.valid == 0 => return Err(fault),
+                fault => self.next_fault = fault,
+            }
         }
         Ok(())
+    }
+
+    /// Looks at what was read: how much of it is sound, and what is wrong behind that.
+    fn check(&mut self, at_end: bool) {
+        let (text, fault) = match std::str::from_utf8(&self.buffer[..self.end]) {
+            Ok(text) => (text.len(), None),
+            Err(error) if error.error_len().is_none() && !at_end => (error.valid_up_to(), None),
+            Err(error) => {
+                let offset = self.offset + error.valid_up_to() as u64;
+                (error.valid_up_to(), Some(Fault::NotUtf8 { offset }))
+            }
+        };
+        (self.valid, self.next_fault) = match self.quotes.pass(&self.buffer[..text], self.offset) {
+            None => (text, fault),
+            Some(place) => (place, Some(Fault::TextAfterQuote { offset: self.offset + place as u64 })),
+        };
     }
 
     fn read_some(&mut self) -> Result<usize, Fault> {

@@ -35,7 +35,8 @@ impl Split<'_> {
     pub fn in_windows(&self, sink: &mut BlockSink<'_>) -> Result<Option<u64>, DataError> {
         let segment = self.pieces.bytes;
         let length = segment.saturating_mul(SEGMENTS * rayon::current_num_threads()).min(LARGEST_WINDOW);
-        let (text, delimiter) = (Text::open(self.bytes, 0)?, self.layout.delimiter);
+        let delimiter = self.layout.delimiter;
+        let text = Text::open(self.bytes, 0, delimiter)?;
         let mut reader = Reader { text, delimiter, length, segment, fault: None };
         let (mut now, mut next) = (Window::default(), Window::default());
         reader.fill(&[], &mut now);
