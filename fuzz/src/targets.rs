@@ -213,7 +213,7 @@ fn read(inputs: &[String], length: usize) {
     let formula = Formula::parse(FORMULAS[length / 2 % FORMULAS.len()]).expect("a sound formula");
     let whole = ReadOptions { strict: length.is_multiple_of(3), ..ReadOptions::default() };
     // Pieces of a few bytes and rows, so that a short text is cut as a long one is.
-    let cut = ReadOptions { block_rows: 7, segment_bytes: 1 + length % 40, ..whole };
+    let cut = ReadOptions { block_rows: 7, segment_bytes: 1 + length % 97, ..whole };
     match Dataset::read(&source, &formula, &Reading { table: cut, memory: None }) {
         Ok(dataset) => same_cells(&dataset, &source, &[cut, whole]),
         Err(error) => {

@@ -92,7 +92,7 @@ fn at_line(bytes: &Bytes, offset: u64, refusal: impl Fn(String, u64) -> DataErro
 /// The line on which the byte at `offset` stands.
 fn line_at(bytes: &Bytes, offset: u64) -> Result<u64, DataError> {
     let mut before = bytes.reader(0)?.take(offset);
-    let mut chunk = vec![0; CHUNK];
+    let mut chunk = vec![0; CHUNK.min(usize::try_from(offset).unwrap_or(CHUNK) + 1)];
     let mut lines = Lines::default();
     loop {
         match before.read(&mut chunk).map_err(|error| bytes.unreadable(&error))? {
@@ -128,7 +128,9 @@ impl Text {
     /// The text from byte `offset` of the file, at which a row starts.
     pub fn open(bytes: &Bytes, offset: u64, delimiter: u8) -> Result<Self, DataError> {
         let (source, quotes) = (bytes.reader(offset)?, Quotes::new(delimiter));
-        let buffer = vec![0; CHUNK];
+        // A small file takes little memory, with room for more than the longest character: a full buffer would look like the end.
+        let left = usize::try_from(bytes.length.saturating_sub(offset)).unwrap_or(CHUNK);
+        let buffer = vec![0; left.saturating_add(8).min(CHUNK)];
         Ok(Self { source, buffer, start: 0, valid: 0, end: 0, offset, quotes, next_fault: None, fault: None })
     }
 
