@@ -2,15 +2,18 @@
 
 What declares a type (a NumPy or pandas dtype, an Arrow field) goes in as that type, whatever its cells are. What declares none (lists,
 object arrays, texts) goes in cell by cell, and the formula says how each cell is read. Nothing is told from all cells of a column
-together: then one person's cell would change how everybody's are read. No other library's words reach a message, since they quote cells.
+together: then one person's cell would change how everybody's are read. No other library's words reach a message, since they quote cells;
+nor do its exceptions hang on to ours, which are raised only once theirs have been dealt with.
 """
 
 from __future__ import annotations
 
 import array
+import contextlib
+import glob
 import os
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from typing import Any
 
 from dplm import _native
@@ -18,7 +21,9 @@ from dplm._errors import DataError, DplmError, RequestError
 
 _ACCEPTED = "the data must be a path, a pandas, polars or pyarrow table, a mapping of columns, or an array with names=[...]"
 
-_SERIES = [("pandas", "Series"), ("polars", "Series"), ("pyarrow", "Array"), ("pyarrow", "ChunkedArray")]
+# Columns of pandas that are no Series, and declare their types like one.
+_PANDAS_COLUMNS = [("pandas", "Index"), ("pandas.api.extensions", "ExtensionArray")]
+_SERIES = [("pandas", "Series"), *_PANDAS_COLUMNS, ("polars", "Series"), ("pyarrow", "Array"), ("pyarrow", "ChunkedArray")]
 
 
 def table(data: Any, names: Sequence[str] | None, wanted: Sequence[str] | None) -> _native.Table:
@@ -30,20 +35,42 @@ def table(data: Any, names: Sequence[str] | None, wanted: Sequence[str] | None) 
     if names is not None:
         return _from_columns(_columns_of_array(data, names), wanted)
     if isinstance(data, (str, os.PathLike)):
-        return _native.Table.open([os.fspath(data)])
+        return _native.Table.open([_path(data)])
     if isinstance(data, (list, tuple)) and data and all(isinstance(one, (str, os.PathLike)) for one in data):
-        return _native.Table.open([os.fspath(one) for one in data])
+        return _native.Table.open(_paths(data))
     if is_pandas(data):
         return _from_columns(((label, data.iloc[:, j]) for j, label in enumerate(data.columns)), wanted)
     if hasattr(data, "__arrow_c_stream__"):
         return _native.Table.from_arrow(data)
     if isinstance(data, Mapping):
-        return _from_columns(data.items(), wanted)
+        return _from_columns(_items(data), wanted)
     if getattr(getattr(data, "dtype", None), "names", None):
         return _from_columns(((name, data[name]) for name in data.dtype.names), wanted)
     if hasattr(data, "shape") or isinstance(data, (list, tuple)):
         raise RequestError("an array has no column names: give them with names=[...], one for each column")
     raise RequestError(_ACCEPTED)
+
+
+def _path(data: str | os.PathLike[str]) -> str:
+    if isinstance(data, str) and len(data.splitlines()) > 1:
+        raise RequestError("the data are a text of several lines, and no path: write them to a file, or read them with pandas first")
+    return os.fspath(data)
+
+
+def _paths(data: Sequence[str | os.PathLike[str]]) -> list[str]:
+    """A list of paths. One that leads nowhere is not quoted: it may be a row, and the list no list of paths."""
+    paths = [os.fspath(one) for one in data]
+    for number, path in enumerate(paths, start=1):
+        if path != "-" and not _leads_somewhere(path):
+            raise DataError(f"path {number} of the {len(paths)} that are given as the data does not exist: check it")
+    return paths
+
+
+def _leads_somewhere(path: str) -> bool:
+    try:
+        return os.path.exists(path) or bool(glob.glob(path, recursive=True))
+    except (ValueError, OSError):
+        return False
 
 
 def is_pandas(data: Any) -> bool:
@@ -63,8 +90,13 @@ def _is_a(thing: Any, module: str, name: str) -> bool:
     return kind is not None and isinstance(thing, kind)
 
 
+def _items(data: Mapping[Any, Any]) -> Iterable[tuple[Any, Any]]:
+    """The columns of a mapping, which is not asked for them before they are listed."""
+    yield from data.items()
+
+
 def _from_columns(columns: Iterable[tuple[Any, Any]], wanted: Sequence[str] | None) -> _native.Table:
-    named = [(_name(label), cells) for label, cells in columns]
+    named = _named(columns)
     if wanted is not None and not set(wanted) <= {name for name, _ in named}:
         # The library refuses, and suggests the nearest of the names there are.
         return _native.Table.from_columns([(name, _native.Column.cells([None])) for name, _ in named])
@@ -72,26 +104,52 @@ def _from_columns(columns: Iterable[tuple[Any, Any]], wanted: Sequence[str] | No
     return _native.Table.from_columns([(name, column(name, cells)) for name, cells in named if name in asked])
 
 
-def _name(label: Any) -> str:
+def _named(columns: Iterable[tuple[Any, Any]]) -> list[tuple[str, Any]]:
     try:
+        return [(_name(label), cells) for label, cells in columns]
+    except DplmError:
+        raise
+    except Exception:
+        pass
+    raise DataError("the columns of the data could not be listed: hand them over as a dictionary of lists or arrays")
+
+
+def _name(label: Any) -> str:
+    with contextlib.suppress(Exception):
         name = str(label)
         name.encode()
-    except Exception:
-        raise RequestError("a column of the data has a name that is no text: rename it") from None
-    return name
+        return name
+    raise RequestError("a column of the data has a name that is no text: rename it")
 
 
 def column(name: str, cells: Any) -> _native.Column:
     """A column by whatever declares its type, else cell by cell."""
+    is_out_of_memory = False
     try:
-        return _column(name, cells)
-    except (DplmError, MemoryError):
+        with quiet():
+            return _column(name, cells)
+    except DplmError:
         raise
+    except MemoryError:
+        is_out_of_memory = True
     except Exception:
-        raise DataError(f"column '{name}' of the data could not be read: convert it to numbers or texts first") from None
+        pass
+    if is_out_of_memory:
+        raise MemoryError
+    raise DataError(f"column '{name}' of the data could not be read: convert it to numbers or texts first")
+
+
+def quiet() -> contextlib.AbstractContextManager[Any]:
+    """Keeps NumPy, where it is loaded, from warning of a number that does not fit: the warning would tell of a cell."""
+    numpy = sys.modules.get("numpy")
+    return contextlib.nullcontext() if numpy is None else numpy.errstate(all="ignore")
 
 
 def _column(name: str, cells: Any) -> _native.Column:
+    if any(_is_a(cells, module, kind) for module, kind in _PANDAS_COLUMNS):
+        import pandas
+
+        cells = pandas.Series(cells)
     if _is_a(cells, "pandas", "Series"):
         return _of_pandas(name, cells)
     if _is_a(cells, "polars", "Series"):
@@ -106,6 +164,8 @@ def _column(name: str, cells: Any) -> _native.Column:
         return _of_numpy(name, as_numpy(cells))
     if isinstance(cells, (str, bytes, Mapping)):
         raise RequestError(f"column '{name}' of the data is no sequence of cells")
+    if isinstance(cells, Set):
+        raise RequestError(f"column '{name}' of the data is a set, which has no order and no repeated cells: make it a list")
     return _native.Column.cells(cells if type(cells) is list else list(cells))
 
 
@@ -113,10 +173,9 @@ def as_numpy(cells: Any) -> Any:
     """An array of NumPy; a masked one keeps its mask."""
     import numpy
 
-    try:
+    with contextlib.suppress(Exception), quiet():
         return numpy.asanyarray(cells) if isinstance(cells, numpy.ma.MaskedArray) else numpy.asarray(cells)
-    except Exception:
-        raise DataError("the data could not be read as an array of NumPy") from None
+    raise DataError("the data could not be read as an array of NumPy")
 
 
 def _of_numpy(name: str, cells: Any) -> _native.Column:
@@ -137,15 +196,12 @@ def _typed(name: str, kind: str, cells: Any, missing: Any) -> _native.Column:
         return _native.Column.truths(numpy.ascontiguousarray(cells, dtype=bool).view(numpy.uint8), gone)
     if kind in "iuf":
         width = {"i": numpy.int64, "u": numpy.uint64, "f": numpy.float64}[kind]
-        with numpy.errstate(all="ignore"):
-            return _native.Column.numbers(numpy.ascontiguousarray(cells, dtype=width), gone)
+        return _native.Column.numbers(numpy.ascontiguousarray(cells, dtype=width), gone)
     if kind in "Mm":
         return _native.Column.unusable(len(cells), True)
     if kind not in "OSUT":
         return _native.Column.unusable(len(cells), False)
     listed = cells.tolist()
-    if kind == "S":
-        listed = [cell.decode("utf-8", "replace") for cell in listed]
     if missing is not None:
         listed = [None if gone else cell for cell, gone in zip(listed, missing, strict=True)]
     return _native.Column.cells(listed)
@@ -173,20 +229,37 @@ def _of_pandas(name: str, series: Any) -> _native.Column:
         width, nothing = {"i": ("int64", 0), "u": ("uint64", 0), "f": ("float64", numpy.nan), "b": ("bool", False)}[dtype.kind]
         cells = series.to_numpy(dtype=width, na_value=nothing)
         return _typed(name, dtype.kind, cells, series.isna().to_numpy())
-    if isinstance(dtype, pandas.ArrowDtype):
-        return _of_arrow(series.array, _is_text(dtype))
+    if isinstance(dtype, pandas.ArrowDtype) and not _is_text_of_arrow(dtype):
+        import pyarrow
+
+        return _native.Column.arrow(pyarrow.table([pyarrow.array(series.array)], names=[""]))
     # Texts too: reading a file, pandas makes a whole column text when one of its cells is no number.
-    return _native.Column.cells(series.to_numpy(dtype=object).tolist())
+    return _native.Column.cells(_texts_of_arrow(series) if _is_text_of_arrow(dtype) else series.to_numpy(dtype=object).tolist())
 
 
-def _of_arrow(cells: Any, is_text: bool) -> _native.Column:
+def _texts_of_arrow(series: Any) -> list[str | None]:
+    """Texts, each decoded by itself: pyarrow would refuse the whole column for one that is not UTF-8."""
     import pyarrow
 
-    arrays = pyarrow.array(cells)
-    return _native.Column.cells(arrays.to_pylist()) if is_text else _native.Column.arrow(pyarrow.table([arrays], names=[""]))
+    return [None if cell is None else _text(cell) for cell in pyarrow.array(series.array).cast(pyarrow.large_binary()).to_pylist()]
 
 
-def _is_text(dtype: Any) -> bool:
+def _text(cell: bytes) -> str | None:
+    """The text that the bytes are; none where they are not UTF-8, as in an Arrow table."""
+    try:
+        return cell.decode()
+    except UnicodeDecodeError:
+        return None
+
+
+def _is_text_of_arrow(dtype: Any) -> bool:
+    """Whether a pandas dtype keeps texts in Arrow arrays."""
+    import pandas
+
+    if isinstance(dtype, pandas.StringDtype):
+        return bool(dtype.storage != "python")
+    if not isinstance(dtype, pandas.ArrowDtype):
+        return False
     from pyarrow import types
 
     return any(is_text(dtype.pyarrow_dtype) for is_text in (types.is_string, types.is_large_string, types.is_string_view))
@@ -210,10 +283,11 @@ def _columns_of_array(data: Any, names: Sequence[str]) -> list[tuple[Any, Any]]:
 
 def _columns_of_rows(rows: Sequence[Any], names: Sequence[str]) -> list[tuple[Any, Any]]:
     """Rows turned into columns, each cell as it is: an array made of them would have one type for the whole table."""
-    try:
+    lists = None
+    with contextlib.suppress(Exception):
         lists = [list(row) for row in rows]
-    except Exception:
-        raise RequestError("names=[...] is for arrays and lists of rows, and a row of the data is no list") from None
+    if lists is None:
+        raise RequestError("names=[...] is for arrays and lists of rows, and a row of the data is no list")
     if any(len(row) != len(names) for row in lists):
         raise RequestError(f"the rows of the data do not all have the {len(names)} cells that are named")
     return [(name, [row[j] for row in lists]) for j, name in enumerate(names)]

@@ -19,7 +19,7 @@ class DataError(DplmError, ValueError):
 
 
 class FitError(DplmError, RuntimeError):
-    """The fit failed, or its guarantee cannot be given."""
+    """The fit failed, or its guarantee cannot be given. Its budget may be spent."""
 
 
 class LedgerError(DplmError, RuntimeError):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -95,6 +96,8 @@ def lm(
         The data cannot be used as they are (a `ValueError`). Nothing was spent.
     LedgerError
         The ledger refused. Nothing was spent.
+    FitError
+        The fit failed once it had begun, and its budget counts as spent; or its guarantee cannot be given.
 
     Examples
     --------
@@ -153,7 +156,7 @@ def _model(formula: str | os.PathLike[str]) -> tuple[str, bool]:
     if isinstance(formula, str):
         return formula, False
     path = Path(formula)
-    try:
+    # Raised once the other exception is gone: that one would hold the bytes of whatever file was named by mistake.
+    with contextlib.suppress(OSError, UnicodeDecodeError):
         return path.read_text(encoding="utf-8"), True
-    except (OSError, UnicodeDecodeError):
-        raise RequestError(f"the model file {path} could not be read: check the path, and that it is text") from None
+    raise RequestError(f"the model file {path} could not be read: check the path, and that it is text")

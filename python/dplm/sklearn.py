@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
+import numbers
+import os
 import threading
 from collections.abc import Mapping
 from typing import Any
@@ -14,7 +17,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_array, check_is_fitted, check_X_y, validate_data
 
 from dplm import _data, _native
-from dplm._errors import DataError, DplmError, RequestError, warn
+from dplm._errors import DataError, DplmError, LedgerError, RequestError, warn
 from dplm._fit import Fit
 from dplm._lm import lm
 
@@ -25,15 +28,30 @@ class BudgetError(DplmError, RuntimeError):
     """A fit would spend more than the estimator may. Nothing was spent."""
 
 
+_ELSEWHERE = (
+    "this estimator was copied from another process, so what is spent cannot be accounted for: make it where it is fitted, "
+    "or say budget=math.inf for data that need no protection"
+)
+
+
 class _Account:
-    """What an estimator and all its clones have spent together."""
+    """What an estimator and all its clones have spent together, in the process that made it."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
+        self._process = os.getpid()
         self._spent = 0.0
+
+    def is_elsewhere(self) -> bool:
+        """Whether this is the copy of an account that a forked process has; its lock may be held for ever."""
+        return os.getpid() != self._process
 
     def spend(self, rho: float, budget: float) -> None:
         """Records a fit before it is made, or refuses it."""
+        if self.is_elsewhere():
+            if budget == math.inf:
+                return
+            raise BudgetError(_ELSEWHERE)
         with self._lock:
             # Budgets are decimals of at most 15 places; sums of doubles are allowed their rounding.
             if self._spent + rho > budget * (1 + 1e-12):
@@ -46,8 +64,9 @@ class _Account:
 
     def give_back(self, rho: float) -> None:
         """Takes back the record of a fit that was refused before it spent anything."""
-        with self._lock:
-            self._spent -= rho
+        if not self.is_elsewhere():
+            with self._lock:
+                self._spent -= rho
 
     def __copy__(self) -> _Account:
         return self
@@ -88,8 +107,9 @@ class PrivateLinearRegression(RegressorMixin, BaseEstimator):  # type: ignore[mi
     method, purpose
         As for `dplm.lm`; the purpose is `"prediction"` unless intervals are wanted: `result_` then has them.
     budget
-        The most rho that this estimator and all its clones may spend together. `math.inf` switches the accounting off, for public or
-        simulated data. The account lives as long as the process.
+        The most rho that this estimator and all its clones may spend together, a positive number. `math.inf` sets no limit, for public or
+        simulated data. The account lives as long as the process; fits without a limit or with a ledger count in it too, so a limit set
+        later includes them.
     ledger, dataset
         A `dplm.Ledger` or its file, and what it calls the data: the ledger then keeps account of every fit, in any process, and `budget`
         is not looked at.
@@ -130,6 +150,7 @@ class PrivateLinearRegression(RegressorMixin, BaseEstimator):  # type: ignore[mi
     result_: Fit
     # Whether it was copied here from another process, or cloned from one that was.
     _is_elsewhere = False
+    _making_account = threading.Lock()
 
     def __init__(
         self,
@@ -161,9 +182,12 @@ class PrivateLinearRegression(RegressorMixin, BaseEstimator):  # type: ignore[mi
         self.ledger = ledger
         self.dataset = dataset
         self.random_state = random_state
+        # Made now: a process forked before the first fit must find it, and know it for its parent's.
+        self._account = _Account()
 
     def fit(self, X: Any, y: Any) -> PrivateLinearRegression:
         """Fits privately; spends the budget of one fit."""
+        self._refuse_budget_that_is_no_number()
         self._refuse_seed_where_account_is_kept()
         X, y = self._rows(X, y)
         names, response = self._names()
@@ -175,9 +199,9 @@ class PrivateLinearRegression(RegressorMixin, BaseEstimator):  # type: ignore[mi
         self._record(rho)
         try:
             self.result_ = lm(formula, table, **given, **self._options())
-        except (RequestError, DataError):
+        except (RequestError, DataError, LedgerError):
             # Refused before anything was released.
-            self._give_back(rho)
+            self._shared_account().give_back(rho)
             raise
         estimates = np.asarray(self.result_._values("estimate"))
         self.intercept_ = float(estimates[0]) if self.fit_intercept else 0.0
@@ -187,9 +211,9 @@ class PrivateLinearRegression(RegressorMixin, BaseEstimator):  # type: ignore[mi
     def predict(self, X: Any) -> Any:
         """The mean response of each row, features moved to their bounds first."""
         check_is_fitted(self)
-        numbers = _two_dimensional(_numbers(X, "X"))
-        validate_data(self, X, reset=False, skip_check_array=True)
-        X = check_array(numbers, dtype=np.float64, ensure_all_finite=False, input_name="X", estimator=self)
+        cells = _two_dimensional(_numbers(X, "X"))
+        validate_data(self, _labelled(X, cells), reset=False, skip_check_array=True)
+        X = check_array(cells, dtype=np.float64, ensure_all_finite=False, input_name="X", estimator=self)
         if self.bounds_X is not None:
             low, high = np.array([pair or (-math.inf, math.inf) for pair in self._feature_bounds()]).T
             X = np.clip(X, low, high)
@@ -231,11 +255,11 @@ class PrivateLinearRegression(RegressorMixin, BaseEstimator):  # type: ignore[mi
 
     def _rows(self, X: Any, y: Any) -> tuple[Any, Any]:
         """The features and the response as numbers; scikit-learn sees them only then, since its messages quote cells."""
-        numbers = _two_dimensional(_numbers(X, "X"))
-        validate_data(self, X, y, skip_check_array=True)
+        features, response = _two_dimensional(_numbers(X, "X")), _numbers(y, "y")
+        validate_data(self, _labelled(X, features), response, skip_check_array=True)
         checked: tuple[Any, Any] = check_X_y(
-            numbers,
-            _numbers(y, "y"),
+            features,
+            response,
             dtype=np.float64,
             ensure_all_finite=False,
             y_numeric=True,
@@ -247,27 +271,28 @@ class PrivateLinearRegression(RegressorMixin, BaseEstimator):  # type: ignore[mi
     # The account.
 
     def _shared_account(self) -> _Account:
-        if not hasattr(self, "_account"):
-            self._account = _Account()
+        with self._making_account:
+            if not hasattr(self, "_account"):
+                self._account = _Account()
         return self._account
 
-    def _keeps_account(self) -> bool:
-        return self.budget != math.inf and self.ledger is None
-
-    def _give_back(self, rho: float) -> None:
-        if self._keeps_account():
-            self._shared_account().give_back(rho)
-
     def _record(self, rho: float) -> None:
-        """Records a fit in the account, or refuses it."""
-        if not self._keeps_account():
-            return
-        if self._is_elsewhere:
-            raise BudgetError(
-                "this estimator was copied from another process, so what is spent cannot be accounted for: make it where it is fitted, "
-                "or say budget=math.inf for data that need no protection"
-            )
-        self._shared_account().spend(rho, rho if self.budget is None else float(self.budget))
+        """Records a fit in the account, or refuses it.
+
+        One that a ledger pays for, or that no budget limits, is recorded too: if later fits are to be limited, it counts.
+        """
+        if self.ledger is not None:
+            limit = math.inf
+        else:
+            limit = rho if self.budget is None else float(self.budget)
+        if self._is_elsewhere and limit < math.inf:
+            raise BudgetError(_ELSEWHERE)
+        self._shared_account().spend(rho, limit)
+
+    def _refuse_budget_that_is_no_number(self) -> None:
+        is_number = isinstance(self.budget, numbers.Real) and not isinstance(self.budget, bool)
+        if self.budget is not None and not (is_number and self.budget > 0):
+            raise RequestError("budget must be a positive number, the most rho that all fits may spend together, or math.inf")
 
     def _refuse_seed_where_account_is_kept(self) -> None:
         if self.random_state is None:
@@ -362,8 +387,9 @@ def _numbers_of_array(data: Any, argument: str) -> Any:
     if kind == "c":
         raise ValueError(f"Complex data not supported: {argument} must hold real numbers")
     if kind in "fiub":
-        numbers = data.astype(np.float64, copy=False)
-        return numbers.filled(np.nan) if isinstance(numbers, np.ma.MaskedArray) else numbers
+        with _data.quiet():
+            cells = data.astype(np.float64, copy=False)
+        return cells.filled(np.nan) if isinstance(cells, np.ma.MaskedArray) else cells
     if kind == "O":
         _refuse_containers(data.ravel().tolist(), argument)
     return _read([data.ravel()], data.size).reshape(data.shape)
@@ -383,13 +409,18 @@ def _read(columns: list[Any], rows: int) -> Any:
     return np.frombuffer(_native.Table.from_columns(named).numbers()).reshape(len(columns), rows).T
 
 
-def _two_dimensional(numbers: Any) -> Any:
-    if numbers.ndim != 2:
+def _labelled(X: Any, cells: Any) -> Any:
+    """What scikit-learn is to take the features' names from: a table that has some, else their numbers, which it can read without fail."""
+    return X if hasattr(X, "columns") else cells
+
+
+def _two_dimensional(cells: Any) -> Any:
+    if cells.ndim != 2:
         raise ValueError(
-            f"X must have two dimensions, rows and columns, and has {numbers.ndim}. Reshape your data with X.reshape(-1, 1) if it is one "
+            f"X must have two dimensions, rows and columns, and has {cells.ndim}. Reshape your data with X.reshape(-1, 1) if it is one "
             "column, or with X.reshape(1, -1) if it is one row"
         )
-    return numbers
+    return cells
 
 
 def _bounds_by_name(bounds: Mapping[Any, Any], names: list[str]) -> list[tuple[float, float] | None]:
@@ -422,14 +453,11 @@ def _bounds_by_position(bounds: Any, columns: int) -> list[tuple[float, float] |
 
 
 def _pair(bounds: Any, option: str) -> tuple[float, float]:
-    sentence = f"{option} must be a pair (low, high) of numbers, low below high"
-    try:
+    with contextlib.suppress(TypeError, ValueError):
         low, high = (float(bound) for bound in bounds)
-    except (TypeError, ValueError):
-        raise RequestError(sentence) from None
-    if not -math.inf < low < high < math.inf:
-        raise RequestError(sentence)
-    return low, high
+        if -math.inf < low < high < math.inf:
+            return low, high
+    raise RequestError(f"{option} must be a pair (low, high) of numbers, low below high")
 
 
 def _fact(pair: tuple[float, float] | None) -> str:

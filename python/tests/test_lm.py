@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import sys
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -110,8 +112,11 @@ def test_dot_and_model_file(wages, tmp_path):
     model = tmp_path / "model.toml"
     model.write_text('response = "wage"\n[columns]\nwage = { low = 0, high = 60 }\neduc = { low = 0, high = 20 }\n')
     assert fitted(wages, model) == fitted(wages, "wage[0..60] ~ educ[0..20]")
-    with pytest.raises(dplm.RequestError, match="could not be read"):
-        fitted(wages, tmp_path / "none.toml")
+    model.write_bytes(b"wage\n4711\xe9\n")
+    for wrong in (tmp_path / "none.toml", model):
+        with pytest.raises(dplm.RequestError, match="could not be read") as refusal:
+            fitted(wages, wrong)
+        assert refusal.value.__context__ is None
 
 
 def test_buffers_are_shared_and_given_back():
@@ -209,6 +214,42 @@ def test_data_errors(wages):
         dplm.lm("y ~ x", {"y": [1.0], "x": [1.0, 2.0]}, rho=1, standardised=True)
     with pytest.raises(dplm.RequestError, match="the data must be"):
         dplm.lm("y ~ x", 17, rho=1)
+
+
+@pytest.mark.skipif(not os.path.isdir("/proc/self/fd"), reason="finds the scratch file in /proc")
+def test_a_fit_that_fails_after_it_spent_is_no_data_error(tmp_path, monkeypatch):
+    """A `DataError` says that nothing was spent."""
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    ledger = dplm.Ledger.init(tmp_path / "budget.db", "rows", rho=100)
+    cut = []
+
+    def cut_scratch_file(stage: str, done: int, total: int) -> None:
+        if stage != "fitting" or cut:
+            return
+        for path in Path("/proc/self/fd").iterdir():
+            # A scratch file has no name any more.
+            if path.exists() and str(path.readlink()).startswith(str(tmp_path)) and path.stat().st_nlink == 0:
+                os.truncate(path, 0)
+                cut.append(path)
+
+    # Enough rows for each step to last while the callback is waited for.
+    rows = np.random.default_rng(1).normal(size=(1_500_000, 2))
+    with pytest.raises(dplm.FitError) as failure:
+        dplm.lm(
+            "y ~ x",
+            rows,
+            names=["y", "x"],
+            rho=50,
+            method="dpgd",
+            clip=0.1,
+            steps=100,
+            threads=1,
+            memory=1 << 20,
+            ledger=ledger,
+            dataset="rows",
+            progress=cut_scratch_file,
+        )
+    assert cut and ledger.show("rows")["spent"] == 50 and not isinstance(failure.value, dplm.DataError)
 
 
 def test_a_seed_warns_where_it_is_given(wages):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import math
+import multiprocessing
 import pickle
 import warnings
 
@@ -301,6 +302,79 @@ def test_a_refused_request_spends_nothing(data):
     with pytest.raises(dplm.RequestError):
         model.fit(*data)
     model.set_params(method=None).fit(*data)
+
+
+@pytest.mark.parametrize("budget", [math.nan, "nan", "inf", "1", -1, -math.inf, 0, True, [1.0]])
+def test_a_budget_is_a_positive_number(data, budget):
+    model = estimator(budget=budget)
+    with pytest.raises(dplm.RequestError, match="budget must be a positive number"):
+        model.fit(*data)
+    model.set_params(budget=np.float32(0.2)).set_params(budget=None).fit(*data)
+
+
+def fitted_in_child(model, data, answer) -> None:
+    try:
+        answer.put(type(model.fit(*data)).__name__)
+    except Exception as refusal:
+        answer.put(f"{type(refusal).__name__}: {refusal}")
+
+
+@pytest.mark.skipif("fork" not in multiprocessing.get_all_start_methods(), reason="processes are not forked here")
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+def test_a_forked_process_does_not_spend(data):
+    fork, X, y = multiprocessing.get_context("fork"), data[0][:500], data[1][:500]
+    model = estimator()
+    for one, expected in ((model, "another process"), (clone(model), "another process"), (estimator(budget=math.inf), "PrivateLinearRegression")):
+        answer = fork.Queue()
+        child = fork.Process(target=fitted_in_child, args=(one, (X, y), answer))
+        child.start()
+        assert expected in answer.get(timeout=60)
+        child.join()
+    model.fit(X, y)
+
+
+def test_fits_that_no_budget_limits_count_when_one_does(data, tmp_path):
+    ledger = dplm.Ledger.init(tmp_path / "budget.db", "rows", rho=0.3)
+    for unlimited in ({"ledger": ledger, "dataset": "rows"}, {"budget": math.inf}):
+        model = estimator(**unlimited).fit(*data)
+        for one in (model, clone(model)):
+            with pytest.raises(BudgetError, match="have spent 0.2 of their 0.2"):
+                one.set_params(ledger=None, dataset=None, budget=None).fit(*data)
+    refused = estimator(ledger=ledger, dataset="rows")
+    with pytest.raises(dplm.LedgerError):
+        refused.fit(*data)
+    refused.set_params(ledger=None, dataset=None).fit(*data)
+
+
+def test_features_that_cannot_be_read_leave_no_trace(data):
+    class Failing:
+        shape = (4000, 3)
+        reads = 0
+
+        def __array__(self, *_: object, **__: object):
+            self.reads += 1
+            if self.reads > self.last:
+                raise ValueError("xyzzy-4711")
+            return data[0]
+
+    for last in (0, 1):
+        for call in (lambda one: estimator().fit(one, data[1]), lambda one: estimator().fit(data[0], one), estimator().fit(*data).predict):
+            failing = Failing()
+            failing.last = last
+            try:
+                call(failing)
+            except ValueError as refusal:
+                assert "4711" not in str(refusal) and refusal.__cause__ is None and refusal.__context__ is None
+
+
+def test_a_number_too_large_for_a_double_warns_of_nothing(data):
+    X = data[0].astype(np.longdouble)
+    X[3, 1] = np.longdouble("1e4000")
+    with warnings.catch_warnings(record=True) as heard:
+        warnings.simplefilter("always")
+        model = estimator(budget=math.inf).fit(X, data[1]).fit(X.tolist(), data[1])
+        model.predict(X), model.predict(X.astype(object))
+    assert not heard
 
 
 def test_with_a_ledger_the_ledger_keeps_account(data, tmp_path):

@@ -5,7 +5,7 @@
 //!
 //! # Guarantee
 //! What a cell becomes depends on that cell alone. No method that a cell's own class defines is called, and nothing a cell says is in a
-//! message: what is neither a truth value, a number nor a text counts as missing.
+//! message: what is neither a truth value, a number nor a text (or the bytes of one) counts as missing.
 
 use std::{borrow::Cow, sync::Arc};
 
@@ -17,7 +17,7 @@ use arrow_buffer::ScalarBuffer;
 use arrow_schema::{DataType, Field, UnionFields, UnionMode};
 use pyo3::{
     prelude::*,
-    types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString, PyType},
+    types::{PyBool, PyBytes, PyDict, PyFloat, PyInt, PyList, PyString, PyType},
 };
 
 /// The most cells of one array of many: a union's offsets are of 32 bits.
@@ -157,6 +157,9 @@ impl<'py> Reader<'py> {
             Cell::Truth(truth.is_true())
         } else if let Ok(integer) = cell.cast::<PyInt>() {
             self.integer(integer)
+        } else if let Ok(bytes) = cell.cast::<PyBytes>() {
+            // As NumPy's arrays of bytes are read.
+            Cell::Text(String::from_utf8_lossy(bytes.as_bytes()))
         } else if cell.is_none() {
             Cell::Missing
         } else {

@@ -4,9 +4,7 @@
 use std::{ptr::NonNull, sync::Arc};
 
 use arrow_array::{
-    Array, ArrayRef, BooleanArray, DictionaryArray, PrimitiveArray, RecordBatchReader,
-    ffi_stream::RecordBatchStreamReader,
-    new_null_array,
+    Array, ArrayRef, BooleanArray, DictionaryArray, PrimitiveArray, new_null_array,
     types::{ArrowPrimitiveType, Float64Type, Int32Type, Int64Type, UInt64Type},
 };
 use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer, ScalarBuffer};
@@ -71,15 +69,10 @@ impl NativeColumn {
 
     /// The only column of an Arrow table; its buffers are shared.
     #[staticmethod]
-    fn arrow(py: Python<'_>, table: &Bound<'_, PyAny>) -> PyResult<NativeColumn> {
-        let stream = arrow::stream(table)?;
-        let column = py.detach(|| {
-            let reader = RecordBatchStreamReader::try_new(stream).ok()?;
-            let data_type = reader.schema().fields().first()?.data_type().clone();
-            let arrays = reader.map(|batch| Some(batch.ok()?.column(0).clone())).collect::<Option<Vec<_>>>()?;
-            Some(NativeColumn { data_type, arrays })
-        });
-        column.ok_or_else(arrow::unreadable)
+    fn arrow(table: &Bound<'_, PyAny>) -> PyResult<NativeColumn> {
+        let (schema, batches) = arrow::imported(table)?;
+        let data_type = schema.fields().first().ok_or_else(arrow::unreadable)?.data_type().clone();
+        Ok(NativeColumn { data_type, arrays: batches.iter().map(|batch| batch.column(0).clone()).collect() })
     }
 
     /// A column of a type that no model can use: dates and times, or anything else.

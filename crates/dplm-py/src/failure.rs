@@ -67,6 +67,11 @@ impl Failure {
         Failure { kind, sentence: error.to_string() }
     }
 
+    /// The fit failed after its budget was spent, whatever the reason: other kinds promise that nothing was.
+    pub fn after_spending(error: Error) -> Failure {
+        Failure::new(Kind::Fit, error)
+    }
+
     /// The program itself is wrong. What went wrong is not said, since that could hold a cell.
     pub fn bug() -> Failure {
         let sentence = "an internal check failed, which is a fault of dplm and not of the data: nothing was published; please report it";

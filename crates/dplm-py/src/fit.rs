@@ -11,7 +11,7 @@ use dplm_ledger::{Ledger, LedgerError};
 use pyo3::prelude::*;
 
 use crate::{
-    failure::{Kind, OrRaise},
+    failure::{Failure, Kind, OrRaise},
     request::{BudgetOptions, FitOptions, formula},
     table::NativeTable,
     work,
@@ -60,7 +60,7 @@ pub fn fit(
         let mut dataset = Dataset::read(table.source(), &formula, &reading)?;
         let prepared = dataset.prepare(config, options.noise())?;
         let receipt = receipt(prepared.charge(), account_name.as_ref())?;
-        Ok(prepared.run(receipt, &mut |done, of| signals.fitting(done, of))?)
+        prepared.run(receipt, &mut |done, of| signals.fitting(done, of)).map_err(Failure::after_spending)
     })?;
     Ok(NativeFit { fit })
 }

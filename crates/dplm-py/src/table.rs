@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use arrow_array::{ArrayRef, RecordBatch, RecordBatchReader, ffi_stream::RecordBatchStreamReader};
+use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::{Field, Schema, SchemaRef};
 use dplm::{
     formula::{Column, Kind as Facts},
@@ -14,6 +14,7 @@ use crate::{
     arrow,
     column::NativeColumn,
     failure::{Kind, OrRaise},
+    work,
 };
 
 /// What messages call a table that came from Python.
@@ -43,15 +44,9 @@ impl NativeTable {
 
     /// Anything with `__arrow_c_stream__`; its buffers are shared, not copied.
     #[staticmethod]
-    fn from_arrow(py: Python<'_>, data: &Bound<'_, PyAny>) -> PyResult<NativeTable> {
-        let stream = arrow::stream(data)?;
-        let source = py.detach(|| {
-            let reader = RecordBatchStreamReader::try_new(stream).ok()?;
-            let schema = reader.schema();
-            let batches = reader.collect::<Result<Vec<_>, _>>().ok()?;
-            Some(Source::from_batches(schema, batches, NAME))
-        });
-        Ok(NativeTable { source: source.ok_or_else(arrow::unreadable)?.or_raise()? })
+    fn from_arrow(data: &Bound<'_, PyAny>) -> PyResult<NativeTable> {
+        let (schema, batches) = arrow::imported(data)?;
+        Ok(NativeTable { source: Source::from_batches(schema, batches, NAME).or_raise()? })
     }
 
     /// Columns by name.
@@ -71,19 +66,21 @@ impl NativeTable {
     fn numbers<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         let columns: Vec<Column> =
             self.names().into_iter().map(|name| Column { name, kind: Facts::Standard }).collect();
-        let mut numbers = vec![Vec::new(); columns.len()];
-        let options = ReadOptions::default();
-        self.source
-            .for_each_block(&columns, &options, &mut |block| {
+        let numbers = work::run(py, None, None, |signals| {
+            let mut numbers = vec![Vec::new(); columns.len()];
+            let stop = || signals.stopped();
+            let options = ReadOptions { stop: Some(&stop), ..ReadOptions::default() };
+            self.source.for_each_block(&columns, &options, &mut |block| {
                 for (numbers, cells) in numbers.iter_mut().zip(block.columns) {
                     if let Cells::Numbers(cells) = cells {
                         numbers.extend(cells.into_iter().flat_map(f64::to_ne_bytes));
                     }
                 }
                 Ok::<(), DataError>(())
-            })
-            .or_raise()?;
-        Ok(PyBytes::new(py, &numbers.concat()))
+            })?;
+            Ok(numbers.concat())
+        })?;
+        Ok(PyBytes::new(py, &numbers))
     }
 
     /// The names of the columns.
