@@ -101,7 +101,7 @@ fn numbers(array: ArrayRef) -> Option<Vec<f64>> {
     }
 }
 
-/// A dictionary's cells: each entry is read once, then the keys are followed. A key that leads nowhere is `missing`.
+/// A dictionary's cells: each entry is read once, then the keys are followed. A null key is `missing`.
 fn by_key<T: Copy>(array: &dyn Array, missing: T, read: impl Fn(&ArrayRef) -> Option<Vec<T>>) -> Option<Vec<T>> {
     let dictionary = array.as_any_dictionary_opt()?;
     let entries = read(dictionary.values())?;
