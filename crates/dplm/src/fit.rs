@@ -5,7 +5,7 @@ use crate::{
     descend::Trajectory,
     interval::Inference,
     lattice::Design,
-    method::{Construction, Goal, Purpose},
+    method::{Construction, Goal, Purpose, auto::LeftOut},
     privacy::Guarantee,
     report::Warning,
 };
@@ -31,6 +31,10 @@ pub struct Fit {
     pub level: f64,
     /// The estimates, in the columns' own units and formula order.
     pub coefficients: Vec<Coefficient>,
+    /// Coefficients that the budget could not resolve: the model was fitted without them.
+    pub left_out: Vec<LeftOut>,
+    /// Coefficients that clipping moves away from least squares, as a released test shows.
+    pub bent: Vec<String>,
     /// The method and its public parameters.
     pub method: MethodSummary,
     /// What a reader should know.

@@ -10,6 +10,7 @@
 
 mod error;
 pub mod number;
+mod matrix;
 pub mod formula;
 pub mod table;
 pub mod lattice;

@@ -149,6 +149,8 @@ impl<'a> Prepared<'a> {
             construction: request.construction,
             level: request.level,
             coefficients: outcome.coefficients,
+            left_out: outcome.left_out,
+            bent: outcome.bent,
             method: outcome.summary,
             warnings,
             trajectories: outcome.trajectories,

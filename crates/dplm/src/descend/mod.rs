@@ -65,6 +65,11 @@ impl Descent {
         self.clip
     }
 
+    /// The clip threshold, in standardised units.
+    pub fn gamma(&self) -> f64 {
+        self.clip.gamma() as f64 / self.lattice.gradient_unit()
+    }
+
     /// A released sum as a mean in standardised units.
     fn mean(&self, sum: f64) -> f64 {
         sum / self.lattice.gradient_unit() / self.rows as f64
@@ -116,8 +121,7 @@ impl Descent {
 
     /// What the engine may know of the gradients to come.
     fn forecast(&self, spend: &Spend) -> Forecast {
-        let gamma = self.clip.gamma() as f64 / self.lattice.gradient_unit();
-        let noise_sd = noise_sd(self.rows, gamma, self.steps, self.neighbours, spend.to_f64());
+        let noise_sd = noise_sd(self.rows, self.gamma(), self.steps, self.neighbours, spend.to_f64());
         Forecast { steps: self.steps, step_size: self.step_size, noise_sd }
     }
 

@@ -1,6 +1,6 @@
 //! What an interval is for, and the interval.
 
-use crate::theory::student;
+use crate::{matrix::dot, theory::student};
 
 /// One reported coefficient as a linear function of the standardised ones: `offset + weights . theta`.
 ///
@@ -31,23 +31,27 @@ impl Contrast {
     }
 }
 
-/// An interval for one contrast.
+/// An interval for one contrast: the values that a test does not reject.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Interval {
-    /// The estimate.
+    /// The estimate; always inside.
     pub estimate: f64,
-    /// The standard error. Where the law of the error is a mixture it is the one that gives the same length.
+    /// The standard error.
     pub std_error: f64,
-    /// The lower end.
+    /// The lower end; minus infinity where the budget cannot bound it at this level.
     pub low: f64,
-    /// The upper end.
+    /// The upper end; infinity where the budget cannot bound it at this level.
     pub high: f64,
     /// Degrees of freedom of Student's t; `None` where the scale of the noise is known and the normal law serves.
     pub df: Option<f64>,
-    /// False when half or more of the variance lies in directions that the released curvature does not resolve.
-    /// The ends are then not to be believed; the estimate still serves prediction.
+    /// False when the released numbers cannot bound the contrast: there is then no number to print. It does not depend on the level.
     pub identified: bool,
+    /// The variance of the estimate's error if the contrast is larger than the estimate by `t`: `v0 + v1 t + v2 t^2`.
+    variance: [f64; 3],
 }
+
+/// A contrast is identified where its interval is bounded at this many standard deviations, whatever level is asked for (99.7 %).
+const IDENTIFIED_AT: f64 = 3.0;
 
 impl Interval {
     /// `high - low`.
@@ -60,27 +64,45 @@ impl Interval {
         self.low <= value && value <= self.high
     }
 
-    /// `(estimate - null) / std_error`, a z or a t value according to `df`.
+    /// `(estimate - null) / sd`, a z or a t value according to `df`, with the standard deviation that holds under the null.
     pub fn statistic(&self, null: f64) -> f64 {
-        (self.estimate - null) / self.std_error
+        let [v0, v1, v2] = self.variance;
+        let apart = null - self.estimate;
+        -apart / (v0 + v1 * apart + v2 * apart * apart).sqrt()
     }
 
-    /// Two-sided p-value of the hypothesis that the coefficient equals `null`.
-    ///
-    /// # Examples
-    /// ```
-    /// use dplm::interval::Interval;
-    /// let found = Interval { estimate: 1.96, std_error: 1.0, low: 0.0, high: 3.92, df: None, identified: true };
-    /// assert!((found.p_value(0.0) - 0.05).abs() < 1e-4);
-    /// ```
+    /// Two-sided p-value of the hypothesis that the contrast equals `null`. It is below `1 - level` exactly where the interval at that
+    /// level does not hold `null`.
     pub fn p_value(&self, null: f64) -> f64 {
         student::t_two_sided_p(self.statistic(null), self.df.unwrap_or(f64::INFINITY))
     }
 
     /// `estimate +- quantile * std_error`, Student's t where `df` is given.
-    pub(super) fn symmetric(estimate: f64, std_error: f64, df: Option<f64>, level: f64) -> Self {
+    pub(crate) fn symmetric(estimate: f64, std_error: f64, df: Option<f64>, level: f64) -> Self {
         let half = df.map_or_else(|| normal_quantile(level), |df| student_quantile(df, level)) * std_error;
-        Interval { estimate, std_error, low: estimate - half, high: estimate + half, df, identified: true }
+        let variance = [std_error * std_error, 0.0, 0.0];
+        Interval { estimate, std_error, low: estimate - half, high: estimate + half, df, identified: true, variance }
+    }
+
+    /// All values at a distance `t` from the estimate with `t^2 <= z^2 (v0 + v1 t + v2 t^2)`.
+    pub(crate) fn by_inversion(estimate: f64, variance: [f64; 3], level: f64) -> Self {
+        let [v0, v1, v2] = variance;
+        let z_sq = normal_quantile(level).powi(2);
+        let lead = 1.0 - z_sq * v2;
+        let root = ((z_sq * v1).powi(2) / 4.0 + lead * z_sq * v0).sqrt();
+        let ends = [-root, root].map(|root| (z_sq * v1 / 2.0 + root) / lead);
+        // Where the quadratic opens downwards the values not rejected are not an interval.
+        let [low, high] = if lead > 0.0 { ends } else { [f64::NEG_INFINITY, f64::INFINITY] };
+        let bounded = v2 * IDENTIFIED_AT.powi(2) < 1.0 && v0 > 0.0 && (v0 + v1).is_finite();
+        Interval {
+            estimate,
+            std_error: v0.sqrt(),
+            low: estimate + low,
+            high: estimate + high,
+            df: None,
+            identified: bounded && estimate.is_finite(),
+            variance,
+        }
     }
 }
 
@@ -92,11 +114,6 @@ pub(super) fn normal_quantile(level: f64) -> f64 {
 /// The Student t quantile that leaves half of `1 - level` above it.
 pub(super) fn student_quantile(df: f64, level: f64) -> f64 {
     student::t_quantile(0.5 + level / 2.0, df)
-}
-
-/// The inner product.
-pub(super) fn dot(a: &[f64], b: &[f64]) -> f64 {
-    a.iter().zip(b).map(|(x, y)| x * y).sum()
 }
 
 #[cfg(test)]

@@ -1,35 +1,30 @@
 //! What is known of the curvature `H`, the derivative of the mean clipped gradient near its root.
 
 use super::{IntervalError, check_features, check_not_negative, check_positive, check_run};
-use crate::{descend::Trajectory, theory::student::normal_cdf};
-use faer::{Mat, Side};
+use crate::{
+    descend::Trajectory,
+    matrix::{Eigen, diagonal, dot, quadratic, times, transposed_times},
+    theory::student::normal_cdf,
+};
+use faer::Mat;
 
-/// What is known of the curvature `H`: a released matrix, or one number for all directions.
+/// What is known of the curvature `H` given the releases: `H = mean + E`, with entries of the symmetric `E` normal and
+/// independent (but for `E_jk = E_kj`) in the coordinates `axes`, and a common factor that is uncertain too.
 ///
 /// Without clipping `H` is the second-moment matrix of the features; with clipping only the rows that are not clipped
-/// count. In standardised units it is near the identity.
+/// count. In standardised units, and in whitened ones, it is near a multiple of the identity.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Curvature {
-    /// `H` was released entry by entry with Gaussian noise.
-    Matrix {
-        /// The released matrix; its symmetric part is used.
-        mean: Mat<f64>,
-        /// Standard deviation of the noise in a diagonal entry.
-        noise_sd_diag: f64,
-        /// Standard deviation of the noise in an entry off the diagonal.
-        noise_sd_offdiag: f64,
-        /// How far the curvature may differ, relatively, on the way from the start; see [`Curvature::with_clip`].
-        bend: f64,
-    },
-    /// `H` is about `value` times the identity.
-    Scalar {
-        /// The curvature, averaged over directions.
-        value: f64,
-        /// Standard deviation of what is known of `value`.
-        sd: f64,
-        /// How far directions may differ: the relative standard deviation of the eigenvalues of `H`.
-        spread: f64,
-    },
+pub struct Curvature {
+    /// Orthonormal coordinates, one to a column.
+    pub(super) axes: Mat<f64>,
+    /// The mean, in those coordinates.
+    pub(super) mean: Mat<f64>,
+    /// Standard deviations of the entries, in those coordinates.
+    pub(super) entry_sd: Mat<f64>,
+    /// Relative standard deviation of the common factor.
+    pub(super) scale_sd: f64,
+    /// How wrong `H` may be, relatively, for what the start still does to the iterates; enters the weights of the steps.
+    pub(super) misfit: f64,
 }
 
 /// Allowance for features that are correlated or not quite of unit variance where only a scalar was released.
@@ -39,86 +34,178 @@ pub(super) const DEFAULT_SPREAD: f64 = 0.2;
 const LARGEST_BEND: f64 = 0.2;
 /// Residuals at the start, in standard deviations of those at the end: twice is a response wider than promised.
 const RESIDUALS_AT_START: f64 = 2.0;
-/// Public scaling promises curvature one: how closely where it is kept, how loosely where it is not.
-const PROMISE_SD: f64 = 0.02;
-const BROKEN_PROMISE_SD: f64 = 0.5;
-/// How often it is kept.
-const PROMISE_SHARE: f64 = 0.8;
+/// Columns that are scaled as stated have curvature one: how closely, and how loosely where they are not.
+const SCALED_SD: f64 = 0.02;
+const UNSCALED_SD: f64 = 0.5;
+/// How often they are.
+const SCALED_SHARE: f64 = 0.8;
 /// Stands for a slope that was not measured: large against any doubt about scaling.
 const NO_SLOPE_SD: f64 = 1e3;
 
 impl Curvature {
-    /// From a released matrix with noise on the diagonal and off it.
-    pub fn matrix(mean: Mat<f64>, noise_sd_diag: f64, noise_sd_offdiag: f64) -> Self {
-        Curvature::Matrix { mean, noise_sd_diag, noise_sd_offdiag, bend: LARGEST_BEND }
-    }
-
-    /// From a released scalar: the trace of the curvature over the number of features.
+    /// From a matrix released with symmetric noise: `noise_sd` on the diagonal, smaller by `sqrt 2` off it.
     ///
-    /// Directions are allowed to differ by 20 % (one standard deviation); [`Curvature::with_spread`] changes that.
-    pub fn scalar(value: f64, sd: f64) -> Self {
-        Curvature::Scalar { value, sd, spread: DEFAULT_SPREAD }
+    /// The matrix is taken as it was released. This is right where directions may differ in ways nobody knows, and where
+    /// its noise is small: the law of `E` is then exactly that of the noise.
+    ///
+    /// # Errors
+    /// When the matrix is not square and finite, or the noise is negative.
+    pub fn released(matrix: Mat<f64>, noise_sd: f64) -> Result<Self, IntervalError> {
+        let p = checked_size(&matrix, noise_sd)?;
+        let symmetric = Mat::from_fn(p, p, |j, k| 0.5 * (matrix[(j, k)] + matrix[(k, j)]));
+        let entry_sd = Mat::from_fn(p, p, |j, k| if j == k { noise_sd } else { noise_sd / 2f64.sqrt() });
+        Ok(Curvature::of_entries(symmetric, entry_sd))
     }
 
-    /// From the iterates alone: the slope of the gradients on the iterates, drawn towards one.
+    /// From the mean and the standard deviation of each entry of a symmetric matrix.
+    pub(crate) fn of_entries(mean: Mat<f64>, entry_sd: Mat<f64>) -> Self {
+        let p = mean.nrows();
+        Curvature { axes: Mat::identity(p, p), mean, entry_sd, scale_sd: 0.0, misfit: LARGEST_BEND }
+    }
+
+    /// From a released matrix of columns that public facts call well scaled: its eigenvalues are freed of what noise does to
+    /// them, and shrunk towards their mean as far as noise explains that they differ.
+    ///
+    /// # Errors
+    /// As [`Curvature::released`], and when its trace is not positive and has no noise.
+    pub fn of_scaled_columns(matrix: Mat<f64>, noise_sd: f64) -> Result<Self, IntervalError> {
+        let released = Curvature::released(matrix, noise_sd)?;
+        let Eigen { values, vectors } = Eigen::of(released.mean.as_ref()).ok_or(NOT_FINITE)?;
+        let p = values.len();
+        // A curvature is positive. A mean below its own noise says nothing, and every direction will come out unresolved.
+        let level_sd = noise_sd / (p as f64).sqrt();
+        let level = mean(&values).max(level_sd);
+        check_positive("the trace of the curvature", level)?;
+        let departure = Departure::of(&values, noise_sd);
+        let values: Vec<f64> =
+            without_repulsion(&values, noise_sd).iter().map(|e| level + departure.seen * (e - level)).collect();
+        let entry_sd = left_over(&values, noise_sd, &departure);
+        // The diagonal of the noise moves the level too; the factor only has to make up what is missing.
+        let moved_sq = (0..p).map(|i| entry_sd[(i, i)].powi(2)).sum::<f64>() / (p * p) as f64;
+        let scale_sd = (level_sd.powi(2) - moved_sq).max(0.0).sqrt() / level;
+        let misfit = (LARGEST_BEND.powi(2) + entry_sd.squared_norm_l2() / (p as f64 * level * level)).sqrt();
+        Ok(Curvature { axes: vectors, mean: diagonal(&values), entry_sd, scale_sd, misfit })
+    }
+
+    /// One number for all of `features` directions: the trace of the curvature over the number of features, and the standard
+    /// deviation of what is known of it. Directions are allowed to differ by 20 % (one standard deviation);
+    /// [`Curvature::with_spread`] changes that.
+    ///
+    /// # Errors
+    /// When the number is not positive or its uncertainty negative.
+    pub fn scalar(value: f64, sd: f64, features: usize) -> Result<Self, IntervalError> {
+        check_positive("the curvature", value)?;
+        check_not_negative("the uncertainty of the curvature", sd)?;
+        let identity = Mat::<f64>::identity(features, features);
+        let mean = diagonal(&vec![value; features]);
+        let entry_sd = Mat::zeros(features, features);
+        let scale_sd = sd / value;
+        Ok(Curvature { axes: identity, mean, entry_sd, scale_sd, misfit: 0.0 }.with_spread(DEFAULT_SPREAD))
+    }
+
+    /// From the iterates alone: the slope of the gradients on the iterates, shrunk towards one.
     ///
     /// `g_t = H (theta_t - opt) + z_t` with `z_t` independent of `theta_t`, so least squares of `g` on `theta` finds
     /// the slope. Centring brings in later iterates, which hold `z_t`; the bias that makes is known and taken out.
-    /// What is known before is a mixture of two normal laws around one: scaling keeps its promise (four in five, sd
-    /// 0.02) or does not (sd 0.5). Directions are taken to be alike: a correlated design needs a release, or
-    /// [`Curvature::with_spread`].
+    /// The prior is a mixture of two normal laws around one: columns are scaled as stated (four in five, sd 0.02) or not
+    /// (sd 0.5). Directions are taken to be alike: a correlated design needs a release, or [`Curvature::with_spread`].
     ///
     /// # Errors
     /// When the run has no steps or its scale is not positive.
     pub fn from_trajectory(run: &Trajectory) -> Result<Self, IntervalError> {
-        check_run(run)?;
+        let features = check_run(run)?;
         check_positive("the step size", run.step_size)?;
         check_positive("the standard deviation of the noise", run.noise_sd)?;
-        let (value, sd) = match Slope::of(run).solve() {
-            Some((slope, sd)) => drawn_to_one(slope, sd),
-            None => drawn_to_one(1.0, NO_SLOPE_SD),
-        };
-        Ok(Curvature::Scalar { value, sd, spread: 0.0 })
+        let (slope, sd) = Slope::of(run).solve().unwrap_or((1.0, NO_SLOPE_SD));
+        let (value, sd) = shrunk_to_one(slope, sd);
+        Ok(Curvature::scalar(value, sd, features)?.with_spread(0.0))
     }
 
-    /// The same with another allowance for directions that differ; a released matrix speaks for itself and is
-    /// unchanged.
-    pub fn with_spread(mut self, allowed: f64) -> Self {
-        if let Curvature::Scalar { spread, .. } = &mut self {
-            *spread = allowed;
-        }
-        self
+    /// The same where directions may differ by this relative standard deviation of the eigenvalues, and nothing else is known
+    /// of how they differ.
+    pub fn with_spread(self, spread: f64) -> Self {
+        let p = self.mean.nrows();
+        let entry = spread_entry(spread * self.level(), p);
+        let entry_sd = Mat::from_fn(p, p, |j, k| if j == k { entry } else { entry / 2f64.sqrt() });
+        Curvature { entry_sd, misfit: spread, ..self }
     }
 
     /// The same for a run whose gradients were clipped at `clip` times the length of a typical one, a typical row's
     /// length times the standard deviation of the errors: under a wide clip the gradient is linear all the way, and
-    /// the first steps need not be feared. A scalar is unchanged.
-    pub fn with_clip(mut self, clip: f64) -> Self {
-        if let Curvature::Matrix { bend, .. } = &mut self {
-            *bend = bend_at(clip);
-        }
-        self
+    /// the first steps need not be feared.
+    pub fn with_clip(self, clip: f64) -> Self {
+        let uncertain_sq = (self.misfit.powi(2) - LARGEST_BEND.powi(2)).max(0.0);
+        Curvature { misfit: (bend_at(clip).powi(2) + uncertain_sq).sqrt(), ..self }
     }
 
-    /// The checked law of `H` given what was released.
-    pub(super) fn belief(&self, p: usize) -> Result<Belief, IntervalError> {
-        match self {
-            Curvature::Matrix { mean, noise_sd_diag, noise_sd_offdiag, bend } => {
-                check_features("the curvature", p, mean.nrows())?;
-                check_features("the curvature", p, mean.ncols())?;
-                check_not_negative("the noise of the curvature", *noise_sd_diag)?;
-                check_not_negative("the noise of the curvature", *noise_sd_offdiag)?;
-                check_not_negative("the bend of the gradient", *bend)?;
-                Belief::from_matrix(mean, *noise_sd_diag, *noise_sd_offdiag, *bend)
-            }
-            Curvature::Scalar { value, sd, spread } => {
-                check_positive("the curvature", *value)?;
-                check_not_negative("the uncertainty of the curvature", *sd)?;
-                check_not_negative("the spread of the curvature", *spread)?;
-                Ok(Belief::from_scalar(p, *value, *sd, *spread))
-            }
-        }
+    /// How many coordinates there are.
+    pub fn features(&self) -> usize {
+        self.mean.nrows()
     }
+
+    /// The mean of the eigenvalues.
+    pub(super) fn level(&self) -> f64 {
+        (0..self.features()).map(|j| self.mean[(j, j)]).sum::<f64>() / self.features() as f64
+    }
+
+    /// The covariance of `E a`, in the axes, for `a` in the axes.
+    ///
+    /// Entries are independent but for `E_jk = E_kj`, so `Cov_jj = sum_k sd_jk^2 a_k^2` and `Cov_jk = sd_jk^2 a_j a_k`; the common
+    /// factor adds `scale_sd^2 (M a)(M a)'`.
+    pub(super) fn covariance_times(&self, a: &[f64]) -> Mat<f64> {
+        let along = times(&self.mean, a);
+        let own = |j: usize| dot(self.entry_sd.col_as_slice(j), &weighted(self.entry_sd.col_as_slice(j), a));
+        Mat::from_fn(a.len(), a.len(), |j, k| {
+            let entries = if j == k { own(j) } else { self.entry_sd[(j, k)].powi(2) * a[j] * a[k] };
+            entries + self.scale_sd.powi(2) * along[j] * along[k]
+        })
+    }
+
+    /// `d' Cov(E a) e`, in `O(p^2)`.
+    pub(super) fn covariance_form(&self, a: &[f64], d: &[f64], e: &[f64]) -> f64 {
+        let p = a.len();
+        let (da, ea): (Vec<f64>, Vec<f64>) = (0..p).map(|j| (d[j] * a[j], e[j] * a[j])).unzip();
+        let mut sum = 0.0;
+        for j in 0..p {
+            let sd = self.entry_sd.col_as_slice(j);
+            let (mut own, mut across) = (0.0, 0.0);
+            for k in 0..p {
+                let variance = sd[k] * sd[k];
+                own += variance * a[k] * a[k];
+                across += if j == k { 0.0 } else { variance * ea[k] };
+            }
+            sum += d[j] * e[j] * own + da[j] * across;
+        }
+        let along = times(&self.mean, a);
+        sum + self.scale_sd.powi(2) * dot(d, &along) * dot(e, &along)
+    }
+
+    /// The mean, in the axes.
+    pub(crate) fn mean(&self) -> &Mat<f64> {
+        &self.mean
+    }
+
+    /// `v' M v` for a vector in the axes.
+    pub(crate) fn quadratic(&self, vector: &[f64]) -> f64 {
+        quadratic(&self.mean, vector)
+    }
+
+    /// A vector in the axes.
+    pub(super) fn turned(&self, vector: &[f64]) -> Vec<f64> {
+        transposed_times(&self.axes, vector)
+    }
+}
+
+fn weighted(sd: &[f64], a: &[f64]) -> Vec<f64> {
+    sd.iter().zip(a).map(|(sd, a)| sd * a * a).collect()
+}
+
+const NOT_FINITE: IntervalError = IntervalError::Range { what: "every entry of a released matrix", range: "finite" };
+
+fn checked_size(matrix: &Mat<f64>, noise_sd: f64) -> Result<usize, IntervalError> {
+    check_features("the curvature", matrix.nrows(), matrix.ncols())?;
+    check_not_negative("the noise of the curvature", noise_sd)?;
+    if matrix.is_all_finite() { Ok(matrix.nrows()) } else { Err(NOT_FINITE) }
 }
 
 /// The relative difference of the curvature at the start and at the end of a run, for rows of one length and normal
@@ -183,89 +270,18 @@ impl Slope {
 }
 
 /// Mean and sd of the slope given its estimate, when before it was near one or anywhere around one.
-fn drawn_to_one(slope: f64, sd: f64) -> (f64, f64) {
+fn shrunk_to_one(slope: f64, sd: f64) -> (f64, f64) {
     let given = |prior_sd: f64| {
         let (total, gap) = (prior_sd.powi(2) + sd.powi(2), slope - 1.0);
         let evidence = (-gap * gap / (2.0 * total)).exp() / total.sqrt();
         (evidence, 1.0 + gap * prior_sd.powi(2) / total, prior_sd.powi(2) * sd.powi(2) / total)
     };
-    let (kept, broken) = (given(PROMISE_SD), given(BROKEN_PROMISE_SD));
-    let (keeps, breaks) = (PROMISE_SHARE * kept.0, (1.0 - PROMISE_SHARE) * broken.0);
+    let (kept, broken) = (given(SCALED_SD), given(UNSCALED_SD));
+    let (keeps, breaks) = (SCALED_SHARE * kept.0, (1.0 - SCALED_SHARE) * broken.0);
     let share = keeps / (keeps + breaks).max(f64::MIN_POSITIVE);
     let mean = share * kept.1 + (1.0 - share) * broken.1;
     let variance = share * kept.2 + (1.0 - share) * broken.2 + share * (1.0 - share) * (kept.1 - broken.1).powi(2);
     (mean.max(0.05), variance.sqrt())
-}
-
-/// The law of `H` given the releases: `scale * (centre + noise)`, noise symmetric Gaussian in the eigenbasis of the
-/// centre.
-pub(super) struct Belief {
-    /// Centre, by its eigenvalues and eigenvectors.
-    pub centre: Spectrum,
-    /// Standard deviation of each entry of the noise in the eigenbasis of the centre; `None` where there is none.
-    pub noise_sd: Option<Mat<f64>>,
-    /// Relative standard deviation of the scale.
-    pub scale_sd: f64,
-    /// How wrong `H` may be, relatively, for what the start still does to the iterates; enters the weights of the
-    /// steps.
-    pub misfit: f64,
-}
-
-impl Belief {
-    fn from_scalar(p: usize, value: f64, sd: f64, spread: f64) -> Self {
-        let entry = spread_entry(spread * value, p);
-        let entry_sd = |j, k| if j == k { entry } else { entry / 2f64.sqrt() };
-        let noise_sd = (entry > 0.0).then(|| Mat::from_fn(p, p, entry_sd));
-        let centre = Spectrum::multiple_of_identity(value, p);
-        Belief { centre, noise_sd, scale_sd: sd / value, misfit: spread }
-    }
-
-    /// Takes out of a released matrix what noise does to its eigenvalues, and keeps the doubt that is left.
-    fn from_matrix(released: &Mat<f64>, sd_diag: f64, sd_offdiag: f64, bend: f64) -> Result<Self, IntervalError> {
-        let p = released.nrows();
-        let found = Spectrum::of(&Mat::from_fn(p, p, |j, k| 0.5 * (released[(j, k)] + released[(k, j)])))?;
-        // A curvature is positive. A mean below its own noise says nothing, and every direction will come out
-        // unresolved.
-        let level_sd = sd_diag / (p as f64).sqrt();
-        let level = found.level().max(level_sd);
-        check_positive("the trace of the curvature", level)?;
-        // One number for both kinds of entry: exact for symmetric noise that no rotation changes, else the cautious
-        // one.
-        let sd = sd_diag.max(2f64.sqrt() * sd_offdiag);
-        let departure = Departure::of(&found.values, sd);
-        let corrected = without_repulsion(&found.values, sd);
-        let values: Vec<f64> = corrected.iter().map(|e| level + departure.seen * (e - level)).collect();
-        let noise_sd = (sd > 0.0).then(|| left_over(&values, sd, &departure));
-        let doubt_sq = noise_sd.as_ref().map_or(0.0, |sd| sd.squared_norm_l2() / (p as f64 * level * level));
-        // The diagonal of the noise moves the level too; the scale only has to make up what is missing.
-        let moved_sq = noise_sd.as_ref().map_or(0.0, |sd| (0..p).map(|i| sd[(i, i)].powi(2)).sum::<f64>());
-        let missing_sq = (level_sd.powi(2) - moved_sq / (p * p) as f64).max(0.0);
-        let scale_sd = missing_sq.sqrt() / level;
-        let misfit = (bend.powi(2) + doubt_sq).sqrt();
-        Ok(Belief { centre: Spectrum { values, ..found }, noise_sd, scale_sd, misfit })
-    }
-
-    /// Whether nothing about `H` is in doubt.
-    pub fn is_certain(&self) -> bool {
-        self.noise_sd.is_none() && self.scale_sd == 0.0
-    }
-
-    /// Whether direction `i` of the centre stands out of its noise: at least twice as large.
-    pub fn resolves(&self, i: usize) -> bool {
-        let value = self.centre.values[i];
-        let sd = self.noise_at(i).hypot(self.scale_sd * value);
-        value > self.floor() && value >= 2.0 * sd
-    }
-
-    /// Eigenvalues are not believed below this: half the noise of the direction known least.
-    pub fn floor(&self) -> f64 {
-        let largest = (0..self.centre.values.len()).map(|i| self.noise_at(i)).fold(0.0, f64::max);
-        (0.5 * largest).max(1e-9 * self.centre.level().abs())
-    }
-
-    fn noise_at(&self, i: usize) -> f64 {
-        self.noise_sd.as_ref().map_or(0.0, |sd| sd[(i, i)])
-    }
 }
 
 /// The sd of a diagonal entry of a symmetric Gaussian matrix whose eigenvalues have standard deviation `spread`.
@@ -352,84 +368,6 @@ fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len() as f64
 }
 
-/// A symmetric matrix by its eigenvalues and eigenvectors.
-#[derive(Clone)]
-pub(super) struct Spectrum {
-    pub values: Vec<f64>,
-    /// Eigenvectors in columns; `None` for the identity.
-    vectors: Option<Mat<f64>>,
-}
-
-impl Spectrum {
-    pub fn multiple_of_identity(value: f64, p: usize) -> Self {
-        Spectrum { values: vec![value; p], vectors: None }
-    }
-
-    /// From a symmetric matrix; refused where an entry is not finite.
-    pub fn of(matrix: &Mat<f64>) -> Result<Self, IntervalError> {
-        let refused = IntervalError::Range { what: "every entry of a released matrix", range: "finite" };
-        if !matrix.is_all_finite() {
-            return Err(refused);
-        }
-        let found = matrix.self_adjoint_eigen(Side::Lower).map_err(|_| refused)?;
-        let values = found.S().column_vector().iter().copied().collect();
-        Ok(Spectrum { values, vectors: Some(found.U().to_owned()) })
-    }
-
-    /// The mean of the eigenvalues.
-    pub fn level(&self) -> f64 {
-        mean(&self.values)
-    }
-
-    /// Coordinates of a vector in the eigenbasis; cheap for a vector of few entries, as contrasts are.
-    pub fn turned(&self, vector: &[f64]) -> Vec<f64> {
-        let Some(u) = &self.vectors else { return vector.to_vec() };
-        let mut turned = vec![0.0; vector.len()];
-        for (j, v) in vector.iter().enumerate().filter(|(_, v)| **v != 0.0) {
-            turned.iter_mut().enumerate().for_each(|(i, t)| *t += v * u[(j, i)]);
-        }
-        turned
-    }
-
-    /// The vector whose coordinates in the eigenbasis are given.
-    pub fn turned_back(&self, coordinates: &[f64]) -> Vec<f64> {
-        let Some(u) = &self.vectors else { return coordinates.to_vec() };
-        let mut vector = vec![0.0; coordinates.len()];
-        for (i, c) in coordinates.iter().enumerate() {
-            vector.iter_mut().zip(u.col_as_slice(i)).for_each(|(v, u)| *v += c * u);
-        }
-        vector
-    }
-
-    /// The matrix whose spectrum, in the eigenbasis of this one, is `inner`.
-    pub fn followed_by(&self, inner: Spectrum) -> Spectrum {
-        let vectors = match (&self.vectors, inner.vectors) {
-            (Some(outer), Some(inner)) => Some(outer * inner),
-            (outer, inner) => inner.or_else(|| outer.clone()),
-        };
-        Spectrum { values: inner.values, vectors }
-    }
-
-    /// `H^-1 vector`, eigenvalues raised to `floor` where they are below it.
-    pub fn solve(&self, vector: &[f64], floor: f64) -> Vec<f64> {
-        let mut turned = self.turned(vector);
-        turned.iter_mut().zip(&self.values).for_each(|(c, e)| *c /= e.max(floor));
-        self.turned_back(&turned)
-    }
-
-    /// The matrix itself.
-    pub fn matrix(&self) -> Mat<f64> {
-        let p = self.values.len();
-        match &self.vectors {
-            None => Mat::from_fn(p, p, |j, k| if j == k { self.values[j] } else { 0.0 }),
-            Some(u) => {
-                let scaled = Mat::from_fn(p, p, |j, k| u[(j, k)] * self.values[k]);
-                scaled * u.transpose()
-            }
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::simulate::normal;
@@ -469,9 +407,9 @@ mod tests {
 
     #[test]
     fn a_clear_slope_is_believed_and_an_unclear_one_is_not() {
-        let (value, sd) = drawn_to_one(1.5, 0.05);
+        let (value, sd) = shrunk_to_one(1.5, 0.05);
         assert!((value - 1.5).abs() < 0.02 && (sd - 0.05).abs() < 0.01, "{value} {sd}");
-        let (value, sd) = drawn_to_one(1.05, 0.1);
+        let (value, sd) = shrunk_to_one(1.05, 0.1);
         assert!((value - 1.0).abs() < 0.02 && sd < 0.06, "{value} {sd}");
     }
 

@@ -4,27 +4,28 @@
 //! [`Trajectory`], released matrices and scalars with the standard deviation of their
 //! noise, and public numbers. So it costs no budget and may be run as often as one likes.
 //!
-//! | construction | what it needs | covers |
+//! | method | what it needs | covers |
 //! |---|---|---|
-//! | [`newton`] | a [`Curvature`], released or read off the iterates | from the first steps on |
+//! | [`Newton`] | a [`Curvature`], released or read off the iterates | from the first steps on |
 //! | [`batched_means`] | one run, batches longer than the autocorrelation | once the run is long |
 //! | [`checkpoints`] | one run, checkpoints far apart | once the run is long |
 //! | [`independent_runs`] | several runs, each paying its own burn-in | once every run is long |
 //!
-//! The last three are the paper's. [`newton`] is the default: it uses the known scale of the noise instead of
-//! estimating it, and it alone knows the [`Target::Population`].
+//! The last three are the paper's. [`Newton`] is the default: it uses the known scale of the noise instead of
+//! estimating it, and it alone knows the population, through [`Sampling`].
 //!
 //! # Examples
 //! ```
 //! use dplm::descend::Trajectory;
-//! use dplm::interval::{Contrast, Curvature, Target, newton};
+//! use dplm::interval::{Contrast, Coordinates, Curvature, Inference, Newton};
 //!
 //! // One feature, curvature 1, optimum 2, step size 0.5, and (to be checked by eye) no noise in the gradients.
 //! let theta = vec![vec![0.0], vec![1.0], vec![1.5], vec![1.75]];
 //! let gradient = vec![vec![-2.0], vec![-1.0], vec![-0.5]];
 //! let run = Trajectory { theta, gradient, step_size: 0.5, noise_sd: 0.1 };
-//! let curvature = Curvature::scalar(1.0, 0.0);
-//! let found = newton(&run, &curvature, &Target::Empirical, &[Contrast::coordinate(0, 1)], 0.95)?;
+//! let curvature = Curvature::scalar(1.0, 0.0, 1)?;
+//! let newton = Newton::new(&run, &Coordinates::identity(1), &curvature, None)?;
+//! let found = Inference::Newton(newton).intervals(&[Contrast::coordinate(0, 1)], 0.95)?;
 //! assert!((found[0].estimate - 2.0).abs() < 1e-12);
 //! # Ok::<(), dplm::interval::IntervalError>(())
 //! ```
@@ -32,10 +33,9 @@
 mod contrast;
 mod paper;
 mod curvature;
-mod target;
+mod resolve;
+mod sampling;
 mod weights;
-mod possible;
-mod mixture;
 mod newton;
 mod inference;
 pub mod expect;
@@ -47,9 +47,10 @@ mod coverage;
 pub use contrast::{Contrast, Interval};
 pub use curvature::Curvature;
 pub use inference::Inference;
-pub use newton::newton;
+pub use newton::{Coordinates, Newton};
 pub use paper::{Batching, batched_means, checkpoints, independent_runs};
-pub use target::{GradientSpread, Target};
+pub(crate) use resolve::{Resolved, resolve};
+pub use sampling::Sampling;
 
 use crate::descend::Trajectory;
 

@@ -1,51 +1,187 @@
-//! The Newton interval: one Newton step from the mean iterate along the mean gradient.
+//! Newton intervals, by inversion of a test (Fieller 1954; Anderson and Rubin 1949).
+//!
+//! At the mean iterate `t` the mean gradient is `g = H (t - opt)` and noise, so that the coefficients `beta` of the columns `B` solve
+//!
+//! ```text
+//! B' (H (t - B beta) - g) = noise
+//! ```
+//!
+//! whatever the curvature `H` is. What is known of it is `H = M + E` ([`Curvature`]). With `A = B'MB` the estimate is
+//! `b = A^-1 B' (M t - g)`, `d = t - B b` is how far the descent stayed from it, and for a contrast `c` and `a = B A^-1 c`
+//!
+//! ```text
+//! c'(b - beta) = a' noise - a' E (t - B beta)
+//! ```
+//!
+//! holds exactly: normal with variance `a' L a + (t - B beta)' Cov(E a) (t - B beta)`, which depends on `beta` itself. The interval is the
+//! set of values of `c' beta` that this law does not reject; the other coefficients follow along the most likely line. It is the
+//! solution of one quadratic inequality, holds however weak the curvature is, and where the solution is not bounded the budget cannot
+//! identify the contrast. Estimate, interval, p-value and covariance all come from this one object.
 
-use super::contrast::{dot, normal_quantile};
-use super::curvature::Belief;
-use super::mixture::Mixture;
-use super::possible::{Possibility, possibilities};
-use super::target::Sampling;
-use super::weights::Transient;
-use super::{Contrast, Curvature, Interval, IntervalError, Target};
-use super::{check_contrasts, check_level, check_not_negative, check_positive, check_run};
-use crate::descend::Trajectory;
-use rayon::prelude::*;
+use faer::Mat;
+use serde::{Deserialize, Serialize};
 
-/// The Newton interval: `mean(theta_t) - H^-1 mean(g_t)` over the steps, with the noise in `g_t` of known scale.
-///
-/// With `g_t = H (theta_t - opt) + z_t` the estimate is `opt - H^-1 mean(z_t)`: unbiased from the first step on and
-/// normal with covariance `lambda^2/T H^-2`, the limit of what the released gradients can tell. Where `H` is in doubt
-/// the first steps count less, so that the start, which `H` carries off, is felt less; a curvature read off the same
-/// steps ([`Curvature::from_trajectory`]) leaves them equal.
-///
-/// Doubt about `H` and about the sampling part is integrated out: for each of a few hundred possible `H` the law of
-/// the coefficient is normal, and the ends are quantiles of their mixture. A direction of `H` below twice its noise
-/// is not resolved; an interval with half or more of its variance from such directions is marked as not identified.
-///
-/// # Guarantee
-/// Post-processing: no budget is spent. The result depends on the arguments only.
-///
-/// # Errors
-/// When the level is not a probability, the run has no steps, an input is for another number of features, or a
-/// released number that must be positive is not.
-pub fn newton(
-    run: &Trajectory,
-    curvature: &Curvature,
-    target: &Target,
-    contrasts: &[Contrast],
-    level: f64,
-) -> Result<Vec<Interval>, IntervalError> {
-    check_level(level)?;
-    let p = check_run(run)?;
-    check_contrasts(contrasts, p)?;
-    check_positive("the step size", run.step_size)?;
-    check_not_negative("the standard deviation of the noise", run.noise_sd)?;
-    let belief = curvature.belief(p)?;
-    let sampling = Sampling::of(target, &belief.centre)?;
-    let averages = Averages::of(run, &belief);
-    let possible = possibilities(&belief, sampling.as_ref(), &averages.gradient);
-    let known = Known { averages, belief, sampling, possible };
-    Ok(contrasts.par_iter().map(|contrast| known.interval(contrast, level)).collect())
+use super::{Contrast, Curvature, Interval, IntervalError, Sampling, weights::Transient};
+use super::{check_features, check_not_negative, check_positive, check_run};
+use crate::{
+    descend::Trajectory,
+    matrix::{by_row, columns, dot, inverse, quadratic, times, transposed_times},
+};
+
+/// The parameters that are estimated: which of the standardised ones, and how they make the coordinates of the descent.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Coordinates {
+    /// How many standardised parameters there are.
+    pub parameters: usize,
+    /// Those in the model, ascending; the others are zero.
+    pub kept: Vec<usize>,
+    /// One column for each that is kept: a unit of it in the coordinates of the descent.
+    pub basis: Mat<f64>,
+}
+
+impl Coordinates {
+    /// The descent ran in the standardised parameters themselves, and all of them are kept.
+    pub fn identity(parameters: usize) -> Self {
+        Coordinates { parameters, kept: (0..parameters).collect(), basis: Mat::identity(parameters, parameters) }
+    }
+
+    /// The same without the columns that are not listed, by their place among those kept.
+    pub(crate) fn only(&self, places: &[usize]) -> Self {
+        let kept = places.iter().map(|&place| self.kept[place]).collect();
+        Coordinates { parameters: self.parameters, kept, basis: columns(&self.basis, places) }
+    }
+}
+
+/// All that Newton intervals are made from: released and public numbers, in coordinates in which entries of the curvature are independent.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Newton {
+    parameters: usize,
+    kept: Vec<usize>,
+    /// The estimates of the kept parameters.
+    estimate: Vec<f64>,
+    /// `B`.
+    #[serde(with = "by_row")]
+    basis: Mat<f64>,
+    /// `d`.
+    displacement: Vec<f64>,
+    /// `L`: the covariance of what privacy and sampling add to the mean gradient.
+    #[serde(with = "by_row")]
+    noise: Mat<f64>,
+    /// `M` and the standard deviations of the entries of `E`.
+    #[serde(with = "by_row")]
+    curvature: Mat<f64>,
+    #[serde(with = "by_row")]
+    entry_sd: Mat<f64>,
+    scale_sd: f64,
+}
+
+impl Newton {
+    /// From a run, what is known of the curvature along it, and what is known of sampling if the population is the target.
+    ///
+    /// # Errors
+    /// When the run has no steps, an input is for another number of features, or a number that must be positive is not.
+    pub fn new(
+        run: &Trajectory,
+        coordinates: &Coordinates,
+        curvature: &Curvature,
+        sampling: Option<&Sampling>,
+    ) -> Result<Newton, IntervalError> {
+        let p = check_run(run)?;
+        check_positive("the step size", run.step_size)?;
+        check_not_negative("the standard deviation of the noise", run.noise_sd)?;
+        check_features("the curvature", p, curvature.features())?;
+        check_features("the basis", p, coordinates.basis.nrows())?;
+        let averages = Averages::of(run, curvature);
+        let mut noise = match sampling {
+            Some(sampling) => sampling.covariance(curvature)?,
+            None => Mat::zeros(p, p),
+        };
+        (0..p).for_each(|j| noise[(j, j)] += averages.noise_var);
+        let basis = curvature.axes.transpose() * &coordinates.basis;
+        let (theta, gradient) = (curvature.turned(&averages.theta), curvature.turned(&averages.gradient));
+        let inverse = inverse(&(basis.transpose() * &curvature.mean * &basis));
+        let pull: Vec<f64> = times(&curvature.mean, &theta).iter().zip(&gradient).map(|(m, g)| m - g).collect();
+        let estimate = times(&inverse, &transposed_times(&basis, &pull));
+        let displacement = theta.iter().zip(times(&basis, &estimate)).map(|(t, b)| t - b).collect();
+        Ok(Newton {
+            parameters: coordinates.parameters,
+            kept: coordinates.kept.clone(),
+            estimate,
+            basis,
+            displacement,
+            noise,
+            curvature: curvature.mean.clone(),
+            entry_sd: curvature.entry_sd.clone(),
+            scale_sd: curvature.scale_sd,
+        })
+    }
+
+    /// The estimates of all standardised parameters; zero for those that are not in the model.
+    pub fn parameters(&self) -> Vec<f64> {
+        let mut theta = vec![0.0; self.parameters];
+        self.kept.iter().zip(&self.estimate).for_each(|(&j, value)| theta[j] = *value);
+        theta
+    }
+
+    /// One interval for each contrast of the standardised parameters. What is not in the model counts as zero; a contrast of nothing but that
+    /// is not identified.
+    ///
+    /// # Errors
+    /// When a contrast is for another number of features.
+    pub(crate) fn intervals(&self, contrasts: &[Contrast], level: f64) -> Result<Vec<Interval>, IntervalError> {
+        contrasts.iter().try_for_each(|c| check_features("a contrast", self.parameters, c.weights.len()))?;
+        let solved = Solved::of(self);
+        Ok(contrasts.iter().map(|contrast| solved.interval(contrast, level)).collect())
+    }
+
+    /// The covariance of the kept parameters' estimates.
+    pub fn covariance(&self) -> Mat<f64> {
+        let solved = Solved::of(self);
+        &solved.inverse * (self.basis.transpose() * &solved.total * &self.basis) * &solved.inverse
+    }
+}
+
+/// What all contrasts share.
+struct Solved<'a> {
+    of: &'a Newton,
+    law: Curvature,
+    /// `A^-1`.
+    inverse: Mat<f64>,
+    /// `L + Cov(E d)`.
+    total: Mat<f64>,
+}
+
+impl<'a> Solved<'a> {
+    fn of(newton: &'a Newton) -> Self {
+        let p = newton.displacement.len();
+        let law = Curvature {
+            axes: Mat::identity(p, p),
+            mean: newton.curvature.clone(),
+            entry_sd: newton.entry_sd.clone(),
+            scale_sd: newton.scale_sd,
+            misfit: 0.0,
+        };
+        let inverse = inverse(&(newton.basis.transpose() * &newton.curvature * &newton.basis));
+        let total = &newton.noise + law.covariance_times(&newton.displacement);
+        Solved { of: newton, law, inverse, total }
+    }
+
+    fn interval(&self, contrast: &Contrast, level: f64) -> Interval {
+        let Newton { kept, estimate, basis, displacement, noise, .. } = self.of;
+        let weights: Vec<f64> = kept.iter().map(|&j| contrast.weights[j]).collect();
+        let a = times(basis, &times(&self.inverse, &weights));
+        // The most likely coefficients for a contrast that is larger by 1: along `w / c'w`, `w = A^-1 B' Omega a`.
+        let along = times(&self.inverse, &transposed_times(basis, &times(&self.total, &a)));
+        let per_unit = dot(&weights, &along);
+        let shift: Vec<f64> = times(basis, &along).iter().map(|b| -b / per_unit).collect();
+        let form = |d: &[f64], e: &[f64]| self.law.covariance_form(&a, d, e);
+        let variance = [
+            quadratic(noise, &a) + form(displacement, displacement),
+            2.0 * form(displacement, &shift),
+            form(&shift, &shift),
+        ];
+        Interval::by_inversion(contrast.offset + dot(&weights, estimate), variance, level)
+    }
 }
 
 /// Weighted means over the steps, and the variance of the noise in the mean gradient.
@@ -56,12 +192,12 @@ struct Averages {
 }
 
 impl Averages {
-    fn of(run: &Trajectory, belief: &Belief) -> Self {
+    fn of(run: &Trajectory, curvature: &Curvature) -> Self {
         let transient = Transient {
             noise_sd: run.noise_sd,
             step_size: run.step_size,
-            curvature: belief.centre.level(),
-            misfit: belief.misfit,
+            curvature: curvature.level(),
+            misfit: curvature.misfit,
             distance_sq: start_distance_sq(run),
         };
         let weights = transient.weights(run.gradient.len());
@@ -81,194 +217,4 @@ fn start_distance_sq(run: &Trajectory) -> f64 {
     let end = weighted(late, &vec![1.0 / late.len() as f64; late.len()]);
     let squares = run.theta[0].iter().zip(&end).map(|(a, b)| (a - b).powi(2));
     squares.sum::<f64>() / end.len() as f64
-}
-
-/// All that the interval of a contrast is made from.
-struct Known {
-    averages: Averages,
-    belief: Belief,
-    sampling: Option<Sampling>,
-    possible: Vec<Possibility>,
-}
-
-impl Known {
-    fn interval(&self, contrast: &Contrast, level: f64) -> Interval {
-        let parts: Vec<_> = self.possible.iter().map(|one| self.law_if(one, contrast)).collect();
-        let identified = self.unresolved_share(contrast) < 0.5;
-        if let [(mean, sd)] = parts[..] {
-            return Interval { identified, ..Interval::symmetric(mean, sd, None, level) };
-        }
-        let step = dot(&self.belief.centre.solve(&contrast.weights, self.belief.floor()), &self.averages.gradient);
-        let mixture = Mixture { parts };
-        let (low, high) = (mixture.quantile(0.5 - level / 2.0), mixture.quantile(0.5 + level / 2.0));
-        let std_error = (high - low) / (2.0 * normal_quantile(level));
-        Interval { estimate: contrast.of(&self.averages.theta) - step, std_error, low, high, df: None, identified }
-    }
-
-    /// Mean and standard deviation of the contrast if this were the curvature.
-    fn law_if(&self, one: &Possibility, contrast: &Contrast) -> (f64, f64) {
-        let direction = one.direction(&contrast.weights);
-        let privacy = self.averages.noise_var * direction.norm_sq();
-        let sampled = self.sampling.as_ref().map_or(0.0, |s| one.level * direction.spread(s.shape.as_ref()) / s.rows);
-        let mean = contrast.of(&self.averages.theta) - direction.step();
-        (mean, (privacy + sampled).sqrt().max(f64::MIN_POSITIVE))
-    }
-
-    /// Share of a contrast's variance that lies in directions the curvature does not resolve.
-    fn unresolved_share(&self, contrast: &Contrast) -> f64 {
-        let centre = &self.belief.centre;
-        let sampled = self.sampling.as_ref().map_or(0.0, |s| s.level.max(0.0) / (s.rows * centre.level()));
-        let (mut unresolved, mut total) = (0.0, 0.0);
-        for (i, w) in centre.turned(&contrast.weights).iter().enumerate() {
-            let raised = centre.values[i].max(self.belief.floor());
-            let variance = w * w * (self.averages.noise_var / raised.powi(2) + sampled / raised);
-            total += variance;
-            unresolved += if self.belief.resolves(i) { 0.0 } else { variance };
-        }
-        if total > 0.0 { unresolved / total } else { 0.0 }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::super::GradientSpread;
-    use super::super::curvature::Spectrum;
-    use super::*;
-    use faer::Mat;
-
-    /// A run without noise on a quadratic of curvature `h` with its optimum at `opt`; the noise is only claimed.
-    fn quadratic(h: &Mat<f64>, opt: &[f64], steps: usize, noise_sd: f64) -> Trajectory {
-        let (p, step_size) = (opt.len(), 0.25);
-        let (mut theta, mut gradient) = (vec![vec![0.0; p]], Vec::new());
-        for t in 0..steps {
-            let row = |j: usize| (0..p).map(|k| h[(j, k)] * (theta[t][k] - opt[k])).sum::<f64>();
-            let g: Vec<f64> = (0..p).map(row).collect();
-            theta.push(theta[t].iter().zip(&g).map(|(x, g)| x - step_size * g).collect());
-            gradient.push(g);
-        }
-        Trajectory { theta, gradient, step_size, noise_sd }
-    }
-
-    fn coupled() -> Mat<f64> {
-        Mat::from_fn(3, 3, |j, k| if j == k { 1.0 + 0.2 * j as f64 } else { 0.3 })
-    }
-
-    const OPT: [f64; 3] = [1.0, -2.0, 0.5];
-
-    fn population(mean_norm_sq: f64, noise_sd: f64) -> Target {
-        Target::Population { rows: 400, spread: GradientSpread::Scalar { mean_norm_sq, noise_sd } }
-    }
-
-    #[test]
-    fn a_quadratic_is_solved_from_the_first_step() {
-        let contrasts = [Contrast::coordinate(1, 3), Contrast { weights: vec![1.0, 1.0, -1.0], offset: 10.0 }];
-        for steps in [1, 2, 10] {
-            let run = quadratic(&coupled(), &OPT, steps, 0.1);
-            let found =
-                newton(&run, &Curvature::matrix(coupled(), 0.0, 0.0), &Target::Empirical, &contrasts, 0.9).unwrap();
-            assert!((found[0].estimate + 2.0).abs() < 1e-10, "after {steps} steps");
-            assert!((found[1].estimate - 8.5).abs() < 1e-10);
-        }
-    }
-
-    #[test]
-    fn a_certain_scalar_gives_the_textbook_error() {
-        let run = quadratic(&Mat::identity(3, 3), &OPT, 25, 0.2);
-        let sure = Curvature::scalar(2.0, 0.0).with_spread(0.0);
-        let found = newton(&run, &sure, &Target::Empirical, &Contrast::coordinates(3), 0.95).unwrap();
-        assert!((found[0].std_error - 0.2 / (5.0 * 2.0)).abs() < 1e-12);
-        let both = newton(&run, &sure, &population(3.0, 0.0), &Contrast::coordinates(3), 0.95).unwrap();
-        let sampling = 1.0 / (400.0 * 4.0);
-        assert!((both[0].std_error.powi(2) - found[0].std_error.powi(2) - sampling).abs() < 1e-12);
-        assert_eq!((both[0].df, both[0].identified), (None, true));
-    }
-
-    /// With `V` of the shape of `H`, the sampling part is `level / mean(H) (H^-1)_jj / n`.
-    #[test]
-    fn the_sampling_part_takes_the_shape_of_the_curvature_or_its_own() {
-        let run = quadratic(&coupled(), &OPT, 10, 1e-9);
-        let curvature = Curvature::matrix(coupled(), 0.0, 0.0);
-        let trace: f64 = (0..3).map(|j| coupled()[(j, j)]).sum();
-        let first = [Contrast::coordinate(0, 3)];
-        let scalar = newton(&run, &curvature, &population(trace, 0.0), &first, 0.95).unwrap()[0];
-        let inverse = Spectrum::of(&coupled()).unwrap().solve(&[1.0, 0.0, 0.0], 0.0)[0];
-        assert!((scalar.std_error.powi(2) - inverse / 400.0).abs() < 1e-10);
-        let spread = GradientSpread::Matrix { mean: coupled(), noise_sd_diag: 0.0 };
-        let matrix = newton(&run, &curvature, &Target::Population { rows: 400, spread }, &first, 0.95).unwrap()[0];
-        assert!((matrix.std_error - scalar.std_error).abs() < 1e-10);
-    }
-
-    #[test]
-    fn every_doubt_widens() {
-        let run = quadratic(&Mat::identity(3, 3), &OPT, 10, 0.05);
-        let length = |curvature: &Curvature, target: &Target| {
-            newton(&run, curvature, target, &[Contrast::coordinate(1, 3)], 0.95).unwrap()[0].length()
-        };
-        let sure = Curvature::scalar(1.0, 0.0).with_spread(0.0);
-        let at = length(&sure, &Target::Empirical);
-        assert!(length(&Curvature::scalar(1.0, 0.1).with_spread(0.0), &Target::Empirical) > 1.01 * at);
-        assert!(length(&Curvature::scalar(1.0, 0.0), &Target::Empirical) > 1.01 * at);
-        let matrix = |sd: f64| Curvature::matrix(coupled(), sd, sd / 2f64.sqrt());
-        assert!(length(&matrix(0.1), &Target::Empirical) > 1.01 * length(&matrix(0.0), &Target::Empirical));
-        let known = length(&sure, &population(3.0, 0.0));
-        assert!(known > at && length(&sure, &population(3.0, 3.0)) > 1.01 * known);
-    }
-
-    #[test]
-    fn the_same_releases_give_the_same_interval() {
-        let run = quadratic(&coupled(), &OPT, 10, 0.05);
-        let once = || {
-            let curvature = Curvature::matrix(coupled(), 0.1, 0.07);
-            newton(&run, &curvature, &population(3.0, 0.1), &Contrast::coordinates(3), 0.95)
-        };
-        assert_eq!(once(), once());
-    }
-
-    #[test]
-    fn a_direction_below_twice_its_noise_is_not_identified() {
-        let matrix = Mat::from_fn(2, 2, |j, k| if j != k { 0.0 } else { [4.0, 0.1][j] });
-        let run = quadratic(&matrix, &OPT[..2], 10, 0.05);
-        let curvature = Curvature::matrix(matrix, 0.1, 0.1 / 2f64.sqrt());
-        let mixed = Contrast { weights: vec![1.0, 1.0], offset: 0.0 };
-        let contrasts = [Contrast::coordinate(0, 2), Contrast::coordinate(1, 2), mixed];
-        let found = newton(&run, &curvature, &Target::Empirical, &contrasts, 0.95).unwrap();
-        assert_eq!(found.iter().map(|i| i.identified).collect::<Vec<_>>(), [true, false, false]);
-        assert!(found.iter().all(|i| i.estimate.is_finite() && i.length().is_finite()));
-    }
-
-    #[test]
-    fn a_release_drowned_in_noise_gives_finite_numbers() {
-        let run = quadratic(&coupled(), &OPT, 10, 0.05);
-        let drowned = Mat::from_fn(3, 3, |j, k| if j == k { [0.2, -3.0, 4.0][j] } else { 2.5 });
-        let curvature = Curvature::matrix(drowned, 3.0, 3.0 / 2f64.sqrt());
-        for interval in newton(&run, &curvature, &population(-1.0, 5.0), &Contrast::coordinates(3), 0.95).unwrap() {
-            assert!(!interval.identified && interval.estimate.is_finite() && interval.length().is_finite());
-        }
-    }
-
-    #[test]
-    fn a_column_that_does_not_vary_is_not_identified() {
-        let matrix = Mat::from_fn(2, 2, |j, k| if j == k && j == 0 { 1.0 } else { 0.0 });
-        let run = quadratic(&matrix, &OPT[..2], 10, 0.05);
-        let curvature = Curvature::matrix(matrix, 0.0, 0.0);
-        let found = newton(&run, &curvature, &Target::Empirical, &Contrast::coordinates(2), 0.95).unwrap();
-        assert!(found[0].identified && !found[1].identified);
-        assert!(found.iter().all(|i| i.estimate.is_finite() && i.std_error.is_finite()));
-    }
-
-    #[test]
-    fn wrong_inputs_are_refused_in_one_sentence() {
-        let run = quadratic(&coupled(), &OPT, 10, 0.05);
-        let good = Curvature::scalar(1.0, 0.1);
-        let ask = |curvature: &Curvature, p, level| {
-            newton(&run, curvature, &Target::Empirical, &Contrast::coordinates(p), level)
-        };
-        assert_eq!(ask(&good, 3, 0.0), Err(IntervalError::Level { level: 0.0 }));
-        assert!(matches!(ask(&good, 2, 0.95), Err(IntervalError::Features { what: "a contrast", .. })));
-        let wide = Curvature::matrix(Mat::identity(4, 4), 0.1, 0.1);
-        assert!(matches!(ask(&wide, 3, 0.95), Err(IntervalError::Features { what: "the curvature", .. })));
-        let still = Trajectory { theta: vec![vec![0.0; 3]], gradient: vec![], step_size: 0.25, noise_sd: 0.1 };
-        let empty = newton(&still, &good, &Target::Empirical, &Contrast::coordinates(3), 0.95);
-        assert_eq!(empty, Err(IntervalError::NoSteps));
-    }
 }

@@ -3,7 +3,7 @@
 //! All three make a list `theta^(1) .. theta^(m)` and proceed as if it were a sample of a normal law:
 //! `mean +- t_{alpha/2, m-1} sd / sqrt(m)`, `sd` with `m - 1` below the sum of squares.
 
-use super::{Contrast, Interval, IntervalError, check_contrasts, check_level, check_run};
+use super::{Contrast, Inference, Interval, IntervalError, check_contrasts, check_run};
 use crate::descend::Trajectory;
 
 /// How the iterates of a run are cut into estimates.
@@ -38,15 +38,10 @@ impl Default for Batching {
 /// Section 4, "All Iterates/Batched Means", equation (CI_def).
 ///
 /// # Errors
-/// When the level, the batches or the burn-in do not fit the run.
-pub fn batched_means(
-    run: &Trajectory,
-    batching: &Batching,
-    contrasts: &[Contrast],
-    level: f64,
-) -> Result<Vec<Interval>, IntervalError> {
+/// When the batches or the burn-in do not fit the run.
+pub fn batched_means(run: &Trajectory, batching: &Batching) -> Result<Inference, IntervalError> {
     let estimates: Vec<_> = batches(run, batching)?.map(mean).collect();
-    student_intervals(&estimates, contrasts, level)
+    from_estimates(estimates)
 }
 
 /// Checkpoints: the last iterate (or the mean of the last few) of each of `m` equal stretches after the burn-in.
@@ -55,15 +50,10 @@ pub fn batched_means(
 /// Section 4, "Checkpoints", equation (CI_def); covered by the theorem "Coverage" for `average_last = 1`.
 ///
 /// # Errors
-/// When the level, the batches or the burn-in do not fit the run.
-pub fn checkpoints(
-    run: &Trajectory,
-    batching: &Batching,
-    contrasts: &[Contrast],
-    level: f64,
-) -> Result<Vec<Interval>, IntervalError> {
+/// When the batches or the burn-in do not fit the run.
+pub fn checkpoints(run: &Trajectory, batching: &Batching) -> Result<Inference, IntervalError> {
     let estimates: Vec<_> = batches(run, batching)?.map(|batch| mean_of_last(batch, batching.average_last)).collect();
-    student_intervals(&estimates, contrasts, level)
+    from_estimates(estimates)
 }
 
 /// Independent runs: the final iterate (or the mean of the last few) of each run; `m` is the number of runs.
@@ -78,16 +68,11 @@ pub fn checkpoints(
 /// Section 4, "Independent Runs", equation (CI_def); covered by the theorem "Coverage" for `average_last = 1`.
 ///
 /// # Errors
-/// When there are fewer than two runs, or the level or the burn-in does not fit them.
-pub fn independent_runs(
-    runs: &[Trajectory],
-    batching: &Batching,
-    contrasts: &[Contrast],
-    level: f64,
-) -> Result<Vec<Interval>, IntervalError> {
+/// When there are fewer than two runs, or the burn-in does not fit them.
+pub fn independent_runs(runs: &[Trajectory], batching: &Batching) -> Result<Inference, IntervalError> {
     let final_of = |run| Ok(mean_of_last(kept(run, batching)?, batching.average_last));
     let estimates: Vec<_> = runs.iter().map(final_of).collect::<Result<_, IntervalError>>()?;
-    student_intervals(&estimates, contrasts, level)
+    from_estimates(estimates)
 }
 
 /// The iterates after the burn-in.
@@ -125,16 +110,19 @@ fn mean(vectors: &[Vec<f64>]) -> Vec<f64> {
     (0..vectors[0].len()).map(coordinate).collect()
 }
 
+fn from_estimates(estimates: Vec<Vec<f64>>) -> Result<Inference, IntervalError> {
+    match estimates.len() {
+        batches if batches < 2 => Err(IntervalError::TooFewBatches { batches }),
+        _ => Ok(Inference::Student { estimates }),
+    }
+}
+
 /// Equation (CI_def) for each contrast.
-fn student_intervals(
+pub(super) fn student_intervals(
     estimates: &[Vec<f64>],
     contrasts: &[Contrast],
     level: f64,
 ) -> Result<Vec<Interval>, IntervalError> {
-    check_level(level)?;
-    if estimates.len() < 2 {
-        return Err(IntervalError::TooFewBatches { batches: estimates.len() });
-    }
     check_contrasts(contrasts, estimates[0].len())?;
     Ok(contrasts.iter().map(|contrast| student_interval(estimates, contrast, level)).collect())
 }

@@ -1,6 +1,6 @@
 //! How much each step counts in the mean iterate and the mean gradient.
 
-use super::contrast::dot;
+use crate::matrix::dot;
 
 /// What the start does to the iterates before it is forgotten, against the noise in each step.
 pub(super) struct Transient {

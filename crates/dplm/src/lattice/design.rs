@@ -106,6 +106,16 @@ impl Design {
         groups.sum::<Option<f64>>().map(|sum| sum + intercept)
     }
 
+    /// The variance that rounding to the lattice gives to each column of the design matrix, in standardised units.
+    pub(crate) fn rounding_variances(&self) -> Vec<f64> {
+        let step = f64::from(ONE).recip();
+        let variance = |slot: &Slot| match slot {
+            Slot::Number { .. } => step * step / 12.0,
+            Slot::Intercept | Slot::Level { .. } => 0.0,
+        };
+        self.slots.iter().map(variance).collect()
+    }
+
     /// Each coefficient in its own units, as a linear function of the standardised parameters.
     pub fn contrasts(&self) -> Vec<Contrast> {
         (0..self.features()).map(|index| self.contrast(index)).collect()

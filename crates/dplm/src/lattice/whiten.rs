@@ -17,7 +17,9 @@ const FINEST_BITS: i32 = 60;
 /// A released change of coordinates `z = P'x`, rounded to a dyadic grid. What is computed with is the rounded matrix.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Whitening {
-    size: usize,
+    /// Cells of a row before, and coordinates after.
+    inputs: usize,
+    outputs: usize,
     /// Column by column: column k holds the weights of `z_k`, as whole numbers of `1 / unit`.
     integers: Vec<f64>,
     /// How many steps of the grid make 1: a power of two.
@@ -25,26 +27,26 @@ pub struct Whitening {
 }
 
 impl Whitening {
-    /// Puts a square matrix on the finest grid on which `P'x` is exact for any row. Entries that are not finite become 0.
+    /// Puts a matrix, one column for each new coordinate, on the finest grid on which `P'x` is exact for any row. Entries that are not
+    /// finite become 0.
     pub fn new(matrix: MatRef<'_, f64>) -> Whitening {
-        assert_eq!(matrix.nrows(), matrix.ncols(), "a change of coordinates is square");
-        let size = matrix.nrows();
+        let (inputs, outputs) = (matrix.nrows(), matrix.ncols());
         let entry = |j: usize, k: usize| if matrix[(j, k)].is_finite() { matrix[(j, k)] } else { 0.0 };
-        let entries = (0..size).flat_map(|k| (0..size).map(move |j| (j, k)));
+        let entries = (0..outputs).flat_map(|k| (0..inputs).map(move |j| (j, k)));
         let values: Vec<f64> = entries.map(|(j, k)| entry(j, k)).collect();
         let largest = values.iter().fold(0.0f64, |most, value| most.max(value.abs()));
-        let unit = f64::from(grid_bits(largest, size)).exp2();
-        Whitening { size, integers: values.iter().map(|value| (value * unit).trunc()).collect(), unit }
+        let unit = f64::from(grid_bits(largest, inputs)).exp2();
+        Whitening { inputs, outputs, integers: values.iter().map(|value| (value * unit).trunc()).collect(), unit }
     }
 
-    /// How many coordinates there are.
-    pub fn size(&self) -> usize {
-        self.size
+    /// How many coordinates there are afterwards.
+    pub fn outputs(&self) -> usize {
+        self.outputs
     }
 
     /// The matrix that is computed with, exactly.
     pub fn matrix(&self) -> Mat<f64> {
-        Mat::from_fn(self.size, self.size, |j, k| self.integers[k * self.size + j] / self.unit)
+        Mat::from_fn(self.inputs, self.outputs, |j, k| self.integers[k * self.inputs + j] / self.unit)
     }
 
     /// Writes the re-encoded rows of a block; responses stay as they are.
@@ -52,7 +54,7 @@ impl Whitening {
         let (columns, _) = out.as_chunks_mut::<BLOCK_ROWS>();
         let (response, cells) = columns.split_last_mut().expect("a block ends with its responses");
         let rows: Vec<[f64; BLOCK_ROWS]> = block.columns().map(|column| column.map(f64::from)).collect();
-        for (cells, weights) in cells.iter_mut().zip(self.integers.chunks_exact(self.size)) {
+        for (cells, weights) in cells.iter_mut().zip(self.integers.chunks_exact(self.inputs)) {
             *cells = self.coordinate(&rows, weights);
         }
         *response = *block.response();

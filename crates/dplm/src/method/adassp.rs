@@ -59,15 +59,7 @@ pub struct Outcome {
 impl From<Outcome> for super::Outcome {
     fn from(outcome: Outcome) -> super::Outcome {
         let Outcome { coefficients, summary, releases, .. } = outcome;
-        super::Outcome {
-            coefficients,
-            trajectories: vec![],
-            summary,
-            releases,
-            warnings: vec![],
-            whitening: None,
-            inference: None,
-        }
+        super::Outcome { coefficients, ..super::Outcome::of(summary, releases, Vec::new()) }
     }
 }
 

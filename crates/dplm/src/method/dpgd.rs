@@ -1,20 +1,18 @@
 //! The paper's method: Algorithm 1 on standardised columns, with public parameters.
 
-use faer::Mat;
 use rand_core::CryptoRng;
 
 use super::{
     ConfigError, Construction, Enough, Goal, Outcome, Purpose, Request, auto, bare, budget_warnings, mean_of_late,
-    with_precision,
+    noisy::NoisyMatrix, with_precision,
 };
 use crate::{
     Coefficient, Error, MethodSummary,
     descend::{Descent, Trajectory, Watch, noise_sd},
     interval::{
-        Batching, Contrast, Curvature, GradientSpread, Inference, Interval, IntervalError, Target, batched_means,
-        checkpoints,
+        Batching, Coordinates, Curvature, Inference, IntervalError, Newton, Sampling, batched_means, checkpoints,
         expect::{Setting, Shares, row_bound_sq, steps_for_coverage},
-        independent_runs, newton,
+        independent_runs,
     },
     lattice::{CELL_SCALE_BITS, Design, Lattice, LatticeError, Outer, Theta},
     privacy::{Budget, Neighbours, Spend, release},
@@ -276,17 +274,10 @@ impl Plan {
         }
         let extras = self.release_extras(rows, &trajectories[0], rights.curvature, rights.spread, rng)?;
         let summary = MethodSummary { noise_sd: trajectories[0].noise_sd, ..self.summary() };
-        let inference = self.inference(&trajectories, extras);
+        let inference = self.inference(&trajectories, extras)?;
         let coefficients = self.coefficients(design, &trajectories, inference.as_ref())?;
-        Ok(Outcome {
-            coefficients,
-            trajectories,
-            summary,
-            releases: budget.releases().to_vec(),
-            warnings: Vec::new(),
-            whitening: None,
-            inference,
-        })
+        let outcome = Outcome::of(summary, budget.releases().to_vec(), trajectories);
+        Ok(Outcome { coefficients, inference, ..outcome })
     }
 
     /// The arithmetic of the descent.
@@ -401,14 +392,8 @@ impl Plan {
         let unit = f64::from(CELL_SCALE_BITS).exp2();
         let radius = (self.scale.radius * unit).ceil() as u64;
         let unclipped = Outer::Unclipped { theta, theta_unit: lattice.theta_unit(), radius };
-        let sum = rows.outer_sum(&unclipped, self.request.neighbours)?;
-        let size = sum.size();
-        let noisy = release(sum.into_matrix(), spend, rng)?;
-        let mean = |value: f64| value / (unit * unit) / self.rows as f64;
-        let entry = |i: usize, j: usize| mean(noisy.values[i.max(j) * (i.max(j) + 1) / 2 + i.min(j)] as f64);
-        let sd_diag = mean(noisy.sigma[0] as f64);
-        let sd_offdiag = noisy.sigma.get(1).map_or(sd_diag, |&sigma| mean(sigma as f64));
-        let released = Curvature::matrix(Mat::from_fn(size, size, entry), sd_diag, sd_offdiag);
+        let noisy = NoisyMatrix::release(rows, &unclipped, unit, self.request.neighbours, spend, rng)?;
+        let released = Curvature::of_scaled_columns(noisy.mean, noisy.noise_sd)?;
         Ok(released.with_clip(self.clip / self.scale.typical_gradient()))
     }
 
@@ -420,12 +405,12 @@ impl Plan {
         lattice: &Lattice,
         spend: Spend,
         rng: &mut R,
-    ) -> Result<GradientSpread, Error> {
+    ) -> Result<Sampling, Error> {
         let query = rows.clipped_square_sum(theta, lattice, self.request.neighbours)?;
         let noisy = release(query, spend, rng)?;
         let unit = lattice.gradient_unit().powi(2) / f64::from(self.descent.clip().square_shift()).exp2();
         let mean = |value: f64| value / unit / self.rows as f64;
-        Ok(GradientSpread::Scalar { mean_norm_sq: mean(noisy.values[0] as f64), noise_sd: mean(noisy.sigma[0] as f64) })
+        Ok(Sampling::from_trace(self.rows, mean(noisy.values[0] as f64), mean(noisy.sigma[0] as f64))?)
     }
 
     /// Estimates and intervals: post-processing of what was released.
@@ -445,39 +430,26 @@ impl Plan {
         Ok(names.zip(intervals).map(|(name, interval)| with_precision(name, &interval)).collect())
     }
 
-    /// How intervals are made; none when only a prediction was asked for.
-    fn inference(&self, runs: &[Trajectory], extras: Extras) -> Option<Inference> {
-        let (plan, runs) = (self.clone(), runs.to_vec());
-        (self.request.purpose == Purpose::Inference)
-            .then(|| Inference::new(move |contrasts, level| plan.intervals(&runs, &extras, contrasts, level)))
-    }
-
-    fn intervals(
-        &self,
-        runs: &[Trajectory],
-        extras: &Extras,
-        contrasts: &[Contrast],
-        level: f64,
-    ) -> Result<Vec<Interval>, IntervalError> {
+    /// What intervals are made from; none when only a prediction was asked for.
+    fn inference(&self, runs: &[Trajectory], extras: Extras) -> Result<Option<Inference>, IntervalError> {
+        let Some(method) = intervals_by(&self.request) else { return Ok(None) };
         let Request { batches, .. } = self.request;
         let batching = Batching { batches: batches as usize, burn_in: self.burn_in as usize, ..Batching::default() };
-        match self.request.construction {
+        match method {
             Construction::Newton => {
-                let target = match &extras.spread {
-                    Some(spread) => Target::Population { rows: self.rows as usize, spread: spread.clone() },
-                    None => Target::Empirical,
-                };
                 let curvature = extras.curvature.as_ref().expect("released for Newton");
-                newton(&runs[0], curvature, &target, contrasts, level)
+                let coordinates = Coordinates::identity(curvature.features());
+                Newton::new(&runs[0], &coordinates, curvature, extras.spread.as_ref()).map(Inference::Newton)
             }
-            Construction::Batched => batched_means(&runs[0], &batching, contrasts, level),
-            Construction::Checkpoints => checkpoints(&runs[0], &batching, contrasts, level),
-            Construction::Independent => independent_runs(runs, &batching, contrasts, level),
+            Construction::Batched => batched_means(&runs[0], &batching),
+            Construction::Checkpoints => checkpoints(&runs[0], &batching),
+            Construction::Independent => independent_runs(runs, &batching),
         }
+        .map(Some)
     }
 }
 
 struct Extras {
     curvature: Option<Curvature>,
-    spread: Option<GradientSpread>,
+    spread: Option<Sampling>,
 }

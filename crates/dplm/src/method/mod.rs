@@ -4,6 +4,7 @@ pub mod dpgd;
 pub mod auto;
 pub mod ols;
 pub mod adassp;
+mod noisy;
 mod request;
 
 pub use request::{Construction, DELTA, Goal, Purpose, Request, budget};
@@ -129,6 +130,27 @@ pub struct Outcome {
     pub whitening: Option<Whitening>,
     /// How intervals are made from what was released, if anything was released for them.
     pub inference: Option<Inference>,
+    /// Coefficients that the budget could not resolve, so that the model was fitted without them.
+    pub left_out: Vec<auto::LeftOut>,
+    /// Coefficients that clipping moves away from least squares, as a released test shows.
+    pub bent: Vec<String>,
+}
+
+impl Outcome {
+    /// An outcome without coefficients yet.
+    fn of(summary: MethodSummary, releases: Vec<Release>, trajectories: Vec<Trajectory>) -> Outcome {
+        Outcome {
+            coefficients: Vec::new(),
+            trajectories,
+            summary,
+            releases,
+            warnings: Vec::new(),
+            whitening: None,
+            inference: None,
+            left_out: Vec::new(),
+            bent: Vec::new(),
+        }
+    }
 }
 
 fn bare(name: String, estimate: f64) -> Coefficient {
@@ -136,7 +158,7 @@ fn bare(name: String, estimate: f64) -> Coefficient {
 }
 
 fn with_precision(name: String, interval: &Interval) -> Coefficient {
-    let &Interval { estimate, std_error, low, high, df, identified } = interval;
+    let &Interval { estimate, std_error, low, high, df, identified, .. } = interval;
     let precision = Precision { std_error, low, high, df, p_value: interval.p_value(0.0) };
     Coefficient { name, estimate, precision: identified.then_some(precision), identified }
 }

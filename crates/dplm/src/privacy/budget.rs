@@ -73,6 +73,11 @@ impl Budget {
         self.total
     }
 
+    /// What is not spent yet.
+    pub fn left(&self) -> Rho {
+        self.left
+    }
+
     /// What was spent, in order.
     pub fn releases(&self) -> &[Release] {
         &self.releases

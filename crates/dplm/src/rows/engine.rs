@@ -195,7 +195,7 @@ impl<S: Store + 'static> Rows for Engine<S> {
     }
 
     fn whitened(&self, whitening: &Whitening) -> Result<Box<dyn Rows>, Error> {
-        let mut rows = Engine::new(self.store.whitened(whitening)?, self.features, self.count);
+        let mut rows = Engine::new(self.store.whitened(whitening)?, whitening.outputs(), self.count);
         rows.set_kernel(self.kernel);
         Ok(Box::new(rows))
     }

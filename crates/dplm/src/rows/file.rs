@@ -168,8 +168,8 @@ impl Store for Scratch {
     }
 
     fn whitened(&self, whitening: &Whitening) -> Result<Scratch, Error> {
-        let mut whitened = Scratch::create(self.features, self.spare * SPARE_SHARE)?;
-        whitened.check_space((self.blocks * self.block_bytes()) as u64)?;
+        let mut whitened = Scratch::create(whitening.outputs(), self.spare * SPARE_SHARE)?;
+        whitened.check_space((self.blocks * whitened.block_bytes()) as u64)?;
         whitened.blocks = self.blocks;
         let write = |mut buffer: Buffer, index: usize| {
             self.read_piece(index, &mut buffer)?;

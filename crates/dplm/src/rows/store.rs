@@ -132,14 +132,15 @@ impl Store for Chunks {
     fn whitened(&self, whitening: &Whitening) -> Result<Chunks, Error> {
         let whitened =
             |chunk: &Chunk| Chunk { cells: whitened_cells(&chunk.cells, self.features, whitening), bounds: Vec::new() };
-        Ok(Chunks { features: self.features, chunks: self.chunks.par_iter().map(whitened).collect() })
+        Ok(Chunks { features: whitening.outputs(), chunks: self.chunks.par_iter().map(whitened).collect() })
     }
 }
 
 /// Blocks re-encoded.
 pub(super) fn whitened_cells(cells: &[f32], features: usize, whitening: &Whitening) -> Vec<f32> {
-    let mut whitened = vec![0.0; cells.len()];
-    let blocks = RowBlock::all(cells, features).zip(whitened.chunks_exact_mut(RowBlock::len_for(features)));
+    let (before, after) = (RowBlock::len_for(features), RowBlock::len_for(whitening.outputs()));
+    let mut whitened = vec![0.0; cells.len() / before * after];
+    let blocks = RowBlock::all(cells, features).zip(whitened.chunks_exact_mut(after));
     blocks.for_each(|(block, out)| whitening.encode(block, out));
     whitened
 }

@@ -16,32 +16,33 @@
 //! that are shortened, not lost.
 
 mod whiten;
+mod left_out;
 mod start;
 mod level;
 mod clip;
-mod belief;
 mod infer;
 mod shares;
 
-use faer::{Mat, linalg::solvers::Solve};
 use rand_core::CryptoRng;
 
 use super::{
-    ConfigError, Construction, Enough, Goal, Outcome, Purpose, Request, bare, budget_warnings, with_precision,
+    Coefficient, ConfigError, Construction, Enough, Goal, Outcome, Purpose, Request, bare, budget_warnings,
+    with_precision,
 };
 use crate::{
-    Coefficient, Error, MethodSummary,
+    Error, MethodSummary,
     descend::{Descent, Trajectory, Watch},
     formula::Kind,
-    interval::{Contrast, Inference, Interval},
-    lattice::{CELL_SCALE_BITS, Design, Lattice, Outer, Slot, Theta, Whitening},
-    privacy::{Budget, Rho, Spend, release},
+    interval::{Contrast, Inference},
+    lattice::{Design, Lattice},
+    matrix::{times, transposed_times},
+    privacy::{Budget, Rho},
     report::Warning,
     rows::Rows,
 };
-use belief::{Belief, NoisyMatrix};
-use clip::ClipLevel;
-use infer::{Law, Sampling};
+use infer::{Inferred, Rights};
+pub use left_out::{Cause, LeftOut};
+use start::Start;
 use whiten::Whitened;
 
 /// What is asked of the method: there is nothing to choose but what is asked of any.
@@ -62,20 +63,12 @@ pub struct Plan {
 /// Steps to be near the answer, and the size of any step.
 const START_STEPS: u32 = 10;
 const STEP_SIZE: f64 = 0.5;
-/// The curvature is released with rows shortened to this many times `sqrt p`, or more where this much noise on an entry allows it.
-const CURVATURE_RADIUS: f64 = std::f64::consts::SQRT_2;
-const CURVATURE_NOISE: f64 = 0.03;
 
 /// A column without bounds is taken to lie within this many units.
 const STANDARD_RANGE: f64 = 6.0;
 /// `n sqrt(rho) / p^1.5` below which intervals would say nothing, and below which some will.
 const PREDICTION_ONLY: f64 = 8.0;
 const SOME_INTERVALS: f64 = 25.0;
-/// A coefficient that moves the response by more than this many times its whole range, over the range of its column, is absurd.
-const ABSURD_RANGES: f64 = 5.0;
-/// Clipping this share of the rows can make a robust fit differ from least squares.
-const NOTABLE_TAIL: f64 = 0.02;
-
 impl Config {
     /// The automatic method.
     pub fn new(request: Request) -> Config {
@@ -99,7 +92,7 @@ impl Config {
         let plan = Plan { request, rows, features };
         plan.more_than_noise()?;
         // Any clip will do to learn whether the arithmetic can be made exact.
-        plan.descent(1.0, plan.most_steps(), plan.request.rho.to_f64())?;
+        plan.descent(features, 1.0, plan.most_steps(), plan.request.rho.to_f64())?;
         Ok(plan)
     }
 }
@@ -141,8 +134,14 @@ impl Plan {
         self.request.purpose == Purpose::Inference && self.strength() >= PREDICTION_ONLY
     }
 
+    /// Whether intervals are for the population, so that what sampling adds must be known.
     fn covers_population(&self) -> bool {
         self.gives_intervals() && self.request.goal() == Goal::Population
+    }
+
+    /// Whether intervals are for least-squares coefficients, so that clipping must not bend them in silence.
+    fn covers_least_squares(&self) -> bool {
+        self.gives_intervals()
     }
 
     /// What public numbers already tell a reader, before anything is spent.
@@ -172,150 +171,91 @@ impl Plan {
     ) -> Result<Outcome, Error> {
         let mut budget = Budget::new(self.request.rho);
         let mut white = self.whiten(rows, design, &mut budget, rng)?;
+        let rights = self.rights(&mut budget)?;
         let start = self.start(&mut white, design, &mut budget, rng, watch)?;
-        let clip = self.clip(&white, &start, &mut budget, rng)?;
-        let extras = self.shares_of_intervals(&mut budget)?;
         let steps = self.steps(&white);
         let spend = budget.spend_rest(format!("clipped gradients, {steps} steps"))?;
-        let descent = self.descent(clip.gamma, steps, spend.to_f64())?;
+        let features = white.coordinates.kept.len();
+        let descent = self.descent(features, start.threshold.gamma, steps, spend.to_f64())?;
         let mut count = |done, _| watch(START_STEPS + done, START_STEPS + steps);
         let run = descent.run(white.rows.as_mut(), &start.theta, spend, rng, &mut count)?;
-        let (coefficients, inference) = self.coefficients(design, &white, &descent, &run, extras, rng)?;
         let summary = MethodSummary {
             name: "auto",
-            clip: clip.gamma,
+            clip: start.threshold.gamma,
             steps,
             step_size: STEP_SIZE,
             noise_sd: run.noise_sd,
             runs: 1,
         };
-        Ok(Outcome {
-            coefficients,
-            trajectories: vec![standardised(&run, &white.whitening)],
-            summary,
-            releases: budget.releases().to_vec(),
-            warnings: self.warnings_of_run(&white, start.at_edge || clip.at_edge, &clip),
-            whitening: Some(white.whitening),
-            inference,
-        })
+        let inferred = rights.map(|rights| self.infer(&mut white, &descent, &run, rights, rng)).transpose()?;
+        let releases = budget.releases().to_vec();
+        let trajectories = vec![standardised(&run, &white)];
+        self.outcome(design, white, &start, &run, inferred, Outcome::of(summary, releases, trajectories))
     }
 
-    fn descent(&self, gamma: f64, steps: u32, rho: f64) -> Result<Descent, Error> {
+    fn descent(&self, features: usize, gamma: f64, steps: u32, rho: f64) -> Result<Descent, Error> {
         let (least, most) = Lattice::CLIP_RANGE.into_inner();
         let gamma = gamma.clamp(least, most);
-        Ok(Descent::plan(self.rows, self.features, gamma, steps, STEP_SIZE, self.request.neighbours, rho)?)
+        Ok(Descent::plan(self.rows, features, gamma, steps, STEP_SIZE, self.request.neighbours, rho)?)
     }
 
-    fn shares_of_intervals(&self, budget: &mut Budget) -> Result<Extras, Error> {
+    /// What intervals need is set aside before the clip is chosen, which depends on what the descent will have.
+    fn rights(&self, budget: &mut Budget) -> Result<Option<Rights>, Error> {
+        if !self.gives_intervals() {
+            return Ok(None);
+        }
         let (rho, shares) = (self.request.rho, self.shares());
-        let mut cut =
-            |wanted: bool, what: &str, share| wanted.then(|| budget.spend(what, rho.share(share))).transpose();
-        let curvature = cut(self.gives_intervals(), "curvature of the loss", shares.curvature)?;
-        let spread = cut(self.covers_population(), "covariance of the gradients", shares.spread)?;
-        Ok(Extras { curvature, spread })
-    }
-
-    /// Releases a sum of outer products as a mean; `unit` is one standardised unit of a vector.
-    fn outer<R: CryptoRng>(
-        &self,
-        rows: &dyn Rows,
-        outer: &Outer<'_>,
-        unit: f64,
-        spend: Spend,
-        rng: &mut R,
-    ) -> Result<NoisyMatrix, Error> {
-        let sum = rows.outer_sum(outer, self.request.neighbours)?;
-        let size = sum.size();
-        let noisy = release(sum.into_matrix(), spend, rng)?;
-        let mean = |value: f64| value / (unit * unit) / self.rows as f64;
-        let entry = |j: usize, k: usize| mean(noisy.values[j.max(k) * (j.max(k) + 1) / 2 + j.min(k)] as f64);
-        Ok(NoisyMatrix { mean: Mat::from_fn(size, size, entry), noise_sd: mean(noisy.sigma[0] as f64) })
+        let mut cut = |what: &str, share: f64| (share > 0.0).then(|| budget.spend(what, rho.share(share))).transpose();
+        let curvature = cut("curvature of the loss", shares.curvature)?.expect("intervals need the curvature");
+        let spread = cut("covariance of the gradients", shares.spread)?;
+        let bend = cut("test of whether clipping bends the fit", shares.bend)?;
+        Ok(Some(Rights { curvature, spread, bend }))
     }
 
     /// Estimates in their own units, with intervals where they were asked for.
-    fn coefficients<R: CryptoRng>(
+    fn outcome(
         &self,
         design: &Design,
-        white: &Whitened,
-        descent: &Descent,
+        white: Whitened,
+        start: &Start,
         run: &Trajectory,
-        extras: Extras,
-        rng: &mut R,
-    ) -> Result<(Vec<Coefficient>, Option<Inference>), Error> {
-        let matrix = white.whitening.matrix();
-        let contrasts = design.contrasts();
-        let late = infer::late_mean(run);
-        let names = design.names().iter().cloned();
-        let Some(spend) = extras.curvature else {
+        inferred: Option<Inferred>,
+        outcome: Outcome,
+    ) -> Result<Outcome, Error> {
+        let (names, contrasts) = (design.names(), design.contrasts());
+        let named = |indices: &[usize]| indices.iter().map(|&j| names[j].clone()).collect::<Vec<String>>();
+        let mut left_out = white.left_out.clone();
+        let Some(Inferred { newton, dropped, bent }) = inferred else {
+            let theta = infer::predicted(run, &white.moments, start.threshold.tail);
+            let theta = times(&white.whitening.matrix(), &theta);
             let identified = self.request.purpose == Purpose::Prediction;
-            let estimate = |(name, contrast): (String, &Contrast)| Coefficient {
+            let estimate = |(name, contrast): (&String, &Contrast)| Coefficient {
                 identified,
-                ..bare(name, through(contrast, &matrix).of(&late))
+                ..bare(name.clone(), contrast.of(&theta))
             };
-            return Ok((names.zip(&contrasts).map(estimate).collect(), None));
+            let coefficients = names.iter().zip(&contrasts).map(estimate).collect();
+            return Ok(Outcome { coefficients, whitening: Some(white.whitening), ..outcome });
         };
-        let at = lattice_point(descent, &late);
-        let curvature = self.curvature(white, &at, spend, rng)?;
-        let sampling = extras.spread.map(|spend| self.sampling(white.rows.as_ref(), &at, spend, rng)).transpose()?;
-        let belief = Belief::new(&curvature, &white.expected, run);
-        let law = Law::new(run, &late, belief, sampling.as_ref());
-        let inference = Inference::new(move |contrasts, level| {
-            Ok(contrasts.iter().map(|contrast| law.interval(&through(contrast, &matrix), level)).collect())
-        });
+        left_out.extend(dropped.iter().map(|&j| LeftOut { name: names[j].clone(), cause: Cause::LittleSpread }));
+        let inference = Inference::Newton(newton);
         let found = inference.intervals(&contrasts, self.request.level)?;
-        let limits = limits(design);
-        let sensible = found.into_iter().zip(limits).map(|(interval, limit)| within(interval, limit));
-        Ok((names.zip(sensible).map(|(name, interval)| with_precision(name, &interval)).collect(), Some(inference)))
-    }
-
-    /// `(1/n) sum z z'` over rows that are not clipped, each shortened to the radius: as long as few rows are cut, and no longer than
-    /// keeps the noise low.
-    fn curvature<R: CryptoRng>(
-        &self,
-        white: &Whitened,
-        at: &Point<'_>,
-        spend: Spend,
-        rng: &mut R,
-    ) -> Result<NoisyMatrix, Error> {
-        let unit = f64::from(CELL_SCALE_BITS).exp2();
-        let radius = (self.curvature_radius(white.radius, spend.to_f64()) * unit).ceil() as u64;
-        let unclipped = Outer::Unclipped { theta: &at.theta, theta_unit: at.descent.lattice().theta_unit(), radius };
-        self.outer(white.rows.as_ref(), &unclipped, unit, spend, rng)
-    }
-
-    /// Noise on an entry is `R^2 / (n sqrt(rho))`; `longest` is a length that few rows exceed.
-    fn curvature_radius(&self, longest: f64, rho: f64) -> f64 {
-        let affordable = (CURVATURE_NOISE * self.rows as f64 * rho.sqrt()).sqrt();
-        longest.min(affordable).max(CURVATURE_RADIUS * (self.features as f64).sqrt())
-    }
-
-    /// `(1/n) sum g g'` over clipped gradients.
-    fn sampling<R: CryptoRng>(
-        &self,
-        rows: &dyn Rows,
-        at: &Point<'_>,
-        spend: Spend,
-        rng: &mut R,
-    ) -> Result<Sampling, Error> {
-        let (lattice, clip) = (at.descent.lattice(), at.descent.clip());
-        let unit = lattice.gradient_unit() / f64::from(clip.gradient_shift()).exp2();
-        let gradients = Outer::Gradient { theta: &at.theta, theta_unit: lattice.theta_unit() };
-        let spread = self.outer(rows, &gradients, unit, spend, rng)?;
-        Ok(Sampling { spread, rows: self.rows as f64 })
+        let coefficients = names.iter().zip(&found).map(|(name, interval)| with_precision(name.clone(), interval));
+        Ok(Outcome {
+            coefficients: coefficients.collect(),
+            warnings: self.warnings_of_run(&white, start),
+            whitening: Some(white.whitening),
+            inference: Some(inference),
+            left_out,
+            bent: named(&bent),
+            ..outcome
+        })
     }
 
     /// What released numbers tell a reader.
-    fn warnings_of_run(&self, white: &Whitened, clip_at_edge: bool, clip: &ClipLevel) -> Vec<Warning> {
+    fn warnings_of_run(&self, white: &Whitened, start: &Start) -> Vec<Warning> {
         let mut warnings = Vec::new();
-        if !white.faint.is_empty() {
-            let rows = (22.0 / self.request.rho.to_f64().sqrt()).ceil() as u64;
-            warnings.push(Warning::Faint { names: white.faint.clone(), rows });
-        }
-        if clip_at_edge || white.at_edge {
+        if start.threshold.at_edge || white.at_edge {
             warnings.push(Warning::LevelAtEdge);
-        }
-        if clip.tail > NOTABLE_TAIL && self.request.goal() != Goal::Ols && self.request.purpose == Purpose::Inference {
-            warnings.push(Warning::Robust { clip: clip.gamma });
         }
         warnings
     }
@@ -324,22 +264,6 @@ impl Plan {
 /// What would be enough for most intervals.
 pub(super) fn enough_for_intervals(features: usize, rows: u64, rho: Rho) -> Enough {
     Enough::times(SOME_INTERVALS / shares::strength(features, rows, rho), rows, rho)
-}
-
-/// Where the curvature is taken, and the descent whose clip and lattice it shares.
-struct Point<'a> {
-    theta: Theta,
-    descent: &'a Descent,
-}
-
-fn lattice_point<'a>(descent: &'a Descent, theta: &[f64]) -> Point<'a> {
-    Point { theta: descent.lattice().theta(theta), descent }
-}
-
-/// The shares for intervals.
-struct Extras {
-    curvature: Option<Spend>,
-    spread: Option<Spend>,
 }
 
 /// What is publicly known of the largest norm of a standardised row: bounded columns and groups of levels add at most 1 to its square.
@@ -356,42 +280,20 @@ fn largest_response(design: &Design) -> f64 {
     if design.response().range.0.is_finite() { 1.0 } else { STANDARD_RANGE }
 }
 
-/// The largest coefficient, in its own units, that makes sense.
-fn limits(design: &Design) -> Vec<f64> {
-    let response = 2.0 * design.response().unit * largest_response(design);
-    let range = |slot: &Slot| match slot {
-        Slot::Intercept => f64::INFINITY,
-        Slot::Level { .. } => 1.0,
-        Slot::Number { scale, .. } if scale.range.0.is_finite() => scale.range.1 - scale.range.0,
-        Slot::Number { .. } => 2.0 * STANDARD_RANGE,
+/// The run in standardised units: iterates are `P theta`, gradients `Q' g` with `Q` the inverse of `P` on what is in the model. What was left out
+/// stays at zero. The noise stays as it was in whitened coordinates.
+fn standardised(run: &Trajectory, white: &Whitened) -> Trajectory {
+    let matrix = white.whitening.matrix();
+    let coordinates = &white.coordinates;
+    let gradient = |g: &Vec<f64>| {
+        let mut full = vec![0.0; coordinates.parameters];
+        let kept = transposed_times(&coordinates.basis, g);
+        coordinates.kept.iter().zip(kept).for_each(|(&j, value)| full[j] = value);
+        full
     };
-    let limit = |slot: &Slot| match slot {
-        Slot::Intercept => f64::INFINITY,
-        slot => ABSURD_RANGES * response / range(slot),
-    };
-    design.slots().iter().map(limit).collect()
-}
-
-/// An estimate, or an error, beyond the limit identifies nothing.
-fn within(interval: Interval, limit: f64) -> Interval {
-    let sensible = interval.estimate.abs() <= limit && interval.std_error <= limit;
-    Interval { identified: interval.identified && sensible, ..interval }
-}
-
-/// A contrast of standardised parameters as one of whitened ones: `theta = P theta_white`.
-fn through(contrast: &Contrast, matrix: &Mat<f64>) -> Contrast {
-    let weight = |k: usize| matrix.col_as_slice(k).iter().zip(&contrast.weights).map(|(a, b)| a * b).sum();
-    Contrast { weights: (0..matrix.ncols()).map(weight).collect(), offset: contrast.offset }
-}
-
-/// The run in standardised units: iterates are `P theta`, gradients `P'^-1 g`. The noise stays as it was in whitened ones.
-fn standardised(run: &Trajectory, whitening: &Whitening) -> Trajectory {
-    let matrix = whitening.matrix();
-    let across = |vectors: &[Vec<f64>]| Mat::from_fn(matrix.nrows(), vectors.len(), |j, t| vectors[t][j]);
-    let columns = |matrix: Mat<f64>| (0..matrix.ncols()).map(|t| matrix.col_as_slice(t).to_vec()).collect();
     Trajectory {
-        theta: columns(&matrix * across(&run.theta)),
-        gradient: columns(matrix.transpose().to_owned().partial_piv_lu().solve(across(&run.gradient))),
+        theta: run.theta.iter().map(|theta| times(&matrix, theta)).collect(),
+        gradient: run.gradient.iter().map(gradient).collect(),
         ..*run
     }
 }
@@ -415,27 +317,11 @@ mod tests {
     }
 
     #[test]
-    fn limits_are_five_ranges_of_the_response_over_the_range_of_the_column() {
-        assert_eq!(limits(&design()), [f64::INFINITY, 500.0 / 4.0, 500.0 / 12.0, 500.0]);
-        assert_eq!(largest_norm(&design()), (1.0f64 + 1.0 + 36.0 + 1.0).sqrt());
-    }
-
-    #[test]
-    fn beyond_the_limit_nothing_is_identified() {
-        let found =
-            |estimate, std_error| Interval { estimate, std_error, low: -9.0, high: 9.0, df: None, identified: true };
-        assert!(within(found(-5.0, 1.0), 6.0).identified);
-        assert!(!within(found(-7.0, 1.0), 6.0).identified);
-        assert!(!within(found(1.0, 7.0), 6.0).identified);
-        assert!(!within(found(f64::NAN, 1.0), 6.0).identified);
-    }
-
-    #[test]
     fn rows_are_cut_for_the_curvature_only_where_noise_demands_it() {
         let request = Request::new(crate::privacy::Rho::checked_from_f64(0.5).expect("a budget"));
         let plan = Plan { request, rows: 10_000, features: 8 };
-        assert_eq!(plan.curvature_radius(6.0, 0.5), 6.0);
-        assert!((plan.curvature_radius(6.0, 1e-4) - 4.0).abs() < 1e-12);
-        assert!((plan.curvature_radius(60.0, 0.01) - 30f64.sqrt()).abs() < 1e-12);
+        assert_eq!(plan.curvature_radius(6.0, 8, 0.5), 6.0);
+        assert!((plan.curvature_radius(6.0, 8, 1e-4) - 4.0).abs() < 1e-12);
+        assert!((plan.curvature_radius(60.0, 8, 0.01) - 30f64.sqrt()).abs() < 1e-12);
     }
 }

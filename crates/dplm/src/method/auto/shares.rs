@@ -4,46 +4,57 @@
 //! fraction of themselves, a curvature to a tenth. What is not needed goes to the descent, whose noise is the noise of the estimate.
 
 use super::{Plan, level, whiten::Whitened};
-use crate::privacy::Rho;
+use crate::{
+    privacy::{Neighbours, Rho},
+    theory::student::normal_cdf,
+};
 
 /// Parts of the budget; the descent takes what is left.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Shares {
     /// The length of rows, in each round.
     pub length: f64,
-    /// Second moments in the first round, and in all later rounds together.
+    /// Second moments in the first round.
     pub first_moments: f64,
-    pub later_moments: f64,
-    /// The clip level of the start, and the start.
-    pub start_level: f64,
+    /// The clip threshold of the start, and the start.
+    pub start_threshold: f64,
     pub start: f64,
-    /// The clip level of the descent.
-    pub level: f64,
+    /// The clip threshold of the descent.
+    pub threshold: f64,
     /// For intervals; none without.
     pub curvature: f64,
     pub spread: f64,
+    pub bend: f64,
 }
 
-/// A count is wanted to this share of the rows, and a level gets between these parts of the budget.
+/// A count is wanted to this share of the rows, and a threshold gets between these parts of the budget.
 const COUNT_PRECISION: f64 = 0.03;
-const LEVEL_PARTS: (f64, f64) = (0.005, 0.03);
+const THRESHOLD_PARTS: (f64, f64) = (0.005, 0.03);
 /// The length of rows is wanted with few rows beyond it.
 const LENGTH_PRECISION: f64 = 0.01;
 const LENGTH_MOST: f64 = 0.01;
 /// One round must find everything; the first of several only has to be followed by others.
 const ONLY_MOMENTS: f64 = 0.15;
 const FIRST_MOMENTS: f64 = 0.05;
-/// Noise of the last moments has norm `2.8 / (strength sqrt(part))`: a quarter is wanted.
-const LATER_MOMENTS: f64 = 100.0;
-const LATER_PARTS: (f64, f64) = (0.03, 0.12);
+/// Noise of the second moments has norm `2.8 / (strength sqrt(part))`: a quarter is wanted of the second round.
+const SECOND_MOMENTS: f64 = 100.0;
+const SECOND_PARTS: (f64, f64) = (0.03, 0.12);
+/// Entries of a further round are wanted to this, and it may cost between these parts.
+const FURTHER_PRECISION: f64 = 0.15;
+const FURTHER_PARTS: (f64, f64) = (0.02, 0.07);
+/// No more rounds than these.
+pub(super) const MOST_ROUNDS: usize = 5;
 const START: f64 = 0.05;
+pub(super) const SECOND_START: f64 = 0.10;
 /// The curvature is wanted to this in each entry, the covariance of gradients to this share of its diagonal.
 const CURVATURE_PRECISION: f64 = 0.06;
 const CURVATURE_PARTS: (f64, f64) = (0.02, 0.12);
-const SPREAD_PRECISION: f64 = 0.15;
-const SPREAD_PARTS: (f64, f64) = (0.01, 0.02);
+const SPREAD_PRECISION: f64 = 0.08;
+const SPREAD_PARTS: (f64, f64) = (0.01, 0.03);
+/// The test of whether clipping bends the fit.
+const BEND: f64 = 0.03;
 /// About what the descent is left, for rules that come before the division.
-const ABOUT_LEFT: f64 = 0.8;
+const ABOUT_LEFT: f64 = 0.75;
 
 /// Below this strength the noise of a second round of moments would exceed what it measures.
 const WEAK: f64 = 9.4;
@@ -52,20 +63,6 @@ const STEPS_PER_STRENGTH: f64 = 12.0;
 const STEP_LIMITS: (f64, f64) = (80.0, 120.0);
 /// A quarter of the rows is clipped where noise exceeds the first of these, half of them more where it exceeds the second.
 const TAIL_NOISE: (f64, f64) = (1e-3, 1e-2);
-
-impl Shares {
-    /// The part of all rounds together: `rounds` is one, two or three, and three cost the most.
-    pub(super) fn rounds(&self, rounds: usize) -> Vec<(f64, f64)> {
-        let later = self.later_moments / (rounds - 1).max(1) as f64;
-        let moments = |round| if round == 0 { self.first_moments } else { later };
-        (0..rounds).map(|round| (self.length, moments(round))).collect()
-    }
-
-    fn left(&self, rounds: usize) -> f64 {
-        let whitening: f64 = self.rounds(rounds).iter().map(|(length, moments)| length + moments).sum();
-        1.0 - whitening - self.start_level - self.start - self.level - self.curvature - self.spread
-    }
-}
 
 fn precision(rows: u64, rho: Rho) -> f64 {
     rows as f64 * rho.to_f64().sqrt()
@@ -94,34 +91,54 @@ impl Plan {
     /// How the budget is divided.
     pub(super) fn shares(&self) -> Shares {
         let (rows, features, rho) = (self.rows as f64, self.features as f64, self.request.rho.to_f64());
-        let start_level = self.level_share(COUNT_PRECISION);
+        let start_threshold = self.threshold_share(COUNT_PRECISION);
         // The tail aimed at must itself stand clear of the noise.
-        let level = self.level_share((self.tail_with(ABOUT_LEFT) / level::CLEAR_OF_NOISE).min(COUNT_PRECISION));
+        let tail = self.tail(ABOUT_LEFT * rho, self.features) / level::CLEAR_OF_NOISE;
+        let threshold = self.threshold_share(tail.min(COUNT_PRECISION));
         let between = |part: f64, (least, most): (f64, f64)| part.clamp(least, most);
         let curvature = between((2.0 * features / (CURVATURE_PRECISION * rows)).powi(2) / rho, CURVATURE_PARTS);
         let spread = between((4.0 * features / (SPREAD_PRECISION * rows)).powi(2) / rho, SPREAD_PARTS);
+        let only = |wanted: bool, share: f64| if wanted { share } else { 0.0 };
         Shares {
-            length: if self.is_weak() { start_level } else { self.level_share(LENGTH_PRECISION).min(LENGTH_MOST) },
+            length: if self.is_weak() {
+                start_threshold
+            } else {
+                self.threshold_share(LENGTH_PRECISION).min(LENGTH_MOST)
+            },
             first_moments: if self.is_weak() { ONLY_MOMENTS } else { FIRST_MOMENTS },
-            later_moments: between(LATER_MOMENTS / self.strength().powi(2), LATER_PARTS),
-            start_level,
+            start_threshold,
             start: START,
-            level,
-            curvature: if self.gives_intervals() { curvature } else { 0.0 },
-            spread: if self.covers_population() { spread } else { 0.0 },
+            threshold,
+            curvature: only(self.gives_intervals(), curvature),
+            spread: only(self.covers_population(), spread),
+            bend: only(self.covers_least_squares(), BEND),
         }
     }
 
-    /// What a level needs for counts to this share of the rows, six or seven of them.
-    fn level_share(&self, precision: f64) -> f64 {
-        let counts = f64::from(level::queries(super::clip::RUNGS as usize));
+    /// The share of the second round; half where more rounds are likely to follow.
+    pub(super) fn second_round(&self, more_will_follow: bool) -> f64 {
+        let share = (SECOND_MOMENTS / self.strength().powi(2)).clamp(SECOND_PARTS.0, SECOND_PARTS.1);
+        if more_will_follow { share / 2.0 } else { share }
+    }
+
+    /// The share of a further round in which few rows are longer than `radius`, if it is worth its price: noise on an entry is
+    /// `R^2 / (n sqrt(rho))`.
+    pub(super) fn further_round(&self, radius: f64) -> Option<f64> {
+        let length_sq = radius.powi(2).max(2.0 * self.features as f64);
+        let needed = (length_sq / (FURTHER_PRECISION * self.rows as f64)).powi(2) / self.request.rho.to_f64();
+        (needed <= FURTHER_PARTS.1).then_some(needed.max(FURTHER_PARTS.0))
+    }
+
+    /// What a threshold needs for counts to this share of the rows, six or seven of them.
+    fn threshold_share(&self, precision: f64) -> f64 {
+        let counts = f64::from(level::queries(super::clip::THRESHOLDS as usize));
         let needed = counts / (2.0 * (precision * self.rows as f64).powi(2)) / self.request.rho.to_f64();
-        needed.clamp(LEVEL_PARTS.0, LEVEL_PARTS.1)
+        needed.clamp(THRESHOLD_PARTS.0, THRESHOLD_PARTS.1)
     }
 
     /// Steps of the descent: few where whitening stretched every direction to full length.
     pub(super) fn steps(&self, white: &Whitened) -> u32 {
-        if white.expected.all_full() { STEP_LIMITS.0 as u32 } else { self.most_steps() }
+        if white.moments.iter().all(|&moment| moment >= 1.0) { STEP_LIMITS.0 as u32 } else { self.most_steps() }
     }
 
     /// Steps where some direction is short.
@@ -129,21 +146,53 @@ impl Plan {
         (STEPS_PER_STRENGTH * self.strength()).round().clamp(STEP_LIMITS.0, STEP_LIMITS.1) as u32
     }
 
-    /// The share of rows to clip: `1/4 (1 - exp(-1000 N)) + 1/2 (1 - exp(-100 N))`, `N` the noise.
-    ///
-    /// A clip at the scale of the errors makes the noise of the estimate `N = 2 p^2 / (n^2 rho)` times their variance. A wider one clips
-    /// fewer rows, and is noisier; a narrower one bends a fit with skewed errors, by a bias that does not shrink with n. So
-    /// much is clipped where noise is large, up to three quarters of the rows, and next to nothing where it is small.
-    pub(super) fn tail(&self) -> f64 {
-        self.tail_with(self.shares().left(if self.is_weak() { 1 } else { 3 }))
+    /// The share of rows to clip when `rho` is spent on the descent of `features` parameters.
+    pub(super) fn tail(&self, rho: f64, features: usize) -> f64 {
+        match self.covers_least_squares() {
+            true => self.least_squares_tail(rho, features),
+            false => self.most_precise_tail(rho, features),
+        }
     }
 
-    fn tail_with(&self, share: f64) -> f64 {
-        let rho = share * self.request.rho.to_f64();
-        let noise = 2.0 * (self.features as f64 / self.rows as f64).powi(2) / rho;
+    /// `1/4 (1 - exp(-1000 N)) + 1/2 (1 - exp(-100 N))`, `N = 2 p^2 / (n^2 rho)` the noise.
+    ///
+    /// A clip at the scale of the errors makes the noise of the estimate `N` times their variance. A wider one clips
+    /// fewer rows, and is noisier; a narrower one bends a fit with skewed errors, by a bias that does not shrink with n. So
+    /// much is clipped where noise is large, up to three quarters of the rows, and next to nothing where it is small.
+    fn least_squares_tail(&self, rho: f64, features: usize) -> f64 {
+        let noise = 2.0 * (features as f64 / self.rows as f64).powi(2) / rho;
         let quarter = |scale: f64| 0.25 * (1.0 - (-noise / scale).exp());
         quarter(TAIL_NOISE.0) + 2.0 * quarter(TAIL_NOISE.1)
     }
+
+    /// The share that makes the estimate most precise where errors are normal.
+    ///
+    /// At a clip of `k` standard deviations a coordinate of the estimate has variance `(E psi^2 + nu k^2) / (E psi')^2` over `n`, `psi` being the
+    /// clamp at `k` (Huber 1964) and `nu k^2`, `nu = 2 p / (n rho)`, the noise for privacy. The clip is at its minimum.
+    fn most_precise_tail(&self, rho: f64, features: usize) -> f64 {
+        let reach = match self.request.neighbours {
+            Neighbours::ReplaceOne => 2.0,
+            Neighbours::ZeroOut => 1.0f64,
+        };
+        let nu = reach.powi(2) / 2.0 * features as f64 / (self.rows as f64 * rho);
+        2.0 * normal_cdf(-most_precise_clip(nu))
+    }
+}
+
+/// The `k` that minimises `(E psi_k^2 + nu k^2) / (E psi_k')^2` over standard normal errors, by golden section: there is one minimum.
+fn most_precise_clip(nu: f64) -> f64 {
+    let variance = |k: f64| {
+        let density = (-0.5 * k * k).exp() / (2.0 * std::f64::consts::PI).sqrt();
+        let unclipped = 1.0 - 2.0 * normal_cdf(-k);
+        (unclipped - 2.0 * k * density + 2.0 * k * k * normal_cdf(-k) + nu * k * k) / (unclipped * unclipped)
+    };
+    const GOLDEN: f64 = 0.618_033_988_749_895;
+    let (mut low, mut high) = (0.02, 6.0);
+    for _ in 0..60 {
+        let (left, right) = (high - GOLDEN * (high - low), low + GOLDEN * (high - low));
+        if variance(left) < variance(right) { high = right } else { low = left }
+    }
+    0.5 * (low + high)
 }
 
 #[cfg(test)]

@@ -1,14 +1,21 @@
 //! A point near the answer, so that few steps of the descent are lost on the way and a clip can be chosen there.
 
-use faer::{Mat, linalg::solvers::Solve};
 use rand_core::CryptoRng;
 
-use super::{Plan, START_STEPS, clip::GammaLadder, infer::mean_of, largest_response, whiten::Whitened};
+use super::{
+    Plan, START_STEPS,
+    clip::{GammaLadder, Threshold},
+    largest_response,
+    shares::SECOND_START,
+    whiten::Whitened,
+};
 use crate::{
     Error,
     descend::{Trajectory, Watch},
-    lattice::{Design, Slot, Whitening},
-    privacy::Budget,
+    lattice::{Design, Slot},
+    matrix::dot,
+    privacy::{Budget, Spend},
+    theory::student::normal_quantile,
 };
 
 /// Of the steps near the answer, those that are averaged.
@@ -18,18 +25,28 @@ const NOISE: f64 = 3.0;
 
 /// The share of rows clipped on the way to the start.
 const TAIL: f64 = 0.25;
-/// Rungs of the first ladder of clip levels, four to a factor of two.
-const RUNGS: u32 = 48;
+/// Thresholds of the first ladder, four to a factor of two.
+const THRESHOLDS: u32 = 48;
+/// The part of the residuals' variance that the noise of a start may make up.
+const RIVAL: f64 = 0.25;
 
-/// A point near the answer, and the clip level used on the way.
+/// A point near the answer, and the clip threshold of the descent from there.
 pub(super) struct Start {
     pub theta: Vec<f64>,
-    pub gamma: f64,
-    pub at_edge: bool,
+    pub threshold: Threshold,
+}
+
+/// Where a start ended, and the variance of its noise in each coordinate.
+struct Reached {
+    theta: Vec<f64>,
+    noise_var: f64,
 }
 
 impl Plan {
-    /// A point near the answer: a few steps from zero, clipped at a level that a quarter of the rows exceed.
+    /// A point near the answer, and a clip threshold there.
+    ///
+    /// The first steps are clipped at the size of the responses themselves. Where most of a response is explained, their noise is then as large
+    /// as what is left of it, and a second start from the first, clipped at what is left, is worth its price.
     pub(super) fn start<R: CryptoRng>(
         &self,
         white: &mut Whitened,
@@ -38,52 +55,114 @@ impl Plan {
         rng: &mut R,
         watch: &mut Watch<'_>,
     ) -> Result<Start, Error> {
-        let (rho, shares) = (self.request.rho, self.shares());
-        let spend = budget.spend("clip level of the start", rho.share(shares.start_level))?;
-        let zero = vec![0.0; self.features];
+        let rho = self.request.rho;
+        let shares = self.shares();
+        let k = white.coordinates.kept.len();
+        let zero = vec![0.0; k];
         let top = 2.0 * white.radius * largest_response(design);
-        let ladder = GammaLadder { top, rungs: RUNGS, per_doubling: 4.0 };
-        let level = self.clip_level(white.rows.as_ref(), &zero, &ladder, TAIL, spend, rng)?;
+        let ladder = GammaLadder { top, thresholds: THRESHOLDS, per_doubling: 4.0 };
+        let spend = budget.spend("clip threshold of the start", rho.share(shares.start_threshold))?;
+        let first = self.threshold(white.rows.as_ref(), &zero, &ladder, TAIL, spend, rng)?;
         let spend = budget.spend(format!("start, {START_STEPS} steps"), rho.share(shares.start))?;
-        let descent = self.descent(level.gamma, START_STEPS, spend.to_f64())?;
+        let mut reached = self.approach(white, &zero, first.gamma, design, spend, rng, watch)?;
+        let mut threshold = self.threshold_at(white, &reached.theta, first.gamma, budget, rng)?;
+        if rivals(reached.noise_var, &threshold, k) {
+            let spend = budget.spend(format!("second start, {START_STEPS} steps"), rho.share(SECOND_START))?;
+            reached = self.approach(white, &reached.theta, threshold.gamma, design, spend, rng, watch)?;
+            threshold = self.threshold_at(white, &reached.theta, threshold.gamma, budget, rng)?;
+        }
+        let at_edge = first.at_edge || threshold.at_edge;
+        Ok(Start { theta: reached.theta, threshold: Threshold { at_edge, ..threshold } })
+    }
+
+    /// The clip threshold of the descent, for what the budget will leave it.
+    fn threshold_at<R: CryptoRng>(
+        &self,
+        white: &Whitened,
+        theta: &[f64],
+        gamma: f64,
+        budget: &mut Budget,
+        rng: &mut R,
+    ) -> Result<Threshold, Error> {
+        let spend = budget.spend("clip threshold", self.request.rho.share(self.shares().threshold))?;
+        let tail = self.tail(budget.left().to_f64(), theta.len());
+        self.threshold(white.rows.as_ref(), theta, &GammaLadder::around(gamma), tail, spend, rng)
+    }
+
+    /// A few steps from a point.
+    #[allow(clippy::too_many_arguments)]
+    fn approach<R: CryptoRng>(
+        &self,
+        white: &mut Whitened,
+        from: &[f64],
+        gamma: f64,
+        design: &Design,
+        spend: Spend,
+        rng: &mut R,
+        watch: &mut Watch<'_>,
+    ) -> Result<Reached, Error> {
+        let descent = self.descent(from.len(), gamma, START_STEPS, spend.to_f64())?;
         let all = START_STEPS + self.steps(white);
         let mut count = |done, _| watch(done, all);
-        let run = descent.run(white.rows.as_mut(), &zero, spend, rng, &mut count)?;
-        let theta = after_start(&run, constant(design, &white.whitening).as_deref());
-        Ok(Start { theta, gamma: level.gamma, at_edge: level.at_edge })
+        let run = descent.run(white.rows.as_mut(), from, spend, rng, &mut count)?;
+        let averaged = run.gradient.len().min(AVERAGED);
+        let noise_var = NOISE * run.noise_sd.powi(2) / averaged as f64;
+        // What was reached from zero may be nothing but noise; from elsewhere it is where it is.
+        let constant = constant(design, white);
+        let theta = match from.iter().all(|&theta| theta == 0.0) {
+            true => shrunk(&one_more_step(&run, averaged), noise_var, constant.as_deref()),
+            false => one_more_step(&run, averaged),
+        };
+        Ok(Reached { theta, noise_var })
     }
 }
 
+/// Whether the noise of the start makes up a quarter or more of the variance of the residuals there.
+///
+/// Rows are about white, so the noise adds the sum of its variances to a residual's; a residual that is clipped with probability `tail` has the
+/// standard deviation at which a normal one would be.
+fn rivals(noise_var: f64, threshold: &Threshold, features: usize) -> bool {
+    let clipped_at = -normal_quantile(0.5 * threshold.tail.clamp(1e-6, 0.9));
+    let residual_sd = threshold.gamma / (features as f64).sqrt() / clipped_at;
+    features as f64 * noise_var > RIVAL * residual_sd.powi(2)
+}
+
 /// The direction in whitened coordinates that changes nothing but the constant, of length one.
-fn constant(design: &Design, whitening: &Whitening) -> Option<Vec<f64>> {
-    let intercept = matches!(design.slots().first(), Some(Slot::Intercept));
+fn constant(design: &Design, white: &Whitened) -> Option<Vec<f64>> {
+    let intercept = matches!(design.slots().first(), Some(Slot::Intercept)) && white.coordinates.kept.first() == Some(&0);
     intercept.then(|| {
-        let unit = Mat::from_fn(whitening.size(), 1, |j, _| if j == 0 { 1.0 } else { 0.0 });
-        let direction = whitening.matrix().partial_piv_lu().solve(unit);
-        let length = direction.norm_l2();
-        direction.col_as_slice(0).iter().map(|entry| entry / length).collect()
+        let direction = white.coordinates.basis.col_as_slice(0);
+        let length = dot(direction, direction).sqrt();
+        direction.iter().map(|entry| entry / length).collect()
     })
 }
 
-/// The mean of the last iterates, less the mean of their gradients: one more step with less noise. What is left of it after its
-/// known noise (James and Stein) is kept, but for the constant, which is large in most tables and would be missed.
-fn after_start(run: &Trajectory, constant: Option<&[f64]>) -> Vec<f64> {
+/// The mean of the last iterates, less the mean of their gradients: one more step with less noise.
+fn one_more_step(run: &Trajectory, averaged: usize) -> Vec<f64> {
     let steps = run.gradient.len();
-    let from = steps.saturating_sub(AVERAGED);
-    let found: Vec<f64> = (0..run.theta[0].len())
-        .map(|j| mean_of(&run.theta[from..steps], j) - mean_of(&run.gradient[from..], j))
-        .collect();
-    let along: f64 = constant.map_or(0.0, |direction| direction.iter().zip(&found).map(|(a, b)| a * b).sum());
+    let from = steps - averaged;
+    let found = |j: usize| mean_of(&run.theta[from..steps], j) - mean_of(&run.gradient[from..], j);
+    (0..run.theta[0].len()).map(found).collect()
+}
+
+/// The mean of a coordinate.
+fn mean_of(vectors: &[Vec<f64>], j: usize) -> f64 {
+    vectors.iter().map(|v| v[j]).sum::<f64>() / vectors.len() as f64
+}
+
+/// What is left of a point after its known noise (James and Stein 1961), but for the constant, which is large in most tables and would be
+/// missed.
+fn shrunk(found: &[f64], noise_var: f64, constant: Option<&[f64]>) -> Vec<f64> {
+    let along = constant.map_or(0.0, |direction| dot(direction, found));
     let fixed = |j: usize| constant.map_or(0.0, |direction| along * direction[j]);
     let free_sq: f64 = found.iter().enumerate().map(|(j, theta)| (theta - fixed(j)).powi(2)).sum();
-    let noise = NOISE * run.noise_sd.powi(2) / (steps - from) as f64 * found.len() as f64;
+    let noise = noise_var * found.len() as f64;
     let kept = (1.0 - noise / free_sq.max(f64::MIN_POSITIVE)).max(0.0);
     found.iter().enumerate().map(|(j, theta)| fixed(j) + kept * (theta - fixed(j))).collect()
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::design;
     use super::*;
 
     /// A run that stood still, with this noise.
@@ -93,22 +172,20 @@ mod tests {
 
     #[test]
     fn a_start_lost_in_noise_is_not_used_but_for_its_constant() {
-        assert_eq!(after_start(&still([3.0, 4.0], 0.0), None), [3.0, 4.0]);
-        assert_eq!(after_start(&still([3.0, 4.0], 100.0), None), [0.0, 0.0]);
-        assert_eq!(after_start(&still([3.0, 4.0], 100.0), Some(&[0.0, 1.0])), [0.0, 4.0]);
-        // Noise of 3 / 5 in each coordinate, of a length of 25.
+        let found = one_more_step(&still([3.0, 4.0], 0.0), 5);
+        assert_eq!(shrunk(&found, 0.0, None), [3.0, 4.0]);
+        assert_eq!(shrunk(&found, 6000.0, None), [0.0, 0.0]);
+        assert_eq!(shrunk(&found, 6000.0, Some(&[0.0, 1.0])), [0.0, 4.0]);
+        // Noise of 0.6 in each coordinate, of a length of 25.
         let kept = 1.0 - 2.0 * 0.6 / 25.0;
-        let found = after_start(&still([3.0, 4.0], 1.0), None);
+        let found = shrunk(&found, 0.6, None);
         assert!((found[0] - 3.0 * kept).abs() < 1e-12 && (found[1] - 4.0 * kept).abs() < 1e-12);
     }
 
+    /// A clip of 2 standard deviations on four white coordinates: residuals have variance 1, of which the noise may make a quarter.
     #[test]
-    fn the_constant_is_a_direction_of_the_whitened_coordinates() {
-        let matrix = Mat::from_fn(4, 4, |j, k| if j == k { 2.0 } else { 0.25 * (j as f64 - k as f64) });
-        let whitening = Whitening::new(matrix.as_ref());
-        let direction = constant(&design(), &whitening).expect("there is a constant");
-        let back = whitening.matrix() * Mat::from_fn(4, 1, |j, _| direction[j]);
-        assert!(back[(0, 0)] > 0.1 && (1..4).all(|j| back[(j, 0)].abs() < 1e-9));
-        assert!((direction.iter().map(|d| d * d).sum::<f64>() - 1.0).abs() < 1e-12);
+    fn a_second_start_where_noise_makes_up_the_residuals() {
+        let threshold = Threshold { gamma: 4.0, at_edge: false, tail: 0.0455 };
+        assert!(!rivals(0.06, &threshold, 4) && rivals(0.065, &threshold, 4));
     }
 }

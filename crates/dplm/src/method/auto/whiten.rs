@@ -1,40 +1,45 @@
 //! Rounds of private whitening: each measures second moments in the coordinates that the one before made.
 //!
 //! Noise on second moments is the same in every direction, so a direction much shorter than the others drowns in it. One
-//! round stretches what it resolves to length one and the rest as far as its noise allows; the next one sees further.
+//! round stretches what it resolves to length one and the rest as far as its noise allows; the next one sees further. Rounds go on while
+//! some column is not resolved and a round is cheap. What is still not resolved then is left out of the model, in formula order: see
+//! [`resolve`]. The releases that decide this are not used for intervals, so that having passed says nothing about their errors.
 
-use faer::{Mat, Side};
+use faer::Mat;
 use rand_core::CryptoRng;
 
-use super::{
-    Plan,
-    belief::{Expected, NoisyMatrix},
-    level,
-};
+use super::{Plan, level, left_out::LeftOut, shares::MOST_ROUNDS};
 use crate::{
     Error,
-    lattice::{CELL_SCALE_BITS, Design, Ladder, Outer, Slot, Whitening},
+    interval::{Coordinates, Curvature, Resolved, resolve},
+    lattice::{CELL_SCALE_BITS, Design, Ladder, Outer, Whitening},
+    matrix::{Eigen, columns, inverse},
+    method::{Purpose, noisy::NoisyMatrix},
     privacy::{Budget, Spend},
     rows::Rows,
 };
 
 /// Where whitening ended.
 pub(super) struct Whitened {
+    /// How the kept parameters make the coordinates of the descent.
+    pub coordinates: Coordinates,
+    /// The change of coordinates `theta = P theta_white`; rows of zeros for parameters that were left out.
     pub whitening: Whitening,
     /// The rows in the final coordinates.
     pub rows: Box<dyn Rows>,
     /// The norm that few rows exceeded in the last round.
     pub radius: f64,
-    /// What the last round says of second moments in the final coordinates.
-    pub expected: Expected,
-    /// Names of coefficients of which the first round saw hardly any variation.
-    pub faint: Vec<String>,
+    /// The second moment of each final coordinate: 1 where whitening succeeded, less where it stopped at the floor.
+    pub moments: Vec<f64>,
+    /// What the budget could not resolve.
+    pub left_out: Vec<LeftOut>,
     /// Whether the length of rows was found at the lower end of its ladder.
     pub at_edge: bool,
 }
 
-/// One round: released second moments in known coordinates.
+/// One round: second moments released in the coordinates `theta = P theta_round`.
 struct Round {
+    matrix: Mat<f64>,
     moments: NoisyMatrix,
     radius: f64,
     at_edge: bool,
@@ -42,17 +47,22 @@ struct Round {
 
 /// One lattice unit of a cell.
 const UNIT: f64 = (1u32 << CELL_SCALE_BITS) as f64;
-/// The share of directions at the floor from which a third round pays.
-const MANY: f64 = 0.5;
-/// Rungs of the ladder of lengths, eight to a factor of two.
-const RUNGS: u32 = 33;
+/// Thresholds of the ladder of lengths, eight to a factor of two.
+const THRESHOLDS: u32 = 33;
 /// In whitened coordinates rows have norm `sqrt p` on average: the ladder starts this far above.
 const TOP_OF_WHITENED: f64 = 3.0;
-/// The last round stretches no direction beyond this: a level with a few rows would otherwise become a row of enormous length.
+/// The last turn stretches no direction beyond this: a level with a few rows would otherwise become a row of enormous length.
 const LEAST_FLOOR: f64 = 0.3;
+/// A direction lost in noise is taken to be no shorter than this many standard deviations of it.
+const LEAST_SCALE: f64 = 1.5;
+/// A column is in the model when what is new in it stands this far above its noise: one that repeats the others passes with probability
+/// 0.0014.
+pub(super) const RESOLVED: f64 = 3.0;
+/// Another round is worth its price while a column stands less than this far above its noise.
+const CLEARLY_RESOLVED: f64 = 5.0;
 
 impl Plan {
-    /// Finds coordinates in which rows are about equally long in every direction.
+    /// Finds coordinates in which rows are about equally long in every direction, and the columns that can be told apart.
     ///
     /// # Guarantee
     /// Rows are read through releases only, each paid for by `budget`.
@@ -63,52 +73,74 @@ impl Plan {
         budget: &mut Budget,
         rng: &mut R,
     ) -> Result<Whitened, Error> {
-        let identity = Whitening::new(Mat::<f64>::identity(self.features, self.features).as_ref());
-        let mut current = rows.whitened(&identity)?;
-        let mut shares = self.shares().rounds(if self.is_weak() { 1 } else { 2 });
-        let first = self.round(current.as_ref(), super::largest_norm(design), 1, shares[0], budget, rng)?;
-        let faint = faint(&first, design);
-        let spread = first.moments.noise_sd * (2.0 * self.features as f64).sqrt();
-        let (mut whitening, mut expected) = turned(&identity, &first.moments, spread);
-        if shares.len() > 1 && many_floored(&expected) {
-            shares = self.shares().rounds(3);
-        }
-        let (mut radius, mut at_edge) = (first.radius, first.at_edge);
-        for (number, &share) in shares.iter().enumerate().skip(1) {
-            current = rows.whitened(&whitening)?;
+        let mut rounds = vec![self.first_round(rows, design, budget, rng)?];
+        while let Some(share) = self.next_round(&rounds, design) {
+            let last = rounds.last().expect("there was a first round");
+            let matrix = last.turned();
             let top = TOP_OF_WHITENED * (self.features as f64).sqrt();
-            let round = self.round(current.as_ref(), top, number + 1, share, budget, rng)?;
-            let spread = round.moments.noise_sd * (2.0 * self.features as f64).sqrt();
-            let last = number + 1 == shares.len();
-            let floor = if last { spread.clamp(LEAST_FLOOR, 1.0) } else { spread.min(1.0) };
-            (whitening, expected) = turned(&whitening, &round.moments, floor);
-            (radius, at_edge) = (round.radius, at_edge || round.at_edge);
+            rounds.push(self.round(rows, matrix, top, rounds.len() + 1, share, budget, rng)?);
         }
-        Ok(Whitened { rows: rows.whitened(&whitening)?, whitening, radius, expected, faint, at_edge })
+        let found = Found::of(&rounds, design);
+        let resolved = match self.request.purpose {
+            Purpose::Inference => found.resolve(),
+            Purpose::Prediction => Resolved { kept: (0..self.features).collect(), pivots: Vec::new() },
+        };
+        found.whitened(rows, &resolved, &rounds, design)
     }
 
+    fn first_round<R: CryptoRng>(
+        &self,
+        rows: &dyn Rows,
+        design: &Design,
+        budget: &mut Budget,
+        rng: &mut R,
+    ) -> Result<Round, Error> {
+        let identity = Mat::identity(self.features, self.features);
+        self.round(rows, identity, super::largest_norm(design), 1, self.shares().first_moments, budget, rng)
+    }
+
+    /// The share of the budget for another round, if one pays.
+    fn next_round(&self, rounds: &[Round], design: &Design) -> Option<f64> {
+        let last = rounds.last().expect("there was a first round");
+        match rounds.len() {
+            1 => (!self.is_weak()).then(|| self.second_round(last.many_unresolved())),
+            MOST_ROUNDS.. => None,
+            _ if self.is_weak() || self.request.purpose == Purpose::Prediction => None,
+            _ => {
+                let unresolved =
+                    Found::of(rounds, design).resolve().pivots.iter().any(|pivot| pivot.strength < CLEARLY_RESOLVED);
+                self.further_round(last.radius).filter(|_| unresolved)
+            }
+        }
+    }
+
+    #[allow(clippy::too_many_arguments)]
     fn round<R: CryptoRng>(
         &self,
         rows: &dyn Rows,
+        matrix: Mat<f64>,
         top: f64,
         number: usize,
-        (level_share, moments_share): (f64, f64),
+        moments_share: f64,
         budget: &mut Budget,
         rng: &mut R,
     ) -> Result<Round, Error> {
         let rho = self.request.rho;
-        let spend = budget.spend(format!("length of rows, round {number}"), rho.share(level_share))?;
-        let (radius, at_edge) = self.length(rows, top, spend, rng)?;
+        let whitening = Whitening::new(matrix.as_ref());
+        let rows = rows.whitened(&whitening)?;
+        let spend = budget.spend(format!("length of rows, round {number}"), rho.share(self.shares().length))?;
+        let (radius, at_edge) = self.length(rows.as_ref(), top, spend, rng)?;
         let spend = budget.spend(format!("second moments, round {number}"), rho.share(moments_share))?;
-        let moments = self.outer(rows, &Outer::Shrunk { radius }, UNIT, spend, rng)?;
-        Ok(Round { moments, radius: radius as f64 / UNIT, at_edge })
+        let shrunk = Outer::Shrunk { radius };
+        let moments = NoisyMatrix::release(rows.as_ref(), &shrunk, UNIT, self.request.neighbours, spend, rng)?;
+        Ok(Round { matrix: whitening.matrix(), moments, radius: radius as f64 / UNIT, at_edge })
     }
 
     /// A norm that few rows exceed, in lattice units, and whether it may be smaller still. The top of the ladder is no sign of anything: bounds
     /// allow no longer rows at first, and later ones are shortened.
     fn length<R: CryptoRng>(&self, rows: &dyn Rows, top: f64, spend: Spend, rng: &mut R) -> Result<(u64, bool), Error> {
-        let rung = |i: u32| (top * UNIT * (-f64::from(i) / 8.0).exp2()).ceil() as u64;
-        let radii: Vec<u64> = (0..RUNGS).rev().map(rung).collect();
+        let threshold = |i: u32| (top * UNIT * (-f64::from(i) / 8.0).exp2()).ceil() as u64;
+        let radii: Vec<u64> = (0..THRESHOLDS).rev().map(threshold).collect();
         let counts = rows.tail_counts(&Ladder::Norms { radii: &radii }, self.request.neighbours)?;
         let target = level::target(0.0, self.rows, radii.len(), spend.to_f64());
         let level = level::search(&counts, target, spend, rng)?;
@@ -116,28 +148,114 @@ impl Plan {
     }
 }
 
-/// `P U max(e, floor)^(-1/2)` for moments `U e U'`, and what they are in the new coordinates.
-fn turned(before: &Whitening, moments: &NoisyMatrix, floor: f64) -> (Whitening, Expected) {
-    let found = moments.mean.self_adjoint_eigen(Side::Lower).expect("a finite symmetric matrix");
-    let (vectors, values) = (found.U(), found.S().column_vector());
-    let scales: Vec<f64> = values.iter().map(|value| value.max(floor)).collect();
-    let turn = Mat::from_fn(vectors.nrows(), vectors.ncols(), |j, k| vectors[(j, k)] / scales[k].sqrt());
-    let moments_after = values.iter().zip(&scales).map(|(value, scale)| value.max(0.0) / scale).collect();
-    let expected = Expected { moments: moments_after, scales, noise_sd: moments.noise_sd };
-    (Whitening::new((before.matrix() * turn).as_ref()), expected)
+impl Round {
+    /// `P U e^(-1/2)` for moments `U e U'`. Eigenvalues lost in noise are scaled alike, by their mean, within what noise allows.
+    fn turned(&self) -> Mat<f64> {
+        let found = eigen(&self.moments.mean);
+        let edge = self.moments.edge();
+        let lost: Vec<f64> = found.values.iter().copied().filter(|&value| value < edge).collect();
+        let mean = lost.iter().sum::<f64>() / lost.len().max(1) as f64;
+        let common = mean.clamp((LEAST_SCALE * self.moments.noise_sd).min(edge), edge);
+        let scale = |value: f64| if value < edge { common } else { value };
+        let p = found.values.len();
+        &self.matrix * Mat::from_fn(p, p, |j, k| found.vectors[(j, k)] / scale(found.values[k]).sqrt())
+    }
+
+    /// Whether half of the directions are lost in noise: bounds are loose, or columns nearly collinear.
+    fn many_unresolved(&self) -> bool {
+        let values = eigen(&self.moments.mean).values;
+        let lost = values.iter().filter(|&&value| value < self.moments.edge()).count();
+        lost >= (values.len() / 2).max(2)
+    }
 }
 
-/// Whether so many directions stopped at the floor that another round pays: bounds are loose, or columns nearly collinear.
-fn many_floored(expected: &Expected) -> bool {
-    let floored = expected.moments.iter().filter(|&&moment| moment < 1.0).count();
-    floored as f64 >= (MANY * expected.moments.len() as f64).max(2.0)
+/// What all rounds together say of the second moments, in the coordinates of the last.
+struct Found {
+    law: Curvature,
+    /// `P` of the last round, and its inverse, whose columns are the standardised parameters in those coordinates.
+    matrix: Mat<f64>,
+    basis: Mat<f64>,
+    noise_sd: f64,
+    /// The variance that rounding to the lattice gives to each column.
+    rounding: Vec<f64>,
 }
 
-/// Coefficients whose column varies by less than twice the noise: bounds too wide, a constant column, or a rare level.
-fn faint(round: &Round, design: &Design) -> Vec<String> {
-    let NoisyMatrix { mean, noise_sd } = &round.moments;
-    let intercept = matches!(design.slots().first(), Some(Slot::Intercept));
-    let variance = |j: usize| if intercept { mean[(j, j)] - mean[(0, j)].powi(2) } else { mean[(j, j)] };
-    let columns = design.names().iter().enumerate().skip(usize::from(intercept));
-    columns.filter(|(j, _)| variance(*j) < 2.0 * noise_sd).map(|(_, name)| name.clone()).collect()
+impl Found {
+    /// Pools the rounds, each entry weighed by its precision.
+    ///
+    /// With `P_last = P_k T`, round k says `T' M_k T` in the last coordinates, and the noise of its entry `ij` has variance
+    /// `s^2/2 (|u|^2 |v|^2 + (u'v)^2)` for the columns `u`, `v` of `T`.
+    fn of(rounds: &[Round], design: &Design) -> Found {
+        let last = rounds.last().expect("there was a first round");
+        let p = last.matrix.nrows();
+        let (mut sum, mut weight) = (Mat::<f64>::zeros(p, p), Mat::<f64>::zeros(p, p));
+        for round in rounds {
+            let turn = inverse(&round.matrix) * &last.matrix;
+            let (moments, lengths) = (turn.transpose() * &round.moments.mean * &turn, turn.transpose() * &turn);
+            for (j, k) in (0..p).flat_map(|j| (0..p).map(move |k| (j, k))) {
+                let spread = lengths[(j, j)] * lengths[(k, k)] + lengths[(j, k)].powi(2);
+                let precision = 2.0 / (round.moments.noise_sd.powi(2) * spread).max(f64::MIN_POSITIVE);
+                sum[(j, k)] += precision * moments[(j, k)];
+                weight[(j, k)] += precision;
+            }
+        }
+        let mean = Mat::from_fn(p, p, |j, k| sum[(j, k)] / weight[(j, k)]);
+        let entry_sd = Mat::from_fn(p, p, |j, k| weight[(j, k)].sqrt().recip());
+        Found {
+            law: Curvature::of_entries(mean, entry_sd),
+            basis: inverse(&last.matrix),
+            matrix: last.matrix.clone(),
+            noise_sd: last.moments.noise_sd,
+            rounding: design.rounding_variances(),
+        }
+    }
+
+    fn resolve(&self) -> Resolved {
+        let mut resolved = resolve(&self.law, &self.basis, &self.rounding, RESOLVED);
+        // A model has a column, whatever the noise says.
+        if resolved.kept.is_empty() {
+            resolved.kept.push(0);
+        }
+        resolved
+    }
+
+    /// Whitens the kept columns.
+    ///
+    /// With `Q_K = O R` the kept parameters span the orthonormal `O` in the coordinates of the last round, where noise is the same in every
+    /// direction, and `R^-1` leads from there to the parameters.
+    fn whitened(
+        &self,
+        rows: &dyn Rows,
+        resolved: &Resolved,
+        rounds: &[Round],
+        design: &Design,
+    ) -> Result<Whitened, Error> {
+        let (kept, p) = (&resolved.kept, self.basis.nrows());
+        let factors = columns(&self.basis, kept).qr();
+        let (orthonormal, triangle) = (factors.compute_thin_Q(), factors.thin_R().to_owned());
+        let found = eigen(&(orthonormal.transpose() * self.law.mean() * &orthonormal));
+        let edge = self.noise_sd * (2.0 * kept.len() as f64).sqrt();
+        let floor = edge.clamp(LEAST_FLOOR, 1.0);
+        let scales: Vec<f64> = found.values.iter().map(|value| value.max(floor)).collect();
+        let k = kept.len();
+        let turn = inverse(&triangle) * Mat::from_fn(k, k, |i, j| found.vectors[(i, j)] / scales[j].sqrt());
+        let mut matrix = Mat::zeros(p, k);
+        kept.iter().enumerate().for_each(|(i, &row)| (0..k).for_each(|j| matrix[(row, j)] = turn[(i, j)]));
+        let whitening = Whitening::new(matrix.as_ref());
+        let exact = whitening.matrix();
+        let basis = inverse(&Mat::from_fn(k, k, |i, j| exact[(kept[i], j)]));
+        Ok(Whitened {
+            rows: rows.whitened(&whitening)?,
+            coordinates: Coordinates { parameters: p, kept: kept.clone(), basis },
+            whitening,
+            radius: rounds.last().expect("there was a first round").radius,
+            moments: found.values.iter().zip(&scales).map(|(value, scale)| value.max(0.0) / scale).collect(),
+            left_out: LeftOut::of(resolved, &self.law, &self.basis, design),
+            at_edge: rounds.iter().any(|round| round.at_edge),
+        })
+    }
+}
+
+fn eigen(matrix: &Mat<f64>) -> Eigen {
+    Eigen::of(matrix.as_ref()).expect("released moments are finite")
 }

@@ -1,0 +1,114 @@
+//! Which columns a noisy matrix of second moments can tell from those before them.
+//!
+//! The columns are taken in formula order, as R takes them. What is new in column `j`, given the columns kept before it, is the residual
+//! `v = q_j - Q_K (Q_K' M Q_K)^-1 Q_K' M q_j` of its regression on them; its variance `pi_j = v' M v` is the pivot of a Cholesky
+//! decomposition. The noise `E` of `M` moves a pivot by `v' E v`, of known variance, and the regression on noisy columns takes
+//! `b = tr((Q_K' M Q_K)^-1 Q_K' Cov(E v) Q_K)` off it on average. So
+//!
+//! ```text
+//! t_j = pi_j / sd(v' E v) + min(b / sd(v' E v), 3/2)
+//! ```
+//!
+//! is about normal with unit variance, and its mean is at most 0 for a column that repeats the ones before it: the probability that such
+//! a column passes a threshold `t` is at most `Phi(-t)`.
+
+use super::Curvature;
+use crate::matrix::{dot, times};
+use faer::Mat;
+
+/// At most so much of what the regression takes off is given back, in standard deviations: beyond it the expansion behind `b` fails.
+const MOST_GIVEN_BACK: f64 = 1.5;
+/// A pivot must be this many times what rounding of the cells alone would make, so that rounding biases a coefficient by at most 1 %.
+const ABOVE_ROUNDING: f64 = 100.0;
+
+/// What is new in a column.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Pivot {
+    /// The variance that is new.
+    pub value: f64,
+    /// The standard deviation of its noise.
+    pub sd: f64,
+    /// `t_j`: how far it stands above its noise.
+    pub strength: f64,
+}
+
+/// The columns that are resolved, and what was new in each column.
+pub(crate) struct Resolved {
+    pub kept: Vec<usize>,
+    pub pivots: Vec<Pivot>,
+}
+
+/// Keeps the columns of `basis` (one to a column, in the coordinates of the law) that stand `least` standard deviations above their noise.
+/// `rounding` is the variance that rounding gives to each column's cells.
+pub(crate) fn resolve(law: &Curvature, basis: &Mat<f64>, rounding: &[f64], least: f64) -> Resolved {
+    let mut elimination = Elimination::new(law, basis);
+    let (mut kept, mut pivots) = (Vec::new(), Vec::new());
+    for j in 0..basis.ncols() {
+        let residual = elimination.residual(j);
+        let pivot = elimination.pivot(&residual);
+        let rounded: f64 = residual.combination.iter().zip(rounding).map(|(c, u)| c * c * u).sum();
+        if pivot.strength >= least && pivot.value > ABOVE_ROUNDING * rounded {
+            elimination.keep(residual, pivot.value);
+            kept.push(j);
+        }
+        pivots.push(pivot);
+    }
+    Resolved { kept, pivots }
+}
+
+/// What is left of a column after those before it, in the coordinates of the law and as a combination of columns.
+struct Residual {
+    vector: Vec<f64>,
+    combination: Vec<f64>,
+}
+
+/// Gram-Schmidt in the inner product of the law's mean.
+struct Elimination<'a> {
+    law: &'a Curvature,
+    basis: Mat<f64>,
+    /// Each kept residual, its product with the mean, and its pivot.
+    done: Vec<(Residual, Vec<f64>, f64)>,
+    /// `sum v v' / pi` over the kept residuals: `Q_K (Q_K' M Q_K)^-1 Q_K'`.
+    projection: Mat<f64>,
+}
+
+impl<'a> Elimination<'a> {
+    fn new(law: &'a Curvature, basis: &Mat<f64>) -> Self {
+        let p = law.features();
+        Elimination { law, basis: law.axes.transpose() * basis, done: Vec::new(), projection: Mat::zeros(p, p) }
+    }
+
+    fn residual(&self, j: usize) -> Residual {
+        let mut vector = self.basis.col_as_slice(j).to_vec();
+        let mut combination: Vec<f64> = (0..self.basis.ncols()).map(|k| if k == j { 1.0 } else { 0.0 }).collect();
+        // Twice, since once leaves rounding errors as large as a pivot where columns nearly repeat each other.
+        for _ in 0..2 {
+            for (kept, moments, pivot) in &self.done {
+                let share = dot(moments, &vector) / pivot;
+                vector.iter_mut().zip(&kept.vector).for_each(|(v, k)| *v -= share * k);
+                combination.iter_mut().zip(&kept.combination).for_each(|(c, k)| *c -= share * k);
+            }
+        }
+        Residual { vector, combination }
+    }
+
+    fn pivot(&self, residual: &Residual) -> Pivot {
+        let v = &residual.vector;
+        let value = dot(&times(&self.law.mean, v), v);
+        let sd = self.law.covariance_form(v, v, v).sqrt().max(f64::MIN_POSITIVE);
+        let covariance = self.law.covariance_times(v);
+        let taken: f64 =
+            (0..v.len()).map(|k| dot(covariance.col_as_slice(k), self.projection.col_as_slice(k))).sum();
+        Pivot { value, sd, strength: value / sd + (taken / sd).min(MOST_GIVEN_BACK) }
+    }
+
+    fn keep(&mut self, residual: Residual, pivot: f64) {
+        let moments = times(&self.law.mean, &residual.vector);
+        let v = &residual.vector;
+        for k in 0..v.len() {
+            let share = v[k] / pivot;
+            self.projection.col_as_slice_mut(k).iter_mut().zip(v).for_each(|(entry, v)| *entry += share * v);
+        }
+        self.done.push((residual, moments, pivot));
+    }
+}

@@ -1,0 +1,80 @@
+//! Columns that the budget cannot resolve, and what released numbers show of why.
+
+use faer::Mat;
+
+use super::whiten::RESOLVED;
+use crate::{
+    interval::{Curvature, Resolved, resolve},
+    lattice::{Design, Slot},
+    matrix::columns,
+};
+
+/// A coefficient that is not in the model that was fitted.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LeftOut {
+    /// Its name.
+    pub name: String,
+    /// What released numbers show of why.
+    pub cause: Cause,
+}
+
+/// Why a column is not resolved.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Cause {
+    /// The column varies too little within its bounds.
+    LittleSpread,
+    /// Too few rows have the level.
+    RareLevel,
+    /// The column is nearly a combination of others.
+    Combination {
+        /// The columns that make most of it.
+        of: Vec<String>,
+    },
+}
+
+/// At most so many columns are named as making up another.
+const NAMED: usize = 3;
+/// A column is named when leaving it out would leave at least this share of the variance that the others explain unexplained.
+const NOTABLE: f64 = 0.05;
+
+impl LeftOut {
+    /// The columns that are not kept, in formula order.
+    pub(super) fn of(resolved: &Resolved, law: &Curvature, basis: &Mat<f64>, design: &Design) -> Vec<LeftOut> {
+        let names = design.names();
+        let missing = (0..resolved.pivots.len()).filter(|j| !resolved.kept.contains(j));
+        missing.map(|j| LeftOut { name: names[j].clone(), cause: cause(j, &resolved.kept, law, basis, design) }).collect()
+    }
+}
+
+fn cause(j: usize, kept: &[usize], law: &Curvature, basis: &Mat<f64>, design: &Design) -> Cause {
+    let intercept = matches!(design.slots().first(), Some(Slot::Intercept));
+    let alone: Vec<usize> = intercept.then_some(0).into_iter().chain([j]).collect();
+    let strength = |columns_of: &[usize]| {
+        let zeros = vec![0.0; columns_of.len()];
+        resolve(law, &columns(basis, columns_of), &zeros, f64::NEG_INFINITY).pivots.last().map_or(0.0, |one| one.strength)
+    };
+    if strength(&alone) < RESOLVED {
+        return match design.slots()[j] {
+            Slot::Level { .. } => Cause::RareLevel,
+            _ => Cause::LittleSpread,
+        };
+    }
+    Cause::Combination { of: most_alike(j, kept, law, basis, intercept).iter().map(|&k| design.names()[k].clone()).collect() }
+}
+
+/// The kept columns without which the most would be new in column `j`.
+fn most_alike(j: usize, kept: &[usize], law: &Curvature, basis: &Mat<f64>, intercept: bool) -> Vec<usize> {
+    let new_without = |left: Option<usize>| {
+        let others: Vec<usize> = kept.iter().copied().filter(|&k| k < j && Some(k) != left).chain([j]).collect();
+        let zeros = vec![0.0; others.len()];
+        resolve(law, &columns(basis, &others), &zeros, f64::NEG_INFINITY).pivots.last().map_or(0.0, |one| one.value)
+    };
+    let (all, own) = (new_without(None), law.quadratic(basis.col_as_slice(j)));
+    let candidates = kept.iter().copied().filter(|&k| k < j && !(intercept && k == 0));
+    let mut gains: Vec<(usize, f64)> = candidates.map(|k| (k, new_without(Some(k)) - all)).collect();
+    gains.sort_by(|a, b| b.1.total_cmp(&a.1));
+    let notable = |gain: f64| gain > NOTABLE * own.max(f64::MIN_POSITIVE);
+    let first = gains.first().map(|(k, _)| *k);
+    let named: Vec<usize> = gains.iter().take(NAMED).filter(|(_, gain)| notable(*gain)).map(|(k, _)| *k).collect();
+    if named.is_empty() { first.into_iter().collect() } else { named }
+}
