@@ -6,23 +6,22 @@ use std::{
 };
 
 use dplm::{
-    Dataset, NoiseSource, Reading,
+    Dataset, NoiseSource, Progress, Reading,
     formula::Formula,
     method::{self, Request, dpgd},
-    privacy::{Neighbours, Rho},
+    privacy::Rho,
     table::{ReadOptions, Source},
 };
 use dplm_ledger::LedgerError;
 
 use crate::{
     args::{
-        self, BudgetArgs, DataArgs, DiagnoseArgs, FitArgs, IntervalArgs, MachineArgs, MethodArgs, ModelArgs,
-        PromiseArgs,
+        BudgetArgs, DataArgs, DiagnoseArgs, FitArgs, IntervalArgs, MachineArgs, MethodArgs, ModelArgs, PromiseArgs,
     },
     exit::Failure,
     output::{Destination, Format},
     printer::Printer,
-    progress::Progress,
+    progress::Bar,
 };
 
 /// The paper's standard budget: what a diagnosis looks at when nothing is asked.
@@ -87,7 +86,7 @@ impl FitSettings {
         // A model file says of each such column that it is standard.
         let standardised = args.model.standardised || args.model.model.is_some();
         let data = data(args.data, &args.model, args.machine.memory)?;
-        let wanted = args.method.method.map(Into::into);
+        let wanted = args.method.method;
         let method =
             method::Config::choose(wanted, config.clone(), &data.formula, standardised).map_err(Failure::usage)?;
         Ok(FitSettings {
@@ -143,9 +142,9 @@ impl DataSettings {
     /// # Errors
     /// When they cannot be read, or need too much memory.
     pub fn read(&self, source: &Source, printer: &Printer) -> Result<Dataset, Failure> {
-        let progress = Progress::new(printer, "reading");
-        let update = |done, total| progress.update(done, total);
-        let table = ReadOptions { strict: self.strict, progress: Some(&update), ..ReadOptions::default() };
+        let bar = Bar::new(printer, "reading");
+        let update = |done, total| bar.update(done, total);
+        let table = ReadOptions { strict: self.strict, progress: Progress::new(&update), ..ReadOptions::default() };
         Ok(Dataset::read(source, &self.formula, &Reading { table, memory: self.memory })?)
     }
 }
@@ -176,10 +175,10 @@ fn request(budget: &BudgetArgs, promise: &PromiseArgs, interval: &IntervalArgs) 
     let (rho, delta) = self::budget(budget)?;
     let request = Request {
         delta,
-        neighbours: promise.neighbours.into(),
-        purpose: interval.purpose.into(),
-        construction: interval.interval.into(),
-        goal: interval.target.map(Into::into),
+        neighbours: promise.neighbours,
+        purpose: interval.purpose,
+        interval: interval.interval,
+        target: interval.target,
         level: interval.level,
         batches: interval.batches,
         burn_in: interval.burn_in.given(),
@@ -266,55 +265,6 @@ fn check_ledger_is_kept(outputs: &[&Destination], account_name: Option<&AccountN
 
 fn is_same_file(one: &Path, other: &Path) -> bool {
     matches!((fs::canonicalize(one), fs::canonicalize(other)), (Ok(one), Ok(other)) if one == other)
-}
-
-impl From<args::Method> for method::Method {
-    fn from(typed: args::Method) -> method::Method {
-        match typed {
-            args::Method::Dpgd => method::Method::Dpgd,
-            args::Method::Auto => method::Method::Auto,
-            args::Method::Adassp => method::Method::Adassp,
-        }
-    }
-}
-
-impl From<args::Neighbours> for Neighbours {
-    fn from(typed: args::Neighbours) -> Neighbours {
-        match typed {
-            args::Neighbours::ReplaceOne => Neighbours::ReplaceOne,
-            args::Neighbours::ZeroOut => Neighbours::ZeroOut,
-        }
-    }
-}
-
-impl From<args::Construction> for method::Construction {
-    fn from(typed: args::Construction) -> method::Construction {
-        match typed {
-            args::Construction::Newton => method::Construction::Newton,
-            args::Construction::Batched => method::Construction::Batched,
-            args::Construction::Checkpoints => method::Construction::Checkpoints,
-            args::Construction::Independent => method::Construction::Independent,
-        }
-    }
-}
-
-impl From<args::Goal> for method::Goal {
-    fn from(typed: args::Goal) -> method::Goal {
-        match typed {
-            args::Goal::Population => method::Goal::Population,
-            args::Goal::Empirical => method::Goal::Empirical,
-            args::Goal::Ols => method::Goal::Ols,
-        }
-    }
-}
-
-impl From<args::Purpose> for method::Purpose {
-    fn from(typed: args::Purpose) -> method::Purpose {
-        match typed {
-            args::Purpose::Inference => method::Purpose::Inference,
-            args::Purpose::Prediction => method::Purpose::Prediction,
-        }
-    }
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ mod common;
 
 use common::Desk;
 use dplm::{
-    Dataset, NoiseSource, Reading,
+    Dataset, NoiseSource, Progress, Reading,
     formula::Formula,
     method::{Request, auto, dpgd},
     privacy::Rho,
@@ -39,7 +39,7 @@ fn the_command_and_the_crate_give_the_same_document() {
         let formula = Formula::parse(formula).expect("a formula");
         let mut data = Dataset::read(&source, &formula, &Reading::default()).expect("data");
         let config: dplm::method::Config = config;
-        let fit = data.fit(config, NoiseSource::Seed(9), &mut |_, _| Ok(())).expect("a fit");
+        let fit = data.fit(config, NoiseSource::Seed(9), Progress::NONE).expect("a fit");
         assert_eq!(to_json(&fit), typed);
     }
 }

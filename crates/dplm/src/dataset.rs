@@ -1,15 +1,14 @@
 //! A table and a model, encoded and ready to be fitted.
 
 use crate::{
-    Error, Fit, Prepared, Receipt,
-    descend::Watch,
+    Error, Fit, Prepared, Progress, Receipt,
     diagnose::View,
     formula::{Column, Formula, Kind, Model},
     lattice::Design,
     method::Config,
-    report::Warning,
     rows::{Builder, Encoded, Rows},
     table::{Field, ReadOptions, Schema, Source},
+    warning::Warning,
 };
 
 /// Rows of a table encoded for one model.
@@ -93,10 +92,10 @@ impl Dataset {
     ///
     /// # Errors
     /// When the plan is refused (nothing is spent then), or a release fails (the budget is spent then).
-    pub fn fit(&mut self, config: impl Into<Config>, noise: NoiseSource, watch: &mut Watch<'_>) -> Result<Fit, Error> {
+    pub fn fit(&mut self, config: impl Into<Config>, noise: NoiseSource, progress: Progress<'_>) -> Result<Fit, Error> {
         let prepared = self.prepare(config, noise)?;
         let receipt = Receipt::by_caller(prepared.charge());
-        prepared.run(receipt, watch)
+        prepared.run(receipt, progress)
     }
 
     pub(crate) fn formula(&self) -> &str {

@@ -1,11 +1,13 @@
 //! One error type for the crate; each kind is defined beside the code that raises it.
 
 use crate::{
+    Interrupted,
     formula::FormulaError,
     interval::IntervalError,
     lattice::LatticeError,
     method::{ConfigError, ols::OlsError},
     privacy::PrivacyError,
+    schema::SchemaError,
     table::DataError,
 };
 
@@ -34,7 +36,19 @@ pub enum Error {
     /// Least squares has no answer.
     #[error(transparent)]
     Ols(#[from] OlsError),
-    /// Somebody asked it to stop.
-    #[error("stopped before the fit was finished; the budget of the releases already made is spent")]
-    Stopped,
+    /// Interrupted by the user.
+    #[error("interrupted before the fit was finished; the budget of the releases already made is spent")]
+    Interrupted,
+}
+
+impl From<Interrupted> for Error {
+    fn from(_: Interrupted) -> Error {
+        Error::Interrupted
+    }
+}
+
+impl From<SchemaError> for Error {
+    fn from(error: SchemaError) -> Error {
+        Error::Data(error.into())
+    }
 }

@@ -10,6 +10,10 @@
 
 mod error;
 pub mod number;
+pub mod options;
+mod progress;
+pub mod schema;
+mod contrast;
 pub mod formula;
 pub mod table;
 pub mod lattice;
@@ -18,6 +22,7 @@ pub mod privacy;
 pub mod descend;
 pub mod interval;
 pub mod theory;
+mod warning;
 pub mod method;
 mod statement;
 mod fit;
@@ -28,12 +33,15 @@ pub mod diagnose;
 pub mod forecast;
 pub mod report;
 
+pub use contrast::Contrast;
 pub use dataset::{Dataset, NoiseSource, Reading};
 pub use error::Error;
 pub use fit::{Coefficient, Fit, MethodSummary, Precision};
 pub use predict::{Ends, Prediction};
 pub use prepared::{Charge, Prepared, Receipt};
+pub use progress::{Interrupted, Progress};
 pub use statement::{LedgerEntry, Statement};
+pub use warning::{Enough, Warning};
 
 /// The README's Rust example compiles.
 #[cfg(doctest)]

@@ -3,16 +3,15 @@
 use rand_core::CryptoRng;
 
 use crate::{
-    Dataset, Error, Fit, NoiseSource, Statement,
-    descend::Watch,
+    Dataset, Error, Fit, NoiseSource, Progress, Statement,
     lattice::Design,
     method::{Config, ConfigError, Outcome, Purpose, Request, adassp, auto, dpgd},
     privacy::{
         Guarantee, Neighbours, PrivacyError, Rho,
         noise::{FixedSeed, SystemRng},
     },
-    report::Warning,
     rows::Rows,
+    warning::Warning,
 };
 
 /// A fit that is planned and checked. Nothing has been asked of a row yet, and nothing is spent.
@@ -120,7 +119,7 @@ impl<'a> Prepared<'a> {
     ///
     /// # Errors
     /// When `receipt` is for another fit (nothing is drawn then), or a release fails.
-    pub fn run(self, receipt: Receipt, watch: &mut Watch<'_>) -> Result<Fit, Error> {
+    pub fn run(self, receipt: Receipt, progress: Progress<'_>) -> Result<Fit, Error> {
         if receipt.charge != self.charge() {
             return Err(PrivacyError::OtherCharge.into());
         }
@@ -129,8 +128,8 @@ impl<'a> Prepared<'a> {
         let rows = dataset.rows();
         let (table, design) = dataset.rows_and_design();
         let outcome = match noise {
-            Noise::System(mut rng) => plan.run(table, design, &mut rng, watch)?,
-            Noise::Fixed(mut rng) => plan.run(table, design, &mut rng, watch)?,
+            Noise::System(mut rng) => plan.run(table, design, &mut rng, progress)?,
+            Noise::Fixed(mut rng) => plan.run(table, design, &mut rng, progress)?,
         };
         let mut warnings = plan.warnings();
         warnings.extend(outcome.warnings);
@@ -145,8 +144,8 @@ impl<'a> Prepared<'a> {
             rows,
             guarantee: Guarantee { releases: outcome.releases, ..guarantee },
             purpose: request.purpose,
-            goal: request.goal(),
-            construction: request.construction,
+            target: request.target(),
+            interval: request.interval,
             level: request.level,
             coefficients: outcome.coefficients,
             method: outcome.summary,
@@ -194,11 +193,11 @@ impl Plan {
         rows: &mut dyn Rows,
         design: &Design,
         rng: &mut R,
-        watch: &mut Watch<'_>,
+        progress: Progress<'_>,
     ) -> Result<Outcome, Error> {
         match self {
-            Plan::Dpgd(plan) => plan.run(rows, design, rng, watch),
-            Plan::Auto(plan) => plan.run(rows, design, rng, watch),
+            Plan::Dpgd(plan) => plan.run(rows, design, rng, progress),
+            Plan::Auto(plan) => plan.run(rows, design, rng, progress),
             Plan::Adassp(plan) => plan.run(rows, design, rng).map(Into::into),
         }
     }
@@ -245,11 +244,11 @@ mod tests {
     #[test]
     fn a_fit_in_two_halves_is_the_fit() {
         let mut data = dataset(300);
-        let whole = data.fit(config(0.5), NoiseSource::Seed(3), &mut |_, _| Ok(())).unwrap();
+        let whole = data.fit(config(0.5), NoiseSource::Seed(3), Progress::NONE).unwrap();
         let prepared = data.prepare(config(0.5), NoiseSource::Seed(3)).unwrap();
         let charge = prepared.charge();
         assert!(!charge.private && charge.rho.to_string() == "0.5");
-        assert_eq!(prepared.run(Receipt::by_caller(charge), &mut |_, _| Ok(())).unwrap(), whole);
+        assert_eq!(prepared.run(Receipt::by_caller(charge), Progress::NONE).unwrap(), whole);
     }
 
     #[test]
@@ -257,7 +256,7 @@ mod tests {
         let mut data = dataset(300);
         let cheap = Receipt::by_caller(data.prepare(config(0.1), NoiseSource::Seed(3)).unwrap().charge());
         let prepared = data.prepare(config(0.5), NoiseSource::Seed(3)).unwrap();
-        let refusal = prepared.run(cheap, &mut |_, _| Ok(())).unwrap_err();
+        let refusal = prepared.run(cheap, Progress::NONE).unwrap_err();
         assert!(matches!(refusal, Error::Privacy(PrivacyError::OtherCharge)), "{refusal}");
     }
 

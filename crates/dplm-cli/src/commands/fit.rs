@@ -1,9 +1,9 @@
 //! `dplm fit`: the main job.
 
 use dplm::{
-    Charge, Fit, Receipt,
+    Charge, Fit, Progress, Receipt, Warning,
     method::Config,
-    report::{Warning, summary, to_html, to_json},
+    report::{summary, to_html, to_json},
 };
 use dplm_ledger::Ledger;
 
@@ -12,7 +12,7 @@ use crate::{
     exit::Failure,
     output::{Destination, Output},
     printer::Printer,
-    progress::Progress,
+    progress::Bar,
     settings::{AccountName, FitSettings},
 };
 
@@ -36,12 +36,8 @@ pub fn run(args: FitArgs, printer: &Printer) -> Result<(), Failure> {
         None => Receipt::by_caller(prepared.charge()),
     };
     let fit = {
-        let progress = Progress::new(printer, "fitting");
-        let mut watch = |done: u32, of: u32| {
-            progress.update(done.into(), of.into());
-            Ok(())
-        };
-        prepared.run(receipt, &mut watch)?
+        let bar = Bar::new(printer, "fitting");
+        prepared.run(receipt, Progress::new(&|done, total| bar.update(done, total)))?
     };
     outputs.report(&fit, printer)
 }

@@ -6,7 +6,8 @@ pub mod ols;
 pub mod adassp;
 mod request;
 
-pub use request::{Construction, DELTA, Goal, Purpose, Request, budget};
+pub use crate::options::{IntervalMethod, Purpose, Target};
+pub use request::{DELTA, Request, budget};
 
 use crate::{
     Coefficient, MethodSummary, Precision,
@@ -14,9 +15,10 @@ use crate::{
     formula::Formula,
     interval::{Inference, Interval},
     lattice::Whitening,
-    number::{grouped, two_digits_up},
-    privacy::{Release, Rho},
-    report::Warning,
+    number::grouped,
+    options::UnknownWord,
+    privacy::Release,
+    warning::{Enough, Warning},
 };
 
 /// What is asked, by method.
@@ -30,25 +32,16 @@ pub enum Config {
     Adassp(adassp::Config),
 }
 
-/// The methods by name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Method {
-    /// The paper's descent, on columns that are well scaled.
-    Dpgd,
-    /// Scales and clips found privately, for columns with bounds.
-    Auto,
-    /// Sufficient statistics.
-    Adassp,
-}
-
-impl Method {
-    /// The name used on the command line and in reports.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Method::Dpgd => "dpgd",
-            Method::Auto => "auto",
-            Method::Adassp => "adassp",
-        }
+crate::choice! {
+    "method";
+    /// The methods by name.
+    pub enum Method {
+        /// The paper's descent, on columns that are well scaled.
+        Dpgd = "dpgd",
+        /// Scales and clips found privately, for columns with bounds.
+        Auto = "auto",
+        /// Sufficient statistics.
+        Adassp = "adassp",
     }
 }
 
@@ -72,7 +65,7 @@ impl Config {
             return Err(ConfigError::NoBounds { columns });
         }
         let by_hand = asked.clip.is_some() || asked.steps.is_some() || asked.step_size.is_some();
-        let newton = asked.request.construction == Construction::Newton;
+        let newton = asked.request.interval == IntervalMethod::Newton;
         match method {
             None if formula.has_bounds() && newton && !by_hand => Ok(auto::Config::new(asked.request).into()),
             None | Some(Method::Dpgd) => Ok(asked.into()),
@@ -176,16 +169,16 @@ pub enum ConfigError {
         /// Batches asked for.
         batches: u32,
     },
-    /// The paper's constructions know nothing of the population.
+    /// The paper's intervals know nothing of the population.
     #[error(
-        "the {construction} interval covers the optimum on this data set only; ask for --target empirical, or for --interval newton"
+        "the {interval} interval covers the optimum on this data set only; ask for --target sample, or for --interval newton"
     )]
     PopulationNeedsNewton {
         /// What was asked.
-        construction: &'static str,
+        interval: IntervalMethod,
     },
     /// The method gives estimates only.
-    #[error("the method adassp makes no intervals; ask for estimates with --for prediction, or for another method")]
+    #[error("the method adassp makes no intervals; ask for estimates with --purpose prediction, or for another method")]
     AdasspMakesNoIntervals,
     /// Clip and steps were given to a method that finds them.
     #[error(
@@ -202,10 +195,10 @@ pub enum ConfigError {
     #[error("bounds on rows and responses must be between 0.001 and 100000, in standardised units")]
     Bounds,
     /// The automatic method makes one kind of interval.
-    #[error("--method auto makes newton intervals only; ask for those, or for --method dpgd with {construction} ones")]
+    #[error("--method auto makes newton intervals only; ask for those, or for --method dpgd with {interval} ones")]
     AutoNeedsNewton {
         /// What was asked.
-        construction: &'static str,
+        interval: IntervalMethod,
     },
     /// The noise would be as large as what is looked for.
     #[error(
@@ -222,7 +215,7 @@ pub enum ConfigError {
     },
     /// No coefficient could get an interval.
     #[error(
-        "the budget is too small for {features} coefficients on {rows} rows: no coefficient would be identified, so nothing was spent; {enough} would do for most intervals{with}, and estimates without intervals can be had with --for prediction (in Python, purpose=\"prediction\")",
+        "the budget is too small for {features} coefficients on {rows} rows: no coefficient would be identified, so nothing was spent; {enough} would do for most intervals{with}, and estimates without intervals can be had with --purpose prediction (in Python, purpose=\"prediction\")",
         rows = grouped(*rows)
     )]
     NoIntervals {
@@ -241,6 +234,9 @@ pub enum ConfigError {
         /// The columns as a formula writes them; `.` for those it stands for.
         columns: Vec<String>,
     },
+    /// A word that an option does not know.
+    #[error(transparent)]
+    Word(#[from] UnknownWord),
     /// There is no budget.
     #[error(
         "give the privacy budget as rho, for instance 0.015, or as epsilon, for instance 1 (with delta, or at delta = 1e-6)"
@@ -257,33 +253,6 @@ pub enum ConfigError {
         /// Rows.
         rows: u64,
     },
-}
-
-/// What would be enough where a budget is not: so many rows, or so large a budget.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Enough {
-    /// The rows, at the budget given.
-    pub rows: u64,
-    /// The budget, on the rows given.
-    pub rho: f64,
-}
-
-impl Enough {
-    /// Where `n sqrt(rho)`, which is what precision grows with, must be `factor` times as large.
-    fn times(factor: f64, rows: u64, rho: Rho) -> Enough {
-        Enough { rows: (rows as f64 * factor).ceil() as u64, rho: rho.to_f64() * factor * factor }
-    }
-}
-
-impl std::fmt::Display for Enough {
-    /// Rounded up, so that what is asked for is enough. A budget that no fit can have is not offered.
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{} rows", grouped(self.rows))?;
-        match self.rho < Rho::LARGEST.to_f64() {
-            true => write!(f, ", or rho = {},", two_digits_up(self.rho)),
-            false => Ok(()),
-        }
-    }
 }
 
 /// Which columns have no bounds, and what to type.
