@@ -7,7 +7,7 @@ use clap::{
     builder::{PossibleValue, PossibleValuesParser, TypedValueParser},
 };
 use dplm::{
-    method::Method,
+    method,
     options::{Choice, IntervalMethod, Purpose, Target},
     privacy::Neighbours,
 };
@@ -277,8 +277,8 @@ pub struct PromiseArgs {
 #[derive(Debug, Group)]
 pub struct MethodArgs {
     /// dpgd, the paper's, or auto, which finds scales privately [default: auto with bounds]
-    #[arg(long, value_name = "M", value_parser = words::<Method>(), hide_possible_values = true, help_heading = "Method")]
-    pub method: Option<Method>,
+    #[arg(long, value_name = "M", value_parser = words::<method::Entry>(), hide_possible_values = true, help_heading = "Method")]
+    pub method: Option<method::Entry>,
     /// Largest norm of a row's gradient, standardised (gamma): a number or auto
     #[arg(long, value_name = "GAMMA", default_value = "auto", allow_negative_numbers = true, help_heading = "Method")]
     pub clip: Auto<f64>,

@@ -8,7 +8,7 @@ use std::{
 use dplm::{
     Dataset, NoiseSource, Progress, Reading,
     formula::Formula,
-    method::{self, Request, dpgd},
+    method::{self, Method, Request, Tuning, dpgd},
     privacy::Rho,
     table::{ReadOptions, Source},
 };
@@ -34,10 +34,10 @@ const MOST_THREADS: usize = 4096;
 pub struct FitSettings {
     /// The rows and the model.
     pub data: DataSettings,
-    /// What is asked of the paper's method.
-    pub config: dpgd::Config,
-    /// What is asked of the method chosen.
-    pub method: method::Config,
+    /// The method, and what is asked of it.
+    pub method: Box<dyn Method>,
+    /// The same asked of the paper's method, which a diagnosis is about.
+    pub paper: dpgd::Config,
     /// Where the noise comes from.
     pub noise: NoiseSource,
     /// Where the result goes as JSON.
@@ -81,18 +81,19 @@ impl FitSettings {
         check_formats([(&args.report, Format::Html), (&args.json, Format::Json), (&args.trajectory, Format::Csv)])?;
         let account_name = account_name(args.ledger, args.dataset, &args.promise)?;
         check_ledger_is_kept(&outputs, account_name.as_ref())?;
-        let config = config(&args.budget, &args.promise, &args.method, &args.interval)?;
+        let request = request(&args.budget, &args.promise, &args.interval)?;
+        let tuning = tuning(&args.method);
         check_machine(&args.machine)?;
         // A model file says of each such column that it is standard.
         let standardised = args.model.standardised || args.model.model.is_some();
         let data = data(args.data, &args.model, args.machine.memory)?;
-        let wanted = args.method.method;
+        let paper = dpgd::Config { request: request.clone(), tuning };
         let method =
-            method::Config::choose(wanted, config.clone(), &data.formula, standardised).map_err(Failure::usage)?;
+            method::choose(args.method.method, request, tuning, &data.formula, standardised).map_err(Failure::usage)?;
         Ok(FitSettings {
             data,
-            config,
             method,
+            paper,
             noise: args.promise.seed.map_or(NoiseSource::System, NoiseSource::Seed),
             json: args.json,
             trajectory: args.trajectory,
@@ -158,17 +159,8 @@ pub fn budget(args: &BudgetArgs) -> Result<(Rho, f64), Failure> {
     method::budget(args.rho, args.epsilon, args.delta).map_err(Failure::usage)
 }
 
-fn config(
-    budget: &BudgetArgs,
-    promise: &PromiseArgs,
-    method: &MethodArgs,
-    interval: &IntervalArgs,
-) -> Result<dpgd::Config, Failure> {
-    let request = request(budget, promise, interval)?;
-    let (clip, steps, step_size) = (method.clip.given(), method.steps.given(), method.step_size.given());
-    let config = dpgd::Config { request, clip, steps, step_size };
-    config.check().map_err(Failure::usage)?;
-    Ok(config)
+fn tuning(method: &MethodArgs) -> Tuning {
+    Tuning { clip: method.clip.given(), steps: method.steps.given(), step_size: method.step_size.given() }
 }
 
 fn request(budget: &BudgetArgs, promise: &PromiseArgs, interval: &IntervalArgs) -> Result<Request, Failure> {

@@ -5,7 +5,7 @@ use dplm::{
     descend::{Descent, Trajectory},
     formula::{Column, Kind, Model},
     lattice::{CELL_SCALE_BITS, Design},
-    method::{IntervalMethod, Purpose, Request, Target, adassp, auto, dpgd},
+    method::{IntervalMethod, Purpose, Request, Target, Tuning, adassp, auto, dpgd},
     privacy::{Budget, Neighbours, PrivacyError, Rho, noise::FixedSeed},
     rows::{MemoryBuilder, MemoryRows, Rows},
     table::{Block, Cells},
@@ -191,12 +191,8 @@ impl Data {
     ) -> Result<Vec<Option<(f64, f64)>>, LabError> {
         let request =
             Request { interval: IntervalMethod::Newton, target: Some(target), level, ..Request::new(rho(asked.rho)?) };
-        let config = dpgd::Config {
-            clip: Some(asked.gamma),
-            steps: Some(asked.steps),
-            step_size: Some(asked.step_size),
-            ..dpgd::Config::new(request)
-        };
+        let tuning = Tuning { clip: Some(asked.gamma), steps: Some(asked.steps), step_size: Some(asked.step_size) };
+        let config = dpgd::Config { request, tuning };
         let plan = config.plan(self.rows.count(), &self.design)?;
         let outcome = plan.run(&mut self.rows, &self.design, &mut FixedSeed::new(seed), Progress::NONE)?;
         Ok(outcome.coefficients.iter().map(|one| one.precision.map(|p| (p.low, p.high))).collect())
@@ -219,7 +215,7 @@ impl Data {
     /// When the plan is refused.
     pub fn at_clip(&mut self, budget: f64, gamma: f64, seed: u64) -> Result<Vec<f64>, LabError> {
         let request = Request { purpose: Purpose::Prediction, ..Request::new(rho(budget)?) };
-        let config = dpgd::Config { clip: Some(gamma), ..dpgd::Config::new(request) };
+        let config = dpgd::Config { request, tuning: Tuning { clip: Some(gamma), ..Tuning::default() } };
         let plan = config.plan(self.rows.count(), &self.design)?;
         let outcome = plan.run(&mut self.rows, &self.design, &mut FixedSeed::new(seed), Progress::NONE)?;
         Ok(outcome.coefficients.iter().map(|one| one.estimate).collect())
@@ -295,7 +291,7 @@ fn block(sample: &Sample, features: usize) -> Block {
 
 #[cfg(test)]
 mod tests {
-    use dplm::method::ols::Ols;
+    use dplm::diagnose::Ols;
 
     use super::*;
 

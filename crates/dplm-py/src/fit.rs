@@ -54,7 +54,7 @@ pub fn fit(
             ReadOptions { strict: options.strict, progress: Progress::new(&reading), ..ReadOptions::default() };
         let reading = Reading { table: table_options, memory: options.memory };
         let mut dataset = Dataset::read(table.source(), &formula, &reading)?;
-        let prepared = dataset.prepare(config, options.noise())?;
+        let prepared = dataset.prepare(config.as_ref(), options.noise())?;
         let receipt = receipt(prepared.charge(), account_name.as_ref())?;
         let fitting = |done, total| signals.fitting(done, total);
         prepared.run(receipt, Progress::new(&fitting)).map_err(Failure::after_spending)

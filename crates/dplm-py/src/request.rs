@@ -3,7 +3,7 @@
 use dplm::{
     NoiseSource,
     formula::Formula,
-    method::{self, Config, Request, dpgd},
+    method::{self, Method, Request, Tuning},
     options::Choice,
     privacy::Rho,
 };
@@ -112,7 +112,7 @@ impl<'a, 'py> FromPyObject<'a, 'py> for FitOptions {
 impl FitOptions {
     /// What is asked of the method, checked as far as it can be without a row. A model file says of each column without bounds that it
     /// is standard.
-    pub fn config(&self, budget: &BudgetOptions, formula: &Formula, is_file: bool) -> PyResult<Config> {
+    pub fn config(&self, budget: &BudgetOptions, formula: &Formula, is_file: bool) -> PyResult<Box<dyn Method>> {
         let (rho, delta) = budget.checked()?;
         let request = Request {
             delta,
@@ -126,10 +126,9 @@ impl FitOptions {
             ..Request::new(rho)
         };
         let &FitOptions { clip, steps, step_size, .. } = self;
-        let asked = dpgd::Config { request, clip, steps, step_size };
-        asked.check().or_raise()?;
-        let method = self.method.as_deref().map(word).transpose()?;
-        Config::choose(method, asked, formula, self.standardised || is_file).map_err(dplm::Error::from).or_raise()
+        let tuning = Tuning { clip, steps, step_size };
+        let named = self.method.as_deref().map(word).transpose()?;
+        method::choose(named, request, tuning, formula, self.standardised || is_file).or_raise()
     }
 
     /// Where the noise comes from.

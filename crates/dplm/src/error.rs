@@ -1,14 +1,8 @@
 //! One error type for the crate; each kind is defined beside the code that raises it.
 
 use crate::{
-    Interrupted,
-    formula::FormulaError,
-    interval::IntervalError,
-    lattice::LatticeError,
-    method::{ConfigError, ols::OlsError},
-    privacy::PrivacyError,
-    schema::SchemaError,
-    table::DataError,
+    Interrupted, diagnose::OlsError, formula::FormulaError, interval::IntervalError, lattice::LatticeError,
+    method::ConfigError, privacy::PrivacyError, schema::SchemaError, table::DataError,
 };
 
 /// Why a fit could not be made. Every message is one sentence that says what to do, and none holds a cell's value.

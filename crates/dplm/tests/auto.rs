@@ -183,7 +183,7 @@ fn what_makes_no_sense_is_refused() {
     let table = table(100, 1);
     for interval in [IntervalMethod::Batched, IntervalMethod::Checkpoints, IntervalMethod::Independent] {
         let refused = table.plan(Request { interval, target: Some(Target::Sample), ..request(0.5) });
-        assert!(matches!(refused, Err(Error::Config(ConfigError::AutoNeedsNewton { .. }))));
+        assert!(matches!(refused, Err(Error::Config(ConfigError::OtherIntervals { .. }))));
     }
     let few = auto::Config::new(request(0.5)).plan(6, &table.design);
     assert!(matches!(few, Err(Error::Config(ConfigError::TooFewRows { .. }))));

@@ -5,7 +5,7 @@ mod common;
 use common::{Data, standard_design};
 use dplm::{
     Coefficient, Progress,
-    method::{Request, Target, dpgd},
+    method::{Request, Target, Tuning, dpgd},
     privacy::{Rho, noise::FixedSeed},
 };
 
@@ -22,7 +22,8 @@ fn fit(data: &Data, case: &Case, target: Target, seed: u64) -> Vec<Coefficient> 
     let mut request = Request::new(Rho::checked_from_f64(case.rho).unwrap());
     request.target = Some(target);
     let design = standard_design(FEATURES);
-    let config = dpgd::Config { clip: Some(case.clip), steps: Some(60), ..dpgd::Config::new(request) };
+    let tuning = Tuning { clip: Some(case.clip), steps: Some(60), step_size: None };
+    let config = dpgd::Config { request, tuning };
     let plan = config.plan(case.rows as u64, &design).unwrap();
     plan.run(&mut data.rows(), &design, &mut FixedSeed::new(seed), Progress::NONE).unwrap().coefficients
 }

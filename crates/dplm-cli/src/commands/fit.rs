@@ -2,7 +2,7 @@
 
 use dplm::{
     Charge, Fit, Progress, Receipt, Warning,
-    method::Config,
+    method::Method,
     report::{summary, to_html, to_json},
 };
 use dplm_ledger::Ledger;
@@ -26,11 +26,11 @@ pub fn run(args: FitArgs, printer: &Printer) -> Result<(), Failure> {
     let mut account = settings
         .account_name
         .as_ref()
-        .map(|account_name| OpenAccount::open(account_name, &settings.method))
+        .map(|account_name| OpenAccount::open(account_name, settings.method.as_ref()))
         .transpose()?;
     let source = settings.data.open()?;
     let mut dataset = settings.data.read(&source, printer)?;
-    let prepared = dataset.prepare(settings.method, settings.noise)?;
+    let prepared = dataset.prepare(settings.method.as_ref(), settings.noise)?;
     let receipt = match &mut account {
         Some(account) => account.charge(prepared.charge(), printer)?,
         None => Receipt::by_caller(prepared.charge()),
@@ -50,7 +50,7 @@ struct OpenAccount<'a> {
 
 impl<'a> OpenAccount<'a> {
     /// Opens the ledger, and refuses what it could not pay for before a row is read.
-    fn open(account_name: &'a AccountName, method: &Config) -> Result<OpenAccount<'a>, Failure> {
+    fn open(account_name: &'a AccountName, method: &dyn Method) -> Result<OpenAccount<'a>, Failure> {
         let ledger = Ledger::open(&account_name.file).map_err(Failure::not_recorded)?;
         ledger.check(&account_name.dataset, method.request().rho).map_err(Failure::not_recorded)?;
         Ok(OpenAccount { account_name, ledger })

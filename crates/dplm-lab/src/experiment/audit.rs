@@ -13,7 +13,7 @@ use dplm::{
     Error, Progress,
     formula::{Column, Kind, Model},
     lattice::Design,
-    method::{Outcome, Purpose, Request, adassp, auto, dpgd},
+    method::{Outcome, Purpose, Request, Tuning, adassp, auto, dpgd},
     privacy::{
         Budget, PrivacyError, Rho, Sensitive,
         convert::{self, Conversion},
@@ -146,12 +146,8 @@ impl Audit {
 
     /// The paper's method as the definition has it, with a clip that reaches so much further.
     fn dpgd(&self, request: Request, reach: f64) -> dpgd::Config {
-        dpgd::Config {
-            clip: Some(reach * self.gamma),
-            steps: Some(self.steps),
-            step_size: Some(self.step_size),
-            ..dpgd::Config::new(request)
-        }
+        let (clip, steps, step_size) = (Some(reach * self.gamma), Some(self.steps), Some(self.step_size));
+        dpgd::Config { request, tuning: Tuning { clip, steps, step_size } }
     }
 
     fn count(&self) -> u64 {

@@ -4,8 +4,8 @@ use faer::Mat;
 use rand_core::CryptoRng;
 
 use super::{
-    ConfigError, Enough, IntervalMethod, Outcome, Purpose, Request, Target, auto, bare, budget_warnings, mean_of_late,
-    with_precision,
+    ConfigError, Enough, Entry, IntervalMethod, Method, Outcome, Purpose, Request, Target, Tuning, auto, bare,
+    budget_warnings, mean_of_late, with_precision,
 };
 use crate::{
     Coefficient, Error, MethodSummary, Progress,
@@ -16,8 +16,9 @@ use crate::{
         expect::{Setting, Shares, row_bound_sq, steps_for_coverage},
         independent_runs, newton,
     },
-    lattice::{CELL_SCALE_BITS, Design, Lattice, LatticeError, Outer, Theta},
-    privacy::{Budget, Neighbours, Spend, release},
+    lattice::{CELL_SCALE_BITS, Design, Lattice, Outer, Theta},
+    options::Choice,
+    privacy::{Budget, Neighbours, Spend, noise::NoiseRng, release},
     rows::Rows,
     warning::Warning,
 };
@@ -25,17 +26,24 @@ use crate::{
 /// More steps than anyone needs.
 pub const MOST_STEPS: u32 = 1_000_000;
 
-/// What is asked of the method; `None` chooses from public numbers.
+/// The method as the registry lists it.
+pub(super) const ENTRY: Entry = Entry {
+    name: "dpgd",
+    about: "the paper's gradient descent, on columns that are well scaled",
+    intervals: IntervalMethod::ALL,
+    tunable: true,
+    assumes_standard: true,
+    suits: |_| true,
+    configure: |request, tuning| Box::new(Config { request, tuning }),
+};
+
+/// What is asked of the method.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Config {
     /// What is asked of any method.
     pub request: Request,
-    /// The clip `gamma`, in standardised units.
-    pub clip: Option<f64>,
-    /// Steps of each run.
-    pub steps: Option<u32>,
-    /// The step size `eta`.
-    pub step_size: Option<f64>,
+    /// Parameters set by hand.
+    pub tuning: Tuning,
 }
 
 /// A checked plan: every number in it is public.
@@ -65,26 +73,7 @@ const CLEAR_CURVATURE: f64 = 15.0;
 impl Config {
     /// The paper's method with automatic parameters.
     pub fn new(request: Request) -> Config {
-        Config { request, clip: None, steps: None, step_size: None }
-    }
-
-    /// Refuses what cannot be meant, before a row is read.
-    ///
-    /// # Errors
-    /// One sentence on the first option that makes no sense.
-    pub fn check(&self) -> Result<(), Error> {
-        self.request.check()?;
-        if self.step_size.is_some_and(|size| !(size > 0.0 && size <= 2.0)) {
-            return Err(ConfigError::StepSize.into());
-        }
-        let (least, most) = Lattice::CLIP_RANGE.into_inner();
-        if self.clip.is_some_and(|clip| !Lattice::CLIP_RANGE.contains(&clip)) {
-            return Err(LatticeError::ClipOutOfRange { least, most }.into());
-        }
-        if self.steps.is_some_and(|steps| !(1..=MOST_STEPS).contains(&steps)) {
-            return Err(ConfigError::Steps.into());
-        }
-        Ok(())
+        Config { request, tuning: Tuning::default() }
     }
 
     /// Fills in what was not asked for and checks the whole, from public numbers only.
@@ -92,8 +81,10 @@ impl Config {
     /// # Errors
     /// When options make no sense together, or the arithmetic cannot be made exact.
     pub fn plan(self, rows: u64, design: &Design) -> Result<Plan, Error> {
-        self.check()?;
-        let Config { request, clip, steps, step_size } = self;
+        let Config { request, tuning } = self;
+        request.check()?;
+        tuning.check()?;
+        let Tuning { clip, steps, step_size } = tuning;
         let features = design.features();
         if rows <= features as u64 {
             return Err(ConfigError::TooFewRows { features, rows }.into());
@@ -114,6 +105,45 @@ impl Config {
         let needed =
             scale.steps_between(request.batches, step_size, noise_sd(rows, clip, steps, request.neighbours, rho));
         Ok(Plan { request, rows, clip, steps, runs, step_size, burn_in, needed, scale, shares, descent })
+    }
+}
+
+impl Method for Config {
+    fn name(&self) -> &'static str {
+        ENTRY.name
+    }
+
+    fn request(&self) -> &Request {
+        &self.request
+    }
+
+    fn check(&self) -> Result<(), Error> {
+        self.request.check()?;
+        self.tuning.check()
+    }
+
+    fn plan(&self, rows: u64, design: &Design) -> Result<Box<dyn super::Plan>, Error> {
+        Ok(Box::new(self.clone().plan(rows, design)?))
+    }
+}
+
+impl super::Plan for Plan {
+    fn check(&self) -> Result<(), ConfigError> {
+        self.check_intervals()
+    }
+
+    fn warn(&self) -> Vec<Warning> {
+        self.warnings()
+    }
+
+    fn run(
+        &self,
+        rows: &mut dyn Rows,
+        design: &Design,
+        rng: &mut NoiseRng,
+        progress: Progress<'_>,
+    ) -> Result<Outcome, Error> {
+        self.run(rows, design, rng, progress)
     }
 }
 
@@ -238,7 +268,7 @@ impl Plan {
     pub fn summary(&self) -> MethodSummary {
         let rho = self.request.rho.share(self.shares.descent()).to_f64() / f64::from(self.runs);
         MethodSummary {
-            name: "dpgd",
+            name: ENTRY.name,
             clip: self.clip,
             steps: self.steps,
             step_size: self.step_size,

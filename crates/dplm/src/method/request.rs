@@ -1,8 +1,9 @@
 //! What is asked of any method.
 
-use super::ConfigError;
+use super::{ConfigError, dpgd::MOST_STEPS};
 use crate::{
     Error,
+    lattice::{Lattice, LatticeError},
     options::{IntervalMethod, Purpose, Target},
     privacy::{
         Neighbours, PrivacyError, Rho,
@@ -61,6 +62,37 @@ pub struct Request {
     pub batches: u32,
     /// Steps dropped by the paper's constructions.
     pub burn_in: Option<u32>,
+}
+
+/// Parameters that a user may set by hand where the method is [tunable](super::Entry::tunable); `None` chooses from public numbers.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Tuning {
+    /// The clip `gamma`, in standardised units.
+    pub clip: Option<f64>,
+    /// Steps of each run.
+    pub steps: Option<u32>,
+    /// The step size `eta`.
+    pub step_size: Option<f64>,
+}
+
+impl Tuning {
+    /// Refuses what cannot be meant.
+    ///
+    /// # Errors
+    /// One sentence on the first parameter that makes no sense.
+    pub fn check(&self) -> Result<(), Error> {
+        if self.step_size.is_some_and(|size| !(size > 0.0 && size <= 2.0)) {
+            return Err(ConfigError::StepSize.into());
+        }
+        let (least, most) = Lattice::CLIP_RANGE.into_inner();
+        if self.clip.is_some_and(|clip| !Lattice::CLIP_RANGE.contains(&clip)) {
+            return Err(LatticeError::ClipOutOfRange { least, most }.into());
+        }
+        if self.steps.is_some_and(|steps| !(1..=MOST_STEPS).contains(&steps)) {
+            return Err(ConfigError::Steps.into());
+        }
+        Ok(())
+    }
 }
 
 impl Request {

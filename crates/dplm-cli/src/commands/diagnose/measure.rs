@@ -2,12 +2,9 @@
 
 use dplm::{
     Dataset, Fit, NoiseSource, Progress,
-    diagnose::{StandardisedRows, least_squares},
+    diagnose::{Ols, OlsError, OlsFit, StandardisedRows, least_squares},
     interval::Contrast,
-    method::{
-        dpgd,
-        ols::{Ols, OlsError, OlsFit},
-    },
+    method::dpgd,
     report::to_json,
     table::{ReadOptions, Source},
     theory::{
@@ -161,7 +158,7 @@ pub fn diagnose(
     let level = config.request.level;
     // What the plan refuses is refused before anything is computed.
     let plan = config.clone().plan(dataset.rows(), dataset.design())?;
-    let fit = dataset.fit(config, noise, Progress::new(&|done, total| bar.update(done, total)))?;
+    let fit = dataset.fit(&config, noise, Progress::new(&|done, total| bar.update(done, total)))?;
     let clipped = clipped_shares(dataset, &plan, &fit)?;
     let encoded = Encoded::new(dataset, &fit);
     Ok(Diagnosis {

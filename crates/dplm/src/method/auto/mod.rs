@@ -22,6 +22,7 @@ mod clip;
 mod belief;
 mod infer;
 mod shares;
+mod entry;
 
 use faer::{Mat, linalg::solvers::Solve};
 use rand_core::CryptoRng;
@@ -39,6 +40,8 @@ use crate::{
     rows::Rows,
     warning::Warning,
 };
+pub(super) use entry::ENTRY;
+
 use belief::{Belief, NoisyMatrix};
 use clip::ClipLevel;
 use infer::{Law, Sampling};
@@ -90,7 +93,12 @@ impl Config {
         let Config { request } = self;
         request.check()?;
         if request.purpose == Purpose::Inference && request.interval != IntervalMethod::Newton {
-            return Err(ConfigError::AutoNeedsNewton { interval: request.interval }.into());
+            return Err(ConfigError::OtherIntervals {
+                method: "auto",
+                offered: IntervalMethod::Newton,
+                interval: request.interval,
+            }
+            .into());
         }
         let features = design.features();
         if rows <= features as u64 {
