@@ -102,8 +102,8 @@ fn every_construction_releases_exactly_rho() {
     let desk = Desk::new();
     let csv = desk.simulate("sim.csv", 2000);
     let cases: [&[&str]; 7] = [
-        &["--interval", "newton", "--target", "empirical"],
-        &["--interval", "newton", "--target", "ols"],
+        &["--interval", "newton", "--target", "sample"],
+        &["--interval", "newton", "--target", "robust"],
         &["--interval", "batched", "--batches", "5", "--burn-in", "10", "--steps", "100"],
         &["--interval", "checkpoints"],
         &["--interval", "independent", "--batches", "3", "--steps", "40"],

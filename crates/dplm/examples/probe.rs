@@ -1,5 +1,5 @@
 //! scratch
-use dplm::{Dataset, NoiseSource, Reading, formula::Formula, method::{Goal, Purpose, Request, auto}, privacy::Rho, table::Source};
+use dplm::{Dataset, NoiseSource, Reading, formula::Formula, method::{Target, Purpose, Request, auto}, Progress, privacy::Rho, table::Source};
 use rand_chacha::ChaCha8Rng;
 use rand_core::SeedableRng;
 use rand_distr::{Distribution, StandardNormal, Exp1};
@@ -87,9 +87,10 @@ fn main() {
             let source = Source::from_csv_stream(&mut csv.as_bytes(), "t").unwrap();
             let mut data = Dataset::read(&source, &f, &Reading::default()).unwrap();
             let mut request = Request::new(Rho::checked_from_f64(rho).unwrap());
-            if target == "sample" { request.goal = Some(Goal::Empirical); }
+            if target == "sample" { request.target = Some(Target::Sample); }
+            if target == "robust" { request.target = Some(Target::Robust); }
             if target == "prediction" { request.purpose = Purpose::Prediction; }
-            let fit = data.fit(auto::Config::new(request), NoiseSource::Seed(seed), &mut |_, _| Ok(())).unwrap();
+            let fit = data.fit(&auto::Config::new(request), NoiseSource::Seed(seed), Progress::NONE).unwrap();
             (rows, fit)
         };
         let pop: std::sync::Mutex<BTreeMap<Vec<usize>, Vec<f64>>> = Default::default();

@@ -5,9 +5,9 @@ use crate::{
     descend::Trajectory,
     interval::Inference,
     lattice::Design,
-    method::{Construction, Goal, Purpose, auto::LeftOut},
+    options::{IntervalMethod, Purpose, Target},
     privacy::Guarantee,
-    report::Warning,
+    warning::{LeftOut, Warning},
 };
 
 /// A private fit.
@@ -24,9 +24,9 @@ pub struct Fit {
     /// What the fit was for.
     pub purpose: Purpose,
     /// What the intervals are for.
-    pub goal: Goal,
+    pub target: Target,
     /// How the intervals were made.
-    pub construction: Construction,
+    pub interval: IntervalMethod,
     /// The coverage asked for.
     pub level: f64,
     /// The estimates, in the columns' own units and formula order.
@@ -71,7 +71,7 @@ pub struct Precision {
     pub low: f64,
     /// The upper end of the interval.
     pub high: f64,
-    /// Degrees of freedom of the paper's constructions; none for a normal law.
+    /// Degrees of freedom of the paper's intervals; none for a normal law.
     pub df: Option<f64>,
     /// The two-sided p-value of the coefficient being 0.
     pub p_value: f64,

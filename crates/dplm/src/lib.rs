@@ -11,6 +11,10 @@
 mod error;
 pub mod number;
 mod matrix;
+pub mod options;
+mod progress;
+pub mod schema;
+mod contrast;
 pub mod formula;
 pub mod table;
 pub mod lattice;
@@ -19,22 +23,25 @@ pub mod privacy;
 pub mod descend;
 pub mod interval;
 pub mod theory;
+mod warning;
 pub mod method;
 mod statement;
 mod fit;
 mod predict;
-mod dataset;
-mod prepared;
 pub mod diagnose;
+mod dataset;
 pub mod forecast;
 pub mod report;
 
-pub use dataset::{Dataset, NoiseSource, Reading};
+pub use contrast::Contrast;
+pub use dataset::{Charge, Dataset, Prepared, Reading, Receipt};
 pub use error::Error;
 pub use fit::{Coefficient, Fit, MethodSummary, Precision};
 pub use predict::{Ends, Prediction};
-pub use prepared::{Charge, Prepared, Receipt};
+pub use privacy::noise::NoiseSource;
+pub use progress::{Interrupted, Progress};
 pub use statement::{LedgerEntry, Statement};
+pub use warning::{Cause, Enough, LeftOut, Warning};
 
 /// The README's Rust example compiles.
 #[cfg(doctest)]

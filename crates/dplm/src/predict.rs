@@ -7,7 +7,7 @@ use crate::{
     formula::{Column, Kind},
     interval::{Contrast, IntervalError},
     lattice::Slot,
-    method::Purpose,
+    options::Purpose,
     table::{Block, Cells, MISSING, ReadOptions, Source},
 };
 

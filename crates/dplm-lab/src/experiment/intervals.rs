@@ -1,6 +1,6 @@
 //! Coverage and length of the confidence intervals as the total number of steps grows.
 
-use dplm::interval::{Batching, Contrast, batched_means, checkpoints, independent_runs};
+use dplm::interval::{Batching, Contrast, Inference, IntervalError, batched_means, checkpoints, independent_runs};
 
 use super::{DesignName, Ends, Experiment, Finished, Measures, Point, Table, all, cell, ends, gamma, grouped, put};
 use crate::{
@@ -72,18 +72,18 @@ impl Intervals {
             return Ok(None);
         }
         let runs = data.descends(&self.descending(steps), self.batches, seed)?;
-        let found = independent_runs(&runs, &self.batching(usize::MAX), &self.coordinates(), self.level);
-        Ok(Some(ends(&found.map_err(dplm::Error::from)?)))
+        Ok(Some(self.ends(independent_runs(&runs, &self.batching(usize::MAX)))?))
     }
 
     /// Checkpoints and batched means of one and the same run: both are post-processing of it.
     fn one_run(&self, data: &mut Data, total: u32, seed: u64) -> Result<[Ends; 2], LabError> {
         let run = data.descend(&self.descending(total), seed)?;
-        let checked =
-            checkpoints(&run, &self.batching(1), &self.coordinates(), self.level).map_err(dplm::Error::from)?;
-        let batched =
-            batched_means(&run, &self.batching(1), &self.coordinates(), self.level).map_err(dplm::Error::from)?;
-        Ok([ends(&checked), ends(&batched)])
+        Ok([self.ends(checkpoints(&run, &self.batching(1)))?, self.ends(batched_means(&run, &self.batching(1)))?])
+    }
+
+    fn ends(&self, inference: Result<Inference, IntervalError>) -> Result<Ends, LabError> {
+        let found = inference.and_then(|inference| inference.intervals(&self.coordinates(), self.level));
+        Ok(ends(&found.map_err(dplm::Error::from)?))
     }
 
     fn coordinates(&self) -> Vec<Contrast> {

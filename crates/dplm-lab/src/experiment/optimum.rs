@@ -3,8 +3,8 @@
 use dplm::{
     descend::Trajectory,
     interval::{
-        Batching, Contrast, Curvature, Interval, IntervalError, Target, batched_means, checkpoints, independent_runs,
-        newton,
+        Batching, Contrast, Coordinates, Curvature, Inference, Interval, IntervalError, Newton, batched_means,
+        checkpoints, independent_runs,
     },
 };
 
@@ -83,10 +83,9 @@ impl Optimum {
         let run = data.descend(&self.descending(steps), noise("optimum run"))?;
         let released = data.newton(&self.descending(steps), self.level, noise("optimum newton"))?;
         let mut found = vec![("newton", ends(&self.newton(&run)?)), ("newton, curvature released", released)];
-        if let Ok(batched) = batched_means(&run, &self.batching(), &self.coordinates(), self.level) {
-            let checked = checkpoints(&run, &self.batching(), &self.coordinates(), self.level);
-            found.push(("batched", ends(&batched)));
-            found.push(("checkpoints", ends(&checked.map_err(dplm::Error::from)?)));
+        if let Ok(batched) = batched_means(&run, &self.batching()) {
+            found.push(("batched", ends(&self.intervals(Ok(batched))?)));
+            found.push(("checkpoints", ends(&self.intervals(checkpoints(&run, &self.batching()))?)));
         }
         if let Some(independent) = self.independent(&mut data, steps, noise("optimum independent"))? {
             found.push(("independent", ends(&independent)));
@@ -190,10 +189,15 @@ impl Optimum {
 
     /// The whole budget goes to the gradients, and the curvature is read off the iterates.
     fn newton(&self, run: &Trajectory) -> Result<Vec<Interval>, LabError> {
-        let intervals = || -> Result<Vec<Interval>, IntervalError> {
-            newton(run, &Curvature::from_trajectory(run)?, &Target::Empirical, &self.coordinates(), self.level)
-        };
-        Ok(intervals().map_err(dplm::Error::from)?)
+        let features = Coordinates::identity(self.p as usize);
+        let curvature = Curvature::from_trajectory(run);
+        let newton = curvature.and_then(|curvature| Newton::new(run, &features, &curvature, None));
+        self.intervals(newton.map(Inference::Newton))
+    }
+
+    fn intervals(&self, inference: Result<Inference, IntervalError>) -> Result<Vec<Interval>, LabError> {
+        let found = inference.and_then(|inference| inference.intervals(&self.coordinates(), self.level));
+        Ok(found.map_err(dplm::Error::from)?)
     }
 
     /// Runs that share the steps and the budget, each after a burn-in of at most half its steps; none where a run has one step.
@@ -205,8 +209,7 @@ impl Optimum {
         let runs = data.descends(&self.descending(steps), self.batches, seed)?;
         let burn_in = self.burn_in.min(steps / 2) as usize;
         let batching = Batching { burn_in, average_last: usize::MAX, ..self.batching() };
-        let found = independent_runs(&runs, &batching, &self.coordinates(), self.level);
-        Ok(Some(found.map_err(dplm::Error::from)?))
+        Ok(Some(self.intervals(independent_runs(&runs, &batching))?))
     }
 }
 

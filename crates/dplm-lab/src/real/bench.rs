@@ -1,9 +1,9 @@
 //! A data set in the clear, as the lattice sees it, with its least-squares fit.
 
 use dplm::{
+    diagnose::Ols,
     formula::Formula,
     lattice::{CELL_SCALE_BITS, Design, Slot},
-    method::ols::Ols,
     rows::{MemoryBuilder, MemoryRows},
     table::{Block, Cells, MISSING, ReadOptions, Source},
 };

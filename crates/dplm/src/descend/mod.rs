@@ -3,7 +3,7 @@
 use rand_core::CryptoRng;
 
 use crate::{
-    Error,
+    Error, Progress,
     lattice::{Clip, Lattice, LatticeError, Theta},
     privacy::{Neighbours, Noisy, Released, Spend, release},
     rows::{Forecast, Rows},
@@ -32,9 +32,6 @@ pub struct Descent {
     step_size: f64,
     neighbours: Neighbours,
 }
-
-/// Called after every step with the number done and the number planned; an error stops the run.
-pub type Watch<'a> = dyn FnMut(u32, u32) -> Result<(), Error> + 'a;
 
 impl Descent {
     /// Fixes the arithmetic of a run of `steps` steps at clip `gamma`, with `rho` to spend on all of them.
@@ -104,17 +101,17 @@ impl Descent {
         start: &[f64],
         spend: Spend,
         rng: &mut R,
-        watch: &mut Watch<'_>,
+        progress: Progress<'_>,
     ) -> Result<Trajectory, Error> {
         rows.set_clip(self.clip)?;
         rows.expect(self.forecast(&spend));
         let mut theta = self.lattice.theta(start);
         let mut trajectory = self.empty(&theta);
-        for (step, part) in (1..).zip(spend.in_parts(self.steps)) {
+        for (step, part) in (1u32..).zip(spend.in_parts(self.steps)) {
             let sum = self.negative_gradient_sum(rows, &theta, part, rng)?;
             trajectory.noise_sd = self.mean(sum.sigma[0] as f64);
             theta = self.step(&mut trajectory, &sum.values);
-            watch(step, self.steps)?;
+            progress.report(step, self.steps)?;
         }
         Ok(trajectory)
     }

@@ -30,7 +30,8 @@
 //! # Ok::<(), dplm::interval::IntervalError>(())
 //! ```
 
-mod contrast;
+#[allow(clippy::module_inception)] // One file, one idea: this one is the interval itself.
+mod interval;
 mod paper;
 mod curvature;
 mod resolve;
@@ -44,7 +45,8 @@ mod simulate;
 #[cfg(test)]
 mod coverage;
 
-pub use contrast::{Contrast, Interval};
+pub use crate::contrast::Contrast;
+pub use interval::Interval;
 pub use curvature::Curvature;
 pub use inference::Inference;
 pub use newton::{Coordinates, Newton};

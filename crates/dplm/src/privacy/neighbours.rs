@@ -2,25 +2,20 @@
 
 use num_bigint::BigUint;
 
-/// The relation between neighbouring data sets. The number of rows n is public in both.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Neighbours {
-    /// One row is replaced by any other row: the paper's relation.
-    #[default]
-    ReplaceOne,
-    /// One row's contribution is removed (all its cells become missing): what DP-SGD tools report.
-    ZeroOut,
+crate::choice! {
+    "neighbours";
+    /// The relation between neighbouring data sets. The number of rows n is public in both.
+    #[derive(Default)]
+    pub enum Neighbours {
+        /// One row is replaced by any other row: the paper's relation.
+        #[default]
+        ReplaceOne = "replace-one",
+        /// One row's contribution is removed (all its cells become missing): what DP-SGD tools report.
+        ZeroOut = "zero-out",
+    }
 }
 
 impl Neighbours {
-    /// The name used on the command line and in reports.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Neighbours::ReplaceOne => "replace-one",
-            Neighbours::ZeroOut => "zero-out",
-        }
-    }
-
     /// Squared L2 sensitivity of `sum_i v_i` when every row's vector has `||v_i||^2 <= norm_sq`.
     ///
     /// Replacing `v` by `v'` moves the sum by `v' - v`, of norm at most `2 ||v||`; zeroing it moves the sum by `-v`.
@@ -45,11 +40,5 @@ impl Neighbours {
     /// Squared sensitivity of `sum_i s_i` when `0 <= s_i <= top`: one row moves it by at most `top` either way.
     pub fn of_nonnegative_sum(self, top: &BigUint) -> BigUint {
         top * top
-    }
-}
-
-impl std::fmt::Display for Neighbours {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(self.name())
     }
 }

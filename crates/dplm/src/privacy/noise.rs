@@ -5,7 +5,7 @@ mod source;
 #[cfg(test)]
 mod tests;
 
-pub use source::{EntropyError, FixedSeed, SystemRng};
+pub use source::{EntropyError, FixedSeed, NoiseRng, NoiseSource, SystemRng};
 
 use deviate::Deviate;
 use rand_core::CryptoRng;

@@ -6,6 +6,7 @@ use arrow_schema::SchemaRef;
 use super::{
     DataError, Schema,
     parquet::share,
+    schema::schema_of,
     source::{BlockSink, Convert, Decoded},
 };
 
@@ -23,7 +24,7 @@ impl Batches {
     }
 
     pub fn schema(&self) -> Schema {
-        Schema::from_arrow(self.schema.fields())
+        schema_of(self.schema.fields())
     }
 
     pub fn rows(&self) -> u64 {

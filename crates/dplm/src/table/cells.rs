@@ -10,7 +10,7 @@ use arrow_buffer::NullBuffer;
 use arrow_schema::DataType;
 
 use super::{Cells, DataError, MISSING};
-use crate::formula::{Column, Kind};
+use crate::schema::{Column, Kind, SchemaError};
 
 /// The longest text, in bytes, that is looked at; a longer cell counts as unparsable.
 const LONGEST_CELL: usize = 1 << 20;
@@ -39,7 +39,7 @@ impl Extractor {
     /// # Errors
     /// Refuses the first bad cell when strict, and a type that has no place in a model.
     pub fn cells(&self, array: ArrayRef) -> Result<Cells, DataError> {
-        let unsupported = || DataError::UnsupportedType { column: self.column.clone() };
+        let unsupported = || DataError::from(SchemaError::UnsupportedType { column: self.column.clone() });
         match &self.levels {
             None => self.checked_numbers(numbers(array).ok_or_else(unsupported)?),
             Some(levels) => self.checked_codes(levels.codes(&array).ok_or_else(unsupported)?),

@@ -19,6 +19,7 @@ use super::{
     inflate::{most_bytes, most_rows, too_large},
     messages::{claimed_by_block, claimed_by_stream},
     parquet::share,
+    schema::schema_of,
     source::{BlockSink, Convert, Decoded},
 };
 
@@ -75,7 +76,7 @@ impl Reader {
 }
 
 pub(super) fn schema(bytes: &Bytes) -> Result<Schema, DataError> {
-    Ok(Schema::from_arrow(Reader::open(bytes, None)?.schema().fields()))
+    Ok(schema_of(Reader::open(bytes, None)?.schema().fields()))
 }
 
 pub(super) fn has_rows(bytes: &Bytes) -> Result<bool, DataError> {

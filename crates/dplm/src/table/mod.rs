@@ -24,8 +24,8 @@ mod ipc;
 mod batches;
 mod source;
 
+pub use crate::schema::{Field, Schema, SchemaError, Type};
 pub use error::DataError;
-pub use schema::{Field, Schema, Type};
 pub use source::{ReadOptions, Source};
 
 /// A block of rows: one entry per requested column, all of the same length.

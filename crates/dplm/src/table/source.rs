@@ -12,8 +12,14 @@ use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::SchemaRef;
 use rayon::prelude::*;
 
-use super::{Block, Cells, DataError, Schema, batches::Batches, bytes::Bytes, cells::Extractor, csv, ipc, parquet};
-use crate::formula::Column;
+use super::{
+    Block, Cells, DataError, Schema, batches::Batches, bytes::Bytes, cells::Extractor, csv, ipc, parquet,
+    schema::schema_of,
+};
+use crate::{
+    Progress,
+    schema::{Column, SchemaError},
+};
 
 /// How to read the rows.
 #[derive(Clone, Copy)]
@@ -24,16 +30,14 @@ pub struct ReadOptions<'a> {
     pub block_rows: usize,
     /// About so many bytes of text are split into rows by one thread at a time. The rows are the same, whatever it is.
     pub segment_bytes: usize,
-    /// Called after each block with the bytes read so far and the bytes in all.
-    pub progress: Option<&'a (dyn Fn(u64, u64) + Sync)>,
-    /// Asked after each block; reading ends with [`DataError::Stopped`] once it says yes.
-    pub stop: Option<&'a (dyn Fn() -> bool + Sync)>,
+    /// Told after each block of the bytes read so far and the bytes in all.
+    pub progress: Progress<'a>,
 }
 
 impl Default for ReadOptions<'_> {
-    /// Bad cells are marked; 65,536 rows per block; 512 KiB per segment; no progress; nobody stops it.
+    /// Bad cells are marked; 65,536 rows per block; 512 KiB per segment; no progress.
     fn default() -> Self {
-        Self { strict: false, block_rows: 65_536, segment_bytes: 512 << 10, progress: None, stop: None }
+        Self { strict: false, block_rows: 65_536, segment_bytes: 512 << 10, progress: Progress::NONE }
     }
 }
 
@@ -151,12 +155,8 @@ impl Source {
     ) -> Result<(), DataError> {
         self.schema.check_all(columns)?;
         let extractors: Vec<Extractor> = columns.iter().map(|column| Extractor::new(column, options.strict)).collect();
-        let total = self.files.iter().map(|file| file.bytes.length).sum();
-        let report = |done: u64| {
-            if let Some(progress) = options.progress {
-                progress(done, total);
-            }
-        };
+        let total: u64 = self.files.iter().map(|file| file.bytes.length).sum();
+        let report = |done: u64| options.progress.report(done, total);
         let mut before = 0;
         for file in &self.files {
             let projection = Projection::new(&file.schema, columns)?;
@@ -164,11 +164,10 @@ impl Source {
             let pieces = Pieces { rows: options.block_rows.max(1), bytes: options.segment_bytes.max(1) };
             file.for_each_block(&projection.indices, pieces, &convert, &mut |block, done| {
                 each(block)?;
-                report(before + done);
-                if options.stop.is_some_and(|stop| stop()) { Err(DataError::Stopped) } else { Ok(()) }
+                Ok(report(before + done)?)
             })?;
             before += file.bytes.length;
-            report(before);
+            report(before)?;
         }
         Ok(())
     }
@@ -251,7 +250,7 @@ impl DataFile {
 
     fn parquet(bytes: Bytes) -> Result<Self, DataError> {
         let metadata = parquet::metadata(&bytes)?;
-        let schema = Schema::from_arrow(metadata.schema().fields());
+        let schema = schema_of(metadata.schema().fields());
         Self { bytes, format: Format::Parquet(metadata), schema }.with_distinct_names()
     }
 
@@ -327,7 +326,8 @@ impl Projection {
     fn new(schema: &Schema, columns: &[Column]) -> Result<Self, DataError> {
         let known = schema.positions();
         let position = |column: &Column| {
-            let missing = || DataError::UnknownColumn { column: column.name.clone(), suggestion: None };
+            let missing =
+                || DataError::from(SchemaError::UnknownColumn { column: column.name.clone(), suggestion: None });
             known.get(column.name.as_str()).copied().ok_or_else(missing)
         };
         let positions = columns.iter().map(position).collect::<Result<Vec<usize>, _>>()?;

@@ -1,5 +1,6 @@
 use std::{
     fs::{self, File},
+    ops::ControlFlow,
     path::{Path, PathBuf},
     sync::{Arc, Mutex},
 };
@@ -15,7 +16,10 @@ use arrow_schema::{DataType, Field, UnionFields};
 use tempfile::TempDir;
 
 use super::{Block, Cells, DataError, MISSING, ReadOptions, Source, Type, bytes, parquet};
-use crate::formula::{Column, Formula, Kind};
+use crate::{
+    Progress,
+    formula::{Column, Formula, Kind},
+};
 
 /// What a column of blocks says, in a form that can be compared: `None` for a missing cell.
 type Said = Vec<Option<f64>>;
@@ -737,8 +741,11 @@ fn progress_goes_up_to_the_whole() {
     write_parquet(&parquet, &batch(vec![("x", Arc::new(Int64Array::from(vec![4; 9])))]), Compression::SNAPPY);
     let total = fs::metadata(csv).unwrap().len() + fs::metadata(parquet).unwrap().len();
     let seen = Mutex::new(Vec::new());
-    let progress = |done, of| seen.lock().unwrap().push((done, of));
-    let options = ReadOptions { block_rows: 2, progress: Some(&progress), ..ReadOptions::default() };
+    let progress = |done, of| {
+        seen.lock().unwrap().push((done, of));
+        ControlFlow::Continue(())
+    };
+    let options = ReadOptions { block_rows: 2, progress: Progress::new(&progress), ..ReadOptions::default() };
     read_with(&open(folder.path()).unwrap(), &[number("x")], &options).unwrap();
     let seen = seen.into_inner().unwrap();
     assert!(seen.len() > 4 && seen.is_sorted() && seen.iter().all(|&(_, of)| of == total), "{seen:?}");
@@ -785,8 +792,11 @@ fn batches_in_memory_read_as_a_file_of_them_does() {
         assert_eq!(read_with(&source, &columns, &options).expect("cells"), expected);
     }
     let seen = Mutex::new(Vec::new());
-    let progress = |done, of| seen.lock().expect("one thread").push((done, of));
-    let options = ReadOptions { progress: Some(&progress), block_rows: 2, ..ReadOptions::default() };
+    let progress = |done, of| {
+        seen.lock().expect("one thread").push((done, of));
+        ControlFlow::Continue(())
+    };
+    let options = ReadOptions { progress: Progress::new(&progress), block_rows: 2, ..ReadOptions::default() };
     read_with(&source, &columns, &options).expect("cells");
     assert_eq!(seen.into_inner().expect("one thread"), [(2, 5), (4, 5), (5, 5), (5, 5)]);
 }

@@ -1,13 +1,10 @@
 //! The numbers of a diagnosis. None of them is private.
 
 use dplm::{
-    Dataset, Fit, NoiseSource,
-    diagnose::{StandardisedRows, least_squares},
+    Dataset, Fit, NoiseSource, Progress,
+    diagnose::{Ols, OlsError, OlsFit, StandardisedRows, least_squares},
     interval::Contrast,
-    method::{
-        dpgd,
-        ols::{Ols, OlsError, OlsFit},
-    },
+    method::dpgd,
     report::to_json,
     table::{ReadOptions, Source},
     theory::{
@@ -18,7 +15,7 @@ use dplm::{
 use serde::Serialize;
 
 use super::law::{chi_square_tail, distance_sq};
-use crate::{exit::Failure, printer::Printer, progress::Progress};
+use crate::{exit::Failure, printer::Printer, progress::Bar};
 
 /// The chance at which the paper's multiplier c0 is taken.
 const BETA: f64 = 0.05;
@@ -157,14 +154,11 @@ pub fn diagnose(
     noise: NoiseSource,
     printer: &Printer,
 ) -> Result<Diagnosis, Failure> {
-    let progress = Progress::new(printer, "diagnosing");
+    let bar = Bar::new(printer, "diagnosing");
     let level = config.request.level;
     // What the plan refuses is refused before anything is computed.
     let plan = config.clone().plan(dataset.rows(), dataset.design())?;
-    let fit = dataset.fit(config, noise, &mut |done, of| {
-        progress.update(done.into(), of.into());
-        Ok(())
-    })?;
+    let fit = dataset.fit(&config, noise, Progress::new(&|done, total| bar.update(done, total)))?;
     let clipped = clipped_shares(dataset, &plan, &fit)?;
     let encoded = Encoded::new(dataset, &fit);
     Ok(Diagnosis {

@@ -6,7 +6,7 @@ use statrs::distribution::{ChiSquared, ContinuousCDF};
 
 use super::{Plan, whiten::Whitened};
 use crate::{
-    Error,
+    Error, Progress,
     descend::{Descent, Trajectory},
     interval::{Coordinates, Curvature, Newton, Sampling, resolve},
     lattice::{CELL_SCALE_BITS, Outer, Theta},
@@ -133,7 +133,7 @@ impl Plan {
         let kept: Vec<f64> = coordinates.kept.iter().map(|&j| theta[j]).collect();
         let at = times(&coordinates.basis, &kept);
         let wide = self.descent(at.len(), WIDER * descent.gamma(), 1, spend.to_f64())?;
-        let seen = wide.run(white.rows.as_mut(), &at, spend, rng, &mut |_, _| Ok(()))?;
+        let seen = wide.run(white.rows.as_mut(), &at, spend, rng, Progress::NONE)?;
         let gram = coordinates.basis.transpose() * &coordinates.basis;
         let inverse_gram = inverse(&gram);
         let shift = times(&inverse_gram, &transposed_times(&coordinates.basis, &seen.gradient[0]));

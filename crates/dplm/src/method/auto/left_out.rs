@@ -7,43 +7,19 @@ use crate::{
     interval::{Curvature, Resolved, resolve},
     lattice::{Design, Slot},
     matrix::columns,
+    warning::{Cause, LeftOut},
 };
-
-/// A coefficient that is not in the model that was fitted.
-#[derive(Clone, Debug, PartialEq)]
-pub struct LeftOut {
-    /// Its name.
-    pub name: String,
-    /// What released numbers show of why.
-    pub cause: Cause,
-}
-
-/// Why a column is not resolved.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Cause {
-    /// The column varies too little within its bounds.
-    LittleSpread,
-    /// Too few rows have the level.
-    RareLevel,
-    /// The column is nearly a combination of others.
-    Combination {
-        /// The columns that make most of it.
-        of: Vec<String>,
-    },
-}
 
 /// At most so many columns are named as making up another.
 const NAMED: usize = 3;
 /// A column is named when leaving it out would leave at least this share of the variance that the others explain unexplained.
 const NOTABLE: f64 = 0.05;
 
-impl LeftOut {
-    /// The columns that are not kept, in formula order.
-    pub(super) fn of(resolved: &Resolved, law: &Curvature, basis: &Mat<f64>, design: &Design) -> Vec<LeftOut> {
-        let names = design.names();
-        let missing = (0..resolved.pivots.len()).filter(|j| !resolved.kept.contains(j));
-        missing.map(|j| LeftOut { name: names[j].clone(), cause: cause(j, &resolved.kept, law, basis, design) }).collect()
-    }
+/// The columns that are not kept, in formula order.
+pub(super) fn left_out(resolved: &Resolved, law: &Curvature, basis: &Mat<f64>, design: &Design) -> Vec<LeftOut> {
+    let names = design.names();
+    let missing = (0..resolved.pivots.len()).filter(|j| !resolved.kept.contains(j));
+    missing.map(|j| LeftOut { name: names[j].clone(), cause: cause(j, &resolved.kept, law, basis, design) }).collect()
 }
 
 fn cause(j: usize, kept: &[usize], law: &Curvature, basis: &Mat<f64>, design: &Design) -> Cause {

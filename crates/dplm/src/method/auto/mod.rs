@@ -22,26 +22,27 @@ mod level;
 mod clip;
 mod infer;
 mod shares;
+mod entry;
 
 use rand_core::CryptoRng;
 
 use super::{
-    Coefficient, ConfigError, Construction, Enough, Goal, Outcome, Purpose, Request, bare, budget_warnings,
-    with_precision,
+    ConfigError, Enough, IntervalMethod, Outcome, Purpose, Request, Target, bare, budget_warnings, with_precision,
 };
 use crate::{
-    Error, MethodSummary,
-    descend::{Descent, Trajectory, Watch},
+    Coefficient, Error, MethodSummary, Progress,
+    descend::{Descent, Trajectory},
     formula::Kind,
     interval::{Contrast, Inference},
     lattice::{Design, Lattice},
     matrix::{times, transposed_times},
     privacy::{Budget, Rho},
-    report::Warning,
     rows::Rows,
+    warning::{Cause, LeftOut, Warning},
 };
+pub(super) use entry::ENTRY;
+
 use infer::{Inferred, Rights};
-pub use left_out::{Cause, LeftOut};
 use start::Start;
 use whiten::Whitened;
 
@@ -82,8 +83,13 @@ impl Config {
     pub fn plan(self, rows: u64, design: &Design) -> Result<Plan, Error> {
         let Config { request } = self;
         request.check()?;
-        if request.purpose == Purpose::Inference && request.construction != Construction::Newton {
-            return Err(ConfigError::AutoNeedsNewton { construction: request.construction.name() }.into());
+        if request.purpose == Purpose::Inference && request.interval != IntervalMethod::Newton {
+            return Err(ConfigError::OtherIntervals {
+                method: "auto",
+                offered: IntervalMethod::Newton,
+                interval: request.interval,
+            }
+            .into());
         }
         let features = design.features();
         if rows <= features as u64 {
@@ -136,12 +142,12 @@ impl Plan {
 
     /// Whether intervals are for the population, so that what sampling adds must be known.
     fn covers_population(&self) -> bool {
-        self.gives_intervals() && self.request.goal() == Goal::Population
+        self.gives_intervals() && self.request.target() != Target::Sample
     }
 
     /// Whether intervals are for least-squares coefficients, so that clipping must not bend them in silence.
     fn covers_least_squares(&self) -> bool {
-        self.gives_intervals()
+        self.gives_intervals() && self.request.target() != Target::Robust
     }
 
     /// What public numbers already tell a reader, before anything is spent.
@@ -161,24 +167,24 @@ impl Plan {
     /// Spends exactly the budget of the request. Rows are read only through releases.
     ///
     /// # Errors
-    /// When rows cannot be read, the noise does not fit, or `watch` stops the run.
+    /// When rows cannot be read, the noise does not fit, or the run is interrupted.
     pub fn run<R: CryptoRng>(
         &self,
         rows: &mut dyn Rows,
         design: &Design,
         rng: &mut R,
-        watch: &mut Watch<'_>,
+        progress: Progress<'_>,
     ) -> Result<Outcome, Error> {
         let mut budget = Budget::new(self.request.rho);
         let mut white = self.whiten(rows, design, &mut budget, rng)?;
         let rights = self.rights(&mut budget)?;
-        let start = self.start(&mut white, design, &mut budget, rng, watch)?;
+        let start = self.start(&mut white, design, &mut budget, rng, progress)?;
         let steps = self.steps(&white);
         let spend = budget.spend_rest(format!("clipped gradients, {steps} steps"))?;
         let features = white.coordinates.kept.len();
         let descent = self.descent(features, start.threshold.gamma, steps, spend.to_f64())?;
-        let mut count = |done, _| watch(START_STEPS + done, START_STEPS + steps);
-        let run = descent.run(white.rows.as_mut(), &start.theta, spend, rng, &mut count)?;
+        let progress = progress.part(START_STEPS, START_STEPS + steps);
+        let run = descent.run(white.rows.as_mut(), &start.theta, spend, rng, progress)?;
         let summary = MethodSummary {
             name: "auto",
             clip: start.threshold.gamma,
@@ -236,13 +242,13 @@ impl Plan {
             let coefficients = names.iter().zip(&contrasts).map(estimate).collect();
             return Ok(Outcome { coefficients, whitening: Some(white.whitening), ..outcome });
         };
-        left_out.extend(dropped.iter().map(|&j| LeftOut { name: names[j].clone(), cause: Cause::LittleSpread }));
+        left_out.extend(dropped.iter().map(|&j| LeftOut { name: names[j].clone(), cause: Cause::Weak }));
         let inference = Inference::Newton(newton);
         let found = inference.intervals(&contrasts, self.request.level)?;
         let coefficients = names.iter().zip(&found).map(|(name, interval)| with_precision(name.clone(), interval));
         Ok(Outcome {
             coefficients: coefficients.collect(),
-            warnings: self.warnings_of_run(&white, start),
+            warnings: warnings_of_run(&white, start, &left_out, named(&bent)),
             whitening: Some(white.whitening),
             inference: Some(inference),
             left_out,
@@ -250,15 +256,21 @@ impl Plan {
             ..outcome
         })
     }
+}
 
-    /// What released numbers tell a reader.
-    fn warnings_of_run(&self, white: &Whitened, start: &Start) -> Vec<Warning> {
-        let mut warnings = Vec::new();
-        if start.threshold.at_edge || white.at_edge {
-            warnings.push(Warning::LevelAtEdge);
-        }
-        warnings
+/// What released numbers tell a reader.
+fn warnings_of_run(white: &Whitened, start: &Start, left_out: &[LeftOut], bent: Vec<String>) -> Vec<Warning> {
+    let mut warnings = Vec::new();
+    if !left_out.is_empty() {
+        warnings.push(Warning::LeftOut { columns: left_out.to_vec() });
     }
+    if !bent.is_empty() {
+        warnings.push(Warning::Bent { names: bent });
+    }
+    if start.threshold.at_edge || white.at_edge {
+        warnings.push(Warning::LevelAtEdge);
+    }
+    warnings
 }
 
 /// What would be enough for most intervals.

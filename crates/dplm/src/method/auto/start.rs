@@ -10,8 +10,8 @@ use super::{
     whiten::Whitened,
 };
 use crate::{
-    Error,
-    descend::{Trajectory, Watch},
+    Error, Progress,
+    descend::Trajectory,
     lattice::{Design, Slot},
     matrix::dot,
     privacy::{Budget, Spend},
@@ -53,7 +53,7 @@ impl Plan {
         design: &Design,
         budget: &mut Budget,
         rng: &mut R,
-        watch: &mut Watch<'_>,
+        progress: Progress<'_>,
     ) -> Result<Start, Error> {
         let rho = self.request.rho;
         let shares = self.shares();
@@ -64,11 +64,11 @@ impl Plan {
         let spend = budget.spend("clip threshold of the start", rho.share(shares.start_threshold))?;
         let first = self.threshold(white.rows.as_ref(), &zero, &ladder, TAIL, spend, rng)?;
         let spend = budget.spend(format!("start, {START_STEPS} steps"), rho.share(shares.start))?;
-        let mut reached = self.approach(white, &zero, first.gamma, design, spend, rng, watch)?;
+        let mut reached = self.approach(white, &zero, first.gamma, design, spend, rng, progress)?;
         let mut threshold = self.threshold_at(white, &reached.theta, first.gamma, budget, rng)?;
         if rivals(reached.noise_var, &threshold, k) {
             let spend = budget.spend(format!("second start, {START_STEPS} steps"), rho.share(SECOND_START))?;
-            reached = self.approach(white, &reached.theta, threshold.gamma, design, spend, rng, watch)?;
+            reached = self.approach(white, &reached.theta, threshold.gamma, design, spend, rng, progress)?;
             threshold = self.threshold_at(white, &reached.theta, threshold.gamma, budget, rng)?;
         }
         let at_edge = first.at_edge || threshold.at_edge;
@@ -99,12 +99,11 @@ impl Plan {
         design: &Design,
         spend: Spend,
         rng: &mut R,
-        watch: &mut Watch<'_>,
+        progress: Progress<'_>,
     ) -> Result<Reached, Error> {
         let descent = self.descent(from.len(), gamma, START_STEPS, spend.to_f64())?;
         let all = START_STEPS + self.steps(white);
-        let mut count = |done, _| watch(done, all);
-        let run = descent.run(white.rows.as_mut(), from, spend, rng, &mut count)?;
+        let run = descent.run(white.rows.as_mut(), from, spend, rng, progress.part(0u32, all))?;
         let averaged = run.gradient.len().min(AVERAGED);
         let noise_var = NOISE * run.noise_sd.powi(2) / averaged as f64;
         // What was reached from zero may be nothing but noise; from elsewhere it is where it is.

@@ -8,7 +8,7 @@
 use faer::Mat;
 use rand_core::CryptoRng;
 
-use super::{Plan, level, left_out::LeftOut, shares::MOST_ROUNDS};
+use super::{Plan, left_out::left_out, level, shares::MOST_ROUNDS};
 use crate::{
     Error,
     interval::{Coordinates, Curvature, Resolved, resolve},
@@ -17,6 +17,7 @@ use crate::{
     method::{Purpose, noisy::NoisyMatrix},
     privacy::{Budget, Spend},
     rows::Rows,
+    warning::LeftOut,
 };
 
 /// Where whitening ended.
@@ -172,8 +173,7 @@ impl Round {
 /// What all rounds together say of the second moments, in the coordinates of the last.
 struct Found {
     law: Curvature,
-    /// `P` of the last round, and its inverse, whose columns are the standardised parameters in those coordinates.
-    matrix: Mat<f64>,
+    /// The standardised parameters in those coordinates, one to a column: the inverse of `P` of the last round.
     basis: Mat<f64>,
     noise_sd: f64,
     /// The variance that rounding to the lattice gives to each column.
@@ -204,7 +204,6 @@ impl Found {
         Found {
             law: Curvature::of_entries(mean, entry_sd),
             basis: inverse(&last.matrix),
-            matrix: last.matrix.clone(),
             noise_sd: last.moments.noise_sd,
             rounding: design.rounding_variances(),
         }
@@ -250,7 +249,7 @@ impl Found {
             whitening,
             radius: rounds.last().expect("there was a first round").radius,
             moments: found.values.iter().zip(&scales).map(|(value, scale)| value.max(0.0) / scale).collect(),
-            left_out: LeftOut::of(resolved, &self.law, &self.basis, design),
+            left_out: left_out(resolved, &self.law, &self.basis, design),
             at_edge: rounds.iter().any(|round| round.at_edge),
         })
     }

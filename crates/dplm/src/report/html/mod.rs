@@ -10,8 +10,8 @@ mod trajectory;
 use super::text::{attack, covered, promise};
 use crate::{
     Coefficient, Fit,
-    method::Purpose,
     number::{grouped, p_value, significant},
+    options::Purpose,
 };
 
 /// The page.

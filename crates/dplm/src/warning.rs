@@ -1,6 +1,9 @@
 //! What a reader should know, from public or released numbers only.
 
-use crate::{method::Enough, privacy::Rho};
+use crate::{
+    number::{grouped, two_digits_up},
+    privacy::Rho,
+};
 
 /// Something a reader of the fit should know. Made from public or released numbers only.
 #[derive(Clone, Debug, PartialEq)]
@@ -36,12 +39,15 @@ pub enum Warning {
         /// What would do.
         enough: Enough,
     },
-    /// Columns that hardly vary as far as this budget can see.
-    Faint {
-        /// Their coefficients.
+    /// The model was fitted without some columns.
+    LeftOut {
+        /// Which, and why.
+        columns: Vec<LeftOut>,
+    },
+    /// A released test shows that clipping moves the fit away from least squares.
+    Bent {
+        /// The coefficients that move.
         names: Vec<String>,
-        /// The rows a level needs to be seen.
-        rows: u64,
     },
     /// A level was found at an end of the ladder it was looked for on.
     LevelAtEdge,
@@ -50,7 +56,7 @@ pub enum Warning {
         /// The clip, in standardised units.
         clip: f64,
     },
-    /// The run is too short for the paper's constructions to cover.
+    /// The run is too short for the paper's intervals to cover.
     ShortRun {
         /// Steps between estimates.
         steps: u32,
@@ -101,18 +107,28 @@ impl std::fmt::Display for Warning {
                 f,
                 "the budget is small for {features} coefficients on so many rows; about {enough} would do for most intervals"
             ),
-            Warning::Faint { names, rows } => write!(
+            Warning::LeftOut { columns } => {
+                let (coefficients, them) =
+                    if columns.len() == 1 { ("1 coefficient", "it") } else { ("some coefficients", "them") };
+                let each: Vec<String> = columns.iter().map(|one| format!("{}: {}", one.name, one.cause)).collect();
+                write!(
+                    f,
+                    "{coefficients} not defined at this budget, so the model was fitted without {them} ({})",
+                    each.join("; ")
+                )
+            }
+            Warning::Bent { names } => write!(
                 f,
-                "{} hardly {} as far as this budget can see: bounds may be too wide, or a level too rare (one needs about {rows} rows; merge it with another)",
+                "clipping moves this fit away from least squares, as errors that are skewed or a mean that is not linear make it do: the intervals are for the robust (clipped) coefficients; {} {} most",
                 listed(names),
-                if names.len() == 1 { "varies" } else { "vary" }
+                if names.len() == 1 { "moves" } else { "move" }
             ),
             Warning::LevelAtEdge => f.write_str(
                 "the size of rows or of errors is at the end of the range that the bounds suggest: check the bounds of the response and of the columns",
             ),
             Warning::Robust { clip } => write!(
                 f,
-                "gradients are clipped at {clip:.3}, which makes the fit robust: where errors are skewed the intercept, and with it predictions, may differ from least squares (--target ols widens the clip)"
+                "gradients are clipped at {clip:.3}, which makes the fit robust: where errors are skewed the intercept, and with it predictions, may differ from least squares"
             ),
             Warning::ShortRun { steps, needed } => write!(
                 f,
@@ -128,6 +144,77 @@ impl std::fmt::Display for Warning {
             Warning::LargeBudget { rho } => {
                 write!(f, "rho = {rho} is a weak guarantee; budgets above 1 are seldom called private")
             }
+        }
+    }
+}
+
+/// A coefficient that is not in the model that was fitted.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LeftOut {
+    /// Its name.
+    pub name: String,
+    /// What released numbers show of why.
+    pub cause: Cause,
+}
+
+/// Why a column is not resolved.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Cause {
+    /// The column varies too little within its bounds.
+    LittleSpread,
+    /// Too few rows have the level.
+    RareLevel,
+    /// Its curvature is lost in the noise, though its second moments were not.
+    Weak,
+    /// The column is nearly a combination of others.
+    Combination {
+        /// The columns that make most of it.
+        of: Vec<String>,
+    },
+}
+
+impl std::fmt::Display for Cause {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Cause::LittleSpread => {
+                f.write_str("it varies too little within its bounds; give tighter bounds, or a larger budget")
+            }
+            Cause::RareLevel => {
+                f.write_str("too few rows have this level; merge it with another, or give a larger budget")
+            }
+            Cause::Weak => f.write_str("what is new in it is lost in the noise; drop columns like it, or give a larger budget"),
+            Cause::Combination { of } => write!(
+                f,
+                "it is nearly a combination of {}; drop one of them, or give a larger budget",
+                listed(of)
+            ),
+        }
+    }
+}
+
+/// What would be enough where a budget is not: so many rows, or so large a budget.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Enough {
+    /// The rows, at the budget given.
+    pub rows: u64,
+    /// The budget, on the rows given.
+    pub rho: f64,
+}
+
+impl Enough {
+    /// Where `n sqrt(rho)`, which is what precision grows with, must be `factor` times as large.
+    pub(crate) fn times(factor: f64, rows: u64, rho: Rho) -> Enough {
+        Enough { rows: (rows as f64 * factor).ceil() as u64, rho: rho.to_f64() * factor * factor }
+    }
+}
+
+impl std::fmt::Display for Enough {
+    /// Rounded up, so that what is asked for is enough. A budget that no fit can have is not offered.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} rows", grouped(self.rows))?;
+        match self.rho < Rho::LARGEST.to_f64() {
+            true => write!(f, ", or rho = {},", two_digits_up(self.rho)),
+            false => Ok(()),
         }
     }
 }

@@ -1,0 +1,285 @@
+//! The columns of a table: what the table declares of them, and what is publicly known of them.
+
+use std::collections::HashMap;
+
+/// What is publicly known about one column.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Kind {
+    /// Numeric, taken as already centred and scaled to about unit variance.
+    Standard,
+    /// Numeric with public bounds; values outside are clamped.
+    Bounded {
+        /// The smallest value the column may take.
+        low: f64,
+        /// The largest value the column may take.
+        high: f64,
+    },
+    /// Categorical with public levels; the first is the reference.
+    Levels(Vec<String>),
+}
+
+/// One column of the table, with what is publicly known about it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Column {
+    /// The column's name in the table.
+    pub name: String,
+    /// Its public facts.
+    pub kind: Kind,
+}
+
+impl Column {
+    /// The names of its coefficients: one for a number, one per level beyond the reference for a category.
+    pub(crate) fn coefficients(&self) -> Vec<String> {
+        match &self.kind {
+            Kind::Standard | Kind::Bounded { .. } => vec![self.name.clone()],
+            Kind::Levels(levels) => levels.iter().skip(1).map(|level| format!("{}[{level}]", self.name)).collect(),
+        }
+    }
+}
+
+/// What a column holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Type {
+    /// Numbers.
+    Number,
+    /// True or false; 1 and 0 when read as a number.
+    Boolean,
+    /// Text.
+    Text,
+    /// Dates, times, or spans of time; not usable in a model.
+    Date,
+    /// Anything else, such as lists and raw bytes; not usable in a model.
+    Unsupported,
+    /// Nothing declares it, as in text files and Python lists: each cell is read by itself, as the formula says.
+    Undeclared,
+}
+
+/// One column of a [`Schema`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Field {
+    /// The column's name.
+    pub name: String,
+    /// What it holds.
+    pub kind: Type,
+}
+
+impl Field {
+    /// A column of this name and type.
+    pub fn new(name: impl Into<String>, kind: Type) -> Self {
+        Self { name: name.into(), kind }
+    }
+
+    /// Whether something declares the type.
+    pub fn is_declared(&self) -> bool {
+        self.kind != Type::Undeclared
+    }
+
+    /// Whether two files declare types that cannot be read as one column.
+    fn contradicts(&self, other: &Self) -> bool {
+        self.is_declared() && other.is_declared() && self.kind != other.kind
+    }
+
+    fn check(&self, kind: &Kind) -> Result<(), SchemaError> {
+        let column = || self.name.clone();
+        match (self.kind, kind) {
+            (Type::Date, _) => Err(SchemaError::Date { column: column() }),
+            (Type::Unsupported, _) => Err(SchemaError::UnsupportedType { column: column() }),
+            (Type::Text, Kind::Standard | Kind::Bounded { .. }) => Err(SchemaError::TextAsNumber { column: column() }),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// The columns of a table, in file order.
+///
+/// # Guarantee
+/// Nothing in a schema is told from cells. Parquet and Arrow files, and typed columns in memory, declare names and types, which are
+/// taken as public. A text file has names only, on its first line; a first line that may be a row is never printed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Schema {
+    fields: Vec<Field>,
+    /// Whether the names are the file's own metadata, and not the first line of a text that should name the columns.
+    names_are_declared: bool,
+}
+
+impl Schema {
+    /// A schema with these columns, names and types declared.
+    pub fn new(fields: Vec<Field>) -> Self {
+        Self { fields, names_are_declared: true }
+    }
+
+    /// The columns of a text, as its first line names them.
+    pub(crate) fn of_text(names: Vec<String>) -> Self {
+        let fields = names.into_iter().map(|name| Field::new(name, Type::Undeclared)).collect();
+        Self { fields, names_are_declared: false }
+    }
+
+    /// The columns, in file order.
+    pub fn fields(&self) -> &[Field] {
+        &self.fields
+    }
+
+    /// The names of the columns, in file order.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.fields.iter().map(|field| field.name.as_str())
+    }
+
+    /// Checks that every column exists and can be read as the formula says.
+    ///
+    /// # Errors
+    /// Says what is in the way, naming the column asked for, and the closest column there is where that cannot be a cell: where names
+    /// are declared, or where the first line of a text has at least one of the names asked for and so is a header.
+    pub fn check_all(&self, columns: &[Column]) -> Result<(), SchemaError> {
+        let positions = self.positions();
+        let has = |column: &Column| positions.contains_key(column.name.as_str());
+        let is_header = self.names_are_declared || columns.iter().any(has);
+        columns.iter().try_for_each(|column| match positions.get(column.name.as_str()) {
+            Some(&position) => self.fields[position].check(&column.kind),
+            None => Err(self.unknown(&column.name, is_header)),
+        })
+    }
+
+    /// Checks that columns of these names exist, once [`Schema::check_all`] has found others: the names are a header then.
+    ///
+    /// # Errors
+    /// Names the first that is not there.
+    pub(crate) fn check_present(&self, names: &[String]) -> Result<(), SchemaError> {
+        let positions = self.positions();
+        let missing = names.iter().find(|name| !positions.contains_key(name.as_str()));
+        missing.map_or(Ok(()), |name| Err(self.unknown(name, true)))
+    }
+
+    /// The refusal of `.` where nothing declares the type of a column.
+    pub(crate) fn undeclared(&self, field: &Field) -> SchemaError {
+        match self.names_are_declared {
+            true => SchemaError::UndeclaredType { column: field.name.clone() },
+            false => SchemaError::DotOnText,
+        }
+    }
+
+    fn unknown(&self, name: &str, is_header: bool) -> SchemaError {
+        let suggestion = self.closest(name).filter(|_| is_header).map(str::to_owned);
+        SchemaError::UnknownColumn { column: name.to_owned(), suggestion }
+    }
+
+    /// Where each name stands. Looking names up one by one would take for ever in a table of many columns.
+    pub(crate) fn positions(&self) -> HashMap<&str, usize> {
+        self.names().zip(0..).collect()
+    }
+
+    /// The name nearest to a mistyped one, if at most a third of its letters differ.
+    fn closest(&self, name: &str) -> Option<&str> {
+        let lower = name.to_lowercase();
+        let near = self.names().map(|candidate| (edits(&lower, &candidate.to_lowercase()), candidate));
+        let (distance, candidate) = near.min_by_key(|(distance, _)| *distance)?;
+        (distance <= lower.chars().count().div_ceil(3)).then_some(candidate)
+    }
+
+    /// Two columns of one name, by position.
+    pub(crate) fn duplicate(&self) -> Option<(usize, usize)> {
+        let mut seen = HashMap::new();
+        self.names().zip(0..).find_map(|(name, position)| Some((seen.insert(name, position)?, position)))
+    }
+
+    /// What to call a column: its name where that cannot be a cell, else where it stands, counted from 1.
+    pub(crate) fn in_words(&self, position: usize) -> String {
+        match self.names_are_declared {
+            true => format!("'{}'", self.fields[position].name),
+            false => format!("number {}", position + 1),
+        }
+    }
+
+    /// The position of a column that the other schema does not have.
+    pub(crate) fn missing_from(&self, other: &Self) -> Option<usize> {
+        let known = other.positions();
+        self.names().position(|name| !known.contains_key(name))
+    }
+
+    /// Takes over what another file with the same names declares; gives the position of a column on which they disagree.
+    pub(crate) fn merge(&mut self, other: &Self) -> Result<(), usize> {
+        let theirs = other.positions();
+        for (position, field) in self.fields.iter_mut().enumerate() {
+            let Some(theirs) = theirs.get(field.name.as_str()).map(|&position| &other.fields[position]) else {
+                continue;
+            };
+            if field.contradicts(theirs) {
+                return Err(position);
+            }
+            if !field.is_declared() {
+                *field = theirs.clone();
+            }
+        }
+        Ok(())
+    }
+}
+
+/// How many letters must be put in, taken out or changed to turn one text into the other.
+fn edits(from: &str, to: &str) -> usize {
+    let to: Vec<char> = to.chars().collect();
+    let mut row: Vec<usize> = (0..=to.len()).collect();
+    for (i, a) in from.chars().enumerate() {
+        let mut diagonal = std::mem::replace(&mut row[0], i + 1);
+        for (j, b) in to.iter().enumerate() {
+            let change = diagonal + usize::from(a != *b);
+            diagonal = row[j + 1];
+            row[j + 1] = change.min(diagonal + 1).min(row[j] + 1);
+        }
+    }
+    row[to.len()]
+}
+
+/// Why the columns of a table are not those that a formula needs. Never holds a cell's value.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum SchemaError {
+    /// The table has no such column.
+    #[error("the data have no column '{column}'{}", suggest(suggestion))]
+    UnknownColumn {
+        /// The name asked for.
+        column: String,
+        /// The closest name there is, when it is close.
+        suggestion: Option<String>,
+    },
+    /// A column of dates or times.
+    #[error("column '{column}' holds dates or times: turn it into a number (days, hours) in the data first")]
+    Date {
+        /// The column.
+        column: String,
+    },
+    /// A column of a type that has no place in a model.
+    #[error("column '{column}' is of a type a model cannot use: store it as numbers or text")]
+    UnsupportedType {
+        /// The column.
+        column: String,
+    },
+    /// A number was asked of a column declared as text.
+    #[error("column '{column}' holds text: give its levels, as in {column}{{a,b}}, or store it as numbers")]
+    TextAsNumber {
+        /// The column.
+        column: String,
+    },
+    /// `.` cannot be written out for a text file.
+    #[error(
+        "'.' needs columns whose types are declared, which a text file does not do: name the columns in the formula, or store the table as Parquet or Arrow"
+    )]
+    DotOnText,
+    /// `.` cannot be written out for a column of mixed cells.
+    #[error(
+        "'.' needs columns whose types are declared, and nothing declares that of '{column}': name the columns in the formula, take it out with '. - {column}', or give it a type"
+    )]
+    UndeclaredType {
+        /// The column.
+        column: String,
+    },
+    /// `.` stands for nothing.
+    #[error("the data have no other numeric column for '.' to stand for: name the columns")]
+    NothingForDot,
+}
+
+fn suggest(suggestion: &Option<String>) -> String {
+    match suggestion {
+        Some(name) => format!(": did you mean '{name}'?"),
+        None => ": check the formula against the header".to_owned(),
+    }
+}
