@@ -78,7 +78,7 @@ fn main() {
         let names = names(name);
         let f = Formula::parse(&formula(name)).unwrap();
         // population rows
-        let mut r = Rng::seed_from_u64(999); let big: Vec<_> = (0..400_000).map(|_| design(name, &mut r)).collect();
+        let mut r = Rng::seed_from_u64(999); let big: Vec<_> = (0..if reps > 0 { 1_000_000 } else { 0 }).map(|_| design(name, &mut r)).collect();
         let one = |seed: u64| {
             let mut r = Rng::seed_from_u64(seed * 7919 + 13);
             let rows: Vec<_> = (0..n).map(|_| design(name, &mut r)).collect();
@@ -91,6 +91,7 @@ fn main() {
             if target == "robust" { request.target = Some(Target::Robust); }
             if target == "prediction" { request.purpose = Purpose::Prediction; }
             let fit = data.fit(&auto::Config::new(request), NoiseSource::Seed(seed), Progress::NONE).unwrap();
+            if seed == 0 { for r in &fit.guarantee.releases { println!("{:40} {:.4}", r.what, r.rho.to_f64() / rho); } println!("clip {} noise {}", fit.method.clip, fit.method.noise_sd); for w in &fit.warnings { println!("{w}"); } }
             (rows, fit)
         };
         let pop: std::sync::Mutex<BTreeMap<Vec<usize>, Vec<f64>>> = Default::default();

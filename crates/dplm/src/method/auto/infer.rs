@@ -18,7 +18,7 @@ use crate::{
 
 /// The curvature is released with rows shortened to this many times `sqrt p`, or more where this much noise on an entry allows it.
 const CURVATURE_RADIUS: f64 = std::f64::consts::SQRT_2;
-const CURVATURE_NOISE: f64 = 0.03;
+const CURVATURE_NOISE: f64 = 0.1;
 /// A column whose curvature stands less than this far above its noise would make every interval unbounded: it is left out after all.
 const RESOLVED: f64 = 2.0;
 /// The test of bending is made at a clip this many times as wide.
@@ -90,7 +90,7 @@ impl Plan {
         let unclipped = Outer::Unclipped { theta: &at.theta, theta_unit: at.descent.lattice().theta_unit(), radius };
         let neighbours = self.request.neighbours;
         let noisy = NoisyMatrix::release(white.rows.as_ref(), &unclipped, unit, neighbours, spend, rng)?;
-        Ok(Curvature::released(noisy.mean, noisy.noise_sd)?)
+        Ok(Curvature::of_scaled_columns(noisy.mean, noisy.noise_sd)?)
     }
 
     /// Noise on an entry is `R^2 / (n sqrt(rho))`; `longest` is a length that few rows exceed.

@@ -177,7 +177,7 @@ impl Plan {
     ) -> Result<Outcome, Error> {
         let mut budget = Budget::new(self.request.rho);
         let mut white = self.whiten(rows, design, &mut budget, rng)?;
-        let rights = self.rights(&mut budget)?;
+        let rights = self.rights(&white, &mut budget)?;
         let start = self.start(&mut white, design, &mut budget, rng, progress)?;
         let steps = self.steps(&white);
         let spend = budget.spend_rest(format!("clipped gradients, {steps} steps"))?;
@@ -206,13 +206,14 @@ impl Plan {
     }
 
     /// What intervals need is set aside before the clip is chosen, which depends on what the descent will have.
-    fn rights(&self, budget: &mut Budget) -> Result<Option<Rights>, Error> {
+    fn rights(&self, white: &Whitened, budget: &mut Budget) -> Result<Option<Rights>, Error> {
         if !self.gives_intervals() {
             return Ok(None);
         }
         let (rho, shares) = (self.request.rho, self.shares());
         let mut cut = |what: &str, share: f64| (share > 0.0).then(|| budget.spend(what, rho.share(share))).transpose();
-        let curvature = cut("curvature of the loss", shares.curvature)?.expect("intervals need the curvature");
+        let curvature = self.curvature_share(white.radius);
+        let curvature = cut("curvature of the loss", curvature)?.expect("intervals need the curvature");
         let spread = cut("covariance of the gradients", shares.spread)?;
         let bend = cut("test of whether clipping bends the fit", shares.bend)?;
         Ok(Some(Rights { curvature, spread, bend }))

@@ -22,7 +22,6 @@ pub(super) struct Shares {
     /// The clip threshold of the descent.
     pub threshold: f64,
     /// For intervals; none without.
-    pub curvature: f64,
     pub spread: f64,
     pub bend: f64,
 }
@@ -36,18 +35,16 @@ const LENGTH_MOST: f64 = 0.01;
 /// One round must find everything; the first of several only has to be followed by others.
 const ONLY_MOMENTS: f64 = 0.15;
 const FIRST_MOMENTS: f64 = 0.05;
-/// Noise of the second moments has norm `2.8 / (strength sqrt(part))`: a quarter is wanted of the second round.
-const SECOND_MOMENTS: f64 = 100.0;
-const SECOND_PARTS: (f64, f64) = (0.03, 0.12);
-/// Entries of a further round are wanted to this, and it may cost between these parts.
-const FURTHER_PRECISION: f64 = 0.15;
-const FURTHER_PARTS: (f64, f64) = (0.02, 0.07);
+/// Entries of a later round are wanted to this. The second round is always made; a further one where it costs no more than this.
+const MOMENTS_PRECISION: f64 = 0.15;
+const SECOND_PARTS: (f64, f64) = (0.02, 0.12);
+const FURTHER_MOST: f64 = 0.07;
 /// No more rounds than these.
 pub(super) const MOST_ROUNDS: usize = 5;
 const START: f64 = 0.05;
 pub(super) const SECOND_START: f64 = 0.10;
 /// The curvature is wanted to this in each entry, the covariance of gradients to this share of its diagonal.
-const CURVATURE_PRECISION: f64 = 0.06;
+const CURVATURE_PRECISION: f64 = 0.1;
 const CURVATURE_PARTS: (f64, f64) = (0.02, 0.12);
 const SPREAD_PRECISION: f64 = 0.08;
 const SPREAD_PARTS: (f64, f64) = (0.01, 0.03);
@@ -96,7 +93,6 @@ impl Plan {
         let tail = self.tail(ABOUT_LEFT * rho, self.features) / level::CLEAR_OF_NOISE;
         let threshold = self.threshold_share(tail.min(COUNT_PRECISION));
         let between = |part: f64, (least, most): (f64, f64)| part.clamp(least, most);
-        let curvature = between((2.0 * features / (CURVATURE_PRECISION * rows)).powi(2) / rho, CURVATURE_PARTS);
         let spread = between((4.0 * features / (SPREAD_PRECISION * rows)).powi(2) / rho, SPREAD_PARTS);
         let only = |wanted: bool, share: f64| if wanted { share } else { 0.0 };
         Shares {
@@ -109,24 +105,32 @@ impl Plan {
             start_threshold,
             start: START,
             threshold,
-            curvature: only(self.gives_intervals(), curvature),
             spread: only(self.covers_population(), spread),
             bend: only(self.covers_least_squares(), BEND),
         }
     }
 
-    /// The share of the second round; half where more rounds are likely to follow.
-    pub(super) fn second_round(&self, more_will_follow: bool) -> f64 {
-        let share = (SECOND_MOMENTS / self.strength().powi(2)).clamp(SECOND_PARTS.0, SECOND_PARTS.1);
-        if more_will_follow { share / 2.0 } else { share }
+    /// The share of the second round, in whitened coordinates for the first time, where rows have norm `sqrt p` on average.
+    pub(super) fn second_round(&self) -> f64 {
+        self.moments_share(0.0).min(SECOND_PARTS.1)
     }
 
-    /// The share of a further round in which few rows are longer than `radius`, if it is worth its price: noise on an entry is
-    /// `R^2 / (n sqrt(rho))`.
+    /// The share of a further round in which few rows are longer than `radius`, if it is worth its price.
     pub(super) fn further_round(&self, radius: f64) -> Option<f64> {
+        Some(self.moments_share(radius)).filter(|&share| share <= FURTHER_MOST)
+    }
+
+    /// Noise on an entry is `R^2 / (n sqrt(rho))`.
+    fn moments_share(&self, radius: f64) -> f64 {
         let length_sq = radius.powi(2).max(2.0 * self.features as f64);
-        let needed = (length_sq / (FURTHER_PRECISION * self.rows as f64)).powi(2) / self.request.rho.to_f64();
-        (needed <= FURTHER_PARTS.1).then_some(needed.max(FURTHER_PARTS.0))
+        let needed = (length_sq / (MOMENTS_PRECISION * self.rows as f64)).powi(2) / self.request.rho.to_f64();
+        needed.max(SECOND_PARTS.0)
+    }
+
+    /// The share of the curvature where few rows are longer than `radius`.
+    pub(super) fn curvature_share(&self, radius: f64) -> f64 {
+        let needed = (radius.powi(2) / (CURVATURE_PRECISION * self.rows as f64)).powi(2) / self.request.rho.to_f64();
+        needed.clamp(CURVATURE_PARTS.0, CURVATURE_PARTS.1)
     }
 
     /// What a threshold needs for counts to this share of the rows, six or seven of them.

@@ -104,7 +104,7 @@ impl Plan {
     fn next_round(&self, rounds: &[Round], design: &Design) -> Option<f64> {
         let last = rounds.last().expect("there was a first round");
         match rounds.len() {
-            1 => (!self.is_weak()).then(|| self.second_round(last.many_unresolved())),
+            1 => (!self.is_weak()).then(|| self.second_round()),
             MOST_ROUNDS.. => None,
             _ if self.is_weak() || self.request.purpose == Purpose::Prediction => None,
             _ => {
@@ -160,13 +160,6 @@ impl Round {
         let scale = |value: f64| if value < edge { common } else { value };
         let p = found.values.len();
         &self.matrix * Mat::from_fn(p, p, |j, k| found.vectors[(j, k)] / scale(found.values[k]).sqrt())
-    }
-
-    /// Whether half of the directions are lost in noise: bounds are loose, or columns nearly collinear.
-    fn many_unresolved(&self) -> bool {
-        let values = eigen(&self.moments.mean).values;
-        let lost = values.iter().filter(|&&value| value < self.moments.edge()).count();
-        lost >= (values.len() / 2).max(2)
     }
 }
 
