@@ -2,8 +2,6 @@
 
 use std::collections::HashMap;
 
-use arrow_schema::{DataType, Fields};
-
 use super::DataError;
 use crate::formula::{Column, Kind};
 
@@ -38,10 +36,6 @@ impl Field {
     /// A column of this name and type.
     pub fn new(name: impl Into<String>, kind: Type) -> Self {
         Self { name: name.into(), kind }
-    }
-
-    fn from_arrow(field: &arrow_schema::Field) -> Self {
-        Self::new(field.name(), type_of(field.data_type()))
     }
 
     /// Whether something declares the type.
@@ -87,10 +81,6 @@ impl Schema {
     pub(super) fn of_text(names: Vec<String>) -> Self {
         let fields = names.into_iter().map(|name| Field::new(name, Type::Undeclared)).collect();
         Self { fields, names_are_declared: false }
-    }
-
-    pub(super) fn from_arrow(fields: &Fields) -> Self {
-        Self::new(fields.iter().map(|field| Field::from_arrow(field)).collect())
     }
 
     /// The columns, in file order.
@@ -189,20 +179,6 @@ impl Schema {
             }
         }
         Ok(())
-    }
-}
-
-fn type_of(data_type: &DataType) -> Type {
-    match data_type {
-        // Nothing, or a cell of any type in each row.
-        DataType::Null | DataType::Union(..) => Type::Undeclared,
-        DataType::Boolean => Type::Boolean,
-        DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => Type::Text,
-        DataType::Date32 | DataType::Date64 | DataType::Timestamp(..) => Type::Date,
-        DataType::Time32(_) | DataType::Time64(_) | DataType::Duration(_) | DataType::Interval(_) => Type::Date,
-        DataType::Dictionary(_, values) => type_of(values),
-        number if number.is_numeric() => Type::Number,
-        _ => Type::Unsupported,
     }
 }
 

@@ -1,0 +1,37 @@
+//! Arrow files (also called Feather), Arrow streams, and record batches in memory; and Arrow's arrays as cells, which Parquet files are
+//! decoded to as well.
+
+mod cells;
+mod messages;
+mod file;
+mod memory;
+
+use arrow_schema::{DataType, Fields};
+
+pub(super) use self::{file::open, memory::from_batches};
+use super::{Field, Schema, Type};
+
+/// What messages call it.
+const FORMAT: &str = "Arrow";
+
+/// The columns that a file or a table in memory declares.
+pub(super) fn schema_of(fields: &Fields) -> Schema {
+    Schema::new(fields.iter().map(|field| Field::new(field.name(), type_of(field.data_type()))).collect())
+}
+
+fn type_of(data_type: &DataType) -> Type {
+    match data_type {
+        // Nothing, or a cell of any type in each row.
+        DataType::Null | DataType::Union(..) => Type::Undeclared,
+        DataType::Boolean => Type::Boolean,
+        DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => Type::Text,
+        DataType::Date32 | DataType::Date64 | DataType::Timestamp(..) => Type::Date,
+        DataType::Time32(_) | DataType::Time64(_) | DataType::Duration(_) | DataType::Interval(_) => Type::Date,
+        DataType::Dictionary(_, values) => type_of(values),
+        number if number.is_numeric() => Type::Number,
+        _ => Type::Unsupported,
+    }
+}
+
+#[cfg(all(test, feature = "csv", feature = "parquet"))]
+mod tests;
