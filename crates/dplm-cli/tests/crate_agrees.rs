@@ -36,7 +36,7 @@ fn the_command_and_the_crate_give_the_same_document() {
                 "-",
             ])
             .stdout;
-        let source = Source::open(&[desk.path("rows.csv").display().to_string()]).expect("the rows");
+        let source = Source::open(&[desk.path("rows.csv")]).expect("the rows");
         let formula = Formula::parse(formula).expect("a formula");
         let mut data = Dataset::read(&source, &formula, &Reading::default()).expect("data");
         let fit = data.fit(method, NoiseSource::Seed(9), Progress::NONE).expect("a fit");

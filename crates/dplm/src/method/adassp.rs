@@ -54,6 +54,7 @@ pub struct Plan {
 
 /// What a run of the plan gave: released numbers only.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Outcome {
     /// The estimates in their own units, without intervals.
     pub coefficients: Vec<Coefficient>,

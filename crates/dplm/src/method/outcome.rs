@@ -11,6 +11,7 @@ use crate::{
 };
 
 /// What a run of the plan gave: released numbers only.
+#[non_exhaustive]
 pub struct Outcome {
     /// The estimates in their own units.
     pub coefficients: Vec<Coefficient>,

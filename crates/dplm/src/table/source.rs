@@ -77,16 +77,16 @@ impl Source {
     /// # Examples
     /// ```no_run
     /// use dplm::table::Source;
-    /// let source = Source::open(&["survey/*.parquet".to_owned()])?;
+    /// let source = Source::open(&["survey/*.parquet"])?;
     /// for name in source.schema().names() {
     ///     println!("{name}");
     /// }
     /// # Ok::<(), dplm::table::DataError>(())
     /// ```
-    pub fn open(inputs: &[String]) -> Result<Self, DataError> {
+    pub fn open(inputs: &[impl AsRef<Path>]) -> Result<Self, DataError> {
         let mut files = Vec::new();
         for input in inputs {
-            open_input(input, &mut files)?;
+            open_input(input.as_ref(), &mut files)?;
         }
         Self::from_files(files)
     }
@@ -360,12 +360,13 @@ impl Projection {
 }
 
 /// Opens whatever an input names, in order of name when that is several files.
-fn open_input(input: &str, files: &mut Vec<DataFile>) -> Result<(), DataError> {
+fn open_input(path: &Path, files: &mut Vec<DataFile>) -> Result<(), DataError> {
+    // For messages and patterns; files are opened by their own names, which need not be text.
+    let input = &*path.to_string_lossy();
     if input == "-" {
         files.push(open_stream(&mut io::stdin().lock(), "standard input")?);
         return Ok(());
     }
-    let path = Path::new(input);
     let paths = match fs::metadata(path) {
         Ok(found) if found.is_dir() => folder(path, input)?,
         Ok(_) => vec![path.to_owned()],
