@@ -31,24 +31,24 @@ mod error;
 pub mod number;
 pub mod options;
 mod progress;
-mod schema;
 mod contrast;
+mod schema;
 pub mod formula;
 pub mod table;
 #[doc(hidden)]
 pub mod lattice;
-#[doc(hidden)]
-pub mod rows;
 pub mod privacy;
 #[doc(hidden)]
+pub mod rows;
+#[doc(hidden)]
 pub mod descend;
-pub mod interval;
 pub mod theory;
+pub mod interval;
 mod warning;
-pub mod method;
 mod statement;
 mod fit;
 mod predict;
+pub mod method;
 pub mod diagnose;
 mod dataset;
 mod lm;
