@@ -45,7 +45,7 @@ fn threads_and_pieces_do_not_matter() {
     assert_eq!(desk.fit_json(&[&["parts/a.csv", "parts/b.csv"], &FIT[..]].concat()), expected);
 }
 
-/// The shape that INTERFACE fixes.
+/// The keys that programs rely on.
 fn assert_schema(fit: &Value) {
     for key in
         ["dplm", "private", "guarantee", "rows", "target", "level", "interval", "coefficients", "method", "warnings"]

@@ -105,51 +105,6 @@ pub fn rows_for_spectrum(features: usize, beta: f64) -> Result<usize, TheoryErro
     Ok((spread / (1.0 - std::f64::consts::FRAC_1_SQRT_2)).powi(2).ceil() as usize)
 }
 
-/// The number of steps to take by default: the smallest T that leaves a bias below a fraction of the privacy noise.
-///
-/// In standardised units (`Sigma` near I) a start at distance one is `|1 - eta|^T` away after T steps. No unbiased
-/// estimate from the releases has noise smaller than `||.|| = sqrt(2 p / rho) gamma / n`, that of the mean of the T
-/// gradients, whatever T is. So
-///
-/// ```text
-/// T = ceil( ln(n sqrt(rho) / (fraction gamma sqrt(2 p))) / -ln|1 - eta| ),   at least 1
-/// ```
-///
-/// # Paper
-/// The `T = c log(n rho / p)` of the accuracy theorem with a constant one can use, from public numbers only.
-///
-/// # Errors
-/// When a count is zero, rho, gamma or fraction is not positive, or eta is not strictly between 0 and 2.
-///
-/// # Examples
-/// ```
-/// // Ten features, ten thousand rows, rho = 0.015, the paper's clip level, a bias of a tenth of the noise.
-/// let steps = dplm::theory::bounds::steps_for_bias(10_000, 10, 0.015, 5.0 * 10f64.sqrt(), 0.5, 0.1)?;
-/// assert_eq!(steps, 8);
-/// # Ok::<(), dplm::theory::TheoryError>(())
-/// ```
-pub fn steps_for_bias(
-    rows: usize,
-    features: usize,
-    rho: f64,
-    gamma: f64,
-    eta: f64,
-    fraction: f64,
-) -> Result<usize, TheoryError> {
-    for (name, value) in [
-        ("the number of rows", rows as f64),
-        ("the number of features", features as f64),
-        ("rho", rho),
-        ("the clip level", gamma),
-        ("the fraction", fraction),
-    ] {
-        check_positive(name, value)?;
-    }
-    check_rule(eta > 0.0 && eta < 2.0, "the step size", "strictly between 0 and 2")?;
-    let noise = (2.0 * features as f64 / rho).sqrt() * gamma / rows as f64;
-    Ok(steps_to_reach((1.0 - eta).abs(), fraction * noise).max(1))
-}
-
 /// The free constants of the coverage theorem.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CoverageConstants {
@@ -299,25 +254,6 @@ mod tests {
             assert!(f64::powf(factor, t as f64) <= target, "{factor} {target} {t}");
             assert!(t == 0 || f64::powf(factor, (t - 1) as f64) > target, "{factor} {target} {t}");
         }
-    }
-
-    #[test]
-    fn default_steps_leave_the_bias_asked_for() {
-        for (n, p, rho, eta, fraction) in
-            [(10_000, 10, 0.015, 0.5, 0.1), (1_000_000, 50, 0.5, 0.25, 0.05), (500, 3, 0.1, 1.4, 0.2)]
-        {
-            let gamma = 5.0 * (p as f64).sqrt();
-            let steps = steps_for_bias(n, p, rho, gamma, eta, fraction).expect("valid");
-            // Noise of the mean of T gradients, by the law of the releases: lambda^2 / T in each coordinate.
-            let noise = noise_sd(n, rho, gamma, steps) * (p as f64 / steps as f64).sqrt();
-            let bias = |t: usize| (1.0 - eta).abs().powf(t as f64);
-            assert!(bias(steps) <= fraction * noise && bias(steps - 1) > fraction * noise, "{steps}");
-        }
-        assert_eq!(steps_for_bias(10, 10, 1e-6, 5.0, 0.5, 0.1), Ok(1));
-        assert_eq!(steps_for_bias(10_000, 10, 0.015, 5.0, 1.0, 0.1), Ok(1));
-        assert!(
-            steps_for_bias(10, 10, 0.1, 5.0, 2.0, 0.1).is_err() && steps_for_bias(0, 1, 0.1, 5.0, 0.5, 0.1).is_err()
-        );
     }
 
     #[test]
