@@ -1,8 +1,5 @@
 //! The paper's method: Algorithm 1 on standardised columns, with public parameters.
 
-use faer::Mat;
-use rand_core::CryptoRng;
-
 use super::{
     ConfigError, Enough, Entry, IntervalMethod, Method, Outcome, Purpose, Request, Target, Tuning, auto, bare,
     budget_warnings, mean_of_late, with_precision,
@@ -18,10 +15,15 @@ use crate::{
     },
     lattice::{CELL_SCALE_BITS, Design, Lattice, Outer, Theta},
     options::Choice,
-    privacy::{Budget, Neighbours, Spend, noise::NoiseRng, release},
+    privacy::{
+        Budget, Neighbours, Spend,
+        noise::{NoiseRng, RandomWords},
+        release,
+    },
     rows::Rows,
     warning::Warning,
 };
+use faer::Mat;
 
 /// More steps than anyone needs.
 pub const MOST_STEPS: u32 = 1_000_000;
@@ -284,7 +286,7 @@ impl Plan {
     ///
     /// # Errors
     /// When rows cannot be read, the noise does not fit, or the run is interrupted.
-    pub fn run<R: CryptoRng>(
+    pub fn run<R: RandomWords>(
         &self,
         rows: &mut dyn Rows,
         design: &Design,
@@ -399,7 +401,7 @@ impl Plan {
     }
 
     /// What the Newton interval needs besides the iterates, released at their mean.
-    fn release_extras<R: CryptoRng>(
+    fn release_extras<R: RandomWords>(
         &self,
         rows: &mut dyn Rows,
         trajectory: &Trajectory,
@@ -415,7 +417,7 @@ impl Plan {
     }
 
     /// `(1/n) sum x x'` over rows that are not clipped at `theta`, each shrunk to the radius.
-    fn curvature<R: CryptoRng>(
+    fn curvature<R: RandomWords>(
         &self,
         rows: &dyn Rows,
         theta: &Theta,
@@ -438,7 +440,7 @@ impl Plan {
     }
 
     /// `(1/n) sum ||clipped gradient||^2` at `theta`.
-    fn spread<R: CryptoRng>(
+    fn spread<R: RandomWords>(
         &self,
         rows: &dyn Rows,
         theta: &Theta,

@@ -108,7 +108,7 @@ pub enum ConfigError {
         /// What else it takes.
         with: &'static str,
     },
-    /// Columns whose scale nobody stated.
+    /// Columns without bounds or levels.
     #[error("{}", no_bounds(columns))]
     NoBounds {
         /// The columns as a formula writes them; `.` for those it stands for.

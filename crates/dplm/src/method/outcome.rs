@@ -48,7 +48,7 @@ pub(super) fn mean_of_late(trajectory: &Trajectory) -> Vec<f64> {
     (0..late[0].len()).map(mean).collect()
 }
 
-/// What a reader should know of the promise itself.
+/// What a reader should know of the guarantee itself.
 pub(super) fn budget_warnings(request: &Request, rows: u64) -> Vec<Warning> {
     let &Request { delta, rho, .. } = request;
     let mut warnings = Vec::new();

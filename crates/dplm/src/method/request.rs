@@ -41,7 +41,7 @@ pub fn budget(rho: Option<f64>, epsilon: Option<f64>, delta: Option<f64>) -> Res
     Ok((Rho::checked_from_f64(rho)?, delta))
 }
 
-/// What is asked of any method: the budget, the promise, and the kind of answer.
+/// What is asked of any method: the budget, the guarantee, and the kind of answer.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Request {
     /// The whole budget.
@@ -60,7 +60,7 @@ pub struct Request {
     pub level: f64,
     /// Batches, checkpoints or runs of the paper's interval methods.
     pub batches: u32,
-    /// Steps dropped by the paper's constructions.
+    /// Steps dropped at the start by the paper's intervals.
     pub burn_in: Option<u32>,
 }
 

@@ -1,4 +1,4 @@
-//! The paper's two theorems with every constant written out, and the numbers of steps they suggest.
+//! The paper's two theorems with every constant written out, and the numbers of steps they ask for.
 //!
 //! Everything here is a function of public numbers. The theorems' constants are far from tight: use them to see what is
 //! guaranteed, and [`IterateLaw`](super::law::IterateLaw) to see what happens.
@@ -12,7 +12,7 @@ pub const CONTRACTION: f64 = 7.0 / 8.0;
 /// The step size of the accuracy theorem.
 pub const THEOREM_STEP_SIZE: f64 = 0.25;
 
-/// The lambda that makes T steps at clip level gamma cost rho: `lambda^2 = 2 T gamma^2 / (rho n^2)`.
+/// The lambda that makes T steps at clip threshold gamma cost rho: `lambda^2 = 2 T gamma^2 / (rho n^2)`.
 ///
 /// # Paper
 /// Lemma "privacy". A planning figure: the program's own noise is chosen on its integer lattice.
@@ -25,9 +25,9 @@ pub fn noise_sd(rows: usize, rho: f64, gamma: f64, steps: usize) -> f64 {
 pub struct AccuracyBound {
     /// The multiplier, `12 ln^1.5(20 n T / beta)`.
     pub c0: f64,
-    /// The clip level the proof uses.
+    /// The clip threshold the proof uses.
     pub gamma: f64,
-    /// The noise that clip level costs.
+    /// The noise that clip threshold costs.
     pub lambda: f64,
     /// What is left of the start: `(7/8)^T (1 + 2 c0^2 sigma sqrt(p))`.
     pub bias: f64,
