@@ -20,24 +20,7 @@ use crate::{
 /// # Ok::<(), dplm::Error>(())
 /// ```
 pub fn lm(formula: &str) -> Lm<'static> {
-    Lm {
-        formula: Formula::parse(formula),
-        standardised: false,
-        rho: None,
-        epsilon: None,
-        delta: None,
-        neighbours: Neighbours::default(),
-        purpose: Purpose::default(),
-        interval: IntervalMethod::default(),
-        target: None,
-        level: 0.95,
-        method: None,
-        tuning: Tuning::default(),
-        noise: NoiseSource::System,
-        strict: false,
-        memory: None,
-        progress: Progress::NONE,
-    }
+    Lm::new(Formula::parse(formula))
 }
 
 /// A regression that is being described; [`lm`] starts one. Nothing is read or spent before [`Lm::fit`].
@@ -55,12 +38,46 @@ pub struct Lm<'a> {
     interval: IntervalMethod,
     target: Option<Target>,
     level: f64,
+    batches: u32,
+    burn_in: Option<u32>,
     method: Option<Entry>,
     tuning: Tuning,
     noise: NoiseSource,
     strict: bool,
     memory: Option<u64>,
     progress: Progress<'a>,
+}
+
+/// For a model that was read before, as from a model file.
+impl From<Formula> for Lm<'static> {
+    fn from(formula: Formula) -> Lm<'static> {
+        Lm::new(Ok(formula))
+    }
+}
+
+impl Lm<'static> {
+    fn new(formula: Result<Formula, FormulaError>) -> Lm<'static> {
+        Lm {
+            formula,
+            standardised: false,
+            rho: None,
+            epsilon: None,
+            delta: None,
+            neighbours: Neighbours::default(),
+            purpose: Purpose::default(),
+            interval: IntervalMethod::default(),
+            target: None,
+            level: 0.95,
+            batches: 10,
+            burn_in: None,
+            method: None,
+            tuning: Tuning::default(),
+            noise: NoiseSource::System,
+            strict: false,
+            memory: None,
+            progress: Progress::NONE,
+        }
+    }
 }
 
 impl<'a> Lm<'a> {
@@ -116,6 +133,16 @@ impl<'a> Lm<'a> {
     /// How often an interval should cover: 0.95 when nothing is said.
     pub fn level(self, level: f64) -> Lm<'a> {
         Lm { level, ..self }
+    }
+
+    /// Batches, checkpoints or runs of the paper's intervals: 10 when nothing is said.
+    pub fn batches(self, batches: u32) -> Lm<'a> {
+        Lm { batches, ..self }
+    }
+
+    /// Steps that the paper's intervals leave out at the start.
+    pub fn burn_in(self, steps: u32) -> Lm<'a> {
+        Lm { burn_in: Some(steps), ..self }
     }
 
     /// The method, by name. When none is asked for, the formula and the options decide.
@@ -189,8 +216,8 @@ impl<'a> Lm<'a> {
     /// ```
     pub fn fit_table(self, table: &Source) -> Result<Fit, Error> {
         let (rho, delta) = method::budget(self.rho, self.epsilon, self.delta)?;
-        let Lm { neighbours, purpose, interval, target, level, .. } = self;
-        let request = Request { delta, neighbours, purpose, interval, target, level, ..Request::new(rho) };
+        let Lm { neighbours, purpose, interval, target, level, batches, burn_in, .. } = self;
+        let request = Request { rho, delta, neighbours, purpose, interval, target, level, batches, burn_in };
         let formula = self.formula?;
         let method = method::choose(self.method, request, self.tuning, &formula, self.standardised)?;
         let options = ReadOptions { strict: self.strict, progress: self.progress, ..ReadOptions::default() };

@@ -2,7 +2,7 @@
 
 use super::{
     ConfigError, Enough, Entry, IntervalMethod, Method, Outcome, Purpose, Request, Target, Tuning, auto, bare,
-    budget_warnings, mean_of_late, with_precision,
+    budget_warnings, mean_of_late, request::MOST_STEPS, with_precision,
 };
 use crate::{
     Coefficient, Error, MethodSummary, Progress,
@@ -24,9 +24,6 @@ use crate::{
     warning::Warning,
 };
 use faer::Mat;
-
-/// More steps than anyone needs.
-pub const MOST_STEPS: u32 = 1_000_000;
 
 /// The method as the registry lists it.
 pub(super) const ENTRY: Entry = Entry {

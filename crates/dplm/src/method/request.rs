@@ -1,6 +1,6 @@
 //! What is asked of any method.
 
-use super::{ConfigError, dpgd::MOST_STEPS};
+use super::ConfigError;
 use crate::{
     Error,
     lattice::{Lattice, LatticeError},
@@ -13,6 +13,9 @@ use crate::{
 
 /// The delta of a budget given as epsilon alone, and the one at which epsilon is stated when nothing is asked.
 pub const DELTA: f64 = 1e-6;
+
+/// More steps than anyone needs.
+pub(super) const MOST_STEPS: u32 = 1_000_000;
 
 /// A budget as a person gives it: rho, or epsilon with delta. Also gives the delta at which epsilon is stated.
 ///
