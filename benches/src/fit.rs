@@ -3,6 +3,7 @@
 use std::{cell::RefCell, hint::black_box};
 
 use dplm::{
+    Progress,
     descend::Descent,
     privacy::{Budget, Neighbours, Rho, noise::FixedSeed},
     rows::{Forecast, MemoryRows, Rows},
@@ -146,7 +147,7 @@ impl Case {
         let spend = budget.spend_rest("gradients").expect("the whole budget");
         let start = vec![0.0; self.features];
         Seconds::of(|| {
-            let run = plan.run(rows, &start, spend, &mut FixedSeed::new(1), &mut |_, _| Ok(()));
+            let run = plan.run(rows, &start, spend, &mut FixedSeed::new(1), Progress::NONE);
             _ = black_box(run.expect("rows in memory"));
         })
     }

@@ -66,7 +66,7 @@ def lm(
         The paper's gamma, T and eta, for `dpgd`; chosen from public numbers when left out.
     interval, target, level, batches, burn_in
         How intervals are made (`"newton"`, `"batched"`, `"checkpoints"`, `"independent"`), what they are for (`"population"`,
-        `"empirical"`, `"ols"`), how often they cover, and the details of the paper's constructions.
+        `"sample"`, `"robust"`), how often they cover, and the details of the paper's intervals.
     neighbours
         `"replace-one"`, or `"zero-out"`: a weaker promise, for comparison with other tools.
     purpose

@@ -2,7 +2,16 @@
 
 use std::{path::PathBuf, str::FromStr};
 
-use clap::{ArgAction, Args as Group, Parser, Subcommand, ValueEnum};
+use clap::{
+    ArgAction, Args as Group, Parser, Subcommand,
+    builder::{PossibleValue, PossibleValuesParser, TypedValueParser},
+};
+use dplm::{
+    method,
+    options::{Choice, IntervalMethod, Purpose, Target},
+    privacy::Neighbours,
+};
+use dplm_lab::simulate::{Design, Errors};
 
 use crate::output::Destination;
 
@@ -253,6 +262,7 @@ pub struct PromiseArgs {
     #[arg(
         long,
         value_name = "WHICH",
+        value_parser = words::<Neighbours>(),
         default_value = "replace-one",
         hide_possible_values = true,
         help_heading = "Privacy"
@@ -267,8 +277,8 @@ pub struct PromiseArgs {
 #[derive(Debug, Group)]
 pub struct MethodArgs {
     /// dpgd, the paper's, or auto, which finds scales privately [default: auto with bounds]
-    #[arg(long, value_name = "M", hide_possible_values = true, help_heading = "Method")]
-    pub method: Option<Method>,
+    #[arg(long, value_name = "M", value_parser = words::<method::Entry>(), hide_possible_values = true, help_heading = "Method")]
+    pub method: Option<method::Entry>,
     /// Largest norm of a row's gradient, standardised (gamma): a number or auto
     #[arg(long, value_name = "GAMMA", default_value = "auto", allow_negative_numbers = true, help_heading = "Method")]
     pub clip: Auto<f64>,
@@ -284,11 +294,11 @@ pub struct MethodArgs {
 #[derive(Debug, Group)]
 pub struct IntervalArgs {
     /// newton, or one of the paper's: batched, checkpoints, independent
-    #[arg(long, value_name = "HOW", default_value = "newton", hide_possible_values = true, help_heading = "Intervals")]
-    pub interval: Construction,
-    /// What intervals are for: population (the truth), empirical (these rows) or ols
-    #[arg(long, value_name = "WHAT", hide_possible_values = true, help_heading = "Intervals")]
-    pub target: Option<Goal>,
+    #[arg(long, value_name = "HOW", default_value = "newton", value_parser = words::<IntervalMethod>(), hide_possible_values = true, help_heading = "Intervals")]
+    pub interval: IntervalMethod,
+    /// What intervals are for: population, sample (these rows) or robust (Huber)
+    #[arg(long, value_name = "WHAT", value_parser = words::<Target>(), hide_possible_values = true, help_heading = "Intervals")]
+    pub target: Option<Target>,
     /// How often an interval should cover
     #[arg(
         long,
@@ -298,7 +308,7 @@ pub struct IntervalArgs {
         help_heading = "Intervals"
     )]
     pub level: f64,
-    /// Batches, checkpoints or runs of the paper's constructions
+    /// Batches, checkpoints or runs of the paper's intervals
     #[arg(long, value_name = "M", default_value_t = 10, allow_negative_numbers = true, help_heading = "Intervals")]
     pub batches: u32,
     /// Steps left out at the start: a number or auto
@@ -306,8 +316,10 @@ pub struct IntervalArgs {
     pub burn_in: Auto<u32>,
     /// inference, or prediction: estimates only, and nothing spent on intervals
     #[arg(
-        long = "for",
+        long,
+        alias = "for",
         value_name = "WHY",
+        value_parser = words::<Purpose>(),
         default_value = "inference",
         hide_possible_values = true,
         help_heading = "Intervals"
@@ -339,13 +351,13 @@ pub struct SimulateArgs {
     #[arg(long, short, value_name = "FILE")]
     pub out: Destination,
     /// isotropic, or anisotropic: a random covariance, eigenvalues from 1 to 2
-    #[arg(long, value_name = "KIND", default_value = "isotropic", hide_possible_values = true)]
+    #[arg(long, value_name = "KIND", default_value = "isotropic", value_parser = words::<Design>(), hide_possible_values = true)]
     pub design: Design,
     /// Standard deviation of the errors
     #[arg(long, value_name = "SD", default_value_t = 1.0, allow_negative_numbers = true)]
     pub noise_sd: f64,
     /// Law of the errors: gaussian, student (heavy tails) or skewed
-    #[arg(long, value_name = "LAW", default_value = "gaussian", hide_possible_values = true)]
+    #[arg(long, value_name = "LAW", default_value = "gaussian", value_parser = words::<Errors>(), hide_possible_values = true)]
     pub errors: Errors,
     /// The true coefficients, separated by commas [default: drawn]
     #[arg(long, value_name = "T1,T2,...", value_delimiter = ',', allow_negative_numbers = true)]
@@ -578,6 +590,12 @@ impl<T: FromStr> FromStr for Auto<T> {
     }
 }
 
+/// The words of an option, as the library lists them.
+fn words<T: Choice>() -> impl TypedValueParser<Value = T> {
+    let listed = |value: &T| PossibleValue::new(value.word()).aliases(value.synonyms().iter().copied());
+    PossibleValuesParser::new(T::ALL.iter().map(listed)).try_map(|word| word.parse())
+}
+
 /// A size such as `2GB`, in bytes.
 fn bytes(text: &str) -> Result<u64, &'static str> {
     const HELP: &str = "give a size such as 2GB or 500MiB";
@@ -597,79 +615,6 @@ fn bytes(text: &str) -> Result<u64, &'static str> {
     };
     let bytes = number.parse::<f64>().map_err(|_| HELP)? * unit as f64;
     if bytes >= 1.0 && bytes < u64::MAX as f64 { Ok(bytes as u64) } else { Err(HELP) }
-}
-
-/// `--method`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Method {
-    /// The paper's descent, on columns that are well scaled.
-    Dpgd,
-    /// Scales and clips found privately, for columns with bounds.
-    Auto,
-    /// Sufficient statistics.
-    Adassp,
-}
-
-/// `--neighbours`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Neighbours {
-    /// One row is replaced by any other.
-    ReplaceOne,
-    /// One row's contribution is removed.
-    ZeroOut,
-}
-
-/// `--interval`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Construction {
-    /// One Newton step from the mean iterate.
-    Newton,
-    /// Means of batches of iterates.
-    Batched,
-    /// Iterates far apart.
-    Checkpoints,
-    /// The ends of independent runs.
-    Independent,
-}
-
-/// `--target`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Goal {
-    /// The true coefficients.
-    Population,
-    /// The best fit to these rows, gradients clipped.
-    Empirical,
-    /// The least-squares value on these rows.
-    Ols,
-}
-
-/// `--for`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Purpose {
-    /// Estimates with intervals.
-    Inference,
-    /// Estimates only.
-    Prediction,
-}
-
-/// `--design`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Design {
-    /// Unit variance in every direction.
-    Isotropic,
-    /// A random covariance.
-    Anisotropic,
-}
-
-/// `--errors`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Errors {
-    /// Normal.
-    Gaussian,
-    /// Heavy-tailed.
-    Student,
-    /// Skewed.
-    Skewed,
 }
 
 #[cfg(test)]

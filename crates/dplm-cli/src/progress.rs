@@ -1,6 +1,7 @@
 //! A progress bar for what takes longer than a second, on a terminal only.
 
 use std::{
+    ops::ControlFlow,
     sync::OnceLock,
     time::{Duration, Instant},
 };
@@ -13,30 +14,31 @@ use crate::printer::Printer;
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// How far something has come. The bar is cleared when this is dropped.
-pub struct Progress {
+pub struct Bar {
     what: &'static str,
     wanted: bool,
     started: Instant,
     bar: OnceLock<ProgressBar>,
 }
 
-impl Progress {
+impl Bar {
     /// Starts the clock.
-    pub fn new(printer: &Printer, what: &'static str) -> Progress {
-        Progress { what, wanted: printer.shows_progress(), started: Instant::now(), bar: OnceLock::new() }
+    pub fn new(printer: &Printer, what: &'static str) -> Bar {
+        Bar { what, wanted: printer.shows_progress(), started: Instant::now(), bar: OnceLock::new() }
     }
 
-    /// So much is done, of so much in all.
-    pub fn update(&self, done: u64, total: u64) {
+    /// So much is done, of so much in all; a bar never interrupts the work.
+    pub fn update(&self, done: u64, total: u64) -> ControlFlow<()> {
         if self.wanted && self.started.elapsed() > PATIENCE {
             let bar = self.bar.get_or_init(|| bar(self.what));
             bar.set_length(total);
             bar.set_position(done);
         }
+        ControlFlow::Continue(())
     }
 }
 
-impl Drop for Progress {
+impl Drop for Bar {
     fn drop(&mut self) {
         if let Some(bar) = self.bar.get() {
             bar.finish_and_clear();

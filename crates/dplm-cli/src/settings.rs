@@ -6,23 +6,22 @@ use std::{
 };
 
 use dplm::{
-    Dataset, NoiseSource, Reading,
+    Dataset, NoiseSource, Progress, Reading,
     formula::Formula,
-    method::{self, Request, dpgd},
-    privacy::{Neighbours, Rho},
+    method::{self, Method, Request, Tuning, dpgd},
+    privacy::Rho,
     table::{ReadOptions, Source},
 };
 use dplm_ledger::LedgerError;
 
 use crate::{
     args::{
-        self, BudgetArgs, DataArgs, DiagnoseArgs, FitArgs, IntervalArgs, MachineArgs, MethodArgs, ModelArgs,
-        PromiseArgs,
+        BudgetArgs, DataArgs, DiagnoseArgs, FitArgs, IntervalArgs, MachineArgs, MethodArgs, ModelArgs, PromiseArgs,
     },
     exit::Failure,
     output::{Destination, Format},
     printer::Printer,
-    progress::Progress,
+    progress::Bar,
 };
 
 /// The paper's standard budget: what a diagnosis looks at when nothing is asked.
@@ -35,10 +34,10 @@ const MOST_THREADS: usize = 4096;
 pub struct FitSettings {
     /// The rows and the model.
     pub data: DataSettings,
-    /// What is asked of the paper's method.
-    pub config: dpgd::Config,
-    /// What is asked of the method chosen.
-    pub method: method::Config,
+    /// The method, and what is asked of it.
+    pub method: Box<dyn Method>,
+    /// The same asked of the paper's method, which a diagnosis is about.
+    pub paper: dpgd::Config,
     /// Where the noise comes from.
     pub noise: NoiseSource,
     /// Where the result goes as JSON.
@@ -82,18 +81,19 @@ impl FitSettings {
         check_formats([(&args.report, Format::Html), (&args.json, Format::Json), (&args.trajectory, Format::Csv)])?;
         let account_name = account_name(args.ledger, args.dataset, &args.promise)?;
         check_ledger_is_kept(&outputs, account_name.as_ref())?;
-        let config = config(&args.budget, &args.promise, &args.method, &args.interval)?;
+        let request = request(&args.budget, &args.promise, &args.interval)?;
+        let tuning = tuning(&args.method);
         check_machine(&args.machine)?;
         // A model file says of each such column that it is standard.
         let standardised = args.model.standardised || args.model.model.is_some();
         let data = data(args.data, &args.model, args.machine.memory)?;
-        let wanted = args.method.method.map(Into::into);
+        let paper = dpgd::Config { request: request.clone(), tuning };
         let method =
-            method::Config::choose(wanted, config.clone(), &data.formula, standardised).map_err(Failure::usage)?;
+            method::choose(args.method.method, request, tuning, &data.formula, standardised).map_err(Failure::usage)?;
         Ok(FitSettings {
             data,
-            config,
             method,
+            paper,
             noise: args.promise.seed.map_or(NoiseSource::System, NoiseSource::Seed),
             json: args.json,
             trajectory: args.trajectory,
@@ -143,9 +143,9 @@ impl DataSettings {
     /// # Errors
     /// When they cannot be read, or need too much memory.
     pub fn read(&self, source: &Source, printer: &Printer) -> Result<Dataset, Failure> {
-        let progress = Progress::new(printer, "reading");
-        let update = |done, total| progress.update(done, total);
-        let table = ReadOptions { strict: self.strict, progress: Some(&update), ..ReadOptions::default() };
+        let bar = Bar::new(printer, "reading");
+        let update = |done, total| bar.update(done, total);
+        let table = ReadOptions { strict: self.strict, progress: Progress::new(&update), ..ReadOptions::default() };
         Ok(Dataset::read(source, &self.formula, &Reading { table, memory: self.memory })?)
     }
 }
@@ -159,27 +159,18 @@ pub fn budget(args: &BudgetArgs) -> Result<(Rho, f64), Failure> {
     method::budget(args.rho, args.epsilon, args.delta).map_err(Failure::usage)
 }
 
-fn config(
-    budget: &BudgetArgs,
-    promise: &PromiseArgs,
-    method: &MethodArgs,
-    interval: &IntervalArgs,
-) -> Result<dpgd::Config, Failure> {
-    let request = request(budget, promise, interval)?;
-    let (clip, steps, step_size) = (method.clip.given(), method.steps.given(), method.step_size.given());
-    let config = dpgd::Config { request, clip, steps, step_size };
-    config.check().map_err(Failure::usage)?;
-    Ok(config)
+fn tuning(method: &MethodArgs) -> Tuning {
+    Tuning { clip: method.clip.given(), steps: method.steps.given(), step_size: method.step_size.given() }
 }
 
 fn request(budget: &BudgetArgs, promise: &PromiseArgs, interval: &IntervalArgs) -> Result<Request, Failure> {
     let (rho, delta) = self::budget(budget)?;
     let request = Request {
         delta,
-        neighbours: promise.neighbours.into(),
-        purpose: interval.purpose.into(),
-        construction: interval.interval.into(),
-        goal: interval.target.map(Into::into),
+        neighbours: promise.neighbours,
+        purpose: interval.purpose,
+        interval: interval.interval,
+        target: interval.target,
         level: interval.level,
         batches: interval.batches,
         burn_in: interval.burn_in.given(),
@@ -266,55 +257,6 @@ fn check_ledger_is_kept(outputs: &[&Destination], account_name: Option<&AccountN
 
 fn is_same_file(one: &Path, other: &Path) -> bool {
     matches!((fs::canonicalize(one), fs::canonicalize(other)), (Ok(one), Ok(other)) if one == other)
-}
-
-impl From<args::Method> for method::Method {
-    fn from(typed: args::Method) -> method::Method {
-        match typed {
-            args::Method::Dpgd => method::Method::Dpgd,
-            args::Method::Auto => method::Method::Auto,
-            args::Method::Adassp => method::Method::Adassp,
-        }
-    }
-}
-
-impl From<args::Neighbours> for Neighbours {
-    fn from(typed: args::Neighbours) -> Neighbours {
-        match typed {
-            args::Neighbours::ReplaceOne => Neighbours::ReplaceOne,
-            args::Neighbours::ZeroOut => Neighbours::ZeroOut,
-        }
-    }
-}
-
-impl From<args::Construction> for method::Construction {
-    fn from(typed: args::Construction) -> method::Construction {
-        match typed {
-            args::Construction::Newton => method::Construction::Newton,
-            args::Construction::Batched => method::Construction::Batched,
-            args::Construction::Checkpoints => method::Construction::Checkpoints,
-            args::Construction::Independent => method::Construction::Independent,
-        }
-    }
-}
-
-impl From<args::Goal> for method::Goal {
-    fn from(typed: args::Goal) -> method::Goal {
-        match typed {
-            args::Goal::Population => method::Goal::Population,
-            args::Goal::Empirical => method::Goal::Empirical,
-            args::Goal::Ols => method::Goal::Ols,
-        }
-    }
-}
-
-impl From<args::Purpose> for method::Purpose {
-    fn from(typed: args::Purpose) -> method::Purpose {
-        match typed {
-            args::Purpose::Inference => method::Purpose::Inference,
-            args::Purpose::Prediction => method::Purpose::Prediction,
-        }
-    }
 }
 
 #[cfg(test)]

@@ -18,7 +18,10 @@ fn run(desk: &Desk, args: &[&str]) -> Done {
 }
 
 fn fit(desk: &Desk, data: &str, formula: &str) -> Done {
-    run(desk, &["fit", data, "--formula", formula, "--standardised", "--rho", "0.1", "--for", "prediction", "--quiet"])
+    run(
+        desk,
+        &["fit", data, "--formula", formula, "--standardised", "--rho", "0.1", "--purpose", "prediction", "--quiet"],
+    )
 }
 
 fn bomb(name: &str) -> String {

@@ -84,7 +84,7 @@ fn columns_without_bounds() {
         let sentence = refused(&desk, "none.csv", formula, &RHO, 2);
         assert!(sentence.contains(&format!("no bounds for {named}")), "{sentence}");
         assert!(sentence.contains("--standardised"), "{sentence}");
-        for more in [&["--method", "auto"][..], &["--clip", "3"], &["--method", "adassp", "--for", "prediction"]] {
+        for more in [&["--method", "auto"][..], &["--clip", "3"], &["--method", "adassp", "--purpose", "prediction"]] {
             assert_eq!(refused(&desk, "none.csv", formula, &[&RHO, more].concat(), 2), sentence, "{more:?}");
         }
         desk.run(&["diagnose", "none.csv", "--formula", formula, "--not-private"]).assert_refused(2, formula);
@@ -129,7 +129,7 @@ fn budgets_that_would_identify_nothing() {
         desk.ok(&[&["fit", &data, "--formula", formula, "--rho", asked], more].concat());
     }
     // The way out it names.
-    let small = ["fit", &data, "--formula", FORMULA, "--rho", "0.001", "--for", "prediction"];
+    let small = ["fit", &data, "--formula", FORMULA, "--rho", "0.001", "--purpose", "prediction"];
     desk.ok(&small);
 }
 
@@ -227,7 +227,7 @@ fn options_that_make_no_sense() {
         refused(&desk, &data, FORMULA, &[&RHO, options].concat(), 2);
     }
     let sentence = refused(&desk, &data, FORMULA, &[&RHO[..], &["--method", "adassp"]].concat(), 2);
-    assert!(sentence.contains("--for prediction"), "{sentence}");
+    assert!(sentence.contains("--purpose prediction"), "{sentence}");
 }
 
 #[test]

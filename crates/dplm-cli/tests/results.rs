@@ -44,7 +44,7 @@ fn threads_and_pieces_do_not_matter() {
     assert_eq!(desk.fit_json(&[&["parts/a.csv", "parts/b.csv"], &FIT[..]].concat()), expected);
 }
 
-/// The shape that INTERFACE fixes.
+/// The keys that programs rely on.
 fn assert_schema(fit: &Value) {
     for key in
         ["dplm", "private", "guarantee", "rows", "target", "level", "interval", "coefficients", "method", "warnings"]
@@ -101,8 +101,8 @@ fn every_construction_releases_exactly_rho() {
     let desk = Desk::new();
     let csv = desk.simulate("sim.csv", 2000);
     let cases: [&[&str]; 7] = [
-        &["--interval", "newton", "--target", "empirical"],
-        &["--interval", "newton", "--target", "ols"],
+        &["--interval", "newton", "--target", "sample"],
+        &["--interval", "newton", "--target", "robust"],
         &["--interval", "batched", "--batches", "5", "--burn-in", "10", "--steps", "100"],
         &["--interval", "checkpoints"],
         &["--interval", "independent", "--batches", "3", "--steps", "40"],

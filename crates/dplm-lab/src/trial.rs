@@ -1,11 +1,11 @@
 //! One repetition of an experiment: data, and the library's own methods on them.
 
 use dplm::{
-    Error,
+    Error, Progress,
     descend::{Descent, Trajectory},
     formula::{Column, Kind, Model},
     lattice::{CELL_SCALE_BITS, Design},
-    method::{Construction, Goal, Purpose, Request, adassp, auto, dpgd},
+    method::{IntervalMethod, Purpose, Request, Target, Tuning, adassp, auto, dpgd},
     privacy::{Budget, Neighbours, PrivacyError, Rho, noise::FixedSeed},
     rows::{MemoryBuilder, MemoryRows, Rows},
     table::{Block, Cells},
@@ -133,7 +133,7 @@ impl Data {
         let plan = self.plan(asked, runs)?;
         let spend = Budget::new(rho(asked.rho)?).spend_rest("gradients").map_err(Error::from)?;
         let (start, mut rng) = (vec![0.0; self.rows.features()], FixedSeed::new(seed));
-        let mut run = |part| plan.run(&mut self.rows, &start, part, &mut rng, &mut |_, _| Ok(()));
+        let mut run = |part| plan.run(&mut self.rows, &start, part, &mut rng, Progress::NONE);
         Ok(spend.in_parts(runs).into_iter().map(&mut run).collect::<Result<_, Error>>()?)
     }
 
@@ -164,7 +164,7 @@ impl Data {
     /// # Errors
     /// When the plan is refused.
     pub fn newton(&mut self, asked: &Descending, level: f64, seed: u64) -> Result<Vec<(f64, f64)>, LabError> {
-        let found = self.intervals(asked, Goal::Empirical, level, seed)?;
+        let found = self.intervals(asked, Target::Sample, level, seed)?;
         // A coefficient that is not identified has no interval; one that holds everything says as much.
         Ok(found.into_iter().map(|ends| ends.unwrap_or((f64::NEG_INFINITY, f64::INFINITY))).collect())
     }
@@ -179,26 +179,22 @@ impl Data {
         level: f64,
         seed: u64,
     ) -> Result<Vec<Option<(f64, f64)>>, LabError> {
-        self.intervals(asked, Goal::Population, level, seed)
+        self.intervals(asked, Target::Population, level, seed)
     }
 
     fn intervals(
         &mut self,
         asked: &Descending,
-        goal: Goal,
+        target: Target,
         level: f64,
         seed: u64,
     ) -> Result<Vec<Option<(f64, f64)>>, LabError> {
         let request =
-            Request { construction: Construction::Newton, goal: Some(goal), level, ..Request::new(rho(asked.rho)?) };
-        let config = dpgd::Config {
-            clip: Some(asked.gamma),
-            steps: Some(asked.steps),
-            step_size: Some(asked.step_size),
-            ..dpgd::Config::new(request)
-        };
+            Request { interval: IntervalMethod::Newton, target: Some(target), level, ..Request::new(rho(asked.rho)?) };
+        let tuning = Tuning { clip: Some(asked.gamma), steps: Some(asked.steps), step_size: Some(asked.step_size) };
+        let config = dpgd::Config { request, tuning };
         let plan = config.plan(self.rows.count(), &self.design)?;
-        let outcome = plan.run(&mut self.rows, &self.design, &mut FixedSeed::new(seed), &mut |_, _| Ok(()))?;
+        let outcome = plan.run(&mut self.rows, &self.design, &mut FixedSeed::new(seed), Progress::NONE)?;
         Ok(outcome.coefficients.iter().map(|one| one.precision.map(|p| (p.low, p.high))).collect())
     }
 
@@ -209,7 +205,7 @@ impl Data {
     pub fn automatic(&mut self, budget: f64, purpose: Purpose, seed: u64) -> Result<Vec<f64>, LabError> {
         let config = auto::Config::new(Request { purpose, ..Request::new(rho(budget)?) });
         let plan = config.plan(self.rows.count(), &self.design)?;
-        let outcome = plan.run(&mut self.rows, &self.design, &mut FixedSeed::new(seed), &mut |_, _| Ok(()))?;
+        let outcome = plan.run(&mut self.rows, &self.design, &mut FixedSeed::new(seed), Progress::NONE)?;
         Ok(outcome.coefficients.iter().map(|one| one.estimate).collect())
     }
 
@@ -219,9 +215,9 @@ impl Data {
     /// When the plan is refused.
     pub fn at_clip(&mut self, budget: f64, gamma: f64, seed: u64) -> Result<Vec<f64>, LabError> {
         let request = Request { purpose: Purpose::Prediction, ..Request::new(rho(budget)?) };
-        let config = dpgd::Config { clip: Some(gamma), ..dpgd::Config::new(request) };
+        let config = dpgd::Config { request, tuning: Tuning { clip: Some(gamma), ..Tuning::default() } };
         let plan = config.plan(self.rows.count(), &self.design)?;
-        let outcome = plan.run(&mut self.rows, &self.design, &mut FixedSeed::new(seed), &mut |_, _| Ok(()))?;
+        let outcome = plan.run(&mut self.rows, &self.design, &mut FixedSeed::new(seed), Progress::NONE)?;
         Ok(outcome.coefficients.iter().map(|one| one.estimate).collect())
     }
 
@@ -295,7 +291,7 @@ fn block(sample: &Sample, features: usize) -> Block {
 
 #[cfg(test)]
 mod tests {
-    use dplm::method::ols::Ols;
+    use dplm::diagnose::Ols;
 
     use super::*;
 

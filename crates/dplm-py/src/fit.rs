@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use dplm::{
-    Charge, Dataset, Ends, Fit, NoiseSource, Prediction, Reading, Receipt,
+    Charge, Dataset, Ends, Fit, NoiseSource, Prediction, Progress, Reading, Receipt,
     report::{summary, summary_html, to_html, to_json},
     table::ReadOptions,
 };
@@ -49,18 +49,15 @@ pub fn fit(
             // What the ledger could not pay for is refused before a row is read.
             Ledger::open(file)?.check(dataset, config.request().rho)?;
         }
-        let (progress, stop) = (|done, of| signals.reading(done, of), || signals.stopped());
-        let table_options = ReadOptions {
-            strict: options.strict,
-            progress: Some(&progress),
-            stop: Some(&stop),
-            ..ReadOptions::default()
-        };
+        let reading = |done, total| signals.reading(done, total);
+        let table_options =
+            ReadOptions { strict: options.strict, progress: Progress::new(&reading), ..ReadOptions::default() };
         let reading = Reading { table: table_options, memory: options.memory };
         let mut dataset = Dataset::read(table.source(), &formula, &reading)?;
-        let prepared = dataset.prepare(config, options.noise())?;
+        let prepared = dataset.prepare(config.as_ref(), options.noise())?;
         let receipt = receipt(prepared.charge(), account_name.as_ref())?;
-        prepared.run(receipt, &mut |done, of| signals.fitting(done, of)).map_err(Failure::after_spending)
+        let fitting = |done, total| signals.fitting(done, total);
+        prepared.run(receipt, Progress::new(&fitting)).map_err(Failure::after_spending)
     })?;
     Ok(NativeFit { fit })
 }
@@ -108,8 +105,8 @@ impl NativeFit {
     /// The mean response of each row.
     fn predict(&self, py: Python<'_>, table: &NativeTable) -> PyResult<Vec<f64>> {
         work::run(py, None, None, |signals| {
-            let stop = || signals.stopped();
-            let options = ReadOptions { stop: Some(&stop), ..ReadOptions::default() };
+            let reading = |done, total| signals.reading(done, total);
+            let options = ReadOptions { progress: Progress::new(&reading), ..ReadOptions::default() };
             Ok(self.fit.predict(table.source(), &options)?)
         })
     }
@@ -117,10 +114,10 @@ impl NativeFit {
     /// The mean response of each row, with its interval.
     fn predict_intervals(&self, py: Python<'_>, table: &NativeTable, level: f64) -> PyResult<Vec<(f64, Ends)>> {
         let found = work::run(py, None, None, |signals| {
-            let stop = || signals.stopped();
-            let options = ReadOptions { stop: Some(&stop), ..ReadOptions::default() };
+            let reading = |done, total| signals.reading(done, total);
+            let options = ReadOptions { progress: Progress::new(&reading), ..ReadOptions::default() };
             Ok(self.fit.predict_intervals(table.source(), &options, level)?)
         })?;
-        Ok(found.into_iter().map(|Prediction { estimate, interval }| (estimate, interval)).collect())
+        Ok(found.into_iter().map(|Prediction { estimate, interval, .. }| (estimate, interval)).collect())
     }
 }

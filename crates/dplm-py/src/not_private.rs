@@ -34,7 +34,7 @@ pub fn encoded(
     let fields = table.source().schema().fields().iter();
     let schema = fields.map(|field| (field.name.clone(), format!("{:?}", field.kind))).collect();
     let mut dataset = Dataset::read(table.source(), &formula, &Reading::default()).or_raise()?;
-    let plan = format!("{:?}", dataset.prepare(config, NoiseSource::System).or_raise()?.charge());
+    let plan = format!("{:?}", dataset.prepare(config.as_ref(), NoiseSource::System).or_raise()?.charge());
     let rows = dataset.not_private().standardised_rows().or_raise()?.into_inner();
     let width = rows.x.len() / rows.y.len();
     let row = |(y, x): (&f64, &[f64])| std::iter::once(*y).chain(x.iter().copied()).collect();

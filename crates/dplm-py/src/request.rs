@@ -3,8 +3,9 @@
 use dplm::{
     NoiseSource,
     formula::Formula,
-    method::{self, Config, Construction, Goal, Method, Purpose, Request, dpgd},
-    privacy::{Neighbours, Rho},
+    method::{self, Method, Request, Tuning},
+    options::Choice,
+    privacy::Rho,
 };
 use pyo3::prelude::*;
 
@@ -111,24 +112,23 @@ impl<'a, 'py> FromPyObject<'a, 'py> for FitOptions {
 impl FitOptions {
     /// What is asked of the method, checked as far as it can be without a row. A model file says of each column without bounds that it
     /// is standard.
-    pub fn config(&self, budget: &BudgetOptions, formula: &Formula, is_file: bool) -> PyResult<Config> {
+    pub fn config(&self, budget: &BudgetOptions, formula: &Formula, is_file: bool) -> PyResult<Box<dyn Method>> {
         let (rho, delta) = budget.checked()?;
         let request = Request {
             delta,
-            neighbours: one_of("neighbours", &self.neighbours, NEIGHBOURS, Neighbours::name)?,
-            purpose: one_of("purpose", &self.purpose, PURPOSES, Purpose::name)?,
-            construction: one_of("interval", &self.interval, CONSTRUCTIONS, Construction::name)?,
-            goal: self.target.as_ref().map(|goal| one_of("target", goal, GOALS, Goal::name)).transpose()?,
+            neighbours: word(&self.neighbours)?,
+            purpose: word(&self.purpose)?,
+            interval: word(&self.interval)?,
+            target: self.target.as_deref().map(word).transpose()?,
             level: self.level,
             batches: self.batches,
             burn_in: self.burn_in,
             ..Request::new(rho)
         };
         let &FitOptions { clip, steps, step_size, .. } = self;
-        let asked = dpgd::Config { request, clip, steps, step_size };
-        asked.check().or_raise()?;
-        let method = self.method.as_ref().map(|name| one_of("method", name, METHODS, Method::name)).transpose()?;
-        Config::choose(method, asked, formula, self.standardised || is_file).map_err(dplm::Error::from).or_raise()
+        let tuning = Tuning { clip, steps, step_size };
+        let named = self.method.as_deref().map(word).transpose()?;
+        method::choose(named, request, tuning, formula, self.standardised || is_file).or_raise()
     }
 
     /// Where the noise comes from.
@@ -143,17 +143,7 @@ pub fn formula(text: &str, is_file: bool) -> PyResult<Formula> {
     parsed.map_err(dplm::Error::from).or_raise()
 }
 
-const NEIGHBOURS: &[Neighbours] = &[Neighbours::ReplaceOne, Neighbours::ZeroOut];
-const PURPOSES: &[Purpose] = &[Purpose::Inference, Purpose::Prediction];
-const CONSTRUCTIONS: &[Construction] =
-    &[Construction::Newton, Construction::Batched, Construction::Checkpoints, Construction::Independent];
-const GOALS: &[Goal] = &[Goal::Population, Goal::Empirical, Goal::Ols];
-const METHODS: &[Method] = &[Method::Dpgd, Method::Auto, Method::Adassp];
-
-/// The choice of this name; names are those of the command line.
-pub fn one_of<T: Copy>(option: &str, given: &str, choices: &[T], name: impl Fn(T) -> &'static str) -> PyResult<T> {
-    choices.iter().copied().find(|&choice| name(choice) == given).ok_or_else(|| {
-        let names: Vec<&str> = choices.iter().map(|&choice| name(choice)).collect();
-        Kind::Request.because(format!("{option} must be one of {}", names.join(", ")))
-    })
+/// The value a word stands for; words are those of the command line.
+pub fn word<T: Choice>(given: &str) -> PyResult<T> {
+    given.parse().map_err(|unknown| Kind::Request.because(unknown))
 }

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::{Field, Schema, SchemaRef};
 use dplm::{
+    Progress,
     formula::{Column, Kind as Facts},
     table::{Cells, DataError, ReadOptions, Source},
 };
@@ -68,8 +69,8 @@ impl NativeTable {
             self.names().into_iter().map(|name| Column { name, kind: Facts::Standard }).collect();
         let numbers = work::run(py, None, None, |signals| {
             let mut numbers = vec![Vec::new(); columns.len()];
-            let stop = || signals.stopped();
-            let options = ReadOptions { stop: Some(&stop), ..ReadOptions::default() };
+            let reading = |done, total| signals.reading(done, total);
+            let options = ReadOptions { progress: Progress::new(&reading), ..ReadOptions::default() };
             self.source.for_each_block(&columns, &options, &mut |block| {
                 for (numbers, cells) in numbers.iter_mut().zip(block.columns) {
                     if let Cells::Numbers(cells) = cells {

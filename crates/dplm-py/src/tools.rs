@@ -4,13 +4,13 @@ use std::{fs::File, io, path::PathBuf};
 
 use arrow_array::RecordBatch;
 use dplm::forecast::{Forecast, Question};
-use dplm_lab::simulate::{Design, Errors, Format, Setting, fresh_seed, record_batch, write_table};
+use dplm_lab::simulate::{Format, Setting, fresh_seed, record_batch, write_table};
 use pyo3::{prelude::*, types::PyCapsule};
 
 use crate::{
     arrow::exported,
     failure::{Kind, OrRaise},
-    request::{self, BudgetOptions, Keywords, WHOLE, one_of},
+    request::{self, BudgetOptions, Keywords, WHOLE, word},
 };
 
 /// The columns a formula reads, the response first; `None` where `.` leaves them to the table.
@@ -105,8 +105,8 @@ pub fn simulate(py: Python<'_>, options: SimulateOptions) -> PyResult<NativeSimu
     if rows == 0 {
         return Err(Kind::Request.because("the number of rows must be at least 1"));
     }
-    let design = one_of("design", &options.design, &[Design::Isotropic, Design::Anisotropic], design_name)?;
-    let errors = one_of("errors", &options.errors, &[Errors::Gaussian, Errors::Student, Errors::Skewed], errors_name)?;
+    let design = word(&options.design)?;
+    let errors = word(&options.errors)?;
     let seed = seed.map_or_else(fresh_seed, Ok).map_err(|error| Kind::Fit.because(error))?;
     let population = Setting { features, design, errors, noise_sd, theta }.draw(seed).or_raise()?;
     let batch = match &out {
@@ -124,19 +124,4 @@ pub fn simulate(py: Python<'_>, options: SimulateOptions) -> PyResult<NativeSimu
         }
     };
     Ok(NativeSimulated { batch, theta: population.theta().to_vec(), seed })
-}
-
-fn design_name(design: Design) -> &'static str {
-    match design {
-        Design::Isotropic => "isotropic",
-        Design::Anisotropic => "anisotropic",
-    }
-}
-
-fn errors_name(errors: Errors) -> &'static str {
-    match errors {
-        Errors::Gaussian => "gaussian",
-        Errors::Student => "student",
-        Errors::Skewed => "skewed",
-    }
 }

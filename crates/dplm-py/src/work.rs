@@ -1,6 +1,7 @@
 //! Work done while Python goes on: other threads run, Ctrl-C stops it, and a callback hears how far it is.
 
 use std::{
+    ops::ControlFlow,
     sync::{
         atomic::{AtomicBool, AtomicU64, Ordering::Relaxed},
         mpsc::{self, RecvTimeoutError},
@@ -16,7 +17,7 @@ use rayon::ThreadPoolBuilder;
 use crate::failure::{Failure, Kind, OrRaise};
 
 /// How often signals are looked for.
-const BEAT: Duration = Duration::from_millis(50);
+const POLL: Duration = Duration::from_millis(50);
 
 /// More threads than any machine has; the operating system would refuse them with a worse message.
 const MOST_THREADS: usize = 4096;
@@ -31,22 +32,17 @@ pub struct Signals {
 }
 
 impl Signals {
-    /// Whether the work should end.
-    pub fn stopped(&self) -> bool {
-        self.stop.load(Relaxed)
-    }
-
-    /// The rows are being read.
-    pub fn reading(&self, done: u64, total: u64) {
+    /// So many bytes of the rows have been read, of so many; interrupts the reading once the work should end.
+    pub fn reading(&self, done: u64, total: u64) -> ControlFlow<()> {
         self.done.store(done, Relaxed);
         self.total.store(total, Relaxed);
+        if self.stop.load(Relaxed) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
 
-    /// The fit has come so far; refuses to go on once it should stop.
-    pub fn fitting(&self, done: u32, total: u32) -> Result<(), Error> {
-        self.reading(done.into(), total.into());
+    /// So many steps of the fit are done, of so many; interrupts it once the work should end.
+    pub fn fitting(&self, done: u64, total: u64) -> ControlFlow<()> {
         self.fitting.store(true, Relaxed);
-        if self.stopped() { Err(Error::Stopped) } else { Ok(()) }
+        self.reading(done, total)
     }
 
     fn tell(&self, py: Python<'_>, progress: Option<&Py<PyAny>>) -> PyResult<()> {
@@ -82,7 +78,7 @@ pub fn run<T: Send>(
                 let _ = finished.send(());
                 outcome
             });
-            let interruption = watch(&wait, &signals, progress);
+            let interruption = wait_for(&wait, &signals, progress);
             (worker.join(), interruption)
         })
     });
@@ -96,9 +92,9 @@ pub fn run<T: Send>(
 }
 
 /// Waits for the end; the first signal or failing callback stops the work and is returned.
-fn watch(wait: &mpsc::Receiver<()>, signals: &Signals, progress: Option<&Py<PyAny>>) -> Option<PyErr> {
+fn wait_for(wait: &mpsc::Receiver<()>, signals: &Signals, progress: Option<&Py<PyAny>>) -> Option<PyErr> {
     let mut interruption = None;
-    while wait.recv_timeout(BEAT) == Err(RecvTimeoutError::Timeout) {
+    while wait.recv_timeout(POLL) == Err(RecvTimeoutError::Timeout) {
         if interruption.is_none() {
             interruption = Python::attach(|py| signals.tell(py, progress)).err();
             signals.stop.store(interruption.is_some(), Relaxed);
@@ -110,8 +106,8 @@ fn watch(wait: &mpsc::Receiver<()>, signals: &Signals, progress: Option<&Py<PyAn
 /// The interruption, with a note on what it cost.
 fn noted(py: Python<'_>, interruption: PyErr, signals: &Signals) -> PyErr {
     let note = match signals.fitting.load(Relaxed) {
-        true => Error::Stopped.to_string(),
-        false => dplm::table::DataError::Stopped.to_string(),
+        true => Error::Interrupted.to_string(),
+        false => dplm::table::DataError::Interrupted.to_string(),
     };
     // A note that cannot be added changes nothing.
     let _ = interruption.value(py).call_method1("add_note", (note,));

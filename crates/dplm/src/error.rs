@@ -1,12 +1,8 @@
 //! One error type for the crate; each kind is defined beside the code that raises it.
 
 use crate::{
-    formula::FormulaError,
-    interval::IntervalError,
-    lattice::LatticeError,
-    method::{ConfigError, ols::OlsError},
-    privacy::PrivacyError,
-    table::DataError,
+    Interrupted, diagnose::OlsError, formula::FormulaError, interval::IntervalError, lattice::LatticeError,
+    method::ConfigError, privacy::PrivacyError, schema::SchemaError, table::DataError,
 };
 
 /// Why a fit could not be made. Every message is one sentence that says what to do, and none holds a cell's value.
@@ -34,7 +30,19 @@ pub enum Error {
     /// Least squares has no answer.
     #[error(transparent)]
     Ols(#[from] OlsError),
-    /// Somebody asked it to stop.
-    #[error("stopped before the fit was finished; the budget of the releases already made is spent")]
-    Stopped,
+    /// Interrupted by the user.
+    #[error("interrupted before the fit was finished; the budget of the releases already made is spent")]
+    Interrupted,
+}
+
+impl From<Interrupted> for Error {
+    fn from(_: Interrupted) -> Error {
+        Error::Interrupted
+    }
+}
+
+impl From<SchemaError> for Error {
+    fn from(error: SchemaError) -> Error {
+        Error::Data(error.into())
+    }
 }

@@ -5,13 +5,14 @@ use crate::{
     descend::Trajectory,
     interval::Inference,
     lattice::Design,
-    method::{Construction, Goal, Purpose},
+    options::{IntervalMethod, Purpose, Target},
     privacy::Guarantee,
-    report::Warning,
+    warning::Warning,
 };
 
 /// A private fit.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Fit {
     /// False when the noise came from a fixed seed: whoever knows the seed can take the noise off.
     pub private: bool,
@@ -24,9 +25,9 @@ pub struct Fit {
     /// What the fit was for.
     pub purpose: Purpose,
     /// What the intervals are for.
-    pub goal: Goal,
+    pub target: Target,
     /// How the intervals were made.
-    pub construction: Construction,
+    pub interval: IntervalMethod,
     /// The coverage asked for.
     pub level: f64,
     /// The estimates, in the columns' own units and formula order.
@@ -47,6 +48,7 @@ pub struct Fit {
 
 /// One coefficient in its own units.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Coefficient {
     /// `(Intercept)`, `column` or `column[level]`.
     pub name: String,
@@ -60,6 +62,7 @@ pub struct Coefficient {
 
 /// How sure an estimate is.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Precision {
     /// The standard error, privacy noise included.
     pub std_error: f64,
@@ -67,7 +70,7 @@ pub struct Precision {
     pub low: f64,
     /// The upper end of the interval.
     pub high: f64,
-    /// Degrees of freedom of the paper's constructions; none for a normal law.
+    /// Degrees of freedom of the paper's intervals; none for a normal law.
     pub df: Option<f64>,
     /// The two-sided p-value of the coefficient being 0.
     pub p_value: f64,
@@ -75,6 +78,7 @@ pub struct Precision {
 
 /// The method and its public parameters.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
+#[non_exhaustive]
 pub struct MethodSummary {
     /// Its name on the command line.
     pub name: &'static str,

@@ -11,7 +11,7 @@ use crate::{
         expect::{Expected, Setting, Shares},
     },
     lattice::Design,
-    method::{ConfigError, DELTA, Request, dpgd},
+    method::{ConfigError, DELTA, Request, Tuning, dpgd},
     privacy::{Epsilon, PrivacyError, Rho, guess},
 };
 
@@ -65,6 +65,7 @@ impl Question {
 
 /// What to expect.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct Forecast {
     /// The version that made the forecast.
     pub dplm: &'static str,
@@ -209,7 +210,8 @@ impl Forecast {
 
 /// The setting asked for; what was left open is what a fit would choose for columns without bounds.
 fn setting(asked: &Question, rho: Rho) -> Result<Setting, Error> {
-    let config = dpgd::Config { clip: asked.clip, steps: asked.steps, ..dpgd::Config::new(Request::new(rho)) };
+    let tuning = Tuning { clip: asked.clip, steps: asked.steps, step_size: None };
+    let config = dpgd::Config { request: Request::new(rho), tuning };
     let planned = config.plan(asked.rows, &standard_design(asked.features))?.summary();
     let (rows, features) = (asked.rows as usize, asked.features as usize);
     Ok(Setting {

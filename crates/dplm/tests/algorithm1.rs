@@ -1,6 +1,7 @@
 //! The paper's Algorithm 1 in plain floating point, and ours, given the same noise.
 
 use dplm::{
+    Progress,
     descend::{Descent, Trajectory},
     privacy::{Budget, Neighbours, Rho, noise::rounded_gaussian},
 };
@@ -21,7 +22,7 @@ fn ours(data: &Data, setting: &Setting, seed: u64) -> (Descent, Trajectory) {
     let plan = Descent::plan(data.y.len() as u64, p, gamma, steps, step_size, Neighbours::ReplaceOne, rho).unwrap();
     let spend = Budget::new(Rho::checked_from_f64(rho).unwrap()).spend_rest("gradients").unwrap();
     let mut rng = ChaCha20Rng::seed_from_u64(seed);
-    let trajectory = plan.run(&mut data.rows(), &vec![0.0; p], spend, &mut rng, &mut |_, _| Ok(())).unwrap();
+    let trajectory = plan.run(&mut data.rows(), &vec![0.0; p], spend, &mut rng, Progress::NONE).unwrap();
     (plan, trajectory)
 }
 

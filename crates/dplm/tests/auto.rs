@@ -1,12 +1,13 @@
 //! The automatic method: its bits, its coverage, and what it refuses.
 
+use std::{ops::ControlFlow, sync::Mutex};
+
 use dplm::{
-    Error,
+    Error, Progress, Warning,
     formula::{Column, Kind, Model},
     lattice::{Clip, Design, Ladder, Lattice},
-    method::{ConfigError, Construction, Goal, Outcome, Purpose, Request, auto},
+    method::{ConfigError, IntervalMethod, Outcome, Purpose, Request, Target, auto},
     privacy::{Rho, noise::FixedSeed},
-    report::Warning,
     rows::{MemoryBuilder, MemoryRows, Rows},
     table::{Block, Cells, MISSING},
 };
@@ -101,7 +102,7 @@ impl Table {
 
     fn fit_rows(&self, rows: &mut MemoryRows, request: Request, seed: u64) -> Outcome {
         let plan = self.plan(request).unwrap();
-        plan.run(rows, &self.design, &mut FixedSeed::new(seed), &mut |_, _| Ok(())).unwrap()
+        plan.run(rows, &self.design, &mut FixedSeed::new(seed), Progress::NONE).unwrap()
     }
 
     fn fit(&self, request: Request, seed: u64) -> Outcome {
@@ -137,20 +138,19 @@ fn threads_order_and_chunks_do_not_matter() {
 fn the_releases_add_up_to_the_budget() {
     let table = table(2000, 1);
     for rho in [0.001, 0.1234567, 2.0] {
-        for (purpose, goal) in [
-            (Purpose::Inference, Goal::Population),
-            (Purpose::Inference, Goal::Empirical),
-            (Purpose::Inference, Goal::Ols),
-            (Purpose::Prediction, Goal::Population),
+        for (purpose, target) in [
+            (Purpose::Inference, Target::Population),
+            (Purpose::Inference, Target::Sample),
+            (Purpose::Prediction, Target::Population),
         ] {
-            let outcome = table.fit(Request { purpose, goal: Some(goal), ..request(rho) }, 1);
+            let outcome = table.fit(Request { purpose, target: Some(target), ..request(rho) }, 1);
             let spent: u64 = outcome.releases.iter().map(|release| release.rho.units()).sum();
             assert_eq!(spent, Rho::checked_from_f64(rho).unwrap().units());
             let buys = |what: &str| outcome.releases.iter().any(|release| release.what.contains(what));
             assert!(buys("second moments, round 1") && buys("clip level") && buys("clipped gradients"));
             let intervals = purpose == Purpose::Inference && rho > 0.1;
             assert_eq!(buys("curvature"), intervals, "rho {rho}");
-            assert_eq!(buys("covariance"), intervals && goal == Goal::Population);
+            assert_eq!(buys("covariance"), intervals && target == Target::Population);
         }
     }
 }
@@ -178,18 +178,11 @@ fn prediction_gives_no_intervals_and_a_small_budget_says_so_beforehand() {
 }
 
 #[test]
-fn the_least_squares_target_widens_the_clip_four_times() {
-    let table = table(3000, 2);
-    let clip = |goal| table.fit(Request { goal: Some(goal), ..request(0.5) }, 4).summary.clip;
-    assert_eq!(clip(Goal::Ols), 4.0 * clip(Goal::Empirical));
-}
-
-#[test]
 fn what_makes_no_sense_is_refused() {
     let table = table(100, 1);
-    for construction in [Construction::Batched, Construction::Checkpoints, Construction::Independent] {
-        let refused = table.plan(Request { construction, goal: Some(Goal::Empirical), ..request(0.5) });
-        assert!(matches!(refused, Err(Error::Config(ConfigError::AutoNeedsNewton { .. }))));
+    for interval in [IntervalMethod::Batched, IntervalMethod::Checkpoints, IntervalMethod::Independent] {
+        let refused = table.plan(Request { interval, target: Some(Target::Sample), ..request(0.5) });
+        assert!(matches!(refused, Err(Error::Config(ConfigError::OtherIntervals { .. }))));
     }
     let few = auto::Config::new(request(0.5)).plan(6, &table.design);
     assert!(matches!(few, Err(Error::Config(ConfigError::TooFewRows { .. }))));
@@ -271,29 +264,30 @@ fn rows_at_their_bounds_are_no_edge() {
 /// The warning rests on the share that is meant to be clipped, which is public; the share that was clipped is never told.
 #[test]
 fn a_robust_fit_says_so_from_public_numbers() {
-    let robust = |table: &Table, goal| {
-        let request = Request { goal: Some(goal), ..request(0.05) };
+    let robust = |table: &Table, target| {
+        let request = Request { target: Some(target), ..request(0.05) };
         warnings(table, request).iter().any(|warning| matches!(warning, Warning::Robust { .. }))
     };
     let (one, other) = (table(3000, 5), table(3000, 6));
-    assert!(robust(&one, Goal::Population) && robust(&other, Goal::Empirical));
-    assert!(!robust(&one, Goal::Ols), "a wider clip was asked for");
+    assert!(robust(&one, Target::Population) && robust(&other, Target::Sample));
     let many = table(40_000, 5);
-    let ample = Request { goal: Some(Goal::Population), ..request(5.0) };
+    let ample = Request { target: Some(Target::Population), ..request(5.0) };
     assert!(!warnings(&many, ample).iter().any(|warning| matches!(warning, Warning::Robust { .. })));
 }
 
 #[test]
-fn a_watch_stops_the_run() {
+fn a_run_can_be_interrupted() {
     let table = table(500, 1);
     let plan = table.plan(request(0.5)).unwrap();
-    let mut seen = Vec::new();
-    let stopped = plan.run(&mut table.rows(), &table.design, &mut FixedSeed::new(1), &mut |done, of| {
-        seen.push((done, of));
-        if done == 12 { Err(Error::Stopped) } else { Ok(()) }
-    });
-    assert!(matches!(stopped, Err(Error::Stopped)));
-    assert_eq!(seen, (1..=12).map(|done| (done, 130)).collect::<Vec<_>>());
+    let seen = Mutex::new(Vec::new());
+    let note = |done, total| {
+        seen.lock().unwrap().push((done, total));
+        if done == 12 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    };
+    let progress = Progress::new(&note);
+    let interrupted = plan.run(&mut table.rows(), &table.design, &mut FixedSeed::new(1), progress);
+    assert!(matches!(interrupted, Err(Error::Interrupted)));
+    assert_eq!(seen.into_inner().unwrap(), (1..=12).map(|done| (done, 130)).collect::<Vec<_>>());
 }
 
 #[test]
@@ -399,8 +393,8 @@ fn an_absurd_answer_is_never_given() {
             codes.iter_mut().enumerate().for_each(|(row, code)| *code = u32::from(row < 3));
         }
         for table in &tables {
-            for goal in [Goal::Population, Goal::Ols] {
-                let outcome = table.fit(Request { goal: Some(goal), ..request(rho) }, seed);
+            for target in [Target::Population, Target::Sample] {
+                let outcome = table.fit(Request { target: Some(target), ..request(rho) }, seed);
                 for (one, column) in outcome.coefficients.iter().zip([0, 1, 2, 3, 4, 4]) {
                     assert!(one.estimate.is_finite());
                     let Some(precision) = &one.precision else { continue };
@@ -450,7 +444,7 @@ fn collinear_columns_do_not_ruin_the_fit() {
             let paper = dplm::method::dpgd::Config::new(Request { purpose: Purpose::Prediction, ..request(0.05) });
             let plan = paper.plan(6000, &table.design).unwrap();
             let noise = &mut FixedSeed::new(seed);
-            let theirs = plan.run(&mut table.rows(), &table.design, noise, &mut |_, _| Ok(())).unwrap();
+            let theirs = plan.run(&mut table.rows(), &table.design, noise, Progress::NONE).unwrap();
             error(&mine.coefficients, &table) / error(&theirs.coefficients, &table)
         })
         .collect();

@@ -1,8 +1,8 @@
 //! A 95 % interval covers 95 %, on the program itself: rows in, JSON-ready coefficients out.
 
 use dplm::{
-    Coefficient,
-    method::{Goal, Request, dpgd},
+    Coefficient, Progress,
+    method::{Request, Target, Tuning, dpgd},
     privacy::{Rho, noise::FixedSeed},
 };
 
@@ -17,13 +17,14 @@ struct Case {
     clip: f64,
 }
 
-fn fit(data: &Data, case: &Case, goal: Goal, seed: u64) -> Vec<Coefficient> {
+fn fit(data: &Data, case: &Case, target: Target, seed: u64) -> Vec<Coefficient> {
     let mut request = Request::new(Rho::checked_from_f64(case.rho).unwrap());
-    request.goal = Some(goal);
+    request.target = Some(target);
     let design = standard_design(FEATURES);
-    let config = dpgd::Config { clip: Some(case.clip), steps: Some(60), ..dpgd::Config::new(request) };
+    let tuning = Tuning { clip: Some(case.clip), steps: Some(60), step_size: None };
+    let config = dpgd::Config { request, tuning };
     let plan = config.plan(case.rows as u64, &design).unwrap();
-    plan.run(&mut data.rows(), &design, &mut FixedSeed::new(seed), &mut |_, _| Ok(())).unwrap().coefficients
+    plan.run(&mut data.rows(), &design, &mut FixedSeed::new(seed), Progress::NONE).unwrap().coefficients
 }
 
 /// How many of the intervals hold the truth, one over the root of the number of features in every coordinate.
@@ -33,7 +34,7 @@ fn covered(case: &Case) -> (u64, f64) {
     let mut length = 0.0;
     for seed in 0..DATA_SETS {
         let data = Data::isotropic(case.rows, FEATURES, 1000 + seed);
-        for coefficient in fit(&data, case, Goal::Population, seed) {
+        for coefficient in fit(&data, case, Target::Population, seed) {
             let precision = coefficient.precision.expect("identified at this budget");
             covered += u64::from(precision.low <= truth && truth <= precision.high);
             length += precision.high - precision.low;

@@ -1,6 +1,7 @@
 //! The same rows give the same bits on any number of threads, in any order and in any chunks.
 
 use dplm::{
+    Progress,
     descend::{Descent, Trajectory},
     lattice::{Kernel, Ladder, Lattice, Outer, Whitening},
     privacy::{Budget, Neighbours, Rho},
@@ -22,7 +23,7 @@ fn fit_on(rows: &mut dyn Rows) -> Trajectory {
     let plan = Descent::plan(rows.count(), FEATURES, 4.0, 12, 0.25, Neighbours::ReplaceOne, 0.1).unwrap();
     let spend = Budget::new(Rho::checked_from_f64(0.1).unwrap()).spend_rest("gradients").unwrap();
     let mut rng = ChaCha20Rng::seed_from_u64(3);
-    plan.run(rows, &[0.0; FEATURES], spend, &mut rng, &mut |_, _| Ok(())).unwrap()
+    plan.run(rows, &[0.0; FEATURES], spend, &mut rng, Progress::NONE).unwrap()
 }
 
 fn on_threads(threads: usize, data: &Data) -> Trajectory {

@@ -2,6 +2,7 @@
 //! mean and covariance the paper gives.
 
 use dplm::{
+    Progress,
     descend::Descent,
     privacy::{Budget, Neighbours, Rho, noise::FixedSeed},
     theory::law::IterateLaw,
@@ -23,7 +24,7 @@ fn final_iterates(data: &Data) -> (f64, Vec<Vec<f64>>) {
     let mut run = |seed| {
         let spend = Budget::new(Rho::checked_from_f64(5.0).unwrap()).spend_rest("gradients").unwrap();
         let mut rng = FixedSeed::new(seed);
-        let run = plan.run(&mut rows, &[0.0; FEATURES], spend, &mut rng, &mut |_, _| Ok(())).unwrap();
+        let run = plan.run(&mut rows, &[0.0; FEATURES], spend, &mut rng, Progress::NONE).unwrap();
         lambda = run.noise_sd;
         run.theta.last().unwrap().clone()
     };

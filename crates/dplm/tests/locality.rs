@@ -224,7 +224,7 @@ fn file(folder: &Path, name: &str, text: &str) -> Result<Source, DataError> {
 }
 
 fn opened(path: &Path) -> Result<Source, DataError> {
-    Source::open(&[path.to_str().unwrap().to_owned()])
+    Source::open(&[path])
 }
 
 /// Rows as text; cells are quoted where they must be, and here and there where they need not.
@@ -423,7 +423,7 @@ fn model(source: &Source, formula: &Formula, options: ReadOptions<'_>) -> Result
     // The method whose plan is the quickest to make.
     let request = Request { purpose: Purpose::Prediction, ..Request::new(Rho::checked_from_f64(1000.0)?) };
     let config = adassp::Config::new(request);
-    let charge = data.prepare(config, NoiseSource::System).map(|prepared| format!("{:?}", prepared.charge()));
+    let charge = data.prepare(&config, NoiseSource::System).map(|prepared| format!("{:?}", prepared.charge()));
     Ok(Model { charge: charge.map_err(|error| error.to_string()), rows })
 }
 

@@ -4,7 +4,7 @@
 //! them, which also checks them against NIST's certificates. Accuracy is NIST's log relative error: the number of
 //! correct figures.
 
-use dplm::method::ols::{Ols, OlsFit};
+use dplm::diagnose::{Ols, OlsFit};
 
 /// A set: its data, how its columns are built, and the figures asked of the coefficients and of everything else.
 ///

@@ -1,9 +1,11 @@
 //! What a fit says at other levels and of other rows.
 
+use std::ops::ControlFlow;
+
 use dplm::{
-    Dataset, Fit, NoiseSource, Reading,
+    Dataset, Fit, NoiseSource, Progress, Reading,
     formula::Formula,
-    method::{Config, Construction, Purpose, Request, auto, dpgd},
+    method::{IntervalMethod, Method, Purpose, Request, auto, dpgd},
     privacy::Rho,
     table::{DataError, ReadOptions, Source},
 };
@@ -24,20 +26,20 @@ fn request() -> Request {
     Request::new(Rho::checked_from_f64(0.5).expect("a budget"))
 }
 
-fn fit(config: impl Into<Config>) -> Fit {
+fn fit(method: &dyn Method) -> Fit {
     let formula = Formula::parse(FORMULA).expect("a formula");
     let mut data = Dataset::read(&source(4000), &formula, &Reading::default()).expect("data");
-    data.fit(config, NoiseSource::Seed(5), &mut |_, _| Ok(())).expect("a fit")
+    data.fit(method, NoiseSource::Seed(5), Progress::NONE).expect("a fit")
 }
 
 /// One fit by each way of making intervals.
 fn fits() -> Vec<Fit> {
-    let paper = |construction| dpgd::Config::new(Request { construction, ..request() });
-    let mut fits = vec![fit(auto::Config::new(request()))];
-    for construction in
-        [Construction::Newton, Construction::Batched, Construction::Checkpoints, Construction::Independent]
+    let paper = |interval| dpgd::Config::new(Request { interval, ..request() });
+    let mut fits = vec![fit(&auto::Config::new(request()))];
+    for interval in
+        [IntervalMethod::Newton, IntervalMethod::Batched, IntervalMethod::Checkpoints, IntervalMethod::Independent]
     {
-        fits.push(fit(paper(construction)));
+        fits.push(fit(&paper(interval)));
     }
     fits
 }
@@ -80,7 +82,7 @@ fn a_prediction_is_the_coefficients_times_the_row() {
 
 #[test]
 fn without_releases_for_them_there_are_no_intervals() {
-    let prediction = fit(auto::Config::new(Request { purpose: Purpose::Prediction, ..request() }));
+    let prediction = fit(&auto::Config::new(Request { purpose: Purpose::Prediction, ..request() }));
     assert!(prediction.intervals(0.95).is_err());
     assert!(prediction.predict_intervals(&source(3), &ReadOptions::default(), 0.95).is_err());
     assert_eq!(prediction.predict(&source(3), &ReadOptions::default()).expect("predictions").len(), 3);
@@ -89,9 +91,12 @@ fn without_releases_for_them_there_are_no_intervals() {
 #[test]
 fn reading_stops_when_asked() {
     let asked = std::sync::atomic::AtomicU32::new(0);
-    let stop = || asked.fetch_add(1, std::sync::atomic::Ordering::Relaxed) == 2;
-    let table = ReadOptions { stop: Some(&stop), block_rows: 100, ..ReadOptions::default() };
+    let stop = |_, _| match asked.fetch_add(1, std::sync::atomic::Ordering::Relaxed) {
+        2 => ControlFlow::Break(()),
+        _ => ControlFlow::Continue(()),
+    };
+    let table = ReadOptions { progress: Progress::new(&stop), block_rows: 100, ..ReadOptions::default() };
     let formula = Formula::parse(FORMULA).expect("a formula");
     let refused = Dataset::read(&source(4000), &formula, &Reading { table, memory: None });
-    assert!(matches!(refused.err(), Some(dplm::Error::Data(DataError::Stopped))));
+    assert!(matches!(refused.err(), Some(dplm::Error::Data(DataError::Interrupted))));
 }

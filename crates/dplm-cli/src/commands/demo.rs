@@ -1,10 +1,10 @@
 //! `dplm demo`: the main job on data whose truth is known, explained.
 
 use dplm::{
-    Coefficient, Dataset, Fit, NoiseSource, Reading,
-    diagnose::least_squares,
+    Coefficient, Dataset, Fit, NoiseSource, Progress, Reading,
+    diagnose::{OlsFit, least_squares},
     formula::Formula,
-    method::{Request, dpgd, ols::OlsFit},
+    method::{Request, dpgd},
     privacy::Rho,
     report::summary,
     table::{ReadOptions, Source},
@@ -29,7 +29,7 @@ pub fn run(args: &DemoArgs, printer: &Printer) -> Result<(), Failure> {
     let mut dataset = Dataset::read(&source, &formula, &Reading::default())?;
     let config = dpgd::Config::new(Request::new(Rho::checked_from_f64(RHO).map_err(Failure::usage)?));
     let noise = args.seed.map_or(NoiseSource::System, NoiseSource::Seed);
-    let fit = dataset.fit(config, noise, &mut |_, _| Ok(()))?;
+    let fit = dataset.fit(&config, noise, Progress::NONE)?;
     // The rows are simulated: nobody's secrets are in them.
     let ols = least_squares(&source, dataset.model(), &ReadOptions::default())?.into_inner();
     printer.result(&format!("{}\n{}\n{}", introduction(), indented(&summary(&fit)), comparison(&truth, &ols, &fit)))
@@ -53,8 +53,8 @@ fn introduction() -> String {
 
 2. The fit
   A regression by gradient descent. Each step sees the rows only through one sum, to which noise is added, and no row
-  may pull at that sum with more than a fixed strength (the clip). So what follows hardly depends on any one row. rho
-  says how little: smaller is more private. The columns are simulated with mean 0 and variance 1, which --standardised
+  may move that sum by more than a fixed length (the clip). So what follows hardly depends on any one row. rho says
+  how little: smaller is more private. The columns are simulated with mean 0 and variance 1, which --standardised
   says; your own get public bounds instead, as in age[18..90]. The command would be:
 
     dplm fit demo.parquet --formula '{FORMULA}' --standardised --rho {RHO}

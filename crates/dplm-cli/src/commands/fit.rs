@@ -1,9 +1,9 @@
 //! `dplm fit`: the main job.
 
 use dplm::{
-    Charge, Fit, Receipt,
-    method::Config,
-    report::{Warning, summary, to_html, to_json},
+    Charge, Fit, Progress, Receipt, Warning,
+    method::Method,
+    report::{summary, to_html, to_json},
 };
 use dplm_ledger::Ledger;
 
@@ -12,7 +12,7 @@ use crate::{
     exit::Failure,
     output::{Destination, Output},
     printer::Printer,
-    progress::Progress,
+    progress::Bar,
     settings::{AccountName, FitSettings},
 };
 
@@ -26,22 +26,18 @@ pub fn run(args: FitArgs, printer: &Printer) -> Result<(), Failure> {
     let mut account = settings
         .account_name
         .as_ref()
-        .map(|account_name| OpenAccount::open(account_name, &settings.method))
+        .map(|account_name| OpenAccount::open(account_name, settings.method.as_ref()))
         .transpose()?;
     let source = settings.data.open()?;
     let mut dataset = settings.data.read(&source, printer)?;
-    let prepared = dataset.prepare(settings.method, settings.noise)?;
+    let prepared = dataset.prepare(settings.method.as_ref(), settings.noise)?;
     let receipt = match &mut account {
         Some(account) => account.charge(prepared.charge(), printer)?,
         None => Receipt::by_caller(prepared.charge()),
     };
     let fit = {
-        let progress = Progress::new(printer, "fitting");
-        let mut watch = |done: u32, of: u32| {
-            progress.update(done.into(), of.into());
-            Ok(())
-        };
-        prepared.run(receipt, &mut watch)?
+        let bar = Bar::new(printer, "fitting");
+        prepared.run(receipt, Progress::new(&|done, total| bar.update(done, total)))?
     };
     outputs.report(&fit, printer)
 }
@@ -54,7 +50,7 @@ struct OpenAccount<'a> {
 
 impl<'a> OpenAccount<'a> {
     /// Opens the ledger, and refuses what it could not pay for before a row is read.
-    fn open(account_name: &'a AccountName, method: &Config) -> Result<OpenAccount<'a>, Failure> {
+    fn open(account_name: &'a AccountName, method: &dyn Method) -> Result<OpenAccount<'a>, Failure> {
         let ledger = Ledger::open(&account_name.file).map_err(Failure::not_recorded)?;
         ledger.check(&account_name.dataset, method.request().rho).map_err(Failure::not_recorded)?;
         Ok(OpenAccount { account_name, ledger })

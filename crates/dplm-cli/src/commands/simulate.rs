@@ -2,15 +2,15 @@
 
 use std::io::Write;
 
-use dplm_lab::simulate::{Design, Errors, Format, Population, Setting, fresh_seed, write_table};
+use dplm_lab::simulate::{Format, Population, Setting, fresh_seed, write_table};
 
 use crate::{
-    args::{self, SimulateArgs},
+    args::SimulateArgs,
     exit::Failure,
     layout,
     output::{Destination, Output},
     printer::Printer,
-    progress::Progress,
+    progress::Bar,
 };
 
 /// Draws the rows, writes them, and prints the true coefficients.
@@ -18,13 +18,8 @@ pub fn run(args: SimulateArgs, printer: &Printer) -> Result<(), Failure> {
     let SimulateArgs { rows, features, out, .. } = args;
     let format = format_of(&out)?;
     let seed = args.seed.map_or_else(fresh_seed, Ok).map_err(Failure::refused)?;
-    let setting = Setting {
-        features,
-        design: args.design.into(),
-        errors: args.errors.into(),
-        noise_sd: args.noise_sd,
-        theta: args.theta,
-    };
+    let setting =
+        Setting { features, design: args.design, errors: args.errors, noise_sd: args.noise_sd, theta: args.theta };
     let population = setting.draw(seed).map_err(Failure::usage)?;
     write(&population, rows, format, &out, printer)?;
     printer.note(&format!("wrote {} rows of {features} features to {out} (seed {seed})", layout::grouped(rows)));
@@ -54,8 +49,10 @@ fn write(
     printer: &Printer,
 ) -> Result<(), Failure> {
     let mut output = Output::open(out)?;
-    let progress = Progress::new(printer, "simulating");
-    let written = write_table(population, rows, format, &mut output, &mut |done, of| progress.update(done, of));
+    let bar = Bar::new(printer, "simulating");
+    let written = write_table(population, rows, format, &mut output, &mut |done, total| {
+        let _ = bar.update(done, total);
+    });
     written.and_then(|()| output.flush()).map_err(|error| output.unwritten(&error))?;
     output.commit()
 }
@@ -72,23 +69,4 @@ fn truth(theta: &[f64]) -> String {
 
 fn one_line(theta: &[f64]) -> String {
     theta.iter().map(f64::to_string).collect::<Vec<_>>().join(", ")
-}
-
-impl From<args::Design> for Design {
-    fn from(typed: args::Design) -> Design {
-        match typed {
-            args::Design::Isotropic => Design::Isotropic,
-            args::Design::Anisotropic => Design::Anisotropic,
-        }
-    }
-}
-
-impl From<args::Errors> for Errors {
-    fn from(typed: args::Errors) -> Errors {
-        match typed {
-            args::Errors::Gaussian => Errors::Gaussian,
-            args::Errors::Student => Errors::Student,
-            args::Errors::Skewed => Errors::Skewed,
-        }
-    }
 }

@@ -10,10 +10,10 @@
 //! is a clip of `2 gamma` at four times the budget.
 
 use dplm::{
-    Error,
+    Error, Progress,
     formula::{Column, Kind, Model},
     lattice::Design,
-    method::{Outcome, Purpose, Request, adassp, auto, dpgd},
+    method::{Outcome, Purpose, Request, Tuning, adassp, auto, dpgd},
     privacy::{
         Budget, PrivacyError, Rho, Sensitive,
         convert::{self, Conversion},
@@ -125,7 +125,7 @@ impl Audit {
                 let purpose = if mechanism == Mechanism::Fit { Purpose::Inference } else { Purpose::Prediction };
                 let (mut rows, design) = self.table(Kind::Standard, EXTREME * sign);
                 let plan = self.dpgd(Request { purpose, ..Request::new(rho) }, reach).plan(self.count(), &design)?;
-                many(Box::new(|| plan.run(&mut rows, &design, &mut rng, &mut |_, _| Ok(())).map(|run| pull(&run))))
+                many(Box::new(|| plan.run(&mut rows, &design, &mut rng, Progress::NONE).map(|run| pull(&run))))
             }
             Mechanism::Adassp => {
                 let (mut rows, design) = self.table(Kind::Standard, sign);
@@ -138,7 +138,7 @@ impl Audit {
                 let (mut rows, design) = self.table(Kind::Bounded { low: -1.0, high: 1.0 }, sign);
                 let config = auto::Config::new(Request { purpose: Purpose::Prediction, ..Request::new(rho) });
                 let plan = config.plan(self.count(), &design)?;
-                many(Box::new(|| plan.run(&mut rows, &design, &mut rng, &mut |_, _| Ok(())).map(|run| pull(&run))))
+                many(Box::new(|| plan.run(&mut rows, &design, &mut rng, Progress::NONE).map(|run| pull(&run))))
             }
         };
         Ok(found?)
@@ -146,12 +146,8 @@ impl Audit {
 
     /// The paper's method as the definition has it, with a clip that reaches so much further.
     fn dpgd(&self, request: Request, reach: f64) -> dpgd::Config {
-        dpgd::Config {
-            clip: Some(reach * self.gamma),
-            steps: Some(self.steps),
-            step_size: Some(self.step_size),
-            ..dpgd::Config::new(request)
-        }
+        let (clip, steps, step_size) = (Some(reach * self.gamma), Some(self.steps), Some(self.step_size));
+        dpgd::Config { request, tuning: Tuning { clip, steps, step_size } }
     }
 
     fn count(&self) -> u64 {

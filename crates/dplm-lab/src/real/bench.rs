@@ -1,9 +1,9 @@
 //! A data set in the clear, as the lattice sees it, with its least-squares fit.
 
 use dplm::{
+    diagnose::Ols,
     formula::Formula,
     lattice::{CELL_SCALE_BITS, Design, Slot},
-    method::ols::Ols,
     rows::{MemoryBuilder, MemoryRows},
     table::{Block, Cells, MISSING, ReadOptions, Source},
 };
@@ -35,7 +35,7 @@ impl Bench {
             let (design, block) = synthetic(formula)?;
             return Bench::new(design, vec![block]);
         }
-        let source = Source::open(&[file.to_owned()]).map_err(dplm::Error::from)?;
+        let source = Source::open(&[file]).map_err(dplm::Error::from)?;
         let formula = Formula::parse(formula).map_err(dplm::Error::from)?;
         let design = Design::new(&formula.resolve(source.schema()).map_err(dplm::Error::from)?);
         let mut blocks = Vec::new();

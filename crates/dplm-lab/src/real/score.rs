@@ -1,7 +1,8 @@
 //! One seed of one data set at one budget.
 
 use dplm::{
-    method::{Goal, Outcome, Purpose, Request, adassp, auto, dpgd},
+    Progress,
+    method::{Outcome, Purpose, Request, Target, adassp, auto, dpgd},
     privacy::{Rho, noise::FixedSeed},
     rows::Rows,
     theory::huber::huber_optimum,
@@ -45,9 +46,9 @@ pub(super) struct Coverage {
 /// Fits the data set once for itself and once, resampled, for the population; and the other methods.
 pub(super) fn score(bench: &Bench, rho: f64, seed: u64) -> Result<Score, LabError> {
     let mut counted = Counted::new(bench.rows());
-    let own = fit(bench, &mut counted, rho, seed, Goal::Empirical)?;
+    let own = fit(bench, &mut counted, rho, seed, Target::Sample)?;
     let mut rows = bench.resampled(&mut ChaCha8Rng::seed_from_u64(seed));
-    let sample = fit(bench, &mut rows, rho, seed, Goal::Population)?;
+    let sample = fit(bench, &mut rows, rho, seed, Target::Population)?;
     let estimates: Vec<f64> = own.coefficients.iter().map(|one| one.estimate).collect();
     let standard = bench.to_standard(&estimates);
     let optimum = optimum(bench, &own);
@@ -65,10 +66,10 @@ pub(super) fn score(bench: &Bench, rho: f64, seed: u64) -> Result<Score, LabErro
     })
 }
 
-fn fit(bench: &Bench, rows: &mut dyn Rows, rho: f64, seed: u64, goal: Goal) -> Result<Outcome, LabError> {
-    let request = Request { goal: Some(goal), ..request(rho)? };
+fn fit(bench: &Bench, rows: &mut dyn Rows, rho: f64, seed: u64, target: Target) -> Result<Outcome, LabError> {
+    let request = Request { target: Some(target), ..request(rho)? };
     let plan = auto::Config::new(request).plan(bench.y.len() as u64, &bench.design)?;
-    Ok(plan.run(rows, &bench.design, &mut FixedSeed::new(seed), &mut |_, _| Ok(()))?)
+    Ok(plan.run(rows, &bench.design, &mut FixedSeed::new(seed), Progress::NONE)?)
 }
 
 fn request(rho: f64) -> Result<Request, LabError> {
@@ -82,7 +83,7 @@ fn others(bench: &Bench, rho: f64, seed: u64) -> Result<(f64, f64), LabError> {
     let plan = adassp::Config::new(request.clone()).plan(count, &bench.design)?;
     let adassp = plan.run(&mut rows, &bench.design, &mut FixedSeed::new(seed))?.theta;
     let plan = dpgd::Config::new(request).plan(count, &bench.design)?;
-    let run = plan.run(&mut rows, &bench.design, &mut FixedSeed::new(seed), &mut |_, _| Ok(()))?;
+    let run = plan.run(&mut rows, &bench.design, &mut FixedSeed::new(seed), Progress::NONE)?;
     let estimates: Vec<f64> = run.coefficients.iter().map(|one| one.estimate).collect();
     Ok((bench.excess(&adassp), bench.excess(&bench.to_standard(&estimates))))
 }

@@ -19,17 +19,20 @@ pub struct Setting {
     pub theta: Option<Vec<f64>>,
 }
 
-/// The law of the features.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Design {
-    /// `x ~ N(0, I)`.
-    #[default]
-    Isotropic,
-    /// `x ~ N(0, U L U')`: U a random rotation, L diagonal with entries 2, 1, and the others uniform on `[1, 2]`.
-    ///
-    /// # Paper
-    /// Appendix "Experiments with Anisotropic Data".
-    Anisotropic,
+dplm::choice! {
+    "design";
+    /// The law of the features.
+    #[derive(Default)]
+    pub enum Design {
+        /// `x ~ N(0, I)`.
+        #[default]
+        Isotropic = "isotropic",
+        /// `x ~ N(0, U L U')`: U a random rotation, L diagonal with entries 2, 1, and the others uniform on `[1, 2]`.
+        ///
+        /// # Paper
+        /// Appendix "Experiments with Anisotropic Data".
+        Anisotropic = "anisotropic",
+    }
 }
 
 impl Design {
@@ -42,16 +45,19 @@ impl Design {
     }
 }
 
-/// The law of the errors; mean zero in each case.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Errors {
-    /// Normal.
-    #[default]
-    Gaussian,
-    /// Student's t with 4 degrees of freedom, scaled: heavy tails.
-    Student,
-    /// An exponential variable less its mean: skewed to the right.
-    Skewed,
+dplm::choice! {
+    "errors";
+    /// The law of the errors; mean zero in each case.
+    #[derive(Default)]
+    pub enum Errors {
+        /// Normal.
+        #[default]
+        Gaussian = "gaussian",
+        /// Student's t with 4 degrees of freedom, scaled: heavy tails.
+        Student = "student",
+        /// An exponential variable less its mean: skewed to the right.
+        Skewed = "skewed",
+    }
 }
 
 /// Why a setting cannot be drawn.

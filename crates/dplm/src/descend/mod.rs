@@ -1,11 +1,9 @@
 //! The paper's Algorithm 1: T times sum, release, step. Everything that leaves is in the [`Trajectory`].
 
-use rand_core::CryptoRng;
-
 use crate::{
-    Error,
+    Error, Progress,
     lattice::{Clip, Lattice, LatticeError, Theta},
-    privacy::{Neighbours, Noisy, Released, Spend, release},
+    privacy::{Neighbours, Noisy, Released, Spend, noise::RandomWords, release},
     rows::{Forecast, Rows},
 };
 
@@ -32,9 +30,6 @@ pub struct Descent {
     step_size: f64,
     neighbours: Neighbours,
 }
-
-/// Called after every step with the number done and the number planned; an error stops the run.
-pub type Watch<'a> = dyn FnMut(u32, u32) -> Result<(), Error> + 'a;
 
 impl Descent {
     /// Fixes the arithmetic of a run of `steps` steps at clip `gamma`, with `rho` to spend on all of them.
@@ -71,7 +66,7 @@ impl Descent {
     }
 
     /// A released negative gradient sum, `sum_i X_i clamp(r_i)` at `theta`.
-    fn negative_gradient_sum<R: CryptoRng>(
+    fn negative_gradient_sum<R: RandomWords>(
         &self,
         rows: &dyn Rows,
         theta: &Theta,
@@ -93,23 +88,23 @@ impl Descent {
     ///
     /// # Errors
     /// When rows cannot be read or the noise does not fit; nothing is returned then, and the budget is spent all the same.
-    pub fn run<R: CryptoRng>(
+    pub fn run<R: RandomWords>(
         &self,
         rows: &mut dyn Rows,
         start: &[f64],
         spend: Spend,
         rng: &mut R,
-        watch: &mut Watch<'_>,
+        progress: Progress<'_>,
     ) -> Result<Trajectory, Error> {
         rows.set_clip(self.clip)?;
         rows.expect(self.forecast(&spend));
         let mut theta = self.lattice.theta(start);
         let mut trajectory = self.empty(&theta);
-        for (step, part) in (1..).zip(spend.in_parts(self.steps)) {
+        for (step, part) in (1u32..).zip(spend.in_parts(self.steps)) {
             let sum = self.negative_gradient_sum(rows, &theta, part, rng)?;
             trajectory.noise_sd = self.mean(sum.sigma[0] as f64);
             theta = self.step(&mut trajectory, &sum.values);
-            watch(step, self.steps)?;
+            progress.report(step, self.steps)?;
         }
         Ok(trajectory)
     }

@@ -22,43 +22,9 @@ mod resolve;
 
 use std::collections::HashSet;
 
+pub use crate::schema::{Column, Kind};
 pub use error::FormulaError;
 pub use template::template;
-
-/// What is publicly known about one column.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Kind {
-    /// Numeric, taken as already centred and scaled to about unit variance.
-    Standard,
-    /// Numeric with public bounds; values outside are clamped.
-    Bounded {
-        /// The smallest value the column may take.
-        low: f64,
-        /// The largest value the column may take.
-        high: f64,
-    },
-    /// Categorical with public levels; the first is the reference.
-    Levels(Vec<String>),
-}
-
-/// One column of the table, with what is publicly known about it.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Column {
-    /// The column's name in the table.
-    pub name: String,
-    /// Its public facts.
-    pub kind: Kind,
-}
-
-impl Column {
-    /// The names of its coefficients: one for a number, one per level beyond the reference for a category.
-    pub(crate) fn coefficients(&self) -> Vec<String> {
-        match &self.kind {
-            Kind::Standard | Kind::Bounded { .. } => vec![self.name.clone()],
-            Kind::Levels(levels) => levels.iter().skip(1).map(|level| format!("{}[{level}]", self.name)).collect(),
-        }
-    }
-}
 
 /// A model with every column named: what [`Formula::resolve`] gives.
 #[derive(Clone, Debug, PartialEq)]

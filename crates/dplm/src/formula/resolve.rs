@@ -1,7 +1,7 @@
 //! A formula against the columns of a table.
 
 use super::{Column, Formula, Kind, Model, Term};
-use crate::table::{DataError, Field, Schema, Type};
+use crate::schema::{Field, Schema, SchemaError, Type};
 
 impl Formula {
     /// Checks the formula against a table's columns and writes `.` out: every other numeric column, in file order,
@@ -19,7 +19,7 @@ impl Formula {
     /// assert_eq!(model.coefficient_names(), ["(Intercept)", "b"]);
     /// # Ok::<(), dplm::Error>(())
     /// ```
-    pub fn resolve(&self, schema: &Schema) -> Result<Model, DataError> {
+    pub fn resolve(&self, schema: &Schema) -> Result<Model, SchemaError> {
         let written: Vec<Column> = std::iter::once(&self.response).chain(self.named_columns()).cloned().collect();
         schema.check_all(&written)?;
         schema.check_present(&self.except)?;
@@ -34,7 +34,7 @@ impl Formula {
     }
 
     /// What `.` stands for in this table.
-    fn others(&self, schema: &Schema) -> Result<Vec<Column>, DataError> {
+    fn others(&self, schema: &Schema) -> Result<Vec<Column>, SchemaError> {
         let mut columns = Vec::new();
         for field in schema.fields().iter().filter(|field| !self.mentions(field)) {
             match field.kind {
@@ -43,7 +43,7 @@ impl Formula {
                 Type::Boolean | Type::Text | Type::Date | Type::Unsupported => {}
             }
         }
-        if columns.is_empty() { Err(DataError::NothingForDot) } else { Ok(columns) }
+        if columns.is_empty() { Err(SchemaError::NothingForDot) } else { Ok(columns) }
     }
 
     fn mentions(&self, field: &Field) -> bool {

@@ -1,7 +1,7 @@
 //! The model file that a person fills in.
 
 use super::model_file::{key, quote};
-use crate::table::{Field, Schema, Type};
+use crate::schema::{Field, Schema, Type};
 
 const HEAD: &str = "\
 # A model for dplm. Fill in every blank from public knowledge: a code book, a law, common sense.

@@ -1,7 +1,7 @@
 use rand_core::{Rng, SeedableRng};
 
 use super::*;
-use crate::table::{DataError, Field, Schema, Type};
+use crate::schema::{Field, Schema, SchemaError, Type};
 
 fn standard(name: &str) -> Column {
     Column { name: name.into(), kind: Kind::Standard }
@@ -290,7 +290,7 @@ fn survey() -> Schema {
     Schema::new(fields.map(|(name, kind)| Field::new(name, kind)).into())
 }
 
-fn resolved(text: &str) -> Result<Model, DataError> {
+fn resolved(text: &str) -> Result<Model, SchemaError> {
     Formula::parse(text).expect("a valid formula").resolve(&survey())
 }
 

@@ -44,7 +44,8 @@ mod simulate;
 #[cfg(test)]
 mod coverage;
 
-pub use contrast::{Contrast, Interval};
+pub use crate::contrast::Contrast;
+pub use contrast::Interval;
 pub use curvature::Curvature;
 pub use inference::Inference;
 pub use newton::newton;

@@ -3,8 +3,8 @@
 use std::ops::Range;
 
 use crate::{
+    Contrast,
     formula::{Column, Kind, Model},
-    interval::Contrast,
     table::{Block, Cells, MISSING},
 };
 

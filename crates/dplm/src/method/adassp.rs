@@ -4,19 +4,32 @@
 //! the noise in `X'X` asks for, less what the least eigenvalue is known to be. There are no intervals: the ridge pulls the estimate
 //! towards zero by an amount nobody outside knows.
 
-use faer::{Mat, Side, linalg::solvers::Solve};
-use rand_core::CryptoRng;
-
-use super::{ConfigError, Request};
+use super::{ConfigError, Entry, Method, Request, Tuning, bare, budget_warnings};
 use crate::{
-    Coefficient, Error, MethodSummary,
+    Coefficient, Error, MethodSummary, Progress, Warning,
     lattice::{CELL_SCALE_BITS, Clip, Design, Lattice, Outer},
-    privacy::{Budget, Noisy, Release, Sensitive, release},
+    privacy::{
+        Budget, Noisy, Release, Sensitive,
+        noise::{NoiseRng, RandomWords},
+        release,
+    },
     rows::Rows,
 };
+use faer::{Mat, Side, linalg::solvers::Solve};
 
 /// The chance, allowed for each bound on the noise, that it fails.
 const FAILURE: f64 = 0.05;
+
+/// The method as the registry lists it.
+pub(super) const ENTRY: Entry = Entry {
+    name: "adassp",
+    about: "noisy second moments with a ridge; estimates only, for comparison",
+    intervals: &[],
+    tunable: false,
+    assumes_standard: false,
+    suits: |_| false,
+    configure: |request, _| Box::new(Config::new(request)),
+};
 
 /// What is asked of the method; `None` chooses from public numbers.
 #[derive(Clone, Debug, PartialEq)]
@@ -43,6 +56,7 @@ pub struct Plan {
 
 /// What a run of the plan gave: released numbers only.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Outcome {
     /// The estimates in their own units, without intervals.
     pub coefficients: Vec<Coefficient>,
@@ -98,6 +112,41 @@ impl Config {
         let clip = lattice.clip(row_bound * response_bound);
         let radius = (row_bound * cell_unit()).ceil() as u64;
         Ok(Plan { request, rows, row_bound, response_bound, radius, lattice, clip })
+    }
+}
+
+impl Method for Config {
+    fn name(&self) -> &'static str {
+        ENTRY.name
+    }
+
+    fn request(&self) -> &Request {
+        &self.request
+    }
+
+    fn plan(&self, rows: u64, design: &Design) -> Result<Box<dyn super::Plan>, Error> {
+        ENTRY.check(&self.request, &Tuning::default())?;
+        Ok(Box::new(self.clone().plan(rows, design)?))
+    }
+}
+
+impl super::Plan for Plan {
+    fn check(&self) -> Result<(), ConfigError> {
+        Ok(())
+    }
+
+    fn warn(&self) -> Vec<Warning> {
+        budget_warnings(&self.request, self.rows)
+    }
+
+    fn run(
+        &self,
+        rows: &mut dyn Rows,
+        design: &Design,
+        rng: &mut NoiseRng,
+        _progress: Progress<'_>,
+    ) -> Result<super::Outcome, Error> {
+        self.run(rows, design, rng).map(Into::into)
     }
 }
 
@@ -162,7 +211,7 @@ impl Plan {
     ///
     /// # Errors
     /// When rows cannot be read or the noise does not fit.
-    pub fn run<R: CryptoRng>(&self, rows: &mut dyn Rows, design: &Design, rng: &mut R) -> Result<Outcome, Error> {
+    pub fn run<R: RandomWords>(&self, rows: &mut dyn Rows, design: &Design, rng: &mut R) -> Result<Outcome, Error> {
         let mut budget = Budget::new(self.request.rho);
         let third = self.request.rho.percent(33);
         let eigenvalue = budget.spend("least eigenvalue of the second moments", third)?;
@@ -183,7 +232,7 @@ impl Plan {
 
     fn summary(&self, noise_sd: f64) -> MethodSummary {
         let clip = self.row_bound * self.response_bound;
-        MethodSummary { name: "adassp", clip, steps: 1, step_size: 1.0, noise_sd, runs: 1 }
+        MethodSummary { name: ENTRY.name, clip, steps: 1, step_size: 1.0, noise_sd, runs: 1 }
     }
 
     /// `sum_i CLIP(x_i y_i)`: the negative gradient sum at parameters of zero.
@@ -239,13 +288,8 @@ fn solve_floored(matrix: &Mat<f64>, right: &Mat<f64>, floor: f64) -> Mat<f64> {
 }
 
 fn coefficients(design: &Design, theta: &[f64]) -> Vec<Coefficient> {
-    let bare = |(name, contrast): (&String, crate::interval::Contrast)| Coefficient {
-        name: name.clone(),
-        estimate: contrast.of(theta),
-        precision: None,
-        identified: true,
-    };
-    design.names().iter().zip(design.contrasts()).map(bare).collect()
+    let names = design.names().iter().cloned();
+    names.zip(design.contrasts()).map(|(name, contrast)| bare(name, contrast.of(theta))).collect()
 }
 
 #[cfg(test)]

@@ -1,41 +1,48 @@
 //! The paper's method: Algorithm 1 on standardised columns, with public parameters.
 
-use faer::Mat;
-use rand_core::CryptoRng;
-
 use super::{
-    ConfigError, Construction, Enough, Goal, Outcome, Purpose, Request, auto, bare, budget_warnings, mean_of_late,
-    with_precision,
+    ConfigError, Enough, Entry, IntervalMethod, Method, Outcome, Purpose, Request, Target, Tuning, auto, bare,
+    budget_warnings, mean_of_late, request::MOST_STEPS, with_precision,
 };
 use crate::{
-    Coefficient, Error, MethodSummary,
-    descend::{Descent, Trajectory, Watch, noise_sd},
+    Coefficient, Error, MethodSummary, Progress,
+    descend::{Descent, Trajectory, noise_sd},
     interval::{
-        Batching, Contrast, Curvature, GradientSpread, Inference, Interval, IntervalError, Target, batched_means,
+        self, Batching, Contrast, Curvature, GradientSpread, Inference, Interval, IntervalError, batched_means,
         checkpoints,
         expect::{Setting, Shares, row_bound_sq, steps_for_coverage},
         independent_runs, newton,
     },
-    lattice::{CELL_SCALE_BITS, Design, Lattice, LatticeError, Outer, Theta},
-    privacy::{Budget, Neighbours, Spend, release},
-    report::Warning,
+    lattice::{CELL_SCALE_BITS, Design, Lattice, Outer, Theta},
+    options::Choice,
+    privacy::{
+        Budget, Neighbours, Spend,
+        noise::{NoiseRng, RandomWords},
+        release,
+    },
     rows::Rows,
+    warning::Warning,
+};
+use faer::Mat;
+
+/// The method as the registry lists it.
+pub(super) const ENTRY: Entry = Entry {
+    name: "dpgd",
+    about: "the paper's gradient descent, on columns that are well scaled",
+    intervals: IntervalMethod::ALL,
+    tunable: true,
+    assumes_standard: true,
+    suits: |_| true,
+    configure: |request, tuning| Box::new(Config { request, tuning }),
 };
 
-/// More steps than anyone needs.
-pub const MOST_STEPS: u32 = 1_000_000;
-
-/// What is asked of the method; `None` chooses from public numbers.
+/// What is asked of the method.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Config {
     /// What is asked of any method.
     pub request: Request,
-    /// The clip `gamma`, in standardised units.
-    pub clip: Option<f64>,
-    /// Steps of each run.
-    pub steps: Option<u32>,
-    /// The step size `eta`.
-    pub step_size: Option<f64>,
+    /// Parameters set by hand.
+    pub tuning: Tuning,
 }
 
 /// A checked plan: every number in it is public.
@@ -65,26 +72,7 @@ const CLEAR_CURVATURE: f64 = 15.0;
 impl Config {
     /// The paper's method with automatic parameters.
     pub fn new(request: Request) -> Config {
-        Config { request, clip: None, steps: None, step_size: None }
-    }
-
-    /// Refuses what cannot be meant, before a row is read.
-    ///
-    /// # Errors
-    /// One sentence on the first option that makes no sense.
-    pub fn check(&self) -> Result<(), Error> {
-        self.request.check()?;
-        if self.step_size.is_some_and(|size| !(size > 0.0 && size <= 2.0)) {
-            return Err(ConfigError::StepSize.into());
-        }
-        let (least, most) = Lattice::CLIP_RANGE.into_inner();
-        if self.clip.is_some_and(|clip| !Lattice::CLIP_RANGE.contains(&clip)) {
-            return Err(LatticeError::ClipOutOfRange { least, most }.into());
-        }
-        if self.steps.is_some_and(|steps| !(1..=MOST_STEPS).contains(&steps)) {
-            return Err(ConfigError::Steps.into());
-        }
-        Ok(())
+        Config { request, tuning: Tuning::default() }
     }
 
     /// Fills in what was not asked for and checks the whole, from public numbers only.
@@ -92,8 +80,10 @@ impl Config {
     /// # Errors
     /// When options make no sense together, or the arithmetic cannot be made exact.
     pub fn plan(self, rows: u64, design: &Design) -> Result<Plan, Error> {
-        self.check()?;
-        let Config { request, clip, steps, step_size } = self;
+        let Config { request, tuning } = self;
+        request.check()?;
+        tuning.check()?;
+        let Tuning { clip, steps, step_size } = tuning;
         let features = design.features();
         if rows <= features as u64 {
             return Err(ConfigError::TooFewRows { features, rows }.into());
@@ -101,13 +91,13 @@ impl Config {
         let scale = Scaling::of(design);
         let step_size = step_size.unwrap_or(scale.step_size);
         let best = scale.best_setting(rows, request.rho.to_f64(), step_size)?;
-        let clip = clip.unwrap_or(if request.goal() == Goal::Ols { scale.widest_clip() } else { best.gamma });
+        let clip = clip.unwrap_or(best.gamma);
         // A longer run has noisier steps and forgets its start sooner, so the noise of a short one is on the safe side.
         let lambda = noise_sd(rows, clip, request.batches, request.neighbours, request.rho.to_f64());
         let steps =
             steps.unwrap_or_else(|| auto_steps(&request, best.steps, |m| scale.steps_between(m, step_size, lambda)));
         let burn_in = checked_burn_in(&request, steps)?;
-        let runs = if intervals_by(&request) == Some(Construction::Independent) { request.batches } else { 1 };
+        let runs = if intervals_by(&request) == Some(IntervalMethod::Independent) { request.batches } else { 1 };
         let shares = shares(&request, rows, features, clip, scale.error_sd);
         let rho = request.rho.share(shares.descent()).to_f64() / f64::from(runs);
         let descent = Descent::plan(rows, features, clip, steps, step_size, request.neighbours, rho)?;
@@ -117,20 +107,59 @@ impl Config {
     }
 }
 
+impl Method for Config {
+    fn name(&self) -> &'static str {
+        ENTRY.name
+    }
+
+    fn request(&self) -> &Request {
+        &self.request
+    }
+
+    fn check(&self) -> Result<(), Error> {
+        self.request.check()?;
+        self.tuning.check()
+    }
+
+    fn plan(&self, rows: u64, design: &Design) -> Result<Box<dyn super::Plan>, Error> {
+        Ok(Box::new(self.clone().plan(rows, design)?))
+    }
+}
+
+impl super::Plan for Plan {
+    fn check(&self) -> Result<(), ConfigError> {
+        self.check_intervals()
+    }
+
+    fn warn(&self) -> Vec<Warning> {
+        self.warnings()
+    }
+
+    fn run(
+        &self,
+        rows: &mut dyn Rows,
+        design: &Design,
+        rng: &mut NoiseRng,
+        progress: Progress<'_>,
+    ) -> Result<Outcome, Error> {
+        self.run(rows, design, rng, progress)
+    }
+}
+
 /// Which intervals are made, if any.
-fn intervals_by(request: &Request) -> Option<Construction> {
-    (request.purpose == Purpose::Inference).then_some(request.construction)
+fn intervals_by(request: &Request) -> Option<IntervalMethod> {
+    (request.purpose == Purpose::Inference).then_some(request.interval)
 }
 
 /// The shares of the budget that the Newton interval needs beside the gradients.
 fn shares(request: &Request, rows: u64, features: usize, clip: f64, error_sd: f64) -> Shares {
-    if intervals_by(request) != Some(Construction::Newton) {
+    if intervals_by(request) != Some(IntervalMethod::Newton) {
         return Shares::NONE;
     }
     let shares = Shares::recommended(rows as usize, features, request.rho.to_f64(), clip, error_sd);
-    match request.goal() {
-        Goal::Population => shares,
-        Goal::Empirical | Goal::Ols => Shares { gradient_spread: 0.0, ..shares },
+    match request.target() {
+        Target::Population | Target::Robust => shares,
+        Target::Sample => Shares { gradient_spread: 0.0, ..shares },
     }
 }
 
@@ -192,24 +221,19 @@ impl Scaling {
     fn typical_gradient(&self) -> f64 {
         self.row_norm * self.error_sd
     }
-
-    /// A clip that hardly a row of a well-scaled table reaches.
-    fn widest_clip(&self) -> f64 {
-        8.0 * self.row_norm * self.error_sd
-    }
 }
 
-/// The recommended steps for Newton; for the paper's constructions, what the coverage theorem asks for between estimates.
+/// The recommended steps for Newton; for the paper's intervals, what the coverage theorem asks for between estimates.
 fn auto_steps(request: &Request, best: usize, between: impl Fn(u32) -> u32) -> u32 {
     let batches = request.batches;
     match intervals_by(request) {
-        None | Some(Construction::Newton) => best as u32,
-        Some(Construction::Batched | Construction::Checkpoints) => BURN_IN + batches * between(batches),
-        Some(Construction::Independent) => between(batches),
+        None | Some(IntervalMethod::Newton) => best as u32,
+        Some(IntervalMethod::Batched | IntervalMethod::Checkpoints) => BURN_IN + batches * between(batches),
+        Some(IntervalMethod::Independent) => between(batches),
     }
 }
 
-/// The share of coverage that the paper's constructions may lose to a start that is not forgotten.
+/// The share of coverage that the paper's intervals may lose to a start that is not forgotten.
 const LOST_COVERAGE: f64 = 0.05;
 
 fn checked_burn_in(request: &Request, steps: u32) -> Result<u32, ConfigError> {
@@ -218,7 +242,7 @@ fn checked_burn_in(request: &Request, steps: u32) -> Result<u32, ConfigError> {
     }
     let (asked, batches) = (request.burn_in, request.batches);
     match intervals_by(request) {
-        Some(Construction::Batched | Construction::Checkpoints) => {
+        Some(IntervalMethod::Batched | IntervalMethod::Checkpoints) => {
             let burn_in = asked.unwrap_or(BURN_IN.min(steps / 2));
             let kept =
                 steps.checked_sub(burn_in).filter(|&kept| kept > 0).ok_or(ConfigError::BurnIn { burn_in, steps })?;
@@ -243,7 +267,7 @@ impl Plan {
     pub fn summary(&self) -> MethodSummary {
         let rho = self.request.rho.share(self.shares.descent()).to_f64() / f64::from(self.runs);
         MethodSummary {
-            name: "dpgd",
+            name: ENTRY.name,
             clip: self.clip,
             steps: self.steps,
             step_size: self.step_size,
@@ -258,21 +282,21 @@ impl Plan {
     /// Spends exactly the budget of the request. Rows are read only through releases.
     ///
     /// # Errors
-    /// When rows cannot be read, the noise does not fit, or `watch` stops the run.
-    pub fn run<R: CryptoRng>(
+    /// When rows cannot be read, the noise does not fit, or the run is interrupted.
+    pub fn run<R: RandomWords>(
         &self,
         rows: &mut dyn Rows,
         design: &Design,
         rng: &mut R,
-        watch: &mut Watch<'_>,
+        progress: Progress<'_>,
     ) -> Result<Outcome, Error> {
         let mut budget = Budget::new(self.request.rho);
         let rights = self.rights(&mut budget)?;
         let start = vec![0.0; design.features()];
         let mut trajectories = Vec::new();
-        for (run, spend) in (0..).zip(rights.gradients) {
-            let mut count = |done, of| watch(run * of + done, self.runs * of);
-            trajectories.push(self.descent.run(rows, &start, spend, rng, &mut count)?);
+        for (run, spend) in (0u64..).zip(rights.gradients) {
+            let (before, total) = (run * u64::from(self.steps), u64::from(self.runs) * u64::from(self.steps));
+            trajectories.push(self.descent.run(rows, &start, spend, rng, progress.part(before, total))?);
         }
         let extras = self.release_extras(rows, &trajectories[0], rights.curvature, rights.spread, rng)?;
         let summary = MethodSummary { noise_sd: trajectories[0].noise_sd, ..self.summary() };
@@ -302,7 +326,7 @@ impl Plan {
         if noise > 0.5 {
             warnings.push(Warning::BudgetTooSmall { noise, enough: Enough::times(noise / 0.1, self.rows, rho) });
         }
-        if self.request.goal() != Goal::Ols && self.request.purpose == Purpose::Inference {
+        if self.request.purpose == Purpose::Inference {
             warnings.push(Warning::Robust { clip: self.clip });
         }
         if let Some(steps) = self.steps_between_estimates().filter(|&steps| steps < self.needed) {
@@ -318,7 +342,7 @@ impl Plan {
     /// # Errors
     /// When intervals are wanted and there would be none.
     pub fn check_intervals(&self) -> Result<(), ConfigError> {
-        if intervals_by(&self.request) != Some(Construction::Newton) {
+        if intervals_by(&self.request) != Some(IntervalMethod::Newton) {
             return Ok(());
         }
         let drowned = self.curvature_noise() / self.scale.largest_curvature();
@@ -345,14 +369,14 @@ impl Plan {
         self.scale.radius.powi(2) * (moved_sq / (2.0 * rho)).sqrt() / self.rows as f64
     }
 
-    /// How far apart the estimates of the paper's constructions are.
+    /// How far apart the estimates of the paper's intervals are.
     fn steps_between_estimates(&self) -> Option<u32> {
         match intervals_by(&self.request)? {
-            Construction::Newton => None,
-            Construction::Batched | Construction::Checkpoints => {
+            IntervalMethod::Newton => None,
+            IntervalMethod::Batched | IntervalMethod::Checkpoints => {
                 Some((self.steps - self.burn_in) / self.request.batches)
             }
-            Construction::Independent => Some(self.steps),
+            IntervalMethod::Independent => Some(self.steps),
         }
     }
 
@@ -374,7 +398,7 @@ impl Plan {
     }
 
     /// What the Newton interval needs besides the iterates, released at their mean.
-    fn release_extras<R: CryptoRng>(
+    fn release_extras<R: RandomWords>(
         &self,
         rows: &mut dyn Rows,
         trajectory: &Trajectory,
@@ -390,7 +414,7 @@ impl Plan {
     }
 
     /// `(1/n) sum x x'` over rows that are not clipped at `theta`, each shrunk to the radius.
-    fn curvature<R: CryptoRng>(
+    fn curvature<R: RandomWords>(
         &self,
         rows: &dyn Rows,
         theta: &Theta,
@@ -413,7 +437,7 @@ impl Plan {
     }
 
     /// `(1/n) sum ||clipped gradient||^2` at `theta`.
-    fn spread<R: CryptoRng>(
+    fn spread<R: RandomWords>(
         &self,
         rows: &dyn Rows,
         theta: &Theta,
@@ -461,18 +485,18 @@ impl Plan {
     ) -> Result<Vec<Interval>, IntervalError> {
         let Request { batches, .. } = self.request;
         let batching = Batching { batches: batches as usize, burn_in: self.burn_in as usize, ..Batching::default() };
-        match self.request.construction {
-            Construction::Newton => {
+        match self.request.interval {
+            IntervalMethod::Newton => {
                 let target = match &extras.spread {
-                    Some(spread) => Target::Population { rows: self.rows as usize, spread: spread.clone() },
-                    None => Target::Empirical,
+                    Some(spread) => interval::Target::Population { rows: self.rows as usize, spread: spread.clone() },
+                    None => interval::Target::Empirical,
                 };
                 let curvature = extras.curvature.as_ref().expect("released for Newton");
                 newton(&runs[0], curvature, &target, contrasts, level)
             }
-            Construction::Batched => batched_means(&runs[0], &batching, contrasts, level),
-            Construction::Checkpoints => checkpoints(&runs[0], &batching, contrasts, level),
-            Construction::Independent => independent_runs(runs, &batching, contrasts, level),
+            IntervalMethod::Batched => batched_means(&runs[0], &batching, contrasts, level),
+            IntervalMethod::Checkpoints => checkpoints(&runs[0], &batching, contrasts, level),
+            IntervalMethod::Independent => independent_runs(runs, &batching, contrasts, level),
         }
     }
 }

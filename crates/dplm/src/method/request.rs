@@ -3,6 +3,8 @@
 use super::ConfigError;
 use crate::{
     Error,
+    lattice::{Lattice, LatticeError},
+    options::{IntervalMethod, Purpose, Target},
     privacy::{
         Neighbours, PrivacyError, Rho,
         convert::{self, Conversion},
@@ -11,6 +13,9 @@ use crate::{
 
 /// The delta of a budget given as epsilon alone, and the one at which epsilon is stated when nothing is asked.
 pub const DELTA: f64 = 1e-6;
+
+/// More steps than anyone needs.
+pub(super) const MOST_STEPS: u32 = 1_000_000;
 
 /// A budget as a person gives it: rho, or epsilon with delta. Also gives the delta at which epsilon is stated.
 ///
@@ -39,7 +44,7 @@ pub fn budget(rho: Option<f64>, epsilon: Option<f64>, delta: Option<f64>) -> Res
     Ok((Rho::checked_from_f64(rho)?, delta))
 }
 
-/// What is asked of any method: the budget, the promise, and the kind of answer.
+/// What is asked of any method: the budget, the guarantee, and the kind of answer.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Request {
     /// The whole budget.
@@ -51,50 +56,46 @@ pub struct Request {
     /// Whether intervals are wanted.
     pub purpose: Purpose,
     /// How intervals are made.
-    pub construction: Construction,
-    /// What intervals are for; by default the population where the construction allows it.
-    pub goal: Option<Goal>,
+    pub interval: IntervalMethod,
+    /// What intervals are for; by default the population where the interval method allows it.
+    pub target: Option<Target>,
     /// The coverage asked for.
     pub level: f64,
-    /// Batches, checkpoints or runs of the paper's constructions.
+    /// Batches, checkpoints or runs of the paper's interval methods.
     pub batches: u32,
-    /// Steps dropped by the paper's constructions.
+    /// Steps dropped at the start by the paper's intervals.
     pub burn_in: Option<u32>,
 }
 
-/// What an interval is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Goal {
-    /// The true coefficients.
-    Population,
-    /// The optimum of the clipped loss on this data set.
-    Empirical,
-    /// The least-squares value on this data set: as `Empirical`, at a clip so wide that hardly a row is clipped.
-    Ols,
+/// Parameters that a user may set by hand where the method is [tunable](super::Entry::tunable); `None` chooses from public numbers.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Tuning {
+    /// The clip `gamma`, in standardised units.
+    pub clip: Option<f64>,
+    /// Steps of each run.
+    pub steps: Option<u32>,
+    /// The step size `eta`.
+    pub step_size: Option<f64>,
 }
 
-/// How an interval is made.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Construction {
-    /// One Newton step from the mean iterate, with noise of known scale.
-    #[default]
-    Newton,
-    /// Means of batches of iterates.
-    Batched,
-    /// Iterates far apart.
-    Checkpoints,
-    /// The ends of independent runs.
-    Independent,
-}
-
-/// What the fit is for.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Purpose {
-    /// Estimates with intervals.
-    #[default]
-    Inference,
-    /// Estimates only: nothing is spent on intervals and none is given.
-    Prediction,
+impl Tuning {
+    /// Refuses what cannot be meant.
+    ///
+    /// # Errors
+    /// One sentence on the first parameter that makes no sense.
+    pub fn check(&self) -> Result<(), Error> {
+        if self.step_size.is_some_and(|size| !(size > 0.0 && size <= 2.0)) {
+            return Err(ConfigError::StepSize.into());
+        }
+        let (least, most) = Lattice::CLIP_RANGE.into_inner();
+        if self.clip.is_some_and(|clip| !Lattice::CLIP_RANGE.contains(&clip)) {
+            return Err(LatticeError::ClipOutOfRange { least, most }.into());
+        }
+        if self.steps.is_some_and(|steps| !(1..=MOST_STEPS).contains(&steps)) {
+            return Err(ConfigError::Steps.into());
+        }
+        Ok(())
+    }
 }
 
 impl Request {
@@ -105,8 +106,8 @@ impl Request {
             delta: DELTA,
             neighbours: Neighbours::default(),
             purpose: Purpose::default(),
-            construction: Construction::default(),
-            goal: None,
+            interval: IntervalMethod::default(),
+            target: None,
             level: 0.95,
             batches: 10,
             burn_in: None,
@@ -114,10 +115,10 @@ impl Request {
     }
 
     /// What intervals are for, asked or by default.
-    pub fn goal(&self) -> Goal {
-        self.goal.unwrap_or(match self.construction {
-            Construction::Newton => Goal::Population,
-            _ => Goal::Empirical,
+    pub fn target(&self) -> Target {
+        self.target.unwrap_or(match self.interval {
+            IntervalMethod::Newton => Target::Population,
+            _ => Target::Sample,
         })
     }
 
@@ -136,42 +137,9 @@ impl Request {
         if self.batches < 2 {
             return Err(ConfigError::Batches);
         }
-        if self.goal() == Goal::Population && self.construction != Construction::Newton {
-            return Err(ConfigError::PopulationNeedsNewton { construction: self.construction.name() });
+        if self.target() != Target::Sample && self.interval != IntervalMethod::Newton {
+            return Err(ConfigError::PopulationNeedsNewton { interval: self.interval });
         }
         Ok(())
-    }
-}
-
-impl Goal {
-    /// The name used on the command line and in reports.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Goal::Population => "population",
-            Goal::Empirical => "empirical",
-            Goal::Ols => "ols",
-        }
-    }
-}
-
-impl Construction {
-    /// The name used on the command line and in reports.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Construction::Newton => "newton",
-            Construction::Batched => "batched",
-            Construction::Checkpoints => "checkpoints",
-            Construction::Independent => "independent",
-        }
-    }
-}
-
-impl Purpose {
-    /// The name used on the command line and in reports.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Purpose::Inference => "inference",
-            Purpose::Prediction => "prediction",
-        }
     }
 }

@@ -10,6 +10,7 @@ use crate::number::{magnitude, rounded_up};
 
 /// The guarantee of a whole fit.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Guarantee {
     /// Which data sets it speaks about.
     pub neighbours: Neighbours,

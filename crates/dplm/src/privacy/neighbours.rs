@@ -2,28 +2,24 @@
 
 use num_bigint::BigUint;
 
-/// The relation between neighbouring data sets. The number of rows n is public in both.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Neighbours {
-    /// One row is replaced by any other row: the paper's relation.
-    #[default]
-    ReplaceOne,
-    /// One row's contribution is removed (all its cells become missing): what DP-SGD tools report.
-    ZeroOut,
+crate::choice! {
+    "neighbours";
+    /// The relation between neighbouring data sets. The number of rows n is public in both.
+    #[derive(Default)]
+    pub enum Neighbours {
+        /// One row is replaced by any other row: the paper's relation.
+        #[default]
+        ReplaceOne = "replace-one",
+        /// One row's contribution is removed (all its cells become missing): what DP-SGD tools report.
+        ZeroOut = "zero-out",
+    }
 }
 
 impl Neighbours {
-    /// The name used on the command line and in reports.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Neighbours::ReplaceOne => "replace-one",
-            Neighbours::ZeroOut => "zero-out",
-        }
-    }
-
     /// Squared L2 sensitivity of `sum_i v_i` when every row's vector has `||v_i||^2 <= norm_sq`.
     ///
     /// Replacing `v` by `v'` moves the sum by `v' - v`, of norm at most `2 ||v||`; zeroing it moves the sum by `-v`.
+    #[doc(hidden)]
     pub fn of_vector_sum(self, norm_sq: &BigUint) -> BigUint {
         match self {
             Neighbours::ReplaceOne => norm_sq * 4u32,
@@ -34,6 +30,7 @@ impl Neighbours {
     /// Squared Frobenius sensitivity of `sum_i c_i v_i v_i'` when `0 <= c_i` and `c_i ||v_i||^2 <= norm_sq`.
     ///
     /// `||a vv' - b uu'||_F^2 = a^2 |v|^4 + b^2 |u|^4 - 2ab (u.v)^2 <= 2 norm_sq^2`: the cross term only helps.
+    #[doc(hidden)]
     pub fn of_outer_sum(self, norm_sq: &BigUint) -> BigUint {
         let fourth = norm_sq * norm_sq;
         match self {
@@ -43,13 +40,8 @@ impl Neighbours {
     }
 
     /// Squared sensitivity of `sum_i s_i` when `0 <= s_i <= top`: one row moves it by at most `top` either way.
+    #[doc(hidden)]
     pub fn of_nonnegative_sum(self, top: &BigUint) -> BigUint {
         top * top
-    }
-}
-
-impl std::fmt::Display for Neighbours {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(self.name())
     }
 }

@@ -5,7 +5,7 @@ use serde::Serialize;
 use super::text::{attack, promise};
 use crate::{
     Coefficient, Fit, MethodSummary, Statement,
-    method::Purpose,
+    options::Purpose,
     privacy::{Epsilon, Release},
 };
 
@@ -111,9 +111,9 @@ pub fn to_json(fit: &Fit) -> String {
         },
         rows: fit.rows,
         purpose: fit.purpose.name(),
-        target: fit.goal.name(),
+        target: fit.target.name(),
         level: fit.level,
-        interval: (fit.purpose == Purpose::Inference).then_some(fit.construction.name()),
+        interval: (fit.purpose == Purpose::Inference).then_some(fit.interval.name()),
         coefficients: fit.coefficients.iter().map(Entry::of).collect(),
         method: &fit.method,
         warnings: fit.warnings.iter().map(ToString::to_string).collect(),

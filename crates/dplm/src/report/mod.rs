@@ -4,9 +4,7 @@ pub mod svg;
 mod html;
 mod json;
 mod text;
-mod warning;
 
 pub use html::{summary_html, to_html};
 pub use json::to_json;
 pub use text::summary;
-pub use warning::Warning;

@@ -2,8 +2,8 @@
 
 use crate::{
     Coefficient, Fit, Statement,
-    method::{Construction, Goal, Purpose},
     number::{grouped, p_value, percent_up, rounded_up, significant},
+    options::{IntervalMethod, Purpose, Target},
     privacy::{Epsilon, Guarantee, Neighbours},
 };
 
@@ -14,6 +14,13 @@ const WIDTH: usize = 100;
 pub fn summary(fit: &Fit) -> String {
     let parts = [heading(fit), table(fit), reading(fit), guarantee(fit), budget(fit), warnings(fit)];
     parts.iter().filter(|part| !part.is_empty()).map(String::as_str).collect::<Vec<_>>().join("\n")
+}
+
+impl std::fmt::Display for Fit {
+    /// The [`summary`].
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&summary(self))
+    }
 }
 
 fn heading(fit: &Fit) -> String {
@@ -52,7 +59,7 @@ fn columns(fit: &Fit) -> Vec<String> {
     let names: Vec<String> = match fit.purpose {
         Purpose::Prediction => vec!["Estimate".to_owned()],
         Purpose::Inference => {
-            let letter = if fit.construction == Construction::Newton { "z" } else { "t" };
+            let letter = if fit.interval == IntervalMethod::Newton { "z" } else { "t" };
             let tail = 0.5 - fit.level / 2.0;
             vec![
                 "Estimate".to_owned(),
@@ -102,16 +109,18 @@ pub(super) fn covered(fit: &Fit) -> String {
     if fit.purpose == Purpose::Prediction {
         return "Estimates for prediction: no budget was spent on intervals, so none is given.".to_owned();
     }
-    let target = match fit.goal {
-        Goal::Population => {
+    let target = match fit.target {
+        Target::Population => {
             "the true coefficient of the population these rows were drawn from; sampling and privacy noise are both inside"
         }
-        Goal::Empirical => {
+        Target::Sample => {
             "the best-fitting coefficient on exactly these rows, gradients clipped; only privacy noise is inside"
         }
-        Goal::Ols => "the least-squares coefficient on exactly these rows; only privacy noise is inside",
+        Target::Robust => {
+            "the robust (Huber) coefficient of the population these rows were drawn from, at this clip; sampling and privacy noise are both inside"
+        }
     };
-    format!("Each {} % interval ({}) is for {target}.", percent(fit.level), fit.construction.name())
+    format!("Each {} % interval ({}) is for {target}.", percent(fit.level), fit.interval.name())
 }
 
 fn guarantee(fit: &Fit) -> String {

@@ -7,7 +7,7 @@ use std::{
 };
 
 use super::{Cells, DataError, MISSING};
-use crate::formula::{Column, Kind};
+use crate::schema::{Column, Kind};
 
 /// The longest text, in bytes, that is looked at; a longer cell counts as unparsable.
 const LONGEST_CELL: usize = 1 << 20;

@@ -2,6 +2,8 @@
 
 use std::io;
 
+use crate::{Interrupted, schema::SchemaError};
+
 /// Why data could not be read. Never holds a cell's value.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -204,48 +206,9 @@ pub enum DataError {
         /// What kind of failure it was.
         kind: io::ErrorKind,
     },
-    /// The table has no such column.
-    #[error("the data have no column '{column}'{}", suggest(suggestion))]
-    UnknownColumn {
-        /// The name asked for.
-        column: String,
-        /// The closest name there is, when it is close.
-        suggestion: Option<String>,
-    },
-    /// A number was asked of a column declared as text.
-    #[error("column '{column}' holds text: give its levels, as in {column}{{a,b}}, or store it as numbers")]
-    TextAsNumber {
-        /// The column.
-        column: String,
-    },
-    /// A column of dates or times.
-    #[error("column '{column}' holds dates or times: turn it into a number (days, hours) in the data first")]
-    Date {
-        /// The column.
-        column: String,
-    },
-    /// A column of a type that has no place in a model.
-    #[error("column '{column}' is of a type a model cannot use: store it as numbers or text")]
-    UnsupportedType {
-        /// The column.
-        column: String,
-    },
-    /// `.` cannot be written out for a text file.
-    #[error(
-        "'.' needs columns whose types are declared, which a text file does not do: name the columns in the formula, or store the table as Parquet or Arrow"
-    )]
-    DotOnText,
-    /// `.` cannot be written out for a column of mixed cells.
-    #[error(
-        "'.' needs columns whose types are declared, and nothing declares that of '{column}': name the columns in the formula, take it out with '. - {column}', or give it a type"
-    )]
-    UndeclaredType {
-        /// The column.
-        column: String,
-    },
-    /// `.` stands for nothing.
-    #[error("the data have no other numeric column for '.' to stand for: name the columns")]
-    NothingForDot,
+    /// The columns are not those the formula needs.
+    #[error(transparent)]
+    Schema(#[from] SchemaError),
     /// A cell that cannot be used, when that is refused.
     #[error(
         "column '{column}' has a missing or unusable cell, which strict reading refuses: repair the data or read without it"
@@ -254,9 +217,9 @@ pub enum DataError {
         /// The column.
         column: String,
     },
-    /// Somebody asked the reading to stop.
-    #[error("stopped while the rows were being read; nothing was spent")]
-    Stopped,
+    /// Interrupted by the user.
+    #[error("interrupted while the rows were being read; nothing was spent")]
+    Interrupted,
     /// Rows that do not fit in memory could not be kept in a file.
     #[error(
         "the rows do not fit in the memory allowed, and a temporary file for them could not be used ({kind}): allow more memory, or set TMPDIR to a folder that can be written to"
@@ -283,9 +246,8 @@ pub enum DataError {
     },
 }
 
-fn suggest(suggestion: &Option<String>) -> String {
-    match suggestion {
-        Some(name) => format!(": did you mean '{name}'?"),
-        None => ": check the formula against the header".to_owned(),
+impl From<Interrupted> for DataError {
+    fn from(_: Interrupted) -> DataError {
+        DataError::Interrupted
     }
 }

@@ -16,12 +16,13 @@ use super::parquet;
 use super::{DataError, bytes::Bytes, format::DataFile};
 
 /// Opens whatever an input names, in order of name when that is several files.
-pub(super) fn open_input(input: &str, files: &mut Vec<DataFile>) -> Result<(), DataError> {
+pub(super) fn open_input(path: &Path, files: &mut Vec<DataFile>) -> Result<(), DataError> {
+    // For messages and patterns; files are opened by their own names, which need not be text.
+    let input = &*path.to_string_lossy();
     if input == "-" {
         files.push(open_stream(&mut io::stdin().lock(), "standard input")?);
         return Ok(());
     }
-    let path = Path::new(input);
     let paths = match fs::metadata(path) {
         Ok(found) if found.is_dir() => folder(path, input)?,
         Ok(_) => vec![path.to_owned()],
@@ -53,6 +54,7 @@ fn open_path(path: &Path) -> Result<DataFile, DataError> {
         let mut pipe = fs::File::open(path).map_err(|error| unreadable(&name, &error))?;
         return open_stream(&mut pipe, &name);
     }
+    #[cfg(any(feature = "csv", feature = "arrow"))]
     let bytes = || Bytes::on_disk(path, &metadata);
     match ending(path).as_str() {
         #[cfg(feature = "csv")]

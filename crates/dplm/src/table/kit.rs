@@ -55,7 +55,7 @@ pub(super) fn read(source: &Source, columns: &[Column]) -> Vec<Said> {
 }
 
 pub(super) fn open(path: &Path) -> Result<Source, DataError> {
-    Source::open(&[path.to_str().expect("temporary paths are UTF-8").to_owned()])
+    Source::open(&[path])
 }
 
 pub(super) fn csv(text: impl AsRef<[u8]>) -> Result<Source, DataError> {

@@ -13,7 +13,6 @@
 )]
 
 mod error;
-mod schema;
 mod spool;
 mod bytes;
 mod cells;
@@ -30,8 +29,8 @@ mod parquet;
 mod files;
 mod source;
 
+pub use crate::schema::{Field, Schema, SchemaError, Type};
 pub use error::DataError;
-pub use schema::{Field, Schema, Type};
 pub use source::{ReadOptions, Source};
 
 /// A block of rows: one entry per requested column, all of the same length.

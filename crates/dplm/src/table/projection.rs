@@ -1,7 +1,7 @@
 //! Which columns of a file are decoded, and how each becomes cells.
 
-use super::{DataError, Schema, cells::Extractor};
-use crate::formula::Column;
+use super::{DataError, Schema, SchemaError, cells::Extractor};
+use crate::schema::Column;
 
 /// Which columns of a file to decode, and what to make of them.
 pub(super) struct Projection<'a> {
@@ -17,7 +17,8 @@ impl<'a> Projection<'a> {
     pub fn new(schema: &Schema, columns: &[Column], extractors: &'a [Extractor]) -> Result<Self, DataError> {
         let known = schema.positions();
         let position = |column: &Column| {
-            let missing = || DataError::UnknownColumn { column: column.name.clone(), suggestion: None };
+            let missing =
+                || DataError::from(SchemaError::UnknownColumn { column: column.name.clone(), suggestion: None });
             known.get(column.name.as_str()).copied().ok_or_else(missing)
         };
         let positions = columns.iter().map(position).collect::<Result<Vec<usize>, _>>()?;

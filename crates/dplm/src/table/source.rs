@@ -1,8 +1,8 @@
 //! A table, wherever its rows are, read in blocks.
 
-use std::collections::HashMap;
 #[cfg(feature = "csv")]
 use std::io::Read;
+use std::{collections::HashMap, path::Path};
 
 #[cfg(feature = "arrow")]
 use arrow_array::RecordBatch;
@@ -20,7 +20,7 @@ use super::{
     format::{DataFile, Pieces},
     projection::Projection,
 };
-use crate::formula::Column;
+use crate::{Progress, schema::Column};
 
 /// How to read the rows.
 #[derive(Clone, Copy)]
@@ -31,16 +31,14 @@ pub struct ReadOptions<'a> {
     pub block_rows: usize,
     /// About so many bytes of text are split into rows by one thread at a time. The rows are the same, whatever it is.
     pub segment_bytes: usize,
-    /// Called after each block with the bytes read so far and the bytes in all.
-    pub progress: Option<&'a (dyn Fn(u64, u64) + Sync)>,
-    /// Asked after each block; reading ends with [`DataError::Stopped`] once it says yes.
-    pub stop: Option<&'a (dyn Fn() -> bool + Sync)>,
+    /// Told after each block of the bytes read so far and the bytes in all.
+    pub progress: Progress<'a>,
 }
 
 impl Default for ReadOptions<'_> {
-    /// Bad cells are marked; 65,536 rows per block; 512 KiB per segment; no progress; nobody stops it.
+    /// Bad cells are marked; 65,536 rows per block; 512 KiB per segment; no progress.
     fn default() -> Self {
-        Self { strict: false, block_rows: 65_536, segment_bytes: 512 << 10, progress: None, stop: None }
+        Self { strict: false, block_rows: 65_536, segment_bytes: 512 << 10, progress: Progress::NONE }
     }
 }
 
@@ -66,16 +64,16 @@ impl Source {
     /// # Examples
     /// ```no_run
     /// use dplm::table::Source;
-    /// let source = Source::open(&["survey/*.parquet".to_owned()])?;
+    /// let source = Source::open(&["survey/*.parquet"])?;
     /// for name in source.schema().names() {
     ///     println!("{name}");
     /// }
     /// # Ok::<(), dplm::table::DataError>(())
     /// ```
-    pub fn open(inputs: &[String]) -> Result<Self, DataError> {
+    pub fn open(inputs: &[impl AsRef<Path>]) -> Result<Self, DataError> {
         let mut files = Vec::new();
         for input in inputs {
-            open_input(input, &mut files)?;
+            open_input(input.as_ref(), &mut files)?;
         }
         Self::from_files(files)
     }
@@ -144,23 +142,18 @@ impl Source {
     ) -> Result<(), DataError> {
         self.schema.check_all(columns)?;
         let extractors: Vec<Extractor> = columns.iter().map(|column| Extractor::new(column, options.strict)).collect();
-        let total = self.files.iter().map(|file| file.bytes.length).sum();
-        let report = |done: u64| {
-            if let Some(progress) = options.progress {
-                progress(done, total);
-            }
-        };
+        let total: u64 = self.files.iter().map(|file| file.bytes.length).sum();
+        let report = |done: u64| options.progress.report(done, total);
         let mut before = 0;
         for file in &self.files {
             let projection = Projection::new(&file.schema, columns, &extractors)?;
             let pieces = Pieces { rows: options.block_rows.max(1), bytes: options.segment_bytes.max(1) };
             file.for_each_block(&projection, pieces, &mut |block, done| {
                 each(block)?;
-                report(before + done);
-                if options.stop.is_some_and(|stop| stop()) { Err(DataError::Stopped) } else { Ok(()) }
+                Ok(report(before + done)?)
             })?;
             before += file.bytes.length;
-            report(before);
+            report(before)?;
         }
         Ok(())
     }

@@ -1,5 +1,6 @@
 use std::{
     fs,
+    ops::ControlFlow,
     path::{Path, PathBuf},
     sync::{Arc, Mutex},
 };
@@ -15,7 +16,10 @@ use super::{
         survey_said, write_arrow, write_parquet, write_stream,
     },
 };
-use crate::formula::{Column, Formula};
+use crate::{
+    Progress,
+    formula::{Column, Formula},
+};
 
 #[test]
 fn every_format_gives_the_same_blocks() {
@@ -117,7 +121,7 @@ fn paths_that_lead_nowhere_are_refused() {
     assert!(refused(&file(&folder, "a.csv.gz", "x")).contains("is compressed: decompress it first"));
     assert!(refused(&file(&folder, "a.csv", "")).contains("is empty"));
     assert!(refused(&file(&folder, "a.parquet", "")).contains("is empty"));
-    assert!(Source::open(&[]).err().unwrap().to_string().starts_with("no data were named"));
+    assert!(Source::open(&[] as &[&str]).err().unwrap().to_string().starts_with("no data were named"));
 }
 
 #[test]
@@ -240,8 +244,11 @@ fn progress_goes_up_to_the_whole() {
     write_parquet(&parquet, &batch(vec![("x", Arc::new(Int64Array::from(vec![4; 9])))]), Compression::SNAPPY);
     let total = fs::metadata(csv).unwrap().len() + fs::metadata(parquet).unwrap().len();
     let seen = Mutex::new(Vec::new());
-    let progress = |done, of| seen.lock().unwrap().push((done, of));
-    let options = ReadOptions { block_rows: 2, progress: Some(&progress), ..ReadOptions::default() };
+    let progress = |done, of| {
+        seen.lock().unwrap().push((done, of));
+        ControlFlow::Continue(())
+    };
+    let options = ReadOptions { block_rows: 2, progress: Progress::new(&progress), ..ReadOptions::default() };
     read_with(&open(folder.path()).unwrap(), &[number("x")], &options).unwrap();
     let seen = seen.into_inner().unwrap();
     assert!(seen.len() > 4 && seen.is_sorted() && seen.iter().all(|&(_, of)| of == total), "{seen:?}");

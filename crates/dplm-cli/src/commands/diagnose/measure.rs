@@ -1,13 +1,9 @@
 //! The numbers of a diagnosis. None of them is private.
 
 use dplm::{
-    Dataset, Fit, NoiseSource,
-    diagnose::{StandardisedRows, least_squares},
-    interval::Contrast,
-    method::{
-        dpgd,
-        ols::{Ols, OlsError, OlsFit},
-    },
+    Contrast, Dataset, Fit, NoiseSource, Progress,
+    diagnose::{Ols, OlsError, OlsFit, StandardisedRows, least_squares},
+    method::dpgd,
     report::to_json,
     table::{ReadOptions, Source},
     theory::{
@@ -17,8 +13,7 @@ use dplm::{
 };
 use serde::Serialize;
 
-use super::law::{chi_square_tail, distance_sq};
-use crate::{exit::Failure, printer::Printer, progress::Progress};
+use crate::{exit::Failure, printer::Printer, progress::Bar};
 
 /// The chance at which the paper's multiplier c0 is taken.
 const BETA: f64 = 0.05;
@@ -157,14 +152,11 @@ pub fn diagnose(
     noise: NoiseSource,
     printer: &Printer,
 ) -> Result<Diagnosis, Failure> {
-    let progress = Progress::new(printer, "diagnosing");
+    let bar = Bar::new(printer, "diagnosing");
     let level = config.request.level;
     // What the plan refuses is refused before anything is computed.
     let plan = config.clone().plan(dataset.rows(), dataset.design())?;
-    let fit = dataset.fit(config, noise, &mut |done, of| {
-        progress.update(done.into(), of.into());
-        Ok(())
-    })?;
+    let fit = dataset.fit(&config, noise, Progress::new(&|done, total| bar.update(done, total)))?;
     let clipped = clipped_shares(dataset, &plan, &fit)?;
     let encoded = Encoded::new(dataset, &fit);
     Ok(Diagnosis {
@@ -322,8 +314,7 @@ impl Encoded {
         let law =
             IterateLaw::new(&self.second_moments(), &self.theta, start, run.step_size, run.noise_sd).map_err(text)?;
         let (mean, covariance) = (law.mean(step), law.covariance(step));
-        let difference: Vec<f64> = happened.iter().zip(&mean).map(|(found, mean)| found - mean).collect();
-        let chi_square = distance_sq(&difference, &covariance);
+        let distance = law.distance(step, happened);
         let coefficient = |(contrast, one): (&Contrast, &dplm::Coefficient)| {
             let (centre, sd) = (contrast.of(&mean), spread(contrast, &covariance));
             let found = contrast.of(happened);
@@ -339,9 +330,9 @@ impl Encoded {
         Ok(Iterates {
             step,
             coefficients: contrasts.iter().zip(&fit.coefficients).map(coefficient).collect(),
-            chi_square,
-            degrees_of_freedom: difference.len(),
-            p_value: chi_square.map(|value| chi_square_tail(value, difference.len())),
+            chi_square: distance.map(|found| found.chi_square),
+            degrees_of_freedom: happened.len(),
+            p_value: distance.map(|found| found.p_value),
             covariance,
         })
     }

@@ -1,7 +1,6 @@
 //! `dplm diagnose`: what whoever may see the rows can see.
 
 mod measure;
-mod law;
 mod text;
 
 use dplm::table::DataError;
@@ -22,7 +21,7 @@ pub fn run(args: DiagnoseArgs, printer: &Printer) -> Result<(), Failure> {
     let source = settings.data.open()?;
     let mut dataset = settings.data.read(&source, printer)?;
     check_memory(settings.data.memory, dataset.rows(), dataset.design().features())?;
-    let diagnosis = measure::diagnose(&source, &mut dataset, settings.config, settings.noise, printer)?;
+    let diagnosis = measure::diagnose(&source, &mut dataset, settings.paper, settings.noise, printer)?;
     let shown = settings.json != Some(Destination::Stdout);
     printer.warning("nothing of this diagnosis is private: do not publish it", shown);
     if let Some(output) = output {

@@ -6,13 +6,10 @@ use super::{Plan, level, start::Start, whiten::Whitened};
 use crate::{
     Error,
     lattice::{Clip, Ladder, Lattice},
-    method::Goal,
     privacy::{Budget, Spend},
     rows::Rows,
 };
 
-/// For the least-squares value itself the clip is wider by this.
-const OLS_CLIP: f64 = 4.0;
 /// Rungs of the second ladder, eight to a factor of two.
 pub(super) const RUNGS: u32 = 57;
 /// The second ladder starts this far above the first level, and ends as far below it.
@@ -52,11 +49,7 @@ impl Plan {
     ) -> Result<ClipLevel, Error> {
         let spend = budget.spend("clip level", self.request.rho.share(self.shares().level))?;
         let ladder = GammaLadder { top: TOP_OF_SECOND * start.gamma, rungs: RUNGS, per_doubling: 8.0 };
-        let mut level = self.clip_level(white.rows.as_ref(), &start.theta, &ladder, self.tail(), spend, rng)?;
-        if self.request.goal() == Goal::Ols {
-            level.gamma *= OLS_CLIP;
-        }
-        Ok(level)
+        self.clip_level(white.rows.as_ref(), &start.theta, &ladder, self.tail(), spend, rng)
     }
 
     /// The rung of a ladder that about a share `tail` of the gradients at `theta` exceeds.

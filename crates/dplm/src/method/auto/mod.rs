@@ -22,23 +22,26 @@ mod clip;
 mod belief;
 mod infer;
 mod shares;
+mod entry;
 
 use faer::{Mat, linalg::solvers::Solve};
 use rand_core::CryptoRng;
 
 use super::{
-    ConfigError, Construction, Enough, Goal, Outcome, Purpose, Request, bare, budget_warnings, with_precision,
+    ConfigError, Enough, IntervalMethod, Outcome, Purpose, Request, Target, bare, budget_warnings, with_precision,
 };
 use crate::{
-    Coefficient, Error, MethodSummary,
-    descend::{Descent, Trajectory, Watch},
+    Coefficient, Error, MethodSummary, Progress,
+    descend::{Descent, Trajectory},
     formula::Kind,
     interval::{Contrast, Inference, Interval},
     lattice::{CELL_SCALE_BITS, Design, Lattice, Outer, Slot, Theta, Whitening},
     privacy::{Budget, Rho, Spend, release},
-    report::Warning,
     rows::Rows,
+    warning::Warning,
 };
+pub(super) use entry::ENTRY;
+
 use belief::{Belief, NoisyMatrix};
 use clip::ClipLevel;
 use infer::{Law, Sampling};
@@ -89,8 +92,13 @@ impl Config {
     pub fn plan(self, rows: u64, design: &Design) -> Result<Plan, Error> {
         let Config { request } = self;
         request.check()?;
-        if request.purpose == Purpose::Inference && request.construction != Construction::Newton {
-            return Err(ConfigError::AutoNeedsNewton { construction: request.construction.name() }.into());
+        if request.purpose == Purpose::Inference && request.interval != IntervalMethod::Newton {
+            return Err(ConfigError::OtherIntervals {
+                method: "auto",
+                offered: IntervalMethod::Newton,
+                interval: request.interval,
+            }
+            .into());
         }
         let features = design.features();
         if rows <= features as u64 {
@@ -142,7 +150,7 @@ impl Plan {
     }
 
     fn covers_population(&self) -> bool {
-        self.gives_intervals() && self.request.goal() == Goal::Population
+        self.gives_intervals() && self.request.target() != Target::Sample
     }
 
     /// What public numbers already tell a reader, before anything is spent.
@@ -162,24 +170,29 @@ impl Plan {
     /// Spends exactly the budget of the request. Rows are read only through releases.
     ///
     /// # Errors
-    /// When rows cannot be read, the noise does not fit, or `watch` stops the run.
+    /// When rows cannot be read, the noise does not fit, or the run is interrupted.
     pub fn run<R: CryptoRng>(
         &self,
         rows: &mut dyn Rows,
         design: &Design,
         rng: &mut R,
-        watch: &mut Watch<'_>,
+        progress: Progress<'_>,
     ) -> Result<Outcome, Error> {
         let mut budget = Budget::new(self.request.rho);
         let mut white = self.whiten(rows, design, &mut budget, rng)?;
-        let start = self.start(&mut white, design, &mut budget, rng, watch)?;
+        let start = self.start(&mut white, design, &mut budget, rng, progress)?;
         let clip = self.clip(&white, &start, &mut budget, rng)?;
         let extras = self.shares_of_intervals(&mut budget)?;
         let steps = self.steps(&white);
         let spend = budget.spend_rest(format!("clipped gradients, {steps} steps"))?;
         let descent = self.descent(clip.gamma, steps, spend.to_f64())?;
-        let mut count = |done, _| watch(START_STEPS + done, START_STEPS + steps);
-        let run = descent.run(white.rows.as_mut(), &start.theta, spend, rng, &mut count)?;
+        let run = descent.run(
+            white.rows.as_mut(),
+            &start.theta,
+            spend,
+            rng,
+            progress.part(START_STEPS, START_STEPS + steps),
+        )?;
         let (coefficients, inference) = self.coefficients(design, &white, &descent, &run, extras, rng)?;
         let summary = MethodSummary {
             name: "auto",
@@ -314,7 +327,7 @@ impl Plan {
         if clip_at_edge || white.at_edge {
             warnings.push(Warning::LevelAtEdge);
         }
-        if clip.tail > NOTABLE_TAIL && self.request.goal() != Goal::Ols && self.request.purpose == Purpose::Inference {
+        if clip.tail > NOTABLE_TAIL && self.request.purpose == Purpose::Inference {
             warnings.push(Warning::Robust { clip: clip.gamma });
         }
         warnings

@@ -5,8 +5,8 @@ use rand_core::CryptoRng;
 
 use super::{Plan, START_STEPS, clip::GammaLadder, infer::mean_of, largest_response, whiten::Whitened};
 use crate::{
-    Error,
-    descend::{Trajectory, Watch},
+    Error, Progress,
+    descend::Trajectory,
     lattice::{Design, Slot, Whitening},
     privacy::Budget,
 };
@@ -36,7 +36,7 @@ impl Plan {
         design: &Design,
         budget: &mut Budget,
         rng: &mut R,
-        watch: &mut Watch<'_>,
+        progress: Progress<'_>,
     ) -> Result<Start, Error> {
         let (rho, shares) = (self.request.rho, self.shares());
         let spend = budget.spend("clip level of the start", rho.share(shares.start_level))?;
@@ -47,8 +47,7 @@ impl Plan {
         let spend = budget.spend(format!("start, {START_STEPS} steps"), rho.share(shares.start))?;
         let descent = self.descent(level.gamma, START_STEPS, spend.to_f64())?;
         let all = START_STEPS + self.steps(white);
-        let mut count = |done, _| watch(done, all);
-        let run = descent.run(white.rows.as_mut(), &zero, spend, rng, &mut count)?;
+        let run = descent.run(white.rows.as_mut(), &zero, spend, rng, progress.part(0u32, all))?;
         let theta = after_start(&run, constant(design, &white.whitening).as_deref());
         Ok(Start { theta, gamma: level.gamma, at_edge: level.at_edge })
     }

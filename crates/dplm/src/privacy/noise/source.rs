@@ -3,7 +3,7 @@
 use std::fmt;
 
 use rand_chacha::ChaCha20Rng;
-use rand_core::{Infallible, Rng, SeedableRng, TryCryptoRng, TryRng};
+use rand_core::{CryptoRng, Infallible, Rng, SeedableRng, TryCryptoRng, TryRng};
 
 /// The operating system gave no random seed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -53,7 +53,50 @@ impl FixedSeed {
     }
 }
 
-/// Both sources hand on the words of the ChaCha20 stream they hold, and print without it.
+/// Uniform, independent words that nobody can predict. Every cryptographic generator of `rand_core` gives them.
+pub trait RandomWords {
+    /// The next 64 bits.
+    fn next_word(&mut self) -> u64;
+}
+
+impl<R: CryptoRng> RandomWords for R {
+    #[inline]
+    fn next_word(&mut self) -> u64 {
+        self.next_u64()
+    }
+}
+
+/// Where the noise comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NoiseSource {
+    /// The operating system: private.
+    System,
+    /// A seed: reproducible, and not private.
+    Seed(u64),
+}
+
+impl NoiseSource {
+    /// Whether what is drawn from it protects anybody.
+    pub fn is_private(self) -> bool {
+        self == NoiseSource::System
+    }
+
+    /// The generator of this source.
+    ///
+    /// # Errors
+    /// When the operating system has no randomness to give.
+    pub fn open(self) -> Result<NoiseRng, EntropyError> {
+        Ok(NoiseRng(match self {
+            NoiseSource::System => SystemRng::new()?.0,
+            NoiseSource::Seed(seed) => FixedSeed::new(seed).0,
+        }))
+    }
+}
+
+/// The generator of one fit: the stream of a [`SystemRng`] or of a [`FixedSeed`], as its [`NoiseSource`] says.
+pub struct NoiseRng(ChaCha20Rng);
+
+/// The sources hand on the words of the ChaCha20 stream they hold, and print without it.
 macro_rules! chacha_source {
     ($name:ident) => {
         impl TryRng for $name {
@@ -88,3 +131,4 @@ macro_rules! chacha_source {
 
 chacha_source!(SystemRng);
 chacha_source!(FixedSeed);
+chacha_source!(NoiseRng);

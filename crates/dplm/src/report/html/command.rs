@@ -1,6 +1,6 @@
 //! The command that makes such a fit again.
 
-use crate::{Fit, formula::Kind, method::Purpose};
+use crate::{Fit, formula::Kind, options::Purpose};
 
 /// `dplm fit` with every option that matters, for a POSIX shell.
 pub(super) fn of(fit: &Fit) -> String {
@@ -12,9 +12,9 @@ pub(super) fn of(fit: &Fit) -> String {
         format!("--method {}{}", fit.method.name, by_hand(fit)),
     ];
     words.push(match fit.purpose {
-        Purpose::Prediction => "--for prediction".to_owned(),
+        Purpose::Prediction => "--purpose prediction".to_owned(),
         Purpose::Inference => {
-            format!("--interval {} --target {} --level {}", fit.construction.name(), fit.goal.name(), fit.level)
+            format!("--interval {} --target {} --level {}", fit.interval.name(), fit.target.name(), fit.level)
         }
     });
     words.join(" ")

@@ -12,8 +12,8 @@ use super::{
 };
 use crate::{
     Coefficient, Fit,
-    method::Purpose,
     number::{grouped, p_value, significant},
+    options::Purpose,
 };
 
 /// The width of a picture in its own units: on a phone each is less than a pixel, on a desk one and a half. The style sheet sets

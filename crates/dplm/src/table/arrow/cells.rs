@@ -15,7 +15,7 @@ use arrow_schema::DataType;
 use rayon::prelude::*;
 
 use crate::table::{
-    Block, Cells, DataError, MISSING,
+    Block, Cells, DataError, MISSING, SchemaError,
     cells::{Extractor, LevelMap, parsed},
     projection::Projection,
 };
@@ -45,7 +45,7 @@ impl Extractor {
     /// # Errors
     /// Refuses the first bad cell when strict, and a type that has no place in a model.
     fn array(&self, array: ArrayRef) -> Result<Cells, DataError> {
-        let unsupported = || DataError::UnsupportedType { column: self.column.clone() };
+        let unsupported = || DataError::from(SchemaError::UnsupportedType { column: self.column.clone() });
         match &self.levels {
             None => self.checked_numbers(numbers(array).ok_or_else(unsupported)?),
             Some(levels) => self.checked_codes(levels.codes(&array).ok_or_else(unsupported)?),

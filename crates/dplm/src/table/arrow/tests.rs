@@ -1,4 +1,7 @@
-use std::sync::{Arc, Mutex};
+use std::{
+    ops::ControlFlow,
+    sync::{Arc, Mutex},
+};
 
 use ::parquet::basic::Compression;
 use arrow_array::{
@@ -10,6 +13,7 @@ use arrow_schema::{DataType, Field, UnionFields};
 use tempfile::TempDir;
 
 use crate::{
+    Progress,
     formula::Column,
     table::{
         ReadOptions, Source, Type,
@@ -171,8 +175,11 @@ fn batches_in_memory_read_as_a_file_of_them_does() {
         assert_eq!(read_with(&source, &columns, &options).expect("cells"), expected);
     }
     let seen = Mutex::new(Vec::new());
-    let progress = |done, of| seen.lock().expect("one thread").push((done, of));
-    let options = ReadOptions { progress: Some(&progress), block_rows: 2, ..ReadOptions::default() };
+    let progress = |done, of| {
+        seen.lock().expect("one thread").push((done, of));
+        ControlFlow::Continue(())
+    };
+    let options = ReadOptions { progress: Progress::new(&progress), block_rows: 2, ..ReadOptions::default() };
     read_with(&source, &columns, &options).expect("cells");
     assert_eq!(seen.into_inner().expect("one thread"), [(2, 5), (4, 5), (5, 5), (5, 5)]);
 }

@@ -57,14 +57,14 @@ pub enum OlsError {
 ///
 /// # Examples
 /// ```
-/// use dplm::method::ols::Ols;
+/// use dplm::diagnose::Ols;
 /// let mut ols = Ols::new(2).constant_column(0);
 /// ols.push(&[1.0, 0.0, 1.0, 1.0], &[1.0, 3.0])?;
 /// ols.push(&[1.0, 2.0, 1.0, 3.0], &[5.0, 7.5])?;
 /// let fit = ols.finish()?;
 /// assert!((fit.coefficients[1] - 2.15).abs() < 1e-14);
 /// assert_eq!(fit.degrees_of_freedom, 2);
-/// # Ok::<(), dplm::method::ols::OlsError>(())
+/// # Ok::<(), dplm::diagnose::OlsError>(())
 /// ```
 #[derive(Clone)]
 pub struct Ols {
@@ -226,6 +226,7 @@ impl Ols {
 ///
 /// It cannot be serialised, and its `Debug` prints nothing of the content.
 #[derive(Clone, PartialEq)]
+#[non_exhaustive]
 pub struct OlsFit {
     /// The coefficients, in column order.
     pub coefficients: Vec<f64>,

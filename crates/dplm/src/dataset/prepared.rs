@@ -1,18 +1,13 @@
 //! A fit in two halves: planned and checked, then charged and run.
 
-use rand_core::CryptoRng;
-
+use super::Dataset;
 use crate::{
-    Dataset, Error, Fit, NoiseSource, Statement,
-    descend::Watch,
-    lattice::Design,
-    method::{Config, ConfigError, Outcome, Purpose, Request, adassp, auto, dpgd},
+    Error, Fit, Progress, Statement, Warning,
+    method::{Method, Plan, Request},
     privacy::{
         Guarantee, Neighbours, PrivacyError, Rho,
-        noise::{FixedSeed, SystemRng},
+        noise::{NoiseRng, NoiseSource},
     },
-    report::Warning,
-    rows::Rows,
 };
 
 /// A fit that is planned and checked. Nothing has been asked of a row yet, and nothing is spent.
@@ -21,8 +16,9 @@ use crate::{
 pub struct Prepared<'a> {
     dataset: &'a mut Dataset,
     request: Request,
-    plan: Plan,
-    noise: Noise,
+    plan: Box<dyn Plan>,
+    rng: NoiseRng,
+    private: bool,
     /// What the budget promises; nothing is released yet.
     guarantee: Guarantee,
 }
@@ -78,26 +74,19 @@ impl Receipt {
     }
 }
 
-enum Plan {
-    Dpgd(dpgd::Plan),
-    Auto(auto::Plan),
-    Adassp(adassp::Plan),
-}
-
-enum Noise {
-    System(SystemRng),
-    Fixed(FixedSeed),
-}
-
 impl<'a> Prepared<'a> {
-    pub(crate) fn new(dataset: &'a mut Dataset, config: Config, noise: NoiseSource) -> Result<Prepared<'a>, Error> {
-        let request = config.request().clone();
-        let plan = Plan::of(config, dataset.rows(), dataset.design())?;
-        plan.check_intervals()?;
+    pub(super) fn new(
+        dataset: &'a mut Dataset,
+        method: &dyn Method,
+        noise: NoiseSource,
+    ) -> Result<Prepared<'a>, Error> {
+        let request = method.request().clone();
+        let plan = method.plan(dataset.rows(), dataset.design())?;
+        plan.check()?;
         // A key that cannot be had, or an epsilon that means nothing, is found out before anything is spent.
-        let noise = Noise::open(noise)?;
+        let (rng, private) = (noise.open().map_err(PrivacyError::from)?, noise.is_private());
         let guarantee = Guarantee::of(request.neighbours, request.rho, request.delta).map_err(PrivacyError::from)?;
-        Ok(Prepared { dataset, request, plan, noise, guarantee })
+        Ok(Prepared { dataset, request, plan, rng, private, guarantee })
     }
 
     /// What is to be recorded before [`run`](Self::run).
@@ -107,9 +96,9 @@ impl<'a> Prepared<'a> {
             rho,
             neighbours,
             formula: self.dataset.formula().to_owned(),
-            plan: format!("dplm {}: {}: {}", env!("CARGO_PKG_VERSION"), self.dataset.formula(), self.plan.in_words()),
+            plan: format!("dplm {}: {}: {}", env!("CARGO_PKG_VERSION"), self.dataset.formula(), self.plan.describe()),
             table: self.dataset.table_in_words(),
-            private: self.noise.is_private(),
+            private: self.private,
         }
     }
 
@@ -120,19 +109,15 @@ impl<'a> Prepared<'a> {
     ///
     /// # Errors
     /// When `receipt` is for another fit (nothing is drawn then), or a release fails.
-    pub fn run(self, receipt: Receipt, watch: &mut Watch<'_>) -> Result<Fit, Error> {
+    pub fn run(self, receipt: Receipt, progress: Progress<'_>) -> Result<Fit, Error> {
         if receipt.charge != self.charge() {
             return Err(PrivacyError::OtherCharge.into());
         }
-        let Prepared { dataset, request, plan, noise, guarantee } = self;
-        let private = noise.is_private();
+        let Prepared { dataset, request, plan, mut rng, private, guarantee } = self;
         let rows = dataset.rows();
         let (table, design) = dataset.rows_and_design();
-        let outcome = match noise {
-            Noise::System(mut rng) => plan.run(table, design, &mut rng, watch)?,
-            Noise::Fixed(mut rng) => plan.run(table, design, &mut rng, watch)?,
-        };
-        let mut warnings = plan.warnings();
+        let outcome = plan.run(table, design, &mut rng, progress)?;
+        let mut warnings = plan.warn();
         warnings.extend(outcome.warnings);
         warnings.extend(dataset.warnings(private, &outcome.coefficients));
         let statement = receipt.statement;
@@ -145,8 +130,8 @@ impl<'a> Prepared<'a> {
             rows,
             guarantee: Guarantee { releases: outcome.releases, ..guarantee },
             purpose: request.purpose,
-            goal: request.goal(),
-            construction: request.construction,
+            target: request.target(),
+            interval: request.interval,
             level: request.level,
             coefficients: outcome.coefficients,
             method: outcome.summary,
@@ -159,76 +144,10 @@ impl<'a> Prepared<'a> {
     }
 }
 
-impl Plan {
-    fn of(config: Config, rows: u64, design: &Design) -> Result<Plan, Error> {
-        match config {
-            Config::Dpgd(config) => config.plan(rows, design).map(Plan::Dpgd),
-            Config::Auto(config) => config.plan(rows, design).map(Plan::Auto),
-            Config::Adassp(config) if config.request.purpose == Purpose::Inference => {
-                Err(ConfigError::AdasspMakesNoIntervals.into())
-            }
-            Config::Adassp(config) => config.plan(rows, design).map(Plan::Adassp),
-        }
-    }
-
-    /// Refuses a fit that wants intervals and would get none.
-    fn check_intervals(&self) -> Result<(), ConfigError> {
-        match self {
-            Plan::Dpgd(plan) => plan.check_intervals(),
-            Plan::Auto(plan) => plan.check_intervals(),
-            Plan::Adassp(_) => Ok(()),
-        }
-    }
-
-    /// Every number of the plan.
-    fn in_words(&self) -> String {
-        match self {
-            Plan::Dpgd(plan) => format!("{plan:?}"),
-            Plan::Auto(plan) => format!("{plan:?}"),
-            Plan::Adassp(plan) => format!("{plan:?}"),
-        }
-    }
-
-    fn run<R: CryptoRng>(
-        &self,
-        rows: &mut dyn Rows,
-        design: &Design,
-        rng: &mut R,
-        watch: &mut Watch<'_>,
-    ) -> Result<Outcome, Error> {
-        match self {
-            Plan::Dpgd(plan) => plan.run(rows, design, rng, watch),
-            Plan::Auto(plan) => plan.run(rows, design, rng, watch),
-            Plan::Adassp(plan) => plan.run(rows, design, rng).map(Into::into),
-        }
-    }
-
-    fn warnings(&self) -> Vec<Warning> {
-        match self {
-            Plan::Dpgd(plan) => plan.warnings(),
-            Plan::Auto(plan) => plan.warnings(),
-            Plan::Adassp(_) => Vec::new(),
-        }
-    }
-}
-
-impl Noise {
-    fn open(source: NoiseSource) -> Result<Noise, PrivacyError> {
-        Ok(match source {
-            NoiseSource::System => Noise::System(SystemRng::new()?),
-            NoiseSource::Seed(seed) => Noise::Fixed(FixedSeed::new(seed)),
-        })
-    }
-
-    fn is_private(&self) -> bool {
-        matches!(self, Noise::System(_))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Reading, formula::Formula, table::Source};
+    use crate::{Reading, formula::Formula, method::dpgd, table::Source};
 
     fn dataset(rows: u32) -> Dataset {
         let csv: String = std::iter::once("y,x\n".to_owned())
@@ -238,33 +157,33 @@ mod tests {
         Dataset::read(&source, &Formula::parse("y ~ x").unwrap(), &Reading::default()).unwrap()
     }
 
-    fn config(rho: f64) -> Config {
-        dpgd::Config::new(Request::new(Rho::checked_from_f64(rho).unwrap())).into()
+    fn config(rho: f64) -> dpgd::Config {
+        dpgd::Config::new(Request::new(Rho::checked_from_f64(rho).unwrap()))
     }
 
     #[test]
     fn a_fit_in_two_halves_is_the_fit() {
         let mut data = dataset(300);
-        let whole = data.fit(config(0.5), NoiseSource::Seed(3), &mut |_, _| Ok(())).unwrap();
-        let prepared = data.prepare(config(0.5), NoiseSource::Seed(3)).unwrap();
+        let whole = data.fit(&config(0.5), NoiseSource::Seed(3), Progress::NONE).unwrap();
+        let prepared = data.prepare(&config(0.5), NoiseSource::Seed(3)).unwrap();
         let charge = prepared.charge();
         assert!(!charge.private && charge.rho.to_string() == "0.5");
-        assert_eq!(prepared.run(Receipt::by_caller(charge), &mut |_, _| Ok(())).unwrap(), whole);
+        assert_eq!(prepared.run(Receipt::by_caller(charge), Progress::NONE).unwrap(), whole);
     }
 
     #[test]
     fn the_receipt_of_another_charge_is_refused() {
         let mut data = dataset(300);
-        let cheap = Receipt::by_caller(data.prepare(config(0.1), NoiseSource::Seed(3)).unwrap().charge());
-        let prepared = data.prepare(config(0.5), NoiseSource::Seed(3)).unwrap();
-        let refusal = prepared.run(cheap, &mut |_, _| Ok(())).unwrap_err();
+        let cheap = Receipt::by_caller(data.prepare(&config(0.1), NoiseSource::Seed(3)).unwrap().charge());
+        let prepared = data.prepare(&config(0.5), NoiseSource::Seed(3)).unwrap();
+        let refusal = prepared.run(cheap, Progress::NONE).unwrap_err();
         assert!(matches!(refusal, Error::Privacy(PrivacyError::OtherCharge)), "{refusal}");
     }
 
     #[test]
     fn charges_tell_tables_and_plans_apart_and_hold_no_cell() {
         let (mut one, mut two) = (dataset(300), dataset(301));
-        let charge = |data: &mut Dataset, rho| data.prepare(config(rho), NoiseSource::System).unwrap().charge();
+        let charge = |data: &mut Dataset, rho| data.prepare(&config(rho), NoiseSource::System).unwrap().charge();
         let (first, longer, dearer) = (charge(&mut one, 0.1), charge(&mut two, 0.1), charge(&mut one, 0.2));
         assert_eq!(first, charge(&mut one, 0.1));
         assert_eq!(first.table, "300 rows: y, x");

@@ -1,15 +1,19 @@
 //! A table and a model, encoded and ready to be fitted.
 
+mod prepared;
+
+pub use prepared::{Charge, Prepared, Receipt};
+
 use crate::{
-    Error, Fit, Prepared, Receipt,
-    descend::Watch,
+    Error, Fit, Progress,
     diagnose::View,
     formula::{Column, Formula, Kind, Model},
     lattice::Design,
-    method::Config,
-    report::Warning,
+    method::Method,
+    privacy::noise::NoiseSource,
     rows::{Builder, Encoded, Rows},
     table::{Field, ReadOptions, Schema, Source},
+    warning::Warning,
 };
 
 /// Rows of a table encoded for one model.
@@ -32,15 +36,6 @@ pub struct Reading<'a> {
     /// The most bytes that rows and the work on them may take; rows that need more go to a temporary file. Three quarters of the machine's
     /// memory when nothing is said.
     pub memory: Option<u64>,
-}
-
-/// Where the noise comes from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum NoiseSource {
-    /// The operating system: private.
-    System,
-    /// A seed: reproducible, and not private.
-    Seed(u64),
 }
 
 impl Dataset {
@@ -82,8 +77,8 @@ impl Dataset {
     ///
     /// # Errors
     /// When the plan is refused, or the noise has no source.
-    pub fn prepare(&mut self, config: impl Into<Config>, noise: NoiseSource) -> Result<Prepared<'_>, Error> {
-        Prepared::new(self, config.into(), noise)
+    pub fn prepare(&mut self, method: &dyn Method, noise: NoiseSource) -> Result<Prepared<'_>, Error> {
+        Prepared::new(self, method, noise)
     }
 
     /// Fits by the method asked for. Whoever calls keeps account of the budget; with a ledger, use [`Dataset::prepare`].
@@ -93,25 +88,25 @@ impl Dataset {
     ///
     /// # Errors
     /// When the plan is refused (nothing is spent then), or a release fails (the budget is spent then).
-    pub fn fit(&mut self, config: impl Into<Config>, noise: NoiseSource, watch: &mut Watch<'_>) -> Result<Fit, Error> {
-        let prepared = self.prepare(config, noise)?;
+    pub fn fit(&mut self, method: &dyn Method, noise: NoiseSource, progress: Progress<'_>) -> Result<Fit, Error> {
+        let prepared = self.prepare(method, noise)?;
         let receipt = Receipt::by_caller(prepared.charge());
-        prepared.run(receipt, watch)
+        prepared.run(receipt, progress)
     }
 
-    pub(crate) fn formula(&self) -> &str {
+    fn formula(&self) -> &str {
         &self.formula
     }
 
-    pub(crate) fn table_in_words(&self) -> String {
+    fn table_in_words(&self) -> String {
         format!("{} rows: {}", self.rows(), self.columns)
     }
 
-    pub(crate) fn rows_and_design(&mut self) -> (&mut dyn Rows, &Design) {
+    fn rows_and_design(&mut self) -> (&mut dyn Rows, &Design) {
         (self.rows.rows_mut(), &self.design)
     }
 
-    pub(crate) fn warnings(&self, private: bool, coefficients: &[crate::Coefficient]) -> Vec<Warning> {
+    fn warnings(&self, private: bool, coefficients: &[crate::Coefficient]) -> Vec<Warning> {
         let mut warnings = Vec::new();
         if !private {
             warnings.push(Warning::FixedSeed);

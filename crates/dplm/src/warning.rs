@@ -1,6 +1,9 @@
 //! What a reader should know, from public or released numbers only.
 
-use crate::{method::Enough, privacy::Rho};
+use crate::{
+    number::{grouped, two_digits_up},
+    privacy::Rho,
+};
 
 /// Something a reader of the fit should know. Made from public or released numbers only.
 #[derive(Clone, Debug, PartialEq)]
@@ -50,7 +53,7 @@ pub enum Warning {
         /// The clip, in standardised units.
         clip: f64,
     },
-    /// The run is too short for the paper's constructions to cover.
+    /// The run is too short for the paper's intervals to cover.
     ShortRun {
         /// Steps between estimates.
         steps: u32,
@@ -112,7 +115,7 @@ impl std::fmt::Display for Warning {
             ),
             Warning::Robust { clip } => write!(
                 f,
-                "gradients are clipped at {clip:.3}, which makes the fit robust: where errors are skewed the intercept, and with it predictions, may differ from least squares (--target ols widens the clip)"
+                "gradients are clipped at {clip:.3}, which makes the fit robust: where errors are skewed the intercept, and with it predictions, may differ from least squares"
             ),
             Warning::ShortRun { steps, needed } => write!(
                 f,
@@ -128,6 +131,33 @@ impl std::fmt::Display for Warning {
             Warning::LargeBudget { rho } => {
                 write!(f, "rho = {rho} is a weak guarantee; budgets above 1 are seldom called private")
             }
+        }
+    }
+}
+
+/// What would be enough where a budget is not: so many rows, or so large a budget.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Enough {
+    /// The rows, at the budget given.
+    pub rows: u64,
+    /// The budget, on the rows given.
+    pub rho: f64,
+}
+
+impl Enough {
+    /// Where `n sqrt(rho)`, which is what precision grows with, must be `factor` times as large.
+    pub(crate) fn times(factor: f64, rows: u64, rho: Rho) -> Enough {
+        Enough { rows: (rows as f64 * factor).ceil() as u64, rho: rho.to_f64() * factor * factor }
+    }
+}
+
+impl std::fmt::Display for Enough {
+    /// Rounded up, so that what is asked for is enough. A budget that no fit can have is not offered.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} rows", grouped(self.rows))?;
+        match self.rho < Rho::LARGEST.to_f64() {
+            true => write!(f, ", or rho = {},", two_digits_up(self.rho)),
+            false => Ok(()),
         }
     }
 }

@@ -2,12 +2,15 @@
 //!
 //! Everything here is [`NotPrivate`] by type.
 
+mod ols;
+
+pub use ols::{Ols, OlsError, OlsFit};
+
 use crate::{
     Error,
     descend::Descent,
     formula::{Column, Kind, Model},
     lattice::{BLOCK_ROWS, CELL_SCALE_BITS},
-    method::ols::{Ols, OlsFit},
     privacy::NotPrivate,
     rows::Encoded,
     table::{Block, Cells, DataError, MISSING, ReadOptions, Source},

@@ -1,9 +1,41 @@
-//! The columns of a table: names and types.
+//! The columns of a table: what the table declares of them, and what is publicly known of them.
 
 use std::collections::HashMap;
 
-use super::DataError;
-use crate::formula::{Column, Kind};
+/// What is publicly known about one column.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Kind {
+    /// Numeric, taken as already centred and scaled to about unit variance.
+    Standard,
+    /// Numeric with public bounds; values outside are clamped.
+    Bounded {
+        /// The smallest value the column may take.
+        low: f64,
+        /// The largest value the column may take.
+        high: f64,
+    },
+    /// Categorical with public levels; the first is the reference.
+    Levels(Vec<String>),
+}
+
+/// One column of the table, with what is publicly known about it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Column {
+    /// The column's name in the table.
+    pub name: String,
+    /// Its public facts.
+    pub kind: Kind,
+}
+
+impl Column {
+    /// The names of its coefficients: one for a number, one per level beyond the reference for a category.
+    pub(crate) fn coefficients(&self) -> Vec<String> {
+        match &self.kind {
+            Kind::Standard | Kind::Bounded { .. } => vec![self.name.clone()],
+            Kind::Levels(levels) => levels.iter().skip(1).map(|level| format!("{}[{level}]", self.name)).collect(),
+        }
+    }
+}
 
 /// What a column holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,12 +80,12 @@ impl Field {
         self.is_declared() && other.is_declared() && self.kind != other.kind
     }
 
-    fn check(&self, kind: &Kind) -> Result<(), DataError> {
+    fn check(&self, kind: &Kind) -> Result<(), SchemaError> {
         let column = || self.name.clone();
         match (self.kind, kind) {
-            (Type::Date, _) => Err(DataError::Date { column: column() }),
-            (Type::Unsupported, _) => Err(DataError::UnsupportedType { column: column() }),
-            (Type::Text, Kind::Standard | Kind::Bounded { .. }) => Err(DataError::TextAsNumber { column: column() }),
+            (Type::Date, _) => Err(SchemaError::Date { column: column() }),
+            (Type::Unsupported, _) => Err(SchemaError::UnsupportedType { column: column() }),
+            (Type::Text, Kind::Standard | Kind::Bounded { .. }) => Err(SchemaError::TextAsNumber { column: column() }),
             _ => Ok(()),
         }
     }
@@ -78,7 +110,7 @@ impl Schema {
     }
 
     /// The columns of a text, as its first line names them.
-    pub(super) fn of_text(names: Vec<String>) -> Self {
+    pub(crate) fn of_text(names: Vec<String>) -> Self {
         let fields = names.into_iter().map(|name| Field::new(name, Type::Undeclared)).collect();
         Self { fields, names_are_declared: false }
     }
@@ -98,7 +130,7 @@ impl Schema {
     /// # Errors
     /// Says what is in the way, naming the column asked for, and the closest column there is where that cannot be a cell: where names
     /// are declared, or where the first line of a text has at least one of the names asked for and so is a header.
-    pub fn check_all(&self, columns: &[Column]) -> Result<(), DataError> {
+    pub fn check_all(&self, columns: &[Column]) -> Result<(), SchemaError> {
         let positions = self.positions();
         let has = |column: &Column| positions.contains_key(column.name.as_str());
         let is_header = self.names_are_declared || columns.iter().any(has);
@@ -112,27 +144,27 @@ impl Schema {
     ///
     /// # Errors
     /// Names the first that is not there.
-    pub(crate) fn check_present(&self, names: &[String]) -> Result<(), DataError> {
+    pub(crate) fn check_present(&self, names: &[String]) -> Result<(), SchemaError> {
         let positions = self.positions();
         let missing = names.iter().find(|name| !positions.contains_key(name.as_str()));
         missing.map_or(Ok(()), |name| Err(self.unknown(name, true)))
     }
 
     /// The refusal of `.` where nothing declares the type of a column.
-    pub(crate) fn undeclared(&self, field: &Field) -> DataError {
+    pub(crate) fn undeclared(&self, field: &Field) -> SchemaError {
         match self.names_are_declared {
-            true => DataError::UndeclaredType { column: field.name.clone() },
-            false => DataError::DotOnText,
+            true => SchemaError::UndeclaredType { column: field.name.clone() },
+            false => SchemaError::DotOnText,
         }
     }
 
-    fn unknown(&self, name: &str, is_header: bool) -> DataError {
+    fn unknown(&self, name: &str, is_header: bool) -> SchemaError {
         let suggestion = self.closest(name).filter(|_| is_header).map(str::to_owned);
-        DataError::UnknownColumn { column: name.to_owned(), suggestion }
+        SchemaError::UnknownColumn { column: name.to_owned(), suggestion }
     }
 
     /// Where each name stands. Looking names up one by one would take for ever in a table of many columns.
-    pub(super) fn positions(&self) -> HashMap<&str, usize> {
+    pub(crate) fn positions(&self) -> HashMap<&str, usize> {
         self.names().zip(0..).collect()
     }
 
@@ -145,13 +177,13 @@ impl Schema {
     }
 
     /// Two columns of one name, by position.
-    pub(super) fn duplicate(&self) -> Option<(usize, usize)> {
+    pub(crate) fn duplicate(&self) -> Option<(usize, usize)> {
         let mut seen = HashMap::new();
         self.names().zip(0..).find_map(|(name, position)| Some((seen.insert(name, position)?, position)))
     }
 
     /// What to call a column: its name where that cannot be a cell, else where it stands, counted from 1.
-    pub(super) fn in_words(&self, position: usize) -> String {
+    pub(crate) fn in_words(&self, position: usize) -> String {
         match self.names_are_declared {
             true => format!("'{}'", self.fields[position].name),
             false => format!("number {}", position + 1),
@@ -159,13 +191,13 @@ impl Schema {
     }
 
     /// The position of a column that the other schema does not have.
-    pub(super) fn missing_from(&self, other: &Self) -> Option<usize> {
+    pub(crate) fn missing_from(&self, other: &Self) -> Option<usize> {
         let known = other.positions();
         self.names().position(|name| !known.contains_key(name))
     }
 
     /// Takes over what another file with the same names declares; gives the position of a column on which they disagree.
-    pub(super) fn merge(&mut self, other: &Self) -> Result<(), usize> {
+    pub(crate) fn merge(&mut self, other: &Self) -> Result<(), usize> {
         let theirs = other.positions();
         for (position, field) in self.fields.iter_mut().enumerate() {
             let Some(theirs) = theirs.get(field.name.as_str()).map(|&position| &other.fields[position]) else {
@@ -195,4 +227,59 @@ fn edits(from: &str, to: &str) -> usize {
         }
     }
     row[to.len()]
+}
+
+/// Why the columns of a table are not those that a formula needs. Never holds a cell's value.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum SchemaError {
+    /// The table has no such column.
+    #[error("the data have no column '{column}'{}", suggest(suggestion))]
+    UnknownColumn {
+        /// The name asked for.
+        column: String,
+        /// The closest name there is, when it is close.
+        suggestion: Option<String>,
+    },
+    /// A column of dates or times.
+    #[error("column '{column}' holds dates or times: turn it into a number (days, hours) in the data first")]
+    Date {
+        /// The column.
+        column: String,
+    },
+    /// A column of a type that has no place in a model.
+    #[error("column '{column}' is of a type a model cannot use: store it as numbers or text")]
+    UnsupportedType {
+        /// The column.
+        column: String,
+    },
+    /// A number was asked of a column declared as text.
+    #[error("column '{column}' holds text: give its levels, as in {column}{{a,b}}, or store it as numbers")]
+    TextAsNumber {
+        /// The column.
+        column: String,
+    },
+    /// `.` cannot be written out for a text file.
+    #[error(
+        "'.' needs columns whose types are declared, which a text file does not do: name the columns in the formula, or store the table as Parquet or Arrow"
+    )]
+    DotOnText,
+    /// `.` cannot be written out for a column of mixed cells.
+    #[error(
+        "'.' needs columns whose types are declared, and nothing declares that of '{column}': name the columns in the formula, take it out with '. - {column}', or give it a type"
+    )]
+    UndeclaredType {
+        /// The column.
+        column: String,
+    },
+    /// `.` stands for nothing.
+    #[error("the data have no other numeric column for '.' to stand for: name the columns")]
+    NothingForDot,
+}
+
+fn suggest(suggestion: &Option<String>) -> String {
+    match suggestion {
+        Some(name) => format!(": did you mean '{name}'?"),
+        None => ": check the formula against the header".to_owned(),
+    }
 }

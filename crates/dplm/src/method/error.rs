@@ -1,0 +1,159 @@
+//! Why options are refused.
+
+use super::{IntervalMethod, request::MOST_STEPS};
+use crate::{number::grouped, options::UnknownWord, warning::Enough};
+
+/// Why options were refused, before a row was looked at.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ConfigError {
+    /// Nothing would be iterated.
+    #[error("the number of steps must be between 1 and {most}", most = MOST_STEPS)]
+    Steps,
+    /// The descent would not move, or run away.
+    #[error("the step size must be a positive number of at most 2, for instance 0.25")]
+    StepSize,
+    /// The level is not a probability.
+    #[error("the level must lie between 0 and 1, for instance 0.95")]
+    Level,
+    /// Delta is not a probability.
+    #[error("delta must lie between 0 and 1 and be small, for instance 1e-6")]
+    Delta,
+    /// A spread needs two estimates.
+    #[error("an interval from the spread of estimates needs at least 2 batches; ask for 10")]
+    Batches,
+    /// The burn-in eats the run.
+    #[error("the burn-in of {burn_in} leaves nothing of a run of {steps} steps; shorten it or take more steps")]
+    BurnIn {
+        /// The burn-in asked for.
+        burn_in: u32,
+        /// The steps planned.
+        steps: u32,
+    },
+    /// Batches would be empty.
+    #[error("{kept} steps after the burn-in cannot fill {batches} batches; take more steps or fewer batches")]
+    TooFewSteps {
+        /// Steps left after the burn-in.
+        kept: u32,
+        /// Batches asked for.
+        batches: u32,
+    },
+    /// The paper's intervals know nothing of the population.
+    #[error(
+        "the {interval} interval covers the optimum on this data set only; ask for --target sample, or for --interval newton"
+    )]
+    PopulationNeedsNewton {
+        /// What was asked.
+        interval: IntervalMethod,
+    },
+    /// The method gives estimates only.
+    #[error(
+        "the method {method} makes no intervals; ask for estimates with --purpose prediction, or for another method"
+    )]
+    MakesNoIntervals {
+        /// The method asked for.
+        method: &'static str,
+    },
+    /// The method makes intervals in other ways.
+    #[error(
+        "the method {method} makes {offered} intervals only; ask for those, or for --method dpgd with {interval} ones"
+    )]
+    OtherIntervals {
+        /// The method asked for.
+        method: &'static str,
+        /// The interval method it has.
+        offered: IntervalMethod,
+        /// The one asked for.
+        interval: IntervalMethod,
+    },
+    /// Clip and steps were given to a method that finds them.
+    #[error(
+        "the method {method} finds the clip, the steps and their size itself: leave them out, or ask for --method dpgd"
+    )]
+    FindsItself {
+        /// The method asked for.
+        method: &'static str,
+    },
+    /// A share of nothing.
+    #[error("the share must be a positive number, for instance 0.5")]
+    Share,
+    /// A bound that bounds nothing, or everything.
+    #[error("bounds on rows and responses must be between 0.001 and 100000, in standardised units")]
+    Bounds,
+    /// The noise would be as large as what is looked for.
+    #[error(
+        "the budget is too small for {features} coefficients on {rows} rows: the noise would be larger than the response itself; {enough} would do, or fewer columns",
+        rows = grouped(*rows)
+    )]
+    NothingButNoise {
+        /// Coefficients.
+        features: usize,
+        /// Rows there are.
+        rows: u64,
+        /// What would do.
+        enough: Enough,
+    },
+    /// No coefficient could get an interval.
+    #[error(
+        "the budget is too small for {features} coefficients on {rows} rows: no coefficient would be identified, so nothing was spent; {enough} would do for most intervals{with}, and estimates without intervals can be had with --purpose prediction (in Python, purpose=\"prediction\")",
+        rows = grouped(*rows)
+    )]
+    NoIntervals {
+        /// Coefficients.
+        features: usize,
+        /// Rows there are.
+        rows: u64,
+        /// What would do.
+        enough: Enough,
+        /// What else it takes.
+        with: &'static str,
+    },
+    /// Columns without bounds or levels.
+    #[error("{}", no_bounds(columns))]
+    NoBounds {
+        /// The columns as a formula writes them; `.` for those it stands for.
+        columns: Vec<String>,
+    },
+    /// A word that an option does not know.
+    #[error(transparent)]
+    Word(#[from] UnknownWord),
+    /// There is no budget.
+    #[error(
+        "give the privacy budget as rho, for instance 0.015, or as epsilon, for instance 1 (with delta, or at delta = 1e-6)"
+    )]
+    NoBudget,
+    /// There are two budgets.
+    #[error("give the privacy budget once: as rho, or as epsilon")]
+    TwoBudgets,
+    /// Fewer rows than unknowns.
+    #[error("the model has {features} coefficients and the data {rows} rows; a fit needs more rows than coefficients")]
+    TooFewRows {
+        /// Coefficients.
+        features: usize,
+        /// Rows.
+        rows: u64,
+    },
+}
+
+/// Which columns have no bounds, and what to type.
+fn no_bounds(columns: &[String]) -> String {
+    const SHOWN: usize = 5;
+    let quoted: Vec<String> = columns.iter().map(|name| format!("'{name}'")).collect();
+    let named: Vec<&String> = columns.iter().filter(|name| *name != ".").collect();
+    let typed: Vec<String> = named.iter().take(SHOWN).map(|name| format!("{name}[LOW..HIGH]")).collect();
+    let more = |count: usize| if count > SHOWN { format!(" and {} more", count - SHOWN) } else { String::new() };
+    let ask = match named.is_empty() {
+        true => "name the columns it stands for with what is publicly known of each, as in age[18..90]".to_owned(),
+        false => format!(
+            "write {}{} with publicly known numbers in place of LOW and HIGH, or name{{a,b}} for a category",
+            typed.join(", "),
+            more(named.len()),
+        ),
+    };
+    format!(
+        "the formula gives no bounds for {}{}: {ask}; only if these columns are already centred and of about unit variance, add \
+         --standardised (in Python, standardised=True)",
+        quoted[..quoted.len().min(SHOWN)].join(", "),
+        more(quoted.len()),
+    )
+}

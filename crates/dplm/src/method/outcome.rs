@@ -1,0 +1,62 @@
+//! What a fit by any method gives.
+
+use super::Request;
+use crate::{
+    Coefficient, MethodSummary, Precision,
+    descend::Trajectory,
+    interval::{Inference, Interval},
+    lattice::Whitening,
+    privacy::Release,
+    warning::Warning,
+};
+
+/// What a run of the plan gave: released numbers only.
+#[non_exhaustive]
+pub struct Outcome {
+    /// The estimates in their own units.
+    pub coefficients: Vec<Coefficient>,
+    /// The released iterates.
+    pub trajectories: Vec<Trajectory>,
+    /// The method and its parameters.
+    pub summary: MethodSummary,
+    /// What the budget was spent on.
+    pub releases: Vec<Release>,
+    /// What released numbers tell a reader.
+    pub warnings: Vec<Warning>,
+    /// The released coordinates the descent ran in, where it whitened: `theta = P theta_white`.
+    pub whitening: Option<Whitening>,
+    /// How intervals are made from what was released, if anything was released for them.
+    pub inference: Option<Inference>,
+}
+
+/// An estimate without an interval.
+pub(super) fn bare(name: String, estimate: f64) -> Coefficient {
+    Coefficient { name, estimate, precision: None, identified: true }
+}
+
+/// An estimate with its interval, where it is identified.
+pub(super) fn with_precision(name: String, interval: &Interval) -> Coefficient {
+    let &Interval { estimate, std_error, low, high, df, identified } = interval;
+    let precision = Precision { std_error, low, high, df, p_value: interval.p_value(0.0) };
+    Coefficient { name, estimate, precision: identified.then_some(precision), identified }
+}
+
+/// The mean of the last three quarters of the iterates: an early stop where the descent is slow.
+pub(super) fn mean_of_late(trajectory: &Trajectory) -> Vec<f64> {
+    let late = &trajectory.theta[trajectory.theta.len() / 4..];
+    let mean = |j: usize| late.iter().map(|theta| theta[j]).sum::<f64>() / late.len() as f64;
+    (0..late[0].len()).map(mean).collect()
+}
+
+/// What a reader should know of the guarantee itself.
+pub(super) fn budget_warnings(request: &Request, rows: u64) -> Vec<Warning> {
+    let &Request { delta, rho, .. } = request;
+    let mut warnings = Vec::new();
+    if delta * rows as f64 > 0.1 {
+        warnings.push(Warning::LargeDelta { delta, rows });
+    }
+    if rho.to_f64() > 1.0 {
+        warnings.push(Warning::LargeBudget { rho });
+    }
+    warnings
+}
