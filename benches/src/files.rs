@@ -70,7 +70,7 @@ fn name_of(file: &str) -> &str {
 fn reading(record: &mut Record, file: &str, (rows, features): (usize, usize), peer: &RefCell<Peer>) {
     let ours = || {
         Seconds::of(|| {
-            let source = Source::open(&[file.to_owned()]).expect("a file that was just written");
+            let source = Source::open(&[file]).expect("a file that was just written");
             let formula = Formula::parse(&formula(features)).expect("a formula");
             drop(Dataset::read(&source, &formula, &Reading::default()).expect("a table that was just written"));
         })

@@ -165,7 +165,7 @@ def test_without_a_seed_the_fit_is_private_and_differs(wages):
         ({"rho": 1, "standardised": "yes"}, "standardised must be True or False, not str"),
         ({"rho": 1e-5}, "no coefficient would be identified, so nothing was spent; .* rho = [0-9.]*[1-9]"),
         ({"rho": 1, "level": 2}, "the level must lie between 0 and 1"),
-        ({"rho": 1, "method": "magic"}, "method must be one of dpgd, auto, adassp"),
+        ({"rho": 1, "method": "magic"}, "method must be one of auto, dpgd, adassp"),
         ({"rho": 1, "interval": "batched", "target": "population"}, "covers the optimum on this data set only"),
         ({"rho": 1, "method": "auto", "steps": 3}, "finds the clip, the steps and their size itself"),
         ({"rho": 1, "threads": 0}, "the number of threads"),

@@ -128,7 +128,7 @@ def test_progress_is_told_and_a_failing_callback_stops_the_fit():
 
     with pytest.raises(LookupError) as stopped:
         dplm.lm("y ~ . + 0", data, progress=fail, **options)
-    assert any("stopped" in note for note in stopped.value.__notes__)
+    assert any("interrupted" in note for note in stopped.value.__notes__)
 
 
 def test_the_bar_draws_and_clears(capsys):

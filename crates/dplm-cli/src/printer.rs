@@ -60,7 +60,7 @@ impl Printer {
         }
     }
 
-    /// Whether somebody is watching who would like to see progress.
+    /// Whether progress is shown: on a terminal, unless quiet.
     pub fn shows_progress(&self) -> bool {
         !self.quiet && io::stderr().is_terminal()
     }

@@ -1,9 +1,8 @@
 //! What comes out when all is well.
 
-mod common;
-
-use common::{Desk, text_of};
 use serde_json::Value;
+
+use crate::common::{Desk, text_of};
 
 const FIT: [&str; 5] = ["--formula", "y ~ x1 + x2 + 0", "--standardised", "--rho", "0.5"];
 /// Every column of a file that declares their types.
@@ -45,7 +44,7 @@ fn threads_and_pieces_do_not_matter() {
     assert_eq!(desk.fit_json(&[&["parts/a.csv", "parts/b.csv"], &FIT[..]].concat()), expected);
 }
 
-/// The shape that INTERFACE fixes.
+/// The keys that programs rely on.
 fn assert_schema(fit: &Value) {
     for key in
         ["dplm", "private", "guarantee", "rows", "target", "level", "interval", "coefficients", "method", "warnings"]

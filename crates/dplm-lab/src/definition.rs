@@ -32,7 +32,7 @@ const BUILT_IN: [(&str, &str); 15] = [
 /// What a person changes in a definition for one run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Changes {
-    /// Fewer points and repetitions: all twelve figures in two minutes.
+    /// Fewer points and repetitions: every figure in two minutes.
     pub quick: bool,
     /// Another seed.
     pub seed: Option<u64>,

@@ -90,7 +90,8 @@ pub enum Finding {
 
 impl FitRecord {
     /// Reads the file that `dplm fit --json` wrote. What is wrong with it is told by [`Ledger::verify_against`](crate::Ledger::verify_against).
-    pub fn read(file: &Path) -> FitRecord {
+    pub fn read(file: impl AsRef<Path>) -> FitRecord {
+        let file = file.as_ref();
         let read = fs::read(file).map_err(|error| Finding::Unreadable { kind: error.kind() });
         FitRecord { name: file.display().to_string(), citation: read.and_then(|json| Citation::of(&json)) }
     }

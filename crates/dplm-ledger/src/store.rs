@@ -38,7 +38,8 @@ impl Ledger {
     ///
     /// # Errors
     /// When something is there already, or the disk refuses.
-    pub fn create(file: &Path) -> Result<Ledger, LedgerError> {
+    pub fn create(file: impl AsRef<Path>) -> Result<Ledger, LedgerError> {
+        let file = file.as_ref();
         file::create(file)?;
         Ledger::open(file)
     }
@@ -47,7 +48,8 @@ impl Ledger {
     ///
     /// # Errors
     /// When it is not there, is a link, or is not a ledger.
-    pub fn open(file: &Path) -> Result<Ledger, LedgerError> {
+    pub fn open(file: impl AsRef<Path>) -> Result<Ledger, LedgerError> {
+        let file = file.as_ref();
         Ok(Ledger { connection: file::open(file)? })
     }
 

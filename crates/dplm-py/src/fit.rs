@@ -118,6 +118,6 @@ impl NativeFit {
             let options = ReadOptions { progress: Progress::new(&reading), ..ReadOptions::default() };
             Ok(self.fit.predict_intervals(table.source(), &options, level)?)
         })?;
-        Ok(found.into_iter().map(|Prediction { estimate, interval }| (estimate, interval)).collect())
+        Ok(found.into_iter().map(|Prediction { estimate, interval, .. }| (estimate, interval)).collect())
     }
 }

@@ -12,6 +12,7 @@ use crate::{
 
 /// A private fit.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Fit {
     /// False when the noise came from a fixed seed: whoever knows the seed can take the noise off.
     pub private: bool,
@@ -51,6 +52,7 @@ pub struct Fit {
 
 /// One coefficient in its own units.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Coefficient {
     /// `(Intercept)`, `column` or `column[level]`.
     pub name: String,
@@ -64,6 +66,7 @@ pub struct Coefficient {
 
 /// How sure an estimate is.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Precision {
     /// The standard error, privacy noise included.
     pub std_error: f64,
@@ -79,6 +82,7 @@ pub struct Precision {
 
 /// The method and its public parameters.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
+#[non_exhaustive]
 pub struct MethodSummary {
     /// Its name on the command line.
     pub name: &'static str,

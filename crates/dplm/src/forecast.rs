@@ -65,6 +65,7 @@ impl Question {
 
 /// What to expect.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct Forecast {
     /// The version that made the forecast.
     pub dplm: &'static str,

@@ -1,42 +1,81 @@
 //! Linear regression under differential privacy, with honest error bars.
 //!
-//! The modules below are declared in the order data flows through them:
+//! ```no_run
+//! let fit = dplm::lm("pay[0..200000] ~ age[18..90] + region{north,south}").rho(0.015)?.fit("people.csv")?;
+//! println!("{fit}");
+//! # Ok::<(), dplm::Error>(())
+//! ```
+//!
+//! A [formula](formula) says what is publicly known of each column, a budget `rho` how much may be told about any one row.
+//! [`lm`] lists the options; the [`Fit`] it gives holds released and public numbers only, so it may be printed, kept, and asked for other
+//! levels and for predictions as often as one likes.
+//!
+//! # Where to look
+//! | to | see |
+//! |---|---|
+//! | write a model | [`formula::Formula`]: bounds `[low..high]`, levels `{a,b}` |
+//! | choose a method and its options | [`Lm`]; [`method`]: [`auto`](method::auto), [`dpgd`](method::dpgd) (the paper's), [`adassp`](method::adassp) |
+//! | know beforehand how accurate a fit will be | [`forecast`]; nothing is read |
+//! | read a result | [`Fit`], [`Coefficient`], [`report`]; for new rows [`Fit::predict`] |
+//! | read CSV, Parquet and Arrow files, or Arrow memory | [`table::Source`] |
+//! | fit one table several times, or keep a privacy ledger | [`Dataset::read`] encodes it, [`Dataset::prepare`] plans and checks, and [`Prepared::run`] wants the [`Receipt`] that shows that the [`Charge`] was recorded; the crate `dplm-ledger` gives one |
+//! | look at the data in the clear, as their custodian | [`diagnose`], where everything is [`NotPrivate`](privacy::NotPrivate) |
+//! | check the guarantee | [`privacy`]: the budget, the exact noise and its proof, the one way out |
+//!
+//! # How it works
+//! Modules are declared in the order data flows through them, and none uses a later one; a test keeps that true.
 //!
 //! ```text
 //! rows --encode--> lattice --sum--> Sensitive --release(Spend, rng)--> Released --> iterates --> intervals --> report
 //! ```
 //!
-//! Left of [`privacy::release`] there are only integers computed from rows; right of it only released numbers.
+//! Left of [`privacy::release`] there are only integers computed from rows; right of it only released numbers. One row can move a sum of
+//! integers only so far, exactly, and the noise is an exactly rounded Gaussian: the guarantee holds for the program, and not only for its
+//! idealisation.
+//!
+//! The modules `lattice`, `rows` and `descend` are the engine. They can be reached for benchmarks and experiments, and promise no
+//! stability.
+//!
+//! # Features
+//! `csv`, `parquet` and `arrow` read the formats of these names, and all are on. `parquet` needs `arrow`, since its columns are decoded to
+//! Arrow's arrays. A program that embeds this crate can leave out what it does not read, and with it most of the dependencies.
 
 mod error;
 pub mod number;
 mod matrix;
 pub mod options;
 mod progress;
-pub mod schema;
 mod contrast;
+mod schema;
 pub mod formula;
 pub mod table;
+#[doc(hidden)]
 pub mod lattice;
-pub mod rows;
 pub mod privacy;
+#[doc(hidden)]
+pub mod rows;
+#[doc(hidden)]
 pub mod descend;
-pub mod interval;
 pub mod theory;
+pub mod interval;
 mod warning;
-pub mod method;
 mod statement;
 mod fit;
 mod predict;
+pub mod method;
 pub mod diagnose;
 mod dataset;
+mod lm;
 pub mod forecast;
 pub mod report;
 
 pub use contrast::Contrast;
 pub use dataset::{Charge, Dataset, Prepared, Reading, Receipt};
+pub use descend::Trajectory;
 pub use error::Error;
 pub use fit::{Coefficient, Fit, MethodSummary, Precision};
+pub use lattice::Design;
+pub use lm::{Lm, lm};
 pub use predict::{Ends, Prediction};
 pub use privacy::noise::NoiseSource;
 pub use progress::{Interrupted, Progress};
@@ -45,5 +84,5 @@ pub use warning::{Cause, Enough, LeftOut, Warning};
 
 /// The README's Rust example compiles.
 #[cfg(doctest)]
-#[doc = include_str!("../../../README.md")]
+#[doc = include_str!("../README.md")]
 struct Readme;

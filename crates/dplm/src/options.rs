@@ -109,6 +109,7 @@ choice! {
     "target";
     /// What an interval is for.
     #[derive(Default)]
+    #[non_exhaustive]
     pub enum Target {
         /// The least-squares coefficients of the population.
         #[default]
@@ -124,6 +125,7 @@ choice! {
     "interval";
     /// How an interval is made.
     #[derive(Default)]
+    #[non_exhaustive]
     pub enum IntervalMethod {
         /// One Newton step from the mean iterate, with noise of known scale.
         #[default]

@@ -19,6 +19,7 @@ pub type Ends = Option<(f64, f64)>;
 
 /// What a fit says of one row.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Prediction {
     /// The mean response of rows like this one; not a number where a cell is missing.
     pub estimate: f64,

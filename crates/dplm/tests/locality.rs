@@ -224,7 +224,7 @@ fn file(folder: &Path, name: &str, text: &str) -> Result<Source, DataError> {
 }
 
 fn opened(path: &Path) -> Result<Source, DataError> {
-    Source::open(&[path.to_str().unwrap().to_owned()])
+    Source::open(&[path])
 }
 
 /// Rows as text; cells are quoted where they must be, and here and there where they need not.

@@ -53,8 +53,8 @@ fn introduction() -> String {
 
 2. The fit
   A regression by gradient descent. Each step sees the rows only through one sum, to which noise is added, and no row
-  may pull at that sum with more than a fixed strength (the clip). So what follows hardly depends on any one row. rho
-  says how little: smaller is more private. The columns are simulated with mean 0 and variance 1, which --standardised
+  may move that sum by more than a fixed length (the clip). So what follows hardly depends on any one row. rho says
+  how little: smaller is more private. The columns are simulated with mean 0 and variance 1, which --standardised
   says; your own get public bounds instead, as in age[18..90]. The command would be:
 
     dplm fit demo.parquet --formula '{FORMULA}' --standardised --rho {RHO}

@@ -35,7 +35,7 @@ impl Bench {
             let (design, block) = synthetic(formula)?;
             return Bench::new(design, vec![block]);
         }
-        let source = Source::open(&[file.to_owned()]).map_err(dplm::Error::from)?;
+        let source = Source::open(&[file]).map_err(dplm::Error::from)?;
         let formula = Formula::parse(formula).map_err(dplm::Error::from)?;
         let design = Design::new(&formula.resolve(source.schema()).map_err(dplm::Error::from)?);
         let mut blocks = Vec::new();

@@ -1,11 +1,9 @@
 //! The paper's Algorithm 1: T times sum, release, step. Everything that leaves is in the [`Trajectory`].
 
-use rand_core::CryptoRng;
-
 use crate::{
     Error, Progress,
     lattice::{Clip, Lattice, LatticeError, Theta},
-    privacy::{Neighbours, Noisy, Released, Spend, release},
+    privacy::{Neighbours, Noisy, Released, Spend, noise::RandomWords, release},
     rows::{Forecast, Rows},
 };
 
@@ -73,7 +71,7 @@ impl Descent {
     }
 
     /// A released negative gradient sum, `sum_i X_i clamp(r_i)` at `theta`.
-    fn negative_gradient_sum<R: CryptoRng>(
+    fn negative_gradient_sum<R: RandomWords>(
         &self,
         rows: &dyn Rows,
         theta: &Theta,
@@ -95,7 +93,7 @@ impl Descent {
     ///
     /// # Errors
     /// When rows cannot be read or the noise does not fit; nothing is returned then, and the budget is spent all the same.
-    pub fn run<R: CryptoRng>(
+    pub fn run<R: RandomWords>(
         &self,
         rows: &mut dyn Rows,
         start: &[f64],

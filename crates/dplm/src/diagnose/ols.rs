@@ -226,6 +226,7 @@ impl Ols {
 ///
 /// It cannot be serialised, and its `Debug` prints nothing of the content.
 #[derive(Clone, PartialEq)]
+#[non_exhaustive]
 pub struct OlsFit {
     /// The coefficients, in column order.
     pub coefficients: Vec<f64>,

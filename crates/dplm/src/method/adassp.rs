@@ -4,16 +4,18 @@
 //! the noise in `X'X` asks for, less what the least eigenvalue is known to be. There are no intervals: the ridge pulls the estimate
 //! towards zero by an amount nobody outside knows.
 
-use faer::{Mat, Side, linalg::solvers::Solve};
-use rand_core::CryptoRng;
-
 use super::{ConfigError, Entry, Method, Request, Tuning, bare, budget_warnings};
 use crate::{
     Coefficient, Error, MethodSummary, Progress, Warning,
     lattice::{CELL_SCALE_BITS, Clip, Design, Lattice, Outer},
-    privacy::{Budget, Noisy, Release, Sensitive, noise::NoiseRng, release},
+    privacy::{
+        Budget, Noisy, Release, Sensitive,
+        noise::{NoiseRng, RandomWords},
+        release,
+    },
     rows::Rows,
 };
+use faer::{Mat, Side, linalg::solvers::Solve};
 
 /// The chance, allowed for each bound on the noise, that it fails.
 const FAILURE: f64 = 0.05;
@@ -54,6 +56,7 @@ pub struct Plan {
 
 /// What a run of the plan gave: released numbers only.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Outcome {
     /// The estimates in their own units, without intervals.
     pub coefficients: Vec<Coefficient>,
@@ -200,7 +203,7 @@ impl Plan {
     ///
     /// # Errors
     /// When rows cannot be read or the noise does not fit.
-    pub fn run<R: CryptoRng>(&self, rows: &mut dyn Rows, design: &Design, rng: &mut R) -> Result<Outcome, Error> {
+    pub fn run<R: RandomWords>(&self, rows: &mut dyn Rows, design: &Design, rng: &mut R) -> Result<Outcome, Error> {
         let mut budget = Budget::new(self.request.rho);
         let third = self.request.rho.percent(33);
         let eigenvalue = budget.spend("least eigenvalue of the second moments", third)?;

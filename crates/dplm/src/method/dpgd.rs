@@ -1,10 +1,8 @@
 //! The paper's method: Algorithm 1 on standardised columns, with public parameters.
 
-use rand_core::CryptoRng;
-
 use super::{
     ConfigError, Enough, Entry, IntervalMethod, Method, Outcome, Purpose, Request, Target, Tuning, auto, bare,
-    budget_warnings, mean_of_late, noisy::NoisyMatrix, with_precision,
+    budget_warnings, mean_of_late, noisy::NoisyMatrix, request::MOST_STEPS, with_precision,
 };
 use crate::{
     Coefficient, Error, MethodSummary, Progress,
@@ -16,13 +14,15 @@ use crate::{
     },
     lattice::{CELL_SCALE_BITS, Design, Lattice, Outer, Theta},
     options::Choice,
-    privacy::{Budget, Neighbours, Spend, noise::NoiseRng, release},
+    privacy::{
+        Budget, Neighbours, Spend,
+        noise::{NoiseRng, RandomWords},
+        release,
+    },
     rows::Rows,
     warning::Warning,
 };
-
-/// More steps than anyone needs.
-pub const MOST_STEPS: u32 = 1_000_000;
+use faer::Mat;
 
 /// The method as the registry lists it.
 pub(super) const ENTRY: Entry = Entry {
@@ -282,7 +282,7 @@ impl Plan {
     ///
     /// # Errors
     /// When rows cannot be read, the noise does not fit, or the run is interrupted.
-    pub fn run<R: CryptoRng>(
+    pub fn run<R: RandomWords>(
         &self,
         rows: &mut dyn Rows,
         design: &Design,
@@ -390,7 +390,7 @@ impl Plan {
     }
 
     /// What the Newton interval needs besides the iterates, released at their mean.
-    fn release_extras<R: CryptoRng>(
+    fn release_extras<R: RandomWords>(
         &self,
         rows: &mut dyn Rows,
         trajectory: &Trajectory,
@@ -406,7 +406,7 @@ impl Plan {
     }
 
     /// `(1/n) sum x x'` over rows that are not clipped at `theta`, each shrunk to the radius.
-    fn curvature<R: CryptoRng>(
+    fn curvature<R: RandomWords>(
         &self,
         rows: &dyn Rows,
         theta: &Theta,
@@ -423,7 +423,7 @@ impl Plan {
     }
 
     /// `(1/n) sum ||clipped gradient||^2` at `theta`.
-    fn spread<R: CryptoRng>(
+    fn spread<R: RandomWords>(
         &self,
         rows: &dyn Rows,
         theta: &Theta,

@@ -1,6 +1,6 @@
 //! Why options are refused.
 
-use super::{IntervalMethod, dpgd};
+use super::{IntervalMethod, request::MOST_STEPS};
 use crate::{number::grouped, options::UnknownWord, warning::Enough};
 
 /// Why options were refused, before a row was looked at.
@@ -8,7 +8,7 @@ use crate::{number::grouped, options::UnknownWord, warning::Enough};
 #[non_exhaustive]
 pub enum ConfigError {
     /// Nothing would be iterated.
-    #[error("the number of steps must be between 1 and {most}", most = dpgd::MOST_STEPS)]
+    #[error("the number of steps must be between 1 and {most}", most = MOST_STEPS)]
     Steps,
     /// The descent would not move, or run away.
     #[error("the step size must be a positive number of at most 2, for instance 0.25")]
@@ -108,7 +108,7 @@ pub enum ConfigError {
         /// What else it takes.
         with: &'static str,
     },
-    /// Columns whose scale nobody stated.
+    /// Columns without bounds or levels.
     #[error("{}", no_bounds(columns))]
     NoBounds {
         /// The columns as a formula writes them; `.` for those it stands for.

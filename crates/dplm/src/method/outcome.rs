@@ -11,6 +11,7 @@ use crate::{
 };
 
 /// What a run of the plan gave: released numbers only.
+#[non_exhaustive]
 pub struct Outcome {
     /// The estimates in their own units.
     pub coefficients: Vec<Coefficient>,
@@ -68,7 +69,7 @@ pub(super) fn mean_of_late(trajectory: &Trajectory) -> Vec<f64> {
     (0..late[0].len()).map(mean).collect()
 }
 
-/// What a reader should know of the promise itself.
+/// What a reader should know of the guarantee itself.
 pub(super) fn budget_warnings(request: &Request, rows: u64) -> Vec<Warning> {
     let &Request { delta, rho, .. } = request;
     let mut warnings = Vec::new();

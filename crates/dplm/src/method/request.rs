@@ -1,6 +1,6 @@
 //! What is asked of any method.
 
-use super::{ConfigError, dpgd::MOST_STEPS};
+use super::ConfigError;
 use crate::{
     Error,
     lattice::{Lattice, LatticeError},
@@ -13,6 +13,9 @@ use crate::{
 
 /// The delta of a budget given as epsilon alone, and the one at which epsilon is stated when nothing is asked.
 pub const DELTA: f64 = 1e-6;
+
+/// More steps than anyone needs.
+pub(super) const MOST_STEPS: u32 = 1_000_000;
 
 /// A budget as a person gives it: rho, or epsilon with delta. Also gives the delta at which epsilon is stated.
 ///
@@ -41,7 +44,7 @@ pub fn budget(rho: Option<f64>, epsilon: Option<f64>, delta: Option<f64>) -> Res
     Ok((Rho::checked_from_f64(rho)?, delta))
 }
 
-/// What is asked of any method: the budget, the promise, and the kind of answer.
+/// What is asked of any method: the budget, the guarantee, and the kind of answer.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Request {
     /// The whole budget.
@@ -60,7 +63,7 @@ pub struct Request {
     pub level: f64,
     /// Batches, checkpoints or runs of the paper's interval methods.
     pub batches: u32,
-    /// Steps dropped by the paper's constructions.
+    /// Steps dropped at the start by the paper's intervals.
     pub burn_in: Option<u32>,
 }
 

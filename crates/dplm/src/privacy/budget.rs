@@ -17,6 +17,7 @@ pub struct Budget {
 
 /// What a share of the budget was spent on.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
+#[non_exhaustive]
 pub struct Release {
     /// In words, for the report.
     pub what: String,

@@ -19,6 +19,7 @@ impl Neighbours {
     /// Squared L2 sensitivity of `sum_i v_i` when every row's vector has `||v_i||^2 <= norm_sq`.
     ///
     /// Replacing `v` by `v'` moves the sum by `v' - v`, of norm at most `2 ||v||`; zeroing it moves the sum by `-v`.
+    #[doc(hidden)]
     pub fn of_vector_sum(self, norm_sq: &BigUint) -> BigUint {
         match self {
             Neighbours::ReplaceOne => norm_sq * 4u32,
@@ -29,6 +30,7 @@ impl Neighbours {
     /// Squared Frobenius sensitivity of `sum_i c_i v_i v_i'` when `0 <= c_i` and `c_i ||v_i||^2 <= norm_sq`.
     ///
     /// `||a vv' - b uu'||_F^2 = a^2 |v|^4 + b^2 |u|^4 - 2ab (u.v)^2 <= 2 norm_sq^2`: the cross term only helps.
+    #[doc(hidden)]
     pub fn of_outer_sum(self, norm_sq: &BigUint) -> BigUint {
         let fourth = norm_sq * norm_sq;
         match self {
@@ -38,6 +40,7 @@ impl Neighbours {
     }
 
     /// Squared sensitivity of `sum_i s_i` when `0 <= s_i <= top`: one row moves it by at most `top` either way.
+    #[doc(hidden)]
     pub fn of_nonnegative_sum(self, top: &BigUint) -> BigUint {
         top * top
     }

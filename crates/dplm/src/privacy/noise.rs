@@ -5,10 +5,9 @@ mod source;
 #[cfg(test)]
 mod tests;
 
-pub use source::{EntropyError, FixedSeed, NoiseRng, NoiseSource, SystemRng};
+pub use source::{EntropyError, FixedSeed, NoiseRng, NoiseSource, RandomWords, SystemRng};
 
 use deviate::Deviate;
-use rand_core::CryptoRng;
 
 /// The largest standard deviation [`rounded_gaussian`] takes, `2^100`.
 ///
@@ -41,18 +40,18 @@ pub const MAX_SIGMA: u128 = 1 << 100;
 /// let noise: i128 = rounded_gaussian(1 << 70, &mut rng);
 /// # Ok::<(), dplm::privacy::noise::EntropyError>(())
 /// ```
-pub fn rounded_gaussian<R: CryptoRng>(sigma: u128, rng: &mut R) -> i128 {
+pub fn rounded_gaussian<R: RandomWords>(sigma: u128, rng: &mut R) -> i128 {
     assert!((1..=MAX_SIGMA).contains(&sigma), "sigma must lie between 1 and 2^100");
     let (k, x) = half_normal(rng);
     let whole = u128::from(k).checked_mul(sigma);
     let magnitude = whole.and_then(|whole| whole.checked_add(round_scaled(sigma, x, rng)));
     let magnitude = magnitude.and_then(|magnitude| i128::try_from(magnitude).ok());
     let magnitude = magnitude.expect("|Z| is below 2^26 except with probability below exp(-2^51)");
-    if top_bit(rng.next_u64()) { -magnitude } else { magnitude }
+    if top_bit(rng.next_word()) { -magnitude } else { magnitude }
 }
 
 /// The absolute value of a standard normal, as its integer part and its lazily known fraction (steps 1 to 4).
-fn half_normal<R: CryptoRng>(rng: &mut R) -> (u64, Deviate) {
+fn half_normal<R: RandomWords>(rng: &mut R) -> (u64, Deviate) {
     loop {
         let k = run_of_halves(rng);
         // exp(-k (k - 1) / 2) is k (k - 1) factors exp(-1/2).
@@ -68,7 +67,7 @@ fn half_normal<R: CryptoRng>(rng: &mut R) -> (u64, Deviate) {
 }
 
 /// The number of successes of [`exp_minus_half`] before its first failure: geometric, `P(k) = (1 - e^(-1/2)) e^(-k/2)`.
-fn run_of_halves<R: CryptoRng>(rng: &mut R) -> u64 {
+fn run_of_halves<R: RandomWords>(rng: &mut R) -> u64 {
     let mut k = 0;
     while exp_minus_half(rng) {
         k += 1;
@@ -77,7 +76,7 @@ fn run_of_halves<R: CryptoRng>(rng: &mut R) -> u64 {
 }
 
 /// True with probability `exp(-1/2)`: the longest run `1/2 > u_1 > u_2 > ... > u_n` has even length.
-fn exp_minus_half<R: CryptoRng>(rng: &mut R) -> bool {
+fn exp_minus_half<R: RandomWords>(rng: &mut R) -> bool {
     let mut last = Deviate::new();
     if top_bit(last.digit(0, rng)) {
         return true;
@@ -97,7 +96,7 @@ fn exp_minus_half<R: CryptoRng>(rng: &mut R) -> bool {
 ///
 /// The longest run `x > u_1 > ... > u_n`, each step also passing an independent trial of probability
 /// `(2k + x) / (2k + 2)`, has even length.
-fn exp_minus_share<R: CryptoRng>(k: u64, x: &mut Deviate, rng: &mut R) -> bool {
+fn exp_minus_share<R: RandomWords>(k: u64, x: &mut Deviate, rng: &mut R) -> bool {
     let mut last: Option<Deviate> = None;
     let mut length = 0_u64;
     loop {
@@ -116,7 +115,7 @@ fn exp_minus_share<R: CryptoRng>(k: u64, x: &mut Deviate, rng: &mut R) -> bool {
 ///
 /// `(2k + 2) r` with `r` uniform has integer part `f` uniform on `0 ..= 2k + 1` and an independent uniform fraction, so
 /// `(2k + 2) r < 2k + x` when `f < 2k`, or when `f = 2k` and the fraction is below `x`.
-fn share_trial<R: CryptoRng>(k: u64, x: &mut Deviate, rng: &mut R) -> bool {
+fn share_trial<R: RandomWords>(k: u64, x: &mut Deviate, rng: &mut R) -> bool {
     let f = uniform_below(2 * k + 2, rng);
     f < 2 * k || (f == 2 * k && Deviate::new().is_below(x, rng))
 }
@@ -125,19 +124,18 @@ fn share_trial<R: CryptoRng>(k: u64, x: &mut Deviate, rng: &mut R) -> bool {
 ///
 /// Each `f` is the high word for either `floor(2^64 / m)` or one more words; refusing low words under `2^64 mod m`
 /// leaves exactly `floor(2^64 / m)` (Lemire, 2019).
-fn uniform_below<R: CryptoRng>(m: u64, rng: &mut R) -> u64 {
+fn uniform_below<R: RandomWords>(m: u64, rng: &mut R) -> u64 {
     loop {
-        let product = u128::from(m) * u128::from(rng.next_u64());
-        let low = product as u64;
+        let (high, low) = halves(u128::from(m) * u128::from(rng.next_word()));
         // 2^64 mod m is below m, so the division is needed only in this rare case.
         if low >= m || low >= m.wrapping_neg() % m {
-            return (product >> 64) as u64;
+            return high;
         }
     }
 }
 
 /// The integer nearest to `sigma x`, drawing digits of `x` until it is decided.
-fn round_scaled<R: CryptoRng>(sigma: u128, mut x: Deviate, rng: &mut R) -> u128 {
+fn round_scaled<R: RandomWords>(sigma: u128, mut x: Deviate, rng: &mut R) -> u128 {
     let first_two = u128::from(x.digit(0, rng)) << 64 | u128::from(x.digit(1, rng));
     let (high, low) = wide_product(sigma, first_two);
     // Rounding is the floor after adding one half, here 2^127 in units of 2^-128.
@@ -150,7 +148,7 @@ fn round_scaled<R: CryptoRng>(sigma: u128, mut x: Deviate, rng: &mut R) -> u128 
 }
 
 /// Whether `sigma` times the fraction made of the digits of `x` after its second is `gap` or more, `0 < gap < sigma`.
-fn reaches_gap<R: CryptoRng>(sigma: u128, mut gap: u128, x: &mut Deviate, rng: &mut R) -> bool {
+fn reaches_gap<R: RandomWords>(sigma: u128, mut gap: u128, x: &mut Deviate, rng: &mut R) -> bool {
     for position in 2.. {
         let (added, added_low) = times_digit(sigma, x.digit(position, rng));
         if added >= gap {
@@ -171,8 +169,9 @@ fn reaches_gap<R: CryptoRng>(sigma: u128, mut gap: u128, x: &mut Deviate, rng: &
 
 /// `a b` as `(high, low)`, the value `high 2^128 + low`.
 fn wide_product(a: u128, b: u128) -> (u128, u128) {
-    let (upper, upper_low) = times_digit(a, (b >> 64) as u64);
-    let (lower, lower_low) = times_digit(a, b as u64);
+    let (b_high, b_low) = halves(b);
+    let (upper, upper_low) = times_digit(a, b_high);
+    let (lower, lower_low) = times_digit(a, b_low);
     // a b = upper 2^128 + (upper_low + lower) 2^64 + lower_low; lower is below 2^128 - 2^64, so the sum fits.
     let middle = u128::from(upper_low) + lower;
     (upper + (middle >> 64), middle << 64 | u128::from(lower_low))
@@ -180,9 +179,15 @@ fn wide_product(a: u128, b: u128) -> (u128, u128) {
 
 /// `a digit` as `(high, low)`, the value `high 2^64 + low`.
 fn times_digit(a: u128, digit: u64) -> (u128, u64) {
-    let low = u128::from(a as u64) * u128::from(digit);
-    let high = (a >> 64) * u128::from(digit) + (low >> 64);
-    (high, low as u64)
+    let (a_high, a_low) = halves(a);
+    let (carry, low) = halves(u128::from(a_low) * u128::from(digit));
+    (u128::from(a_high) * u128::from(digit) + u128::from(carry), low)
+}
+
+/// The two words of a number: both are kept, so nothing is lost.
+#[allow(clippy::cast_possible_truncation, reason = "what one word drops, the other has")]
+const fn halves(value: u128) -> (u64, u64) {
+    ((value >> 64) as u64, value as u64)
 }
 
 /// The highest bit: a fair coin, and whether a first digit stands for a number of one half or more.

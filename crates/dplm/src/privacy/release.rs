@@ -1,11 +1,10 @@
 //! The release itself.
 
 use num_bigint::BigUint;
-use rand_core::CryptoRng;
 
 use super::{
     PrivacyError, Rho, Sensitive, Spend,
-    noise::{MAX_SIGMA, rounded_gaussian},
+    noise::{MAX_SIGMA, RandomWords, rounded_gaussian},
 };
 
 /// A value that may leave: anything may be done with it, and what is computed from it is released too.
@@ -49,7 +48,7 @@ impl<T> std::ops::Deref for Released<T> {
 ///
 /// # Errors
 /// When the noise would exceed [`MAX_SIGMA`]; nothing has been drawn then.
-pub fn release<R: CryptoRng>(query: Sensitive, spend: Spend, rng: &mut R) -> Result<Released<Noisy>, PrivacyError> {
+pub fn release<R: RandomWords>(query: Sensitive, spend: Spend, rng: &mut R) -> Result<Released<Noisy>, PrivacyError> {
     let sigma = sigmas(&query, &spend)?;
     let values =
         query.values.iter().zip(&sigma).map(|(value, &sigma)| value.saturating_add(rounded_gaussian(sigma, rng)));

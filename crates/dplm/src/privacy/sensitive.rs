@@ -34,6 +34,7 @@ impl Sensitive {
     ///
     /// # Guarantee
     /// None of its own: the call site names the argument that proves the claim.
+    #[doc(hidden)]
     pub fn claim(values: Vec<i128>, delta_sq: BigUint) -> Sensitive {
         let weights = vec![1; values.len()];
         Sensitive { values, weights, delta_sq }
@@ -43,6 +44,7 @@ impl Sensitive {
     ///
     /// A symmetric matrix is claimed by its upper triangle with weight 1 on the diagonal and 2 off it, since each entry off
     /// the diagonal stands for two in the Frobenius norm.
+    #[doc(hidden)]
     pub fn claim_weighted(values: Vec<i128>, weights: Vec<u32>, delta_sq: BigUint) -> Sensitive {
         assert_eq!(values.len(), weights.len(), "one weight for each value");
         assert!(weights.iter().all(|&weight| weight > 0), "a weight of nothing would need no noise");

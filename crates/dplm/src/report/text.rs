@@ -16,6 +16,13 @@ pub fn summary(fit: &Fit) -> String {
     parts.iter().filter(|part| !part.is_empty()).map(String::as_str).collect::<Vec<_>>().join("\n")
 }
 
+impl std::fmt::Display for Fit {
+    /// The [`summary`].
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&summary(self))
+    }
+}
+
 fn heading(fit: &Fit) -> String {
     let method = &fit.method;
     let runs = if method.runs > 1 { format!("{} runs of ", method.runs) } else { String::new() };

@@ -1,4 +1,4 @@
-//! The paper's two theorems with every constant written out, and the numbers of steps they suggest.
+//! The paper's two theorems with every constant written out, and the numbers of steps they ask for.
 //!
 //! Everything here is a function of public numbers. The theorems' constants are far from tight: use them to see what is
 //! guaranteed, and [`IterateLaw`](super::law::IterateLaw) to see what happens.
@@ -12,7 +12,7 @@ pub const CONTRACTION: f64 = 7.0 / 8.0;
 /// The step size of the accuracy theorem.
 pub const THEOREM_STEP_SIZE: f64 = 0.25;
 
-/// The lambda that makes T steps at clip level gamma cost rho: `lambda^2 = 2 T gamma^2 / (rho n^2)`.
+/// The lambda that makes T steps at clip threshold gamma cost rho: `lambda^2 = 2 T gamma^2 / (rho n^2)`.
 ///
 /// # Paper
 /// Lemma "privacy". A planning figure: the program's own noise is chosen on its integer lattice.
@@ -25,9 +25,9 @@ pub fn noise_sd(rows: usize, rho: f64, gamma: f64, steps: usize) -> f64 {
 pub struct AccuracyBound {
     /// The multiplier, `12 ln^1.5(20 n T / beta)`.
     pub c0: f64,
-    /// The clip level the proof uses.
+    /// The clip threshold the proof uses.
     pub gamma: f64,
-    /// The noise that clip level costs.
+    /// The noise that clip threshold costs.
     pub lambda: f64,
     /// What is left of the start: `(7/8)^T (1 + 2 c0^2 sigma sqrt(p))`.
     pub bias: f64,
@@ -103,51 +103,6 @@ pub fn rows_for_spectrum(features: usize, beta: f64) -> Result<usize, TheoryErro
     check_probability("beta", beta)?;
     let spread = (features as f64).sqrt() + (2.0 * (2.0 / beta).ln()).sqrt();
     Ok((spread / (1.0 - std::f64::consts::FRAC_1_SQRT_2)).powi(2).ceil() as usize)
-}
-
-/// The number of steps to take by default: the smallest T that leaves a bias below a fraction of the privacy noise.
-///
-/// In standardised units (`Sigma` near I) a start at distance one is `|1 - eta|^T` away after T steps. No unbiased
-/// estimate from the releases has noise smaller than `||.|| = sqrt(2 p / rho) gamma / n`, that of the mean of the T
-/// gradients, whatever T is. So
-///
-/// ```text
-/// T = ceil( ln(n sqrt(rho) / (fraction gamma sqrt(2 p))) / -ln|1 - eta| ),   at least 1
-/// ```
-///
-/// # Paper
-/// The `T = c log(n rho / p)` of the accuracy theorem with a constant one can use, from public numbers only.
-///
-/// # Errors
-/// When a count is zero, rho, gamma or fraction is not positive, or eta is not strictly between 0 and 2.
-///
-/// # Examples
-/// ```
-/// // Ten features, ten thousand rows, rho = 0.015, the paper's clip level, a bias of a tenth of the noise.
-/// let steps = dplm::theory::bounds::steps_for_bias(10_000, 10, 0.015, 5.0 * 10f64.sqrt(), 0.5, 0.1)?;
-/// assert_eq!(steps, 8);
-/// # Ok::<(), dplm::theory::TheoryError>(())
-/// ```
-pub fn steps_for_bias(
-    rows: usize,
-    features: usize,
-    rho: f64,
-    gamma: f64,
-    eta: f64,
-    fraction: f64,
-) -> Result<usize, TheoryError> {
-    for (name, value) in [
-        ("the number of rows", rows as f64),
-        ("the number of features", features as f64),
-        ("rho", rho),
-        ("the clip level", gamma),
-        ("the fraction", fraction),
-    ] {
-        check_positive(name, value)?;
-    }
-    check_rule(eta > 0.0 && eta < 2.0, "the step size", "strictly between 0 and 2")?;
-    let noise = (2.0 * features as f64 / rho).sqrt() * gamma / rows as f64;
-    Ok(steps_to_reach((1.0 - eta).abs(), fraction * noise).max(1))
 }
 
 /// The free constants of the coverage theorem.
@@ -299,25 +254,6 @@ mod tests {
             assert!(f64::powf(factor, t as f64) <= target, "{factor} {target} {t}");
             assert!(t == 0 || f64::powf(factor, (t - 1) as f64) > target, "{factor} {target} {t}");
         }
-    }
-
-    #[test]
-    fn default_steps_leave_the_bias_asked_for() {
-        for (n, p, rho, eta, fraction) in
-            [(10_000, 10, 0.015, 0.5, 0.1), (1_000_000, 50, 0.5, 0.25, 0.05), (500, 3, 0.1, 1.4, 0.2)]
-        {
-            let gamma = 5.0 * (p as f64).sqrt();
-            let steps = steps_for_bias(n, p, rho, gamma, eta, fraction).expect("valid");
-            // Noise of the mean of T gradients, by the law of the releases: lambda^2 / T in each coordinate.
-            let noise = noise_sd(n, rho, gamma, steps) * (p as f64 / steps as f64).sqrt();
-            let bias = |t: usize| (1.0 - eta).abs().powf(t as f64);
-            assert!(bias(steps) <= fraction * noise && bias(steps - 1) > fraction * noise, "{steps}");
-        }
-        assert_eq!(steps_for_bias(10, 10, 1e-6, 5.0, 0.5, 0.1), Ok(1));
-        assert_eq!(steps_for_bias(10_000, 10, 0.015, 5.0, 1.0, 0.1), Ok(1));
-        assert!(
-            steps_for_bias(10, 10, 0.1, 5.0, 2.0, 0.1).is_err() && steps_for_bias(0, 1, 0.1, 5.0, 0.5, 0.1).is_err()
-        );
     }
 
     #[test]

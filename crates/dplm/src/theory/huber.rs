@@ -46,7 +46,7 @@ pub struct HuberFit {
 /// # Ok::<(), dplm::theory::TheoryError>(())
 /// ```
 pub fn huber_optimum(x: &[f64], y: &[f64], p: usize, gamma: f64) -> Result<NotPrivate<HuberFit>, TheoryError> {
-    check_rule(gamma > 0.0, "the clip level", "positive")?;
+    check_rule(gamma > 0.0, "the clip threshold", "positive")?;
     check_rows(x, y, p)?;
     let problem = Problem { x, y, p, limits: x.chunks(p).map(|row| gamma / norm(row)).collect() };
     problem.solve().map(NotPrivate::new)
@@ -120,9 +120,9 @@ impl Problem<'_> {
         };
         for ((row, response), &limit) in self.x.chunks(p).zip(self.y).zip(&self.limits) {
             let residual = response - dot(row, theta);
-            let pull = residual.clamp(-limit, limit) / n;
-            point.gradient.iter_mut().zip(row).for_each(|(g, v)| *g -= pull * v);
-            point.scale += norm(row) * pull.abs();
+            let clamped = residual.clamp(-limit, limit) / n;
+            point.gradient.iter_mut().zip(row).for_each(|(g, v)| *g -= clamped * v);
+            point.scale += norm(row) * clamped.abs();
             point.residuals.push(residual);
             if residual.abs() > limit {
                 point.clipped += 1;

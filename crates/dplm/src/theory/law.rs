@@ -1,6 +1,7 @@
 //! The exact law of the iterates of DP-GD when nothing is clipped.
 
 use faer::{MatRef, Side};
+use statrs::distribution::{ChiSquared, ContinuousCDF};
 
 use super::{TheoryError, check_finite, check_len, check_positive, check_rule};
 
@@ -40,6 +41,16 @@ pub struct IterateLaw {
     offset: Vec<f64>,
     /// `eta^2 lambda^2`.
     step_variance: f64,
+}
+
+/// How far a point lies from a Gaussian law.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Distance {
+    /// `d' C^-1 d`, for the difference `d` from the mean and the covariance `C`: chi-square, one degree of freedom for each coordinate.
+    pub chi_square: f64,
+    /// The probability of one as large.
+    pub p_value: f64,
 }
 
 impl IterateLaw {
@@ -95,6 +106,33 @@ impl IterateLaw {
     pub fn contraction(&self) -> Option<f64> {
         let largest = self.factors.iter().map(|factor| factor.value.abs()).fold(0.0, f64::max);
         self.factors.iter().all(|factor| factor.gap > 0.0).then_some(largest)
+    }
+
+    /// How far a point lies from the law of `theta_t`; `None` where that law has no density.
+    ///
+    /// # Examples
+    /// ```
+    /// use dplm::theory::law::IterateLaw;
+    /// // After one step: mean 1, standard deviation 0.05.
+    /// let found = IterateLaw::new(&[1.0], &[2.0], &[0.0], 0.5, 0.1)?.distance(1, &[1.1]).expect("a density");
+    /// assert!((found.chi_square - 4.0).abs() < 1e-9 && (found.p_value - 0.0455).abs() < 1e-4);
+    /// # Ok::<(), dplm::theory::TheoryError>(())
+    /// ```
+    ///
+    /// # Panics
+    /// When the point has another number of coordinates.
+    pub fn distance(&self, t: usize, theta: &[f64]) -> Option<Distance> {
+        assert_eq!(theta.len(), self.theta_hat.len(), "a point of the law");
+        let off: Vec<f64> = theta.iter().zip(self.mean(t)).map(|(found, mean)| found - mean).collect();
+        let variance = |factor: &Factor| self.step_variance * factor.sum_of_squares(t);
+        let chi_square: f64 = self
+            .vectors
+            .iter()
+            .zip(&self.factors)
+            .map(|(v, factor)| super::dot(v, &off).powi(2) / variance(factor))
+            .sum();
+        let law = ChiSquared::new(theta.len() as f64).ok()?;
+        chi_square.is_finite().then(|| Distance { chi_square, p_value: law.sf(chi_square) })
     }
 
     /// Mean of the average of `theta_first ..= theta_last`.
@@ -223,6 +261,29 @@ mod tests {
     fn sample_law() -> IterateLaw {
         let sigma = [1.0, 0.3, 0.1, 0.3, 0.8, -0.2, 0.1, -0.2, 1.4];
         IterateLaw::new(&sigma, &[1.0, -2.0, 0.5], &[0.0, 0.3, 0.0], ETA, LAMBDA).expect("a valid law")
+    }
+
+    /// Tails: R's `qchisq(0.95, df)` to ten figures.
+    #[test]
+    fn distance_in_the_units_of_the_law() {
+        // One step from the start at zero with eta = 1: mean theta_hat, whatever Sigma is; covariance lambda^2 I.
+        let law = IterateLaw::new(&[1.0, 0.3, 0.3, 2.0], &[1.0, 1.0], &[1.0, 1.0], 1.0, 0.5).expect("a valid law");
+        assert!((law.distance(1, &[2.0, 0.5]).expect("a density").chi_square - (1.0 + 0.25) / 0.25).abs() < 1e-12);
+        // Two steps: C = lambda^2 (I + (I - Sigma)^2), inverted by hand.
+        let (a, b, d) = (0.25 * (1.0 + 0.09), 0.25 * 0.3, 0.25 * (1.0 + 0.09 + 1.0));
+        let by_hand = (d - 2.0 * b * 2.0 + 4.0 * a) / (a * d - b * b);
+        assert!((law.distance(2, &[2.0, 3.0]).expect("a density").chi_square - by_hand).abs() < 1e-9);
+        assert_eq!(law.distance(0, &[1.0, 2.0]), None);
+        for (df, value) in
+            [(1, 3.841_458_820_7f64), (2, 5.991_464_547_1), (10, 18.307_038_053_3), (101, 125.458_419_408)]
+        {
+            let identity: Vec<f64> = (0..df * df).map(|at| f64::from(u8::from(at % (df + 1) == 0))).collect();
+            let law = IterateLaw::new(&identity, &vec![0.0; df], &vec![0.0; df], 1.0, 1.0).expect("a valid law");
+            let mut point = vec![0.0; df];
+            point[0] = value.sqrt();
+            let found = law.distance(1, &point).expect("a density").p_value;
+            assert!((found - 0.05).abs() < 1e-10, "{df}: {found}");
+        }
     }
 
     /// The recursion `V <- M V M + eta^2 lambda^2 I`, `m <- theta_hat + M (m - theta_hat)` for a diagonal Sigma.

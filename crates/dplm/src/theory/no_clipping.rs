@@ -265,7 +265,7 @@ pub fn no_clipping_bound(
     for (name, value) in [
         ("the number of rows", rows as f64),
         ("the number of features", features as f64),
-        ("the clip level", gamma),
+        ("the clip threshold", gamma),
         ("the noise", lambda),
         ("the step size", eta),
         ("the number of steps", steps as f64),

@@ -1,9 +1,8 @@
 //! The numbers of a diagnosis. None of them is private.
 
 use dplm::{
-    Dataset, Fit, NoiseSource, Progress,
+    Contrast, Dataset, Fit, NoiseSource, Progress,
     diagnose::{Ols, OlsError, OlsFit, StandardisedRows, least_squares},
-    interval::Contrast,
     method::dpgd,
     report::to_json,
     table::{ReadOptions, Source},
@@ -14,7 +13,6 @@ use dplm::{
 };
 use serde::Serialize;
 
-use super::law::{chi_square_tail, distance_sq};
 use crate::{exit::Failure, printer::Printer, progress::Bar};
 
 /// The chance at which the paper's multiplier c0 is taken.
@@ -316,8 +314,7 @@ impl Encoded {
         let law =
             IterateLaw::new(&self.second_moments(), &self.theta, start, run.step_size, run.noise_sd).map_err(text)?;
         let (mean, covariance) = (law.mean(step), law.covariance(step));
-        let difference: Vec<f64> = happened.iter().zip(&mean).map(|(found, mean)| found - mean).collect();
-        let chi_square = distance_sq(&difference, &covariance);
+        let distance = law.distance(step, happened);
         let coefficient = |(contrast, one): (&Contrast, &dplm::Coefficient)| {
             let (centre, sd) = (contrast.of(&mean), spread(contrast, &covariance));
             let found = contrast.of(happened);
@@ -333,9 +330,9 @@ impl Encoded {
         Ok(Iterates {
             step,
             coefficients: contrasts.iter().zip(&fit.coefficients).map(coefficient).collect(),
-            chi_square,
-            degrees_of_freedom: difference.len(),
-            p_value: chi_square.map(|value| chi_square_tail(value, difference.len())),
+            chi_square: distance.map(|found| found.chi_square),
+            degrees_of_freedom: happened.len(),
+            p_value: distance.map(|found| found.p_value),
             covariance,
         })
     }

@@ -1,7 +1,6 @@
 //! `dplm diagnose`: what whoever may see the rows can see.
 
 mod measure;
-mod law;
 mod text;
 
 use dplm::table::DataError;

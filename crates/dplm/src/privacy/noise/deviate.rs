@@ -1,6 +1,6 @@
 //! Uniform numbers whose digits are drawn only when something depends on them.
 
-use rand_core::CryptoRng;
+use super::RandomWords;
 
 /// A uniform number in `(0, 1)`, known to as many digits in base `2^64` as have been asked for.
 ///
@@ -23,9 +23,9 @@ impl Deviate {
 
     /// The digit at `position`, counted from 0 after the point; draws it and those before it if need be.
     #[inline]
-    pub(super) fn digit<R: CryptoRng>(&mut self, position: usize, rng: &mut R) -> u64 {
+    pub(super) fn digit<R: RandomWords>(&mut self, position: usize, rng: &mut R) -> u64 {
         while self.known <= position {
-            self.draw(rng.next_u64());
+            self.draw(rng.next_word());
         }
         if position < 2 { self.near[position] } else { self.far[position - 2] }
     }
@@ -44,7 +44,7 @@ impl Deviate {
     ///
     /// At each position this number's digit is drawn before the other's. Two numbers never agree for ever.
     #[inline]
-    pub(super) fn is_below<R: CryptoRng>(&mut self, other: &mut Deviate, rng: &mut R) -> bool {
+    pub(super) fn is_below<R: RandomWords>(&mut self, other: &mut Deviate, rng: &mut R) -> bool {
         let mut position = 0;
         loop {
             let mine = self.digit(position, rng);

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use rand_chacha::ChaCha20Rng;
-use rand_core::{Infallible, Rng, SeedableRng, TryCryptoRng, TryRng};
+use rand_core::{CryptoRng, Infallible, Rng, SeedableRng, TryCryptoRng, TryRng};
 
 /// The operating system gave no random seed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -50,6 +50,19 @@ impl FixedSeed {
         key[..8].copy_from_slice(&seed.to_le_bytes());
         key[8..8 + LABEL.len()].copy_from_slice(LABEL);
         Self(ChaCha20Rng::from_seed(key))
+    }
+}
+
+/// Uniform, independent words that nobody can predict. Every cryptographic generator of `rand_core` gives them.
+pub trait RandomWords {
+    /// The next 64 bits.
+    fn next_word(&mut self) -> u64;
+}
+
+impl<R: CryptoRng> RandomWords for R {
+    #[inline]
+    fn next_word(&mut self) -> u64 {
+        self.next_u64()
     }
 }
 

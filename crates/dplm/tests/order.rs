@@ -1,0 +1,167 @@
+//! The modules of the library are declared in an order, and none uses a later one; ARCHITECTURE.md lists them in that order.
+
+use std::{
+    collections::HashMap,
+    fs,
+    path::{Path, PathBuf},
+};
+
+/// The one module that looks ahead: the library's error names the errors of all others.
+const ERRORS: &str = "error";
+
+fn source() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("src")
+}
+
+fn read(path: &Path) -> String {
+    fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+/// The modules that `lib.rs` declares, in order.
+fn declared(lib: &str) -> Vec<&str> {
+    let names = lib.lines().filter_map(|line| line.strip_prefix("pub ").unwrap_or(line).strip_prefix("mod "));
+    names.filter_map(|name| name.strip_suffix(';')).collect()
+}
+
+/// The files of a module, each with how far it is below the root of the crate.
+fn files(module: &str) -> Vec<(PathBuf, usize)> {
+    let alone = source().join(module).with_extension("rs");
+    if alone.is_file() { vec![(alone, 1)] } else { files_in(&source().join(module), 1) }
+}
+
+fn files_in(folder: &Path, depth: usize) -> Vec<(PathBuf, usize)> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(folder).expect("a module is a file or a folder").map(Result::unwrap) {
+        let path = entry.path();
+        let stem = path.file_stem().and_then(|stem| stem.to_str()).expect("plain names").to_owned();
+        if path.is_dir() {
+            found.extend(files_in(&path, depth + 1));
+        } else if path.extension().is_some_and(|end| end == "rs") && stem != "tests" {
+            found.push((path, if stem == "mod" { depth } else { depth + 1 }));
+        }
+    }
+    found
+}
+
+/// The code without comments, and without what is compiled for tests only: tests may use anything.
+fn code(text: &str) -> String {
+    let lines = text.lines().filter(|line| !line.trim_start().starts_with("//"));
+    let mut code = lines.collect::<Vec<_>>().join("\n");
+    while let Some(start) = code.find("#[cfg(test)]\nmod ") {
+        let brace = code[start..].find(['{', ';']).map(|at| start + at).expect("a module has a body");
+        let end = if code[brace..].starts_with('{') { closing(&code, brace) } else { brace + 1 };
+        code.replace_range(start..end, "");
+    }
+    code
+}
+
+/// Where the brace that opens at `start` has closed.
+fn closing(text: &str, start: usize) -> usize {
+    let mut depth = 0;
+    for (at, letter) in text[start..].char_indices() {
+        match letter {
+            '{' => depth += 1,
+            '}' => depth -= 1,
+            _ => {}
+        }
+        if depth == 0 {
+            return start + at + 1;
+        }
+    }
+    text.len()
+}
+
+/// What the code takes from the root of the crate: the first name of each path there.
+fn taken(code: &str, depth: usize) -> Vec<String> {
+    let from_root = ["crate::".to_owned(), "super::".repeat(depth)];
+    from_root.iter().flat_map(|prefix| code.match_indices(prefix.as_str()).map(|(at, found)| at + found.len())).fold(
+        Vec::new(),
+        |mut names, at| {
+            match code[at..].starts_with('{') {
+                true => names.extend(first_names(&code[at..closing(code, at)])),
+                false => names.push(first_name(&code[at..])),
+            }
+            names
+        },
+    )
+}
+
+fn first_name(path: &str) -> String {
+    path.chars().take_while(|letter| letter.is_alphanumeric() || *letter == '_').collect()
+}
+
+/// The first name of each path between braces, whatever stands in inner ones.
+fn first_names(group: &str) -> Vec<String> {
+    let (mut depth, mut outer) = (0, String::new());
+    for letter in group.chars() {
+        match letter {
+            '{' => depth += 1,
+            '}' => depth -= 1,
+            letter if depth == 1 => outer.push(letter),
+            _ => {}
+        }
+    }
+    outer.split(',').map(|path| first_name(path.trim())).filter(|name| !name.is_empty()).collect()
+}
+
+/// Where each name lives that `lib.rs` offers at the root.
+fn homes(lib: &str) -> HashMap<String, String> {
+    let uses = lib.lines().filter_map(|line| line.strip_prefix("pub use ")?.strip_suffix(';'));
+    let mut homes = HashMap::new();
+    for path in uses {
+        let names = match path.find('{') {
+            Some(at) => first_names(&path[at..]),
+            None => vec![path.rsplit("::").next().expect("a path has an end").to_owned()],
+        };
+        homes.extend(names.into_iter().map(|name| (name, first_name(path))));
+    }
+    homes
+}
+
+#[test]
+fn no_module_uses_a_later_one() {
+    let lib = read(&source().join("lib.rs"));
+    let (order, homes) = (declared(&lib), homes(&lib));
+    assert!(order.len() > 15 && homes.contains_key("Fit"), "the declarations are found: {order:?}");
+    let place = |module: &str| order.iter().position(|name| *name == module);
+    let (mut back, mut uses) = (Vec::new(), 0);
+    for (here, module) in order.iter().enumerate().filter(|(_, module)| **module != ERRORS) {
+        for (file, depth) in files(module) {
+            for name in taken(&code(&read(&file)), depth) {
+                let home = homes.get(&name).map_or(name.as_str(), String::as_str);
+                uses += 1;
+                if place(home).is_some_and(|there| there > here) {
+                    back.push(format!("{}: {name} is in {home}, which comes after {module}", file.display()));
+                }
+            }
+        }
+    }
+    assert!(uses > 100, "paths are found");
+    assert!(back.is_empty(), "{}", back.join("\n"));
+}
+
+#[test]
+fn the_error_takes_nothing_but_errors() {
+    let text = code(&read(&source().join("error.rs")));
+    let start = text.find("use crate::").expect("it names the errors of others") + "use crate::".len();
+    let group = &text[start..closing(&text, start)];
+    let types =
+        group.split(|letter: char| !letter.is_alphanumeric()).filter(|word| word.starts_with(char::is_uppercase));
+    for name in types {
+        assert!(name.ends_with("Error") || name == "Interrupted", "{name} is no error");
+    }
+}
+
+#[test]
+fn the_document_lists_the_modules_in_order() {
+    let architecture = read(&source().join("../../../ARCHITECTURE.md"));
+    let section = architecture.split("## The library").nth(1).expect("the section is there");
+    let section = section.split("\n## ").next().expect("it has an end");
+    let cells = section.lines().filter_map(|line| line.strip_prefix("| `")?.split(" | ").next());
+    let paths: Vec<&str> = cells.flat_map(|cell| cell.split(['`', ',', ' '])).filter(|path| !path.is_empty()).collect();
+    for path in &paths {
+        assert!(source().join(path).exists(), "ARCHITECTURE.md names {path}, which is not there");
+    }
+    let listed: Vec<&str> = paths.iter().map(|path| path.trim_end_matches('/').trim_end_matches(".rs")).collect();
+    assert_eq!(listed, declared(&read(&source().join("lib.rs"))));
+}
