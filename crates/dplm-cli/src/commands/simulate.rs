@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use dplm_lab::simulate::{Design, Errors, Format, Population, Setting, fresh_seed, write_table};
+use dplm_simulate::{Design, Errors, Format, Population, Setting, fresh_seed, write_table};
 
 use crate::{
     args::{self, SimulateArgs},
