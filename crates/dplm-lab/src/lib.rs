@@ -12,6 +12,8 @@
 
 pub mod definition;
 pub mod trial;
+pub mod world;
+mod counted;
 pub mod experiment;
 pub mod stats;
 pub mod record;
