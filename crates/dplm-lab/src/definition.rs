@@ -7,26 +7,35 @@ use toml::{Table, Value};
 
 use crate::{
     LabError,
-    experiment::{Audit, Clipping, Cost, Experiment, Intervals, Oracle, Population, Ratio, Tolerance, Tradeoff},
+    experiment::{
+        Audit, Clipping, Cost, Experiment, Honest, Intervals, Oracle, Population, Ratio, Tolerance, Tradeoff,
+    },
 };
 
 /// The definitions that ship with the program, in the order of the paper; then those that go beyond it.
 const BUILT_IN: [(&str, &str); 15] = [
-    ("pn", include_str!("../../../lab/definitions/pn.toml")),
-    ("cost-low", include_str!("../../../lab/definitions/cost-low.toml")),
-    ("sqrtp", include_str!("../../../lab/definitions/sqrtp.toml")),
-    ("bias-variance", include_str!("../../../lab/definitions/bias-variance.toml")),
-    ("coverage", include_str!("../../../lab/definitions/coverage.toml")),
-    ("length", include_str!("../../../lab/definitions/length.toml")),
-    ("error-clip", include_str!("../../../lab/definitions/error-clip.toml")),
-    ("cost-high-p10", include_str!("../../../lab/definitions/cost-high-p10.toml")),
-    ("cost-high-p100", include_str!("../../../lab/definitions/cost-high-p100.toml")),
-    ("pn-aniso", include_str!("../../../lab/definitions/pn-aniso.toml")),
-    ("coverage-aniso", include_str!("../../../lab/definitions/coverage-aniso.toml")),
-    ("length-aniso", include_str!("../../../lab/definitions/length-aniso.toml")),
-    ("intervals", include_str!("../../../lab/definitions/intervals.toml")),
-    ("audit", include_str!("../../../lab/definitions/audit.toml")),
-    ("oracle", include_str!("../../../lab/definitions/oracle.toml")),
+    ("pn", include_str!("../definitions/pn.toml")),
+    ("cost-low", include_str!("../definitions/cost-low.toml")),
+    ("sqrtp", include_str!("../definitions/sqrtp.toml")),
+    ("bias-variance", include_str!("../definitions/bias-variance.toml")),
+    ("coverage", include_str!("../definitions/coverage.toml")),
+    ("length", include_str!("../definitions/length.toml")),
+    ("error-clip", include_str!("../definitions/error-clip.toml")),
+    ("cost-high-p10", include_str!("../definitions/cost-high-p10.toml")),
+    ("cost-high-p100", include_str!("../definitions/cost-high-p100.toml")),
+    ("pn-aniso", include_str!("../definitions/pn-aniso.toml")),
+    ("coverage-aniso", include_str!("../definitions/coverage-aniso.toml")),
+    ("length-aniso", include_str!("../definitions/length-aniso.toml")),
+    ("intervals", include_str!("../definitions/intervals.toml")),
+    ("audit", include_str!("../definitions/audit.toml")),
+    ("oracle", include_str!("../definitions/oracle.toml")),
+];
+
+/// Grids that judge what is printed. They take longer and have records of their own, so they run when named.
+const GRIDS: [(&str, &str); 3] = [
+    ("honest", include_str!("../definitions/honest.toml")),
+    ("honest-fresh", include_str!("../definitions/honest-fresh.toml")),
+    ("cases", include_str!("../definitions/cases.toml")),
 ];
 
 /// What a person changes in a definition for one run.
@@ -55,8 +64,13 @@ pub struct Definition {
 }
 
 /// The names of the figures, in the order of the paper.
-pub fn names() -> impl Iterator<Item = &'static str> {
+pub fn figures() -> impl Iterator<Item = &'static str> {
     BUILT_IN.iter().map(|(name, _)| *name)
+}
+
+/// The names of all definitions: the figures, then the grids.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    figures().chain(GRIDS.iter().map(|(name, _)| *name))
 }
 
 impl Definition {
@@ -65,7 +79,7 @@ impl Definition {
     /// # Errors
     /// When there is no such figure, or a change does not fit it.
     pub fn built_in(name: &str, changes: &Changes) -> Result<Definition, LabError> {
-        let found = BUILT_IN.iter().find(|(known, _)| *known == name);
+        let found = BUILT_IN.iter().chain(&GRIDS).find(|(known, _)| *known == name);
         let (_, text) = found.ok_or_else(|| LabError::UnknownName { name: name.to_owned() })?;
         Definition::read(name, text, changes)
     }
@@ -127,6 +141,7 @@ fn experiment(kind: &str, table: Table) -> Result<Box<dyn Experiment>, String> {
         "population" => of::<Population>(table),
         "audit" => of::<Audit>(table),
         "oracle" => of::<Oracle>(table),
+        "honest" => of::<Honest>(table),
         other => Err(format!("there is no kind `{other}`")),
     }
 }

@@ -44,6 +44,7 @@ fn repeat(experiment: &dyn Experiment, point: &Point, bar: &ProgressBar) -> Resu
         bar.inc(point.cells);
         measures
     };
+    experiment.prepare(point)?;
     let repetitions = 0..u64::from(point.repetitions);
     if point.cells > LARGE { repetitions.map(one).collect() } else { repetitions.into_par_iter().map(one).collect() }
 }
@@ -98,10 +99,11 @@ pub fn run(
     page::write_pages(folder, &recorded(folder)?, &claim::read(folder)?, &page::read_meta(folder))
 }
 
-/// The definitions of these names; `all` stands for every one.
+/// The definitions of these names; `all` stands for every figure.
 fn load(names: &[String], changes: &Changes) -> Result<Vec<Definition>, LabError> {
     let all = names.iter().any(|name| name == "all");
-    let names: Vec<&str> = if all { definition::names().collect() } else { names.iter().map(String::as_str).collect() };
+    let names: Vec<&str> =
+        if all { definition::figures().collect() } else { names.iter().map(String::as_str).collect() };
     names.into_iter().map(|name| Definition::built_in(name, changes)).collect()
 }
 

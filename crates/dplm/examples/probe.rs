@@ -106,7 +106,7 @@ fn main() {
                 let Some(i) = pos else { return (c.name.clone(), true, false, false, 0.0, 0.0) };
                 match c.precision { Some(p) => (c.name.clone(), false, true, p.low <= truth[i] && truth[i] <= p.high, (p.high - p.low) / (2.0 * 1.96 * se[i]), (c.estimate - truth[i]) / se[i]), None => (c.name.clone(), false, c.identified && target == "prediction", false, 0.0, (c.estimate - truth[i]) / se[i]) }
             }).collect();
-            (res, !fit.bent.is_empty(), fit.guarantee.releases.iter().filter(|r| r.what.starts_with("second moments")).count(), fit.guarantee.releases.iter().any(|r| r.what.starts_with("second start")))
+            (res, fit.target == Target::Robust, fit.guarantee.releases.iter().filter(|r| r.what.starts_with("second moments")).count(), fit.guarantee.releases.iter().any(|r| r.what.starts_with("second start")))
         }).collect();
         let bent = all.iter().filter(|a| a.1).count() as f64 / reps as f64;
         let rounds = all.iter().map(|a| a.2).sum::<usize>() as f64 / reps as f64;

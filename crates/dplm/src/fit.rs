@@ -34,8 +34,6 @@ pub struct Fit {
     pub coefficients: Vec<Coefficient>,
     /// Coefficients that the budget could not resolve: the model was fitted without them.
     pub left_out: Vec<LeftOut>,
-    /// Coefficients that clipping moves away from least squares, as a released test shows.
-    pub bent: Vec<String>,
     /// The method and its public parameters.
     pub method: MethodSummary,
     /// What a reader should know.

@@ -44,6 +44,11 @@ pub enum Warning {
         /// Which, and why.
         columns: Vec<LeftOut>,
     },
+    /// Clipping could bend the fit, and a released test saw no sign of it.
+    Clipped {
+        /// The share of rows that is clipped.
+        share: f64,
+    },
     /// A released test shows that clipping moves the fit away from least squares.
     Bent {
         /// The coefficients that move.
@@ -117,6 +122,11 @@ impl std::fmt::Display for Warning {
                     each.join("; ")
                 )
             }
+            Warning::Clipped { share } => write!(
+                f,
+                "about {:.1} % of the rows are clipped: a released test saw no sign that this moves the fit, but where errors are skewed the intervals are for the robust (clipped) coefficients and not for the least-squares ones",
+                100.0 * share
+            ),
             Warning::Bent { names } => write!(
                 f,
                 "clipping moves this fit away from least squares, as errors that are skewed or a mean that is not linear make it do: the intervals are for the robust (clipped) coefficients; {} {} most",

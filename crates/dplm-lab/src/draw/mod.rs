@@ -8,9 +8,11 @@ mod axis;
 mod svg;
 mod plot;
 mod heat;
+mod dots;
 mod png;
 
 pub use axis::Axis;
+pub use dots::{Dot, DotRow, Dots};
 pub use heat::HeatMap;
 pub use plot::{Mark, Plot, Reference, Series};
 pub use png::png;
@@ -37,6 +39,7 @@ pub struct Figure {
 enum Content {
     Plot(Plot),
     Heat(HeatMap),
+    Dots(Dots),
 }
 
 /// A rectangle of the picture.
@@ -59,6 +62,11 @@ impl Figure {
         Figure { caption: caption.into(), content: Content::Heat(heat) }
     }
 
+    /// Shares by name.
+    pub fn dots(caption: impl Into<String>, dots: Dots) -> Figure {
+        Figure { caption: caption.into(), content: Content::Dots(dots) }
+    }
+
     /// What the parameters were.
     pub fn caption(&self) -> &str {
         &self.caption
@@ -71,6 +79,7 @@ impl Figure {
         let bottom = match &self.content {
             Content::Plot(plot) => plot.draw(&mut svg, 34.0),
             Content::Heat(heat) => heat.draw(&mut svg, 38.0),
+            Content::Dots(dots) => dots.draw(&mut svg, 30.0),
         };
         let mut below = bottom + 12.0;
         for line in wrapped(&self.caption, WIDTH - 36.0, SMALL) {

@@ -219,7 +219,7 @@ fn error_bar(svg: &mut Svg, x: f64, low: f64, high: f64, colour: &str) {
     [low, high].into_iter().for_each(|y| svg.line((x - 3.0, y), (x + 3.0, y), &style));
 }
 
-fn colour(index: usize) -> &'static str {
+pub(super) fn colour(index: usize) -> &'static str {
     COLOURS[index % COLOURS.len()]
 }
 
@@ -239,7 +239,7 @@ fn line_style(index: usize) -> String {
 }
 
 /// A circle, a square, a triangle, a diamond, a cross or a triangle upside down.
-fn marker(svg: &mut Svg, index: usize, x: f64, y: f64) {
+pub(super) fn marker(svg: &mut Svg, index: usize, x: f64, y: f64) {
     let style = match round(index) {
         0 => format!("fill=\"{}\" stroke=\"#ffffff\" stroke-width=\"0.8\"", colour(index)),
         1 => format!("fill=\"#ffffff\" stroke=\"{}\" stroke-width=\"1.6\"", colour(index)),

@@ -10,14 +10,17 @@ mod population;
 mod audit;
 mod optimum;
 mod oracle;
+mod honest;
 
 use std::collections::BTreeMap;
 
 use dplm::interval::Interval;
+use dplm_simulate::{Design, Setting};
 
 pub use audit::Audit;
 pub use clipping::Clipping;
 pub use cost::Cost;
+pub use honest::Honest;
 pub use intervals::{Intervals, Shown};
 pub use oracle::Oracle;
 pub use population::Population;
@@ -25,19 +28,20 @@ pub use ratio::Ratio;
 pub use tolerance::Tolerance;
 pub use tradeoff::Tradeoff;
 
-use crate::{
-    LabError,
-    claim::Claims,
-    draw::Figure,
-    record::Values,
-    simulate::{Design, Setting},
-    stats::Estimate,
-};
+use crate::{LabError, claim::Claims, draw::Figure, record::Values, stats::Estimate};
 
 /// One kind of experiment with its parameters.
 pub trait Experiment: Send + Sync {
     /// The points, in the order of the table.
     fn points(&self) -> Vec<Point>;
+
+    /// What all repetitions of a point need, made once before them.
+    ///
+    /// # Errors
+    /// When a file cannot be read.
+    fn prepare(&self, _: &Point) -> Result<(), LabError> {
+        Ok(())
+    }
 
     /// One repetition of a point; the same numbers for the same arguments, always.
     ///

@@ -5,7 +5,6 @@
 
 mod bench;
 mod synthetic;
-mod counted;
 mod score;
 mod table;
 

@@ -10,11 +10,8 @@ use dplm::{
 use rand_chacha::ChaCha8Rng;
 use rand_core::SeedableRng;
 
-use super::{
-    bench::{Bench, dot},
-    counted::Counted,
-};
-use crate::LabError;
+use super::bench::{Bench, dot};
+use crate::{LabError, counted::Counted};
 
 /// How far off one run was.
 #[derive(Clone, Debug, Default)]

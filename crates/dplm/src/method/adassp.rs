@@ -4,7 +4,7 @@
 //! the noise in `X'X` asks for, less what the least eigenvalue is known to be. There are no intervals: the ridge pulls the estimate
 //! towards zero by an amount nobody outside knows.
 
-use super::{ConfigError, Entry, Method, Request, Tuning, bare, budget_warnings};
+use super::{ConfigError, Entry, Method, Request, Target, Tuning, bare, budget_warnings};
 use crate::{
     Coefficient, Error, MethodSummary, Progress, Warning,
     lattice::{CELL_SCALE_BITS, Clip, Design, Lattice, Outer},
@@ -73,7 +73,7 @@ pub struct Outcome {
 impl From<Outcome> for super::Outcome {
     fn from(outcome: Outcome) -> super::Outcome {
         let Outcome { coefficients, summary, releases, .. } = outcome;
-        super::Outcome { coefficients, ..super::Outcome::of(summary, releases, Vec::new()) }
+        super::Outcome { coefficients, ..super::Outcome::of(Target::Sample, summary, releases, Vec::new()) }
     }
 }
 

@@ -22,7 +22,6 @@ use crate::{
     rows::Rows,
     warning::Warning,
 };
-use faer::Mat;
 
 /// The method as the registry lists it.
 pub(super) const ENTRY: Entry = Entry {
@@ -301,7 +300,7 @@ impl Plan {
         let summary = MethodSummary { noise_sd: trajectories[0].noise_sd, ..self.summary() };
         let inference = self.inference(&trajectories, extras)?;
         let coefficients = self.coefficients(design, &trajectories, inference.as_ref())?;
-        let outcome = Outcome::of(summary, budget.releases().to_vec(), trajectories);
+        let outcome = Outcome::of(self.request.target(), summary, budget.releases().to_vec(), trajectories);
         Ok(Outcome { coefficients, inference, ..outcome })
     }
 

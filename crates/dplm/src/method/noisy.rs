@@ -1,7 +1,7 @@
 //! Released symmetric matrices.
 
 use faer::Mat;
-use rand_core::CryptoRng;
+use crate::privacy::noise::RandomWords;
 
 use crate::{
     Error,
@@ -19,7 +19,7 @@ pub(super) struct NoisyMatrix {
 
 impl NoisyMatrix {
     /// Releases the mean over rows of the outer products that `outer` describes; `unit` is one standardised unit of a vector.
-    pub(super) fn release<R: CryptoRng>(
+    pub(super) fn release<R: RandomWords>(
         rows: &dyn Rows,
         outer: &Outer<'_>,
         unit: f64,

@@ -1,6 +1,6 @@
 //! What a fit by any method gives.
 
-use super::Request;
+use super::{Request, Target};
 use crate::{
     Coefficient, MethodSummary, Precision,
     descend::Trajectory,
@@ -29,13 +29,18 @@ pub struct Outcome {
     pub inference: Option<Inference>,
     /// Coefficients that the budget could not resolve, so that the model was fitted without them.
     pub left_out: Vec<LeftOut>,
-    /// Coefficients that clipping moves away from least squares, as a released test shows.
-    pub bent: Vec<String>,
+    /// What the intervals are for: what was asked for, or the robust coefficients where a released test shows that clipping bends the fit.
+    pub target: Target,
 }
 
 impl Outcome {
     /// An outcome without coefficients yet.
-    pub(super) fn of(summary: MethodSummary, releases: Vec<Release>, trajectories: Vec<Trajectory>) -> Outcome {
+    pub(super) fn of(
+        target: Target,
+        summary: MethodSummary,
+        releases: Vec<Release>,
+        trajectories: Vec<Trajectory>,
+    ) -> Outcome {
         Outcome {
             coefficients: Vec::new(),
             trajectories,
@@ -45,7 +50,7 @@ impl Outcome {
             whitening: None,
             inference: None,
             left_out: Vec::new(),
-            bent: Vec::new(),
+            target,
         }
     }
 }

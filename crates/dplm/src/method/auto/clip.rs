@@ -1,6 +1,6 @@
 //! Clip thresholds, found by noisy counts of the gradients above each of a ladder of them.
 
-use rand_core::CryptoRng;
+use crate::privacy::noise::RandomWords;
 
 use super::{Plan, level};
 use crate::{
@@ -46,7 +46,7 @@ pub(super) struct Threshold {
 
 impl Plan {
     /// The threshold that about a share `tail` of the gradients at `theta` exceeds.
-    pub(super) fn threshold<R: CryptoRng>(
+    pub(super) fn threshold<R: RandomWords>(
         &self,
         rows: &dyn Rows,
         theta: &[f64],

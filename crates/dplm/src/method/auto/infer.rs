@@ -1,7 +1,7 @@
 //! Estimates and intervals from what the descent released, and whether clipping bends them away from least squares.
 
 use faer::Mat;
-use rand_core::CryptoRng;
+use crate::privacy::noise::RandomWords;
 use statrs::distribution::{ChiSquared, ContinuousCDF};
 
 use super::{Plan, whiten::Whitened};
@@ -50,7 +50,7 @@ struct Point<'a> {
 
 impl Plan {
     /// Releases what intervals need at the end of a run, and makes them.
-    pub(super) fn infer<R: CryptoRng>(
+    pub(super) fn infer<R: RandomWords>(
         &self,
         white: &mut Whitened,
         descent: &Descent,
@@ -77,7 +77,7 @@ impl Plan {
 
     /// `(1/n) sum z z'` over rows that are not clipped, each shortened to the radius: as long as few rows are cut, and no longer than
     /// keeps the noise low.
-    fn curvature<R: CryptoRng>(
+    fn curvature<R: RandomWords>(
         &self,
         white: &Whitened,
         at: &Point<'_>,
@@ -100,7 +100,7 @@ impl Plan {
     }
 
     /// `(1/n) sum g g'` over clipped gradients.
-    fn sampling<R: CryptoRng>(
+    fn sampling<R: RandomWords>(
         &self,
         white: &Whitened,
         at: &Point<'_>,
@@ -120,7 +120,7 @@ impl Plan {
     /// That gradient is zero on average if clipping bends nothing. Its covariance is that of its own noise and of the estimate, whose sampling part
     /// it shares: counted in full, it makes the test cautious. Second moments in whitened coordinates are near one, so the
     /// gradient, seen from the kept parameters, is also about how far they are off.
-    fn bent<R: CryptoRng>(
+    fn bent<R: RandomWords>(
         &self,
         white: &mut Whitened,
         coordinates: &Coordinates,

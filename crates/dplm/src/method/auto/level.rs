@@ -1,6 +1,6 @@
 //! A private level: the rung of a public ladder with about so many rows above it, found by noisy counts.
 
-use rand_core::CryptoRng;
+use crate::privacy::noise::RandomWords;
 
 use crate::{
     privacy::{PrivacyError, Spend, release},
@@ -36,7 +36,7 @@ pub(super) fn target(share: f64, rows: u64, rungs: usize, rho: f64) -> f64 {
 ///
 /// # Guarantee
 /// Spends exactly `spend`, an equal part on each count.
-pub(super) fn search<R: CryptoRng>(
+pub(super) fn search<R: RandomWords>(
     counts: &TailCounts,
     target: f64,
     spend: Spend,

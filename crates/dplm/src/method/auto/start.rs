@@ -1,6 +1,6 @@
 //! A point near the answer, so that few steps of the descent are lost on the way and a clip can be chosen there.
 
-use rand_core::CryptoRng;
+use crate::privacy::noise::RandomWords;
 
 use super::{
     Plan, START_STEPS,
@@ -47,7 +47,7 @@ impl Plan {
     ///
     /// The first steps are clipped at the size of the responses themselves. Where most of a response is explained, their noise is then as large
     /// as what is left of it, and a second start from the first, clipped at what is left, is worth its price.
-    pub(super) fn start<R: CryptoRng>(
+    pub(super) fn start<R: RandomWords>(
         &self,
         white: &mut Whitened,
         design: &Design,
@@ -76,7 +76,7 @@ impl Plan {
     }
 
     /// The clip threshold of the descent, for what the budget will leave it.
-    fn threshold_at<R: CryptoRng>(
+    fn threshold_at<R: RandomWords>(
         &self,
         white: &Whitened,
         theta: &[f64],
@@ -91,7 +91,7 @@ impl Plan {
 
     /// A few steps from a point.
     #[allow(clippy::too_many_arguments)]
-    fn approach<R: CryptoRng>(
+    fn approach<R: RandomWords>(
         &self,
         white: &mut Whitened,
         from: &[f64],

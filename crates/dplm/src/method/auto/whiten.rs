@@ -6,7 +6,7 @@
 //! [`resolve`]. The releases that decide this are not used for intervals, so that having passed says nothing about their errors.
 
 use faer::Mat;
-use rand_core::CryptoRng;
+use crate::privacy::noise::RandomWords;
 
 use super::{Plan, left_out::left_out, level, shares::MOST_ROUNDS};
 use crate::{
@@ -67,7 +67,7 @@ impl Plan {
     ///
     /// # Guarantee
     /// Rows are read through releases only, each paid for by `budget`.
-    pub(super) fn whiten<R: CryptoRng>(
+    pub(super) fn whiten<R: RandomWords>(
         &self,
         rows: &dyn Rows,
         design: &Design,
@@ -89,7 +89,7 @@ impl Plan {
         found.whitened(rows, &resolved, &rounds, design)
     }
 
-    fn first_round<R: CryptoRng>(
+    fn first_round<R: RandomWords>(
         &self,
         rows: &dyn Rows,
         design: &Design,
@@ -116,7 +116,7 @@ impl Plan {
     }
 
     #[allow(clippy::too_many_arguments)]
-    fn round<R: CryptoRng>(
+    fn round<R: RandomWords>(
         &self,
         rows: &dyn Rows,
         matrix: Mat<f64>,
@@ -139,7 +139,7 @@ impl Plan {
 
     /// A norm that few rows exceed, in lattice units, and whether it may be smaller still. The top of the ladder is no sign of anything: bounds
     /// allow no longer rows at first, and later ones are shortened.
-    fn length<R: CryptoRng>(&self, rows: &dyn Rows, top: f64, spend: Spend, rng: &mut R) -> Result<(u64, bool), Error> {
+    fn length<R: RandomWords>(&self, rows: &dyn Rows, top: f64, spend: Spend, rng: &mut R) -> Result<(u64, bool), Error> {
         let threshold = |i: u32| (top * UNIT * (-f64::from(i) / 8.0).exp2()).ceil() as u64;
         let radii: Vec<u64> = (0..THRESHOLDS).rev().map(threshold).collect();
         let counts = rows.tail_counts(&Ladder::Norms { radii: &radii }, self.request.neighbours)?;

@@ -13,17 +13,17 @@ use dplm::{
 };
 
 /// Rows, and how many questions went through all of them; rows re-encoded from these count with them.
-pub(super) struct Counted {
+pub(crate) struct Counted {
     rows: Box<dyn Rows>,
     passes: Arc<AtomicU32>,
 }
 
 impl Counted {
-    pub(super) fn new(rows: impl Rows + 'static) -> Counted {
+    pub(crate) fn new(rows: impl Rows + 'static) -> Counted {
         Counted { rows: Box::new(rows), passes: Arc::default() }
     }
 
-    pub(super) fn passes(&self) -> u32 {
+    pub(crate) fn passes(&self) -> u32 {
         self.passes.load(Ordering::Relaxed)
     }
 

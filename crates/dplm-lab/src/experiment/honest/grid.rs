@@ -1,0 +1,181 @@
+//! Which cells there are, and what is allowed of them.
+
+use dplm::method;
+
+use crate::{
+    experiment::Repetitions,
+    world::{Design, Errors},
+};
+
+/// What an interval is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Target {
+    /// The least-squares coefficients of the population.
+    Population,
+    /// The least-squares coefficients of the table.
+    Sample,
+    /// The robust coefficients of the population.
+    Robust,
+}
+
+impl Target {
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Target::Population => "population",
+            Target::Sample => "sample",
+            Target::Robust => "robust",
+        }
+    }
+
+    /// As a fit is asked for it.
+    pub(super) fn asked(self) -> method::Target {
+        match self {
+            Target::Population => method::Target::Population,
+            Target::Sample => method::Target::Sample,
+            Target::Robust => method::Target::Robust,
+        }
+    }
+}
+
+/// A design by name, known to exist.
+#[derive(Clone, Debug, PartialEq, serde::Deserialize)]
+#[serde(try_from = "String")]
+pub(super) struct DesignName(pub String);
+
+impl TryFrom<String> for DesignName {
+    type Error = String;
+
+    fn try_from(name: String) -> Result<DesignName, String> {
+        const ANY_ROWS: u64 = 10_000;
+        Design::named(&name, ANY_ROWS, None).map_err(|_| format!("there is no design `{name}`"))?;
+        Ok(DesignName(name))
+    }
+}
+
+/// Errors by name, known to exist.
+#[derive(Clone, Debug, PartialEq, serde::Deserialize)]
+#[serde(try_from = "String")]
+pub(super) struct ErrorsName(pub String);
+
+impl TryFrom<String> for ErrorsName {
+    type Error = String;
+
+    fn try_from(name: String) -> Result<ErrorsName, String> {
+        Errors::named(&name).ok_or_else(|| format!("there are no errors `{name}`"))?;
+        Ok(ErrorsName(name))
+    }
+}
+
+/// All combinations of a few lists.
+#[derive(Clone, Debug, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Block {
+    designs: Vec<DesignName>,
+    errors: Vec<ErrorsName>,
+    n: Vec<u64>,
+    rho: Vec<f64>,
+    targets: Vec<Target>,
+    /// The same everywhere, or one for each n.
+    repetitions: Repetitions,
+}
+
+/// One combination.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Cell {
+    pub design: String,
+    pub errors: String,
+    pub n: u64,
+    pub rho: f64,
+    pub target: Target,
+    pub repetitions: u32,
+}
+
+impl Block {
+    pub(super) fn cells(&self) -> Vec<Cell> {
+        let mut cells = Vec::new();
+        for (DesignName(design), ErrorsName(errors)) in
+            self.designs.iter().flat_map(|design| self.errors.iter().map(move |errors| (design, errors)))
+        {
+            for (index, &n) in self.n.iter().enumerate() {
+                for (&rho, &target) in self.rho.iter().flat_map(|rho| self.targets.iter().map(move |one| (rho, one))) {
+                    let (design, errors, repetitions) = (design.clone(), errors.clone(), self.repetitions.at(index));
+                    cells.push(Cell { design, errors, n, rho, target, repetitions });
+                }
+            }
+        }
+        cells
+    }
+}
+
+/// Which lines of the table a rule is about; what is not said matches anything.
+#[derive(Clone, Debug, Default, serde::Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct Which {
+    design: Option<String>,
+    errors: Option<String>,
+    n: Option<u64>,
+    rho: Option<f64>,
+    target: Option<Target>,
+    term: Option<String>,
+}
+
+impl Which {
+    pub(super) fn is(&self, cell: &Cell, term: &str) -> bool {
+        self.design.as_ref().is_none_or(|design| *design == cell.design)
+            && self.errors.as_ref().is_none_or(|errors| *errors == cell.errors)
+            && self.n.is_none_or(|n| n == cell.n)
+            && self.rho.is_none_or(|rho| rho == cell.rho)
+            && self.target.is_none_or(|target| target == cell.target)
+            && self.term.as_ref().is_none_or(|wanted| wanted == term)
+    }
+
+    pub(super) fn in_words(&self) -> String {
+        let words = [
+            self.design.clone(),
+            self.errors.clone(),
+            self.n.map(|n| format!("n = {n}")),
+            self.rho.map(|rho| format!("rho = {rho}")),
+            self.target.map(|target| target.name().to_owned()),
+            self.term.clone(),
+        ];
+        words.into_iter().flatten().collect::<Vec<_>>().join(", ")
+    }
+}
+
+/// Why coverage may be too low, or too high, in some cells.
+#[derive(Clone, Debug, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Reason {
+    #[serde(default)]
+    pub which: Which,
+    pub allows: Side,
+    pub why: String,
+}
+
+/// On which side of the band coverage lies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Side {
+    Low,
+    High,
+}
+
+/// A number that cells must not exceed, or must reach.
+#[derive(Clone, Debug, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Limit {
+    pub which: Which,
+    pub measure: Measure,
+    pub least: Option<f64>,
+    pub most: Option<f64>,
+}
+
+/// What a limit is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Measure {
+    Printed,
+    Length,
+    Rmse,
+}

@@ -1,0 +1,138 @@
+//! The grid on a few small cells, and the verdicts.
+
+use super::*;
+use crate::{
+    definition::{Changes, Definition},
+    record::Record,
+    run,
+};
+
+/// Two designs of which the program is sure at this size.
+const SMALL: &str = r#"
+    kind = "honest"
+    title = "a small grid"
+    paper = "none"
+    grid = [
+        { designs = ["controls 2"], errors = ["normal", "missing 0.05"], n = [3000], rho = [0.5], targets = ["population", "sample"], repetitions = 60 },
+    ]
+    band = [0.93, 0.98]
+    alarm = 1e-6
+    reasons = []
+    limits = [{ which = { design = "controls 2" }, measure = "printed", least = 0.99 }]
+    population_rows = 200000
+    tables = ""
+    before = ""
+    seed = 5
+"#;
+
+fn finished(text: &str) -> (Definition, Vec<Finished>) {
+    let definition = Definition::read("small", text, &Changes::default()).unwrap();
+    let mut record = Record::read("", "small").unwrap();
+    let done = run::measure(&definition, &mut record, &indicatif::ProgressBar::hidden()).unwrap();
+    (definition, done)
+}
+
+/// False alarms: six lines are judged low or high with probability 1e-6 each where coverage is within the band.
+#[test]
+fn independent_columns_are_printed_and_covered() {
+    let (definition, done) = finished(SMALL);
+    let claims = run::judge(&definition, &done);
+    let table = definition.experiment.table(&done);
+    let failed: Vec<_> = claims.iter().filter(|claim| !claim.holds && !claim.claim.contains("JSON")).collect();
+    assert!(failed.is_empty(), "{failed:#?}");
+    // Two kinds of errors, two targets, three terms.
+    assert_eq!(table.rows.len(), 12);
+    assert!(table.rows.iter().all(|row| row.len() == COLUMNS.len()));
+    let column = |name: &str| COLUMNS.iter().position(|column| *column == name).unwrap();
+    for row in &table.rows {
+        let number = |name: &str| row[column(name)].parse::<f64>().unwrap();
+        assert!(number("printed") > 0.99 && number("judged") == 60.0 * number("printed"), "{row:?}");
+        assert!(number("length") > 0.1 && number("length") < 3.0 && number("rmse") < 3.0, "{row:?}");
+        assert!(number("passes") > 5.0 && number("refused") == 0.0, "{row:?}");
+    }
+}
+
+#[test]
+fn the_same_seed_gives_the_same_numbers() {
+    let definition = Definition::read("small", SMALL, &Changes::default()).unwrap();
+    let experiment = definition.experiment.as_ref();
+    let point = experiment.points().remove(0);
+    // Repetitions that are not looked into have no measure that is empty.
+    let numbers = |repetition| format!("{:?}", experiment.repeat(&point, repetition).unwrap());
+    assert_eq!(numbers(30), numbers(30));
+    assert_ne!(numbers(30), numbers(31));
+}
+
+/// Numbers as a record would have them: one term of one cell.
+fn made_up(printed: f64, judged: f64, covered: f64) -> Values {
+    let values = [("place", 0.0), ("printed", printed), ("judged", judged), ("covered", covered), ("effect", 1.0)];
+    values.iter().map(|(name, value)| (format!("x1.{name}"), *value)).collect()
+}
+
+fn verdicts(text: &str, values: &[Values]) -> (Vec<String>, Vec<bool>) {
+    let definition = Definition::read("made up", text, &Changes::default()).unwrap();
+    let points = definition.experiment.points();
+    let done: Vec<Finished> =
+        points.into_iter().zip(values).map(|(point, values)| Finished { point, values: values.clone() }).collect();
+    let table = definition.experiment.table(&done);
+    let verdicts = table.rows.iter().map(|row| row.last().unwrap().clone()).collect();
+    (verdicts, run::judge(&definition, &done).iter().map(|claim| claim.holds).collect())
+}
+
+#[test]
+fn what_lies_outside_the_band_fails_unless_there_is_a_reason() {
+    let values =
+        [made_up(1.0, 500.0, 475.0), made_up(1.0, 500.0, 400.0), made_up(1.0, 800.0, 800.0), made_up(0.0, 0.0, 0.0)];
+    let (found, holds) = verdicts(SMALL, &values);
+    assert_eq!(found, ["holds", "too low", "too high", "nothing printed"]);
+    assert_eq!(holds[..2], [false, false]);
+    let reasons = r#"reasons = [
+        { which = { target = "sample", errors = "normal" }, allows = "low", why = "few rows, wide bounds" },
+        { allows = "high", why = "any" },
+    ]"#;
+    let (found, holds) = verdicts(&SMALL.replace("reasons = []", reasons), &values);
+    assert_eq!(found[1..3], ["allowed: few rows; wide bounds", "allowed: any"]);
+    assert_eq!(holds[..2], [true, true]);
+}
+
+#[test]
+fn less_printed_at_a_larger_budget_is_named() {
+    let text = SMALL.replace("rho = [0.5]", "rho = [0.1, 0.5]").replace(r#"["population", "sample"]"#, r#"["sample"]"#);
+    let claim = "what is printed grows with the budget";
+    let holds = |first: f64, second: f64| {
+        let definition = Definition::read("made up", &text, &Changes::default()).unwrap();
+        let shares = [first, second, 1.0, 1.0].map(|printed| made_up(printed, 10.0, 10.0));
+        let done: Vec<Finished> = definition
+            .experiment
+            .points()
+            .into_iter()
+            .zip(shares)
+            .map(|(point, values)| Finished { point, values })
+            .collect();
+        run::judge(&definition, &done).into_iter().find(|one| one.claim == claim).unwrap().holds
+    };
+    assert!(holds(0.2, 0.9) && holds(0.9, 0.85));
+    assert!(!holds(0.9, 0.2));
+}
+
+#[test]
+fn an_earlier_table_is_drawn_beside_this_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("before.csv");
+    let line = "controls 2,normal,3000,0.5,population,x1,60,1,60,0.5,0.06,1.1,1.1,0,30,0,0,0,0,too low";
+    std::fs::write(&file, format!("{}\n{line}\n", COLUMNS.join(","))).unwrap();
+    let text = SMALL.replace("before = \"\"", &format!("before = \"{}\"", file.display()));
+    let definition = Definition::read("made up", &text, &Changes::default()).unwrap();
+    let point = definition.experiment.points().remove(0);
+    let done = [Finished { point, values: made_up(1.0, 500.0, 475.0) }];
+    let svg = definition.experiment.figure(&done).svg("t");
+    assert!(svg.contains("population, before") && svg.contains("controls 2"));
+}
+
+#[test]
+fn a_grid_that_names_nothing_known_is_refused() {
+    for (from, to) in [("controls 2", "contrls 2"), ("\"normal\"", "\"nrmal\""), ("\"sample\"", "\"smple\"")] {
+        let refused = Definition::read("small", &SMALL.replace(from, to), &Changes::default()).err();
+        assert!(matches!(refused, Some(LabError::Definition { .. })), "{to}");
+    }
+}

@@ -1,0 +1,167 @@
+//! One table of one cell: a fit, and how it compares with what it is for.
+
+use dplm::{
+    Coefficient, Dataset, Error, Fit, NoiseSource, Progress, Reading, Warning,
+    formula::Formula,
+    lattice::Design,
+    method::{Request, auto},
+    privacy::{Rho, noise::FixedSeed},
+    report::to_json,
+    rows::MemoryBuilder,
+    table::{ReadOptions, Source},
+};
+
+use super::grid::{Cell, Target};
+use crate::{
+    LabError,
+    counted::Counted,
+    experiment::{Measures, measure},
+    world::{LeastSquares, Moments, Sample, World},
+};
+
+/// The level of the intervals, and another at which the same coefficients must be identified.
+const LEVEL: f64 = 0.95;
+const OTHER_LEVEL: f64 = 0.5;
+
+/// So many repetitions are also fitted at the other level and written as JSON.
+const LOOKED_INTO: u64 = 20;
+
+/// A population, what is true of it, and what is asked of a table drawn from it.
+pub(super) struct Trial<'a> {
+    pub world: &'a World,
+    pub population: &'a Moments,
+    pub cell: &'a Cell,
+}
+
+/// What a fit left out of the model.
+fn left_out(fit: &Fit) -> Vec<String> {
+    fit.left_out.iter().map(|one| one.name.clone()).collect()
+}
+
+/// Whether the fit says that clipping bends it.
+fn says_bent(fit: &Fit) -> bool {
+    fit.warnings.iter().any(|warning| matches!(warning, Warning::Bent { .. }))
+}
+
+impl Trial<'_> {
+    /// Draws a table, fits it and compares; numbers come one for each coefficient, in formula order.
+    pub(super) fn run(&self, data_seed: u64, noise_seed: u64, repetition: u64) -> Result<Measures, LabError> {
+        let sample = self.world.sample(self.cell.n, data_seed);
+        let source = self.source(&sample)?;
+        let formula = Formula::parse(&self.world.formula()).map_err(Error::from)?;
+        let mut dataset = Dataset::read(&source, &formula, &Reading::default())?;
+        let Some(fit) = self.fit(&mut dataset, LEVEL, noise_seed)? else {
+            return Ok(refused(self.world.coefficients().len()));
+        };
+        let mut measures = self.compare(&sample, &fit);
+        if repetition == 0 {
+            measures.extend([measure("passes", f64::from(self.passes(&source, &formula, noise_seed)?))]);
+        }
+        if repetition < LOOKED_INTO {
+            let other = self.fit(&mut dataset, OTHER_LEVEL, noise_seed)?;
+            let changed = other.is_none_or(|other| identified(&other) != identified(&fit));
+            measures.extend([measure("level_changes", share(changed)), measure("bare_numbers", bare_numbers(&fit))]);
+        }
+        Ok(measures)
+    }
+
+    fn source(&self, sample: &Sample) -> Result<Source, LabError> {
+        let table = self.world.table(sample);
+        Ok(Source::from_batches(table.schema(), vec![table], "a simulated table").map_err(Error::from)?)
+    }
+
+    fn request(&self, level: f64) -> Result<Request, LabError> {
+        let rho = Rho::checked_from_f64(self.cell.rho).map_err(Error::from)?;
+        Ok(Request { target: Some(self.cell.target.asked()), level, ..Request::new(rho) })
+    }
+
+    /// None when the plan is refused: nothing is printed then, and nothing is spent.
+    fn fit(&self, dataset: &mut Dataset, level: f64, seed: u64) -> Result<Option<Fit>, LabError> {
+        let config = auto::Config::new(self.request(level)?);
+        match dataset.fit(&config, NoiseSource::Seed(seed), Progress::NONE) {
+            Ok(fit) => Ok(Some(fit)),
+            Err(Error::Config(_)) => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// How often a fit goes through the rows.
+    fn passes(&self, source: &Source, formula: &Formula, seed: u64) -> Result<u32, LabError> {
+        let design = Design::new(&formula.resolve(source.schema()).map_err(Error::from)?);
+        let mut builder = MemoryBuilder::new(&design);
+        let read = source.for_each_block(design.columns(), &ReadOptions::default(), &mut |block| {
+            builder.push(&block);
+            Ok(())
+        });
+        read.map_err(Error::from)?;
+        let mut rows = Counted::new(builder.finish());
+        let plan = auto::Config::new(self.request(LEVEL)?).plan(self.cell.n, &design)?;
+        plan.run(&mut rows, &design, &mut FixedSeed::new(seed), Progress::NONE)?;
+        Ok(rows.passes())
+    }
+
+    fn compare(&self, sample: &Sample, fit: &Fit) -> Measures {
+        let left_out = left_out(fit);
+        let own = self.world.least_squares(sample, &left_out);
+        let population = self.population.least_squares(&left_out);
+        let truth = self.truth(&population, &own, left_out.len());
+        let of = |name: &str, number: &dyn Fn(usize, &Coefficient) -> f64| {
+            let all = fit.coefficients.iter().enumerate();
+            (name.to_owned(), all.map(|(j, one)| number(j, one)).collect::<Vec<f64>>())
+        };
+        let printed = |one: &Coefficient| one.identified && !left_out.contains(&one.name);
+        let ends = |one: &Coefficient| one.precision.filter(|_| printed(one));
+        // A fit that says its intervals are for something else makes no claim about what was asked.
+        let claims = fit.target == self.cell.target.asked();
+        let square = |a: Option<f64>, b: Option<f64>| a.zip(b).map_or(f64::NAN, |(a, b)| (a - b).powi(2));
+        Measures::from([
+            of("printed", &|_, one| share(ends(one).is_some())),
+            // A number for a coefficient that does not exist covers nothing.
+            of("covered", &|j, one| match (ends(one), &truth) {
+                (Some(ends), Some(truth)) if claims => share(truth[j].is_some_and(|t| (ends.low..=ends.high).contains(&t))),
+                _ => f64::NAN,
+            }),
+            of("length", &|j, one| match (ends(one), own.std_errors[j]) {
+                (Some(ends), Some(error)) => (ends.high - ends.low) / (2.0 * 1.96 * error),
+                _ => f64::NAN,
+            }),
+            of("error_sq", &|j, one| square(ends(one).map(|_| one.estimate), population.coefficients[j])),
+            of("ols_sq", &|j, one| square(ends(one).and(own.coefficients[j]), population.coefficients[j])),
+            of("contradictions", &|_, one| match ends(one) {
+                Some(ends) => share((ends.p_value < 1.0 - LEVEL) == (ends.low..=ends.high).contains(&0.0)),
+                None => f64::NAN,
+            }),
+            measure("bent", share(says_bent(fit))),
+            measure("refused", 0.0),
+        ])
+    }
+
+    /// What the intervals are for; none where it is not known.
+    fn truth(&self, population: &LeastSquares, own: &LeastSquares, left_out: usize) -> Option<Vec<Option<f64>>> {
+        match self.cell.target {
+            Target::Population => Some(population.coefficients.clone()),
+            Target::Sample => Some(own.coefficients.clone()),
+            Target::Robust => self.world.robust_is_least_squares(left_out).then(|| population.coefficients.clone()),
+        }
+    }
+}
+
+fn refused(coefficients: usize) -> Measures {
+    Measures::from([("printed".to_owned(), vec![0.0; coefficients]), measure("refused", 1.0)])
+}
+
+fn share(is: bool) -> f64 {
+    f64::from(u8::from(is))
+}
+
+fn identified(fit: &Fit) -> Vec<bool> {
+    fit.coefficients.iter().map(|one| one.identified).collect()
+}
+
+/// How many coefficients that are not identified have a number in the JSON all the same.
+fn bare_numbers(fit: &Fit) -> f64 {
+    let json: serde_json::Value = serde_json::from_str(&to_json(fit)).expect("a fit is written as JSON");
+    let shown = json["coefficients"].as_array().expect("a fit has coefficients");
+    let bare = shown.iter().filter(|one| one["identified"] == false && one["estimate"].is_number());
+    bare.count() as f64
+}

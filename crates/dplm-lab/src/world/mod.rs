@@ -1,0 +1,241 @@
+//! Populations that tables are drawn from, with what an analyst would publicly know of each column.
+//!
+//! A [`World`] is a *design* (how the features come about, and the mean of the response) with *errors*. Both have short names that
+//! definitions use: `correlated 0.9 100` with `heteroskedastic`, for instance. What a fit should find in it is in [`Moments`]: the
+//! least-squares coefficients of the columns that a fit kept, clamped to their bounds, in their own units.
+
+mod design;
+mod errors;
+mod moments;
+mod table;
+
+pub use design::Design;
+pub use errors::Errors;
+pub use moments::{LeastSquares, Moments};
+
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, Float64Array, RecordBatch, StringArray};
+use rand_chacha::ChaCha8Rng;
+use rand_core::{Rng, SeedableRng};
+use rand_distr::{Distribution, StandardNormal};
+use rayon::prelude::*;
+
+/// Rows of which moments are summed by one thread at a time.
+const BLOCK_ROWS: u64 = 1 << 15;
+
+/// What is publicly known of a column.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Known {
+    /// Its bounds.
+    Within(f64, f64),
+    /// Its levels; the first is the reference.
+    Levels(Vec<String>),
+}
+
+/// A column of features.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Feature {
+    name: String,
+    known: Known,
+}
+
+impl Feature {
+    fn within(name: impl Into<String>, low: f64, high: f64) -> Feature {
+        Feature { name: name.into(), known: Known::Within(low, high) }
+    }
+
+    fn levels(name: &str, levels: &[&str]) -> Feature {
+        Feature { name: name.into(), known: Known::Levels(levels.iter().map(|&level| level.to_owned()).collect()) }
+    }
+
+    fn coefficients(&self) -> Vec<String> {
+        match &self.known {
+            Known::Within(..) => vec![self.name.clone()],
+            Known::Levels(levels) => levels[1..].iter().map(|level| format!("{}[{level}]", self.name)).collect(),
+        }
+    }
+
+    fn in_formula(&self) -> String {
+        match &self.known {
+            Known::Within(low, high) => format!("{}[{low}..{high}]", self.name),
+            Known::Levels(levels) => format!("{}{{{}}}", self.name, levels.join(",")),
+        }
+    }
+}
+
+/// A population: a design with errors.
+pub struct World {
+    design: Design,
+    errors: Errors,
+    error_sd: f64,
+    response: (f64, f64),
+}
+
+/// A table in the clear; a missing cell is not a number, a level is its place in the list.
+pub struct Sample {
+    /// One vector for each feature.
+    columns: Vec<Vec<f64>>,
+    response: Vec<f64>,
+}
+
+impl World {
+    /// The design with these errors. Bounds of the response grow with its spread.
+    pub fn new(design: Design, errors: Errors) -> World {
+        let usual = design.error_sd;
+        let error_sd = errors.sd(design.signal_sd, usual);
+        let (low, high) = design.response;
+        let wider = (design.signal_sd.hypot(error_sd) / design.signal_sd.hypot(usual)).max(0.1);
+        let (centre, half) = ((low + high) / 2.0, (high - low) / 2.0 * wider);
+        World { design, errors, error_sd, response: (centre - half, centre + half) }
+    }
+
+    /// The formula an analyst would type.
+    pub fn formula(&self) -> String {
+        let features: Vec<String> = self.design.features.iter().map(Feature::in_formula).collect();
+        format!("y[{}..{}] ~ {}", self.response.0, self.response.1, features.join(" + "))
+    }
+
+    /// The names of the coefficients, in formula order.
+    pub fn coefficients(&self) -> Vec<String> {
+        let slopes = self.design.features.iter().flat_map(Feature::coefficients);
+        std::iter::once("(Intercept)".to_owned()).chain(slopes).collect()
+    }
+
+    /// Under which name a coefficient is judged: coefficients that differ in nothing but their place share one.
+    pub fn terms(&self) -> Vec<String> {
+        let alike = self.design.alike;
+        let term = |(place, name): (usize, String)| if alike && place > 1 { "others".to_owned() } else { name };
+        self.coefficients().into_iter().enumerate().map(term).collect()
+    }
+
+    /// Whether the robust coefficients are the least-squares ones when so many columns are left out: errors that are symmetric whatever
+    /// the features are, and stay so with the part of a column that the others do not explain.
+    pub fn robust_is_least_squares(&self, left_out: usize) -> bool {
+        self.errors.are_symmetric() && (left_out == 0 || self.design.elliptical)
+    }
+
+    /// Rows of a table of its own for each seed.
+    pub fn sample(&self, rows: u64, seed: u64) -> Sample {
+        let mut rng = ChaCha8Rng::seed_from_u64(seed);
+        let mut sample = Sample {
+            columns: vec![Vec::with_capacity(rows as usize); self.design.features.len()],
+            response: Vec::with_capacity(rows as usize),
+        };
+        let mut cells = vec![0.0; self.design.features.len()];
+        for _ in 0..rows {
+            let response = self.draw(&mut rng, &mut cells);
+            sample.columns.iter_mut().zip(&cells).for_each(|(column, &cell)| column.push(cell));
+            sample.response.push(response);
+        }
+        sample
+    }
+
+    /// One row: fills the cells and gives the response.
+    fn draw(&self, rng: &mut ChaCha8Rng, cells: &mut [f64]) -> f64 {
+        let drawn = (self.design.draw)(rng, cells);
+        let mut response = drawn.mean + self.error_sd * self.errors.draw(drawn.drive, rng);
+        if self.errors.missing() > 0.0 && uniform(rng) < self.errors.missing() {
+            let place = (uniform(rng) * (cells.len() + 1) as f64) as usize;
+            *cells.get_mut(place).unwrap_or(&mut response) = f64::NAN;
+        }
+        response
+    }
+
+    /// The second moments of a sample, of the rows without a missing cell.
+    pub fn moments(&self, sample: &Sample) -> Moments {
+        let mut moments = Moments::new(&self.design.features);
+        self.for_each_row(sample, |row, response| moments.add(row, response));
+        moments
+    }
+
+    /// The second moments of the population, from so many rows.
+    pub fn population(&self, rows: u64, seed: u64) -> Moments {
+        let blocks = 0..rows.div_ceil(BLOCK_ROWS);
+        let parts = blocks.into_par_iter().map(|block| {
+            let mut rng = ChaCha8Rng::seed_from_u64(seed);
+            rng.set_stream(block);
+            let mut moments = Moments::new(&self.design.features);
+            let (mut cells, mut row) = (vec![0.0; self.design.features.len()], Vec::new());
+            for _ in 0..BLOCK_ROWS.min(rows - block * BLOCK_ROWS) {
+                let response = self.draw(&mut rng, &mut cells);
+                if self.expand(&cells, &mut row) && response.is_finite() {
+                    moments.add(&row, self.clamped(response));
+                }
+            }
+            moments
+        });
+        parts.reduce(|| Moments::new(&self.design.features), Moments::plus)
+    }
+
+    /// Least squares of the columns not left out on a sample, with standard errors that allow for any spread of the errors.
+    pub fn least_squares(&self, sample: &Sample, left_out: &[String]) -> LeastSquares {
+        let mut fit = self.moments(sample).least_squares(left_out);
+        self.for_each_row(sample, |row, response| fit.add_residual(row, response));
+        fit.finish();
+        fit
+    }
+
+    /// Rows without a missing cell, clamped, levels as indicators, after a 1 for the intercept.
+    fn for_each_row(&self, sample: &Sample, mut each: impl FnMut(&[f64], f64)) {
+        let (mut cells, mut row) = (vec![0.0; sample.columns.len()], Vec::new());
+        for (index, &response) in sample.response.iter().enumerate() {
+            cells.iter_mut().zip(&sample.columns).for_each(|(cell, column)| *cell = column[index]);
+            if response.is_finite() && self.expand(&cells, &mut row) {
+                each(&row, self.clamped(response));
+            }
+        }
+    }
+
+    /// False when a cell is missing.
+    fn expand(&self, cells: &[f64], row: &mut Vec<f64>) -> bool {
+        row.clear();
+        row.push(1.0);
+        for (feature, &cell) in self.design.features.iter().zip(cells) {
+            match &feature.known {
+                Known::Within(low, high) => row.push(cell.clamp(*low, *high)),
+                Known::Levels(levels) => {
+                    row.extend((1..levels.len()).map(|level| f64::from(u8::from(cell == level as f64))));
+                }
+            }
+        }
+        cells.iter().all(|cell| cell.is_finite())
+    }
+
+    fn clamped(&self, response: f64) -> f64 {
+        response.clamp(self.response.0, self.response.1)
+    }
+
+    /// The sample as a table that a fit reads.
+    pub fn table(&self, sample: &Sample) -> RecordBatch {
+        let numbers = |column: &[f64]| -> ArrayRef {
+            Arc::new(column.iter().map(|cell| cell.is_finite().then_some(*cell)).collect::<Float64Array>())
+        };
+        let words = |column: &[f64], levels: &[String]| -> ArrayRef {
+            let word = |cell: &f64| cell.is_finite().then(|| levels[*cell as usize].as_str());
+            Arc::new(column.iter().map(word).collect::<StringArray>())
+        };
+        let features = self.design.features.iter().zip(&sample.columns).map(|(feature, column)| {
+            let cells = match &feature.known {
+                Known::Within(..) => numbers(column),
+                Known::Levels(levels) => words(column, levels),
+            };
+            (feature.name.clone(), cells, true)
+        });
+        let response = ("y".to_owned(), numbers(&sample.response), true);
+        RecordBatch::try_from_iter_with_nullable(std::iter::once(response).chain(features))
+            .expect("columns of the same length with names of their own")
+    }
+}
+
+/// Uniform on `[0, 1)`, in steps of 2^-53.
+fn uniform(rng: &mut ChaCha8Rng) -> f64 {
+    (rng.next_u64() >> 11) as f64 / (1u64 << 53) as f64
+}
+
+fn normal(rng: &mut ChaCha8Rng) -> f64 {
+    StandardNormal.sample(rng)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,169 @@
+//! Second moments, and least squares of any of the columns.
+
+use faer::{Mat, linalg::solvers::Solve};
+
+use super::{Feature, Known};
+
+/// A column whose part that earlier columns do not explain has less than this share of its mean square repeats them.
+const REPEATS: f64 = 1e-10;
+
+/// Sums of products of all columns and the response, in units in which public bounds are -1 and 1.
+///
+/// Powers of a bounded column would lose all their digits in units of their own.
+#[derive(Clone, Debug)]
+pub struct Moments {
+    /// The names of the coefficients.
+    names: Vec<String>,
+    /// What is 0 and what is 1 unit away from it, for each coefficient.
+    scales: Vec<(f64, f64)>,
+    /// Row-major, the response last; only `j >= k` is kept.
+    sums: Vec<f64>,
+    scaled: Vec<f64>,
+    rows: f64,
+}
+
+/// Least squares of some of the columns.
+#[derive(Clone, Debug)]
+pub struct LeastSquares {
+    /// The coefficient of every column in its own units; none where it was left out or repeats earlier ones.
+    pub coefficients: Vec<Option<f64>>,
+    /// Their standard errors by the sandwich formula (White, 1980); empty until residuals were added.
+    pub std_errors: Vec<Option<f64>>,
+    scales: Vec<(f64, f64)>,
+    kept: Vec<usize>,
+    inverse: Mat<f64>,
+    scaled: Vec<f64>,
+    meat: Vec<f64>,
+}
+
+impl Moments {
+    pub(super) fn new(features: &[Feature]) -> Moments {
+        let scales = features.iter().flat_map(|feature| match &feature.known {
+            Known::Within(low, high) => vec![((low + high) / 2.0, (high - low) / 2.0)],
+            Known::Levels(levels) => vec![(0.0, 1.0); levels.len() - 1],
+        });
+        let scales: Vec<(f64, f64)> = std::iter::once((0.0, 1.0)).chain(scales).collect();
+        let slopes = features.iter().flat_map(Feature::coefficients);
+        let size = scales.len() + 1;
+        Moments {
+            names: std::iter::once("(Intercept)".to_owned()).chain(slopes).collect(),
+            scales,
+            sums: vec![0.0; size * size],
+            scaled: vec![0.0; size],
+            rows: 0.0,
+        }
+    }
+
+    /// Adds a row: 1, the clamped cells, and the response.
+    pub(super) fn add(&mut self, row: &[f64], response: f64) {
+        let size = self.scaled.len();
+        scale(&self.scales, row, &mut self.scaled);
+        self.scaled[size - 1] = response;
+        for j in 0..size {
+            let cell = self.scaled[j];
+            let sums = &mut self.sums[j * size..j * size + j + 1];
+            sums.iter_mut().zip(&self.scaled).for_each(|(sum, other)| *sum += cell * other);
+        }
+        self.rows += 1.0;
+    }
+
+    pub(super) fn plus(mut self, other: Moments) -> Moments {
+        self.sums.iter_mut().zip(&other.sums).for_each(|(sum, more)| *sum += more);
+        self.rows += other.rows;
+        self
+    }
+
+    fn entry(&self, j: usize, k: usize) -> f64 {
+        self.sums[j.max(k) * self.scaled.len() + j.min(k)] / self.rows
+    }
+
+    /// Least squares without the columns that are left out; a level that is left out joins the reference.
+    ///
+    /// Columns that repeat earlier ones exactly have no coefficient, as in R.
+    pub fn least_squares(&self, left_out: &[String]) -> LeastSquares {
+        let p = self.scales.len();
+        let wanted = (0..p).filter(|&j| !left_out.contains(&self.names[j]));
+        let mut kept: Vec<usize> = Vec::new();
+        for j in wanted {
+            if self.unexplained(&kept, j) > REPEATS * self.entry(j, j) {
+                kept.push(j);
+            }
+        }
+        let factor = self.matrix(&kept).full_piv_lu();
+        let solved = factor.solve(Mat::from_fn(kept.len(), 1, |j, _| self.entry(kept[j], p)));
+        let inverse = factor.solve(Mat::<f64>::identity(kept.len(), kept.len()));
+        LeastSquares {
+            coefficients: own_units(&self.scales, &kept, |j| solved[(j, 0)]),
+            std_errors: vec![None; p],
+            scales: self.scales.clone(),
+            meat: vec![0.0; kept.len() * kept.len()],
+            scaled: vec![0.0; p + 1],
+            inverse: inverse * faer::Scale(1.0 / self.rows),
+            kept,
+        }
+    }
+
+    /// The mean square of what columns `kept` do not explain of column `j`.
+    fn unexplained(&self, kept: &[usize], j: usize) -> f64 {
+        let across = Mat::from_fn(kept.len(), 1, |k, _| self.entry(kept[k], j));
+        let weights = self.matrix(kept).full_piv_lu().solve(&across);
+        self.entry(j, j) - (0..kept.len()).map(|k| weights[(k, 0)] * across[(k, 0)]).sum::<f64>()
+    }
+
+    fn matrix(&self, kept: &[usize]) -> Mat<f64> {
+        Mat::from_fn(kept.len(), kept.len(), |j, k| self.entry(kept[j], kept[k]))
+    }
+}
+
+impl LeastSquares {
+    /// Adds the gradient of a row to the middle of the sandwich.
+    pub(super) fn add_residual(&mut self, row: &[f64], response: f64) {
+        let fitted: f64 = row.iter().zip(&self.coefficients).map(|(cell, one)| cell * one.unwrap_or(0.0)).sum();
+        let residual_sq = (response - fitted).powi(2);
+        scale(&self.scales, row, &mut self.scaled);
+        let size = self.kept.len();
+        for (j, &column) in self.kept.iter().enumerate() {
+            let weight = residual_sq * self.scaled[column];
+            for (k, &other) in self.kept.iter().enumerate() {
+                self.meat[j * size + k] += weight * self.scaled[other];
+            }
+        }
+    }
+
+    pub(super) fn finish(&mut self) {
+        let size = self.kept.len();
+        let meat = Mat::from_fn(size, size, |j, k| self.meat[j * size + k]);
+        let covariance = &self.inverse * meat * &self.inverse;
+        self.std_errors = (0..self.scales.len())
+            .map(|column| {
+                let place = self.kept.iter().position(|&kept| kept == column)?;
+                // One coefficient in its own units as a combination of the scaled ones.
+                let unit = |j: usize| own_units(&self.scales, &self.kept, |k| f64::from(u8::from(k == j)))[column];
+                let weights: Vec<f64> = (0..size).map(|j| unit(j).unwrap_or(0.0)).collect();
+                debug_assert!(weights[place] != 0.0);
+                let row = |j: usize| (0..size).map(|k| covariance[(j, k)] * weights[k]).sum::<f64>();
+                Some((0..size).map(|j| weights[j] * row(j)).sum::<f64>().sqrt())
+            })
+            .collect();
+    }
+}
+
+fn scale(scales: &[(f64, f64)], row: &[f64], scaled: &mut [f64]) {
+    let places = scaled.iter_mut().zip(row).zip(scales);
+    places.for_each(|((scaled, cell), (centre, unit))| *scaled = (cell - centre) / unit);
+}
+
+/// Coefficients of scaled columns in the columns' own units: the intercept takes up the centres.
+fn own_units(scales: &[(f64, f64)], kept: &[usize], scaled: impl Fn(usize) -> f64) -> Vec<Option<f64>> {
+    let mut own = vec![None; scales.len()];
+    let mut shift = 0.0;
+    for (place, &column) in kept.iter().enumerate() {
+        let (centre, unit) = scales[column];
+        own[column] = Some(scaled(place) / unit);
+        shift += scaled(place) * centre / unit;
+    }
+    if let Some(intercept) = own.first_mut() {
+        *intercept = intercept.map(|value| value - shift);
+    }
+    own
+}
