@@ -192,12 +192,12 @@ impl std::fmt::Display for Cause {
             Cause::RareLevel => {
                 f.write_str("too few rows have this level; merge it with another, or give a larger budget")
             }
-            Cause::Weak => f.write_str("what is new in it is lost in the noise; drop columns like it, or give a larger budget"),
-            Cause::Combination { of } => write!(
-                f,
-                "it is nearly a combination of {}; drop one of them, or give a larger budget",
-                listed(of)
-            ),
+            Cause::Weak => {
+                f.write_str("what is new in it is lost in the noise; drop columns like it, or give a larger budget")
+            }
+            Cause::Combination { of } => {
+                write!(f, "it is nearly a combination of {}; drop one of them, or give a larger budget", listed(of))
+            }
         }
     }
 }

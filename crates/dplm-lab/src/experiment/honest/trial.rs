@@ -118,7 +118,9 @@ impl Trial<'_> {
             of("printed", &|_, one| share(ends(one).is_some())),
             // A number for a coefficient that does not exist covers nothing.
             of("covered", &|j, one| match (ends(one), &truth) {
-                (Some(ends), Some(truth)) if claims => share(truth[j].is_some_and(|t| (ends.low..=ends.high).contains(&t))),
+                (Some(ends), Some(truth)) if claims => {
+                    share(truth[j].is_some_and(|t| (ends.low..=ends.high).contains(&t)))
+                }
                 _ => f64::NAN,
             }),
             of("length", &|j, one| match (ends(one), own.std_errors[j]) {
