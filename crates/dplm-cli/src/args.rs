@@ -11,7 +11,7 @@ use dplm::{
     options::{Choice, IntervalMethod, Purpose, Target},
     privacy::Neighbours,
 };
-use dplm_lab::simulate::{Design, Errors};
+use dplm_simulate::{Design, Errors};
 
 use crate::output::Destination;
 

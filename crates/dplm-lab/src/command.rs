@@ -110,7 +110,7 @@ macro_rules! record_date {
 
 /// The record that ships with the program, and the definitions it was made from.
 fn committed() -> Result<Opened, LabError> {
-    const TEXT: &str = include_str!(concat!("../../../lab/record/", record_date!(), "/points.jsonl"));
+    const TEXT: &str = include_str!(concat!("../record/", record_date!(), "/points.jsonl"));
     let name = "the committed record".to_owned();
     let built_in = |name| Definition::built_in(name, &Changes::default());
     let definitions = definition::names().map(built_in).collect::<Result<_, LabError>>()?;
@@ -178,7 +178,7 @@ mod tests {
 
     #[test]
     fn the_newest_record_is_the_one_that_ships() {
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../lab/record");
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("record");
         let dates = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
         assert_eq!(dates.max().as_deref(), Some(record_date!()));
     }

@@ -12,21 +12,21 @@ use crate::{
 
 /// The definitions that ship with the program, in the order of the paper; then those that go beyond it.
 const BUILT_IN: [(&str, &str); 15] = [
-    ("pn", include_str!("../../../lab/definitions/pn.toml")),
-    ("cost-low", include_str!("../../../lab/definitions/cost-low.toml")),
-    ("sqrtp", include_str!("../../../lab/definitions/sqrtp.toml")),
-    ("bias-variance", include_str!("../../../lab/definitions/bias-variance.toml")),
-    ("coverage", include_str!("../../../lab/definitions/coverage.toml")),
-    ("length", include_str!("../../../lab/definitions/length.toml")),
-    ("error-clip", include_str!("../../../lab/definitions/error-clip.toml")),
-    ("cost-high-p10", include_str!("../../../lab/definitions/cost-high-p10.toml")),
-    ("cost-high-p100", include_str!("../../../lab/definitions/cost-high-p100.toml")),
-    ("pn-aniso", include_str!("../../../lab/definitions/pn-aniso.toml")),
-    ("coverage-aniso", include_str!("../../../lab/definitions/coverage-aniso.toml")),
-    ("length-aniso", include_str!("../../../lab/definitions/length-aniso.toml")),
-    ("intervals", include_str!("../../../lab/definitions/intervals.toml")),
-    ("audit", include_str!("../../../lab/definitions/audit.toml")),
-    ("oracle", include_str!("../../../lab/definitions/oracle.toml")),
+    ("pn", include_str!("../definitions/pn.toml")),
+    ("cost-low", include_str!("../definitions/cost-low.toml")),
+    ("sqrtp", include_str!("../definitions/sqrtp.toml")),
+    ("bias-variance", include_str!("../definitions/bias-variance.toml")),
+    ("coverage", include_str!("../definitions/coverage.toml")),
+    ("length", include_str!("../definitions/length.toml")),
+    ("error-clip", include_str!("../definitions/error-clip.toml")),
+    ("cost-high-p10", include_str!("../definitions/cost-high-p10.toml")),
+    ("cost-high-p100", include_str!("../definitions/cost-high-p100.toml")),
+    ("pn-aniso", include_str!("../definitions/pn-aniso.toml")),
+    ("coverage-aniso", include_str!("../definitions/coverage-aniso.toml")),
+    ("length-aniso", include_str!("../definitions/length-aniso.toml")),
+    ("intervals", include_str!("../definitions/intervals.toml")),
+    ("audit", include_str!("../definitions/audit.toml")),
+    ("oracle", include_str!("../definitions/oracle.toml")),
 ];
 
 /// What a person changes in a definition for one run.

@@ -1,4 +1,4 @@
-//! Simulated data and the experiments that judge dplm.
+//! The experiments that judge dplm.
 //!
 //! Modules in the order an experiment flows through them:
 //!
@@ -10,7 +10,6 @@
 //! on data it simulates itself; a [`record`] keeps what came out; [`draw`] makes the picture, and a [`claim`] is judged from the
 //! same numbers. Nothing here is private or needs to be: the data are simulated and the noise comes from fixed seeds.
 
-pub mod simulate;
 pub mod definition;
 pub mod trial;
 pub mod experiment;
@@ -87,7 +86,7 @@ pub enum LabError {
     },
     /// The data could not be simulated.
     #[error(transparent)]
-    Simulate(#[from] simulate::SettingError),
+    Simulate(#[from] dplm_simulate::SettingError),
     /// A fit was refused.
     #[error(transparent)]
     Fit(#[from] dplm::Error),

@@ -11,12 +11,10 @@ use dplm::{
     table::{Block, Cells},
     theory::student::t_quantile,
 };
+use dplm_simulate::{Population, Sample, Setting};
 use faer::{Mat, Side, linalg::solvers::Solve};
 
-use crate::{
-    LabError,
-    simulate::{Population, Sample, Setting},
-};
+use crate::LabError;
 
 /// Cells simulated at a time, so that only the encoded rows are held.
 const BATCH_CELLS: u64 = 1 << 20;

@@ -1,8 +1,8 @@
 //! Why nothing came back, as Python exceptions with the command line's sentences.
 
 use dplm::{Error, lattice::LatticeError, method::ConfigError, table::DataError};
-use dplm_lab::simulate::SettingError;
 use dplm_ledger::LedgerError;
+use dplm_simulate::SettingError;
 use pyo3::{prelude::*, types::PyType};
 
 /// The exceptions of `dplm._errors`.

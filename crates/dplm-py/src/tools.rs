@@ -4,7 +4,7 @@ use std::{fs::File, io, path::PathBuf};
 
 use arrow_array::RecordBatch;
 use dplm::forecast::{Forecast, Question};
-use dplm_lab::simulate::{Format, Setting, fresh_seed, record_batch, write_table};
+use dplm_simulate::{Format, Setting, fresh_seed, record_batch, write_table};
 use pyo3::{prelude::*, types::PyCapsule};
 
 use crate::{

@@ -9,7 +9,7 @@ use dplm::{
     report::summary,
     table::{ReadOptions, Source},
 };
-use dplm_lab::simulate::{Setting, record_batch};
+use dplm_simulate::{Setting, record_batch};
 
 use crate::{args::DemoArgs, cells, exit::Failure, layout, layout::significant, printer::Printer};
 

@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use dplm_lab::simulate::{Format, Population, Setting, fresh_seed, write_table};
+use dplm_simulate::{Format, Population, Setting, fresh_seed, write_table};
 
 use crate::{
     args::SimulateArgs,

@@ -14,6 +14,7 @@ mod oracle;
 use std::collections::BTreeMap;
 
 use dplm::interval::Interval;
+use dplm_simulate::{Design, Setting};
 
 pub use audit::Audit;
 pub use clipping::Clipping;
@@ -25,14 +26,7 @@ pub use ratio::Ratio;
 pub use tolerance::Tolerance;
 pub use tradeoff::Tradeoff;
 
-use crate::{
-    LabError,
-    claim::Claims,
-    draw::Figure,
-    record::Values,
-    simulate::{Design, Setting},
-    stats::Estimate,
-};
+use crate::{LabError, claim::Claims, draw::Figure, record::Values, stats::Estimate};
 
 /// One kind of experiment with its parameters.
 pub trait Experiment: Send + Sync {

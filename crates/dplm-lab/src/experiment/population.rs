@@ -1,12 +1,13 @@
 //! Coverage of the true coefficients by the default interval, on more than the easy case; and of the optimum, from the first steps on.
 
+use dplm_simulate::{Design, Errors, Setting};
+
 use super::{Experiment, Finished, Measures, Point, Table, all, cell, gamma, grouped, optimum::Optimum, put, put_mean};
 use crate::{
     LabError,
     claim::Claims,
     draw::{Axis, Figure, Mark, Plot, Reference, Series},
     record::Values,
-    simulate::{Design, Errors, Setting},
     stats::Estimate,
     trial::{Data, Descending, seed},
 };

@@ -1,5 +1,7 @@
 //! Bias and variance as the clipping threshold moves.
 
+use dplm_simulate::Setting;
+
 use super::{
     DesignName, Experiment, Finished, Measures, Point, Table, all, cell, gamma, grouped, measure, put, put_mean,
 };
@@ -8,7 +10,6 @@ use crate::{
     claim::Claims,
     draw::{Axis, Figure, Mark, Plot, Series},
     record::Values,
-    simulate::Setting,
     stats::Estimate,
     trial::{Data, Descending, distance, seed},
 };

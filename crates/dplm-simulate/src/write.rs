@@ -12,7 +12,7 @@ use arrow_schema::{ArrowError, DataType, Field, Schema};
 use parquet::{arrow::ArrowWriter, file::properties::WriterProperties};
 use rayon::prelude::*;
 
-use super::{Population, Sample};
+use crate::{Population, Sample};
 
 /// Cells drawn at a time: what bounds the memory.
 const BATCH_CELLS: usize = 1 << 20;

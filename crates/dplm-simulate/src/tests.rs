@@ -11,7 +11,7 @@ use dplm::{
     theory::student::{normal_cdf, t_two_sided_p},
 };
 
-use super::{population::dot, *};
+use crate::{population::dot, *};
 
 /// Of one comparison; no test makes more than twenty.
 const FALSE_ALARM: f64 = 1e-6 / 20.0;

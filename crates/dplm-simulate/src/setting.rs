@@ -95,7 +95,7 @@ impl Setting {
         Setting { features, design: Design::default(), errors: Errors::default(), noise_sd: 1.0, theta: None }
     }
 
-    pub(super) fn check(&self) -> Result<(), SettingError> {
+    pub(crate) fn check(&self) -> Result<(), SettingError> {
         if self.features == 0 {
             return Err(SettingError::NoFeatures);
         }

@@ -1,14 +1,13 @@
 //! A setting with its unknowns drawn, and rows from it.
 
-use std::ops::Range;
+use std::{io, ops::Range};
 
-use dplm::privacy::noise::{EntropyError, SystemRng};
 use rand_chacha::ChaCha20Rng;
 use rand_core::{Rng, SeedableRng};
 use rand_distr::{Distribution, Exp1, StandardNormal, StudentT};
 use rayon::prelude::*;
 
-use super::{Design, Errors, Setting, SettingError};
+use crate::{Design, Errors, Setting, SettingError};
 
 /// Rows that share one stream of random words.
 const BLOCK_ROWS: u64 = 1024;
@@ -138,8 +137,8 @@ impl Errors {
 ///
 /// # Errors
 /// When the system has no randomness to give.
-pub fn fresh_seed() -> Result<u64, EntropyError> {
-    Ok(SystemRng::new()?.next_u64())
+pub fn fresh_seed() -> io::Result<u64> {
+    getrandom::u64().map_err(|error| io::Error::other(format!("the operating system gave no randomness: {error}")))
 }
 
 /// A stream of random words of its own for each number.
@@ -204,6 +203,6 @@ fn scale_to_unit(vector: &mut [f64]) {
     vector.iter_mut().for_each(|cell| *cell /= length);
 }
 
-pub(super) fn dot(a: &[f64], b: &[f64]) -> f64 {
+pub(crate) fn dot(a: &[f64], b: &[f64]) -> f64 {
     a.iter().zip(b).map(|(u, v)| u * v).sum()
 }

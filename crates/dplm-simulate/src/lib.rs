@@ -8,11 +8,11 @@
 //!
 //! # Examples
 //! ```
-//! use dplm_lab::simulate::Setting;
+//! use dplm_simulate::Setting;
 //! let population = Setting::new(3).draw(7)?;
 //! let sample = population.sample(100);
 //! assert_eq!((sample.x.len(), sample.y.len()), (300, 100));
-//! # Ok::<(), dplm_lab::simulate::SettingError>(())
+//! # Ok::<(), dplm_simulate::SettingError>(())
 //! ```
 
 mod setting;
