@@ -1,8 +1,5 @@
 //! The same seed gives the same bits from the command and from the crate. (`python/tests/test_lm.py` adds the Python package.)
 
-mod common;
-
-use common::Desk;
 use dplm::{
     Dataset, NoiseSource, Progress, Reading,
     formula::Formula,
@@ -11,6 +8,8 @@ use dplm::{
     report::to_json,
     table::Source,
 };
+
+use crate::common::Desk;
 
 #[test]
 fn the_command_and_the_crate_give_the_same_document() {

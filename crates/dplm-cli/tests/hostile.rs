@@ -1,12 +1,12 @@
 //! Bytes that somebody else chose: the fuzz targets on a stable compiler, from the committed corpus and its mutations.
 //!
-//! A few hundred runs a target here; `DPLM_FUZZ_RUNS=1000000 cargo test -p dplm-cli --test hostile` for more. With a nightly compiler,
+//! A few hundred runs a target here; `DPLM_FUZZ_RUNS=1000000 cargo test -p dplm-cli --test all hostile` for more. With a nightly compiler,
 //! `cargo +nightly fuzz run csv` looks further, guided by coverage.
 
 #[path = "../../../fuzz/src/targets.rs"]
 mod targets;
 
-use std::{fs, panic, path::PathBuf};
+use std::{fs, panic, path::PathBuf, sync::Once};
 
 /// Runs of a target when nothing is said.
 const RUNS: u64 = 300;
@@ -64,13 +64,25 @@ fn mutate(bytes: &mut Vec<u8>, other: &[u8], chance: &mut Chance) {
     }
 }
 
+/// Panics that are caught on purpose, inside the decoders, would fill the screen; those of tests are shown.
+fn silence_decoders() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        let shown = panic::take_hook();
+        panic::set_hook(Box::new(move |panic| {
+            if panic.location().is_some_and(|place| place.file().contains("tests")) {
+                shown(panic);
+            }
+        }));
+    });
+}
+
 fn attack(name: &str) {
     let runs = std::env::var("DPLM_FUZZ_RUNS").ok().and_then(|runs| runs.parse().ok()).unwrap_or(RUNS);
     let target = targets::ALL.iter().find(|(known, _)| *known == name).expect("a target").1;
     let corpus = corpus(name);
     let mut chance = Chance(name.bytes().map(u64::from).sum());
-    // Panics that are caught on purpose, inside the decoders, would fill the screen.
-    panic::set_hook(Box::new(|_| {}));
+    silence_decoders();
     for run in 0..runs {
         let mut bytes = corpus[chance.below(corpus.len())].clone();
         // The corpus itself first.

@@ -1,8 +1,6 @@
 //! `dplm lab`: names, tables, verdicts and exit status.
 
-mod common;
-
-use common::Desk;
+use crate::common::Desk;
 
 const TINY: [&str; 6] = ["--set", "n=[300,600]", "--set", "repetitions=3", "--set", "steps=4"];
 

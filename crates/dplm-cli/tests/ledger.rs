@@ -1,7 +1,5 @@
 //! `dplm ledger`, and `fit --ledger` as custodians use it and as accidents find it.
 
-mod common;
-
 use std::{
     fs,
     path::Path,
@@ -10,8 +8,9 @@ use std::{
     time::{Duration, Instant},
 };
 
-use common::{Desk, Done, text_of};
 use dplm_ledger::{Kind, Ledger};
+
+use crate::common::{Desk, Done, text_of};
 
 const FORMULA: &str = "y ~ x1 + x2 + 0";
 

@@ -2,11 +2,9 @@
 
 #![cfg(target_os = "linux")]
 
-mod common;
-
 use std::{fmt::Write as _, io::Write, path::Path, process::Child};
 
-use common::{Desk, Done, text_of};
+use crate::common::{Desk, Done, text_of};
 
 /// The whole address space, in KiB.
 const SPACE: u32 = 1_500_000;

@@ -1,8 +1,6 @@
 //! Bad input: one sentence, the right exit status, no cell shown, nothing written half.
 
-mod common;
-
-use common::{Desk, MARKER};
+use crate::common::{Desk, MARKER};
 
 /// A table of `rows` good rows whose every cell of `z` is the marker.
 fn table(rows: usize) -> String {

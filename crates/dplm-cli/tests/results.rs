@@ -1,9 +1,8 @@
 //! What comes out when all is well.
 
-mod common;
-
-use common::{Desk, text_of};
 use serde_json::Value;
+
+use crate::common::{Desk, text_of};
 
 const FIT: [&str; 5] = ["--formula", "y ~ x1 + x2 + 0", "--standardised", "--rho", "0.5"];
 /// Every column of a file that declares their types.

@@ -8,12 +8,19 @@
 //!
 //! A [formula](formula) says what is publicly known of each column, a budget `rho` how much may be told about any one row.
 //! [`lm`] lists the options; the [`Fit`] it gives holds released and public numbers only, so it may be printed, kept, and asked for other
-//! levels and for predictions as often as one likes. `report` writes it as text, JSON and a page; [`forecast`] says what accuracy to
-//! expect before anything is read.
+//! levels and for predictions as often as one likes.
 //!
-//! Those who keep a privacy ledger, or fit one table several times, take the steps one by one: [`table::Source`] opens a table,
-//! [`Dataset::read`] encodes it, a [`method`] says what is asked, [`Dataset::prepare`] plans and checks, and [`Prepared::run`] wants the
-//! [`Receipt`] that shows that the [`Charge`] was recorded.
+//! # Where to look
+//! | to | see |
+//! |---|---|
+//! | write a model | [`formula::Formula`]: bounds `[low..high]`, levels `{a,b}` |
+//! | choose a method and its options | [`Lm`]; [`method`]: [`auto`](method::auto), [`dpgd`](method::dpgd) (the paper's), [`adassp`](method::adassp) |
+//! | know beforehand how accurate a fit will be | [`forecast`]; nothing is read |
+//! | read a result | [`Fit`], [`Coefficient`], [`report`]; for new rows [`Fit::predict`] |
+//! | read CSV, Parquet and Arrow files, or Arrow memory | [`table::Source`] |
+//! | fit one table several times, or keep a privacy ledger | [`Dataset::read`] encodes it, [`Dataset::prepare`] plans and checks, and [`Prepared::run`] wants the [`Receipt`] that shows that the [`Charge`] was recorded; the crate `dplm-ledger` gives one |
+//! | look at the data in the clear, as their custodian | [`diagnose`], where everything is [`NotPrivate`](privacy::NotPrivate) |
+//! | check the guarantee | [`privacy`]: the budget, the exact noise and its proof, the one way out |
 //!
 //! # How it works
 //! Modules are declared in the order data flows through them, and none uses a later one; a test keeps that true.
@@ -22,10 +29,23 @@
 //! rows --encode--> lattice --sum--> Sensitive --release(Spend, rng)--> Released --> iterates --> intervals --> report
 //! ```
 //!
-//! Left of [`privacy::release`] there are only integers computed from rows; right of it only released numbers.
+//! Left of [`privacy::release`] there are only integers computed from rows; right of it only released numbers. One row can move a sum of
+//! integers only so far, exactly, and the noise is an exactly rounded Gaussian: the guarantee holds for the program, and not only for its
+//! idealisation.
 //!
 //! The modules `lattice`, `rows` and `descend` are the engine. They can be reached for benchmarks and experiments, and promise no
 //! stability.
+//!
+//! # Features
+//! `csv`, `parquet` and `arrow` read the formats of these names, and all are on. `parquet` needs `arrow`, since its columns are decoded to
+//! Arrow's arrays. A program that embeds this crate can leave out what it does not read, and with it most of the dependencies.
+//!
+//! # Platforms
+//! Unix systems; Linux is where it is tested. Rows that memory does not hold, and rows from a pipe, are kept in files without a name, which
+//! other systems do not have.
+
+#[cfg(not(unix))]
+compile_error!("dplm needs a Unix system: it keeps rows that memory does not hold in files without a name");
 
 mod error;
 pub mod number;
@@ -70,5 +90,5 @@ pub use warning::{Enough, Warning};
 
 /// The README's Rust example compiles.
 #[cfg(doctest)]
-#[doc = include_str!("../../../README.md")]
+#[doc = include_str!("../README.md")]
 struct Readme;

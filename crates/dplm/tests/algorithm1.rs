@@ -1,14 +1,13 @@
 //! The paper's Algorithm 1 in plain floating point, and ours, given the same noise.
 
-mod common;
-
-use common::Data;
 use dplm::{
     Progress,
     descend::{Descent, Trajectory},
     privacy::{Budget, Neighbours, Rho, noise::rounded_gaussian},
 };
 use rand_chacha::{ChaCha20Rng, rand_core::SeedableRng};
+
+use crate::common::Data;
 
 struct Setting {
     gamma: f64,

@@ -1,8 +1,5 @@
 //! The automatic method: its bits, its coverage, and what it refuses.
 
-mod common;
-
-use common::{Data, tail_counts};
 use std::{ops::ControlFlow, sync::Mutex};
 
 use dplm::{
@@ -17,6 +14,8 @@ use dplm::{
 use rand_chacha::{ChaCha20Rng, rand_core::SeedableRng};
 use rand_distr::{Distribution, StandardNormal};
 use rayon::prelude::*;
+
+use crate::common::{Data, tail_counts};
 
 #[test]
 fn counts_agree_with_the_clip() {

@@ -1,13 +1,12 @@
 //! A 95 % interval covers 95 %, on the program itself: rows in, JSON-ready coefficients out.
 
-mod common;
-
-use common::{Data, standard_design};
 use dplm::{
     Coefficient, Progress,
     method::{Request, Target, Tuning, dpgd},
     privacy::{Rho, noise::FixedSeed},
 };
+
+use crate::common::{Data, standard_design};
 
 const FEATURES: usize = 4;
 const DATA_SETS: u64 = 300;

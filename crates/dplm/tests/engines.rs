@@ -1,8 +1,5 @@
 //! The same rows give the same bits on any number of threads, in any order and in any chunks.
 
-mod common;
-
-use common::{Data, gradient_sum, outer_sum, square_sum, standard_design, tail_counts};
 use dplm::{
     Progress,
     descend::{Descent, Trajectory},
@@ -13,6 +10,8 @@ use dplm::{
 };
 use rand_chacha::{ChaCha20Rng, rand_core::SeedableRng};
 use rand_distr::{Distribution, StandardNormal};
+
+use crate::common::{Data, gradient_sum, outer_sum, square_sum, standard_design, tail_counts};
 
 const FEATURES: usize = 7;
 

@@ -1,9 +1,6 @@
 //! The lemma on the iterates' distribution, on the program itself: without clipping, theta_t is Gaussian around least squares with the
 //! mean and covariance the paper gives.
 
-mod common;
-
-use common::Data;
 use dplm::{
     Progress,
     descend::Descent,
@@ -11,6 +8,8 @@ use dplm::{
     theory::law::IterateLaw,
 };
 use faer::{Mat, Side, linalg::solvers::Solve};
+
+use crate::common::Data;
 
 const FEATURES: usize = 3;
 const ROWS: usize = 400;

@@ -3,9 +3,6 @@
 //! Every query of [`Rows`], for both relations between neighbours, on every engine, for rows as they are and re-encoded ones. What is
 //! compared is what [`release`](dplm::privacy::release) is given: the integers, their weights and the claim.
 
-mod common;
-
-use common::Data;
 use dplm::{
     lattice::{Clip, Ladder, Lattice, Outer, Theta, Whitening},
     privacy::{Claim, Neighbours, Sensitive},
@@ -18,6 +15,8 @@ use rand_chacha::{
     rand_core::{Rng, SeedableRng},
 };
 use rayon::prelude::*;
+
+use crate::common::Data;
 
 /// Cells that have broken other people's arithmetic.
 const ADVERSARIAL: [f64; 16] = [

@@ -70,10 +70,8 @@ impl HeatMap {
     fn draw_cell(&self, svg: &mut Svg, x: f64, y: f64, width: f64, value: f64) {
         let share = (value - self.range.0) / (self.range.1 - self.range.0);
         let (x, y, width) = (short(x), short(y), short(width));
-        svg.raw(format_args!(
-            "<rect x=\"{x}\" y=\"{y}\" width=\"{width}\" height=\"{ROW}\" fill=\"{}\" stroke=\"#ffffff\" stroke-width=\"1\"/>",
-            colour(share)
-        ));
+        let style = format!("fill=\"{}\" stroke=\"#ffffff\" stroke-width=\"1\"", colour(share));
+        svg.rect((x, y), (width, ROW), &style);
         let ink = if share > 0.55 { "fill=\"#000000\"" } else { "fill=\"#ffffff\"" };
         svg.styled(x + width / 2.0, y + ROW / 2.0 + 4.0, Anchor::Middle, SMALL + 1.0, ink, &shown(value));
     }
@@ -88,11 +86,8 @@ impl HeatMap {
             stops.join("")
         ));
         let height = frame.bottom - frame.top;
-        svg.raw(format_args!(
-            "<rect x=\"{}\" y=\"{}\" width=\"{BAR}\" height=\"{height}\" fill=\"url(#scale)\" stroke=\"#1a1a1a\" stroke-width=\"0.8\"/>",
-            short(frame.left),
-            short(frame.top)
-        ));
+        let style = "fill=\"url(#scale)\" stroke=\"#1a1a1a\" stroke-width=\"0.8\"";
+        svg.rect((frame.left, frame.top), (BAR, height), style);
         for quarter in 0..=4 {
             let share = f64::from(quarter) / 4.0;
             let value = self.range.0 + share * (self.range.1 - self.range.0);

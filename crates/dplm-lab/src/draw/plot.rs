@@ -1,5 +1,7 @@
 //! Series of marks against two axes.
 
+use dplm::report::svg::Tick;
+
 use super::{
     Axis, Frame, LEFT, PANEL, RIGHT, SMALL, TEXT,
     axis::Scale,
@@ -163,12 +165,12 @@ fn in_rows(widths: &[f64], width: f64) -> Vec<Vec<usize>> {
 fn draw_axes(svg: &mut Svg, frame: &Frame, across: &Scale, upwards: &Scale) {
     const GRID: &str = "stroke=\"#e4e4e4\" stroke-width=\"0.8\"";
     const EDGE: &str = "stroke=\"#1a1a1a\" stroke-width=\"1\"";
-    for (x, label) in across.ticks() {
+    for Tick { place: x, label } in across.ticks() {
         svg.line((x, frame.top), (x, frame.bottom), GRID);
         svg.line((x, frame.bottom), (x, frame.bottom + 5.0), EDGE);
         svg.text(x, frame.bottom + 20.0, Anchor::Middle, SMALL + 1.0, &label);
     }
-    for (y, label) in upwards.ticks() {
+    for Tick { place: y, label } in upwards.ticks() {
         svg.line((frame.left, y), (frame.right, y), GRID);
         svg.line((frame.left - 5.0, y), (frame.left, y), EDGE);
         svg.text(frame.left - 8.0, y + 4.0, Anchor::End, SMALL + 1.0, &label);
@@ -194,13 +196,9 @@ impl Series {
             .iter()
             .filter_map(|mark| Some((across.place(mark.x)? + shift, upwards.place(mark.y)?, mark)))
             .collect();
-        let path: Vec<String> = placed.iter().map(|(x, y, _)| format!("{} {}", short(*x), short(*y))).collect();
-        if path.len() > 1 {
-            svg.raw(format_args!(
-                "<polyline points=\"{}\" fill=\"none\" {} stroke-linejoin=\"round\"/>",
-                path.join(" "),
-                line_style(index)
-            ));
+        if placed.len() > 1 {
+            let style = format!("fill=\"none\" {} stroke-linejoin=\"round\"", line_style(index));
+            svg.polyline(placed.iter().map(|(x, y, _)| (*x, *y)), &style);
         }
         for (x, y, mark) in placed {
             error_bar(svg, x, upwards.nearest(mark.low), upwards.nearest(mark.high), colour);
@@ -248,18 +246,10 @@ fn marker(svg: &mut Svg, index: usize, x: f64, y: f64) {
         _ => format!("fill=\"{}\" stroke=\"#1a1a1a\" stroke-width=\"1.2\"", colour(index)),
     };
     let (x, y) = (short(x), short(y));
-    let mut polygon = |corners: &[(f64, f64)]| {
-        let corners: Vec<String> =
-            corners.iter().map(|(dx, dy)| format!("{} {}", short(x + dx), short(y + dy))).collect();
-        svg.raw(format_args!("<polygon points=\"{}\" {style}/>", corners.join(" ")));
-    };
+    let mut polygon = |corners: &[(f64, f64)]| svg.polygon(corners.iter().map(|(dx, dy)| (x + dx, y + dy)), &style);
     match index % 6 {
-        0 => svg.raw(format_args!("<circle cx=\"{x}\" cy=\"{y}\" r=\"4.2\" {style}/>")),
-        1 => svg.raw(format_args!(
-            "<rect x=\"{}\" y=\"{}\" width=\"7.6\" height=\"7.6\" {style}/>",
-            short(x - 3.8),
-            short(y - 3.8)
-        )),
+        0 => svg.circle((x, y), 4.2, &style),
+        1 => svg.rect((x - 3.8, y - 3.8), (7.6, 7.6), &style),
         2 => polygon(&[(0.0, -5.2), (5.0, 3.8), (-5.0, 3.8)]),
         3 => polygon(&[(0.0, -5.6), (5.2, 0.0), (0.0, 5.6), (-5.2, 0.0)]),
         4 => polygon(&[(0.0, 5.2), (5.0, -3.8), (-5.0, -3.8)]),

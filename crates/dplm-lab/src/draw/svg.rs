@@ -1,50 +1,46 @@
-//! Shapes and text as SVG elements.
+//! The library's kit for pictures, with the lab's font, sizes and inks.
 
-use std::fmt::Write;
+use std::fmt::Arguments;
+
+pub(super) use dplm::report::svg::{Anchor, short};
 
 use super::{SMALL, TEXT};
 
 const INK: &str = "#1a1a1a";
 const FAINT: &str = "#555555";
-const FONT: &str = "'DejaVu Sans', Verdana, sans-serif";
+const FONT: &str = "font-family=\"'DejaVu Sans', Verdana, sans-serif\"";
 
 /// A picture being written.
-pub(super) struct Svg {
-    body: String,
-}
-
-/// Where text sits relative to its point.
-#[derive(Clone, Copy)]
-pub(super) enum Anchor {
-    Start,
-    Middle,
-    End,
-}
-
-impl Anchor {
-    fn name(self) -> &'static str {
-        match self {
-            Anchor::Start => "start",
-            Anchor::Middle => "middle",
-            Anchor::End => "end",
-        }
-    }
-}
+pub(super) struct Svg(dplm::report::svg::Svg);
 
 impl Svg {
     pub fn new() -> Svg {
-        Svg { body: String::new() }
+        Svg(dplm::report::svg::Svg::new())
     }
 
     /// Adds an element as it is.
-    pub fn raw(&mut self, element: std::fmt::Arguments<'_>) {
-        self.body.write_fmt(element).expect("writing to memory does not fail");
-        self.body.push('\n');
+    pub fn raw(&mut self, element: Arguments<'_>) {
+        self.0.raw(element);
     }
 
     pub fn line(&mut self, from: (f64, f64), to: (f64, f64), style: &str) {
-        let [x1, y1, x2, y2] = [from.0, from.1, to.0, to.1].map(short);
-        self.raw(format_args!("<line x1=\"{x1}\" y1=\"{y1}\" x2=\"{x2}\" y2=\"{y2}\" {style}/>"));
+        self.0.line(from, to, style);
+    }
+
+    pub fn polyline(&mut self, points: impl IntoIterator<Item = (f64, f64)>, style: &str) {
+        self.0.polyline(points, style);
+    }
+
+    pub fn polygon(&mut self, corners: impl IntoIterator<Item = (f64, f64)>, style: &str) {
+        self.0.polygon(corners, style);
+    }
+
+    pub fn circle(&mut self, centre: (f64, f64), radius: f64, style: &str) {
+        self.0.circle(centre, radius, style);
+    }
+
+    pub fn rect(&mut self, corner: (f64, f64), size: (f64, f64), style: &str) {
+        self.0.rect(corner, size, style);
     }
 
     pub fn text(&mut self, x: f64, y: f64, anchor: Anchor, size: f64, text: &str) {
@@ -52,11 +48,7 @@ impl Svg {
     }
 
     pub fn styled(&mut self, x: f64, y: f64, anchor: Anchor, size: f64, style: &str, text: &str) {
-        let (x, y, anchor) = (short(x), short(y), anchor.name());
-        let text = rich(text, size);
-        self.raw(format_args!(
-            "<text x=\"{x}\" y=\"{y}\" text-anchor=\"{anchor}\" font-size=\"{size}\" {style}>{text}</text>"
-        ));
+        self.0.rich((x, y), anchor, size, &format!("font-size=\"{size}\" {style}"), text);
     }
 
     pub fn bold(&mut self, x: f64, y: f64, text: &str) {
@@ -69,52 +61,12 @@ impl Svg {
 
     /// Text that reads upwards.
     pub fn upright(&mut self, x: f64, y: f64, text: &str) {
-        let (x, y, text) = (short(x), short(y), rich(text, TEXT));
-        self.raw(format_args!(
-            "<text transform=\"translate({x} {y}) rotate(-90)\" text-anchor=\"middle\" font-size=\"{TEXT}\" fill=\"{INK}\">{text}</text>"
-        ));
+        self.0.upwards((x, y), TEXT, &format!("font-size=\"{TEXT}\" fill=\"{INK}\""), text);
     }
 
     pub fn finish(self, width: f64, height: f64, title: &str) -> String {
-        let (height, title) = (height.ceil(), escaped(title));
-        format!(
-            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" width=\"{width}\" height=\"{height}\" \
-             font-family=\"{FONT}\" role=\"img\"><title>{title}</title>\n<rect width=\"{width}\" height=\"{height}\" fill=\"#ffffff\"/>\n{}</svg>\n",
-            self.body
-        )
+        self.0.alone(title, (width, height), FONT)
     }
-}
-
-/// A coordinate to a tenth of a point.
-pub(super) fn short(value: f64) -> f64 {
-    (value * 10.0).round() / 10.0
-}
-
-pub(super) fn escaped(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
-}
-
-/// Escapes text and sets the sign after `_` as an index, after `^` as an exponent.
-fn rich(text: &str, size: f64) -> String {
-    let mut out = String::new();
-    let mut rest = text;
-    while let Some(place) = rest.find(['_', '^']) {
-        let (before, after) = rest.split_at(place);
-        let mut signs = after.chars();
-        let drop = if signs.next() == Some('_') { 0.25 } else { -0.4 } * size;
-        let shifted: String = signs.clone().take_while(|c| c.is_ascii_digit() || *c == '−').collect();
-        let shifted = if shifted.is_empty() { signs.next().map(String::from).unwrap_or_default() } else { shifted };
-        let small = short(0.75 * size);
-        let (down, back) = (short(drop), short(-drop));
-        out += &escaped(before);
-        let shown = escaped(&shifted);
-        let _ = write!(
-            out,
-            "<tspan dy=\"{down}\" font-size=\"{small}\">{shown}</tspan><tspan dy=\"{back}\">\u{200b}</tspan>"
-        );
-        rest = &after[1 + shifted.len()..];
-    }
-    out + &escaped(rest)
 }
 
 /// About how wide text is in the built-in font.
@@ -153,11 +105,5 @@ mod tests {
         assert!(lines.len() > 2);
         assert_eq!(lines.join(" "), text);
         assert!(lines.iter().all(|line| width_of(line, 11.0) <= 160.0));
-    }
-
-    #[test]
-    fn an_index_is_set_lower_and_an_exponent_higher() {
-        assert!(rich("θ_T", 10.0).contains("<tspan dy=\"2.5\" font-size=\"7.5\">T</tspan>"));
-        assert!(rich("10^−3 x", 10.0).contains(">−3</tspan>"));
     }
 }

@@ -1,6 +1,9 @@
 //! How many bits everything has, and the proof that they suffice.
 
-use super::Clip;
+use super::{
+    Clip,
+    exact::{large, log2_up},
+};
 
 /// A cell of 1 is this power of two on the lattice.
 pub const CELL_SCALE_BITS: u32 = 12;
@@ -111,7 +114,7 @@ impl Lattice {
     /// The integer clip: the largest lattice number not above `gamma`.
     pub fn clip(&self, gamma: f64) -> Clip {
         // The product is exact: multiplying by a power of two.
-        Clip::new((gamma * self.gradient_unit()).floor() as u128)
+        Clip::new(large((gamma * self.gradient_unit()).floor()))
     }
 
     /// One standardised unit of a gradient, in lattice units.
@@ -147,20 +150,18 @@ impl Theta {
 
 /// The scale at which `2^7 gamma <= 2^53`: one product per cell suffices then.
 fn one_product_bits(gamma: f64) -> u32 {
-    let gamma_bits = gamma.log2().ceil() as i32;
-    let bits = (EXACT_BITS - BLOCK_BITS - 2 * CELL_SCALE_BITS) as i32 - gamma_bits;
-    bits.max(0) as u32
+    let bits = (EXACT_BITS - BLOCK_BITS - 2 * CELL_SCALE_BITS).cast_signed() - log2_up(gamma);
+    bits.max(0).cast_unsigned()
 }
 
 /// The largest scale at which `gamma` stays below 2^62.
 fn room_for_clip(gamma: f64) -> u32 {
-    let gamma_bits = gamma.log2().ceil().max(0.0) as u32;
-    62 - 2 * CELL_SCALE_BITS - gamma_bits
+    62 - 2 * CELL_SCALE_BITS - log2_up(gamma).max(0).cast_unsigned()
 }
 
 /// The scale at which the grid is eight times finer than `noise`.
 fn bits_finer_than(noise: f64) -> u32 {
-    if noise > 0.0 { (8.0 / noise).log2().ceil().max(0.0) as u32 } else { 0 }
+    if noise > 0.0 { log2_up(8.0 / noise).max(0).cast_unsigned() } else { 0 }
 }
 
 fn exp2(bits: u32) -> f64 {

@@ -2,6 +2,8 @@
 
 use num_bigint::BigUint;
 
+use super::exact::{large, narrow, nearest};
+
 /// Squared norms keep so many bits; with at most 2^40 rows their sum stays far inside `i128`.
 const SQUARE_BITS: u32 = 62;
 
@@ -52,7 +54,7 @@ impl Clip {
         if norm_sq == 0 {
             return 0.0;
         }
-        let mut bound = whole_down(self.gamma as f64 / (norm_sq as f64).sqrt());
+        let mut bound = whole_down(nearest(self.gamma.cast_signed()) / nearest(norm_sq.into()).sqrt());
         while !self.allows(bound, norm_sq) {
             bound = whole_down(f64::from(bound.next_down()));
         }
@@ -61,7 +63,7 @@ impl Clip {
 
     /// Whether a residual of `bound` on a row of this norm stays within the clip.
     fn allows(&self, bound: f32, norm_sq: u64) -> bool {
-        let bound = bound as u128;
+        let bound = large(bound.into());
         (bound * bound).checked_mul(u128::from(norm_sq)).is_some_and(|square| square <= self.gamma_sq)
     }
 
@@ -73,13 +75,15 @@ impl Clip {
 
 /// The largest whole `f32` not above a nonnegative value.
 fn whole_down(value: f64) -> f32 {
-    let nearest = value as f32;
+    let nearest = narrow(value);
     let below = if f64::from(nearest) > value { nearest.next_down() } else { nearest };
     below.floor()
 }
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     fn check(gamma: u128, norm_sq: u64) {
@@ -106,12 +110,14 @@ mod tests {
         }
     }
 
-    #[test]
-    fn many_random_bounds_keep_the_promise() {
-        let mut state = 1u64;
-        for _ in 0..100_000 {
-            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-            check(u128::from(state >> 2 >> (state % 40)) + 1, (state >> (7 + state % 50)) + 1);
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(20_000))]
+        #[test]
+        fn random_bounds_keep_the_promise(
+            (gamma, gamma_bits) in (any::<u64>(), 1..63u32),
+            (norm_sq, norm_bits) in (any::<u64>(), 1..58u32),
+        ) {
+            check(u128::from(gamma >> (64 - gamma_bits)) + 1, (norm_sq >> (64 - norm_bits)) + 1);
         }
     }
 

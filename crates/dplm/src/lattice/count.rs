@@ -3,7 +3,7 @@
 //! Whether a row is above a threshold depends on that row only, so one row moves each count by at most one: the claim needs no
 //! arithmetic. The rules are in integers all the same, so that every engine counts alike.
 
-use super::{BLOCK_ROWS, Clip, Kernel, RowBlock, Theta, kernel};
+use super::{BLOCK_ROWS, Clip, Kernel, RowBlock, Theta, exact::natural, kernel};
 
 /// What is compared with the thresholds, which ascend. A row of zeros is above none.
 pub enum Ladder<'a> {
@@ -46,7 +46,7 @@ impl Ladder<'_> {
                 Ladder::Gradients { theta, theta_unit, .. } => kernel::residuals(with, block, theta, *theta_unit),
             };
             for (&norm_sq, residual) in norms.iter().zip(residual) {
-                sums[self.thresholds_below(norm_sq as u64, residual.abs())] += 1;
+                sums[self.thresholds_below(natural(norm_sq), residual.abs())] += 1;
             }
         }
     }

@@ -12,6 +12,7 @@ use super::{
     BLOCK_ROWS,
     bits::{CELL_RANGE_BITS, CELL_SCALE_BITS},
     block::LaneWriter,
+    exact::{narrow, power},
 };
 
 /// A public affine scale: a standardised value is `(cell - centre) / unit`.
@@ -102,7 +103,7 @@ impl Design {
             Kind::Standard => None,
             Kind::Bounded { .. } | Kind::Levels(_) => Some(1.0),
         });
-        let intercept = self.slots.iter().filter(|slot| matches!(slot, Slot::Intercept)).count() as f64;
+        let intercept = f64::from(self.slots.iter().any(|slot| matches!(slot, Slot::Intercept)));
         groups.sum::<Option<f64>>().map(|sum| sum + intercept)
     }
 
@@ -152,7 +153,7 @@ impl Design {
 }
 
 /// A standardised 1.
-const ONE: f32 = (1u32 << CELL_SCALE_BITS) as f32;
+const ONE: f32 = narrow(power(CELL_SCALE_BITS));
 
 impl Scale {
     /// The lattice integer of a cell: clamped, standardised, rounded to the nearest with ties to even, saturated. A rule about one cell, whatever
@@ -179,10 +180,10 @@ impl Scale {
 #[inline(always)]
 pub(super) fn nearest_cell(value: f64) -> f32 {
     const WHOLE: f64 = 6_755_399_441_055_744.0;
-    const LARGEST: f64 = (1u32 << CELL_RANGE_BITS) as f64;
+    const LARGEST: f64 = power(CELL_RANGE_BITS);
     // Not `clamp`, which lets NaN through.
     let number = if value.is_nan() { 0.0 } else { value };
-    (number.clamp(-LARGEST, LARGEST) + WHOLE - WHOLE) as f32
+    narrow(number.clamp(-LARGEST, LARGEST) + WHOLE - WHOLE)
 }
 
 impl Slot {
@@ -198,7 +199,9 @@ impl Slot {
 
 fn slots_of(feature: usize, column: &Column, centred: bool) -> Vec<Slot> {
     match &column.kind {
-        Kind::Levels(levels) => (1..levels.len() as u32).map(|level| Slot::Level { feature, level }).collect(),
+        Kind::Levels(levels) => {
+            (1..).zip(levels.iter().skip(1)).map(|(level, _)| Slot::Level { feature, level }).collect()
+        }
         kind => {
             let scale = scale_of(kind, centred).expect("not levels");
             vec![Slot::Number { feature, scale }]

@@ -26,7 +26,10 @@ use faer::{
 };
 use num_bigint::{BigInt, BigUint};
 
-use super::Moments;
+use super::{
+    Moments,
+    exact::{count, nearest, saturated},
+};
 
 /// Coordinates of a direction are rounded to one part in this power of two: what is lost is its square.
 const DIRECTION_BITS: i32 = 30;
@@ -46,7 +49,7 @@ const GRID: u128 = 1024;
 /// A function of the integers in the matrix and of `norm_sq` only: it is exact, and the same on every machine. Entries must be below
 /// 2^125 in size; sums over at most 2^40 rows are below 2^78. See [`eigenvalue_sensitivity`].
 pub(crate) fn least_eigenvalue_down(sums: &Moments, norm_sq: u128) -> i128 {
-    let grid = Grid { sums, step: grid_step(norm_sq) as i128 };
+    let grid = Grid { sums, step: grid_step(norm_sq).cast_signed() };
     grid.answer()
 }
 
@@ -68,16 +71,16 @@ fn grid_step(norm_sq: u128) -> u128 {
 /// About the eigenvector of the least eigenvalue, by inverse iteration. Any answer is right; a poor one costs time.
 fn least_direction(sums: &Moments) -> Vec<i64> {
     let size = sums.size();
-    let matrix = Mat::from_fn(size, size, |i, j| sums.entry(i, j) as f64);
+    let matrix = Mat::from_fn(size, size, |i, j| nearest(sums.entry(i, j)));
     let Some(factor) = nearly_singular_factor(&matrix) else { return vec![0; size] };
     // A start with all directions in it: fractional parts of multiples of the golden ratio.
-    let mut direction = Mat::from_fn(size, 1, |i, _| ((i + 1) as f64 * 0.618_033_988_749_895).fract() - 0.5);
+    let mut direction = Mat::from_fn(size, 1, |i, _| (count(i + 1) * 0.618_033_988_749_895).fract() - 0.5);
     for _ in 0..INVERSE_ITERATIONS {
         direction = factor.solve(&direction);
         direction = &direction * Scale(direction.norm_l2().recip());
     }
     let unit = f64::from(DIRECTION_BITS).exp2();
-    (0..size).map(|i| (direction[(i, 0)] * unit).round() as i64).collect()
+    (0..size).map(|i| saturated((direction[(i, 0)] * unit).round())).collect()
 }
 
 /// The Cholesky factor of the matrix less almost its least eigenvalue.
@@ -165,7 +168,7 @@ impl Symmetric {
         let Some(half) = room.checked_sub(entry_bits).map(|spare| spare / 2) else { return false };
         let Some(factor) = self.approximate_factor() else { return false };
         let (unit, most) = (f64::from(half).exp2(), f64::from(room / 2).exp2());
-        let rounded = |value: f64| (value * unit).round().clamp(-most, most) as i64;
+        let rounded = |value: f64| saturated((value * unit).round().clamp(-most, most));
         let factor: Vec<Vec<i64>> =
             (0..self.size()).map(|i| (0..=i).map(|j| rounded(factor[(i, j)])).collect()).collect();
         self.is_dominant_beyond(&factor, 2 * half)
@@ -174,8 +177,8 @@ impl Symmetric {
     /// About the Cholesky factor, of a matrix made smaller by more than the rounding will take away.
     fn approximate_factor(&self) -> Option<Mat<f64>> {
         let size = self.size();
-        let less = self.largest() as f64 * size as f64 * f64::from(-FACTOR_BITS).exp2();
-        let entry = |i: usize, j: usize| self.rows[i.max(j)][i.min(j)] as f64 - if i == j { less } else { 0.0 };
+        let less = nearest(self.largest().cast_signed()) * count(size) * f64::from(-FACTOR_BITS).exp2();
+        let entry = |i: usize, j: usize| nearest(self.rows[i.max(j)][i.min(j)]) - if i == j { less } else { 0.0 };
         Mat::from_fn(size, size, entry).llt(Side::Lower).ok().map(|found| found.L().to_owned())
     }
 

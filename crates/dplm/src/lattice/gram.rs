@@ -2,6 +2,7 @@
 
 use super::{
     BLOCK_ROWS, Kernel, Lattice, RowBlock, Theta,
+    exact::integer,
     kernel::{COMPRESSED, VECTORS, compress},
     simd::{LANES, Simd, Work},
 };
@@ -51,9 +52,9 @@ impl Moments {
     ///
     /// With at most 2^40 rows an entry is at most 2^78, a parameter 2^30, and there are fewer than 2^14: no overflow.
     pub(crate) fn negative_gradient_sum(&self, theta: &Theta, lattice: &Lattice) -> Vec<i128> {
-        let theta: Vec<i128> = theta.integers().iter().map(|&theta| theta as i128).collect();
+        let theta: Vec<i128> = theta.integers().iter().map(|&theta| i128::from(integer(theta))).collect();
         let (moments, response) = self.upper.split_at(self.upper.len() - self.size);
-        let unit = lattice.theta_unit() as i128;
+        let unit = i128::from(integer(lattice.theta_unit()));
         let mut sum: Vec<i128> = response[..theta.len()].iter().map(|moment| moment * unit).collect();
         let mut start = 0;
         for column in 0..theta.len() {
@@ -176,7 +177,7 @@ impl GramSum {
         let padded = self.moments.size.next_multiple_of(PADDED);
         for (column, values) in self.product.chunks_exact(padded).enumerate().take(self.moments.size) {
             for (&value, target) in values[..=column].iter().zip(upper.by_ref()) {
-                *target += i128::from(value as i64);
+                *target += i128::from(integer(value));
             }
         }
         self.product.fill(0.0);

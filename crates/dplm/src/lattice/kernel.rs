@@ -2,6 +2,7 @@
 
 use super::{
     BLOCK_ROWS, Clip, Kernel, Lattice, RowBlock, Theta,
+    exact::{integer, narrow, natural, nearest, power},
     simd::{FOLDED, LANES, Simd, Work},
 };
 
@@ -39,7 +40,7 @@ impl WeightedSum {
         let rows_per_sum = (BLOCK_ROWS / FOLDED) as u128;
         let halves = !clip.sums_in_one_product();
         let blocks = if halves { 16 } else { EXACT / (rows_per_sum * clip.gamma().max(1)) };
-        WeightedSum { halves, blocks_per_flush: blocks.clamp(16, 256) as usize }
+        WeightedSum { halves, blocks_per_flush: usize::try_from(blocks.clamp(16, 256)).expect("few") }
     }
 
     /// Adds `sum_i X_i clamp(r_i, -B_i, B_i)` at `theta` over a buffer of blocks with the bounds of their rows.
@@ -125,11 +126,11 @@ impl<W: Weights> Work for SumWork<'_, W> {
             block.add_products(simd, &weights, &mut low_sums, &mut ahead);
             if (index + 1) % how.blocks_per_flush == 0 {
                 flush(&mut low_sums, 1, sums);
-                flush(&mut high_sums, HALF as i128, sums);
+                flush(&mut high_sums, i128::from(integer(HALF)), sums);
             }
         }
         flush(&mut low_sums, 1, sums);
-        flush(&mut high_sums, HALF as i128, sums);
+        flush(&mut high_sums, i128::from(integer(HALF)), sums);
     }
 }
 
@@ -236,7 +237,7 @@ fn upper_halves<S: Simd>(simd: S, weights: &mut [S::V; VECTORS]) -> [S::V; VECTO
 fn flush(running: &mut [[f64; FOLDED]], unit: i128, sums: &mut [i128]) {
     for (running, sum) in running.iter_mut().zip(sums) {
         // Each is at most 2^53, so four fit `i64`.
-        *sum += i128::from(running.iter().map(|&part| part as i64).sum::<i64>()) * unit;
+        *sum += i128::from(running.iter().map(|&part| integer(part)).sum::<i64>()) * unit;
         *running = [0.0; FOLDED];
     }
 }
@@ -315,24 +316,24 @@ impl Work for BoundWork<'_> {
 }
 
 /// Three roundings (of `gamma`, the root, the quotient) put an estimate of `gamma / ||X||` at most three parts in 2^53 off; this is more.
-const DOUBT: f64 = 1.0 / (1u64 << 50) as f64;
+const DOUBT: f64 = 1.0 / power(50);
 
 /// Estimates in `f64` decide nearly every bound; where they leave a doubt, the integers do.
 #[inline(always)]
 fn bounds_of_norms(norms: &Lanes, clip: &Clip) -> [f32; BLOCK_ROWS] {
-    let gamma = clip.gamma() as f64;
+    let gamma = nearest(clip.gamma().cast_signed());
     let (mut low, mut high) = (*norms, *norms);
     for (low, high) in low.iter_mut().zip(&mut high) {
         let estimate = if *low > 0.0 { gamma / low.sqrt() } else { 0.0 };
         *low = whole_down(estimate * (1.0 - DOUBT));
         *high = whole_down(estimate * (1.0 + DOUBT));
     }
-    let mut bounds = low.map(|bound| bound as f32);
+    let mut bounds = low.map(narrow);
     if low != high {
         for ((bound, &norm), _) in
             bounds.iter_mut().zip(norms).zip(low.iter().zip(&high)).filter(|(_, (low, high))| low != high)
         {
-            *bound = clip.bound(norm as u64);
+            *bound = clip.bound(natural(norm));
         }
     }
     bounds
@@ -398,31 +399,27 @@ pub(crate) fn clipped_in_block(residual: &Lanes, bounds: &[f32; BLOCK_ROWS], nor
 pub(crate) fn square_of_block(residual: &Lanes, bounds: &[f32; BLOCK_ROWS], norms: &Lanes, shift: u32) -> i128 {
     let rows = residual.iter().zip(bounds).zip(norms);
     let squares = rows.map(|((&residual, &bound), &norm)| {
-        let weight = u128::from(residual.abs().min(f64::from(bound)) as u64);
-        (weight * weight * u128::from(norm as u64)) >> shift
+        let weight = u128::from(natural(residual.abs().min(f64::from(bound))));
+        (weight * weight * u128::from(natural(norm))) >> shift
     });
-    squares.sum::<u128>() as i128
+    squares.sum::<u128>().cast_signed()
 }
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
-    #[test]
-    fn fast_bounds_are_the_exact_bounds() {
-        let mut state = 7u64;
-        let mut next = |below: u64| {
-            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-            (state >> 11) % below
-        };
-        for _ in 0..20_000 {
-            let clip = Clip::new(u128::from(next(1 << 40) << next(22)) + 1);
-            let root = next(1 << 20) as f64;
-            let mut norms = [0.0; BLOCK_ROWS];
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(10_000))]
+        #[test]
+        fn fast_bounds_are_the_exact_bounds(gamma in 0..1u128 << 40, shift in 0..22u32, root in 0..1u64 << 20) {
+            let clip = Clip::new((gamma << shift) + 1);
             // Squares, where the quotient may be whole, and their neighbours, where it is nearly so.
-            norms.iter_mut().enumerate().for_each(|(row, norm)| *norm = (root * root + row as f64 - 3.0).max(0.0));
+            let norms = std::array::from_fn(|row| (root * root + row as u64).saturating_sub(3) as f64);
             let fast = bounds_of_norms(&norms, &clip);
-            assert_eq!(fast, norms.map(|norm| clip.bound(norm as u64)));
+            prop_assert_eq!(fast, norms.map(|norm| clip.bound(norm as u64)));
         }
     }
 

@@ -9,6 +9,19 @@
 //! So the same rows give the same integers on any number of threads, in any order and on any engine, and a claim about
 //! sensitivity is a claim about the program, not about real numbers.
 
+#![cfg_attr(
+    not(test),
+    deny(
+        clippy::cast_lossless,
+        clippy::cast_possible_truncation,
+        clippy::cast_possible_wrap,
+        clippy::cast_precision_loss,
+        clippy::cast_sign_loss,
+        reason = "a number that changes its value breaks the guarantee"
+    )
+)]
+
+mod exact;
 mod bits;
 mod clip;
 mod design;

@@ -1,6 +1,11 @@
 //! Sums of outer products `v_i v_i'`, one short integer vector for each row: curvature and the covariance of gradients.
 
-use super::{BLOCK_ROWS, Clip, Kernel, RowBlock, Theta, gram::GramSum, kernel};
+use super::{
+    BLOCK_ROWS, Clip, Kernel, RowBlock, Theta,
+    exact::{integer, natural, nearest},
+    gram::GramSum,
+    kernel,
+};
 
 type Bounds = [f32; BLOCK_ROWS];
 
@@ -86,14 +91,14 @@ fn gradients(
 
 /// `cell weight / 2^shift` cut towards zero, in integers: a product in `f64` could round up past the bound.
 fn product_cut(cell: f32, weight: f64, shift: u32) -> f64 {
-    let product = i128::from(cell as i64) * i128::from(weight as i64);
-    let cut = (product.unsigned_abs() >> shift) as f64;
+    let product = i128::from(integer(cell.into())) * i128::from(integer(weight));
+    let cut = nearest((product.unsigned_abs() >> shift).cast_signed());
     if product < 0 { -cut } else { cut }
 }
 
 /// Adds the rows that are kept, shrunk to norm at most `radius`.
 fn add_shrunk(sum: &mut GramSum, kernel: Kernel, block: RowBlock<'_>, radius: u64, keep: impl Fn(usize) -> bool) {
-    let norms = kernel::norms_sq(kernel, block).map(|norm| norm as u64);
+    let norms = kernel::norms_sq(kernel, block).map(natural);
     if norms.iter().all(|&norm| is_short(norm, radius)) {
         // Nearly always: the rows go in as they are.
         match (0..BLOCK_ROWS).fold(0, |kept, row| kept | u32::from(keep(row)) << row) {
@@ -130,7 +135,7 @@ fn factor(norm_sq: u64, radius: u64, row: impl Iterator<Item = f32> + Clone) -> 
         return 1.0;
     }
     let radius_sq = u128::from(radius) * u128::from(radius);
-    let mut factor = radius as f64 / (norm_sq as f64).sqrt();
+    let mut factor = nearest(radius.into()) / nearest(norm_sq.into()).sqrt();
     while cut_norm_sq(row.clone(), factor) > radius_sq {
         factor *= 1.0 - 1e-6;
     }
@@ -138,7 +143,7 @@ fn factor(norm_sq: u64, radius: u64, row: impl Iterator<Item = f32> + Clone) -> 
 }
 
 fn cut_norm_sq(row: impl Iterator<Item = f32>, factor: f64) -> u128 {
-    row.map(|cell| cut(f64::from(cell) * factor) as i64).map(|cell| (cell * cell) as u128).sum()
+    row.map(|cell| u128::from(integer(cut(f64::from(cell) * factor)).unsigned_abs().pow(2))).sum()
 }
 
 /// Towards zero.
@@ -148,21 +153,18 @@ fn cut(value: f64) -> f64 {
 
 #[cfg(test)]
 mod tests {
+    use proptest::{collection::vec, prelude::*};
+
     use super::*;
 
-    #[test]
-    fn a_shrunk_row_keeps_its_promise() {
-        let mut state = 3u64;
-        let mut next = || {
-            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-            state >> 33
-        };
-        for _ in 0..20_000 {
-            let row: Vec<f32> = (0..5).map(|_| (next() % (1 << 20)) as f32 - (1 << 19) as f32).collect();
-            let norm_sq = row.iter().map(|&cell| (cell as i64 * cell as i64) as u64).sum();
-            let radius = next() % (1 << 19);
-            let factor = factor(norm_sq, radius, row.iter().copied());
-            assert!(cut_norm_sq(row.iter().copied(), factor) <= u128::from(radius) * u128::from(radius));
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(10_000))]
+        #[test]
+        fn a_shrunk_row_keeps_its_promise(row in vec(-(1i32 << 19)..=1 << 19, 5), radius in 0..1u64 << 19) {
+            let norm_sq = row.iter().map(|&cell| i64::from(cell).pow(2).unsigned_abs()).sum();
+            let row = row.into_iter().map(|cell| cell as f32);
+            let factor = factor(norm_sq, radius, row.clone());
+            prop_assert!(cut_norm_sq(row, factor) <= u128::from(radius) * u128::from(radius));
         }
     }
 }

@@ -7,7 +7,7 @@
 
 use faer::{Mat, MatRef};
 
-use super::{BLOCK_ROWS, CELL_RANGE_BITS, RowBlock, design::nearest_cell};
+use super::{BLOCK_ROWS, CELL_RANGE_BITS, RowBlock, design::nearest_cell, exact::log2_up};
 
 /// Integers up to 2^53 are exact in `f64`.
 const EXACT_BITS: u32 = 53;
@@ -70,12 +70,14 @@ impl Whitening {
 
 /// The most bits for which `p 2^19 |P| 2^bits <= 2^53`.
 fn grid_bits(largest: f64, size: usize) -> i32 {
-    let room = (EXACT_BITS - CELL_RANGE_BITS - size.next_power_of_two().trailing_zeros()) as i32;
-    if largest > 0.0 { (room - largest.log2().ceil() as i32).min(FINEST_BITS) } else { 0 }
+    let room = (EXACT_BITS - CELL_RANGE_BITS - size.next_power_of_two().trailing_zeros()).cast_signed();
+    if largest > 0.0 { (room - log2_up(largest)).min(FINEST_BITS) } else { 0 }
 }
 
 #[cfg(test)]
 mod tests {
+    use proptest::{collection::vec, prelude::*};
+
     use super::*;
 
     fn block(rows: &[Vec<i64>], size: usize) -> Vec<f32> {
@@ -96,32 +98,36 @@ mod tests {
         }
     }
 
-    #[test]
-    fn rows_are_the_exact_product_rounded_once() {
-        let mut state = 7u64;
-        let mut next = || {
-            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-            (state >> 33) as i64
-        };
-        for (size, scale) in [(1, 1.0), (3, 0.01), (5, 40.0), (17, 3.0)] {
-            let matrix = Mat::from_fn(size, size, |_, _| scale * (next() as f64 / (1u64 << 30) as f64 - 1.0));
+    /// A square matrix with entries of about a scale, and rows of cells with a response at the end.
+    fn matrices_and_rows() -> impl Strategy<Value = (Mat<f64>, Vec<Vec<i64>>)> {
+        let sized = (1..18usize, prop_oneof![Just(0.01), Just(1.0), Just(40.0)]);
+        sized.prop_flat_map(|(size, scale)| {
+            let matrix = vec(-scale..scale, size * size)
+                .prop_map(move |entries| Mat::from_fn(size, size, |j, k| entries[j * size + k]));
+            (matrix, vec(vec(-(1i64 << 19)..=1 << 19, size + 1), BLOCK_ROWS))
+        })
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(50))]
+        #[test]
+        fn rows_are_the_exact_product_rounded_once((matrix, rows) in matrices_and_rows()) {
+            let size = matrix.nrows();
             let whitening = Whitening::new(matrix.as_ref());
-            let rows: Vec<Vec<i64>> =
-                (0..BLOCK_ROWS).map(|_| (0..=size).map(|_| next() % (1 << 20) - (1 << 19)).collect()).collect();
             let buffer = block(&rows, size);
             let mut out = vec![0.0; buffer.len()];
             whitening.encode(RowBlock::all(&buffer, size).next().unwrap(), &mut out);
             // A grid finer than 1 for small matrices, whole numbers for none of these.
             let unit = whitening.unit as i128;
-            assert!(unit > 1);
+            prop_assert!(unit > 1);
             for (lane, row) in rows.iter().enumerate() {
                 for k in 0..size {
                     let weights = &whitening.integers[k * size..(k + 1) * size];
                     let sum: i128 = row.iter().zip(weights).map(|(&x, &w)| i128::from(x) * w as i128).sum();
                     let expected = nearest(sum, unit).clamp(-(1 << 19), 1 << 19);
-                    assert_eq!(out[k * BLOCK_ROWS + lane] as i128, expected);
+                    prop_assert_eq!(out[k * BLOCK_ROWS + lane] as i128, expected);
                 }
-                assert_eq!(out[size * BLOCK_ROWS + lane], buffer[size * BLOCK_ROWS + lane]);
+                prop_assert_eq!(out[size * BLOCK_ROWS + lane], buffer[size * BLOCK_ROWS + lane]);
             }
         }
     }

@@ -100,7 +100,7 @@ impl Epsilon {
 impl fmt::Display for Epsilon {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let needed = if self.0 > 0.0 { 3 - magnitude(self.0) } else { 0 };
-        f.pad(&rounded_up(self.0, Epsilon::PLACES.max(needed.max(0) as usize)))
+        f.pad(&rounded_up(self.0, Epsilon::PLACES.max(usize::try_from(needed).unwrap_or(0))))
     }
 }
 

@@ -9,6 +9,18 @@
 //! `round(sigma_j Z)` on integers, which is post-processing of a real Gaussian: the whole run is `sqrt(2 rho)`-GDP, and the
 //! exact (epsilon, delta) conversion holds.
 
+#![cfg_attr(
+    not(test),
+    deny(
+        clippy::cast_lossless,
+        clippy::cast_possible_truncation,
+        clippy::cast_possible_wrap,
+        clippy::cast_precision_loss,
+        clippy::cast_sign_loss,
+        reason = "a number that changes its value breaks the guarantee"
+    )
+)]
+
 pub mod noise;
 pub mod convert;
 mod rho;

@@ -126,11 +126,10 @@ fn share_trial<R: RandomWords>(k: u64, x: &mut Deviate, rng: &mut R) -> bool {
 /// leaves exactly `floor(2^64 / m)` (Lemire, 2019).
 fn uniform_below<R: RandomWords>(m: u64, rng: &mut R) -> u64 {
     loop {
-        let product = u128::from(m) * u128::from(rng.next_word());
-        let low = product as u64;
+        let (high, low) = halves(u128::from(m) * u128::from(rng.next_word()));
         // 2^64 mod m is below m, so the division is needed only in this rare case.
         if low >= m || low >= m.wrapping_neg() % m {
-            return (product >> 64) as u64;
+            return high;
         }
     }
 }
@@ -170,8 +169,9 @@ fn reaches_gap<R: RandomWords>(sigma: u128, mut gap: u128, x: &mut Deviate, rng:
 
 /// `a b` as `(high, low)`, the value `high 2^128 + low`.
 fn wide_product(a: u128, b: u128) -> (u128, u128) {
-    let (upper, upper_low) = times_digit(a, (b >> 64) as u64);
-    let (lower, lower_low) = times_digit(a, b as u64);
+    let (b_high, b_low) = halves(b);
+    let (upper, upper_low) = times_digit(a, b_high);
+    let (lower, lower_low) = times_digit(a, b_low);
     // a b = upper 2^128 + (upper_low + lower) 2^64 + lower_low; lower is below 2^128 - 2^64, so the sum fits.
     let middle = u128::from(upper_low) + lower;
     (upper + (middle >> 64), middle << 64 | u128::from(lower_low))
@@ -179,9 +179,15 @@ fn wide_product(a: u128, b: u128) -> (u128, u128) {
 
 /// `a digit` as `(high, low)`, the value `high 2^64 + low`.
 fn times_digit(a: u128, digit: u64) -> (u128, u64) {
-    let low = u128::from(a as u64) * u128::from(digit);
-    let high = (a >> 64) * u128::from(digit) + (low >> 64);
-    (high, low as u64)
+    let (a_high, a_low) = halves(a);
+    let (carry, low) = halves(u128::from(a_low) * u128::from(digit));
+    (u128::from(a_high) * u128::from(digit) + u128::from(carry), low)
+}
+
+/// The two words of a number: both are kept, so nothing is lost.
+#[allow(clippy::cast_possible_truncation, reason = "what one word drops, the other has")]
+const fn halves(value: u128) -> (u64, u64) {
+    ((value >> 64) as u64, value as u64)
 }
 
 /// The highest bit: a fair coin, and whether a first digit stands for a number of one half or more.

@@ -56,6 +56,7 @@ impl Rho {
     }
 
     /// The nearest f64; reads back as the same budget up to rho = 9.
+    #[allow(clippy::cast_precision_loss, reason = "the nearest is what is asked for")]
     pub fn to_f64(self) -> f64 {
         self.0 as f64 / Rho::UNITS as f64
     }
@@ -83,6 +84,12 @@ impl Rho {
     /// # Ok::<(), dplm::privacy::PrivacyError>(())
     /// ```
     #[must_use]
+    #[allow(
+        clippy::cast_possible_truncation,
+        clippy::cast_precision_loss,
+        clippy::cast_sign_loss,
+        reason = "any share that is no larger than the whole will do"
+    )]
     pub fn share(self, share: f64) -> Rho {
         assert!((0.0..=1.0).contains(&share), "a share is no larger than the whole");
         Rho(((self.0 as f64 * share).floor() as u64).min(self.0))

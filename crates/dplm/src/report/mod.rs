@@ -1,5 +1,6 @@
-//! A [`Fit`](crate::Fit) as text, as JSON and as a page. Nothing here can see a row.
+//! A [`Fit`](crate::Fit) as text, as JSON and as a page, and the kit that draws its pictures. Nothing here can see a row.
 
+pub mod svg;
 mod html;
 mod json;
 mod text;

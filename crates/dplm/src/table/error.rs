@@ -37,6 +37,14 @@ pub enum DataError {
         /// The file.
         file: String,
     },
+    /// A file of a known format that was not built in.
+    #[error("{file} is in a format that this program was built without: build it with the cargo feature '{feature}'")]
+    LeftOut {
+        /// The file.
+        file: String,
+        /// The feature that reads it.
+        feature: &'static str,
+    },
     /// A compressed text file.
     #[error("{file} is compressed: decompress it first, for instance into 'dplm fit -'")]
     Compressed {

@@ -7,21 +7,26 @@
 //! A cell's value never leaves through an error: messages name a file, a column, or a line whose *structure* is broken,
 //! and texts of the decoding libraries are never passed on.
 
+#![cfg_attr(
+    not(all(feature = "csv", feature = "parquet")),
+    allow(dead_code, reason = "what only the formats that are left out use")
+)]
+
 mod error;
-mod schema;
-mod cells;
 mod spool;
 mod bytes;
+mod cells;
+mod projection;
+mod format;
+#[cfg(feature = "csv")]
 mod csv;
+#[cfg(feature = "arrow")]
 mod inflate;
-mod thrift;
-mod footer;
-mod page_header;
-mod pages;
+#[cfg(feature = "arrow")]
+mod arrow;
+#[cfg(feature = "parquet")]
 mod parquet;
-mod messages;
-mod ipc;
-mod batches;
+mod files;
 mod source;
 
 pub use crate::schema::{Field, Schema, SchemaError, Type};
@@ -72,5 +77,8 @@ impl Block {
 /// The code of a missing cell in [`Cells::Levels`].
 pub const MISSING: u32 = u32::MAX;
 
-#[cfg(test)]
+/// What the tests of the formats share.
+#[cfg(all(test, feature = "csv", feature = "parquet"))]
+mod kit;
+#[cfg(all(test, feature = "csv", feature = "parquet"))]
 mod tests;

@@ -1,25 +1,26 @@
-//! Where the rows are: files, folders, patterns, standard input.
+//! A table, wherever its rows are, read in blocks.
 
-use std::{
-    collections::HashMap,
-    fs, io,
-    io::Read,
-    path::{Path, PathBuf},
-};
+#[cfg(feature = "csv")]
+use std::io::Read;
+use std::{collections::HashMap, path::Path};
 
-use ::parquet::arrow::arrow_reader::ArrowReaderMetadata;
-use arrow_array::{ArrayRef, RecordBatch};
+#[cfg(feature = "arrow")]
+use arrow_array::RecordBatch;
+#[cfg(feature = "arrow")]
 use arrow_schema::SchemaRef;
-use rayon::prelude::*;
 
+#[cfg(feature = "arrow")]
+use super::arrow;
+#[cfg(feature = "csv")]
+use super::files::open_stream;
 use super::{
-    Block, Cells, DataError, Schema, batches::Batches, bytes::Bytes, cells::Extractor, csv, ipc, parquet,
-    schema::schema_of,
+    Block, DataError, Schema,
+    cells::Extractor,
+    files::open_input,
+    format::{DataFile, Pieces},
+    projection::Projection,
 };
-use crate::{
-    Progress,
-    schema::{Column, SchemaError},
-};
+use crate::{Progress, schema::Column};
 
 /// How to read the rows.
 #[derive(Clone, Copy)]
@@ -45,20 +46,6 @@ impl Default for ReadOptions<'_> {
 pub struct Source {
     files: Vec<DataFile>,
     schema: Schema,
-}
-
-/// One file of a source.
-struct DataFile {
-    bytes: Bytes,
-    format: Format,
-    schema: Schema,
-}
-
-enum Format {
-    Csv { delimiter: u8 },
-    Parquet(ArrowReaderMetadata),
-    Ipc,
-    Batches(Batches),
 }
 
 impl Source {
@@ -103,6 +90,7 @@ impl Source {
     /// assert_eq!(source.schema().names().collect::<Vec<_>>(), ["y", "x"]);
     /// # Ok::<(), dplm::table::DataError>(())
     /// ```
+    #[cfg(feature = "csv")]
     pub fn from_csv_stream(stream: &mut dyn Read, name: &str) -> Result<Self, DataError> {
         Self::from_files(vec![open_stream(stream, name)?])
     }
@@ -124,10 +112,9 @@ impl Source {
     /// assert_eq!(source.schema().names().collect::<Vec<_>>(), ["y"]);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
+    #[cfg(feature = "arrow")]
     pub fn from_batches(schema: SchemaRef, batches: Vec<RecordBatch>, name: &str) -> Result<Self, DataError> {
-        let unlike = || DataError::Corrupt { file: name.to_owned(), format: "Arrow" };
-        let batches = Batches::new(schema, batches).ok_or_else(unlike)?;
-        Self::from_files(vec![DataFile::batches(batches, name)?])
+        Self::from_files(vec![arrow::from_batches(schema, batches, name)?])
     }
 
     /// The columns: names and types.
@@ -159,10 +146,9 @@ impl Source {
         let report = |done: u64| options.progress.report(done, total);
         let mut before = 0;
         for file in &self.files {
-            let projection = Projection::new(&file.schema, columns)?;
-            let convert = |decoded: Decoded<'_>| projection.block(&extractors, decoded);
+            let projection = Projection::new(&file.schema, columns, &extractors)?;
             let pieces = Pieces { rows: options.block_rows.max(1), bytes: options.segment_bytes.max(1) };
-            file.for_each_block(&projection.indices, pieces, &convert, &mut |block, done| {
+            file.for_each_block(&projection, pieces, &mut |block, done| {
                 each(block)?;
                 Ok(report(before + done)?)
             })?;
@@ -214,226 +200,4 @@ fn refuse_repeats(files: &[DataFile]) -> Result<(), DataError> {
         alike.push(file);
     }
     Ok(())
-}
-
-/// The wanted columns of some rows, in the order they have in the file.
-pub(super) enum Decoded<'a> {
-    Arrays { rows: usize, columns: Vec<ArrayRef> },
-    Texts(csv::Texts<'a>),
-}
-
-impl From<RecordBatch> for Decoded<'_> {
-    fn from(batch: RecordBatch) -> Self {
-        let (_, columns, rows) = batch.into_parts();
-        Self::Arrays { rows, columns }
-    }
-}
-
-/// How much is taken at a time: at most so many rows in a block, and about so many bytes of text by one thread.
-#[derive(Clone, Copy)]
-pub(super) struct Pieces {
-    pub rows: usize,
-    pub bytes: usize,
-}
-
-/// Turns what was decoded into cells; on any thread.
-pub(super) type Convert<'a> = dyn Fn(Decoded<'_>) -> Result<Block, DataError> + Sync + 'a;
-
-/// What to do with a block; the number says how many bytes of the file are done.
-pub(super) type BlockSink<'a> = dyn FnMut(Block, u64) -> Result<(), DataError> + 'a;
-
-impl DataFile {
-    fn csv(bytes: Bytes, delimiter: u8) -> Result<Self, DataError> {
-        let schema = csv::schema(&bytes, delimiter)?;
-        Self { bytes, format: Format::Csv { delimiter }, schema }.with_distinct_names()
-    }
-
-    fn parquet(bytes: Bytes) -> Result<Self, DataError> {
-        let metadata = parquet::metadata(&bytes)?;
-        let schema = schema_of(metadata.schema().fields());
-        Self { bytes, format: Format::Parquet(metadata), schema }.with_distinct_names()
-    }
-
-    fn ipc(bytes: Bytes) -> Result<Self, DataError> {
-        let schema = ipc::schema(&bytes)?;
-        Self { bytes, format: Format::Ipc, schema }.with_distinct_names()
-    }
-
-    fn batches(batches: Batches, name: &str) -> Result<Self, DataError> {
-        let (bytes, schema) = (Bytes::in_memory(name, batches.rows()), batches.schema());
-        Self { bytes, format: Format::Batches(batches), schema }.with_distinct_names()
-    }
-
-    fn with_distinct_names(self) -> Result<Self, DataError> {
-        match self.schema.duplicate() {
-            Some((first, second)) => {
-                Err(DataError::DuplicateName { file: self.bytes.name, first: first + 1, second: second + 1 })
-            }
-            None => Ok(self),
-        }
-    }
-
-    /// Refuses a column that the other file does not have.
-    fn check_columns(&self, other: &Self) -> Result<(), DataError> {
-        let Some(position) = self.schema.missing_from(&other.schema) else { return Ok(()) };
-        let (first, second, column) = self.differs_from(other, position);
-        Err(DataError::ColumnsDiffer { first, second, column })
-    }
-
-    /// The names of two files, and what to call a column of this one.
-    fn differs_from(&self, other: &Self, position: usize) -> (String, String, String) {
-        (self.bytes.name.clone(), other.bytes.name.clone(), self.schema.in_words(position))
-    }
-
-    fn for_each_block(
-        &self,
-        indices: &[usize],
-        pieces: Pieces,
-        convert: &Convert<'_>,
-        sink: &mut BlockSink<'_>,
-    ) -> Result<(), DataError> {
-        let (bytes, width, rows) = (&self.bytes, self.schema.fields().len(), pieces.rows);
-        match &self.format {
-            Format::Csv { delimiter } => {
-                csv::for_each_block(bytes, csv::Layout { delimiter: *delimiter, width }, indices, pieces, convert, sink)
-            }
-            Format::Parquet(metadata) => parquet::for_each_block(bytes, metadata, indices, rows, convert, sink),
-            Format::Ipc => ipc::for_each_block(bytes, indices, rows, convert, sink),
-            Format::Batches(batches) => batches.for_each_block(bytes.length, indices, rows, convert, sink),
-        }
-    }
-
-    fn has_rows(&self) -> Result<bool, DataError> {
-        let width = self.schema.fields().len();
-        match &self.format {
-            Format::Csv { delimiter } => csv::has_rows(&self.bytes, csv::Layout { delimiter: *delimiter, width }),
-            Format::Parquet(metadata) => Ok(parquet::rows(metadata) > 0),
-            Format::Ipc => ipc::has_rows(&self.bytes),
-            Format::Batches(batches) => Ok(batches.rows() > 0),
-        }
-    }
-}
-
-/// Which columns of a file to decode, and where each wanted column then is.
-struct Projection {
-    /// Positions in the file, in increasing order.
-    indices: Vec<usize>,
-    /// For each wanted column, its position among `indices`.
-    slots: Vec<usize>,
-}
-
-impl Projection {
-    fn new(schema: &Schema, columns: &[Column]) -> Result<Self, DataError> {
-        let known = schema.positions();
-        let position = |column: &Column| {
-            let missing =
-                || DataError::from(SchemaError::UnknownColumn { column: column.name.clone(), suggestion: None });
-            known.get(column.name.as_str()).copied().ok_or_else(missing)
-        };
-        let positions = columns.iter().map(position).collect::<Result<Vec<usize>, _>>()?;
-        let mut indices = positions.clone();
-        indices.sort_unstable();
-        indices.dedup();
-        let slot = |wanted: &usize| indices.partition_point(|index| index < wanted);
-        let slots = positions.iter().map(slot).collect();
-        Ok(Self { indices, slots })
-    }
-
-    /// The cells of what was decoded of the columns `indices`.
-    fn block(&self, extractors: &[Extractor], decoded: Decoded<'_>) -> Result<Block, DataError> {
-        match decoded {
-            Decoded::Arrays { rows, columns } => {
-                let wanted: Vec<ArrayRef> = self.slots.iter().map(|&slot| columns[slot].clone()).collect();
-                drop(columns);
-                let cells = wanted.into_par_iter().zip(extractors).map(|(array, extractor)| extractor.cells(array));
-                // The first refusal in the order of the columns, whichever thread came first.
-                let cells: Vec<Result<Cells, DataError>> = cells.collect();
-                Ok(Block { rows, columns: cells.into_iter().collect::<Result<_, _>>()? })
-            }
-            Decoded::Texts(texts) => {
-                let cells = |(extractor, &slot): (&Extractor, &usize)| extractor.texts(texts.column(slot));
-                let columns = extractors.iter().zip(&self.slots).map(cells).collect::<Result<_, _>>()?;
-                Ok(Block { rows: texts.rows(), columns })
-            }
-        }
-    }
-}
-
-/// Opens whatever an input names, in order of name when that is several files.
-fn open_input(path: &Path, files: &mut Vec<DataFile>) -> Result<(), DataError> {
-    // For messages and patterns; files are opened by their own names, which need not be text.
-    let input = &*path.to_string_lossy();
-    if input == "-" {
-        files.push(open_stream(&mut io::stdin().lock(), "standard input")?);
-        return Ok(());
-    }
-    let paths = match fs::metadata(path) {
-        Ok(found) if found.is_dir() => folder(path, input)?,
-        Ok(_) => vec![path.to_owned()],
-        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(unreadable(input, &error)),
-        Err(_) if input.contains(['*', '?', '[']) => matches(input)?,
-        Err(_) => return Err(DataError::NotFound { file: input.to_owned() }),
-    };
-    for path in paths {
-        files.push(open_path(&path)?);
-    }
-    Ok(())
-}
-
-fn open_stream(stream: &mut dyn Read, name: &str) -> Result<DataFile, DataError> {
-    DataFile::csv(Bytes::spooled(stream, name)?, b',')
-}
-
-fn open_path(path: &Path) -> Result<DataFile, DataError> {
-    let name = path.display().to_string();
-    let metadata = fs::metadata(path).map_err(|error| unreadable(&name, &error))?;
-    if !metadata.is_file() {
-        let mut pipe = fs::File::open(path).map_err(|error| unreadable(&name, &error))?;
-        return open_stream(&mut pipe, &name);
-    }
-    let bytes = || Bytes::on_disk(path, &metadata);
-    match ending(path).as_str() {
-        "csv" => DataFile::csv(bytes()?, b','),
-        "tsv" => DataFile::csv(bytes()?, b'\t'),
-        "parquet" => DataFile::parquet(bytes()?),
-        "arrow" | "feather" | "ipc" => DataFile::ipc(bytes()?),
-        "gz" | "zst" | "bz2" | "xz" | "zip" => Err(DataError::Compressed { file: name }),
-        _ => Err(DataError::UnknownFormat { file: name }),
-    }
-}
-
-fn folder(path: &Path, input: &str) -> Result<Vec<PathBuf>, DataError> {
-    let entries = fs::read_dir(path).map_err(|error| unreadable(input, &error))?;
-    let paths = entries.map(|entry| entry.map(|entry| entry.path())).collect::<Result<Vec<_>, _>>();
-    usable(paths.map_err(|error| unreadable(input, &error))?, input)
-}
-
-fn matches(pattern: &str) -> Result<Vec<PathBuf>, DataError> {
-    let found = glob::glob(pattern).map_err(|_| DataError::NoFiles { input: pattern.to_owned() })?;
-    let paths = found.collect::<Result<Vec<_>, _>>();
-    usable(paths.map_err(|error| unreadable(pattern, error.error()))?, pattern)
-}
-
-/// The files of a known format among `paths`, in order of name.
-fn usable(mut paths: Vec<PathBuf>, input: &str) -> Result<Vec<PathBuf>, DataError> {
-    paths.retain(|path| is_visible(path) && is_known(&ending(path)) && path.is_file());
-    paths.sort();
-    if paths.is_empty() { Err(DataError::NoFiles { input: input.to_owned() }) } else { Ok(paths) }
-}
-
-/// Whether a name is meant to be data: tools mark their own files with a leading `.` or `_`.
-fn is_visible(path: &Path) -> bool {
-    path.file_name().is_some_and(|name| !name.to_string_lossy().starts_with(['.', '_']))
-}
-
-fn is_known(ending: &str) -> bool {
-    matches!(ending, "csv" | "tsv" | "parquet" | "arrow" | "feather" | "ipc")
-}
-
-fn ending(path: &Path) -> String {
-    path.extension().unwrap_or_default().to_string_lossy().to_lowercase()
-}
-
-fn unreadable(name: &str, error: &io::Error) -> DataError {
-    DataError::Unreadable { file: name.to_owned(), kind: error.kind() }
 }

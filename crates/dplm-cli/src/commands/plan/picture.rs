@@ -1,6 +1,9 @@
 //! Interval length against the budget, as a picture anybody can open.
 
-use dplm::forecast::{AtBudget, Forecast};
+use dplm::{
+    forecast::{AtBudget, Forecast},
+    report::svg::{Anchor, Scale, Svg},
+};
 
 use crate::layout::{grouped, short};
 
@@ -14,149 +17,78 @@ const BOTTOM: f64 = 70.0;
 /// Blue and orange that are told apart without colour sight too; the orange line is also dashed, and both are labelled.
 const PRIVATE: &str = "#1f5f9e";
 const CLASSICAL: &str = "#c05a00";
-const GREY: &str = "#666";
-
-/// A logarithmic axis from numbers to places.
-struct Axis {
-    low: f64,
-    high: f64,
-    from: f64,
-    to: f64,
-}
-
-impl Axis {
-    fn place(&self, value: f64) -> f64 {
-        let share = (value / self.low).ln() / (self.high / self.low).ln();
-        self.from + share * (self.to - self.from)
-    }
-
-    /// 1, 2 and 5 times powers of ten; only the powers when there would be too many.
-    fn ticks(&self) -> Vec<f64> {
-        let decades = self.low.log10().floor() as i32..=self.high.log10().ceil() as i32;
-        let inside = |&tick: &f64| tick >= self.low * (1.0 - 1e-9) && tick <= self.high * (1.0 + 1e-9);
-        let of = |steps: &[f64]| -> Vec<f64> {
-            decades.clone().flat_map(|k| steps.iter().map(move |step| step * 10f64.powi(k))).filter(inside).collect()
-        };
-        let fine = of(&[1.0, 2.0, 5.0]);
-        if fine.len() > 9 { of(&[1.0]) } else { fine }
-    }
-}
+const SIZE: f64 = 14.0;
+const INK: &str = "fill=\"#000000\"";
+const SOFT: &str = "fill=\"#666666\"";
 
 /// Draws the picture as SVG.
 pub fn draw(forecast: &Forecast) -> String {
     let curve = &forecast.curve;
     let classical = forecast.classical.length;
     let longest = curve.iter().map(|at| at.length).fold(classical, f64::max);
-    let x = Axis { low: curve[0].rho, high: curve[curve.len() - 1].rho, from: LEFT, to: WIDTH - RIGHT };
-    let y = Axis { low: classical / 1.6, high: longest * 1.15, from: HEIGHT - BOTTOM, to: TOP };
-    let parts = [
-        title(forecast),
-        axes(&x, &y, forecast.level),
-        classical_line(&x, &y, classical),
-        private_line(&x, &y, curve),
-        asked(&x, &y, forecast),
-    ];
-    format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" width=\"{WIDTH}\" height=\"{HEIGHT}\" \
-         font-family=\"Helvetica, Arial, sans-serif\" font-size=\"14\" role=\"img\" aria-label=\"Interval length against privacy budget\">\n\
-         <rect width=\"{WIDTH}\" height=\"{HEIGHT}\" fill=\"white\"/>\n{}</svg>\n",
-        parts.concat()
-    )
+    let x = Scale::log((curve[0].rho, curve[curve.len() - 1].rho), (LEFT, WIDTH - RIGHT));
+    let y = Scale::log((classical / 1.6, longest * 1.15), (HEIGHT - BOTTOM, TOP));
+    let mut svg = Svg::new();
+    title(&mut svg, forecast);
+    axes(&mut svg, &x, &y, forecast.level);
+    classical_line(&mut svg, &y, classical);
+    private_line(&mut svg, &x, &y, curve);
+    asked(&mut svg, &x, &y, forecast);
+    let font = format!("font-family=\"Helvetica, Arial, sans-serif\" font-size=\"{SIZE}\"");
+    svg.alone("Interval length against privacy budget", (WIDTH, HEIGHT), &font)
 }
 
-fn title(forecast: &Forecast) -> String {
+fn title(svg: &mut Svg, forecast: &Forecast) {
     let under = format!(
         "{} rows, {} coefficients, errors of standard deviation {}",
         grouped(forecast.rows),
         forecast.features,
         forecast.noise_sd
     );
-    text(LEFT, 30.0, "start", "#000", "font-size=\"18\"", "What privacy costs in interval length")
-        + &text(LEFT, 50.0, "start", GREY, "", &under)
+    svg.text((LEFT, 30.0), Anchor::Start, "fill=\"#000000\" font-size=\"18\"", "What privacy costs in interval length");
+    svg.text((LEFT, 50.0), Anchor::Start, SOFT, &under);
 }
 
-fn axes(x: &Axis, y: &Axis, level: f64) -> String {
-    let floor = HEIGHT - BOTTOM;
-    let mut svg = String::new();
+fn axes(svg: &mut Svg, x: &Scale, y: &Scale, level: f64) {
+    const GRID: &str = "stroke=\"#e4e4e4\"";
+    const EDGE: &str = "stroke=\"#666666\"";
+    let (right, floor) = (WIDTH - RIGHT, HEIGHT - BOTTOM);
     for tick in x.ticks() {
-        let at = x.place(tick);
-        svg += &line(at, TOP, at, floor, "#e4e4e4", "");
-        svg += &text(at, floor + 20.0, "middle", GREY, "", &plain(tick));
+        svg.line((tick.place, TOP), (tick.place, floor), GRID);
+        svg.rich((tick.place, floor + 20.0), Anchor::Middle, SIZE, SOFT, &tick.label);
     }
     for tick in y.ticks() {
-        let at = y.place(tick);
-        svg += &line(LEFT, at, WIDTH - RIGHT, at, "#e4e4e4", "");
-        svg += &text(LEFT - 8.0, at + 5.0, "end", GREY, "", &plain(tick));
+        svg.line((LEFT, tick.place), (right, tick.place), GRID);
+        svg.rich((LEFT - 8.0, tick.place + 5.0), Anchor::End, SIZE, SOFT, &tick.label);
     }
-    svg += &line(LEFT, floor, WIDTH - RIGHT, floor, GREY, "");
-    svg += &line(LEFT, TOP, LEFT, floor, GREY, "");
-    svg += &text(
-        (LEFT + WIDTH - RIGHT) / 2.0,
-        HEIGHT - 22.0,
-        "middle",
-        "#000",
-        "",
-        "privacy budget rho (log scale; less is more private)",
-    );
-    let middle = (TOP + floor) / 2.0;
-    let turned = format!("transform=\"rotate(-90 22 {middle})\"");
-    svg + &text(
-        22.0,
-        middle,
-        "middle",
-        "#000",
-        &turned,
-        &format!("length of a {} % interval (log scale)", short(100.0 * level)),
-    )
+    svg.line((LEFT, floor), (right, floor), EDGE);
+    svg.line((LEFT, TOP), (LEFT, floor), EDGE);
+    let below = "privacy budget rho (log scale; less is more private)";
+    svg.text(((LEFT + right) / 2.0, HEIGHT - 22.0), Anchor::Middle, INK, below);
+    let beside = format!("length of a {} % interval (log scale)", short(100.0 * level));
+    svg.upwards((22.0, (TOP + floor) / 2.0), SIZE, INK, &beside);
 }
 
-fn classical_line(x: &Axis, y: &Axis, length: f64) -> String {
-    let at = y.place(length);
-    line(x.from, at, x.to, at, CLASSICAL, "stroke-width=\"2.5\" stroke-dasharray=\"8 5\"")
-        + &text(x.from + 10.0, at + 20.0, "start", CLASSICAL, "", "least squares, not private")
+fn classical_line(svg: &mut Svg, y: &Scale, length: f64) {
+    let at = y.at(length);
+    let dashed = format!("stroke=\"{CLASSICAL}\" stroke-width=\"2.5\" stroke-dasharray=\"8 5\"");
+    svg.line((LEFT, at), (WIDTH - RIGHT, at), &dashed);
+    let words = "least squares, not private";
+    svg.text((LEFT + 10.0, at + 20.0), Anchor::Start, &format!("fill=\"{CLASSICAL}\""), words);
 }
 
-fn private_line(x: &Axis, y: &Axis, curve: &[AtBudget]) -> String {
-    let points: Vec<String> =
-        curve.iter().map(|at| format!("{:.1},{:.1}", x.place(at.rho), y.place(at.length))).collect();
-    let label = &curve[curve.len() / 5];
-    format!("<polyline points=\"{}\" fill=\"none\" stroke=\"{PRIVATE}\" stroke-width=\"2.5\"/>\n", points.join(" "))
-        + &text(x.place(label.rho) + 12.0, y.place(label.length) - 6.0, "start", PRIVATE, "", "private fit")
+fn private_line(svg: &mut Svg, x: &Scale, y: &Scale, curve: &[AtBudget]) {
+    let place = |at: &AtBudget| (x.at(at.rho), y.at(at.length));
+    let solid = format!("fill=\"none\" stroke=\"{PRIVATE}\" stroke-width=\"2.5\"");
+    svg.polyline(curve.iter().map(place), &solid);
+    let (right, up) = place(&curve[curve.len() / 5]);
+    svg.text((right + 12.0, up - 6.0), Anchor::Start, &format!("fill=\"{PRIVATE}\""), "private fit");
 }
 
 /// A dot at the budget asked for.
-fn asked(x: &Axis, y: &Axis, forecast: &Forecast) -> String {
-    let (at, height) = (x.place(forecast.rho), y.place(forecast.fit.length));
+fn asked(svg: &mut Svg, x: &Scale, y: &Scale, forecast: &Forecast) {
+    let (right, up) = (x.at(forecast.rho), y.at(forecast.fit.length));
     let label = format!("rho {}: {:.2} times as long", short(forecast.rho), forecast.fit.times_classical);
-    format!("<circle cx=\"{at:.1}\" cy=\"{height:.1}\" r=\"5\" fill=\"{PRIVATE}\"/>\n")
-        + &text(at + 10.0, height - 10.0, "start", "#000", "", &label)
-}
-
-fn line(x1: f64, y1: f64, x2: f64, y2: f64, colour: &str, more: &str) -> String {
-    format!("<line x1=\"{x1:.1}\" y1=\"{y1:.1}\" x2=\"{x2:.1}\" y2=\"{y2:.1}\" stroke=\"{colour}\" {more}/>\n")
-}
-
-fn text(x: f64, y: f64, anchor: &str, colour: &str, more: &str, words: &str) -> String {
-    format!("<text x=\"{x:.1}\" y=\"{y:.1}\" text-anchor=\"{anchor}\" fill=\"{colour}\" {more}>{words}</text>\n")
-}
-
-/// A tick's number without more digits than it has.
-fn plain(tick: f64) -> String {
-    let rounded: f64 = format!("{tick:.3e}").parse().expect("a printed number reads back");
-    if (1e-4..1e5).contains(&rounded) { format!("{rounded}") } else { format!("{rounded:e}") }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn ticks_are_round_numbers_inside() {
-        let axis = Axis { low: 0.03, high: 1.5, from: 0.0, to: 1.0 };
-        let ticks: Vec<String> = axis.ticks().into_iter().map(plain).collect();
-        assert_eq!(ticks, ["0.05", "0.1", "0.2", "0.5", "1"]);
-        assert!((axis.place(0.03), axis.place(1.5)) == (0.0, 1.0));
-        let wide = Axis { low: 1e-6, high: 1.0, from: 0.0, to: 1.0 };
-        assert_eq!(wide.ticks().into_iter().map(plain).next(), Some("1e-6".to_owned()));
-    }
+    svg.circle((right, up), 5.0, &format!("fill=\"{PRIVATE}\""));
+    svg.text((right + 10.0, up - 10.0), Anchor::Start, INK, &label);
 }

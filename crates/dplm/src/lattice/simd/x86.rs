@@ -304,6 +304,7 @@ impl Simd for Avx512 {
     }
 }
 
+#[allow(clippy::cast_possible_truncation, reason = "there are eight lanes")]
 /// For each set of eight bits, the places of those that are set, in order.
 static PLACES: [[u32; LANES]; 256] = {
     let mut table = [[0; LANES]; 256];

@@ -1,26 +1,27 @@
 //! The budget as one bar.
 
-use super::{
-    super::text::percent,
-    escaped,
-    svg::{WIDTH, picture},
+use super::WIDTH;
+use crate::{
+    number::significant,
+    privacy::Guarantee,
+    report::{
+        svg::{Svg, escaped},
+        text::percent,
+    },
 };
-use crate::{number::significant, privacy::Guarantee};
 
 const COLOURS: usize = 4;
+const HEIGHT: f64 = 18.0;
 
 /// The bar and its legend.
 pub(super) fn plot(guarantee: &Guarantee) -> String {
     let total = guarantee.rho.to_f64();
-    let (mut bar, mut legend, mut start) = (String::new(), String::new(), 0.0);
+    let (mut bar, mut legend, mut start) = (Svg::new(), String::new(), 0.0);
     for (index, release) in guarantee.releases.iter().enumerate() {
         let share = release.rho.to_f64() / total;
         let colour = index % COLOURS;
-        bar += &format!(
-            "<rect class=\"f{colour}\" x=\"{:.1}\" y=\"0\" width=\"{:.1}\" height=\"18\"/>\n",
-            start * WIDTH,
-            (share * WIDTH - 1.0).max(0.8)
-        );
+        let width = (share * WIDTH - 1.0).max(0.8);
+        bar.rect((start * WIDTH, 0.0), (width, HEIGHT), &format!("class=\"f{colour}\""));
         legend += &format!(
             "<li><svg viewBox=\"0 0 14 14\" aria-hidden=\"true\"><rect class=\"f{colour}\" width=\"14\" height=\"14\"/></svg>\
              <span>{} % (&rho; {}): {}</span></li>\n",
@@ -30,7 +31,7 @@ pub(super) fn plot(guarantee: &Guarantee) -> String {
         );
         start += share;
     }
-    picture("The shares of the budget, listed below", WIDTH, 18.0, &bar)
+    bar.within_page("The shares of the budget, listed below", (WIDTH, HEIGHT))
         + &format!("<ul class=\"legend\">\n{legend}</ul>\n")
 }
 

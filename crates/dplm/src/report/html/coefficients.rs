@@ -1,7 +1,10 @@
 //! Coefficients with their intervals, each on a scale of its own standard errors where units differ too much.
 
-use super::svg::{Scale, WIDTH, label, line, picture, text};
-use crate::{Coefficient, Fit, Precision};
+use super::{WIDTH, WORDS};
+use crate::{
+    Coefficient, Fit, Precision,
+    report::svg::{Anchor, Scale, Svg},
+};
 
 const LEFT: f64 = 146.0;
 const ROW: f64 = 22.0;
@@ -19,28 +22,28 @@ pub(super) fn plot(fit: &Fit) -> String {
         .iter()
         .flat_map(|(_, precision)| [in_errors(precision.low, precision), in_errors(precision.high, precision)]);
     let (low, high) = ends.fold((-3.0f64, 3.0f64), |(low, high), end| (low.min(end), high.max(end)));
-    let scale = Scale::new((low, high), (LEFT, WIDTH - 16.0));
+    let scale = Scale::linear((low, high), (LEFT, WIDTH - 16.0));
     let bottom = ROW * shown.len() as f64 + 10.0;
-    let mut content = axis(&scale, bottom);
+    let mut svg = Svg::new();
+    axis(&mut svg, &scale, bottom);
     for (index, (one, precision)) in shown.iter().enumerate() {
         let y = ROW * (index as f64 + 0.5) + 5.0;
-        let place = |value: f64| scale.place(in_errors(value, precision));
-        content += &text("", "end", (LEFT - 10.0, y + 4.0), &shortened(&one.name));
-        content += &line("bar", (place(precision.low), y), (place(precision.high), y));
-        content += &format!("<circle class=\"dot\" cx=\"{:.1}\" cy=\"{y:.1}\" r=\"4\"/>\n", place(one.estimate));
+        let at = |value: f64| scale.at(in_errors(value, precision));
+        svg.text((LEFT - 10.0, y + 4.0), Anchor::End, "", &shortened(&one.name));
+        svg.line((at(precision.low), y), (at(precision.high), y), "class=\"bar\"");
+        svg.circle((at(one.estimate), y), 4.0, "class=\"dot\"");
     }
-    picture("Each coefficient and its interval, in standard errors from zero", WIDTH, bottom + 42.0, &content)
+    svg.within_page("Each coefficient and its interval, in standard errors from zero", (WIDTH, bottom + 42.0))
 }
 
-fn axis(scale: &Scale, bottom: f64) -> String {
-    let mut content = String::new();
+fn axis(svg: &mut Svg, scale: &Scale, bottom: f64) {
     for tick in scale.ticks() {
-        let x = scale.place(tick);
-        let class = if tick.abs() < 1e-9 { "zero" } else { "grid" };
-        content += &line(class, (x, 0.0), (x, bottom));
-        content += &text("soft", "middle", (x, bottom + 16.0), &label(tick));
+        let class = if tick.label == "0" { "class=\"zero\"" } else { "class=\"grid\"" };
+        svg.line((tick.place, 0.0), (tick.place, bottom), class);
+        svg.rich((tick.place, bottom + 16.0), Anchor::Middle, WORDS, "class=\"soft\"", &tick.label);
     }
-    content + &text("soft", "middle", ((LEFT + WIDTH) / 2.0, bottom + 34.0), "standard errors from zero")
+    let middle = (LEFT + WIDTH) / 2.0;
+    svg.text((middle, bottom + 34.0), Anchor::Middle, "class=\"soft\"", "standard errors from zero");
 }
 
 fn shortened(name: &str) -> String {

@@ -1,7 +1,7 @@
 //! CSV and TSV text, as RFC 4180 has it: quotes, line ends of any kind, a byte-order mark if need be.
 //!
 //! Text is read in windows of some megabytes, each cut between rows into segments that are split and turned into cells on all threads. A
-//! segment without quotes is split by looking for delimiters and line feeds ([`plain`]); any other by `arrow-csv` ([`rows`]), which
+//! segment without quotes is split by looking for delimiters and line feeds ([`plain`]); any other by `csv-core` ([`decoder`]), which
 //! also takes over where a row is longer than a window. What both make of a text is the same, wherever it is cut.
 //!
 //! The text is checked to be UTF-8 before it is split, memory is bounded however long the rows are, and a broken row is reported by the line
@@ -9,36 +9,64 @@
 
 mod quotes;
 mod text;
+mod texts;
+mod decoder;
 mod rows;
 mod plain;
 mod window;
 
-use std::io::Read;
-
-use arrow_csv::reader::Format;
-
-pub(super) use self::plain::Texts;
 use self::{
+    decoder::first_row,
     rows::Rows,
-    text::{LONGEST_ROW, Lines, Text},
+    text::{Lines, Text},
 };
 use super::{
     DataError, Schema,
     bytes::Bytes,
     cells,
-    source::{BlockSink, Convert, Decoded, Pieces},
+    format::{BlockSink, DataFile, Format, Pieces},
+    projection::Projection,
 };
 
 /// What is known about the text once its header has been read.
 #[derive(Clone, Copy)]
-pub(super) struct Layout {
-    pub delimiter: u8,
+struct Layout {
+    delimiter: u8,
     /// How many columns the header has.
-    pub width: usize,
+    width: usize,
+}
+
+/// Opens text whose cells are separated by `delimiter`.
+pub(super) fn open(bytes: Bytes, delimiter: u8) -> Result<DataFile, DataError> {
+    let schema = schema(&bytes, delimiter)?;
+    let layout = Layout { delimiter, width: schema.fields().len() };
+    DataFile::new(bytes, schema, layout)
+}
+
+impl Format for Layout {
+    fn has_rows(&self, bytes: &Bytes) -> Result<bool, DataError> {
+        Ok(Rows::open(bytes, *self, &[0], 1, 0)?.next_batch()?.is_some())
+    }
+
+    fn for_each_block(
+        &self,
+        bytes: &Bytes,
+        projection: &Projection<'_>,
+        pieces: Pieces,
+        sink: &mut BlockSink<'_>,
+    ) -> Result<(), DataError> {
+        let split = window::Split { bytes, layout: *self, projection, pieces };
+        let Some(left) = split.in_windows(sink)? else { return Ok(()) };
+        let mut rows = Rows::open(bytes, *self, projection.indices(), pieces.rows, left)?;
+        while let Some(texts) = rows.next_batch()? {
+            sink(projection.texts(&texts)?, rows.offset())?;
+        }
+        Ok(())
+    }
 }
 
 /// Reads the header. Nothing is told from the rows: what a cell is, the formula says.
-pub(super) fn schema(bytes: &Bytes, delimiter: u8) -> Result<Schema, DataError> {
+fn schema(bytes: &Bytes, delimiter: u8) -> Result<Schema, DataError> {
     let names = header(bytes, delimiter)?;
     if names.iter().any(|name| is_data(name)) {
         return Err(DataError::NoHeader { file: bytes.name.clone() });
@@ -61,41 +89,12 @@ fn is_data(name: &str) -> bool {
     is_number || is_date || (!name.is_empty() && cells::is_missing(name))
 }
 
-pub(super) fn has_rows(bytes: &Bytes, layout: Layout) -> Result<bool, DataError> {
-    Ok(Rows::open(bytes, layout, &[0], 1, 0)?.next_batch()?.is_some())
-}
-
-/// Decodes the columns `indices`, so much at a time.
-pub(super) fn for_each_block(
-    bytes: &Bytes,
-    layout: Layout,
-    indices: &[usize],
-    pieces: Pieces,
-    convert: &Convert<'_>,
-    sink: &mut BlockSink<'_>,
-) -> Result<(), DataError> {
-    let split = window::Split { bytes, layout, indices, pieces, convert };
-    let Some(left) = split.in_windows(sink)? else { return Ok(()) };
-    let mut rows = Rows::open(bytes, layout, indices, pieces.rows, left)?;
-    while let Some(batch) = rows.next_batch()? {
-        sink(convert(Decoded::from(batch))?, rows.offset())?;
-    }
-    Ok(())
-}
-
 fn header(bytes: &Bytes, delimiter: u8) -> Result<Vec<String>, DataError> {
-    let mut text = Text::open(bytes, 0, delimiter)?;
-    let format = Format::default().with_header(true).with_delimiter(delimiter);
-    let header = format.infer_schema((&mut text).take(LONGEST_ROW), Some(0));
-    if let Some(fault) = text.fault.take() {
-        return Err(fault.explain(bytes));
-    }
-    // Nothing but the bytes can be at fault here, and those were checked.
-    let (header, _) = header.map_err(|_| DataError::NotUtf8 { file: bytes.name.clone(), line: 1 })?;
-    if header.fields().is_empty() {
+    let names = first_row(&mut Text::open(bytes, 0, delimiter)?, delimiter).map_err(|fault| fault.explain(bytes))?;
+    if names.is_empty() {
         return Err(DataError::EmptyFile { file: bytes.name.clone() });
     }
-    Ok(header.fields().iter().map(|field| field.name().trim().to_owned()).collect())
+    Ok(names.iter().map(|name| name.trim().to_owned()).collect())
 }
 
 /// In a file with one column a blank line could be a missing cell, but readers of CSV pass over it, and the row would
@@ -127,3 +126,6 @@ fn refuse_blank_lines(bytes: &Bytes, delimiter: u8) -> Result<(), DataError> {
         text.consume(used);
     }
 }
+
+#[cfg(all(test, feature = "parquet"))]
+mod tests;

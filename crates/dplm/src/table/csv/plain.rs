@@ -2,30 +2,7 @@
 
 use memchr::{memchr, memchr_iter, memchr2_iter};
 
-use super::{Layout, rows::Broken};
-
-/// Cells of text: for each wanted column, where its cells are.
-pub(in crate::table) struct Texts<'a> {
-    text: &'a str,
-    rows: usize,
-    columns: Vec<Vec<(u32, u32)>>,
-}
-
-impl<'a> Texts<'a> {
-    fn empty(text: &'a str, columns: usize) -> Self {
-        Self { text, rows: 0, columns: vec![Vec::new(); columns] }
-    }
-
-    pub fn rows(&self) -> usize {
-        self.rows
-    }
-
-    /// The cells of a wanted column; an empty one says nothing.
-    pub fn column(&self, index: usize) -> impl Iterator<Item = Option<&'a str>> {
-        let text = self.text;
-        self.columns[index].iter().map(move |&(start, end)| (start < end).then(|| &text[start as usize..end as usize]))
-    }
-}
+use super::{Layout, decoder::Broken, texts::Texts};
 
 /// Whether line feeds and delimiters alone decide where cells are: no quotes, and no carriage return but before a line feed.
 pub(super) fn is_plain(text: &[u8]) -> bool {
@@ -44,21 +21,22 @@ pub(super) fn split<'a>(
     let mut splitter = Splitter {
         bytes: text.as_bytes(),
         slots: slots(layout.width, indices),
-        now: Texts::empty(text, indices.len()),
+        rows: 0,
+        columns: vec![Vec::new(); indices.len()],
         start: 0,
         column: 0,
     };
     let mut done = Vec::new();
     for end in memchr2_iter(layout.delimiter, b'\n', text.as_bytes()) {
         splitter.cell(end)?;
-        if splitter.now.rows == most_rows {
-            done.push(std::mem::replace(&mut splitter.now, Texts::empty(text, indices.len())));
+        if splitter.rows == most_rows {
+            done.push(splitter.take(text));
         }
     }
     if splitter.start < text.len() || splitter.column > 0 {
         splitter.last_cell()?;
     }
-    done.extend((splitter.now.rows > 0).then_some(splitter.now));
+    done.extend((splitter.rows > 0).then(|| splitter.take(text)));
     Ok(done)
 }
 
@@ -72,13 +50,20 @@ fn slots(width: usize, indices: &[usize]) -> Vec<Option<usize>> {
 struct Splitter<'a> {
     bytes: &'a [u8],
     slots: Vec<Option<usize>>,
-    now: Texts<'a>,
+    /// The rows since the last were taken, and where the cells of their wanted columns are.
+    rows: usize,
+    columns: Vec<Vec<(u32, u32)>>,
     /// Where the cell at hand starts, and in which column it is.
     start: usize,
     column: usize,
 }
 
 impl Splitter<'_> {
+    fn take<'a>(&mut self, text: &'a str) -> Texts<'a> {
+        let none = vec![Vec::new(); self.columns.len()];
+        Texts::new(text, std::mem::take(&mut self.rows), std::mem::replace(&mut self.columns, none))
+    }
+
     /// The cell at hand ends before `end`, at which there is a delimiter or a line feed.
     #[inline(always)]
     fn cell(&mut self, end: usize) -> Result<(), Broken> {
@@ -94,7 +79,7 @@ impl Splitter<'_> {
     fn keep(&mut self, end: usize) -> Result<(), Broken> {
         let slot = self.slots.get(self.column).ok_or(Broken)?;
         if let Some(slot) = *slot {
-            self.now.columns[slot].push((self.start as u32, end as u32));
+            self.columns[slot].push((self.start as u32, end as u32));
         }
         self.column += 1;
         Ok(())
@@ -121,7 +106,7 @@ impl Splitter<'_> {
         if self.column != self.slots.len() {
             return Err(Broken);
         }
-        self.now.rows += 1;
+        self.rows += 1;
         self.column = 0;
         Ok(())
     }
@@ -129,55 +114,44 @@ impl Splitter<'_> {
 
 #[cfg(test)]
 mod tests {
-    use arrow_array::cast::AsArray;
+    use proptest::{collection::vec, prelude::*, sample::select};
 
     use super::*;
     use crate::table::csv::rows::batches;
 
     fn by_either(text: &str, layout: Layout) -> [Result<Vec<Vec<Option<String>>>, Broken>; 2] {
         let indices: Vec<usize> = (0..layout.width).step_by(2).collect();
-        let plain = split(text, layout, &indices, 7).map(|parts| {
+        let cells = |parts: Vec<Texts<'_>>| {
             let column =
                 |index: usize| parts.iter().flat_map(move |part| part.column(index).map(|c| c.map(str::to_owned)));
             (0..indices.len()).map(|index| column(index).collect()).collect()
-        });
-        let arrow = batches(text.as_bytes(), layout, &indices, 5, false).map(|parts| {
-            let cells = |part: &arrow_array::RecordBatch, index: usize| {
-                let cells = part.column(index).as_string::<i32>().iter().map(|cell| cell.map(str::to_owned));
-                cells.collect::<Vec<_>>()
-            };
-            (0..indices.len()).map(|index| parts.iter().flat_map(|part| cells(part, index)).collect()).collect()
-        });
-        [plain, arrow]
+        };
+        [split(text, layout, &indices, 7), batches(text.as_bytes(), layout, &indices, 5, false)]
+            .map(|parts| parts.map(cells))
     }
 
-    /// Random texts of few different characters: every short combination of them comes up.
-    #[test]
-    fn plain_text_is_split_as_by_the_other_splitter() {
-        let mut state = 1u64;
-        let mut next = |below: usize| {
-            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-            (state >> 33) as usize % below
-        };
-        let (mut whole, mut broken) = (0, 0);
-        for _ in 0..20_000 {
-            let width = 1 + next(3);
-            let mut text = String::new();
-            for _ in 0..next(6) {
-                let cells = if next(20) == 0 { 1 + next(4) } else { width };
-                let row: Vec<&str> = (0..cells).map(|_| ["", "1", " é", "\u{feff}x"][next(4)]).collect();
-                text += &row.join(",");
-                text += ["\n", "\r\n", "\n\n", "\n\r\n"][next(4)];
-            }
-            if next(3) == 0 {
-                text += &["1", "", ","][..width].join(",");
-            }
-            assert!(is_plain(text.as_bytes()));
-            let [plain, arrow] = by_either(&text, Layout { delimiter: b',', width });
-            assert_eq!(plain, arrow, "{text:?}");
-            *if plain.is_ok() { &mut whole } else { &mut broken } += 1;
+    /// A row of `width` cells, or now and then of another number, and the end of its line.
+    fn row(width: usize) -> impl Strategy<Value = String> {
+        let cells = prop_oneof![19 => Just(width), 1 => 1..5usize];
+        let cells = cells.prop_flat_map(|count| vec(select(&["", "1", " é", "\u{feff}x"][..]), count));
+        (cells, select(&["\n", "\r\n", "\n\n", "\n\r\n"][..])).prop_map(|(cells, end)| cells.join(",") + end)
+    }
+
+    fn texts() -> impl Strategy<Value = (usize, String)> {
+        (1..4usize).prop_flat_map(|width| {
+            let last = prop_oneof![2 => Just(String::new()), 1 => Just(["1", "", ","][..width].join(","))];
+            (Just(width), vec(row(width), 0..6), last).prop_map(|(width, rows, last)| (width, rows.concat() + &last))
+        })
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(20_000))]
+        #[test]
+        fn plain_text_is_split_as_by_the_other_splitter((width, text) in texts()) {
+            prop_assert!(is_plain(text.as_bytes()));
+            let [plain, other] = by_either(&text, Layout { delimiter: b',', width });
+            prop_assert_eq!(plain, other);
         }
-        assert!(whole > 1000 && broken > 1000, "{whole} {broken}");
     }
 
     #[test]

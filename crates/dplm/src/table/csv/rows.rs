@@ -1,21 +1,15 @@
-//! Rows split by `arrow-csv`.
-
-use std::sync::Arc;
-
-use arrow_array::RecordBatch;
-use arrow_csv::{ReaderBuilder, reader::Decoder};
-use arrow_schema::DataType;
+//! Rows of any text, whatever its quotes, and where a broken one is.
 
 use super::{
     Layout,
+    decoder::{Broken, Decoder},
     text::{LONGEST_ROW, Text, first_line, skip_to},
+    texts::Texts,
 };
 use crate::table::{DataError, bytes::Bytes};
 
 /// How much text a block may take up before it is cut short.
 const LARGEST_BLOCK: u64 = 64 << 20;
-/// How many cells, wanted or not, a block may have; the splitter sets 16 bytes aside for each beforehand.
-const LARGEST_BLOCK_CELLS: usize = 4 << 20;
 
 /// Rows split at a time while a broken one is looked for.
 const SEARCH_ROWS: usize = 1000;
@@ -39,8 +33,7 @@ impl<'a> Rows<'a> {
         batch_rows: usize,
         start: u64,
     ) -> Result<Self, DataError> {
-        let decoder =
-            if start == 0 { decoder(layout, indices, batch_rows, true) } else { primed(layout, indices, batch_rows) };
+        let decoder = decoder(layout, indices, batch_rows, start == 0);
         Ok(Self { bytes, layout, text: Text::open(bytes, start, layout.delimiter)?, decoder, batch_start: start })
     }
 
@@ -50,24 +43,24 @@ impl<'a> Rows<'a> {
     }
 
     /// The next rows, or `None` at the end.
-    pub fn next_batch(&mut self) -> Result<Option<RecordBatch>, DataError> {
+    pub fn next_batch(&mut self) -> Result<Option<Texts<'static>>, DataError> {
         self.batch_start = self.text.offset;
         let mut since_row = 0;
         loop {
             let full = self.text.offset - self.batch_start >= LARGEST_BLOCK;
             let chunk = self.text.fill().map_err(|fault| fault.explain(self.bytes))?;
             let piece = if full { first_line(chunk) } else { chunk };
-            let before = self.decoder.capacity();
+            let before = self.decoder.room();
             let Ok(used) = self.decoder.decode(piece) else { return Err(self.broken_row()) };
-            let row_ended = self.decoder.capacity() < before;
+            let row_ended = self.decoder.room() < before;
             self.text.consume(used);
             since_row = if row_ended { 0 } else { since_row + used as u64 };
             if since_row > LONGEST_ROW {
                 return Err(self.broken_row());
             }
             // A line holds at most one end of a row, its own, so a batch that is cut here ends with a whole row.
-            if used == 0 || self.decoder.capacity() == 0 || (full && row_ended) {
-                return self.decoder.flush().map_err(|_| self.broken_row());
+            if used == 0 || self.decoder.room() == 0 || (full && row_ended) {
+                return Ok(self.decoder.flush());
             }
         }
     }
@@ -87,24 +80,21 @@ pub(super) fn broken_row(bytes: &Bytes, layout: Layout, start: u64) -> DataError
     }
 }
 
-/// The rows of a piece of text that ends with a row. Its first row is the header if it is the first piece; else the decoder must be told that
-/// it is not at the start of a file, where it would take a byte-order mark away.
+/// The rows of a piece of text that ends with a row. Its first row is the header if it is the first piece.
 pub(super) fn batches(
     text: &[u8],
     layout: Layout,
     indices: &[usize],
     batch_rows: usize,
     is_first: bool,
-) -> Result<Vec<RecordBatch>, Broken> {
-    // A row has at least a delimiter or a line end for each cell, so there cannot be more.
-    let most = (text.len() / layout.width + 1).min(batch_rows);
-    let mut decoder = if is_first { decoder(layout, indices, most, true) } else { primed(layout, indices, most) };
+) -> Result<Vec<Texts<'static>>, Broken> {
+    let mut decoder = decoder(layout, indices, batch_rows, is_first);
     let (mut batches, mut done) = (Vec::new(), 0);
     loop {
-        let used = decoder.decode(&text[done..]).map_err(|_| Broken)?;
+        let used = decoder.decode(&text[done..])?;
         done += used;
-        if used == 0 || decoder.capacity() == 0 {
-            batches.extend(decoder.flush().map_err(|_| Broken)?);
+        if used == 0 || decoder.room() == 0 {
+            batches.extend(decoder.flush());
         }
         if used == 0 {
             return Ok(batches);
@@ -112,57 +102,36 @@ pub(super) fn batches(
     }
 }
 
-/// Some row does not have the cells of the header.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) struct Broken;
-
-/// A decoder that has passed over a header.
-fn primed(layout: Layout, indices: &[usize], batch_rows: usize) -> Decoder {
-    let mut decoder = decoder(layout, indices, batch_rows, true);
-    let header = [&b"x"[..], &vec![layout.delimiter; layout.width - 1], b"\n"].concat();
-    let used = decoder.decode(&header).expect("a header of the right width");
-    assert_eq!(used, header.len(), "a header is no row");
-    decoder
-}
-
-fn decoder(layout: Layout, indices: &[usize], batch_rows: usize, header: bool) -> Decoder {
-    let field = |index: usize| arrow_schema::Field::new(index.to_string(), DataType::Utf8, true);
-    let schema = arrow_schema::Schema::new((0..layout.width).map(field).collect::<Vec<_>>());
-    ReaderBuilder::new(Arc::new(schema))
-        .with_header(header)
-        .with_delimiter(layout.delimiter)
-        .with_projection(indices.to_vec())
-        .with_batch_size(batch_rows.min(LARGEST_BLOCK_CELLS / layout.width).max(1))
-        .build_decoder()
+/// A decoder of the rows of a file: from its start, where the header is passed over, or from a row further on.
+fn decoder(layout: Layout, indices: &[usize], batch_rows: usize, at_start: bool) -> Decoder {
+    let decoder = Decoder::new(layout, indices, batch_rows, at_start);
+    if at_start { decoder.without_header() } else { decoder }
 }
 
 /// The line on which the first bad row at or after `start` begins, and whether it is bad for being too long.
 fn find_broken_row(bytes: &Bytes, layout: Layout, start: u64) -> Result<(u64, bool), DataError> {
     let mut text = Text::open(bytes, 0, layout.delimiter)?;
     let mut lines = skip_to(&mut text, start).map_err(|fault| fault.explain(bytes))?;
-    // At the start of a file the header is a row like any other, and a byte-order mark before it is none of its text.
-    let mut decoder = match start {
-        0 => decoder(layout, &[0], SEARCH_ROWS, false),
-        _ => primed(layout, &[0], SEARCH_ROWS),
-    };
+    // Here the header is a row like any other.
+    let mut decoder = Decoder::new(layout, &[0], SEARCH_ROWS, start == 0);
     let (mut row_line, mut row_length) = (lines.line, 0);
     loop {
         let piece = first_line(text.fill().map_err(|fault| fault.explain(bytes))?);
-        let before = decoder.capacity();
+        let before = decoder.room();
         let Ok(used) = decoder.decode(piece) else { return Ok((row_line, false)) };
         let is_blank = row_length == 0 && matches!(piece, [b'\n' | b'\r']);
         lines.pass(&piece[..used]);
         text.consume(used);
         row_length += used as u64;
-        if is_blank || decoder.capacity() < before {
+        if is_blank || decoder.room() < before {
             (row_line, row_length) = (lines.line, 0);
         }
         if row_length > LONGEST_ROW || used == 0 {
             return Ok((row_line, used > 0));
         }
-        if decoder.capacity() == 0 {
+        if decoder.room() == 0 {
             // The row ended with this line, so nothing is lost; what the rows hold is of no interest here.
-            let _ = decoder.flush();
+            decoder.flush();
         }
     }
 }

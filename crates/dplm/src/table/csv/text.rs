@@ -120,8 +120,6 @@ pub(super) struct Text {
     quotes: Quotes,
     /// What is wrong behind the text at hand.
     next_fault: Option<Fault>,
-    /// What stopped the reading through [`Read`], which can say it in its own words only.
-    pub fault: Option<Fault>,
 }
 
 impl Text {
@@ -131,7 +129,7 @@ impl Text {
         // A small file takes little memory, with room for more than the longest character: a full buffer would look like the end.
         let left = usize::try_from(bytes.length.saturating_sub(offset)).unwrap_or(CHUNK);
         let buffer = vec![0; left.saturating_add(8).min(CHUNK)];
-        Ok(Self { source, buffer, start: 0, valid: 0, end: 0, offset, quotes, next_fault: None, fault: None })
+        Ok(Self { source, buffer, start: 0, valid: 0, end: 0, offset, quotes, next_fault: None })
     }
 
     /// The text at hand; empty at the end only.
@@ -191,23 +189,6 @@ impl Text {
             match self.source.read(&mut self.buffer[self.end..]) {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 result => return result.map_err(Fault::Io),
-            }
-        }
-    }
-}
-
-impl Read for Text {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        match self.fill() {
-            Ok(chunk) => {
-                let count = chunk.len().min(buffer.len());
-                buffer[..count].copy_from_slice(&chunk[..count]);
-                self.consume(count);
-                Ok(count)
-            }
-            Err(fault) => {
-                self.fault = Some(fault);
-                Err(io::ErrorKind::InvalidData.into())
             }
         }
     }

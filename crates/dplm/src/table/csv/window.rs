@@ -5,14 +5,16 @@ use rayon::prelude::*;
 
 use super::{
     Layout,
+    decoder::Broken,
     plain::{is_plain, split},
-    rows::{Broken, batches, broken_row},
+    rows::{batches, broken_row},
     text::{Fault, Text},
 };
 use crate::table::{
     Block, DataError,
     bytes::Bytes,
-    source::{BlockSink, Convert, Decoded, Pieces},
+    format::{BlockSink, Pieces},
+    projection::Projection,
 };
 
 /// Segments of a window for each thread: a few, so that all have work to the end.
@@ -24,9 +26,8 @@ const LARGEST_WINDOW: usize = 16 << 20;
 pub(super) struct Split<'a> {
     pub bytes: &'a Bytes,
     pub layout: Layout,
-    pub indices: &'a [usize],
+    pub projection: &'a Projection<'a>,
     pub pieces: Pieces,
-    pub convert: &'a Convert<'a>,
 }
 
 impl Split<'_> {
@@ -68,15 +69,15 @@ impl Split<'_> {
 
     fn segment(&self, offset: u64, text: &[u8]) -> Result<Vec<Block>, DataError> {
         let broken = |_: Broken| broken_row(self.bytes, self.layout, offset);
+        let (indices, rows) = (self.projection.indices(), self.pieces.rows);
         // The header and what may come before it are the other splitter's business.
-        if offset > 0 && is_plain(text) {
+        let texts = if offset > 0 && is_plain(text) {
             let text = std::str::from_utf8(text).expect("text was checked before it was cut between characters");
-            let texts = split(text, self.layout, self.indices, self.pieces.rows).map_err(broken)?;
-            texts.into_iter().map(|texts| (self.convert)(Decoded::Texts(texts))).collect()
+            split(text, self.layout, indices, rows)
         } else {
-            let batches = batches(text, self.layout, self.indices, self.pieces.rows, offset == 0).map_err(broken)?;
-            batches.into_iter().map(|batch| (self.convert)(Decoded::from(batch))).collect()
-        }
+            batches(text, self.layout, indices, rows, offset == 0)
+        };
+        texts.map_err(broken)?.iter().map(|texts| self.projection.texts(texts)).collect()
     }
 }
 

@@ -14,17 +14,26 @@ use arrow_ipc::{
 use arrow_schema::SchemaRef;
 
 use super::{
-    DataError, Schema,
-    bytes::Bytes,
-    inflate::{most_bytes, most_rows, too_large},
+    FORMAT,
     messages::{claimed_by_block, claimed_by_stream},
-    parquet::share,
-    schema::schema_of,
-    source::{BlockSink, Convert, Decoded},
+    schema_of,
+};
+use crate::table::{
+    DataError,
+    bytes::Bytes,
+    format::{BlockSink, DataFile, Format, Pieces, share},
+    inflate::{most_bytes, most_rows, too_large},
+    projection::Projection,
 };
 
-/// What messages call it.
-const FORMAT: &str = "Arrow";
+/// A file or a stream of Arrow's.
+struct Ipc;
+
+/// Opens a file of either format.
+pub fn open(bytes: Bytes) -> Result<DataFile, DataError> {
+    let schema = schema_of(Reader::open(&bytes, None)?.schema().fields());
+    DataFile::new(bytes, schema, Ipc)
+}
 
 /// The first bytes of the file format; a stream starts otherwise.
 const FILE_MAGIC: &[u8] = b"ARROW1";
@@ -75,45 +84,42 @@ impl Reader {
     }
 }
 
-pub(super) fn schema(bytes: &Bytes) -> Result<Schema, DataError> {
-    Ok(schema_of(Reader::open(bytes, None)?.schema().fields()))
-}
-
-pub(super) fn has_rows(bytes: &Bytes) -> Result<bool, DataError> {
-    let mut reader = Reader::open(bytes, None)?;
-    while let Some(batch) = reader.step(bytes)? {
-        if batch.num_rows() > 0 {
-            return Ok(true);
+impl Format for Ipc {
+    fn has_rows(&self, bytes: &Bytes) -> Result<bool, DataError> {
+        let mut reader = Reader::open(bytes, None)?;
+        while let Some(batch) = reader.step(bytes)? {
+            if batch.num_rows() > 0 {
+                return Ok(true);
+            }
         }
+        Ok(false)
     }
-    Ok(false)
-}
 
-/// Decodes the columns `indices`, at most `rows` rows at a time.
-pub(super) fn for_each_block(
-    bytes: &Bytes,
-    indices: &[usize],
-    rows: usize,
-    convert: &Convert<'_>,
-    sink: &mut BlockSink<'_>,
-) -> Result<(), DataError> {
-    let mut reader = Reader::open(bytes, Some(indices))?;
-    // How far a stream has come is not known, so it counts as done at its end only.
-    let total = reader.batch_count().unwrap_or(usize::MAX) as u64;
-    let (mut batches, mut seen) = (0, 0u64);
-    while let Some(batch) = reader.step(bytes)? {
-        batches += 1;
-        seen = seen.saturating_add(batch.num_rows() as u64);
-        if seen > most_rows(bytes.length) {
-            return Err(too_large(bytes, FORMAT));
+    fn for_each_block(
+        &self,
+        bytes: &Bytes,
+        projection: &Projection<'_>,
+        pieces: Pieces,
+        sink: &mut BlockSink<'_>,
+    ) -> Result<(), DataError> {
+        let mut reader = Reader::open(bytes, Some(projection.indices()))?;
+        // How far a stream has come is not known, so it counts as done at its end only.
+        let total = reader.batch_count().unwrap_or(usize::MAX) as u64;
+        let (mut batches, mut seen) = (0, 0u64);
+        while let Some(batch) = reader.step(bytes)? {
+            batches += 1;
+            seen = seen.saturating_add(batch.num_rows() as u64);
+            if seen > most_rows(bytes.length) {
+                return Err(too_large(bytes, FORMAT));
+            }
+            let done = share(bytes.length, batches, total);
+            for start in (0..batch.num_rows()).step_by(pieces.rows) {
+                let slice = batch.slice(start, pieces.rows.min(batch.num_rows() - start));
+                sink(projection.batch(slice)?, done)?;
+            }
         }
-        let done = share(bytes.length, batches, total);
-        for start in (0..batch.num_rows()).step_by(rows) {
-            let slice = batch.slice(start, rows.min(batch.num_rows() - start));
-            sink(convert(Decoded::from(slice))?, done)?;
-        }
+        Ok(())
     }
-    Ok(())
 }
 
 /// Checks that every part the footer names lies within the file, and gives the most that one claims to hold, decompressed.

@@ -5,10 +5,8 @@
 
 use std::fs::File;
 
-use super::{
-    inflate::read_at,
-    thrift::{Cursor, FALSE, I32, STRUCTURE, TRUE},
-};
+use super::thrift::{Cursor, FALSE, I32, STRUCTURE, TRUE};
+use crate::table::inflate::read_at;
 
 /// What most headers fit in, and what all do that are not written to annoy.
 const HEADER_SIZES: [usize; 2] = [256, 1 << 20];

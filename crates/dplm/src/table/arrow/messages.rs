@@ -7,7 +7,7 @@ use std::fs::File;
 
 use arrow_ipc::{Block, RecordBatch, root_as_message};
 
-use super::inflate::read_at;
+use crate::table::inflate::read_at;
 
 /// Marks a message of the present format.
 const CONTINUATION: [u8; 4] = [0xff; 4];

@@ -18,12 +18,11 @@ use parquet::{
 };
 use rayon::prelude::*;
 
-use super::{
+use super::{FORMAT, page_header::Header};
+use crate::table::{
     DataError,
     bytes::Bytes,
     inflate::{most_bytes, too_large},
-    page_header::Header,
-    parquet::FORMAT,
 };
 
 /// How much text the rows of one block may be written out to.
@@ -194,7 +193,7 @@ mod tests {
         let path = folder.path().join("table.parquet");
         fs::write(&path, file).expect("written");
         let bytes = Bytes::on_disk(&path, &fs::metadata(&path).expect("there")).expect("not empty");
-        let metadata = super::super::parquet::metadata(&bytes).expect("a footer");
+        let metadata = super::super::metadata(&bytes).expect("a footer");
         checked_block_rows(&bytes, &metadata, &ProjectionMask::all(), 100)
     }
 

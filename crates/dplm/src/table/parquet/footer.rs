@@ -5,10 +5,8 @@
 
 use std::fs::File;
 
-use super::{
-    inflate::read_at,
-    thrift::{BINARY, BYTE, Cursor, DOUBLE, FALSE, I16, I32, I64, LIST, STRUCTURE, TRUE},
-};
+use super::thrift::{BINARY, BYTE, Cursor, DOUBLE, FALSE, I16, I32, I64, LIST, STRUCTURE, TRUE};
+use crate::table::inflate::read_at;
 
 /// The footer's length and the magic bytes.
 const TAIL: u64 = 8;

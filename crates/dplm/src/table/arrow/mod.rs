@@ -1,10 +1,20 @@
-//! The columns that Arrow and Parquet files declare.
+//! Arrow files (also called Feather), Arrow streams, and record batches in memory; and Arrow's arrays as cells, which Parquet files are
+//! decoded to as well.
+
+mod cells;
+mod messages;
+mod file;
+mod memory;
 
 use arrow_schema::{DataType, Fields};
 
-use crate::schema::{Field, Schema, Type};
+pub(super) use self::{file::open, memory::from_batches};
+use super::{Field, Schema, Type};
 
-/// The names and types of Arrow fields.
+/// What messages call it.
+const FORMAT: &str = "Arrow";
+
+/// The columns that a file or a table in memory declares.
 pub(super) fn schema_of(fields: &Fields) -> Schema {
     Schema::new(fields.iter().map(|field| Field::new(field.name(), type_of(field.data_type()))).collect())
 }
@@ -22,3 +32,6 @@ fn type_of(data_type: &DataType) -> Type {
         _ => Type::Unsupported,
     }
 }
+
+#[cfg(all(test, feature = "csv", feature = "parquet"))]
+mod tests;

@@ -1,0 +1,116 @@
+//! From what a user names to files: paths, folders, patterns, standard input. A new format is a folder beside this file, and a line in
+//! [`open_path`] and in [`feature_of`].
+
+use std::{
+    fs,
+    io::{self, Read},
+    path::{Path, PathBuf},
+};
+
+#[cfg(feature = "arrow")]
+use super::arrow;
+#[cfg(feature = "csv")]
+use super::csv;
+#[cfg(feature = "parquet")]
+use super::parquet;
+use super::{DataError, bytes::Bytes, format::DataFile};
+
+/// Opens whatever an input names, in order of name when that is several files.
+pub(super) fn open_input(path: &Path, files: &mut Vec<DataFile>) -> Result<(), DataError> {
+    // For messages and patterns; files are opened by their own names, which need not be text.
+    let input = &*path.to_string_lossy();
+    if input == "-" {
+        files.push(open_stream(&mut io::stdin().lock(), "standard input")?);
+        return Ok(());
+    }
+    let paths = match fs::metadata(path) {
+        Ok(found) if found.is_dir() => folder(path, input)?,
+        Ok(_) => vec![path.to_owned()],
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(unreadable(input, &error)),
+        Err(_) if input.contains(['*', '?', '[']) => matches(input)?,
+        Err(_) => return Err(DataError::NotFound { file: input.to_owned() }),
+    };
+    for path in paths {
+        files.push(open_path(&path)?);
+    }
+    Ok(())
+}
+
+/// CSV text from a stream, which is copied so that it can be read again.
+#[cfg(feature = "csv")]
+pub(super) fn open_stream(stream: &mut dyn Read, name: &str) -> Result<DataFile, DataError> {
+    csv::open(Bytes::spooled(stream, name)?, b',')
+}
+
+#[cfg(not(feature = "csv"))]
+fn open_stream(_: &mut dyn Read, name: &str) -> Result<DataFile, DataError> {
+    Err(DataError::LeftOut { file: name.to_owned(), feature: "csv" })
+}
+
+fn open_path(path: &Path) -> Result<DataFile, DataError> {
+    let name = path.display().to_string();
+    let metadata = fs::metadata(path).map_err(|error| unreadable(&name, &error))?;
+    if !metadata.is_file() {
+        let mut pipe = fs::File::open(path).map_err(|error| unreadable(&name, &error))?;
+        return open_stream(&mut pipe, &name);
+    }
+    #[cfg(any(feature = "csv", feature = "arrow"))]
+    let bytes = || Bytes::on_disk(path, &metadata);
+    match ending(path).as_str() {
+        #[cfg(feature = "csv")]
+        "csv" => csv::open(bytes()?, b','),
+        #[cfg(feature = "csv")]
+        "tsv" => csv::open(bytes()?, b'\t'),
+        #[cfg(feature = "parquet")]
+        "parquet" => parquet::open(bytes()?),
+        #[cfg(feature = "arrow")]
+        "arrow" | "feather" | "ipc" => arrow::open(bytes()?),
+        "gz" | "zst" | "bz2" | "xz" | "zip" => Err(DataError::Compressed { file: name }),
+        ending => Err(match feature_of(ending) {
+            Some(feature) => DataError::LeftOut { file: name, feature },
+            None => DataError::UnknownFormat { file: name },
+        }),
+    }
+}
+
+fn folder(path: &Path, input: &str) -> Result<Vec<PathBuf>, DataError> {
+    let entries = fs::read_dir(path).map_err(|error| unreadable(input, &error))?;
+    let paths = entries.map(|entry| entry.map(|entry| entry.path())).collect::<Result<Vec<_>, _>>();
+    usable(paths.map_err(|error| unreadable(input, &error))?, input)
+}
+
+fn matches(pattern: &str) -> Result<Vec<PathBuf>, DataError> {
+    let found = glob::glob(pattern).map_err(|_| DataError::NoFiles { input: pattern.to_owned() })?;
+    let paths = found.collect::<Result<Vec<_>, _>>();
+    usable(paths.map_err(|error| unreadable(pattern, error.error()))?, pattern)
+}
+
+/// The files of a known format among `paths`, in order of name.
+fn usable(mut paths: Vec<PathBuf>, input: &str) -> Result<Vec<PathBuf>, DataError> {
+    paths.retain(|path| is_visible(path) && feature_of(&ending(path)).is_some() && path.is_file());
+    paths.sort();
+    if paths.is_empty() { Err(DataError::NoFiles { input: input.to_owned() }) } else { Ok(paths) }
+}
+
+/// Whether a name is meant to be data: tools mark their own files with a leading `.` or `_`.
+fn is_visible(path: &Path) -> bool {
+    path.file_name().is_some_and(|name| !name.to_string_lossy().starts_with(['.', '_']))
+}
+
+/// The cargo feature that reads files of an ending; `None` for one that is not known.
+fn feature_of(ending: &str) -> Option<&'static str> {
+    match ending {
+        "csv" | "tsv" => Some("csv"),
+        "parquet" => Some("parquet"),
+        "arrow" | "feather" | "ipc" => Some("arrow"),
+        _ => None,
+    }
+}
+
+fn ending(path: &Path) -> String {
+    path.extension().unwrap_or_default().to_string_lossy().to_lowercase()
+}
+
+fn unreadable(name: &str, error: &io::Error) -> DataError {
+    DataError::Unreadable { file: name.to_owned(), kind: error.kind() }
+}

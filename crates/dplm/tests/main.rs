@@ -1,0 +1,27 @@
+//! What crosses modules of the library. One program, so that it is linked once.
+
+mod common;
+
+mod algorithm1;
+mod auto;
+mod coverage;
+mod door;
+mod engines;
+mod law;
+mod locality;
+mod neighbours;
+mod nist;
+mod order;
+mod paper;
+mod predict;
+
+/// A file that is not named above would never run.
+#[test]
+fn every_file_is_part_of_this() {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests");
+    for entry in std::fs::read_dir(folder).expect("there") {
+        let name = entry.expect("an entry").file_name().to_string_lossy().into_owned();
+        let Some(name) = name.strip_suffix(".rs").filter(|name| *name != "main") else { continue };
+        assert!(include_str!("main.rs").contains(&format!("\nmod {name};\n")), "{name}");
+    }
+}
