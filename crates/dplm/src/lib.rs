@@ -6,7 +6,7 @@
 //! # Ok::<(), dplm::Error>(())
 //! ```
 //!
-//! A [formula](formula) says what is publicly known of each column, a budget `rho` how much may be told about any one row.
+//! A [`formula`] says what is publicly known of each column, a budget `rho` how much may be told about any one row.
 //! [`lm`] lists the options; the [`Fit`] it gives holds released and public numbers only, so it may be printed, kept, and asked for other
 //! levels and for predictions as often as one likes.
 //!
