@@ -54,8 +54,8 @@ impl Dots {
     /// Draws legend and lines from `top` on; gives the lower edge.
     pub(super) fn draw(&self, svg: &mut Svg, top: f64) -> f64 {
         let first = self.legend(svg, top) + 10.0;
-        let height = GAP + LINE * self.series.len().max(1) as f64;
-        let frame = Frame { left: NAMES, right: RIGHT, top: first, bottom: first + height * self.rows.len() as f64 };
+        let heights = self.rows.iter().map(DotRow::height);
+        let frame = Frame { left: NAMES, right: RIGHT, top: first, bottom: first + heights.sum::<f64>() };
         let [low, high] = [self.band.0, self.band.1].map(|share| place(&frame, share));
         svg.raw(format_args!(
             "<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" fill=\"#e3f1e3\"/>",
@@ -65,8 +65,10 @@ impl Dots {
             short(frame.bottom - frame.top)
         ));
         draw_ticks(svg, &frame);
-        for (index, row) in self.rows.iter().enumerate() {
-            row.draw(svg, &frame, frame.top + height * index as f64, height);
+        let mut y = frame.top;
+        for row in &self.rows {
+            row.draw(svg, &frame, y);
+            y += row.height();
         }
         svg.text((frame.left + frame.right) / 2.0, frame.bottom + 36.0, Anchor::Middle, TEXT, &self.label);
         frame.bottom + 40.0
@@ -89,12 +91,18 @@ impl Dots {
 }
 
 impl DotRow {
-    fn draw(&self, svg: &mut Svg, frame: &Frame, top: f64, height: f64) {
+    /// As high as the series that it has marks of.
+    fn height(&self) -> f64 {
+        GAP + LINE * self.dots.iter().flatten().count().max(1) as f64
+    }
+
+    fn draw(&self, svg: &mut Svg, frame: &Frame, top: f64) {
+        let height = self.height();
         svg.text(frame.left - 8.0, top + height / 2.0 + 4.0, Anchor::End, SMALL, &self.label);
         svg.line((18.0, top + height), (frame.right, top + height), "stroke=\"#e4e4e4\" stroke-width=\"0.8\"");
-        for (index, dot) in self.dots.iter().enumerate() {
-            let Some(dot) = dot else { continue };
-            let y = top + (GAP + LINE) / 2.0 + LINE * index as f64;
+        let drawn = self.dots.iter().enumerate().filter_map(|(index, dot)| dot.map(|dot| (index, dot)));
+        for (line, (index, dot)) in drawn.enumerate() {
+            let y = top + (GAP + LINE) / 2.0 + LINE * line as f64;
             let style = format!("stroke=\"{}\" stroke-width=\"1.1\"", colour(index));
             svg.line((place(frame, dot.low), y), (place(frame, dot.high), y), &style);
             if let Some(worst) = dot.worst {

@@ -156,6 +156,21 @@ impl Honest {
         found
     }
 
+    /// Coverage over all coefficients that are printed now and then: few in each cell, and what passes by chance shows only over all of them.
+    fn rarely_printed(&self, lines: &[Line]) -> (String, Option<Side>) {
+        let rare = lines.iter().filter(|line| line.printed < 0.5 && line.coverage.judged > 0.0);
+        let sum = rare.fold(Coverage { judged: 0.0, covered: 0.0, effect: 1.0 }, |sum, line| {
+            let Coverage { judged, covered, effect } = line.coverage;
+            // Counted by what they are worth.
+            Coverage { judged: sum.judged + judged / effect, covered: sum.covered + covered / effect, effect: 1.0 }
+        });
+        if sum.judged == 0.0 {
+            return ("there are none".to_owned(), None);
+        }
+        let shown = format!("{:.1} of {:.0} intervals", 100.0 * sum.share(), sum.judged).replacen(' ', " % ", 1);
+        (shown, sum.outside(self.band, self.alarm))
+    }
+
     fn judge_limit(&self, limit: &Limit, lines: &[Line], claims: &mut Claims) {
         let name = match limit.measure {
             Measure::Printed => "share printed",
@@ -337,6 +352,9 @@ impl Experiment for Honest {
             let claim = format!("no printed interval covers {words} than {} % without a stated reason", 100.0 * edge);
             claims.add(claim, measured, chance.clone(), failures.is_empty());
         }
+        let (rarely, verdict) = self.rarely_printed(&lines);
+        let claim = "what is printed in less than half of the fits is covered as well";
+        claims.add(claim, rarely, format!("{} to {} %", 100.0 * self.band.0, 100.0 * self.band.1), verdict.is_none());
         let mut none = |claim: &str, number: &dyn Fn(&Line) -> f64| {
             let found: Vec<&Line> = lines.iter().filter(|line| number(line) > 0.0).collect();
             let worst = found.first().map_or(String::new(), |line| format!(", for instance {}", line.in_words()));
