@@ -54,6 +54,10 @@ impl Design {
         Ok(match words[..] {
             ["controls", p] => controls(number(p)? as usize),
             ["loose", factor] => equicorrelated(0.5, 5, USUAL * number(factor)?),
+            ["all", "loose", factor] => {
+                let factor = number(factor)?;
+                Design { response: (-10.0 * factor, 10.0 * factor), ..equicorrelated(0.5, 5, USUAL * factor) }
+            }
             ["correlated", r, shrunk] => correlated(number(r)?, number(shrunk)?),
             ["ar", r, p] => autoregressive(number(r)?, number(p)? as usize),
             ["powers"] => powers(),

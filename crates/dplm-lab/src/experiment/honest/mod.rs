@@ -21,7 +21,7 @@ use super::{Experiment, Finished, Measures, Point, Table, cell as shown};
 use crate::{
     LabError,
     claim::Claims,
-    draw::{Dot, DotRow, Dots, Figure},
+    draw::{Dot, DotRow, DotSeries, Dots, Figure},
     record::Values,
     stats::percentile,
     trial::seed,
@@ -299,9 +299,14 @@ impl Experiment for Honest {
         labels.retain(|label| seen.insert(label.clone()));
         let targets = [Target::Population, Target::Sample, Target::Robust].map(Target::name);
         let mut series = Vec::new();
-        for (rows, when) in [(&now, ""), (&before, ", before")] {
-            for target in targets.into_iter().filter(|target| rows.iter().any(|row| row[4] == *target)) {
-                series.push((format!("{target}{when}"), rows, target));
+        for (style, target) in targets.into_iter().enumerate() {
+            // What was before stands below in the same colour, hollow.
+            for (rows, label, style) in
+                [(&now, target.to_owned(), style), (&before, format!("{target}, before"), style + HOLLOW)]
+            {
+                if rows.iter().any(|row| row[4] == *target) {
+                    series.push((DotSeries { label, style }, rows, target));
+                }
             }
         }
         let row = |label: &String| DotRow {
@@ -324,7 +329,7 @@ impl Experiment for Honest {
         );
         let dots = Dots {
             label: "coverage given printed, %".into(),
-            series: series.iter().map(|(label, ..)| label.clone()).collect(),
+            series: series.iter().map(|(one, ..)| one.clone()).collect(),
             rows: labels.iter().map(row).collect(),
             band: self.band,
         };
@@ -379,6 +384,9 @@ impl Experiment for Honest {
 /// Failures named in a claim, and the intervals that a single mark of the picture needs.
 const SHOWN: usize = 8;
 const LEAST_SHOWN: f64 = 20.0;
+
+/// How much further on a style is hollow.
+const HOLLOW: usize = 6;
 
 /// Lines of which less is printed than of the same at a smaller budget.
 fn falling(lines: &[Line]) -> Vec<&Line> {
