@@ -255,7 +255,7 @@ impl Plan {
             return Ok(Outcome { coefficients, whitening: Some(white.whitening), ..outcome });
         };
         left_out.extend(dropped.iter().map(|&j| LeftOut { name: names[j].clone(), cause: Cause::Weak }));
-        let inference = Inference::Newton(newton);
+        let inference = Inference::from(newton);
         let found = inference.intervals(&contrasts, self.request.level)?;
         let coefficients = names.iter().zip(&found).map(|(name, interval)| with_precision(name.clone(), interval));
         Ok(Outcome {
