@@ -104,7 +104,7 @@ fn main() {
             let res: Vec<(String, bool, bool, bool, f64, f64)> = fit.coefficients.iter().map(|c| {
                 let pos = if c.name == "(Intercept)" { Some(0) } else { keep.iter().position(|&j| names[j] == c.name).map(|i| i + 1) };
                 let Some(i) = pos else { return (c.name.clone(), true, false, false, 0.0, 0.0) };
-                match c.precision { Some(p) => (c.name.clone(), false, true, p.low <= truth[i] && truth[i] <= p.high, (p.high - p.low) / (2.0 * 1.96 * se[i]), (c.estimate - truth[i]) / se[i]), None => (c.name.clone(), false, c.identified && target == "prediction", false, 0.0, (c.estimate - truth[i]) / se[i]) }
+                match c.precision { Some(p) => (c.name.clone(), false, true, p.low <= truth[i] && truth[i] <= p.high, (p.high - p.low) / (2.0 * 1.96 * se[i]), (c.estimate.unwrap_or(f64::NAN) - truth[i]) / se[i]), None => (c.name.clone(), false, c.identified && target == "prediction", false, 0.0, (c.estimate.unwrap_or(f64::NAN) - truth[i]) / se[i]) }
             }).collect();
             (res, fit.target == Target::Robust, fit.guarantee.releases.iter().filter(|r| r.what.starts_with("second moments")).count(), fit.guarantee.releases.iter().any(|r| r.what.starts_with("second start")))
         }).collect();

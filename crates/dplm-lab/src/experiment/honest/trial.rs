@@ -6,7 +6,7 @@ use dplm::{
     lattice::Design,
     method::{Request, auto},
     privacy::{Rho, noise::FixedSeed},
-    report::to_json,
+    report::facts_json,
     rows::MemoryBuilder,
     table::{ReadOptions, Source},
 };
@@ -118,14 +118,16 @@ impl Trial<'_> {
             of("printed", &|_, one| share(ends(one).is_some())),
             // A number for a coefficient that does not exist covers nothing.
             of("covered", &|j, one| match (ends(one), &truth) {
-                (Some(ends), Some(truth)) if claims => share(truth[j].is_some_and(|t| (ends.low..=ends.high).contains(&t))),
+                (Some(ends), Some(truth)) if claims => {
+                    share(truth[j].is_some_and(|t| (ends.low..=ends.high).contains(&t)))
+                }
                 _ => f64::NAN,
             }),
             of("length", &|j, one| match (ends(one), own.std_errors[j]) {
                 (Some(ends), Some(error)) => (ends.high - ends.low) / (2.0 * 1.96 * error),
                 _ => f64::NAN,
             }),
-            of("error_sq", &|j, one| square(ends(one).map(|_| one.estimate), population.coefficients[j])),
+            of("error_sq", &|j, one| square(ends(one).and(one.estimate), population.coefficients[j])),
             of("ols_sq", &|j, one| square(ends(one).and(own.coefficients[j]), population.coefficients[j])),
             of("contradictions", &|_, one| match ends(one) {
                 Some(ends) => share((ends.p_value < 1.0 - LEVEL) == (ends.low..=ends.high).contains(&0.0)),
@@ -160,7 +162,7 @@ fn identified(fit: &Fit) -> Vec<bool> {
 
 /// How many coefficients that are not identified have a number in the JSON all the same.
 fn bare_numbers(fit: &Fit) -> f64 {
-    let json: serde_json::Value = serde_json::from_str(&to_json(fit)).expect("a fit is written as JSON");
+    let json: serde_json::Value = serde_json::from_str(&facts_json(fit)).expect("a fit is written as JSON");
     let shown = json["coefficients"].as_array().expect("a fit has coefficients");
     let bare = shown.iter().filter(|one| one["identified"] == false && one["estimate"].is_number());
     bare.count() as f64
