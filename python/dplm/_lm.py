@@ -134,9 +134,9 @@ def lm(
         warn("the seed makes the noise reproducible: whoever knows it can take the noise off, so this fit is not private")
     table = _data.table(data, names, _native.columns(model, is_file))
     bar = Bar() if progress is True else None
-    watch = bar if bar is not None else progress or None
+    callback = bar if bar is not None else progress or None
     try:
-        return Fit(_native.fit(table, model, is_file, budget, options, account_name, watch))  # type: ignore[arg-type]
+        return Fit(_native.fit(table, model, is_file, budget, options, account_name, callback))  # type: ignore[arg-type]
     finally:
         if bar is not None:
             bar.close()

@@ -629,6 +629,20 @@ mod tests {
     }
 
     #[test]
+    fn words_are_those_of_the_library_and_old_ones_are_accepted() {
+        let parsed = |more: &[&str]| Args::try_parse_from([&["dplm", "fit", "rows.csv", "-f", "y ~ x"], more].concat());
+        let typed = ["--target", "ols", "--for", "prediction", "--method", "adassp", "--neighbours", "zero-out"];
+        let Ok(Args { command: Command::Fit(fit), .. }) = parsed(&typed) else { panic!("a fit") };
+        assert_eq!((fit.interval.target, fit.interval.purpose), (Some(Target::Sample), Purpose::Prediction));
+        assert_eq!(
+            (fit.method.method.map(Choice::word), fit.promise.neighbours),
+            (Some("adassp"), Neighbours::ZeroOut)
+        );
+        let refusal = parsed(&["--target", "truth"]).expect_err("no such word").to_string();
+        assert!(refusal.contains("population, sample, robust"), "{refusal}");
+    }
+
+    #[test]
     fn sizes() {
         for (text, size) in
             [("2GB", 2_000_000_000), ("1.5kb", 1500), ("3 MiB", 3 << 20), ("1GiB", 1 << 30), ("7", 7), ("10B", 10)]

@@ -29,7 +29,7 @@ fn spend<'a>(rho: &'a str, more: &[&'a str]) -> Vec<&'a str> {
 
 /// How many fits the ledger knows of, after checking that it verifies.
 fn recorded(desk: &Desk) -> usize {
-    let ledger = Ledger::open(&desk.path("budget.db")).expect("the ledger opens");
+    let ledger = Ledger::open(desk.path("budget.db")).expect("the ledger opens");
     ledger.verify().expect("the ledger verifies");
     ledger.entries().expect("entries").iter().filter(|entry| entry.kind == Kind::Spend).count()
 }
@@ -139,7 +139,7 @@ fn fits_that_were_kept_give_another_history_away() {
     assert!(first.stdout.contains("rho = 0.99 of 1 left"), "{}", first.stdout);
     let copy = fs::read(desk.path("budget.db")).expect("a ledger");
     let second = desk.ok(&spend("0.02", &["--json", "second.json", "--report", "page.html"]));
-    let entries = Ledger::open(&desk.path("budget.db")).expect("open").entries().expect("entries");
+    let entries = Ledger::open(desk.path("budget.db")).expect("open").entries().expect("entries");
     let json: serde_json::Value = serde_json::from_str(&desk.read("second.json")).expect("JSON");
     assert_eq!((&json["ledger"]["entry"], &json["ledger"]["hash"]), (&3.into(), &entries[2].hash.as_str().into()));
     assert!(second.stdout.contains(&entries[2].hash) && desk.read("page.html").contains(&entries[2].hash));
@@ -199,7 +199,7 @@ fn sixteen_at_once_spend_exactly_what_there_is() {
         }
     }
     assert_eq!((fits, refusals, recorded(&desk)), (10, 6, 10));
-    let account = Ledger::open(&desk.path("budget.db")).expect("open").account("wages").expect("an account");
+    let account = Ledger::open(desk.path("budget.db")).expect("open").account("wages").expect("an account");
     assert_eq!((account.spent.to_string(), account.left.to_string()), ("0.1".to_owned(), "0".to_owned()));
 }
 

@@ -59,7 +59,7 @@ fn budget_is_spent_to_the_last_unit_and_no_further() {
 #[test]
 fn other_tables_under_the_same_name_are_noticed() {
     let folder = tempfile::tempdir().unwrap();
-    let mut ledger = Ledger::open(&fresh(folder.path(), 1.0)).unwrap();
+    let mut ledger = Ledger::open(fresh(folder.path(), 1.0)).unwrap();
     let charge = |table: &str| Charge { table: table.to_owned(), ..Charge::new(rho(0.01), "y ~ x") };
     assert!(!ledger.spend("wages", &charge("100 rows: x, y")).unwrap().other_table);
     assert!(!ledger.spend("wages", &charge("100 rows: x, y")).unwrap().other_table);
@@ -69,7 +69,7 @@ fn other_tables_under_the_same_name_are_noticed() {
 #[test]
 fn a_statement_ends_with_its_own_entry() {
     let folder = tempfile::tempdir().unwrap();
-    let mut ledger = Ledger::open(&fresh(folder.path(), 1.0)).unwrap();
+    let mut ledger = Ledger::open(fresh(folder.path(), 1.0)).unwrap();
     let first = ledger.spend("wages", &Charge::new(rho(0.01), "y ~ x")).unwrap();
     let second = ledger.spend("wages", &Charge::new(rho(0.02), "y ~ z")).unwrap();
     let entries = ledger.entries().unwrap();
@@ -270,7 +270,7 @@ fn what_cannot_be_held_against_a_ledger_is_told_apart() {
         let refusal = ledger.verify_against(&[FitRecord::from_json("kept", json)]).unwrap_err().to_string();
         assert!(refusal.contains("kept: ") && refusal.contains(sentence), "{json}: {refusal}");
     }
-    let missing = ledger.verify_against(&[FitRecord::read(&folder.path().join("none.json"))]).unwrap_err().to_string();
+    let missing = ledger.verify_against(&[FitRecord::read(folder.path().join("none.json"))]).unwrap_err().to_string();
     assert!(missing.contains("none.json: it could not be read (entity not found)"), "{missing}");
 }
 
@@ -354,7 +354,7 @@ fn pages_that_contradict_each_other_are_refused() {
 #[test]
 fn names_are_short_and_can_be_seen() {
     let folder = tempfile::tempdir().unwrap();
-    let mut ledger = Ledger::open(&fresh(folder.path(), 1.0)).unwrap();
+    let mut ledger = Ledger::open(fresh(folder.path(), 1.0)).unwrap();
     for name in ["", "  ", "a\u{1b}[2J", "line\nbreak", &"x".repeat(201)] {
         assert!(matches!(ledger.open_account(name, rho(1.0), None, ""), Err(LedgerError::Name)), "{name:?}");
     }
@@ -366,7 +366,7 @@ fn names_are_short_and_can_be_seen() {
 #[test]
 fn the_weakest_promise_is_the_one_that_is_shown() {
     let folder = tempfile::tempdir().unwrap();
-    let mut ledger = Ledger::open(&fresh(folder.path(), 1.0)).unwrap();
+    let mut ledger = Ledger::open(fresh(folder.path(), 1.0)).unwrap();
     ledger.spend("wages", &Charge::new(rho(0.01), "y ~ x")).unwrap();
     assert_eq!(ledger.account("wages").unwrap().neighbours(), "replace-one");
     let weaker = Charge { neighbours: Neighbours::ZeroOut, ..Charge::new(rho(0.005), "y ~ x") };

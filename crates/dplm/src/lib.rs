@@ -6,7 +6,7 @@
 //! # Ok::<(), dplm::Error>(())
 //! ```
 //!
-//! A [formula](formula) says what is publicly known of each column, a budget `rho` how much may be told about any one row.
+//! A [`formula`] says what is publicly known of each column, a budget `rho` how much may be told about any one row.
 //! [`lm`] lists the options; the [`Fit`] it gives holds released and public numbers only, so it may be printed, kept, and asked for other
 //! levels and for predictions as often as one likes.
 //!
@@ -39,6 +39,13 @@
 //! # Features
 //! `csv`, `parquet` and `arrow` read the formats of these names, and all are on. `parquet` needs `arrow`, since its columns are decoded to
 //! Arrow's arrays. A program that embeds this crate can leave out what it does not read, and with it most of the dependencies.
+//!
+//! # Platforms
+//! Unix systems; Linux is where it is tested. Rows that memory does not hold, and rows from a pipe, are kept in files without a name, which
+//! other systems do not have.
+
+#[cfg(not(unix))]
+compile_error!("dplm needs a Unix system: it keeps rows that memory does not hold in files without a name");
 
 mod error;
 pub mod number;

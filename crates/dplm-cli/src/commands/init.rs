@@ -28,7 +28,7 @@ pub fn run(args: &InitArgs, printer: &Printer) -> Result<(), Failure> {
     }
 }
 
-/// A model somebody filled in by hand is not overwritten by an empty one.
+/// A model that was filled in by hand is not overwritten by an empty one.
 fn refuse_existing(path: &Path) -> Result<(), Failure> {
     match path.symlink_metadata() {
         Ok(_) => Err(Failure::Refused(format!("{} exists already: name a new file", path.display()))),

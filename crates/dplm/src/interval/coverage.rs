@@ -6,7 +6,7 @@
 use super::expect::{Setting, Shares, curvature_noise_sd, gradient_spread_noise_sd, row_bound_sq};
 use super::simulate::{Data, Design, Errors, normal};
 use super::*;
-use crate::theory::bounds::noise_sd;
+use crate::{matrix::inverse, theory::bounds::noise_sd};
 use faer::Mat;
 use rand_chacha::ChaCha8Rng;
 use rand_core::SeedableRng;
@@ -42,12 +42,14 @@ struct Score {
 
 fn score(intervals: &[Interval], truth: &[f64]) -> Score {
     let p = truth.len() as f64;
-    let covered = intervals.iter().zip(truth).filter(|(i, t)| i.covers(**t)).count() as f64;
-    let unidentified = intervals.iter().filter(|i| !i.identified).count() as f64;
+    let identified = || intervals.iter().zip(truth).filter(|(interval, _)| interval.identified);
+    // What is not printed cannot be wrong.
+    let count = identified().count() as f64;
+    let covered = identified().filter(|(interval, t)| interval.covers(**t)).count() as f64;
     Score {
-        coverage: covered / p,
-        length: intervals.iter().map(Interval::length).sum::<f64>() / p,
-        unidentified: unidentified / p,
+        coverage: if count > 0.0 { covered / count } else { 0.95 },
+        length: identified().map(|(interval, _)| interval.length()).sum::<f64>() / count.max(1.0),
+        unidentified: 1.0 - count / p,
     }
 }
 
@@ -69,28 +71,32 @@ fn empirical(design: Design, steps: usize, rng: &mut ChaCha8Rng) -> Vec<Score> {
     let optimum = data.optimum(gamma);
     let lambda = noise_sd(n, 0.015, gamma, steps);
     let run = data.descend(gamma, 0.25, lambda, steps, rng);
-    let contrasts = Contrast::coordinates(p);
-    let slope = Curvature::from_trajectory(&run).unwrap();
-    let found = newton(&run, &slope, &Target::Empirical, &contrasts, 0.95).unwrap();
-    let exact = Curvature::matrix(data.curvature(&optimum, gamma, f64::INFINITY), 0.0, 0.0);
-    let mut scores = vec![score(&found, &optimum), yardstick(&exact, lambda, steps, p)];
+    let intervals = |inference: Inference| inference.intervals(&Contrast::coordinates(p), 0.95).unwrap();
+    let found = newton(&run, &Curvature::from_trajectory(&run).unwrap(), None);
+    let exact = data.curvature(&optimum, gamma, f64::INFINITY);
+    let mut scores = vec![score(&found, &optimum), yardstick(&exact, lambda, steps)];
     if steps >= 200 {
         let batching = Batching::default();
-        scores.push(score(&batched_means(&run, &batching, &contrasts, 0.95).unwrap(), &optimum));
-        scores.push(score(&checkpoints(&run, &batching, &contrasts, 0.95).unwrap(), &optimum));
+        scores.push(score(&intervals(batched_means(&run, &batching).unwrap()), &optimum));
+        scores.push(score(&intervals(checkpoints(&run, &batching).unwrap()), &optimum));
         let runs: Vec<_> = (0..10).map(|_| data.descend(gamma, 0.25, lambda, steps / 10, rng)).collect();
         let burn_in = if steps > 200 { 20 } else { 10 };
         let after = Batching { burn_in, average_last: usize::MAX, ..batching };
-        scores.push(score(&independent_runs(&runs, &after, &contrasts, 0.95).unwrap(), &optimum));
+        scores.push(score(&intervals(independent_runs(&runs, &after).unwrap()), &optimum));
     }
     scores
 }
 
+fn newton(run: &Trajectory, curvature: &Curvature, sampling: Option<&Sampling>) -> Vec<Interval> {
+    let p = curvature.features();
+    let newton = Newton::new(run, &Coordinates::identity(p), curvature, sampling).unwrap();
+    Inference::Newton(newton).intervals(&Contrast::coordinates(p), 0.95).unwrap()
+}
+
 /// `2 z lambda / sqrt T` times the diagonal of the inverse curvature.
-fn yardstick(curvature: &Curvature, lambda: f64, steps: usize, p: usize) -> Score {
-    let spectrum = curvature.belief(p).unwrap().centre;
-    let unit = |j: usize| Contrast::coordinate(j, p).weights;
-    let inverse = (0..p).map(|j| spectrum.solve(&unit(j), 0.0)[j]).sum::<f64>() / p as f64;
+fn yardstick(curvature: &Mat<f64>, lambda: f64, steps: usize) -> Score {
+    let (inverse, p) = (inverse(curvature), curvature.nrows());
+    let inverse = (0..p).map(|j| inverse[(j, j)]).sum::<f64>() / p as f64;
     Score { length: 2.0 * 1.959_964 * lambda / (steps as f64).sqrt() * inverse, ..Score::default() }
 }
 
@@ -155,12 +161,11 @@ impl World {
         let at: Vec<f64> = (0..p).map(|j| late.iter().map(|t| t[j]).sum::<f64>() / late.len() as f64).collect();
         let noise_sd = gradient_spread_noise_sd(n, gamma, self.rho * shares.gradient_spread);
         let mean_norm_sq = data.gradient_norm_sq(&at, gamma) + noise_sd * normal(rng);
-        let spread = GradientSpread::Scalar { mean_norm_sq, noise_sd };
+        let sampling = Sampling::from_trace(n as u64, mean_norm_sq, noise_sd).unwrap();
         let sd = curvature_noise_sd(n, p, self.rho * shares.curvature);
         let released = with_noise(data.curvature(&at, gamma, row_bound_sq(p)), sd, rng);
-        let curvature = Curvature::matrix(released, sd, sd / 2f64.sqrt()).with_clip(self.clip);
-        let target = Target::Population { rows: n, spread };
-        (newton(&run, &curvature, &target, &Contrast::coordinates(p), 0.95).unwrap(), data.truth)
+        let curvature = Curvature::of_scaled_columns(released, sd).unwrap().with_clip(self.clip);
+        (newton(&run, &curvature, Some(&sampling)), data.truth)
     }
 
     fn scores(&self, reps: u64) -> Vec<Score> {

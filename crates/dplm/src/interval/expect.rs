@@ -16,8 +16,8 @@
 //! Against simulation the figures are within a few per cent where [`resolution`] is above 10. Below, intervals come
 //! out longer than said here by up to a third, since the released curvature is then mostly noise.
 
-use super::interval::normal_quantile;
 use super::curvature::{bend_at, expected_doubt_sq};
+use super::interval::normal_quantile;
 use super::weights::Transient;
 use super::{IntervalError, check_level, check_positive};
 use crate::theory::bounds::noise_sd;

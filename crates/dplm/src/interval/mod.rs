@@ -46,9 +46,9 @@ mod simulate;
 mod coverage;
 
 pub use crate::contrast::Contrast;
-pub use interval::Interval;
 pub use curvature::Curvature;
 pub use inference::Inference;
+pub use interval::Interval;
 pub use newton::{Coordinates, Newton};
 pub use paper::{Batching, batched_means, checkpoints, independent_runs};
 pub(crate) use resolve::{Resolved, resolve};

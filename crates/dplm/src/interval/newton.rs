@@ -238,3 +238,147 @@ fn start_distance_sq(run: &Trajectory) -> f64 {
     let squares = run.theta[0].iter().zip(&end).map(|(a, b)| (a - b).powi(2));
     squares.sum::<f64>() / end.len() as f64
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{interval::Inference, matrix::diagonal};
+
+    /// A run without noise on a quadratic of curvature `h` with its optimum at `opt`; the noise is only claimed.
+    fn quadratic_run(h: &Mat<f64>, opt: &[f64], steps: usize, noise_sd: f64) -> Trajectory {
+        let (mut theta, mut gradient) = (vec![vec![0.0; opt.len()]], Vec::new());
+        for t in 0..steps {
+            let apart: Vec<f64> = theta[t].iter().zip(opt).map(|(theta, opt)| theta - opt).collect();
+            let g = times(h, &apart);
+            theta.push(theta[t].iter().zip(&g).map(|(x, g)| x - 0.25 * g).collect());
+            gradient.push(g);
+        }
+        Trajectory { theta, gradient, step_size: 0.25, noise_sd }
+    }
+
+    fn coupled() -> Mat<f64> {
+        Mat::from_fn(3, 3, |j, k| if j == k { 1.0 + 0.2 * j as f64 } else { 0.3 })
+    }
+
+    const OPT: [f64; 3] = [1.0, -2.0, 0.5];
+
+    fn newton(run: &Trajectory, curvature: Curvature, sampling: Option<&Sampling>) -> Newton {
+        Newton::new(run, &Coordinates::identity(curvature.features()), &curvature, sampling).unwrap()
+    }
+
+    #[test]
+    fn a_quadratic_is_solved_from_the_first_step() {
+        let contrasts = [Contrast::coordinate(1, 3), Contrast { weights: vec![1.0, 1.0, -1.0], offset: 10.0 }];
+        for steps in [1, 2, 10] {
+            let run = quadratic_run(&coupled(), &OPT, steps, 0.1);
+            let found =
+                newton(&run, Curvature::released(coupled(), 0.0).unwrap(), None).intervals(&contrasts, 0.9).unwrap();
+            assert!((found[0].estimate + 2.0).abs() < 1e-10, "after {steps} steps");
+            assert!((found[1].estimate - 8.5).abs() < 1e-10);
+        }
+    }
+
+    #[test]
+    fn a_certain_scalar_gives_the_textbook_error() {
+        let run = quadratic_run(&Mat::identity(3, 3), &OPT, 25, 0.2);
+        let sure = Curvature::scalar(2.0, 0.0, 3).unwrap().with_spread(0.0);
+        let all = Contrast::coordinates(3);
+        let found = newton(&run, sure.clone(), None).intervals(&all, 0.95).unwrap();
+        assert!((found[0].std_error - 0.2 / (5.0 * 2.0)).abs() < 1e-12);
+        let sampling = Sampling::from_trace(400, 3.0, 0.0).unwrap();
+        let both = newton(&run, sure, Some(&sampling)).intervals(&all, 0.95).unwrap();
+        assert!((both[0].std_error.powi(2) - found[0].std_error.powi(2) - 1.0 / (400.0 * 4.0)).abs() < 1e-12);
+        assert_eq!((both[0].df, both[0].identified), (None, true));
+    }
+
+    /// One coefficient: `h` seen as `m` with noise `s`, the mean iterate at `t`, its gradient `g` with noise `l`. The ends solve Fieller's
+    /// `(m (t - b) - g)^2 = z^2 (l^2 + s^2 (t - b)^2)`, found here by bisection.
+    #[test]
+    fn one_coefficient_is_fiellers_ratio() {
+        let (m, s, t, g, l) = (0.9, 0.2, 1.3, 0.4, 0.05);
+        let run = Trajectory { theta: vec![vec![t]; 2], gradient: vec![vec![g]], step_size: 0.5, noise_sd: l };
+        let found = newton(&run, Curvature::released(diagonal(&[m]), s).unwrap(), None);
+        let one = found.intervals(&[Contrast::coordinate(0, 1)], 0.95).unwrap()[0];
+        let z = super::super::interval::normal_quantile(0.95);
+        let rejected = |b: f64| (m * (t - b) - g).powi(2) > z * z * (l * l + s * s * (t - b).powi(2));
+        assert!(one.identified && (one.estimate - (t - g / m)).abs() < 1e-12);
+        for (inside, outside) in [(one.low + 1e-9, one.low - 1e-9), (one.high - 1e-9, one.high + 1e-9)] {
+            assert!(!rejected(inside) && rejected(outside), "{one:?}");
+        }
+        // The far side of the estimate, where the curvature may be smaller, is longer.
+        assert!(one.estimate - one.low > one.high - one.estimate);
+    }
+
+    /// The interval at a level and the p-value of a null agree, asymmetric or not.
+    #[test]
+    fn a_p_value_is_below_the_level_exactly_outside_the_interval() {
+        let run = quadratic_run(&coupled(), &OPT, 2, 0.2);
+        let found = newton(&run, Curvature::released(coupled(), 0.15).unwrap(), None);
+        for level in [0.5, 0.9, 0.95, 0.99] {
+            for one in found.intervals(&Contrast::coordinates(3), level).unwrap() {
+                assert!((one.p_value(one.low) - (1.0 - level)).abs() < 1e-9, "{level} {one:?}");
+                assert!((one.p_value(one.high) - (1.0 - level)).abs() < 1e-9, "{level} {one:?}");
+                assert!(one.covers(one.estimate) && one.identified);
+            }
+        }
+    }
+
+    #[test]
+    fn a_curvature_lost_in_noise_identifies_nothing_at_any_level() {
+        let run = quadratic_run(&Mat::identity(2, 2), &[1.0, -1.0], 5, 0.1);
+        let found = newton(&run, Curvature::released(diagonal(&[1.0, 0.1]), 0.1).unwrap(), None);
+        for level in [0.5, 0.95, 0.999] {
+            let both = found.intervals(&Contrast::coordinates(2), level).unwrap();
+            assert_eq!([both[0].identified, both[1].identified], [true, false], "{level}");
+        }
+    }
+
+    /// Without the third parameter the others are those of the smaller regression: `b = A^-1 B' H opt`.
+    #[test]
+    fn what_is_not_kept_is_zero_and_the_others_are_those_of_the_smaller_model() {
+        let run = quadratic_run(&coupled(), &OPT, 3, 0.1);
+        let smaller = Coordinates::identity(3).only(&[0, 1]);
+        let found = Newton::new(&run, &smaller, &Curvature::released(coupled(), 0.0).unwrap(), None).unwrap();
+        let pull = times(&coupled(), &OPT);
+        let block = Mat::from_fn(2, 2, |j, k| coupled()[(j, k)]);
+        let expected = times(&inverse(&block), &pull[..2]);
+        let theta = found.parameters();
+        assert!((theta[0] - expected[0]).abs() < 1e-10 && (theta[1] - expected[1]).abs() < 1e-10 && theta[2] == 0.0);
+        let of = |j: usize| found.intervals(&[Contrast::coordinate(j, 3)], 0.95).unwrap()[0];
+        assert!(of(0).identified && !of(2).identified);
+    }
+
+    #[test]
+    fn the_covariance_has_the_squares_of_the_standard_errors() {
+        let run = quadratic_run(&coupled(), &OPT, 2, 0.2);
+        let found = newton(&run, Curvature::of_scaled_columns(coupled(), 0.1).unwrap(), None);
+        let (covariance, all) = (found.covariance(), found.intervals(&Contrast::coordinates(3), 0.95).unwrap());
+        assert!((0..3).all(|j| (covariance[(j, j)].sqrt() - all[j].std_error).abs() < 1e-12));
+    }
+
+    #[test]
+    fn an_inference_survives_being_written() {
+        let run = quadratic_run(&coupled(), &OPT, 2, 0.2);
+        let inference = Inference::Newton(newton(&run, Curvature::of_scaled_columns(coupled(), 0.1).unwrap(), None));
+        let written = serde_json::to_string(&inference).unwrap();
+        let read: Inference = serde_json::from_str(&written).unwrap();
+        let intervals = |one: &Inference| one.intervals(&Contrast::coordinates(3), 0.8).unwrap();
+        for (a, b) in intervals(&inference).iter().zip(intervals(&read)) {
+            assert!((a.low - b.low).abs() < 1e-12 && (a.high - b.high).abs() < 1e-12);
+        }
+    }
+
+    #[test]
+    fn wrong_inputs_are_refused() {
+        let run = quadratic_run(&coupled(), &OPT, 2, 0.1);
+        let narrow = Curvature::scalar(1.0, 0.0, 2).unwrap();
+        assert!(matches!(
+            Newton::new(&run, &Coordinates::identity(2), &narrow, None),
+            Err(IntervalError::Features { expected: 3, found: 2, .. })
+        ));
+        let empty = Trajectory { gradient: vec![], theta: vec![vec![0.0; 3]], ..run };
+        let curvature = Curvature::scalar(1.0, 0.0, 3).unwrap();
+        let refused = Newton::new(&empty, &Coordinates::identity(3), &curvature, None);
+        assert!(matches!(refused, Err(IntervalError::NoSteps)));
+    }
+}

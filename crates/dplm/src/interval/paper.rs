@@ -156,8 +156,8 @@ mod tests {
         Trajectory { theta, gradient: vec![vec![-1.0]; steps], step_size: 1.0, noise_sd: 1.0 }
     }
 
-    fn one() -> [Contrast; 1] {
-        [Contrast::coordinate(0, 1)]
+    fn interval(inference: Result<Inference, IntervalError>) -> Interval {
+        inference.unwrap().intervals(&[Contrast::coordinate(0, 1)], 0.95).unwrap()[0]
     }
 
     fn batching(batches: usize, burn_in: usize, average_last: usize) -> Batching {
@@ -167,7 +167,7 @@ mod tests {
     /// Batches 4-6, 7-9, 10-12 (3 is left over): means 5, 8, 11, sd 3, t(2) = 4.302653.
     #[test]
     fn batched_means_by_hand() {
-        let found = batched_means(&counting(12), &batching(3, 2, 1), &one(), 0.95).unwrap()[0];
+        let found = interval(batched_means(&counting(12), &batching(3, 2, 1)));
         assert_eq!((found.estimate, found.df), (8.0, Some(2.0)));
         assert!((found.std_error - 3f64.sqrt()).abs() < 1e-12);
         assert!((found.length() - 2.0 * 4.302_653 * 3f64.sqrt()).abs() < 1e-4);
@@ -175,32 +175,33 @@ mod tests {
 
     #[test]
     fn checkpoints_take_the_end_of_each_stretch() {
-        let last = checkpoints(&counting(12), &batching(3, 2, 1), &one(), 0.95).unwrap()[0];
+        let last = interval(checkpoints(&counting(12), &batching(3, 2, 1)));
         assert_eq!(last.estimate, 9.0);
-        let two = checkpoints(&counting(12), &batching(3, 2, 2), &one(), 0.95).unwrap()[0];
+        let two = interval(checkpoints(&counting(12), &batching(3, 2, 2)));
         assert_eq!(two.estimate, 8.5);
     }
 
     #[test]
     fn checkpoints_averaging_all_are_batched_means() {
         let all = batching(3, 2, usize::MAX);
-        assert_eq!(checkpoints(&counting(12), &all, &one(), 0.9), batched_means(&counting(12), &all, &one(), 0.9));
+        assert_eq!(checkpoints(&counting(12), &all), batched_means(&counting(12), &all));
     }
 
     #[test]
     fn independent_runs_use_each_final_iterate() {
         let runs = [counting(4), counting(6), counting(8)];
-        let last = independent_runs(&runs, &batching(10, 0, 1), &one(), 0.95).unwrap()[0];
+        let last = interval(independent_runs(&runs, &batching(10, 0, 1)));
         assert_eq!((last.estimate, last.df), (6.0, Some(2.0)));
-        let kept = independent_runs(&runs, &batching(10, 2, usize::MAX), &one(), 0.95).unwrap()[0];
+        let kept = interval(independent_runs(&runs, &batching(10, 2, usize::MAX)));
         assert_eq!(kept.estimate, (3.5 + 4.5 + 5.5) / 3.0);
     }
 
     #[test]
     fn a_contrast_is_applied_to_every_estimate() {
         let contrast = [Contrast { weights: vec![-2.0], offset: 1.0 }];
-        let plain = batched_means(&counting(12), &batching(3, 2, 1), &one(), 0.95).unwrap()[0];
-        let found = batched_means(&counting(12), &batching(3, 2, 1), &contrast, 0.95).unwrap()[0];
+        let plain = interval(batched_means(&counting(12), &batching(3, 2, 1)));
+        let inference = batched_means(&counting(12), &batching(3, 2, 1)).unwrap();
+        let found = inference.intervals(&contrast, 0.95).unwrap()[0];
         assert!((found.estimate - (1.0 - 2.0 * plain.estimate)).abs() < 1e-12);
         assert!((found.length() - 2.0 * plain.length()).abs() < 1e-9);
     }
@@ -208,18 +209,20 @@ mod tests {
     #[test]
     fn wrong_inputs_are_refused_in_one_sentence() {
         let run = counting(12);
-        let refusal = |b: Batching, level| batched_means(&run, &b, &one(), level).unwrap_err();
-        assert_eq!(refusal(batching(1, 0, 1), 0.95), IntervalError::TooFewBatches { batches: 1 });
-        assert_eq!(refusal(batching(2, 12, 1), 0.95), IntervalError::BurnInTooLong { burn_in: 12, steps: 12 });
-        assert_eq!(refusal(batching(10, 3, 1), 0.95), IntervalError::TooFewIterates { kept: 9, batches: 10 });
-        assert_eq!(refusal(batching(2, 0, 0), 0.95), IntervalError::NothingToAverage);
-        assert_eq!(refusal(batching(2, 0, 1), 1.0), IntervalError::Level { level: 1.0 });
-        assert!(refusal(batching(2, 0, 1), f64::NAN).to_string().contains("not between 0 and 1"));
+        let refusal = |b: Batching| batched_means(&run, &b).unwrap_err();
+        assert_eq!(refusal(batching(1, 0, 1)), IntervalError::TooFewBatches { batches: 1 });
+        assert_eq!(refusal(batching(2, 12, 1)), IntervalError::BurnInTooLong { burn_in: 12, steps: 12 });
+        assert_eq!(refusal(batching(10, 3, 1)), IntervalError::TooFewIterates { kept: 9, batches: 10 });
+        assert_eq!(refusal(batching(2, 0, 0)), IntervalError::NothingToAverage);
         let empty = Trajectory { theta: vec![vec![0.0]], gradient: vec![], step_size: 1.0, noise_sd: 1.0 };
-        assert_eq!(batched_means(&empty, &batching(2, 0, 1), &one(), 0.95), Err(IntervalError::NoSteps));
-        let single = independent_runs(&[counting(3)], &batching(9, 0, 1), &one(), 0.95);
+        assert_eq!(batched_means(&empty, &batching(2, 0, 1)), Err(IntervalError::NoSteps));
+        let single = independent_runs(&[counting(3)], &batching(9, 0, 1));
         assert_eq!(single, Err(IntervalError::TooFewBatches { batches: 1 }));
-        let wide = batched_means(&run, &batching(2, 0, 1), &Contrast::coordinates(2), 0.95);
+        let found = batched_means(&run, &batching(2, 0, 1)).unwrap();
+        let one = [Contrast::coordinate(0, 1)];
+        assert_eq!(found.intervals(&one, 1.0), Err(IntervalError::Level { level: 1.0 }));
+        assert!(found.intervals(&one, f64::NAN).unwrap_err().to_string().contains("not between 0 and 1"));
+        let wide = found.intervals(&Contrast::coordinates(2), 0.95);
         assert!(matches!(wide, Err(IntervalError::Features { expected: 1, found: 2, .. })));
     }
 }

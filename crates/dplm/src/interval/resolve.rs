@@ -97,8 +97,7 @@ impl<'a> Elimination<'a> {
         let value = dot(&times(&self.law.mean, v), v);
         let sd = self.law.covariance_form(v, v, v).sqrt().max(f64::MIN_POSITIVE);
         let covariance = self.law.covariance_times(v);
-        let taken: f64 =
-            (0..v.len()).map(|k| dot(covariance.col_as_slice(k), self.projection.col_as_slice(k))).sum();
+        let taken: f64 = (0..v.len()).map(|k| dot(covariance.col_as_slice(k), self.projection.col_as_slice(k))).sum();
         Pivot { value, sd, strength: value / sd + (taken / sd).min(MOST_GIVEN_BACK) }
     }
 
@@ -110,5 +109,62 @@ impl<'a> Elimination<'a> {
             self.projection.col_as_slice_mut(k).iter_mut().zip(v).for_each(|(entry, v)| *entry += share * v);
         }
         self.done.push((residual, moments, pivot));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::simulate::normal;
+    use super::*;
+    use rand_chacha::ChaCha8Rng;
+    use rand_core::SeedableRng;
+
+    /// Second moments of columns 1, x, z with z = `share` x + rest, and symmetric noise.
+    fn law(share: f64, noise_sd: f64, rng: &mut ChaCha8Rng) -> Curvature {
+        let rest = 1.0 - share * share;
+        let truth = [[1.0, 0.0, 0.0], [0.0, 1.0, share], [0.0, share, share * share + rest]];
+        let noise = Mat::from_fn(3, 3, |_, _| normal(rng));
+        let entry = |j: usize, k: usize| {
+            let sd = if j == k { noise_sd } else { noise_sd / 2f64.sqrt() };
+            truth[j][k] + sd * noise[(j.max(k), j.min(k))]
+        };
+        Curvature::released(Mat::from_fn(3, 3, entry), noise_sd).unwrap()
+    }
+
+    fn kept(law: &Curvature, least: f64) -> Vec<usize> {
+        resolve(law, &Mat::identity(3, 3), &[0.0; 3], least).kept
+    }
+
+    /// Pivots without noise are those of a Cholesky decomposition.
+    #[test]
+    fn a_pivot_is_what_is_new_in_a_column() {
+        let law = law(0.8, 0.0, &mut ChaCha8Rng::seed_from_u64(1));
+        let found = resolve(&law, &Mat::identity(3, 3), &[0.0; 3], 3.0);
+        assert_eq!(found.kept, [0, 1, 2]);
+        assert!((found.pivots[2].value - 0.36).abs() < 1e-12);
+    }
+
+    /// A column that repeats another passes with probability Phi(-2) = 0.0228 at most: 2000 draws, a false alarm in a million at 4.9 standard
+    /// errors.
+    #[test]
+    fn a_column_that_repeats_another_seldom_passes() {
+        let mut rng = ChaCha8Rng::seed_from_u64(2);
+        let passed = (0..2000).filter(|_| kept(&law(1.0, 0.05, &mut rng), 2.0).contains(&2)).count();
+        let allowed = 2000.0 * 0.0228 + 4.9 * (2000.0f64 * 0.0228 * 0.9772).sqrt();
+        assert!((passed as f64) < allowed, "{passed} of 2000");
+        assert!(passed > 0, "a threshold that nothing passes says nothing");
+    }
+
+    #[test]
+    fn the_later_column_is_the_one_left_out() {
+        let mut rng = ChaCha8Rng::seed_from_u64(3);
+        assert!((0..50).all(|_| kept(&law(1.0, 0.01, &mut rng), 3.0).starts_with(&[0, 1])));
+    }
+
+    #[test]
+    fn a_column_made_of_rounding_is_not_kept() {
+        let law = law(0.0, 1e-9, &mut ChaCha8Rng::seed_from_u64(4));
+        let found = |rounding: f64| resolve(&law, &Mat::identity(3, 3), &[0.0, 0.0, rounding], 3.0).kept;
+        assert_eq!((found(0.009), found(0.011)), (vec![0, 1, 2], vec![0, 1]));
     }
 }

@@ -66,9 +66,8 @@ impl Sampling {
                 check_features("the gradient covariance", p, matrix.nrows())?;
                 let turned = curvature.axes.transpose() * matrix * &curvature.axes;
                 let centre = scaled(trace_of(&turned), noise_sd * (p as f64).sqrt());
-                let apart = Mat::from_fn(p, p, |j, k| {
-                    0.5 * (turned[(j, k)] + turned[(k, j)]) / self.rows - centre[(j, k)]
-                });
+                let apart =
+                    Mat::from_fn(p, p, |j, k| 0.5 * (turned[(j, k)] + turned[(k, j)]) / self.rows - centre[(j, k)]);
                 positive(&(centre + above_noise(&apart, noise_sd / self.rows)?))
             }
         }

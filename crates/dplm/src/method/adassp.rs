@@ -1,7 +1,7 @@
 //! AdaSSP: least squares from noisy second moments, with a ridge chosen privately. The paper's comparison.
 //!
 //! Three releases, a third of the budget each: the least eigenvalue of `X'X`, then `X'X` itself, then `X'y`. The ridge is as large as
-//! the noise in `X'X` asks for, less what the least eigenvalue is known to be. There are no intervals: the ridge pulls the estimate
+//! the noise in `X'X` asks for, less what the least eigenvalue is known to be. There are no intervals: the ridge shrinks the estimate
 //! towards zero by an amount nobody outside knows.
 
 use super::{ConfigError, Entry, Method, Request, Target, Tuning, bare, budget_warnings};

@@ -1,7 +1,7 @@
 //! Released symmetric matrices.
 
-use faer::Mat;
 use crate::privacy::noise::RandomWords;
+use faer::Mat;
 
 use crate::{
     Error,

@@ -3,6 +3,7 @@
 use std::{
     fs::{File, Metadata},
     io::{self, BufRead, BufReader, Read, Seek, SeekFrom},
+    os::unix::fs::MetadataExt,
     panic::{self, AssertUnwindSafe},
     path::{Path, PathBuf},
     time::SystemTime,
@@ -115,15 +116,7 @@ impl Bytes {
 }
 
 /// Whether two paths lead to one file, by whatever links.
-#[cfg(unix)]
 fn is_same_file(one: &Path, other: &Path) -> bool {
-    use std::os::unix::fs::MetadataExt;
     let place = |path: &Path| path.metadata().map(|found| (found.dev(), found.ino()));
     matches!((place(one), place(other)), (Ok(one), Ok(other)) if one == other)
-}
-
-/// Whether two paths lead to one file; where hard links cannot be told, their bytes are compared.
-#[cfg(not(unix))]
-fn is_same_file(one: &Path, other: &Path) -> bool {
-    matches!((one.canonicalize(), other.canonicalize()), (Ok(one), Ok(other)) if one == other)
 }

@@ -3,6 +3,7 @@
 use std::{
     fs::File,
     io::{self, Read},
+    os::unix::fs::FileExt,
 };
 
 use super::DataError;
@@ -40,18 +41,8 @@ pub(super) struct SpoolReader {
 
 impl Read for SpoolReader {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let count = read_at(&self.file, buffer, self.position)?;
+        let count = self.file.read_at(buffer, self.position)?;
         self.position += count as u64;
         Ok(count)
     }
-}
-
-#[cfg(unix)]
-fn read_at(file: &File, buffer: &mut [u8], position: u64) -> io::Result<usize> {
-    std::os::unix::fs::FileExt::read_at(file, buffer, position)
-}
-
-#[cfg(windows)]
-fn read_at(file: &File, buffer: &mut [u8], position: u64) -> io::Result<usize> {
-    std::os::windows::fs::FileExt::seek_read(file, buffer, position)
 }

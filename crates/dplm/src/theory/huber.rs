@@ -40,7 +40,7 @@ pub struct HuberFit {
 /// # Examples
 /// ```
 /// use dplm::theory::huber::huber_optimum;
-/// // Without clipping the mean, 3; with it, each response pulls by at most one.
+/// // Without clipping the mean, 3; with it, each response adds at most one to the gradient.
 /// let fit = huber_optimum(&[1.0, 1.0, 1.0], &[0.0, 1.0, 8.0], 1, 1.0)?.into_inner();
 /// assert!((fit.theta[0] - 1.0).abs() < 1e-15);
 /// # Ok::<(), dplm::theory::TheoryError>(())
@@ -160,8 +160,8 @@ impl Problem<'_> {
     fn line_search(&self, residuals: &[f64], direction: &[f64]) -> f64 {
         let reach: Vec<f64> = self.x.chunks(self.p).map(|row| dot(row, direction)).collect();
         let slope = |s: f64| -> f64 {
-            let pulls = residuals.iter().zip(&reach).zip(&self.limits);
-            -pulls.map(|((r, q), limit)| q * (r - s * q).clamp(-limit, *limit)).sum::<f64>()
+            let terms = residuals.iter().zip(&reach).zip(&self.limits);
+            -terms.map(|((r, q), limit)| q * (r - s * q).clamp(-limit, *limit)).sum::<f64>()
         };
         let start = slope(0.0);
         let enough = 1e-13 * start.abs();

@@ -107,7 +107,7 @@ fn clipping(clipped: &[ClippedAt]) -> String {
     let steps = std::iter::once("step".to_owned()).chain(clipped.iter().map(|at| at.step.to_string()));
     let shares = std::iter::once("clipped".to_owned()).chain(clipped.iter().map(|at| percent(at.fraction)));
     format!(
-        "3. Rows clipped at each step (not private)\n  A clipped row pulls at the fit with the largest strength allowed, and no more.\n\n{}",
+        "3. Rows clipped at each step (not private)\n  A clipped row adds a gradient of the largest norm allowed, and no more.\n\n{}",
         layout::table(&[steps.collect(), shares.collect()])
     )
 }

@@ -76,7 +76,7 @@ fn export(args: &LedgerExportArgs) -> Result<(), Failure> {
 
 fn verify(args: &LedgerVerifyArgs, printer: &Printer) -> Result<(), Failure> {
     let ledger = Ledger::open(&args.ledger.file)?;
-    let fits: Vec<FitRecord> = args.against.iter().map(|file| FitRecord::read(file)).collect();
+    let fits: Vec<FitRecord> = args.against.iter().map(FitRecord::read).collect();
     let verdict = ledger.verify_against(&fits)?;
     if let Some(hash) = &args.since
         && !ledger.entries()?.iter().any(|entry| entry.hash == *hash)

@@ -1,7 +1,7 @@
 //! Estimates and intervals from what the descent released, and whether clipping bends them away from least squares.
 
-use faer::Mat;
 use crate::privacy::noise::RandomWords;
+use faer::Mat;
 use statrs::distribution::{ChiSquared, ContinuousCDF};
 
 use super::{Plan, whiten::Whitened};
@@ -65,7 +65,8 @@ impl Plan {
         let zeros = vec![0.0; all.kept.len()];
         let places = resolve(&curvature, &all.basis, &zeros, RESOLVED).kept;
         let places = if places.is_empty() { vec![0] } else { places };
-        let dropped = (0..all.kept.len()).filter(|place| !places.contains(place)).map(|place| all.kept[place]).collect();
+        let dropped =
+            (0..all.kept.len()).filter(|place| !places.contains(place)).map(|place| all.kept[place]).collect();
         let coordinates = all.only(&places);
         let newton = Newton::new(run, &coordinates, &curvature, sampling.as_ref())?;
         let bent = match rights.bend {
@@ -110,8 +111,7 @@ impl Plan {
         let (lattice, clip) = (at.descent.lattice(), at.descent.clip());
         let unit = lattice.gradient_unit() / f64::from(clip.gradient_shift()).exp2();
         let gradients = Outer::Gradient { theta: &at.theta, theta_unit: lattice.theta_unit() };
-        let noisy =
-            NoisyMatrix::release(white.rows.as_ref(), &gradients, unit, self.request.neighbours, spend, rng)?;
+        let noisy = NoisyMatrix::release(white.rows.as_ref(), &gradients, unit, self.request.neighbours, spend, rng)?;
         Ok(Sampling::from_matrix(self.rows, noisy.mean, noisy.noise_sd)?)
     }
 
@@ -138,7 +138,8 @@ impl Plan {
         let inverse_gram = inverse(&gram);
         let shift = times(&inverse_gram, &transposed_times(&coordinates.basis, &seen.gradient[0]));
         let noise = seen.noise_sd.powi(2);
-        let covariance = newton.covariance() + Mat::from_fn(kept.len(), kept.len(), |j, k| noise * inverse_gram[(j, k)]);
+        let covariance =
+            newton.covariance() + Mat::from_fn(kept.len(), kept.len(), |j, k| noise * inverse_gram[(j, k)]);
         let statistic = quadratic(&inverse(&covariance), &shift);
         let limit = ChiSquared::new(kept.len() as f64).expect("one coordinate or more").inverse_cdf(1.0 - FALSE_ALARM);
         if statistic.is_nan() || statistic < limit {

@@ -27,7 +27,10 @@ fn cause(j: usize, kept: &[usize], law: &Curvature, basis: &Mat<f64>, design: &D
     let alone: Vec<usize> = intercept.then_some(0).into_iter().chain([j]).collect();
     let strength = |columns_of: &[usize]| {
         let zeros = vec![0.0; columns_of.len()];
-        resolve(law, &columns(basis, columns_of), &zeros, f64::NEG_INFINITY).pivots.last().map_or(0.0, |one| one.strength)
+        resolve(law, &columns(basis, columns_of), &zeros, f64::NEG_INFINITY)
+            .pivots
+            .last()
+            .map_or(0.0, |one| one.strength)
     };
     if strength(&alone) < RESOLVED {
         return match design.slots()[j] {
@@ -35,7 +38,9 @@ fn cause(j: usize, kept: &[usize], law: &Curvature, basis: &Mat<f64>, design: &D
             _ => Cause::LittleSpread,
         };
     }
-    Cause::Combination { of: most_alike(j, kept, law, basis, intercept).iter().map(|&k| design.names()[k].clone()).collect() }
+    Cause::Combination {
+        of: most_alike(j, kept, law, basis, intercept).iter().map(|&k| design.names()[k].clone()).collect(),
+    }
 }
 
 /// The kept columns without which the most would be new in column `j`.

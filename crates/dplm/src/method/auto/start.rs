@@ -128,7 +128,8 @@ fn rivals(noise_var: f64, threshold: &Threshold, features: usize) -> bool {
 
 /// The direction in whitened coordinates that changes nothing but the constant, of length one.
 fn constant(design: &Design, white: &Whitened) -> Option<Vec<f64>> {
-    let intercept = matches!(design.slots().first(), Some(Slot::Intercept)) && white.coordinates.kept.first() == Some(&0);
+    let intercept =
+        matches!(design.slots().first(), Some(Slot::Intercept)) && white.coordinates.kept.first() == Some(&0);
     intercept.then(|| {
         let direction = white.coordinates.basis.col_as_slice(0);
         let length = dot(direction, direction).sqrt();

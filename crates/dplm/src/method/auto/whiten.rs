@@ -5,8 +5,8 @@
 //! some column is not resolved and a round is cheap. What is still not resolved then is left out of the model, in formula order: see
 //! [`resolve`]. The releases that decide this are not used for intervals, so that having passed says nothing about their errors.
 
-use faer::Mat;
 use crate::privacy::noise::RandomWords;
+use faer::Mat;
 
 use super::{Plan, left_out::left_out, level, shares::MOST_ROUNDS};
 use crate::{
@@ -139,7 +139,13 @@ impl Plan {
 
     /// A norm that few rows exceed, in lattice units, and whether it may be smaller still. The top of the ladder is no sign of anything: bounds
     /// allow no longer rows at first, and later ones are shortened.
-    fn length<R: RandomWords>(&self, rows: &dyn Rows, top: f64, spend: Spend, rng: &mut R) -> Result<(u64, bool), Error> {
+    fn length<R: RandomWords>(
+        &self,
+        rows: &dyn Rows,
+        top: f64,
+        spend: Spend,
+        rng: &mut R,
+    ) -> Result<(u64, bool), Error> {
         let threshold = |i: u32| (top * UNIT * (-f64::from(i) / 8.0).exp2()).ceil() as u64;
         let radii: Vec<u64> = (0..THRESHOLDS).rev().map(threshold).collect();
         let counts = rows.tail_counts(&Ladder::Norms { radii: &radii }, self.request.neighbours)?;
