@@ -10,7 +10,7 @@ The scikit-learn estimator is in `dplm.sklearn`, which needs scikit-learn.
 """
 
 from dplm._errors import DataError, DplmError, FitError, LedgerError, PrivacyWarning, RequestError
-from dplm._fit import Fit, Guarantee, Release, Summary
+from dplm._fit import Fit, Guarantee, Release, Summary, load
 from dplm._ledger import Ledger
 from dplm._lm import lm
 from dplm._native import __version__
@@ -32,6 +32,7 @@ __all__ = [
     "Summary",
     "__version__",
     "lm",
+    "load",
     "plan",
     "simulate",
 ]

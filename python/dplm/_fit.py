@@ -7,7 +7,7 @@ import math
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from typing import Any, NoReturn
+from typing import Any
 
 from dplm import _data, _frames, _native
 from dplm._errors import RequestError
@@ -74,7 +74,7 @@ class Fit:
 
     def __init__(self, native: _native.Fit) -> None:
         self._native = native
-        self._facts: dict[str, Any] = json.loads(native.json())
+        self._facts: dict[str, Any] = json.loads(native.facts())
         self._coefficients: list[dict[str, Any]] = self._facts["coefficients"]
         self._names = [str(one["name"]) for one in self._coefficients]
 
@@ -101,6 +101,30 @@ class Fit:
         return float(self._facts["level"])
 
     @property
+    def date(self) -> str:
+        """The day the fit was made, in UTC, as `2026-11-16`."""
+        return str(self._facts["date"])
+
+    @property
+    def target(self) -> str:
+        """What the intervals are for: `population`, `sample` or `robust`.
+
+        It is what was asked for, unless a released test shows that clipping bends the fit: then it is `robust`, and a warning says so.
+        """
+        return str(self._facts["target"])
+
+    @property
+    def target_text(self) -> str:
+        """What the intervals are for, in words: of which coefficients, of whom, in which model.
+
+        >>> import dplm
+        >>> data = dplm.simulate(rows=1000, features=1, seed=1)
+        >>> dplm.lm("y ~ x1 + 0", data, rho=0.1, standardised=True, target="sample", clip=20, seed=1).target_text
+        'the least-squares coefficients of this data set; errors are taken to be symmetric where rows are clipped'
+        """
+        return str(self._facts["target_text"])
+
+    @property
     def method(self) -> dict[str, Any]:
         """The method and its public parameters."""
         return dict(self._facts["method"])
@@ -119,12 +143,12 @@ class Fit:
 
     @property
     def params(self) -> Any:
-        """The estimates."""
+        """The estimates; not a number where a coefficient was left out or is not identified, unless the fit is for prediction."""
         return self._column("estimate")
 
     @property
     def bse(self) -> Any:
-        """The standard errors, privacy noise included; not a number where a coefficient is not identified."""
+        """The standard errors, privacy noise included; not a number where a coefficient was left out or is not identified."""
         return self._column("std_error")
 
     @property
@@ -143,17 +167,47 @@ class Fit:
         """Whether the budget can tell each coefficient from anything."""
         return {name: bool(one["identified"]) for name, one in zip(self._names, self._coefficients, strict=True)}
 
-    def conf_int(self, level: float | None = None) -> Any:
+    @property
+    def left_out(self) -> list[str]:
+        """The coefficients that the budget could not resolve: the model was fitted without them. `warnings` has the cause of each."""
+        return list(self._facts["left_out"])
+
+    def cov_params(self) -> Any:
+        """The covariance of the estimates of the coefficients that are identified, privacy noise included; its diagonal is `bse` squared.
+
+        >>> import dplm
+        >>> data = dplm.simulate(rows=1000, features=2, seed=1)
+        >>> fit = dplm.lm("y ~ x1 + x2 + 0", data, rho=0.1, standardised=True, seed=1)
+        >>> cov = fit.cov_params()
+        >>> error_of_sum = (cov["x1"]["x1"] + cov["x2"]["x2"] + 2 * cov["x1"]["x2"]) ** 0.5
+        """
+        found = self._native.covariance()
+        if found is None:
+            raise RequestError("this fit released nothing to make a covariance from: fit again for inference, or at a larger budget")
+        names, values = found
+        return _frames.matrix(names, values)
+
+    def conf_int(self, alpha: float | None = None, *, level: float | None = None) -> Any:
         """The ends of the intervals, `low` and `high`, at any level: asking again costs nothing.
+
+        As in statsmodels, `alpha` is how often an interval may miss: 0.01 asks for 99 % intervals, as `level=0.99` does.
 
         >>> import dplm
         >>> fit = dplm.lm("y ~ x1 + 0", dplm.simulate(rows=1000, features=1, seed=1), rho=0.1, standardised=True, seed=1)
-        >>> wide, usual = fit.conf_int(0.99), fit.conf_int()
+        >>> wide, usual = fit.conf_int(0.01), fit.conf_int()
         >>> bool(wide["low"]["x1"] < usual["low"]["x1"] < fit.params["x1"] < usual["high"]["x1"] < wide["high"]["x1"])
         True
         """
-        ends = self._native.intervals(self.level if level is None else level)
+        ends = self._native.intervals(self._level(alpha, level))
         return _frames.rows(self._names, ["low", "high"], [_pair(one) for one in ends])
+
+    def _level(self, alpha: float | None, level: float | None) -> float:
+        """The coverage that was asked for in one of two ways, or else with the fit."""
+        if alpha is not None and level is not None:
+            raise RequestError("give alpha or level, not both: alpha = 1 - level")
+        if alpha is not None:
+            return 1 - alpha
+        return self.level if level is None else level
 
     def predict(
         self, data: Any, *, interval: bool = False, level: float | None = None, names: Sequence[str] | None = None
@@ -226,6 +280,19 @@ class Fit:
         """The fit for programs, every number at full precision: the same document as `dplm fit --json`."""
         return self._native.json()
 
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes `to_json()` to a file. `dplm.load` makes the same fit of it, to the last bit.
+
+        >>> import dplm, tempfile
+        >>> fit = dplm.lm("y ~ x1 + 0", dplm.simulate(rows=1000, features=1, seed=1), rho=0.1, standardised=True, seed=1)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     fit.save(f"{folder}/fit.json")
+        ...     kept = dplm.load(f"{folder}/fit.json")
+        >>> kept == fit, kept.conf_int(0.01).equals(fit.conf_int(0.01))
+        (True, True)
+        """
+        self._native.save(path)
+
     def to_html(self, path: str | os.PathLike[str] | None = None) -> str:
         """The page of `dplm fit --report`, for the reader of the release; also written to `path` if there is one."""
         page = self._native.page()
@@ -256,14 +323,29 @@ class Fit:
         # Nothing in it can change.
         return self
 
-    def __reduce__(self) -> NoReturn:
-        raise TypeError("a fit cannot be pickled: keep to_json(), which holds every released number but the iterates")
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _from_json, (self.to_json(),)
+
+    def __eq__(self, other: object) -> bool:
+        return self.to_json() == other.to_json() if isinstance(other, Fit) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self.to_json())
 
     def _values(self, key: str) -> list[float]:
         return [_number(one[key]) for one in self._coefficients]
 
     def _column(self, key: str) -> Any:
         return _frames.series(self._names, self._values(key), key)
+
+
+def load(path: str | os.PathLike[str]) -> Fit:
+    """The fit that `Fit.save`, or `dplm fit --json` on the command line, has written. It answers as that one did, to the last bit."""
+    return Fit(_native.Fit.load(path))
+
+
+def _from_json(text: str) -> Fit:
+    return Fit(_native.Fit.from_json(text))
 
 
 class Summary(str):
@@ -291,5 +373,5 @@ def _pair(ends: tuple[float, float] | None) -> tuple[float, float]:
     return (_NAN, _NAN) if ends is None else ends
 
 
-def _ratio(estimate: float, std_error: float | None) -> float:
-    return _NAN if not std_error else estimate / std_error
+def _ratio(estimate: float | None, std_error: float | None) -> float:
+    return _NAN if estimate is None or not std_error else estimate / std_error

@@ -37,3 +37,12 @@ def rows(names: Sequence[str], columns: Sequence[str], values: Sequence[Sequence
     import pandas
 
     return pandas.DataFrame([list(row) for row in values], index=list(names), columns=list(columns), dtype="float64")
+
+
+def matrix(names: Sequence[str], values: Sequence[Sequence[float]]) -> Any:
+    """A number for each pair of names: a DataFrame, or a dictionary of dictionaries."""
+    if not has_pandas():
+        return {name: dict(zip(names, row, strict=True)) for name, row in zip(names, values, strict=True)}
+    import pandas
+
+    return pandas.DataFrame([list(row) for row in values], index=list(names), columns=list(names), dtype="float64")

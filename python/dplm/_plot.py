@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 from dplm._errors import RequestError
@@ -17,9 +18,12 @@ def coefficients(fit: Fit, ax: Any = None) -> Any:
     if not shown:
         raise RequestError("no coefficient of this fit is identified, so there is nothing to draw: spend more budget")
     ax = _axes(ax, height=0.9 + 0.32 * len(shown))
-    for place, j in enumerate(shown):
-        low, high = ends[j] or (0.0, 0.0)
-        ax.plot([low / errors[j], high / errors[j]], [place, place], color="#1f5fa8", linewidth=2)
+    bars = [[end / errors[j] for end in ends[j] or ()] for j in shown]
+    finite = [end for bar in bars for end in bar if math.isfinite(end)]
+    # An interval without an end goes on to the edge of the picture.
+    low, high = min(finite, default=-3.0), max(finite, default=3.0)
+    for place, (j, bar) in enumerate(zip(shown, bars, strict=True)):
+        ax.plot([min(max(end, low), high) for end in bar], [place, place], color="#1f5fa8", linewidth=2)
         ax.plot(params[j] / errors[j], place, "o", color="#1f5fa8", markersize=6)
     ax.axvline(0.0, color="0.5", linestyle="--", linewidth=1)
     ax.set_yticks(range(len(shown)), [fit.names[j] for j in shown])

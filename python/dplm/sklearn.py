@@ -120,10 +120,9 @@ class PrivateLinearRegression(RegressorMixin, BaseEstimator):  # type: ignore[mi
     Attributes
     ----------
     coef_, intercept_
-        The coefficients in the columns' own units.
+        The coefficients that predictions are made with, in the columns' own units; 0 for a column that was left out.
     result_ : dplm.Fit
-        The whole result: guarantee, summary, and with `purpose="inference"` standard errors and intervals. It is left behind when the
-        estimator is pickled.
+        The whole result: guarantee, summary, and with `purpose="inference"` standard errors and intervals.
     n_features_in_, feature_names_in_
         As in every scikit-learn estimator.
 
@@ -203,7 +202,7 @@ class PrivateLinearRegression(RegressorMixin, BaseEstimator):  # type: ignore[mi
             # Refused before anything was released.
             self._shared_account().give_back(rho)
             raise
-        estimates = np.asarray(self.result_._values("estimate"))
+        estimates = np.asarray(self.result_._native.predictor())
         self.intercept_ = float(estimates[0]) if self.fit_intercept else 0.0
         self.coef_ = estimates[1:] if self.fit_intercept else estimates
         return self
@@ -248,7 +247,6 @@ class PrivateLinearRegression(RegressorMixin, BaseEstimator):  # type: ignore[mi
         state = dict(super().__getstate__())
         # The account stays in this process: a copy elsewhere cannot see what is spent here.
         state.pop("_account", None)
-        state.pop("result_", None)
         return state | {"_is_elsewhere": True}
 
     # Rows.

@@ -41,11 +41,44 @@ def test_intervals_at_any_level(fit, facts):
     usual = fit.conf_int()
     assert list(usual["low"]) == [one["low"] for one in facts["coefficients"]]
     assert list(usual["high"]) == [one["high"] for one in facts["coefficients"]]
-    narrow, wide = fit.conf_int(0.5), fit.conf_int(level=0.999)
+    narrow, wide = fit.conf_int(0.5), fit.conf_int(0.001)
     assert (wide["low"] < usual["low"]).all() and (usual["low"] < narrow["low"]).all()
     assert (wide["high"] > usual["high"]).all() and (usual["high"] > narrow["high"]).all()
+    assert fit.conf_int(level=0.999).equals(wide) and fit.conf_int(alpha=0.05).equals(usual)
     with pytest.raises(ValueError, match="level"):
         fit.conf_int(1.0)
+    with pytest.raises(dplm.RequestError, match="not both"):
+        fit.conf_int(0.05, level=0.95)
+
+
+def test_the_covariance(fit, facts):
+    covariance = fit.cov_params()
+    assert list(covariance.index) == list(covariance.columns) == NAMES
+    assert covariance.to_numpy().tolist() == facts["covariance"]["values"]
+    for name in NAMES:
+        assert covariance[name][name] ** 0.5 == pytest.approx(fit.bse[name], rel=1e-9)
+
+
+def test_what_the_intervals_are_for(fit, facts, wages):
+    assert fit.target == "population" == facts["target"] and fit.target_text == facts["target_text"]
+    assert fit.target_text.startswith("the least-squares coefficients of the population")
+    sample = dplm.lm(FORMULA, wages, rho=0.5, seed=3, target="sample")
+    assert sample.target_text.startswith("the least-squares coefficients of this data set")
+    assert fit.left_out == [] and fit.date == facts["date"]
+
+
+def test_what_is_left_out(wages):
+    twice = wages | {"months": [None if years is None else 12 * years for years in wages["exper"]]}
+    fit = dplm.lm("wage[0..60] ~ educ[0..20] + exper[0..50] + months[0..600]", twice, rho=0.5, seed=3)
+    assert fit.left_out == ["months"] and "in the model without 'months'" in fit.target_text
+    assert fit.identified == {"(Intercept)": True, "educ": True, "exper": True, "months": False}
+    assert fit.params.isna().tolist() == [False, False, False, True] and math.isnan(fit.tvalues["months"])
+    assert list(fit.cov_params().index) == ["(Intercept)", "educ", "exper"]
+    [cause] = [warning for warning in fit.warnings if "months" in warning]
+    assert "nearly a combination of" in cause
+    found = fit.predict({"educ": [10, 10], "exper": [5.0, 5.0], "months": [0.0, 60.0]})
+    b = fit.params
+    assert found[0] == found[1] == pytest.approx(b["(Intercept)"] + 10 * b["educ"] + 5 * b["exper"])
 
 
 def test_the_truth_is_covered(fit):
@@ -114,14 +147,15 @@ def test_without_pandas(fit, monkeypatch):
     rows = {"educ": [12], "exper": [10.0], "union": ["no"]}
     assert isinstance(fit.predict(rows), list)
     assert set(fit.predict(rows, interval=True)) == {"estimate", "low", "high"}
+    assert fit.cov_params()["educ"]["educ"] ** 0.5 == pytest.approx(fit.bse["educ"])
     assert set(fit.trajectory) == {"run", "step", *NAMES}
 
 
 def test_prediction_only(wages):
     fit = dplm.lm(FORMULA, wages, rho=0.5, seed=3, purpose="prediction")
     assert fit.bse.isna().all()
-    for ask in (fit.conf_int, lambda: fit.predict(wages, interval=True)):
-        with pytest.raises(dplm.RequestError, match="nothing to make intervals from"):
+    for ask in (fit.conf_int, lambda: fit.predict(wages, interval=True), fit.cov_params):
+        with pytest.raises(dplm.RequestError, match="nothing to make .* from"):
             ask()
     assert len(fit.predict(wages)) == 3000
 
@@ -135,8 +169,50 @@ def test_what_cannot_be_told_is_not_a_number(wages_csv):
 
 def test_copies_and_pickles(fit):
     assert copy.copy(fit) is fit and copy.deepcopy([fit])[0] is fit
-    with pytest.raises(TypeError, match="to_json"):
-        pickle.dumps(fit)
+    assert same(pickle.loads(pickle.dumps(fit)), fit)
+
+
+def same(one: dplm.Fit, other: dplm.Fit) -> bool:
+    """Whether two fits answer alike, to the last bit."""
+    rows = {"educ": [12, 8], "exper": [10.0, None], "union": ["yes", "no"]}
+    asked = [
+        lambda fit: fit.conf_int(0.003),
+        lambda fit: fit.cov_params(),
+        lambda fit: fit.trajectory,
+        lambda fit: fit.predict(rows, interval=True, level=0.9),
+    ]
+    return one == other and hash(one) == hash(other) and all(ask(one).equals(ask(other)) for ask in asked)
+
+
+def test_files(fit, tmp_path, wages, wages_csv, command):
+    import joblib
+
+    fit.save(tmp_path / "fit.json")
+    assert (tmp_path / "fit.json").read_text(encoding="utf-8") == fit.to_json()
+    assert same(dplm.load(tmp_path / "fit.json"), fit) and same(dplm.load(str(tmp_path / "fit.json")), fit)
+    joblib.dump([fit], tmp_path / "fit.joblib")
+    assert same(joblib.load(tmp_path / "fit.joblib")[0], fit)
+    command("fit", wages_csv, "--formula", FORMULA, "--rho", 0.5, "--seed", 3, "--json", tmp_path / "typed.json")
+    assert same(dplm.load(tmp_path / "typed.json"), fit)
+    assert fit != dplm.lm(FORMULA, wages, rho=0.5, seed=4) and fit != "a fit"
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("a,b\n1,2\n", "this is not a fit"),
+        ('{"schema": 2}', "this is not a fit"),
+        ('{"dplm": "0.1.0", "coefficients": []}', "written by an older version"),
+        ('{"dplm": "7.0", "schema": 7}', r"written by a newer version of dplm \(7.0\)"),
+        ('{"dplm": "0.1.0", "schema": 2, "fit": {}}', "damaged"),
+    ],
+)
+def test_what_is_no_fit_is_not_loaded(text, words, tmp_path):
+    (tmp_path / "fit.json").write_text(text)
+    with pytest.raises(dplm.DataError, match=words):
+        dplm.load(tmp_path / "fit.json")
+    with pytest.raises(dplm.DataError, match="could not be read"):
+        dplm.load(tmp_path / "none.json")
 
 
 def test_plots(fit, monkeypatch):

@@ -204,7 +204,7 @@ impl Data {
         let config = auto::Config::new(Request { purpose, ..Request::new(rho(budget)?) });
         let plan = config.plan(self.rows.count(), &self.design)?;
         let outcome = plan.run(&mut self.rows, &self.design, &mut FixedSeed::new(seed), Progress::NONE)?;
-        Ok(outcome.coefficients.iter().map(|one| one.estimate).collect())
+        Ok(outcome.predictor(&self.design))
     }
 
     /// The coefficients that the paper's method finds at a clip, everything else left to the program.
@@ -216,7 +216,7 @@ impl Data {
         let config = dpgd::Config { request, tuning: Tuning { clip: Some(gamma), ..Tuning::default() } };
         let plan = config.plan(self.rows.count(), &self.design)?;
         let outcome = plan.run(&mut self.rows, &self.design, &mut FixedSeed::new(seed), Progress::NONE)?;
-        Ok(outcome.coefficients.iter().map(|one| one.estimate).collect())
+        Ok(outcome.predictor(&self.design))
     }
 
     /// What AdaSSP gives, with bounds for normal columns of standard deviation at most `column_sd`.

@@ -83,7 +83,7 @@ impl From<Error> for Failure {
     fn from(error: Error) -> Failure {
         let kind = match &error {
             // Only the data can tell how many rows there are.
-            Error::Config(ConfigError::TooFewRows { .. }) | Error::Data(_) => Kind::Data,
+            Error::Config(ConfigError::TooFewRows { .. }) | Error::Data(_) | Error::FitFile(_) => Kind::Data,
             Error::Formula(_)
             | Error::Config(_)
             | Error::Interval(_)

@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use dplm::{
-    Charge, Dataset, Ends, Fit, NoiseSource, Prediction, Progress, Reading, Receipt,
-    report::{summary, summary_html, to_html, to_json},
+    Charge, Covariance, Dataset, Ends, Fit, NoiseSource, Prediction, Progress, Reading, Receipt,
+    report::{facts_json, summary, summary_html, to_html, to_json},
     table::ReadOptions,
 };
 use dplm_ledger::{Ledger, LedgerError};
@@ -72,9 +72,41 @@ fn receipt(charge: Charge, account_name: Option<&AccountName>) -> Result<Receipt
 
 #[pymethods]
 impl NativeFit {
+    /// A fit that was saved.
+    #[staticmethod]
+    fn load(path: PathBuf) -> PyResult<NativeFit> {
+        Ok(NativeFit { fit: Fit::load(path).or_raise()? })
+    }
+
+    /// A fit from its JSON.
+    #[staticmethod]
+    fn from_json(text: &str) -> PyResult<NativeFit> {
+        Ok(NativeFit { fit: Fit::from_json(text).map_err(dplm::Error::from).or_raise()? })
+    }
+
+    /// Writes the JSON of the command line to a file.
+    fn save(&self, path: PathBuf) -> PyResult<()> {
+        self.fit.save(path).or_raise()
+    }
+
     /// The JSON of the command line.
     fn json(&self) -> String {
         to_json(&self.fit)
+    }
+
+    /// The JSON without what is long.
+    fn facts(&self) -> String {
+        facts_json(&self.fit)
+    }
+
+    /// The covariance of the identified coefficients, with their names.
+    fn covariance(&self) -> Option<(Vec<String>, Vec<Vec<f64>>)> {
+        self.fit.covariance().map(|Covariance { names, values, .. }| (names, values))
+    }
+
+    /// The coefficients that predictions are made with.
+    fn predictor(&self) -> Vec<f64> {
+        self.fit.predictor()
     }
 
     /// The summary of the command line.

@@ -2,7 +2,7 @@
 
 use crate::{
     Interrupted, diagnose::OlsError, formula::FormulaError, interval::IntervalError, lattice::LatticeError,
-    method::ConfigError, privacy::PrivacyError, schema::SchemaError, table::DataError,
+    method::ConfigError, privacy::PrivacyError, report::FitFileError, schema::SchemaError, table::DataError,
 };
 
 /// Why a fit could not be made. Every message is one sentence that says what to do, and none holds a cell's value.
@@ -30,6 +30,9 @@ pub enum Error {
     /// Least squares has no answer.
     #[error(transparent)]
     Ols(#[from] OlsError),
+    /// A fit was not written or read.
+    #[error(transparent)]
+    FitFile(#[from] FitFileError),
     /// Interrupted by the user.
     #[error("interrupted before the fit was finished; the budget of the releases already made is spent")]
     Interrupted,

@@ -1,5 +1,7 @@
 //! The result of a fit. It holds no data: every number in it is public or released.
 
+use serde::{Deserialize, Serialize};
+
 use crate::{
     Statement,
     descend::Trajectory,
@@ -7,15 +9,19 @@ use crate::{
     lattice::Design,
     options::{IntervalMethod, Purpose, Target},
     privacy::Guarantee,
-    warning::{LeftOut, Warning},
+    warning::{LeftOut, Warning, listed},
 };
 
 /// A private fit.
-#[derive(Clone, Debug, PartialEq)]
+///
+/// It is data: [`Fit::save`] writes it to a file, and what [`Fit::load`] reads is equal to it, to the last bit.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Fit {
     /// False when the noise came from a fixed seed: whoever knows the seed can take the noise off.
     pub private: bool,
+    /// The day it was made, in UTC, as `2026-11-16`.
+    pub date: String,
     /// The model, as a formula.
     pub formula: String,
     /// How many rows were fitted; public.
@@ -24,7 +30,9 @@ pub struct Fit {
     pub guarantee: Guarantee,
     /// What the fit was for.
     pub purpose: Purpose,
-    /// What the intervals are for.
+    /// What intervals were asked for.
+    pub asked: Target,
+    /// What the intervals are for: what was asked for, or the robust coefficients where a released test shows that clipping bends the fit.
     pub target: Target,
     /// How the intervals were made.
     pub interval: IntervalMethod,
@@ -49,13 +57,13 @@ pub struct Fit {
 }
 
 /// One coefficient in its own units.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Coefficient {
     /// `(Intercept)`, `column` or `column[level]`.
     pub name: String,
-    /// The estimate.
-    pub estimate: f64,
+    /// The estimate; none where the coefficient was left out or is not identified, unless the fit is for prediction.
+    pub estimate: Option<f64>,
     /// How sure it is; none when only a prediction was asked for, or nothing can be said at this budget.
     pub precision: Option<Precision>,
     /// False when the budget cannot tell this coefficient from anything.
@@ -63,14 +71,16 @@ pub struct Coefficient {
 }
 
 /// How sure an estimate is.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Precision {
     /// The standard error, privacy noise included.
     pub std_error: f64,
-    /// The lower end of the interval.
+    /// The lower end of the interval; minus infinity where the budget cannot bound it at this level.
+    #[serde(with = "crate::number::or_infinite")]
     pub low: f64,
-    /// The upper end of the interval.
+    /// The upper end of the interval; infinity where the budget cannot bound it at this level.
+    #[serde(with = "crate::number::or_infinite")]
     pub high: f64,
     /// Degrees of freedom of the paper's intervals; none for a normal law.
     pub df: Option<f64>,
@@ -79,11 +89,11 @@ pub struct Precision {
 }
 
 /// The method and its public parameters.
-#[derive(Clone, Debug, PartialEq, serde::Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct MethodSummary {
     /// Its name on the command line.
-    pub name: &'static str,
+    pub name: String,
     /// The clip `gamma`, in standardised units.
     pub clip: f64,
     /// Steps of each run.
@@ -97,6 +107,35 @@ pub struct MethodSummary {
 }
 
 impl Fit {
+    /// What the intervals are for, in words: of which coefficients, of whom, in which model.
+    pub fn target_text(&self) -> String {
+        let coefficients = match self.target {
+            Target::Population | Target::Sample => "least-squares",
+            Target::Robust => "robust (Huber)",
+        };
+        // Where clipping bends a fit to this data set, the robust coefficients are of this data set too.
+        let of = match self.asked {
+            Target::Sample => "this data set",
+            Target::Population | Target::Robust => "the population",
+        };
+        let names: Vec<String> = self.left_out.iter().map(|one| one.name.clone()).collect();
+        let model = if names.is_empty() { String::new() } else { format!(", in the model without {}", listed(&names)) };
+        let assumed =
+            if self.assumes_symmetry() { "; errors are taken to be symmetric where rows are clipped" } else { "" };
+        format!("the {coefficients} coefficients of {of}{model}{assumed}")
+    }
+
+    /// Whether rows may be clipped in a fit that says its intervals are for least squares.
+    fn assumes_symmetry(&self) -> bool {
+        let clips = |warning: &Warning| matches!(warning, Warning::Clipped { .. } | Warning::Robust { .. });
+        self.target != Target::Robust && self.warnings.iter().any(clips)
+    }
+
+    /// Whether a coefficient is not in the model that was fitted.
+    pub fn is_left_out(&self, name: &str) -> bool {
+        self.left_out.iter().any(|one| one.name == name)
+    }
+
     /// The released iterates as CSV: `step,name1,...`, step 0 the start; a `run` column first when there are several runs.
     pub fn trajectory_csv(&self) -> String {
         let many = self.trajectories.len() > 1;

@@ -83,7 +83,7 @@ pub use error::Error;
 pub use fit::{Coefficient, Fit, MethodSummary, Precision};
 pub use lattice::Design;
 pub use lm::{Lm, lm};
-pub use predict::{Ends, Prediction};
+pub use predict::{Covariance, Ends, Prediction};
 pub use privacy::noise::NoiseSource;
 pub use progress::{Interrupted, Progress};
 pub use statement::{LedgerEntry, Statement};

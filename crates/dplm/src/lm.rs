@@ -252,7 +252,10 @@ mod tests {
         let asked = lm("y ~ x").standardised().rho(0.5).expect("a budget").target(Target::Sample).level(0.9);
         let asked = asked.method("dpgd").expect("a method").neighbours(Neighbours::ZeroOut).not_private_seed(1);
         let fit = asked.clone().fit_table(&table()).expect("a fit");
-        assert_eq!((fit.target, fit.level, fit.method.name, fit.private), (Target::Sample, 0.9, "dpgd", false));
+        assert_eq!(
+            (fit.target, fit.level, fit.method.name.as_str(), fit.private),
+            (Target::Sample, 0.9, "dpgd", false)
+        );
         assert_eq!(fit.guarantee.neighbours, Neighbours::ZeroOut);
         let predicting = asked.purpose(Purpose::Prediction).fit_table(&table()).expect("a fit");
         assert!(predicting.coefficients.iter().all(|one| one.precision.is_none()));

@@ -65,6 +65,33 @@ pub fn two_digits_up(value: f64) -> String {
     format!("{:.0}", (value / unit).ceil() * unit)
 }
 
+/// A number in a file, for `#[serde(with = "crate::number::or_infinite")]`: JSON has no infinite ones, so those are words.
+pub(crate) mod or_infinite {
+    use serde::{Deserialize, Deserializer, Serializer, de::Error};
+
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Written {
+        Number(f64),
+        Word(String),
+    }
+
+    pub(crate) fn serialize<S: Serializer>(value: &f64, to: S) -> Result<S::Ok, S::Error> {
+        if value.is_finite() { to.serialize_f64(*value) } else { to.collect_str(value) }
+    }
+
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<f64, D::Error> {
+        match Written::deserialize(from)? {
+            Written::Number(value) => Ok(value),
+            Written::Word(word) => match word.as_str() {
+                "inf" => Ok(f64::INFINITY),
+                "-inf" => Ok(f64::NEG_INFINITY),
+                _ => Err(D::Error::custom("a number is neither one nor 'inf'")),
+            },
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,12 +1,14 @@
-//! What a fit says at other levels and of other rows: post-processing, which costs nothing.
+//! What a fit says at other levels, of several coefficients together and of other rows: post-processing, which costs nothing.
 
 use rayon::prelude::*;
+use serde::Serialize;
 
 use crate::{
-    Error, Fit,
+    Coefficient, Error, Fit,
     formula::{Column, Kind},
-    interval::{Contrast, IntervalError},
-    lattice::Slot,
+    interval::{Contrast, Inference, IntervalError},
+    lattice::{Design, Slot},
+    matrix::{dot, times},
     options::Purpose,
     table::{Block, Cells, MISSING, ReadOptions, Source},
 };
@@ -27,6 +29,27 @@ pub struct Prediction {
     pub interval: Ends,
 }
 
+/// The covariance of estimates, in the coefficients' own units.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct Covariance {
+    /// The coefficients that are identified, in formula order.
+    pub names: Vec<String>,
+    /// A row and a column for each of them.
+    pub values: Vec<Vec<f64>>,
+}
+
+/// The coefficients that predictions are made with: the estimates, and where none is printed what the inference has; zero for what was left
+/// out. Not numbers where neither has any.
+pub(crate) fn predictor(coefficients: &[Coefficient], inference: Option<&Inference>, design: &Design) -> Vec<f64> {
+    let Some(inference) = inference else {
+        return coefficients.iter().map(|one| one.estimate.unwrap_or(f64::NAN)).collect();
+    };
+    let (parameters, contrasts) = (inference.parameters(), design.contrasts());
+    let known = coefficients.iter().zip(&contrasts);
+    known.map(|(one, contrast)| one.estimate.unwrap_or_else(|| contrast.of(&parameters))).collect()
+}
+
 impl Fit {
     /// The intervals of the coefficients at another level, in order; none for one that is not identified.
     ///
@@ -45,6 +68,27 @@ impl Fit {
         Ok(ends.map(|(interval, one)| one.identified.then_some((interval.low, interval.high))).collect())
     }
 
+    /// The covariance of the estimates of the coefficients that are identified, privacy noise included; none when nothing was released for
+    /// it. Its diagonal holds the squared standard errors.
+    pub fn covariance(&self) -> Option<Covariance> {
+        let parameters = self.inference.as_ref()?.covariance();
+        let identified = self.coefficients.iter().zip(self.design.contrasts()).filter(|(one, _)| one.identified);
+        let (names, weights): (Vec<String>, Vec<Vec<f64>>) =
+            identified.map(|(one, contrast)| (one.name.clone(), contrast.weights)).unzip();
+        let moved: Vec<Vec<f64>> = weights.iter().map(|one| times(&parameters, one)).collect();
+        // Symmetric to the last bit, whatever products round to.
+        let entry = |j: usize, k: usize| dot(&weights[j.min(k)], &moved[j.max(k)]);
+        let row = |j: usize| (0..names.len()).map(|k| entry(j, k)).collect();
+        let values = (0..names.len()).map(row).collect();
+        Some(Covariance { names, values })
+    }
+
+    /// The coefficients that predictions are made with: the estimates, and for what is not identified the best guess there is; zero for what
+    /// was left out.
+    pub fn predictor(&self) -> Vec<f64> {
+        predictor(&self.coefficients, self.inference.as_ref(), &self.design)
+    }
+
     /// The mean response for each row of a table that has the model's features; the response need not be there.
     ///
     /// Cells are treated as they were in the fit: clamped to their bounds, unknown levels taken for the reference.
@@ -52,10 +96,10 @@ impl Fit {
     /// # Errors
     /// When a column is missing or the table cannot be read.
     pub fn predict(&self, source: &Source, options: &ReadOptions<'_>) -> Result<Vec<f64>, Error> {
-        let estimates: Vec<f64> = self.coefficients.iter().map(|one| one.estimate).collect();
+        let predictor = self.predictor();
         let mut found = Vec::new();
         self.for_each_row(source, options, &mut |row| {
-            found.push(row.map_or(f64::NAN, |values| values.iter().zip(&estimates).map(|(x, b)| x * b).sum()));
+            found.push(row.map_or(f64::NAN, |values| values.iter().zip(&predictor).map(|(x, b)| x * b).sum()));
         })?;
         Ok(found)
     }

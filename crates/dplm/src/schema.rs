@@ -2,8 +2,11 @@
 
 use std::collections::HashMap;
 
+use serde::{Deserialize, Serialize};
+
 /// What is publicly known about one column.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Kind {
     /// Numeric, taken as already centred and scaled to about unit variance.
     Standard,
@@ -19,7 +22,7 @@ pub enum Kind {
 }
 
 /// One column of the table, with what is publicly known about it.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Column {
     /// The column's name in the table.
     pub name: String,

@@ -1,9 +1,11 @@
 //! The budget of a data set over time, as the ledger that keeps it tells a fit.
 
+use serde::{Deserialize, Serialize};
+
 use crate::privacy::Rho;
 
 /// What was granted to a data set and spent from it, up to and with the fit it is given to. Public.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Statement {
     /// The data set, as its custodian names it.
     pub dataset: String,
@@ -18,7 +20,7 @@ pub struct Statement {
 }
 
 /// A recorded charge or grant.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LedgerEntry {
     /// When, in UTC, as it is shown.
     pub time: String,
@@ -27,6 +29,7 @@ pub struct LedgerEntry {
     /// Whether it spends, or grants.
     pub spends: bool,
     /// How much.
+    #[serde(with = "crate::privacy::decimal")]
     pub rho: Rho,
 }
 

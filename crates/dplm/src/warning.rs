@@ -1,12 +1,15 @@
 //! What a reader should know, from public or released numbers only.
 
+use serde::{Deserialize, Serialize};
+
 use crate::{
     number::{grouped, two_digits_up},
     privacy::Rho,
 };
 
 /// Something a reader of the fit should know. Made from public or released numbers only.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Warning {
     /// The noise can be taken off.
@@ -16,13 +19,16 @@ pub enum Warning {
         /// Their names.
         columns: Vec<String>,
     },
-    /// Coefficients the budget cannot pin down.
+    /// Coefficients that are in the model and that the budget cannot pin down.
     NotIdentified {
         /// Their names.
         names: Vec<String>,
-        /// Columns behind them that the formula says are numbers.
+    },
+    /// Columns that may not be of the kind the formula says, since nothing could be told of them.
+    OtherKind {
+        /// Those that the formula says are numbers.
         numbers: Vec<String>,
-        /// Columns behind them that the formula says are categories.
+        /// Those that the formula says are categories.
         categories: Vec<String>,
     },
     /// The noise is as large as the coefficients can be expected to be.
@@ -83,6 +89,7 @@ pub enum Warning {
     /// The budget is beyond what is usually called private.
     LargeBudget {
         /// The budget.
+        #[serde(with = "crate::privacy::decimal")]
         rho: Rho,
     },
 }
@@ -98,12 +105,12 @@ impl std::fmt::Display for Warning {
                 "{} taken as centred and of about unit variance, as the formula gives no bounds; this was not checked",
                 listed(columns)
             ),
-            Warning::NotIdentified { names, numbers, categories } => write!(
+            Warning::NotIdentified { names } => write!(
                 f,
-                "{} cannot be estimated at this budget: merge rare levels, tighten bounds, drop columns or spend more{}",
-                listed(names),
-                kinds_to_check(numbers, categories)
+                "{} cannot be estimated at this budget: merge rare levels, tighten bounds, drop columns or spend more",
+                listed(names)
             ),
+            Warning::OtherKind { numbers, categories } => f.write_str(&kinds_to_check(numbers, categories)),
             Warning::BudgetTooSmall { noise, enough } => write!(
                 f,
                 "the noise alone has a standard error of about {noise:.2} standardised units; {enough} would bring it to 0.1"
@@ -159,7 +166,7 @@ impl std::fmt::Display for Warning {
 }
 
 /// A coefficient that is not in the model that was fitted.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LeftOut {
     /// Its name.
     pub name: String,
@@ -168,7 +175,8 @@ pub struct LeftOut {
 }
 
 /// Why a column is not resolved.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Cause {
     /// The column varies too little within its bounds.
     LittleSpread,
@@ -203,7 +211,7 @@ impl std::fmt::Display for Cause {
 }
 
 /// What would be enough where a budget is not: so many rows, or so large a budget.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Enough {
     /// The rows, at the budget given.
     pub rows: u64,
@@ -232,22 +240,22 @@ impl std::fmt::Display for Enough {
 /// What else may be behind coefficients that cannot be estimated: columns that are not of the kind the formula says.
 fn kinds_to_check(numbers: &[String], categories: &[String]) -> String {
     let holds = |columns: &[String]| if columns.len() == 1 { "holds" } else { "hold" };
-    let mut text = String::new();
+    let mut checks = Vec::new();
     if !numbers.is_empty() {
         let (columns, hold) = (listed(numbers), holds(numbers));
-        text += &format!(
-            "; check that {columns} {hold} plain numbers, as text, yes/no and thousands separators count as missing"
-        );
+        checks.push(format!(
+            "check that {columns} {hold} plain numbers, as text, yes/no and thousands separators count as missing"
+        ));
     }
     if !categories.is_empty() {
         let (columns, hold) = (listed(categories), holds(categories));
-        text += &format!("; check that {columns} {hold} the levels exactly as the formula spells them");
+        checks.push(format!("check that {columns} {hold} the levels exactly as the formula spells them"));
     }
-    text
+    checks.join("; ")
 }
 
 /// Up to five names, and how many more.
-fn listed(names: &[String]) -> String {
+pub(crate) fn listed(names: &[String]) -> String {
     const SHOWN: usize = 5;
     let shown = names.iter().take(SHOWN).map(|name| format!("'{name}'")).collect::<Vec<_>>().join(", ");
     match names.len().saturating_sub(SHOWN) {
@@ -264,17 +272,13 @@ mod tests {
     fn the_kind_of_a_column_is_a_suspect() {
         let names = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect::<Vec<_>>();
         let warning = |numbers: &[&str], categories: &[&str]| {
-            let (numbers, categories) = (names(numbers), names(categories));
-            Warning::NotIdentified { names: names(&["x"]), numbers, categories }.to_string()
+            Warning::OtherKind { numbers: names(numbers), categories: names(categories) }.to_string()
         };
-        assert!(warning(&["x"], &[]).ends_with(
-            "spend more; check that 'x' holds plain numbers, as text, yes/no and thousands separators count as missing"
-        ));
-        assert!(
-            warning(&[], &["g", "h"])
-                .ends_with("check that 'g', 'h' hold the levels exactly as the formula spells them")
-        );
-        assert!(warning(&[], &[]).ends_with("spend more"));
+        let plain = "check that 'x' holds plain numbers, as text, yes/no and thousands separators count as missing";
+        let spelt = "check that 'g', 'h' hold the levels exactly as the formula spells them";
+        assert_eq!(warning(&["x"], &[]), plain);
+        assert_eq!(warning(&[], &["g", "h"]), spelt);
+        assert_eq!(warning(&["x"], &["g", "h"]), format!("{plain}; {spelt}"));
     }
 
     #[test]

@@ -14,6 +14,8 @@ mod nist;
 mod order;
 mod paper;
 mod predict;
+mod result;
+mod saved;
 
 /// A file that is not named above would never run.
 #[test]

@@ -62,7 +62,7 @@ fn a_prediction_is_the_coefficients_times_the_row() {
     let rows = "g,x\nb,2.5\na,99\nb,NA\nother,0\n,1\n";
     let rows = Source::from_csv_stream(&mut rows.as_bytes(), "rows").expect("rows");
     for fit in fits() {
-        let b: Vec<f64> = fit.coefficients.iter().map(|one| one.estimate).collect();
+        let b: Vec<f64> = fit.coefficients.iter().map(|one| one.estimate.expect("identified")).collect();
         let found = fit.predict(&rows, &ReadOptions::default()).expect("predictions");
         let expected = [b[0] + 2.5 * b[1] + b[2], b[0] + 10.0 * b[1], f64::NAN, b[0], f64::NAN];
         for (found, expected) in found.iter().zip(expected) {

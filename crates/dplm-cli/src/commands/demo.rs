@@ -79,7 +79,7 @@ fn comparison(truth: &[f64], ols: &OlsFit, fit: &Fit) -> String {
             significant(*truth),
             significant(*estimate),
             bracketed(ols),
-            significant(private.estimate),
+            private.estimate.map_or("-".to_owned(), significant),
             interval_of(private).map_or("-".to_owned(), bracketed),
             if holds(private, *truth) { "yes" } else { "no" },
         ]);

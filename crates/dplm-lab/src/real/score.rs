@@ -46,8 +46,7 @@ pub(super) fn score(bench: &Bench, rho: f64, seed: u64) -> Result<Score, LabErro
     let own = fit(bench, &mut counted, rho, seed, Target::Sample)?;
     let mut rows = bench.resampled(&mut ChaCha8Rng::seed_from_u64(seed));
     let sample = fit(bench, &mut rows, rho, seed, Target::Population)?;
-    let estimates: Vec<f64> = own.coefficients.iter().map(|one| one.estimate).collect();
-    let standard = bench.to_standard(&estimates);
+    let standard = bench.to_standard(&own.predictor(&bench.design));
     let optimum = optimum(bench, &own);
     let (adassp, dpgd) = others(bench, rho, seed)?;
     Ok(Score {
@@ -81,8 +80,7 @@ fn others(bench: &Bench, rho: f64, seed: u64) -> Result<(f64, f64), LabError> {
     let adassp = plan.run(&mut rows, &bench.design, &mut FixedSeed::new(seed))?.theta;
     let plan = dpgd::Config::new(request).plan(count, &bench.design)?;
     let run = plan.run(&mut rows, &bench.design, &mut FixedSeed::new(seed), Progress::NONE)?;
-    let estimates: Vec<f64> = run.coefficients.iter().map(|one| one.estimate).collect();
-    Ok((bench.excess(&adassp), bench.excess(&bench.to_standard(&estimates))))
+    Ok((bench.excess(&adassp), bench.excess(&bench.to_standard(&run.predictor(&bench.design)))))
 }
 
 /// The optimum of the clipped loss on the whole data set in the coordinates that the run found, in standardised units.

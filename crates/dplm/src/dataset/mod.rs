@@ -9,11 +9,11 @@ use crate::{
     diagnose::View,
     formula::{Column, Formula, Kind, Model},
     lattice::Design,
-    method::Method,
+    method::{Method, Outcome},
     privacy::noise::NoiseSource,
     rows::{Builder, Encoded, Rows},
     table::{Field, ReadOptions, Schema, Source},
-    warning::Warning,
+    warning::{Cause, Warning},
 };
 
 /// Rows of a table encoded for one model.
@@ -106,7 +106,7 @@ impl Dataset {
         (self.rows.rows_mut(), &self.design)
     }
 
-    fn warnings(&self, private: bool, coefficients: &[crate::Coefficient]) -> Vec<Warning> {
+    fn warnings(&self, private: bool, outcome: &Outcome) -> Vec<Warning> {
         let mut warnings = Vec::new();
         if !private {
             warnings.push(Warning::FixedSeed);
@@ -115,24 +115,39 @@ impl Dataset {
         if !columns.is_empty() {
             warnings.push(Warning::AssumedStandard { columns });
         }
-        warnings.extend(self.not_identified(coefficients));
+        warnings.extend(not_identified(outcome));
+        warnings.extend(self.other_kinds(outcome));
         warnings
     }
 
-    /// The coefficients that are not identified, and the columns that may not be what the formula says they are. A column without usable
-    /// cells leaves no row, so the response is among them only where nothing is identified.
-    fn not_identified(&self, coefficients: &[crate::Coefficient]) -> Option<Warning> {
-        let names: Vec<String> =
-            coefficients.iter().filter(|one| !one.identified).map(|one| one.name.clone()).collect();
-        let response = (names.len() == coefficients.len()).then_some(&self.model.response);
-        let is_suspect = |column: &&Column| column.coefficients().iter().all(|name| names.contains(name));
-        let suspects = response.into_iter().chain(self.model.features.iter().filter(is_suspect));
-        let (categories, numbers): (Vec<&Column>, _) =
-            suspects.partition(|column| matches!(column.kind, Kind::Levels(_)));
-        let named = |columns: Vec<&Column>| columns.into_iter().map(|column| column.name.clone()).collect();
+    /// The columns that may not be what the formula says they are. A number that cannot be read leaves no row, so numbers are among them only
+    /// where nothing is identified; a level that is spelt otherwise leaves a level without rows.
+    fn other_kinds(&self, outcome: &Outcome) -> Option<Warning> {
+        let is_known = |name: &String| outcome.coefficients.iter().any(|one| one.identified && one.name == *name);
+        let shows_rows = |name: &String| {
+            outcome.left_out.iter().any(|one| one.name == *name && matches!(one.cause, Cause::Combination { .. }))
+        };
+        let nothing = !outcome.coefficients.iter().any(|one| one.identified);
+        let is_suspect = |column: &&Column| {
+            let names = column.coefficients();
+            let without_rows = !names.is_empty() && names.iter().all(|name| !is_known(name) && !shows_rows(name));
+            nothing || matches!(column.kind, Kind::Levels(_)) && without_rows
+        };
+        let all = std::iter::once(&self.model.response).chain(&self.model.features);
+        let (categories, numbers): (Vec<&Column>, Vec<&Column>) =
+            all.filter(is_suspect).partition(|column| matches!(column.kind, Kind::Levels(_)));
+        let named = |columns: Vec<&Column>| columns.into_iter().map(|column| column.name.clone()).collect::<Vec<_>>();
         let (numbers, categories) = (named(numbers), named(categories));
-        (!names.is_empty()).then_some(Warning::NotIdentified { names, numbers, categories })
+        (!numbers.is_empty() || !categories.is_empty()).then_some(Warning::OtherKind { numbers, categories })
     }
+}
+
+/// The coefficients that are not identified though they are in the model.
+fn not_identified(outcome: &Outcome) -> Option<Warning> {
+    let is_left_out = |name: &String| outcome.left_out.iter().any(|one| one.name == *name);
+    let unknown = outcome.coefficients.iter().filter(|one| !one.identified && !is_left_out(&one.name));
+    let names: Vec<String> = unknown.map(|one| one.name.clone()).collect();
+    (!names.is_empty()).then_some(Warning::NotIdentified { names })
 }
 
 /// The names of the columns, and their types where something declares them.

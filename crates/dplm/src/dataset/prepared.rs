@@ -118,18 +118,21 @@ impl<'a> Prepared<'a> {
         let (table, design) = dataset.rows_and_design();
         let outcome = plan.run(table, design, &mut rng, progress)?;
         let mut warnings = plan.warn();
+        let of_outcome = dataset.warnings(private, &outcome);
         warnings.extend(outcome.warnings);
-        warnings.extend(dataset.warnings(private, &outcome.coefficients));
+        warnings.extend(of_outcome);
         let statement = receipt.statement;
         if let Some(Statement { dataset, other_table: true, .. }) = &statement {
             warnings.push(Warning::OtherTable { dataset: dataset.clone() });
         }
         Ok(Fit {
             private,
+            date: today(),
             formula: dataset.formula().to_owned(),
             rows,
             guarantee: Guarantee { releases: outcome.releases, ..guarantee },
             purpose: request.purpose,
+            asked: request.target(),
             target: outcome.target,
             interval: request.interval,
             level: request.level,
@@ -143,6 +146,11 @@ impl<'a> Prepared<'a> {
             statement,
         })
     }
+}
+
+/// The day in UTC. Not the time, so that fits with one seed are the same to the last bit all day long.
+fn today() -> String {
+    jiff::tz::Offset::UTC.to_datetime(jiff::Timestamp::now()).date().to_string()
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use crate::{
 };
 
 /// The released iterates of one run, in standardised units. Made from released numbers only.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Trajectory {
     /// The iterates `theta_0 .. theta_T`; `theta_0` is the start.
     pub theta: Vec<Vec<f64>>,

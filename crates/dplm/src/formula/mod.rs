@@ -27,7 +27,7 @@ pub use error::FormulaError;
 pub use template::template;
 
 /// A model with every column named: what [`Formula::resolve`] gives.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Model {
     /// The column on the left of `~`; never [`Kind::Levels`].
     pub response: Column,

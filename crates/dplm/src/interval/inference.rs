@@ -1,11 +1,13 @@
 //! How a fit makes its intervals, as data: for any contrast at any level, long after the fit.
 
+use faer::Mat;
 use serde::{Deserialize, Serialize};
 
 use super::{Contrast, Interval, IntervalError, Newton, check_level, paper};
 
 /// What a fit makes its intervals from: released and public numbers only, so it may be saved, and asked as often as one likes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Inference {
     /// One Newton step from the mean iterate, with noise of known scale.
@@ -33,6 +35,32 @@ impl Inference {
         match self {
             Inference::Newton(newton) => newton.intervals(contrasts, level),
             Inference::Student { estimates } => paper::student_intervals(estimates, contrasts, level),
+        }
+    }
+
+    /// The estimates of all standardised parameters; zero for those that are not in the model.
+    pub fn parameters(&self) -> Vec<f64> {
+        match self {
+            Inference::Newton(newton) => newton.parameters(),
+            Inference::Student { estimates } => paper::mean(estimates),
+        }
+    }
+
+    /// The covariance of the estimates of all standardised parameters; zero for those that are not in the model.
+    pub fn covariance(&self) -> Mat<f64> {
+        match self {
+            Inference::Newton(newton) => newton.covariance_of_all(),
+            Inference::Student { estimates } => paper::covariance_of_mean(estimates),
+        }
+    }
+
+    /// Whether every part is for so many standardised parameters, as it is unless a file was changed by hand.
+    pub(crate) fn is_for(&self, parameters: usize) -> bool {
+        match self {
+            Inference::Newton(newton) => newton.is_for(parameters),
+            Inference::Student { estimates } => {
+                estimates.len() > 1 && estimates.iter().all(|one| one.len() == parameters)
+            }
         }
     }
 }

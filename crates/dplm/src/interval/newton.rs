@@ -139,6 +139,26 @@ impl Newton {
         let solved = Solved::of(self);
         &solved.inverse * (self.basis.transpose() * &solved.total * &self.basis) * &solved.inverse
     }
+
+    /// The covariance of all standardised parameters' estimates; zero for those that are not in the model.
+    pub(super) fn covariance_of_all(&self) -> Mat<f64> {
+        let (kept, mut all) = (self.covariance(), Mat::zeros(self.parameters, self.parameters));
+        for (row, &j) in self.kept.iter().enumerate() {
+            self.kept.iter().enumerate().for_each(|(column, &k)| all[(j, k)] = kept[(row, column)]);
+        }
+        all
+    }
+
+    /// Whether every part is for so many standardised parameters and for one number of coordinates.
+    pub(super) fn is_for(&self, parameters: usize) -> bool {
+        let (p, kept) = (self.displacement.len(), self.kept.len());
+        let is = |matrix: &Mat<f64>, columns: usize| (matrix.nrows(), matrix.ncols()) == (p, columns);
+        let ascend = self.kept.windows(2).all(|pair| pair[0] < pair[1]);
+        let in_range = self.kept.last().is_some_and(|&last| last < parameters);
+        self.parameters == parameters
+            && (ascend && in_range && self.estimate.len() == kept && kept <= p)
+            && (is(&self.basis, kept) && is(&self.noise, p) && is(&self.curvature, p) && is(&self.entry_sd, p))
+    }
 }
 
 /// What all contrasts share.

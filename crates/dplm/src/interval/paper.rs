@@ -3,6 +3,8 @@
 //! All three make a list `theta^(1) .. theta^(m)` and proceed as if it were a sample of a normal law:
 //! `mean +- t_{alpha/2, m-1} sd / sqrt(m)`, `sd` with `m - 1` below the sum of squares.
 
+use faer::Mat;
+
 use super::{Contrast, Inference, Interval, IntervalError, check_contrasts, check_run};
 use crate::descend::Trajectory;
 
@@ -105,7 +107,7 @@ fn mean_of_last(iterates: &[Vec<f64>], k: usize) -> Vec<f64> {
     mean(&iterates[iterates.len().saturating_sub(k)..])
 }
 
-fn mean(vectors: &[Vec<f64>]) -> Vec<f64> {
+pub(super) fn mean(vectors: &[Vec<f64>]) -> Vec<f64> {
     let coordinate = |j: usize| vectors.iter().map(|v| v[j]).sum::<f64>() / vectors.len() as f64;
     (0..vectors[0].len()).map(coordinate).collect()
 }
@@ -133,6 +135,15 @@ fn student_interval(estimates: &[Vec<f64>], contrast: &Contrast, level: f64) -> 
     let centre = values.iter().sum::<f64>() / m;
     let variance = values.iter().map(|v| (v - centre).powi(2)).sum::<f64>() / (m - 1.0);
     Interval::symmetric(centre, (variance / m).sqrt(), Some(m - 1.0), level)
+}
+
+/// The covariance of the mean of the estimates: that of their sample over how many there are.
+pub(super) fn covariance_of_mean(estimates: &[Vec<f64>]) -> Mat<f64> {
+    let (m, centre) = (estimates.len() as f64, mean(estimates));
+    let products = |j: usize, k: usize| estimates.iter().map(move |one| (one[j], one[k]));
+    Mat::from_fn(centre.len(), centre.len(), |j, k| {
+        products(j, k).map(|(a, b)| (a - centre[j]) * (b - centre[k])).sum::<f64>() / (m - 1.0) / m
+    })
 }
 
 #[cfg(test)]

@@ -48,7 +48,10 @@ pub enum Slot {
 }
 
 /// The public rule that turns one row of the table into one row of the lattice.
-#[derive(Clone, Debug, PartialEq)]
+///
+/// In a file it is the model that it was made from.
+#[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+#[serde(try_from = "Model", into = "Model")]
 pub struct Design {
     slots: Vec<Slot>,
     response: Scale,
@@ -158,6 +161,32 @@ impl Design {
                     }
                 }
             }
+        }
+    }
+}
+
+impl From<Design> for Model {
+    fn from(design: Design) -> Model {
+        let intercept = matches!(design.slots.first(), Some(Slot::Intercept));
+        let mut columns = design.columns.into_iter();
+        Model { response: columns.next().expect("a design has a response"), features: columns.collect(), intercept }
+    }
+}
+
+impl TryFrom<Model> for Design {
+    type Error = &'static str;
+
+    /// A model from a file, which no formula has checked.
+    fn try_from(model: Model) -> Result<Design, Self::Error> {
+        let is_sound = |column: &Column| match &column.kind {
+            Kind::Standard => true,
+            Kind::Bounded { low, high } => low.is_finite() && high.is_finite() && low < high,
+            Kind::Levels(levels) => !levels.is_empty(),
+        };
+        let is_number = !matches!(model.response.kind, Kind::Levels(_));
+        match is_number && model.columns().iter().all(is_sound) {
+            true => Ok(Design::new(&model)),
+            false => Err("the model has a column without sound bounds or levels"),
         }
     }
 }

@@ -224,7 +224,7 @@ impl Plan {
 
     fn summary(&self, noise_sd: f64) -> MethodSummary {
         let clip = self.row_bound * self.response_bound;
-        MethodSummary { name: ENTRY.name, clip, steps: 1, step_size: 1.0, noise_sd, runs: 1 }
+        MethodSummary { name: ENTRY.name.to_owned(), clip, steps: 1, step_size: 1.0, noise_sd, runs: 1 }
     }
 
     /// `sum_i CLIP(x_i y_i)`: the negative gradient sum at parameters of zero.

@@ -265,7 +265,7 @@ impl Plan {
     pub fn summary(&self) -> MethodSummary {
         let rho = self.request.rho.share(self.shares.descent()).to_f64() / f64::from(self.runs);
         MethodSummary {
-            name: ENTRY.name,
+            name: ENTRY.name.to_owned(),
             clip: self.clip,
             steps: self.steps,
             step_size: self.step_size,

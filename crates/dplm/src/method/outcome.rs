@@ -5,7 +5,8 @@ use crate::{
     Coefficient, MethodSummary, Precision,
     descend::Trajectory,
     interval::{Inference, Interval},
-    lattice::Whitening,
+    lattice::{Design, Whitening},
+    predict::predictor,
     privacy::Release,
     warning::{LeftOut, Warning},
 };
@@ -53,18 +54,28 @@ impl Outcome {
             target,
         }
     }
+
+    /// The coefficients that predictions are made with; see [`Fit::predictor`](crate::Fit::predictor).
+    pub fn predictor(&self, design: &Design) -> Vec<f64> {
+        predictor(&self.coefficients, self.inference.as_ref(), design)
+    }
 }
 
 /// An estimate without an interval.
 pub(super) fn bare(name: String, estimate: f64) -> Coefficient {
-    Coefficient { name, estimate, precision: None, identified: true }
+    Coefficient { name, estimate: Some(estimate), precision: None, identified: true }
 }
 
 /// An estimate with its interval, where it is identified.
 pub(super) fn with_precision(name: String, interval: &Interval) -> Coefficient {
     let &Interval { estimate, std_error, low, high, df, identified, .. } = interval;
     let precision = Precision { std_error, low, high, df, p_value: interval.p_value(0.0) };
-    Coefficient { name, estimate, precision: identified.then_some(precision), identified }
+    Coefficient {
+        name,
+        estimate: identified.then_some(estimate),
+        precision: identified.then_some(precision),
+        identified,
+    }
 }
 
 /// The mean of the last three quarters of the iterates: an early stop where the descent is slow.

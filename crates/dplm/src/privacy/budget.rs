@@ -16,12 +16,13 @@ pub struct Budget {
 }
 
 /// What a share of the budget was spent on.
-#[derive(Clone, Debug, PartialEq, serde::Serialize)]
+#[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 #[non_exhaustive]
 pub struct Release {
     /// In words, for the report.
     pub what: String,
     /// Its cost.
+    #[serde(with = "super::rho::decimal")]
     pub rho: Rho,
 }
 

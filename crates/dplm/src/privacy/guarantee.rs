@@ -9,12 +9,13 @@ use super::{
 use crate::number::{magnitude, rounded_up};
 
 /// The guarantee of a whole fit.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 #[non_exhaustive]
 pub struct Guarantee {
     /// Which data sets it speaks about.
     pub neighbours: Neighbours,
     /// The whole budget, in zCDP.
+    #[serde(with = "super::rho::decimal")]
     pub rho: Rho,
     /// The delta at which `epsilon` is stated.
     pub delta: f64,
@@ -71,7 +72,8 @@ pub fn guess(rho: f64) -> Result<f64, ConvertError> {
 /// assert_eq!(epsilon.to_string(), "0.8342"); // 0.834118
 /// # Ok::<(), dplm::privacy::convert::ConvertError>(())
 /// ```
-#[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
+#[derive(Clone, Copy, Debug, PartialEq, PartialOrd, serde::Serialize, serde::Deserialize)]
+#[serde(transparent)]
 pub struct Epsilon(f64);
 
 impl Epsilon {
@@ -101,12 +103,6 @@ impl fmt::Display for Epsilon {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let needed = if self.0 > 0.0 { 3 - magnitude(self.0) } else { 0 };
         f.pad(&rounded_up(self.0, Epsilon::PLACES.max(usize::try_from(needed).unwrap_or(0))))
-    }
-}
-
-impl serde::Serialize for Epsilon {
-    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_f64(self.0)
     }
 }
 

@@ -37,6 +37,7 @@ pub use neighbours::Neighbours;
 pub use not_private::NotPrivate;
 pub use release::{Noisy, Released, release};
 pub use rho::Rho;
+pub(crate) use rho::decimal;
 pub use sensitive::{Claim, Sensitive};
 
 /// Why the guarantee cannot be given.

@@ -50,6 +50,18 @@ impl Rho {
         (Rho::SMALLEST..=Rho::LARGEST).contains(&Rho(units)).then_some(Rho(units))
     }
 
+    /// The budget that [`Display`](std::fmt::Display) prints like this; a share of a budget may be smaller than any budget.
+    fn from_decimal(text: &str) -> Option<Rho> {
+        const PLACES: usize = 15;
+        let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
+        let is_plain = |digits: &str| digits.bytes().all(|digit| digit.is_ascii_digit());
+        if whole.is_empty() || !is_plain(whole) || !is_plain(fraction) || fraction.len() > PLACES {
+            return None;
+        }
+        let rho = format!("{whole}{fraction:0<PLACES$}").parse().map(Rho).ok()?;
+        (rho <= Rho::LARGEST).then_some(rho)
+    }
+
     /// The budget in units of 10^-15.
     pub const fn units(self) -> u64 {
         self.0
@@ -117,9 +129,37 @@ impl serde::Serialize for Rho {
     }
 }
 
+/// Every digit of a budget, as text, for `#[serde(with = "decimal")]`: not every budget is an `f64`.
+pub(crate) mod decimal {
+    use serde::{Deserialize, Deserializer, Serializer, de::Error};
+
+    use super::Rho;
+
+    pub(crate) fn serialize<S: Serializer>(rho: &Rho, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_str(rho)
+    }
+
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Rho, D::Error> {
+        let text = String::deserialize(from)?;
+        Rho::from_decimal(&text).ok_or_else(|| D::Error::custom("a budget is not a plain decimal number"))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Also budgets that are no `f64`, and shares that are smaller than any budget.
+    #[test]
+    fn every_digit_reads_back() {
+        for units in [1, 999, 15_000_000_000_000, 9_007_199_254_740_993, 123_456_789_012_345_679, Rho::LARGEST.units()]
+        {
+            assert_eq!(Rho::from_decimal(&Rho(units).to_string()), Some(Rho(units)));
+        }
+        for text in ["", "-1", "1e-3", "+1", "1.2.3", "0.0000000000000001", "1001", "99999999999", "NaN"] {
+            assert_eq!(Rho::from_decimal(text), None, "{text}");
+        }
+    }
 
     #[test]
     fn typed_decimals_are_kept_exactly() {

@@ -1,30 +1,55 @@
 //! The fit for programs.
 
 use serde::Serialize;
+use serde_json::value::{RawValue, to_raw_value};
 
 use super::text::{attack, promise};
-use crate::{
-    Coefficient, Fit, MethodSummary, Statement,
-    options::Purpose,
-    privacy::{Epsilon, Release},
-};
+use crate::{Coefficient, Fit, MethodSummary, Statement, options::Purpose, privacy::Epsilon};
 
+/// The number of this form of the document. A form that older programs would misread gets the next one.
+pub const SCHEMA: u32 = 2;
+
+/// What readers and programs look for.
 #[derive(Serialize)]
-struct Document<'a> {
+struct Facts<'a> {
     dplm: &'static str,
+    schema: u32,
+    date: &'a str,
     private: bool,
     formula: &'a str,
     guarantee: Guarantee<'a>,
     rows: u64,
+    units: Units,
     purpose: &'static str,
     target: &'static str,
+    target_text: String,
     level: f64,
     interval: Option<&'static str>,
     coefficients: Vec<Entry<'a>>,
+    left_out: Vec<&'a str>,
+    /// Not released yet by any method, nor is the other.
+    residual_sd: Option<f64>,
+    r_squared: Option<f64>,
     method: &'a MethodSummary,
     warnings: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     ledger: Option<Ledger<'a>>,
+}
+
+/// The facts, and what is long: each matrix, and the fit as [`Fit::load`] reads it, on one line.
+#[derive(Serialize)]
+struct Document<'a> {
+    #[serde(flatten)]
+    facts: Facts<'a>,
+    covariance: Option<Box<RawValue>>,
+    fit: Box<RawValue>,
+}
+
+/// Whose data are protected, and how many of them there are.
+#[derive(Serialize)]
+struct Units {
+    unit: &'static str,
+    count: u64,
 }
 
 /// The ledger entry of this fit, and the data set's budget with this fit in it.
@@ -60,13 +85,36 @@ struct Guarantee<'a> {
     delta: f64,
     guess: f64,
     text: String,
-    releases: &'a [Release],
+    releases: Vec<Release<'a>>,
+}
+
+impl<'a> Guarantee<'a> {
+    fn of(fit: &'a Fit) -> Guarantee<'a> {
+        let guarantee = &fit.guarantee;
+        let releases = guarantee.releases.iter().map(|one| Release { what: &one.what, rho: one.rho.to_f64() });
+        Guarantee {
+            definition: "zCDP",
+            neighbours: guarantee.neighbours.name(),
+            rho: guarantee.rho.to_f64(),
+            epsilon: guarantee.epsilon,
+            delta: guarantee.delta,
+            guess: guarantee.guess,
+            text: format!("{}{} {}", if fit.private { "" } else { VOID }, promise(guarantee), attack(guarantee)),
+            releases: releases.collect(),
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct Release<'a> {
+    what: &'a str,
+    rho: f64,
 }
 
 #[derive(Serialize)]
 struct Entry<'a> {
     name: &'a str,
-    estimate: f64,
+    estimate: Option<f64>,
     std_error: Option<f64>,
     low: Option<f64>,
     high: Option<f64>,
@@ -77,12 +125,14 @@ struct Entry<'a> {
 impl<'a> Entry<'a> {
     fn of(coefficient: &'a Coefficient) -> Entry<'a> {
         let precision = coefficient.precision.as_ref();
+        // An end that is infinite is no end.
+        let end = |end: f64| Some(end).filter(|end| end.is_finite());
         Entry {
             name: &coefficient.name,
             estimate: coefficient.estimate,
             std_error: precision.map(|precision| precision.std_error),
-            low: precision.map(|precision| precision.low),
-            high: precision.map(|precision| precision.high),
+            low: precision.and_then(|precision| end(precision.low)),
+            high: precision.and_then(|precision| end(precision.high)),
             p_value: precision.map(|precision| precision.p_value),
             identified: coefficient.identified,
         }
@@ -92,32 +142,52 @@ impl<'a> Entry<'a> {
 /// What goes before a guarantee that does not hold.
 const VOID: &str = "Void, since the noise is reproducible: ";
 
-/// The fit as JSON, every number at full precision.
+impl<'a> Facts<'a> {
+    fn of(fit: &'a Fit) -> Facts<'a> {
+        Facts {
+            dplm: env!("CARGO_PKG_VERSION"),
+            schema: SCHEMA,
+            date: &fit.date,
+            private: fit.private,
+            formula: &fit.formula,
+            guarantee: Guarantee::of(fit),
+            rows: fit.rows,
+            units: Units { unit: "row", count: fit.rows },
+            purpose: fit.purpose.name(),
+            target: fit.target.name(),
+            target_text: fit.target_text(),
+            level: fit.level,
+            interval: (fit.purpose == Purpose::Inference).then_some(fit.interval.name()),
+            coefficients: fit.coefficients.iter().map(Entry::of).collect(),
+            left_out: fit.left_out.iter().map(|one| one.name.as_str()).collect(),
+            residual_sd: None,
+            r_squared: None,
+            method: &fit.method,
+            warnings: fit.warnings.iter().map(ToString::to_string).collect(),
+            ledger: fit.statement.as_ref().map(Ledger::of),
+        }
+    }
+}
+
+/// The fit as JSON, every number at full precision: what readers look for, and under `fit` all that [`Fit::load`] needs.
 pub fn to_json(fit: &Fit) -> String {
-    let guarantee = &fit.guarantee;
     let document = Document {
-        dplm: env!("CARGO_PKG_VERSION"),
-        private: fit.private,
-        formula: &fit.formula,
-        guarantee: Guarantee {
-            definition: "zCDP",
-            neighbours: guarantee.neighbours.name(),
-            rho: guarantee.rho.to_f64(),
-            epsilon: guarantee.epsilon,
-            delta: guarantee.delta,
-            guess: guarantee.guess,
-            text: format!("{}{} {}", if fit.private { "" } else { VOID }, promise(guarantee), attack(guarantee)),
-            releases: &guarantee.releases,
-        },
-        rows: fit.rows,
-        purpose: fit.purpose.name(),
-        target: fit.target.name(),
-        level: fit.level,
-        interval: (fit.purpose == Purpose::Inference).then_some(fit.interval.name()),
-        coefficients: fit.coefficients.iter().map(Entry::of).collect(),
-        method: &fit.method,
-        warnings: fit.warnings.iter().map(ToString::to_string).collect(),
-        ledger: fit.statement.as_ref().map(Ledger::of),
+        facts: Facts::of(fit),
+        covariance: fit.covariance().as_ref().map(on_one_line),
+        fit: on_one_line(fit),
     };
-    serde_json::to_string_pretty(&document).expect("plain data serialises") + "\n"
+    pretty(&document)
+}
+
+/// [`to_json`] without what is long: the covariance, and what loading needs.
+pub fn facts_json(fit: &Fit) -> String {
+    pretty(&Facts::of(fit))
+}
+
+fn on_one_line(value: &impl Serialize) -> Box<RawValue> {
+    to_raw_value(value).expect("plain data serialises")
+}
+
+fn pretty(document: &impl Serialize) -> String {
+    serde_json::to_string_pretty(document).expect("plain data serialises") + "\n"
 }

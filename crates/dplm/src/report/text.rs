@@ -1,7 +1,7 @@
 //! The fit for people: a table that users of `lm` and statsmodels recognise.
 
 use crate::{
-    Coefficient, Fit, Statement,
+    Coefficient, Fit, Statement, Warning,
     number::{grouped, p_value, percent_up, rounded_up, significant},
     options::{IntervalMethod, Purpose, Target},
     privacy::{Epsilon, Guarantee, Neighbours},
@@ -44,15 +44,34 @@ fn heading(fit: &Fit) -> String {
 fn table(fit: &Fit) -> String {
     let rows: Vec<Vec<String>> =
         std::iter::once(columns(fit)).chain(fit.coefficients.iter().map(|one| line(fit, one))).collect();
-    let widths: Vec<usize> =
-        (0..rows[0].len()).map(|j| rows.iter().map(|row| row[j].chars().count()).max().unwrap_or(0)).collect();
+    let width = |j: usize| rows.iter().filter_map(|row| row.get(j)).map(|cell| cell.chars().count()).max().unwrap_or(0);
+    let widths: Vec<usize> = (0..rows[0].len()).map(width).collect();
     let print = |row: &Vec<String>| {
         let cells = row.iter().zip(&widths).enumerate();
         let padded =
             cells.map(|(j, (cell, &width))| if j == 0 { format!("{cell:<width$}") } else { format!("{cell:>width$}") });
         format!("  {}\n", padded.collect::<Vec<_>>().join("  ").trim_end())
     };
-    format!("Coefficients:\n{}", rows.iter().map(print).collect::<String>())
+    let heading = match fit.left_out.len() {
+        0 => "Coefficients:".to_owned(),
+        count => format!("Coefficients: ({count} left out)"),
+    };
+    format!("{heading}\n{}{}", rows.iter().map(print).collect::<String>(), left_out(fit))
+}
+
+/// Why coefficients are not in the model, and what would bring them in.
+fn left_out(fit: &Fit) -> String {
+    let each = fit.left_out.iter().map(|one| wrapped(&format!("{}: {}", one.name, one.cause), WIDTH, "    "));
+    let lines: String = each.map(|lines| lines.replacen("    ", "  ", 1)).collect();
+    if lines.is_empty() { lines } else { format!("\n{}\n{lines}", fitted_without(fit)) }
+}
+
+/// What it means that coefficients are left out, in words.
+pub(super) fn fitted_without(fit: &Fit) -> &'static str {
+    match fit.left_out.len() {
+        1 => "Left out, as this budget cannot resolve it; the model was fitted without it:",
+        _ => "Left out, as this budget cannot resolve them; the model was fitted without them:",
+    }
 }
 
 fn columns(fit: &Fit) -> Vec<String> {
@@ -81,23 +100,25 @@ pub(super) fn percent(share: f64) -> String {
 }
 
 fn line(fit: &Fit, coefficient: &Coefficient) -> Vec<String> {
-    let mut cells = vec![coefficient.name.clone(), significant(coefficient.estimate)];
-    if fit.purpose == Purpose::Inference {
-        match &coefficient.precision {
-            Some(precision) => cells.extend([
-                significant(precision.std_error),
-                format!("{:.2}", coefficient.estimate / precision.std_error),
-                p_value(precision.p_value),
-                significant(precision.low),
-                significant(precision.high),
-            ]),
-            None => {
-                cells[1] = "not identified".to_owned();
-                cells.extend(std::iter::repeat_n("-".to_owned(), 5));
-            }
-        }
+    let mut cells = vec![coefficient.name.clone()];
+    match (coefficient.estimate, &coefficient.precision) {
+        (Some(estimate), Some(precision)) => cells.extend([
+            significant(estimate),
+            significant(precision.std_error),
+            format!("{:.2}", estimate / precision.std_error),
+            p_value(precision.p_value),
+            significant(precision.low),
+            significant(precision.high),
+        ]),
+        (Some(estimate), None) => cells.push(significant(estimate)),
+        (None, _) => cells.push(in_place_of_numbers(fit, coefficient).to_owned()),
     }
     cells
+}
+
+/// What is said of a coefficient that has no number.
+pub(super) fn in_place_of_numbers(fit: &Fit, coefficient: &Coefficient) -> &'static str {
+    if fit.is_left_out(&coefficient.name) { "left out" } else { "not identified" }
 }
 
 fn reading(fit: &Fit) -> String {
@@ -109,18 +130,11 @@ pub(super) fn covered(fit: &Fit) -> String {
     if fit.purpose == Purpose::Prediction {
         return "Estimates for prediction: no budget was spent on intervals, so none is given.".to_owned();
     }
-    let target = match fit.target {
-        Target::Population => {
-            "the true coefficient of the population these rows were drawn from; sampling and privacy noise are both inside"
-        }
-        Target::Sample => {
-            "the best-fitting coefficient on exactly these rows, gradients clipped; only privacy noise is inside"
-        }
-        Target::Robust => {
-            "the robust (Huber) coefficient of the population these rows were drawn from, at this clip; sampling and privacy noise are both inside"
-        }
+    let noise = match fit.asked {
+        Target::Sample => "Only privacy noise is inside.",
+        Target::Population | Target::Robust => "Sampling and privacy noise are both inside.",
     };
-    format!("Each {} % interval ({}) is for {target}.", percent(fit.level), fit.interval.name())
+    format!("The {} % intervals ({}) are for {}. {noise}", percent(fit.level), fit.interval.name(), fit.target_text())
 }
 
 fn guarantee(fit: &Fit) -> String {
@@ -198,10 +212,13 @@ fn budget(fit: &Fit) -> String {
 }
 
 fn warnings(fit: &Fit) -> String {
-    if fit.warnings.is_empty() {
-        return String::new();
-    }
-    let lines =
-        fit.warnings.iter().map(|warning| wrapped(&warning.to_string(), WIDTH, "    ").replacen("    ", "  - ", 1));
-    format!("Notes\n{}", lines.collect::<String>())
+    let lines = notes(fit).map(|note| wrapped(&note, WIDTH, "    ").replacen("    ", "  - ", 1));
+    let lines: String = lines.collect();
+    if lines.is_empty() { lines } else { format!("Notes\n{lines}") }
+}
+
+/// The warnings, but for what is said below the table already.
+pub(super) fn notes(fit: &Fit) -> impl Iterator<Item = String> {
+    let is_new = |warning: &&Warning| !matches!(warning, Warning::LeftOut { .. });
+    fit.warnings.iter().filter(is_new).map(ToString::to_string)
 }

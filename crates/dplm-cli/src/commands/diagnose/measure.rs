@@ -4,7 +4,7 @@ use dplm::{
     Contrast, Dataset, Fit, NoiseSource, Progress,
     diagnose::{Ols, OlsError, OlsFit, StandardisedRows, least_squares},
     method::dpgd,
-    report::to_json,
+    report::facts_json,
     table::{ReadOptions, Source},
     theory::{
         law::IterateLaw,
@@ -183,7 +183,7 @@ impl<T> From<Result<T, String>> for Found<T> {
 }
 
 fn marked_not_private(fit: &Fit) -> serde_json::Value {
-    let mut value: serde_json::Value = serde_json::from_str(&to_json(fit)).expect("a fit's own JSON is JSON");
+    let mut value: serde_json::Value = serde_json::from_str(&facts_json(fit)).expect("a fit's own JSON is JSON");
     value["private"] = false.into();
     value
 }

@@ -83,7 +83,7 @@ fn private_fit(fit: &Fit, ols: &Found<LeastSquares>) -> String {
         let precision = one.precision.as_ref();
         lines.push(cells![
             one.name,
-            significant(one.estimate),
+            shown(one.estimate),
             shown(precision.map(|precision| precision.std_error)),
             shown(precision.map(|precision| precision.low)),
             shown(precision.map(|precision| precision.high)),

@@ -6,7 +6,7 @@ use dplm::{
     lattice::Design,
     method::{Request, auto},
     privacy::{Rho, noise::FixedSeed},
-    report::to_json,
+    report::facts_json,
     rows::MemoryBuilder,
     table::{ReadOptions, Source},
 };
@@ -145,7 +145,7 @@ impl Trial<'_> {
 fn printed(fit: &Fit, left_out: &[String], name: &String) -> Option<(f64, Precision)> {
     let one = fit.coefficients.iter().find(|one| one.name == *name)?;
     let shown = one.identified && !left_out.contains(name);
-    one.precision.filter(|_| shown).map(|precision| (one.estimate, precision))
+    one.estimate.zip(one.precision.filter(|_| shown))
 }
 
 fn refused(coefficients: usize) -> Measures {
@@ -162,7 +162,7 @@ fn identified(fit: &Fit) -> Vec<bool> {
 
 /// How many coefficients that are not identified have a number in the JSON all the same.
 fn bare_numbers(fit: &Fit) -> f64 {
-    let json: serde_json::Value = serde_json::from_str(&to_json(fit)).expect("a fit is written as JSON");
+    let json: serde_json::Value = serde_json::from_str(&facts_json(fit)).expect("a fit is written as JSON");
     let shown = json["coefficients"].as_array().expect("a fit has coefficients");
     let bare = shown.iter().filter(|one| one["identified"] == false && one["estimate"].is_number());
     bare.count() as f64

@@ -190,7 +190,7 @@ impl Plan {
         let progress = progress.part(START_STEPS, START_STEPS + steps);
         let run = descent.run(white.rows.as_mut(), &start.theta, spend, rng, progress)?;
         let summary = MethodSummary {
-            name: "auto",
+            name: "auto".to_owned(),
             clip: start.threshold.gamma,
             steps,
             step_size: STEP_SIZE,
@@ -247,14 +247,15 @@ impl Plan {
             let theta = infer::predicted(run, &white.moments, start.threshold.tail);
             let theta = times(&white.whitening.matrix(), &theta);
             let identified = self.request.purpose == Purpose::Prediction;
-            let estimate = |(name, contrast): (&String, &Contrast)| Coefficient {
-                identified,
-                ..bare(name.clone(), contrast.of(&theta))
+            let estimate = |(name, contrast): (&String, &Contrast)| match identified {
+                true => bare(name.clone(), contrast.of(&theta)),
+                false => Coefficient { name: name.clone(), estimate: None, precision: None, identified },
             };
             let coefficients = names.iter().zip(&contrasts).map(estimate).collect();
             return Ok(Outcome { coefficients, whitening: Some(white.whitening), ..outcome });
         };
         left_out.extend(dropped.iter().map(|&j| LeftOut { name: names[j].clone(), cause: Cause::Weak }));
+        left_out.sort_by_key(|one| names.iter().position(|name| *name == one.name));
         let inference = Inference::from(newton);
         let found = inference.intervals(&contrasts, self.request.level)?;
         let coefficients = names.iter().zip(&found).map(|(name, interval)| with_precision(name.clone(), interval));

@@ -14,7 +14,7 @@ pub(super) fn of(fit: &Fit) -> String {
     words.push(match fit.purpose {
         Purpose::Prediction => "--purpose prediction".to_owned(),
         Purpose::Inference => {
-            format!("--interval {} --target {} --level {}", fit.interval.name(), fit.target.name(), fit.level)
+            format!("--interval {} --target {} --level {}", fit.interval.name(), fit.asked.name(), fit.level)
         }
     });
     words.join(" ")
@@ -29,7 +29,7 @@ fn standardised(fit: &Fit) -> &'static str {
 /// The parameters of the paper's method; other methods find their own.
 fn by_hand(fit: &Fit) -> String {
     let method = &fit.method;
-    match method.name {
+    match method.name.as_str() {
         "dpgd" => format!(" --clip {} --steps {} --step-size {}", method.clip, method.steps, method.step_size),
         _ => String::new(),
     }

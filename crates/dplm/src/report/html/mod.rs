@@ -8,10 +8,10 @@ mod trajectory;
 
 use super::{
     svg::{Anchor, Scale, Svg, escaped},
-    text::{attack, covered, promise},
+    text::{attack, covered, fitted_without, in_place_of_numbers, notes, promise},
 };
 use crate::{
-    Coefficient, Fit,
+    Coefficient, Fit, LeftOut,
     number::{grouped, p_value, significant},
     options::Purpose,
 };
@@ -27,12 +27,16 @@ pub fn to_html(fit: &Fit) -> String {
     let title = format!("Private regression: {}", fit.formula);
     let body = [
         header(fit),
-        section("coefficients", "Coefficients", &(table(fit) + &coefficients::plot(fit) + &paragraph(&covered(fit)))),
+        section(
+            "coefficients",
+            "Coefficients",
+            &(table(fit) + &left_out(fit) + &coefficients::plot(fit) + &paragraph(&covered(fit))),
+        ),
         section("guarantee", "What is promised", &guarantee(fit)),
         section("budget", "How the budget was spent", &budget::plot(&fit.guarantee)),
         section("ledger", "The budget of the data set", &ledger::plot(fit.statement.as_ref())),
         section("iterates", "The descent", &trajectory::plot(fit)),
-        section("notes", "Notes", &notes(fit)),
+        section("notes", "Notes", &all_notes(fit)),
         section("reproduce", "How this was made", &method(fit)),
     ];
     format!(
@@ -50,7 +54,7 @@ pub fn summary_html(fit: &Fit) -> String {
     let guarantee = &fit.guarantee;
     format!(
         "<div>\n<p><strong>Private linear regression</strong><br><code>{}</code><br>{} rows, &rho; = {}, &epsilon; = {} at &delta; = {:e}</p>\n\
-         {}{}{}{}{}{}</div>\n",
+         {}{}{}{}{}{}{}</div>\n",
         escaped(&fit.formula),
         grouped(fit.rows),
         guarantee.rho,
@@ -58,10 +62,11 @@ pub fn summary_html(fit: &Fit) -> String {
         guarantee.delta,
         banner(fit),
         table(fit),
+        left_out(fit),
         paragraph(&covered(fit)),
         paragraph(&promise(guarantee)),
         paragraph(&attack(guarantee)),
-        notes(fit),
+        all_notes(fit),
     )
 }
 
@@ -78,13 +83,14 @@ fn banner(fit: &Fit) -> &'static str {
 fn header(fit: &Fit) -> String {
     format!(
         "<header>\n<p class=\"kind\">Private linear regression</p>\n<h1><code>{}</code></h1>\n{}\
-         <dl class=\"facts\">\n{}{}{}{}</dl>\n</header>\n",
+         <dl class=\"facts\">\n{}{}{}{}{}</dl>\n</header>\n",
         escaped(&fit.formula),
         banner(fit),
         fact("Rows", &grouped(fit.rows)),
         fact("Budget", &format!("&rho; = {}", fit.guarantee.rho)),
         fact("Which is", &format!("&epsilon; = {} at &delta; = {:e}", fit.guarantee.epsilon, fit.guarantee.delta)),
         fact("Neighbours", fit.guarantee.neighbours.name()),
+        fact("Date", &escaped(&fit.date)),
     )
 }
 
@@ -118,17 +124,18 @@ fn table(fit: &Fit) -> String {
 
 fn row(fit: &Fit, one: &Coefficient) -> String {
     let name = format!("<th scope=\"row\"><code>{}</code></th>", escaped(&one.name));
-    let cells = match (&fit.purpose, &one.precision) {
-        (Purpose::Prediction, _) => vec![significant(one.estimate)],
-        (_, Some(precision)) => vec![
-            significant(one.estimate),
+    let cells = match (one.estimate, &one.precision) {
+        (Some(estimate), None) => vec![significant(estimate)],
+        (Some(estimate), Some(precision)) => vec![
+            significant(estimate),
             significant(precision.std_error),
             escaped(&p_value(precision.p_value)),
             significant(precision.low),
             significant(precision.high),
         ],
-        (_, None) => {
-            return format!("<tr>{name}<td colspan=\"5\" class=\"unknown\">not identified at this budget</td></tr>\n");
+        (None, _) => {
+            let words = in_place_of_numbers(fit, one);
+            return format!("<tr>{name}<td colspan=\"5\" class=\"unknown\">{words}</td></tr>\n");
         }
     };
     let cells: String = cells.iter().map(|cell| format!("<td>{cell}</td>")).collect();
@@ -145,16 +152,21 @@ fn guarantee(fit: &Fit) -> String {
         )
 }
 
-fn notes(fit: &Fit) -> String {
-    if fit.warnings.is_empty() {
-        return String::new();
-    }
-    let items: String = fit
-        .warnings
-        .iter()
-        .map(|warning| format!("<li>{}</li>\n", escaped(&capitalised(&warning.to_string()))))
-        .collect();
-    format!("<ul>\n{items}</ul>\n")
+/// Why coefficients are not in the model, and what would bring them in.
+fn left_out(fit: &Fit) -> String {
+    let item = |one: &LeftOut| format!("<code>{}</code>: {}", escaped(&one.name), escaped(&one.cause.to_string()));
+    let items = list(fit.left_out.iter().map(item));
+    if items.is_empty() { items } else { paragraph(fitted_without(fit)) + &items }
+}
+
+fn all_notes(fit: &Fit) -> String {
+    list(notes(fit).map(|note| escaped(&capitalised(&note))))
+}
+
+/// A list of pieces of HTML; nothing where there are none.
+fn list(items: impl Iterator<Item = String>) -> String {
+    let items: String = items.map(|item| format!("<li>{item}</li>\n")).collect();
+    if items.is_empty() { items } else { format!("<ul>\n{items}</ul>\n") }
 }
 
 fn method(fit: &Fit) -> String {

@@ -1,0 +1,228 @@
+//! What a result says where numbers are missing: what was left out, what the intervals are for.
+
+use dplm::{
+    Dataset, Fit, NoiseSource, Progress, Reading, Warning,
+    formula::Formula,
+    method::{Purpose, Request, Target, auto},
+    privacy::Rho,
+    report::{summary, to_html, to_json},
+    table::{ReadOptions, Source},
+};
+use serde_json::Value;
+
+/// `z` is `x` but for a thousandth of its range, and no row has the level `c`.
+fn table() -> Source {
+    let mut text = "y,x,z,g\n".to_owned();
+    for i in 0..4000u32 {
+        let x = f64::from(i * 37 % 101) / 10.1;
+        let z = x + f64::from(i % 2) * 0.01;
+        let y = 20.0 + 4.0 * x + f64::from((i * 7919) % 13) - 6.0;
+        text += &format!("{y},{x},{z},{}\n", if i % 3 == 0 { "b" } else { "a" });
+    }
+    Source::from_csv_stream(&mut text.as_bytes(), "rows").expect("rows")
+}
+
+fn fit(request: impl FnOnce(Request) -> Request) -> Fit {
+    let formula = Formula::parse("y[0..100] ~ x[0..10] + z[0..11] + g{a,b,c}").expect("a formula");
+    let mut data = Dataset::read(&table(), &formula, &Reading::default()).expect("data");
+    let request = request(Request::new(Rho::checked_from_f64(0.5).expect("a budget")));
+    data.fit(&auto::Config::new(request), NoiseSource::Seed(5), Progress::NONE).expect("a fit")
+}
+
+fn usual() -> Fit {
+    fit(|request| request)
+}
+
+fn json(fit: &Fit) -> Value {
+    serde_json::from_str(&to_json(fit)).expect("JSON")
+}
+
+const LEFT_OUT: [&str; 2] = ["z", "g[c]"];
+
+#[test]
+fn what_is_left_out_has_no_number_and_is_named_once() {
+    let fit = usual();
+    assert_eq!(fit.left_out.iter().map(|one| one.name.as_str()).collect::<Vec<_>>(), LEFT_OUT, "in formula order");
+    for one in &fit.coefficients {
+        let is_left_out = LEFT_OUT.contains(&one.name.as_str());
+        assert_eq!(
+            (one.estimate.is_none(), one.precision.is_none(), !one.identified),
+            (is_left_out, is_left_out, is_left_out)
+        );
+    }
+    for warning in &fit.warnings {
+        if let Warning::NotIdentified { names } = warning {
+            assert!(LEFT_OUT.iter().all(|left_out| !names.iter().any(|name| name == left_out)), "{warning}");
+        }
+    }
+    assert_eq!(fit.warnings.iter().filter(|warning| warning.to_string().contains("'x'")).count(), 1, "the cause of z");
+}
+
+/// A category without rows may be spelt otherwise; a number that is nearly another is what it should be.
+#[test]
+fn only_a_level_without_rows_is_a_suspect() {
+    let mut request = Request::new(Rho::checked_from_f64(0.5).expect("a budget"));
+    request.target = Some(Target::Sample);
+    let formula = Formula::parse("y[0..100] ~ x[0..10] + z[0..11] + g{A,B,C}").expect("a formula");
+    let mut data = Dataset::read(&table(), &formula, &Reading::default()).expect("data");
+    let fit = data.fit(&auto::Config::new(request), NoiseSource::Seed(5), Progress::NONE).expect("a fit");
+    let kinds: Vec<&Warning> = fit.warnings.iter().filter(|one| matches!(one, Warning::OtherKind { .. })).collect();
+    assert!(
+        matches!(kinds[..], [Warning::OtherKind { numbers, categories }] if numbers.is_empty() && categories == &["g"])
+    );
+    assert!(!usual().warnings.iter().any(|one| matches!(one, Warning::OtherKind { .. })), "b has rows");
+}
+
+#[test]
+fn rows_of_what_is_left_out_say_so_and_nothing_else() {
+    let fit = usual();
+    let text = summary(&fit);
+    assert!(text.contains("Coefficients: (2 left out)\n"), "{text}");
+    for name in LEFT_OUT {
+        let row = text.lines().find(|line| line.trim_start().starts_with(name)).expect("a row");
+        assert_eq!(row.split_whitespace().collect::<Vec<_>>(), [name, "left", "out"]);
+    }
+    let cause =
+        |name: &str| format!("  {name}: {}", fit.left_out.iter().find(|one| one.name == name).expect("there").cause);
+    let flowing = text.replace("\n    ", " ");
+    assert!(LEFT_OUT.iter().all(|name| flowing.contains(&cause(name))), "{text}");
+    assert_eq!(
+        flowing.matches("nearly a combination").count(),
+        1,
+        "the cause stands below the table, not in the notes too"
+    );
+    let page = to_html(&fit);
+    assert_eq!(page.matches("class=\"unknown\">left out</td>").count(), 2);
+    assert_eq!(page.matches("<li><code>z</code>: it is nearly a combination of 'x'").count(), 1, "{page}");
+    assert_eq!(page.matches("nearly a combination").count(), 1);
+}
+
+#[test]
+fn the_json_of_what_is_left_out() {
+    let json = json(&usual());
+    assert_eq!(json["left_out"], serde_json::json!(LEFT_OUT));
+    for one in json["coefficients"].as_array().expect("a list") {
+        let is_left_out = LEFT_OUT.contains(&one["name"].as_str().expect("a name"));
+        for key in ["estimate", "std_error", "low", "high", "p_value"] {
+            assert_eq!(one[key].is_null(), is_left_out, "{one}");
+        }
+    }
+    assert_eq!(json["covariance"]["names"], serde_json::json!(["(Intercept)", "x", "g[b]"]));
+}
+
+#[test]
+fn predictions_are_those_of_the_model_that_was_fitted() {
+    let fit = usual();
+    let b = fit.predictor();
+    assert_eq!((b[2], b[4]), (0.0, 0.0), "what was left out");
+    let rows = "x,z,g\n2,7,a\n3,0,c\n";
+    let rows = Source::from_csv_stream(&mut rows.as_bytes(), "rows").expect("rows");
+    let found = fit.predict(&rows, &ReadOptions::default()).expect("predictions");
+    let (intercept, slope) =
+        (fit.coefficients[0].estimate.expect("known"), fit.coefficients[1].estimate.expect("known"));
+    assert_eq!(found, [intercept + 2.0 * slope, intercept + 3.0 * slope]);
+}
+
+#[test]
+fn a_fit_for_prediction_has_every_number() {
+    let fit = fit(|request| Request { purpose: Purpose::Prediction, ..request });
+    assert!(fit.coefficients.iter().all(|one| one.estimate.is_some() && one.precision.is_none()));
+    assert!(fit.covariance().is_none() && json(&fit)["covariance"].is_null());
+}
+
+#[test]
+fn the_target_in_words() {
+    let of = |target| fit(|request| Request { target: Some(target), ..request });
+    let without = "in the model without 'z', 'g[c]'";
+    for (target, words) in [
+        (Target::Population, "the least-squares coefficients of the population"),
+        (Target::Sample, "the least-squares coefficients of this data set"),
+        (Target::Robust, "the robust (Huber) coefficients of the population"),
+    ] {
+        let fit = of(target);
+        let text = fit.target_text();
+        assert!(text.starts_with(&format!("{words}, {without}")), "{text}");
+        let clipped = fit.warnings.iter().any(|warning| matches!(warning, Warning::Clipped { .. }));
+        assert_eq!(text.ends_with("; errors are taken to be symmetric where rows are clipped"), clipped, "{text}");
+        assert_eq!((&json(&fit)["target"], &json(&fit)["target_text"]), (&target.name().into(), &text.clone().into()));
+        let flowing = summary(&fit).replace('\n', " ");
+        assert!(flowing.contains(&format!("are for {text}.")), "{flowing}");
+        assert!(to_html(&fit).contains(&format!("are for {}.", text)));
+    }
+}
+
+/// Where clipping bends the fit the intervals are for robust coefficients, of whom they were asked for.
+#[test]
+fn a_bent_fit_does_not_claim_least_squares() {
+    for (asked, whose) in [(Target::Population, "the population"), (Target::Sample, "this data set")] {
+        let mut fit = fit(|request| Request { target: Some(asked), ..request });
+        fit.warnings = vec![Warning::Bent { names: vec!["x".into()] }];
+        fit.target = Target::Robust;
+        fit.left_out.clear();
+        assert_eq!(fit.target_text(), format!("the robust (Huber) coefficients of {whose}"));
+        assert!(to_html(&fit).contains(&format!("--target {asked}")), "the command asks for what was asked for");
+    }
+}
+
+#[test]
+fn the_covariance_holds_the_standard_errors() {
+    let fit = usual();
+    let covariance = fit.covariance().expect("for inference");
+    for (j, name) in covariance.names.iter().enumerate() {
+        let one = fit.coefficients.iter().find(|one| one.name == *name).expect("one of them");
+        let error = one.precision.expect("identified").std_error;
+        assert!((covariance.values[j][j].sqrt() / error - 1.0).abs() < 1e-9, "{name}");
+        assert!((0..j).all(|k| covariance.values[j][k] == covariance.values[k][j]));
+    }
+    // A row without b has the interval of intercept and slope together.
+    let rows = Source::from_csv_stream(&mut "x,z,g\n3,3,a\n".as_bytes(), "rows").expect("rows");
+    let found = fit.predict_intervals(&rows, &ReadOptions::default(), 0.95).expect("intervals")[0];
+    let (low, high) = found.interval.expect("identified");
+    let v = &covariance.values;
+    let error = (v[0][0] + 9.0 * v[1][1] + 6.0 * v[0][1]).sqrt();
+    assert!(((high - low) / (2.0 * 1.959_963_985 * error) - 1.0).abs() < 0.02, "{low} {high} {error}");
+}
+
+#[test]
+fn ends_that_are_infinite_are_null() {
+    let mut fit = usual();
+    fit.coefficients[1].precision.as_mut().expect("identified").high = f64::INFINITY;
+    let json = json(&fit);
+    assert!(json["coefficients"][1]["high"].is_null() && json["coefficients"][1]["low"].is_number());
+    let page = to_html(&fit);
+    let picture = &page[page.find("<svg").expect("a picture")..page.find("</svg>").expect("its end")];
+    assert!(!picture.contains("inf") && !picture.contains("NaN"), "{picture}");
+    assert!(summary(&fit).contains("inf"));
+}
+
+#[test]
+fn the_second_edition_of_the_json() {
+    let json = json(&usual());
+    assert_eq!((&json["schema"], &json["residual_sd"], &json["r_squared"]), (&2.into(), &Value::Null, &Value::Null));
+    assert_eq!(json["units"], serde_json::json!({"unit": "row", "count": 4000}));
+    let date = json["date"].as_str().expect("text");
+    let shape: String = date.chars().map(|letter| if letter.is_ascii_digit() { '0' } else { letter }).collect();
+    assert_eq!(shape, "0000-00-00");
+    assert!(json.as_object().expect("an object").contains_key("r_squared"), "null, and there");
+}
+
+/// Every key of the document is listed, and every key that is listed is there (`ledger` only with a ledger).
+#[test]
+fn the_keys_are_documented() {
+    let document = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/json.md");
+    let document = std::fs::read_to_string(document).expect("the document");
+    let mut tables = document.split("A coefficient has");
+    let listed = |text: &str| -> Vec<String> {
+        let cells = text.lines().filter_map(|line| line.strip_prefix("| `")?.split(" | ").next());
+        cells.flat_map(|cell| cell.split(['`', ',', ' '])).filter(|key| !key.is_empty()).map(str::to_owned).collect()
+    };
+    let json = json(&usual());
+    for value in [&json, &json["coefficients"][0]] {
+        let mut listed = listed(tables.next().expect("a table"));
+        let mut keys: Vec<String> = value.as_object().expect("an object").keys().cloned().collect();
+        listed.retain(|key| key != "ledger");
+        listed.sort();
+        keys.sort();
+        assert_eq!(listed, keys);
+    }
+}

@@ -1,0 +1,154 @@
+//! A fit is data: saved, loaded, and the same to the last bit.
+
+use dplm::{
+    Dataset, Error, Fit, LedgerEntry, NoiseSource, Progress, Reading, Receipt, Statement,
+    formula::Formula,
+    method::{IntervalMethod, Method, Purpose, Request, Target, adassp, auto, dpgd},
+    privacy::Rho,
+    report::{FitFileError, to_json},
+    table::{ReadOptions, Source},
+};
+use serde_json::Value;
+
+fn table(rows: u32) -> Source {
+    let mut text = "y,x,z,g\n".to_owned();
+    for i in 0..rows {
+        let (x, b) = (f64::from(i * 37 % 101) / 10.1, i % 3 == 0);
+        let y = 20.0 + 4.0 * x + if b { 10.0 } else { 0.0 } + f64::from((i * 7919) % 13) - 6.0;
+        text += &format!("{y},{x},{},{}\n", x / 2.0, if b { "b" } else { "a" });
+    }
+    Source::from_csv_stream(&mut text.as_bytes(), "rows").expect("rows")
+}
+
+fn request(rho: f64) -> Request {
+    Request::new(Rho::checked_from_f64(rho).expect("a budget"))
+}
+
+fn fit(formula: &str, method: &dyn Method) -> Fit {
+    let formula = Formula::parse(formula).expect("a formula");
+    let mut data = Dataset::read(&table(3000), &formula, &Reading::default()).expect("data");
+    let prepared = data.prepare(method, NoiseSource::Seed(5)).expect("a plan");
+    let entry = |spends, rho| LedgerEntry { time: "2026-11-16T07:00:00Z".into(), seconds: 1_794_812_400, spends, rho };
+    let rho = prepared.charge().rho;
+    let entries = vec![entry(false, Rho::LARGEST), entry(true, rho)];
+    let statement = Statement { dataset: "rows".into(), entries, entry: 2, hash: "0f".repeat(32), other_table: true };
+    let receipt = Receipt::recorded(prepared.charge(), statement);
+    prepared.run(receipt, Progress::NONE).expect("a fit")
+}
+
+const BOUNDED: &str = "y[0..100] ~ x[0..10] + g{a,b}";
+/// `z` is half of `x`, so it is left out.
+const COLLINEAR: &str = "y[0..100] ~ x[0..10] + z[0..5] + g{a,b}";
+
+/// One fit by each method, for each purpose, with each kind of interval; budgets and levels that are not round.
+fn fits() -> Vec<Fit> {
+    let paper = |interval| dpgd::Config::new(Request { interval, ..request(0.5) });
+    let prediction = || Request { purpose: Purpose::Prediction, ..request(0.5) };
+    let robust = Request { target: Some(Target::Robust), level: 0.9999, ..request(0.1234567890123456) };
+    let mut fits = vec![
+        fit(COLLINEAR, &auto::Config::new(request(0.5))),
+        fit(COLLINEAR, &auto::Config::new(robust)),
+        fit(BOUNDED, &auto::Config::new(request(123.456_789_012_345_67))),
+        fit(BOUNDED, &auto::Config::new(prediction())),
+        fit(BOUNDED, &adassp::Config::new(prediction())),
+        fit("y ~ x + 0", &dpgd::Config::new(prediction())),
+    ];
+    fits.extend(
+        [IntervalMethod::Newton, IntervalMethod::Batched, IntervalMethod::Checkpoints, IntervalMethod::Independent]
+            .map(|interval| fit("y ~ x + z", &paper(interval))),
+    );
+    fits
+}
+
+#[test]
+fn what_is_saved_is_what_is_loaded() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("fit.json");
+    for fit in fits() {
+        fit.save(&path).expect("saved");
+        let loaded = Fit::load(&path).expect("loaded");
+        assert_eq!(loaded, fit);
+        assert_eq!(to_json(&loaded), to_json(&fit));
+        assert_eq!(loaded.to_string(), fit.to_string());
+        assert_eq!(loaded.covariance(), fit.covariance());
+        for level in [0.5, 0.95, 0.999_9] {
+            assert_eq!(bits(loaded.intervals(level)), bits(fit.intervals(level)));
+        }
+        let rows = table(20);
+        let options = ReadOptions::default();
+        assert_eq!(loaded.predict(&rows, &options).expect("rows"), fit.predict(&rows, &options).expect("rows"));
+        let predicted = |fit: &Fit| fit.predict_intervals(&rows, &options, 0.9).map_err(|error| error.to_string());
+        assert_eq!(predicted(&loaded), predicted(&fit));
+    }
+}
+
+/// Ends of intervals as bits, or the refusal in words.
+fn bits(ends: Result<Vec<dplm::Ends>, Error>) -> Result<Vec<Option<(u64, u64)>>, String> {
+    let bits = |ends: dplm::Ends| ends.map(|(low, high)| (low.to_bits(), high.to_bits()));
+    ends.map(|ends| ends.into_iter().map(bits).collect()).map_err(|error| error.to_string())
+}
+
+#[test]
+fn infinite_ends_are_kept() {
+    let mut fit = fit(BOUNDED, &auto::Config::new(request(0.5)));
+    let precision = fit.coefficients[0].precision.as_mut().expect("identified");
+    (precision.low, precision.high) = (f64::NEG_INFINITY, f64::INFINITY);
+    assert_eq!(Fit::from_json(&to_json(&fit)).expect("a fit"), fit);
+}
+
+/// The refusal of a fit's document once it was changed.
+fn refusal(change: impl FnOnce(&mut Value)) -> FitFileError {
+    let fit = fit(BOUNDED, &auto::Config::new(request(0.5)));
+    let mut document: Value = serde_json::from_str(&to_json(&fit)).expect("JSON");
+    change(&mut document);
+    Fit::from_json(&document.to_string()).expect_err("refused")
+}
+
+#[test]
+fn what_is_no_fit_is_refused_in_a_sentence() {
+    for text in ["", "{}", "[1, 2]", "y,x\n1,2\n", "{\"dplm\": 3}", "null", "{\"format\": \"dplm\"}"] {
+        assert_eq!(Fit::from_json(text), Err(FitFileError::NotAFit), "{text}");
+    }
+    let newer = refusal(|document| {
+        document["schema"] = 3.into();
+        document["dplm"] = "9.1.0".into();
+        document["fit"] = "of another form".into();
+    });
+    assert_eq!(newer.to_string(), "this fit was written by a newer version of dplm (9.1.0): update dplm to read it");
+    let older = refusal(|document| {
+        document.as_object_mut().expect("an object").remove("schema");
+    });
+    assert_eq!(older, FitFileError::Older);
+    let missing = Fit::load("no such folder/fit.json").expect_err("refused").to_string();
+    assert!(missing.starts_with("the file could not be read (entity not found)"), "{missing}");
+    let folder = tempfile::tempdir().expect("a folder");
+    std::fs::write(folder.path().join("bytes"), [0xff, 0xfe, 0x00]).expect("written");
+    assert!(matches!(Fit::load(folder.path().join("bytes")), Err(Error::FitFile(FitFileError::NotAFit))));
+    let fit = fit(BOUNDED, &auto::Config::new(request(0.5)));
+    assert!(matches!(fit.save(folder.path().join("no/such")), Err(Error::FitFile(FitFileError::Unwritten { .. }))));
+}
+
+/// Each would panic, or mix up coefficients, once something is asked of the fit.
+#[test]
+fn parts_that_do_not_go_together_are_refused() {
+    let changes: [fn(&mut Value); 11] = [
+        |fit| fit["design"]["response"]["kind"] = serde_json::json!({"levels": ["a", "b"]}),
+        |fit| fit["design"]["features"][0]["kind"]["bounded"]["low"] = 99.into(),
+        |fit| fit["design"]["features"][1]["kind"]["levels"] = serde_json::json!(["a", "b", "c"]),
+        |fit| fit["coefficients"][0]["name"] = "x".into(),
+        |fit| fit["left_out"] = serde_json::json!([{"name": "w", "cause": "weak"}]),
+        |fit| drop_last(&mut fit["inference"]["newton"]["estimate"]),
+        |fit| drop_last(&mut fit["inference"]["newton"]["noise"]),
+        |fit| fit["inference"]["newton"]["kept"][0] = 7.into(),
+        |fit| drop_last(&mut fit["trajectories"][0]["gradient"]),
+        |fit| drop_last(&mut fit["trajectories"][0]["theta"][1]),
+        |fit| fit["level"] = 2.into(),
+    ];
+    for (place, change) in changes.into_iter().enumerate() {
+        assert_eq!(refusal(|document| change(&mut document["fit"])), FitFileError::Damaged, "change {place}");
+    }
+}
+
+fn drop_last(list: &mut Value) {
+    list.as_array_mut().expect("a list").pop().expect("not empty");
+}
