@@ -4,14 +4,14 @@ use dplm::{
     Dataset, Error, Fit, NoiseSource, Precision, Progress, Reading, Warning,
     formula::Formula,
     lattice::Design,
-    method::{Request, auto},
+    method::{self, Request, auto},
     privacy::{Rho, noise::FixedSeed},
     report::facts_json,
     rows::MemoryBuilder,
     table::{ReadOptions, Source},
 };
 
-use super::grid::{Cell, Target};
+use super::grid::Cell;
 use crate::{
     LabError,
     counted::Counted,
@@ -104,7 +104,7 @@ impl Trial<'_> {
         let left_out = left_out(fit);
         let own = self.world.least_squares(sample, &left_out);
         let population = self.population.least_squares(&left_out);
-        let truth = self.truth(&population, &own, left_out.len());
+        let truth = self.truth(fit.target, &population, &own, left_out.len());
         let found: Vec<Option<(f64, Precision)>> =
             self.world.coefficients().iter().map(|name| printed(fit, &left_out, name)).collect();
         let of = |name: &str, number: &dyn Fn(usize, (f64, Precision)) -> Option<f64>| {
@@ -114,8 +114,6 @@ impl Trial<'_> {
         };
         let truth_of = |j: usize| population.coefficients[j];
         let holds = |ends: &Precision, value: f64| (ends.low..=ends.high).contains(&value);
-        // A fit that says its intervals are for something else makes no claim about what was asked.
-        let truth = truth.filter(|_| fit.target == self.cell.target.asked());
         Measures::from([
             ("printed".to_owned(), found.iter().map(|one| share(one.is_some())).collect()),
             // A number for a coefficient that does not exist covers nothing.
@@ -131,12 +129,18 @@ impl Trial<'_> {
         ])
     }
 
-    /// What the intervals are for; none where it is not known.
-    fn truth(&self, population: &LeastSquares, own: &LeastSquares, left_out: usize) -> Option<Vec<Option<f64>>> {
-        match self.cell.target {
-            Target::Population => Some(population.coefficients.clone()),
-            Target::Sample => Some(own.coefficients.clone()),
-            Target::Robust => self.world.robust_is_least_squares(left_out).then(|| population.coefficients.clone()),
+    /// What the fit says its intervals are for, which need not be what was asked of it; none where that is not known.
+    fn truth(
+        &self,
+        stated: method::Target,
+        population: &LeastSquares,
+        own: &LeastSquares,
+        left_out: usize,
+    ) -> Option<Vec<Option<f64>>> {
+        match stated {
+            method::Target::Population => Some(population.coefficients.clone()),
+            method::Target::Sample => Some(own.coefficients.clone()),
+            _ => self.world.robust_is_least_squares(left_out).then(|| population.coefficients.clone()),
         }
     }
 }
