@@ -9,18 +9,18 @@ use dplm::{
     table::Source,
 };
 
-use crate::common::Desk;
+use crate::common::Directory;
 
 #[test]
 fn the_command_and_the_crate_give_the_same_document() {
-    let desk = Desk::new();
-    desk.ok(&["simulate", "--rows", "2000", "--features", "2", "--seed", "3", "--out", "rows.csv"]);
+    let directory = Directory::new();
+    directory.ok(&["simulate", "--rows", "2000", "--features", "2", "--seed", "3", "--out", "rows.csv"]);
     let request = Request::new(Rho::checked_from_f64(0.1).expect("a budget"));
     let bounded = "y[-6..6] ~ x1[-5..5] + x2[-5..5]";
     let (auto, dpgd) = (auto::Config::new(request.clone()), dpgd::Config::new(request));
     let methods: [(&str, &dyn Method); 2] = [(bounded, &auto), ("y ~ x1 + x2 + 0", &dpgd)];
     for (formula, method) in methods {
-        let typed = desk
+        let typed = directory
             .ok(&[
                 "fit",
                 "rows.csv",
@@ -35,7 +35,7 @@ fn the_command_and_the_crate_give_the_same_document() {
                 "-",
             ])
             .stdout;
-        let source = Source::open(&[desk.path("rows.csv")]).expect("the rows");
+        let source = Source::open(&[directory.path("rows.csv")]).expect("the rows");
         let formula = Formula::parse(formula).expect("a formula");
         let mut data = Dataset::read(&source, &formula, &Reading::default()).expect("data");
         let fit = data.fit(method, NoiseSource::Seed(9), Progress::NONE).expect("a fit");

@@ -10,16 +10,16 @@ use std::{
 
 use dplm_ledger::{Kind, Ledger};
 
-use crate::common::{Desk, Done, text_of};
+use crate::common::{Directory, Done, text_of};
 
 const FORMULA: &str = "y ~ x1 + x2 + 0";
 
 /// A table and a ledger that holds `rho` for the data set `wages`.
-fn desk(rows: u32, rho: &str) -> Desk {
-    let desk = Desk::new();
-    desk.simulate("data.csv", rows);
-    desk.ok(&["ledger", "init", "budget.db", "--dataset", "wages", "--rho", rho]);
-    desk
+fn directory(rows: u32, rho: &str) -> Directory {
+    let directory = Directory::new();
+    directory.simulate("data.csv", rows);
+    directory.ok(&["ledger", "init", "budget.db", "--dataset", "wages", "--rho", rho]);
+    directory
 }
 
 fn spend<'a>(rho: &'a str, more: &[&'a str]) -> Vec<&'a str> {
@@ -28,47 +28,48 @@ fn spend<'a>(rho: &'a str, more: &[&'a str]) -> Vec<&'a str> {
 }
 
 /// How many fits the ledger knows of, after checking that it verifies.
-fn recorded(desk: &Desk) -> usize {
-    let ledger = Ledger::open(desk.path("budget.db")).expect("the ledger opens");
+fn recorded(directory: &Directory) -> usize {
+    let ledger = Ledger::open(directory.path("budget.db")).expect("the ledger opens");
     ledger.verify().expect("the ledger verifies");
     ledger.entries().expect("entries").iter().filter(|entry| entry.kind == Kind::Spend).count()
 }
 
 #[test]
 fn a_custodian_opens_grants_spends_shows_and_exports() {
-    let desk = desk(300, "0.05");
-    desk.ok(&["ledger", "init", "budget.db", "--dataset", "health", "--epsilon", "1", "--delta", "1e-6"]);
-    desk.ok(&spend("0.02", &["--json", "fit.json"]));
-    desk.ok(&["ledger", "grant", "budget.db", "--dataset", "wages", "--rho", "0.01", "--note", "board, \"May\""]);
-    let shown = desk.ok(&["ledger", "show", "budget.db", "--dataset", "wages", "--json", "-"]).stdout;
+    let directory = directory(300, "0.05");
+    directory.ok(&["ledger", "init", "budget.db", "--dataset", "health", "--epsilon", "1", "--delta", "1e-6"]);
+    directory.ok(&spend("0.02", &["--json", "fit.json"]));
+    directory.ok(&["ledger", "grant", "budget.db", "--dataset", "wages", "--rho", "0.01", "--note", "board, \"May\""]);
+    let shown = directory.ok(&["ledger", "show", "budget.db", "--dataset", "wages", "--json", "-"]).stdout;
     let shown: serde_json::Value = serde_json::from_str(&shown).expect("JSON");
     assert_eq!(shown["dataset"], "wages");
     assert_eq!([&shown["total"], &shown["spent"], &shown["left"]], [0.06, 0.02, 0.04]);
     assert_eq!(shown["entries"].as_array().map(Vec::len), Some(3));
     assert_eq!(shown["entries"][1]["text"], FORMULA);
-    let fit: serde_json::Value = serde_json::from_str(&desk.read("fit.json")).expect("JSON");
+    let fit: serde_json::Value = serde_json::from_str(&directory.read("fit.json")).expect("JSON");
     assert_eq!([&fit["ledger"]["total"], &fit["ledger"]["left"]], [0.05, 0.03]);
-    let text = desk.ok(&["ledger", "show", "budget.db"]).stdout;
+    let text = directory.ok(&["ledger", "show", "budget.db"]).stdout;
     assert!(text.contains("0.8342"), "0.834118 is spent, rounded up: {text}");
     assert!(text.contains("wages") && text.contains("health") && text.contains("board, \"May\""), "{text}");
-    let csv = desk.ok(&["ledger", "export", "budget.db", "--csv", "-", "--json", "all.json"]).stdout;
+    let csv = directory.ok(&["ledger", "export", "budget.db", "--csv", "-", "--json", "all.json"]).stdout;
     assert_eq!(csv.lines().count(), 5);
     assert!(csv.contains(",wages,grant,0.01,,,\"board, \"\"May\"\"\","), "{csv}");
-    let all: serde_json::Value = serde_json::from_str(&desk.read("all.json")).expect("JSON");
+    let all: serde_json::Value = serde_json::from_str(&directory.read("all.json")).expect("JSON");
     assert_eq!(all["datasets"].as_array().map(Vec::len), Some(2));
-    let verified = desk.ok(&["ledger", "verify", "budget.db", "--since", all["last_hash"].as_str().expect("a hash")]);
+    let verified =
+        directory.ok(&["ledger", "verify", "budget.db", "--since", all["last_hash"].as_str().expect("a hash")]);
     assert!(verified.stdout.starts_with("4 entries are in order"), "{}", verified.stdout);
-    desk.run(&["ledger", "verify", "budget.db", "--since", "0000"]).assert_refused(1, "a hash that is not there");
-    desk.run(&["ledger", "show", "budget.db", "--json", "-"]).assert_refused(1, "two data sets as one");
+    directory.run(&["ledger", "verify", "budget.db", "--since", "0000"]).assert_refused(1, "a hash that is not there");
+    directory.run(&["ledger", "show", "budget.db", "--json", "-"]).assert_refused(1, "two data sets as one");
 }
 
 #[test]
 fn what_is_refused_spends_nothing() {
-    let desk = desk(300, "0.05");
-    desk.write("ragged.csv", "y,x1,x2\n1,2,3\n1,2\n");
-    desk.write("short.csv", "y,x1,x2\n1,2,3\n");
+    let directory = directory(300, "0.05");
+    directory.write("ragged.csv", "y,x1,x2\n1,2,3\n1,2\n");
+    directory.write("short.csv", "y,x1,x2\n1,2,3\n");
     let fit = |data: &'static str, more: &[&'static str]| {
-        desk.run(&[&["fit", data, "--ledger", "budget.db", "--dataset", "wages"], more].concat())
+        directory.run(&[&["fit", data, "--ledger", "budget.db", "--dataset", "wages"], more].concat())
     };
     let plain = ["--formula", FORMULA, "--standardised", "--rho", "0.01"];
     let bounded = ["--formula", "y[-5..5] ~ x1[-4..4] + x2[-4..4]"];
@@ -89,15 +90,15 @@ fn what_is_refused_spends_nothing() {
         ("method", 2, fit("data.csv", &[&plain[..], &["--method", "adassp"]].concat())),
         ("output", 1, fit("data.csv", &[&plain[..], &["--json", "no/such/folder.json"]].concat())),
         ("ledger as output", 2, fit("data.csv", &[&plain[..], &["--json", "budget.db"]].concat())),
-        ("no name", 2, desk.run(&[&["fit", "data.csv", "--ledger", "budget.db"], &plain[..]].concat())),
+        ("no name", 2, directory.run(&[&["fit", "data.csv", "--ledger", "budget.db"], &plain[..]].concat())),
     ];
     for (what, status, done) in cases {
         done.assert_refused(status, what);
-        assert_eq!(recorded(&desk), 0, "{what}");
+        assert_eq!(recorded(&directory), 0, "{what}");
     }
-    let overdraft = desk.run(&spend("0.06", &[])).stderr;
+    let overdraft = directory.run(&spend("0.06", &[])).stderr;
     assert!(overdraft.contains("0.05 left"), "{overdraft}");
-    let other = desk.run(&[
+    let other = directory.run(&[
         "fit",
         "data.csv",
         "--ledger",
@@ -111,81 +112,81 @@ fn what_is_refused_spends_nothing() {
         "1",
     ]);
     assert!(other.stderr.contains("it has 'wages'"), "{}", other.stderr);
-    desk.ok(&spend("0.05", &[]));
-    assert_eq!(recorded(&desk), 1);
+    directory.ok(&spend("0.05", &[]));
+    assert_eq!(recorded(&directory), 1);
 }
 
 #[test]
 fn every_run_spends_and_another_table_is_noticed() {
-    let desk = desk(300, "0.05");
-    let first = desk.ok(&spend("0.01", &[]));
-    let second = desk.ok(&spend("0.01", &["--report", "page.html"]));
+    let directory = directory(300, "0.05");
+    let first = directory.ok(&spend("0.01", &[]));
+    let second = directory.ok(&spend("0.01", &["--report", "page.html"]));
     assert_ne!(first.stdout, second.stdout, "fresh noise");
     assert!(second.stdout.contains("rho = 0.03 of 0.05 left for 'wages'"), "{}", second.stdout);
     assert!(!second.stderr.contains("other columns"), "{}", second.stderr);
-    assert!(desk.read("page.html").contains("The budget of wages over time"));
-    desk.simulate("data.csv", 301);
-    let third = desk.ok(&spend("0.01", &["--json", "third.json"]));
+    assert!(directory.read("page.html").contains("The budget of wages over time"));
+    directory.simulate("data.csv", 301);
+    let third = directory.ok(&spend("0.01", &["--json", "third.json"]));
     assert!(third.stderr.contains("other columns or another number of rows"), "{}", third.stderr);
-    assert!(desk.read("third.json").contains("other columns or another number of rows"));
-    assert_eq!(recorded(&desk), 3);
+    assert!(directory.read("third.json").contains("other columns or another number of rows"));
+    assert_eq!(recorded(&directory), 3);
 }
 
 /// The hashes have no key, so whoever can write the file can write another history: only what was kept elsewhere tells.
 #[test]
 fn fits_that_were_kept_give_another_history_away() {
-    let desk = desk(300, "1");
-    let first = desk.ok(&spend("0.01", &["--json", "first.json"]));
+    let directory = directory(300, "1");
+    let first = directory.ok(&spend("0.01", &["--json", "first.json"]));
     assert!(first.stdout.contains("rho = 0.99 of 1 left"), "{}", first.stdout);
-    let copy = fs::read(desk.path("budget.db")).expect("a ledger");
-    let second = desk.ok(&spend("0.02", &["--json", "second.json", "--report", "page.html"]));
-    let entries = Ledger::open(desk.path("budget.db")).expect("open").entries().expect("entries");
-    let json: serde_json::Value = serde_json::from_str(&desk.read("second.json")).expect("JSON");
+    let copy = fs::read(directory.path("budget.db")).expect("a ledger");
+    let second = directory.ok(&spend("0.02", &["--json", "second.json", "--report", "page.html"]));
+    let entries = Ledger::open(directory.path("budget.db")).expect("open").entries().expect("entries");
+    let json: serde_json::Value = serde_json::from_str(&directory.read("second.json")).expect("JSON");
     assert_eq!((&json["ledger"]["entry"], &json["ledger"]["hash"]), (&3.into(), &entries[2].hash.as_str().into()));
-    assert!(second.stdout.contains(&entries[2].hash) && desk.read("page.html").contains(&entries[2].hash));
+    assert!(second.stdout.contains(&entries[2].hash) && directory.read("page.html").contains(&entries[2].hash));
     let verify = ["ledger", "verify", "budget.db"];
     let against = [&verify[..], &["--against", "first.json", "second.json"]].concat();
-    let sound = desk.ok(&against).stdout;
+    let sound = directory.ok(&against).stdout;
     assert!(sound.starts_with("3 entries are in order, and the entries of 2 fits are there; the last"), "{sound}");
 
     let refused = |what: &str, sentence: &str| {
-        desk.ok(&verify);
-        let done = desk.run(&against);
+        directory.ok(&verify);
+        let done = directory.run(&against);
         done.assert_refused(1, what);
         assert!(done.stderr.contains(sentence), "{what}: {}", done.stderr);
     };
-    desk.write("budget.db", copy);
+    directory.write("budget.db", copy);
     refused("an old copy", "1 of 2 fits does not match them: second.json: entry 3 is gone");
-    fs::remove_file(desk.path("budget.db")).expect("removed");
-    desk.ok(&["ledger", "init", "budget.db", "--dataset", "wages", "--rho", "1"]);
-    desk.ok(&spend("0.03", &[]));
+    fs::remove_file(directory.path("budget.db")).expect("removed");
+    directory.ok(&["ledger", "init", "budget.db", "--dataset", "wages", "--rho", "1"]);
+    directory.ok(&spend("0.03", &[]));
     refused("another history", "2 of 2 fits do not match them: first.json: entry 2 was changed: it has another rho");
 }
 
 #[test]
 fn what_is_no_fit_of_the_ledger_is_told_apart() {
-    let desk = desk(300, "1");
-    desk.ok(&["ledger", "init", "other.db", "--dataset", "health", "--rho", "1"]);
+    let directory = directory(300, "1");
+    directory.ok(&["ledger", "init", "other.db", "--dataset", "health", "--rho", "1"]);
     let fit = ["fit", "data.csv", "--formula", FORMULA, "--standardised", "--rho", "0.01", "--json", "fit.json"];
     let with_other = [&fit[..], &["--ledger", "other.db", "--dataset", "health"]].concat();
     let sentence = |make: &dyn Fn()| {
         make();
-        let done = desk.run(&["ledger", "verify", "budget.db", "--against", "fit.json"]);
+        let done = directory.run(&["ledger", "verify", "budget.db", "--against", "fit.json"]);
         done.assert_refused(1, "no fit of the ledger");
         assert!(done.stderr.contains("1 of 1 fits does not match them: fit.json: "), "{}", done.stderr);
         done.stderr
     };
     assert!(sentence(&|| {}).contains("it could not be read"));
-    assert!(sentence(&|| drop(desk.write("fit.json", "y,x1\n1,2\n"))).contains("it is not the JSON of a fit"));
-    assert!(sentence(&|| drop(desk.ok(&fit))).contains("the fit was made without a ledger"));
-    assert!(sentence(&|| drop(desk.ok(&with_other))).contains("the fit is of another ledger"));
+    assert!(sentence(&|| drop(directory.write("fit.json", "y,x1\n1,2\n"))).contains("it is not the JSON of a fit"));
+    assert!(sentence(&|| drop(directory.ok(&fit))).contains("the fit was made without a ledger"));
+    assert!(sentence(&|| drop(directory.ok(&with_other))).contains("the fit is of another ledger"));
 }
 
 #[test]
 fn sixteen_at_once_spend_exactly_what_there_is() {
     // Enough for 10 of the 16.
-    let desk = desk(300, "0.1");
-    let children: Vec<Child> = (0..16).map(|_| desk.start(&spend("0.01", &[]))).collect();
+    let directory = directory(300, "0.1");
+    let children: Vec<Child> = (0..16).map(|_| directory.start(&spend("0.01", &[]))).collect();
     let answers = children.into_iter().map(Done::when_ended);
     let (mut fits, mut refusals) = (0, 0);
     for done in answers {
@@ -198,8 +199,8 @@ fn sixteen_at_once_spend_exactly_what_there_is() {
             }
         }
     }
-    assert_eq!((fits, refusals, recorded(&desk)), (10, 6, 10));
-    let account = Ledger::open(desk.path("budget.db")).expect("open").account("wages").expect("an account");
+    assert_eq!((fits, refusals, recorded(&directory)), (10, 6, 10));
+    let account = Ledger::open(directory.path("budget.db")).expect("open").account("wages").expect("an account");
     assert_eq!((account.spent.to_string(), account.left.to_string()), ("0.1".to_owned(), "0".to_owned()));
 }
 
@@ -207,26 +208,26 @@ fn sixteen_at_once_spend_exactly_what_there_is() {
 #[test]
 fn killed_at_any_moment_no_answer_is_without_its_record() {
     let rounds: u32 = std::env::var("DPLM_KILLS").ok().and_then(|count| count.parse().ok()).unwrap_or(40);
-    let desk = desk(5000, "100");
+    let directory = directory(5000, "100");
     let slow = ["--steps", "60", "--report", "page.html"];
     let started = Instant::now();
-    desk.ok(&spend("0.01", &slow));
+    directory.ok(&spend("0.01", &slow));
     let mut longest = started.elapsed();
     let (mut answers, mut early, mut between) = (1, 0, 0);
     for round in 0..rounds {
         let file = format!("fit-{round}.json");
-        let before = recorded(&desk);
-        let mut child = desk.start(&spend("0.01", &[&slow[..], &["--json", &file]].concat()));
+        let before = recorded(&directory);
+        let mut child = directory.start(&spend("0.01", &[&slow[..], &["--json", &file]].concat()));
         thread::sleep(longest.mul_f64(moment(round)));
         child.kill().expect("killed, or done already");
         let output = child.wait_with_output().expect("it ends");
-        let written = desk.path(&file).exists();
+        let written = directory.path(&file).exists();
         if written {
-            let json: serde_json::Value = serde_json::from_str(&desk.read(&file)).expect("a result is whole");
+            let json: serde_json::Value = serde_json::from_str(&directory.read(&file)).expect("a result is whole");
             assert_eq!(json["private"], true);
         }
         let answered = written || String::from_utf8_lossy(&output.stdout).contains("Estimate");
-        let records = recorded(&desk) - before;
+        let records = recorded(&directory) - before;
         assert!(records <= 1 && (records == 1 || !answered), "round {round}: an answer without its record");
         answers += u32::from(answered);
         early += u32::from(records == 0);
@@ -235,8 +236,8 @@ fn killed_at_any_moment_no_answer_is_without_its_record() {
         longest = longest.mul_f64(if records == 0 { 1.1 } else { 0.91 });
     }
     println!("{rounds} kills: {early} before the record, {between} between record and answer, the rest after");
-    assert!(recorded(&desk) as u32 >= answers);
-    desk.ok(&spend("0.01", &[]));
+    assert!(recorded(&directory) as u32 >= answers);
+    directory.ok(&spend("0.01", &[]));
 }
 
 /// Moments that fill the unit interval evenly: multiples of the golden ratio.
@@ -247,69 +248,71 @@ fn moment(round: u32) -> f64 {
 #[cfg(unix)]
 #[test]
 fn a_full_disk_refuses_and_loses_nothing() {
-    let desk = desk(300, "1");
-    let length = fs::metadata(desk.path("budget.db")).expect("a ledger").len();
+    let directory = directory(300, "1");
+    let length = fs::metadata(directory.path("budget.db")).expect("a ledger").len();
     let (mut refused, mut done) = (0, 0);
     // Files may not grow beyond so many blocks of 512 bytes: first the journal has no room, then the ledger, then the result.
     for blocks in (0..=length / 512 + 8).step_by(4) {
-        let before = recorded(&desk);
+        let before = recorded(&directory);
         let limit = format!("trap '' XFSZ; ulimit -f {blocks}");
-        let attempt = Done::when_ended(desk.start_limited(&limit, &spend("0.01", &["--json", "fit.json", "--quiet"])));
-        let records = recorded(&desk) - before;
-        let answered = desk.path("fit.json").exists();
+        let attempt =
+            Done::when_ended(directory.start_limited(&limit, &spend("0.01", &["--json", "fit.json", "--quiet"])));
+        let records = recorded(&directory) - before;
+        let answered = directory.path("fit.json").exists();
         assert!(records == 1 || (attempt.status == 1 && !answered && attempt.stdout.is_empty()), "{blocks} blocks");
         match attempt.status {
             0 => done += 1,
             _ => refused += 1,
         }
-        let _ = fs::remove_file(desk.path("fit.json"));
+        let _ = fs::remove_file(directory.path("fit.json"));
         if records == 0 {
             attempt.assert_refused(1, "no room for the record");
             assert!(attempt.stderr.contains("nothing was released"), "{}", attempt.stderr);
         }
     }
     assert!(refused > 0 && done > 0, "{refused} refused, {done} done");
-    assert_eq!(desk.names(), ["budget.db", "data.csv"], "nothing is left behind");
-    desk.run(&["ledger", "init", "new/budget.db", "--dataset", "d", "--rho", "1"]).assert_refused(1, "no folder");
+    assert_eq!(directory.names(), ["budget.db", "data.csv"], "nothing is left behind");
+    directory.run(&["ledger", "init", "new/budget.db", "--dataset", "d", "--rho", "1"]).assert_refused(1, "no folder");
     let init = ["ledger", "init", "new.db", "--dataset", "d", "--rho", "1"];
-    let init = desk.start_limited("trap '' XFSZ; ulimit -f 0", &init);
+    let init = directory.start_limited("trap '' XFSZ; ulimit -f 0", &init);
     Done::when_ended(init).assert_refused(1, "no room for a ledger");
-    assert_eq!(desk.names(), ["budget.db", "data.csv"], "no half of a ledger");
+    assert_eq!(directory.names(), ["budget.db", "data.csv"], "no half of a ledger");
 }
 
 #[cfg(target_os = "linux")]
 #[test]
 fn a_result_that_finds_no_room_is_still_shown() {
-    let desk = desk(300, "1");
-    let done = desk.run(&spend("0.01", &["--json", "/dev/full"]));
+    let directory = directory(300, "1");
+    let done = directory.run(&spend("0.01", &["--json", "/dev/full"]));
     assert_eq!(done.status, 1);
     assert!(done.stderr.contains("/dev/full could not be written"), "{}", done.stderr);
     assert!(done.stdout.contains("Coefficients"), "the budget is spent, so the answer is not withheld");
-    assert_eq!(recorded(&desk), 1);
+    assert_eq!(recorded(&directory), 1);
     // Each result that is lost is named, those elsewhere are written.
     let more = ["--json", "/dev/full", "--report", "page.html", "--trajectory", "/dev/../dev/full"];
-    let done = desk.run(&spend("0.01", &more));
+    let done = directory.run(&spend("0.01", &more));
     assert_eq!(done.status, 1);
     for place in ["/dev/full could not be written", "and /dev/../dev/full could not be written"] {
         assert!(done.stderr.contains(place), "{}", done.stderr);
     }
-    assert!(desk.read("page.html").ends_with("</html>\n"), "what can be written is written");
+    assert!(directory.read("page.html").ends_with("</html>\n"), "what can be written is written");
 }
 
 #[cfg(unix)]
 #[test]
 fn a_read_only_folder_or_file_refuses_and_loses_nothing() {
     use std::os::unix::{fs::PermissionsExt, process::CommandExt};
-    let desk = desk(300, "1");
-    let mode = |name: &str, mode| fs::set_permissions(desk.path(name), fs::Permissions::from_mode(mode)).expect("mode");
+    let directory = directory(300, "1");
+    let mode =
+        |name: &str, mode| fs::set_permissions(directory.path(name), fs::Permissions::from_mode(mode)).expect("mode");
     // Permissions do not bind the administrator, so as such the command is run as nobody, from a copy it may execute.
-    let program = desk.path("program");
+    let program = directory.path("program");
     fs::copy(env!("CARGO_BIN_EXE_dplm"), &program).expect("copied");
     mode("program", 0o755);
     let administrator = std::os::unix::fs::MetadataExt::uid(&fs::metadata(&program).expect("there")) == 0;
     let run = |args: &[&str]| {
         let mut command = Command::new(&program);
-        command.args(args).current_dir(desk.path("")).stdin(Stdio::null());
+        command.args(args).current_dir(directory.path("")).stdin(Stdio::null());
         if administrator {
             command.uid(65534).gid(65534);
         }
@@ -326,18 +329,18 @@ fn a_read_only_folder_or_file_refuses_and_loses_nothing() {
         assert!(refused.stderr.contains("nothing was released"), "{}", refused.stderr);
         assert_eq!(shown.status, 0, "what cannot be written can be read: {}", shown.stderr);
         results.iter().for_each(|done| done.assert_refused(1, "no place for the result, or no record"));
-        assert!(!desk.path("result").exists());
+        assert!(!directory.path("result").exists());
         mode("budget.db", 0o644);
-        assert_eq!(recorded(&desk), 0);
+        assert_eq!(recorded(&directory), 0);
     }
 }
 
 /// What a refusal says is what happened, to whoever reads as well as to whoever spends.
 #[test]
 fn a_damaged_ledger_is_called_damaged() {
-    let desk = desk(300, "1");
-    desk.ok(&spend("0.01", &[]));
-    let whole = fs::read(desk.path("budget.db")).expect("a ledger");
+    let directory = directory(300, "1");
+    directory.ok(&spend("0.01", &[]));
+    let whole = fs::read(directory.path("budget.db")).expect("a ledger");
     let formula = whole.windows(FORMULA.len()).position(|part| part == FORMULA.as_bytes()).expect("the entry");
     let mut edited = whole.clone();
     edited[formula] = b'z';
@@ -350,18 +353,18 @@ fn a_damaged_ledger_is_called_damaged() {
     ];
     let read = [["ledger", "verify", "budget.db"], ["ledger", "show", "budget.db"]];
     for (bytes, sentence) in cases {
-        desk.write("budget.db", bytes);
-        let refused = desk.run(&spend("0.01", &[]));
-        for done in read.iter().map(|args| desk.run(args)).chain([refused]) {
+        directory.write("budget.db", bytes);
+        let refused = directory.run(&spend("0.01", &[]));
+        for done in read.iter().map(|args| directory.run(args)).chain([refused]) {
             done.assert_refused(1, sentence);
             assert!(done.stderr.contains(sentence), "{}", done.stderr);
             assert!(done.stderr.contains("from a copy that lacks no entry"), "{}", done.stderr);
         }
-        assert!(!desk.run(&read[0]).stderr.contains("released"), "verifying releases nothing anyway");
+        assert!(!directory.run(&read[0]).stderr.contains("released"), "verifying releases nothing anyway");
     }
-    desk.write("budget.db", whole);
-    assert_eq!(recorded(&desk), 1);
-    let init = desk.run(&["ledger", "init", "no/budget.db", "--dataset", "d", "--rho", "1"]);
+    directory.write("budget.db", whole);
+    assert_eq!(recorded(&directory), 1);
+    let init = directory.run(&["ledger", "init", "no/budget.db", "--dataset", "d", "--rho", "1"]);
     assert!(init.stderr.contains("the folder of no/budget.db does not exist"), "{}", init.stderr);
 }
 
@@ -369,29 +372,33 @@ fn a_damaged_ledger_is_called_damaged() {
 #[test]
 fn links_are_not_followed() {
     use std::os::unix::fs::symlink;
-    let desk = desk(300, "1");
-    symlink("budget.db", desk.path("link.db")).expect("linked");
+    let directory = directory(300, "1");
+    symlink("budget.db", directory.path("link.db")).expect("linked");
     let link = |file: &str| {
         let fit = ["fit", "data.csv", "--formula", FORMULA, "--standardised", "--rho", "0.01"];
-        desk.run(&[&fit[..], &["--ledger", file, "--dataset", "wages"]].concat())
+        directory.run(&[&fit[..], &["--ledger", file, "--dataset", "wages"]].concat())
     };
     link("link.db").assert_refused(1, "a symbolic link");
-    desk.run(&["ledger", "init", "link.db", "--dataset", "b", "--rho", "1"]).assert_refused(1, "a link to write to");
-    symlink("nowhere.db", desk.path("dangling.db")).expect("linked");
-    desk.run(&["ledger", "init", "dangling.db", "--dataset", "b", "--rho", "1"]).assert_refused(1, "a dangling link");
-    assert!(!desk.path("nowhere.db").exists());
+    directory
+        .run(&["ledger", "init", "link.db", "--dataset", "b", "--rho", "1"])
+        .assert_refused(1, "a link to write to");
+    symlink("nowhere.db", directory.path("dangling.db")).expect("linked");
+    directory
+        .run(&["ledger", "init", "dangling.db", "--dataset", "b", "--rho", "1"])
+        .assert_refused(1, "a dangling link");
+    assert!(!directory.path("nowhere.db").exists());
     // A journal that is a link would be written through.
-    desk.write("victim", "kept");
-    symlink("victim", desk.path("budget.db-journal")).expect("linked");
+    directory.write("victim", "kept");
+    symlink("victim", directory.path("budget.db-journal")).expect("linked");
     let _ = link("budget.db");
-    assert_eq!(desk.read("victim"), "kept");
-    fs::remove_file(desk.path("budget.db-journal")).or_else(gone).expect("removed");
+    assert_eq!(directory.read("victim"), "kept");
+    fs::remove_file(directory.path("budget.db-journal")).or_else(gone).expect("removed");
     // A folder that is a link is an ordinary thing.
-    symlink(desk.path(""), desk.path("folder")).expect("linked");
+    symlink(directory.path(""), directory.path("folder")).expect("linked");
     let through = link("folder/budget.db");
     assert_eq!(through.status, 0, "{}", through.stderr);
-    fs::remove_file(desk.path("folder")).expect("removed");
-    fs::hard_link(desk.path("budget.db"), desk.path("second.db")).expect("linked");
+    fs::remove_file(directory.path("folder")).expect("removed");
+    fs::hard_link(directory.path("budget.db"), directory.path("second.db")).expect("linked");
     link("second.db").assert_refused(1, "a second name");
     link(text_of(Path::new("."))).assert_refused(1, "a folder");
 }
@@ -404,14 +411,14 @@ fn gone(error: std::io::Error) -> std::io::Result<()> {
 /// A process that waits for another longer than a moment still comes to its turn.
 #[test]
 fn a_busy_ledger_is_waited_for() {
-    let desk = desk(300, "1");
-    let holder = rusqlite::Connection::open(desk.path("budget.db")).expect("open");
+    let directory = directory(300, "1");
+    let holder = rusqlite::Connection::open(directory.path("budget.db")).expect("open");
     holder.execute_batch("BEGIN EXCLUSIVE").expect("held");
-    let mut waiting = desk.start(&spend("0.01", &[]));
+    let mut waiting = directory.start(&spend("0.01", &[]));
     thread::sleep(Duration::from_millis(300));
     assert!(waiting.try_wait().expect("a state").is_none(), "it waits");
     holder.execute_batch("COMMIT").expect("let go");
     let done = Done::when_ended(waiting);
     assert_eq!(done.status, 0, "{}", done.stderr);
-    assert_eq!(recorded(&desk), 1);
+    assert_eq!(recorded(&directory), 1);
 }

@@ -4,22 +4,22 @@
 
 use std::{fmt::Write as _, io::Write, path::Path, process::Child};
 
-use crate::common::{Desk, Done, text_of};
+use crate::common::{Directory, Done, text_of};
 
 /// The whole address space, in KiB.
 const SPACE: u32 = 1_500_000;
 
-fn start(desk: &Desk, args: &[&str]) -> Child {
-    desk.start_limited(&format!("ulimit -v {SPACE}"), args)
+fn start(directory: &Directory, args: &[&str]) -> Child {
+    directory.start_limited(&format!("ulimit -v {SPACE}"), args)
 }
 
-fn run(desk: &Desk, args: &[&str]) -> Done {
-    Done::when_ended(start(desk, args))
+fn run(directory: &Directory, args: &[&str]) -> Done {
+    Done::when_ended(start(directory, args))
 }
 
-fn fit(desk: &Desk, data: &str, formula: &str) -> Done {
+fn fit(directory: &Directory, data: &str, formula: &str) -> Done {
     run(
-        desk,
+        directory,
         &["fit", data, "--formula", formula, "--standardised", "--rho", "0.1", "--purpose", "prediction", "--quiet"],
     )
 }
@@ -31,9 +31,9 @@ fn bomb(name: &str) -> String {
 
 #[test]
 fn pages_and_buffers_that_inflate_are_refused() {
-    let desk = Desk::new();
+    let directory = Directory::new();
     for name in ["page.parquet", "buffer.arrow"] {
-        let done = fit(&desk, &bomb(name), "y ~ x");
+        let done = fit(&directory, &bomb(name), "y ~ x");
         done.assert_refused(1, name);
         assert!(done.stderr.contains("far more memory"), "{name}: {}", done.stderr);
     }
@@ -41,23 +41,23 @@ fn pages_and_buffers_that_inflate_are_refused() {
 
 #[test]
 fn a_long_text_in_a_dictionary_is_not_written_out_for_every_row_at_once() {
-    let desk = Desk::new();
-    let done = fit(&desk, &bomb("dictionary.parquet"), "y[0..1] ~ g{a,b}");
+    let directory = Directory::new();
+    let done = fit(&directory, &bomb("dictionary.parquet"), "y[0..1] ~ g{a,b}");
     assert_eq!(done.status, 0, "{}", done.stderr);
 }
 
 #[test]
 fn a_row_of_a_million_cells_is_refused_by_its_line() {
-    let desk = Desk::new();
-    desk.write("wide.csv", format!("y,x\n1,2\n{}\n", "7,".repeat(1_000_000)));
-    let done = fit(&desk, "wide.csv", "y ~ x");
+    let directory = Directory::new();
+    directory.write("wide.csv", format!("y,x\n1,2\n{}\n", "7,".repeat(1_000_000)));
+    let done = fit(&directory, "wide.csv", "y ~ x");
     done.assert_refused(1, "a wide row");
     assert!(done.stderr.contains("line 3"), "{}", done.stderr);
 }
 
 #[test]
 fn a_hundred_thousand_columns_are_read() {
-    let desk = Desk::new();
+    let directory = Directory::new();
     let mut text: String = (0..100_000).fold(String::new(), |mut text, column| {
         write!(text, "c{column},").expect("text");
         text
@@ -67,12 +67,12 @@ fn a_hundred_thousand_columns_are_read() {
         text.push_str(&format!("{row},").repeat(100_000));
         text.push_str("1\n");
     }
-    desk.write("wide.csv", text);
-    let done = fit(&desk, "wide.csv", "y ~ c7 + c99999");
+    directory.write("wide.csv", text);
+    let done = fit(&directory, "wide.csv", "y ~ c7 + c99999");
     assert_eq!(done.status, 0, "{}", done.stderr);
     // Every column at once is more than the arithmetic can be exact for, or the rows can tell apart.
-    fit(&desk, "wide.csv", "y ~ .").assert_refused(1, "a hundred thousand coefficients");
-    let template = run(&desk, &["init", "wide.csv"]);
+    fit(&directory, "wide.csv", "y ~ .").assert_refused(1, "a hundred thousand coefficients");
+    let template = run(&directory, &["init", "wide.csv"]);
     assert!(template.status == 0 && template.stdout.contains("c99999"), "{}", template.stderr);
 }
 
@@ -80,8 +80,8 @@ fn a_hundred_thousand_columns_are_read() {
 #[test]
 fn a_cell_without_end_is_refused() {
     let megabytes: usize = std::env::var("DPLM_CELL_MB").ok().and_then(|size| size.parse().ok()).unwrap_or(100);
-    let desk = Desk::new();
-    let mut child = start(&desk, &["fit", "-", "--formula", "y ~ x", "--standardised", "--rho", "0.1", "--quiet"]);
+    let directory = Directory::new();
+    let mut child = start(&directory, &["fit", "-", "--formula", "y ~ x", "--standardised", "--rho", "0.1", "--quiet"]);
     let mut input = child.stdin.take().expect("piped");
     let chunk = vec![b'9'; 1 << 20];
     input.write_all(b"y,x\n1,2\n3,\"").expect("read");

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::common::{Desk, MARKER};
+use crate::common::{Directory, MARKER};
 
 /// A table of `rows` good rows whose every cell of `z` is the marker.
 fn table(rows: usize) -> String {
@@ -13,14 +13,14 @@ fn table(rows: usize) -> String {
 const FORMULA: &str = "y[0..10] ~ x[0..5] + z[0..1]";
 
 /// Fits `data` with these options; the JSON target holds something that must stay.
-fn refused(desk: &Desk, data: &str, formula: &str, more: &[&str], status: i32) -> String {
-    desk.write("fit.json", "before");
-    let before = desk.names();
+fn refused(directory: &Directory, data: &str, formula: &str, more: &[&str], status: i32) -> String {
+    directory.write("fit.json", "before");
+    let before = directory.names();
     let options = ["fit", data, "--formula", formula, "--json", "fit.json", "--trajectory", "path.csv"];
-    let done = desk.run(&[&options, more].concat());
+    let done = directory.run(&[&options, more].concat());
     done.assert_refused(status, &format!("{data} {formula} {more:?}"));
-    assert_eq!(desk.read("fit.json"), "before");
-    assert_eq!(desk.names(), before, "nothing is left behind");
+    assert_eq!(directory.read("fit.json"), "before");
+    assert_eq!(directory.names(), before, "nothing is left behind");
     done.stderr
 }
 
@@ -28,34 +28,34 @@ const RHO: [&str; 2] = ["--rho", "0.5"];
 
 #[test]
 fn files_that_cannot_be_fitted() {
-    let desk = Desk::new();
-    assert!(refused(&desk, "missing.csv", FORMULA, &RHO, 1).contains("missing.csv"));
-    let empty = desk.write("empty.csv", "");
-    assert!(refused(&desk, &empty, FORMULA, &RHO, 1).contains("empty"));
-    let header = desk.write("header.csv", "y,x,z\n");
-    assert!(refused(&desk, &header, FORMULA, &RHO, 1).contains("no rows"));
-    let ragged = desk.write("ragged.csv", format!("{}1,{MARKER}\n{}", table(10), &table(3)[6..]));
-    assert!(refused(&desk, &ragged, FORMULA, &RHO, 1).contains("line 12"));
-    let unknown = desk.write("data.txt", table(10));
-    assert!(refused(&desk, &unknown, FORMULA, &RHO, 1).contains(".csv"));
-    let cut = desk.write("cut.parquet", "PAR1 and nothing more");
-    refused(&desk, &cut, FORMULA, &RHO, 1);
-    std::fs::create_dir(desk.path("folder")).expect("a folder");
-    refused(&desk, "folder", FORMULA, &RHO, 1);
+    let directory = Directory::new();
+    assert!(refused(&directory, "missing.csv", FORMULA, &RHO, 1).contains("missing.csv"));
+    let empty = directory.write("empty.csv", "");
+    assert!(refused(&directory, &empty, FORMULA, &RHO, 1).contains("empty"));
+    let header = directory.write("header.csv", "y,x,z\n");
+    assert!(refused(&directory, &header, FORMULA, &RHO, 1).contains("no rows"));
+    let ragged = directory.write("ragged.csv", format!("{}1,{MARKER}\n{}", table(10), &table(3)[6..]));
+    assert!(refused(&directory, &ragged, FORMULA, &RHO, 1).contains("line 12"));
+    let unknown = directory.write("data.txt", table(10));
+    assert!(refused(&directory, &unknown, FORMULA, &RHO, 1).contains(".csv"));
+    let cut = directory.write("cut.parquet", "PAR1 and nothing more");
+    refused(&directory, &cut, FORMULA, &RHO, 1);
+    std::fs::create_dir(directory.path("folder")).expect("a folder");
+    refused(&directory, "folder", FORMULA, &RHO, 1);
 }
 
 #[test]
 fn columns_that_are_not_there() {
-    let desk = Desk::new();
-    let data = desk.write("data.csv", table(50));
-    assert!(refused(&desk, &data, "y[0..10] ~ educ[0..5]", &RHO, 1).contains("'educ'"));
-    assert!(refused(&desk, &data, "y[0..10] ~ X[0..5]", &RHO, 1).contains("did you mean 'x'"));
+    let directory = Directory::new();
+    let data = directory.write("data.csv", table(50));
+    assert!(refused(&directory, &data, "y[0..10] ~ educ[0..5]", &RHO, 1).contains("'educ'"));
+    assert!(refused(&directory, &data, "y[0..10] ~ X[0..5]", &RHO, 1).contains("did you mean 'x'"));
 }
 
 #[test]
 fn formulas_that_make_no_sense() {
-    let desk = Desk::new();
-    let data = desk.write("data.csv", table(50));
+    let directory = Directory::new();
+    let data = directory.write("data.csv", table(50));
     for (formula, word) in [
         ("y[0..10] ~ x[5..0]", "reversed"),
         ("y[0..10] ~ x[5..5]", "both bounds"),
@@ -66,7 +66,7 @@ fn formulas_that_make_no_sense() {
         ("y[0..10] ~ x{a}", "two levels"),
         ("", "expected"),
     ] {
-        let sentence = refused(&desk, &data, formula, &RHO, 2);
+        let sentence = refused(&directory, &data, formula, &RHO, 2);
         assert!(sentence.contains(word), "{sentence}");
     }
 }
@@ -74,7 +74,7 @@ fn formulas_that_make_no_sense() {
 /// Everybody's first try, and what to type instead.
 #[test]
 fn columns_without_bounds() {
-    let desk = Desk::new();
+    let directory = Directory::new();
     // Refused before anything is read: the file is not there.
     for (formula, named) in [
         ("wage ~ education", "'wage', 'education': write wage[LOW..HIGH], education[LOW..HIGH] with publicly known"),
@@ -83,28 +83,29 @@ fn columns_without_bounds() {
         ("wage ~ education[0..20]", "'wage': write wage[LOW..HIGH] with publicly known"),
         ("wage[0..60] ~ .", "'.': name the columns it stands for"),
     ] {
-        let sentence = refused(&desk, "none.csv", formula, &RHO, 2);
+        let sentence = refused(&directory, "none.csv", formula, &RHO, 2);
         assert!(sentence.contains(&format!("no bounds for {named}")), "{sentence}");
         assert!(sentence.contains("--standardised"), "{sentence}");
         for more in [&["--method", "auto"][..], &["--clip", "3"], &["--method", "adassp", "--purpose", "prediction"]] {
-            assert_eq!(refused(&desk, "none.csv", formula, &[&RHO, more].concat(), 2), sentence, "{more:?}");
+            assert_eq!(refused(&directory, "none.csv", formula, &[&RHO, more].concat(), 2), sentence, "{more:?}");
         }
-        desk.run(&["diagnose", "none.csv", "--formula", formula, "--not-private"]).assert_refused(2, formula);
+        directory.run(&["diagnose", "none.csv", "--formula", formula, "--not-private"]).assert_refused(2, formula);
     }
     // Who says that they are standardised, by either word, is believed.
     for said in [&["--standardised"][..], &["--method", "dpgd"]] {
-        let sentence = refused(&desk, "none.csv", "wage ~ education", &[&RHO, said].concat(), 1);
+        let sentence = refused(&directory, "none.csv", "wage ~ education", &[&RHO, said].concat(), 1);
         assert!(sentence.contains("none.csv"), "{sentence}");
     }
-    desk.write("model.toml", "response = 'y'\n[columns.y]\nstandard = true\n[columns.x]\nstandard = true\n");
-    desk.run(&["fit", "none.csv", "--model", "model.toml", "--rho", "1"])
+    directory.write("model.toml", "response = 'y'\n[columns.y]\nstandard = true\n[columns.x]\nstandard = true\n");
+    directory
+        .run(&["fit", "none.csv", "--model", "model.toml", "--rho", "1"])
         .assert_refused(1, "a model file says so itself");
 }
 
 #[test]
 fn a_category_is_no_response() {
-    let desk = Desk::new();
-    let sentence = refused(&desk, "none.csv", "parttime{no,yes} ~ educ[0..20]", &RHO, 2);
+    let directory = Directory::new();
+    let sentence = refused(&directory, "none.csv", "parttime{no,yes} ~ educ[0..20]", &RHO, 2);
     assert!(sentence.contains("as 1 for one level and 0 for every other, then write parttime[0..1]"), "{sentence}");
 }
 
@@ -116,54 +117,66 @@ fn budget_asked_for(sentence: &str) -> &str {
 
 #[test]
 fn budgets_that_would_identify_nothing() {
-    let desk = Desk::new();
-    let data = desk.write("data.csv", table(500));
+    let directory = Directory::new();
+    let data = directory.write("data.csv", table(500));
     for (formula, rho, more) in [
         (FORMULA, "0.001", &[][..]),
         (FORMULA, "0.00001", &[]),
         ("y ~ x + z", "0.0001", &["--standardised"]),
         (FORMULA, "0.00001", &["--method", "dpgd"]),
     ] {
-        let sentence = refused(&desk, &data, formula, &[&["--rho", rho], more].concat(), 2);
+        let sentence = refused(&directory, &data, formula, &[&["--rho", rho], more].concat(), 2);
         assert!(sentence.contains("the budget is too small for 3 coefficients on 500 rows"), "{sentence}");
         let asked = budget_asked_for(&sentence);
         assert!(asked.trim_start_matches(['0', '.']).len() <= 2 && asked.parse::<f64>().expect("a number") > 0.0);
-        desk.ok(&[&["fit", &data, "--formula", formula, "--rho", asked], more].concat());
+        directory.ok(&[&["fit", &data, "--formula", formula, "--rho", asked], more].concat());
     }
     // The way out it names.
     let small = ["fit", &data, "--formula", FORMULA, "--rho", "0.001", "--purpose", "prediction"];
-    desk.ok(&small);
+    directory.ok(&small);
 }
 
 #[test]
 fn names_that_promise_another_format() {
-    let desk = Desk::new();
-    let data = desk.write("data.csv", table(500));
+    let directory = Directory::new();
+    let data = directory.write("data.csv", table(500));
     for (option, name, instead) in [
         ("--report", "fit.pdf", "fit.html"),
         ("--report", "fit.report", "fit.html"),
         ("--json", "fit.html", "fit.json"),
         ("--trajectory", "path.json", "path.csv"),
     ] {
-        let done = desk.run(&["fit", &data, "--formula", FORMULA, "--rho", "0.5", option, name]);
+        let done = directory.run(&["fit", &data, "--formula", FORMULA, "--rho", "0.5", option, name]);
         done.assert_refused(2, name);
         assert!(done.stderr.contains(&format!("write {instead}")), "{}", done.stderr);
     }
     let plan = ["plan", "--rows", "1000", "--features", "2", "--rho", "1", "--picture", "plan.png"];
-    desk.run(&plan).assert_refused(2, "a picture");
-    desk.ok(&["fit", &data, "--formula", FORMULA, "--rho", "0.5", "--report", "fit.HTM", "--json", "fit", "--quiet"]);
-    assert_eq!(desk.names(), ["data.csv", "fit", "fit.HTM"]);
+    directory.run(&plan).assert_refused(2, "a picture");
+    directory.ok(&[
+        "fit",
+        &data,
+        "--formula",
+        FORMULA,
+        "--rho",
+        "0.5",
+        "--report",
+        "fit.HTM",
+        "--json",
+        "fit",
+        "--quiet",
+    ]);
+    assert_eq!(directory.names(), ["data.csv", "fit", "fit.HTM"]);
 }
 
 /// Nothing is known of the cells; that nothing could be estimated was released.
 #[test]
 fn a_column_of_another_kind_is_a_suspect() {
-    let desk = Desk::new();
+    let directory = Directory::new();
     let rows: String = (0..2000).map(|i| format!("{},\"1,{:03}\",{}\n", i % 9, i % 7, ["no", "yes"][i % 2])).collect();
-    let data = desk.write("data.csv", format!("y,x,union\n{rows}"));
+    let data = directory.write("data.csv", format!("y,x,union\n{rows}"));
     // A seed, since pure noise may pass for an estimate once in a while.
     let fit = |formula| ["fit", &data, "--formula", formula, "--rho", "0.5", "--json", "fit.json", "--seed", "1"];
-    let warning = |formula| desk.ok(&fit(formula)).stderr;
+    let warning = |formula| directory.ok(&fit(formula)).stderr;
     for (formula, suspect) in [("y[0..9] ~ x[0..2000]", "'x'"), ("y[0..9] ~ union[0..1]", "'union'")] {
         let sentence = warning(formula);
         let advice = sentence.split_once("check that ").expect("advice").1;
@@ -177,8 +190,8 @@ fn a_column_of_another_kind_is_a_suspect() {
 
 #[test]
 fn budgets_that_mean_nothing() {
-    let desk = Desk::new();
-    let data = desk.write("data.csv", table(50));
+    let directory = Directory::new();
+    let data = directory.write("data.csv", table(50));
     let cases: [&[&str]; 12] = [
         &["--rho", "0"],
         &["--rho", "-1"],
@@ -194,14 +207,14 @@ fn budgets_that_mean_nothing() {
         &[],
     ];
     for options in cases {
-        refused(&desk, &data, FORMULA, options, 2);
+        refused(&directory, &data, FORMULA, options, 2);
     }
 }
 
 #[test]
 fn options_that_make_no_sense() {
-    let desk = Desk::new();
-    let data = desk.write("data.csv", table(50));
+    let directory = Directory::new();
+    let data = directory.write("data.csv", table(50));
     let cases: [&[&str]; 21] = [
         &["--level", "1"],
         &["--level", "0"],
@@ -226,35 +239,35 @@ fn options_that_make_no_sense() {
         &["--method", "adassp"],
     ];
     for options in cases {
-        refused(&desk, &data, FORMULA, &[&RHO, options].concat(), 2);
+        refused(&directory, &data, FORMULA, &[&RHO, options].concat(), 2);
     }
-    let sentence = refused(&desk, &data, FORMULA, &[&RHO[..], &["--method", "adassp"]].concat(), 2);
+    let sentence = refused(&directory, &data, FORMULA, &[&RHO[..], &["--method", "adassp"]].concat(), 2);
     assert!(sentence.contains("--purpose prediction"), "{sentence}");
 }
 
 #[test]
 fn more_coefficients_than_rows() {
-    let desk = Desk::new();
-    let data = desk.write("data.csv", table(3));
-    assert!(refused(&desk, &data, FORMULA, &RHO, 1).contains("3 rows"));
+    let directory = Directory::new();
+    let data = directory.write("data.csv", table(3));
+    assert!(refused(&directory, &data, FORMULA, &RHO, 1).contains("3 rows"));
 }
 
 #[test]
 fn strict_reading_names_the_column_only() {
-    let desk = Desk::new();
-    let data = desk.write("data.csv", format!("{}oops{MARKER},1,2\n", table(500)));
-    assert!(refused(&desk, &data, FORMULA, &[&RHO[..], &["--strict"]].concat(), 1).contains("'y'"));
-    desk.ok(&["fit", &data, "--formula", FORMULA, "--rho", "0.5"]);
+    let directory = Directory::new();
+    let data = directory.write("data.csv", format!("{}oops{MARKER},1,2\n", table(500)));
+    assert!(refused(&directory, &data, FORMULA, &[&RHO[..], &["--strict"]].concat(), 1).contains("'y'"));
+    directory.ok(&["fit", &data, "--formula", FORMULA, "--rho", "0.5"]);
 }
 
 /// A level that one row has and one that no row has look alike: both are left out, by a test on released numbers.
 #[test]
 fn a_level_that_never_occurs_is_not_revealed() {
-    let desk = Desk::new();
+    let directory = Directory::new();
     let fit = |last: &str| {
         let rows: String = (0..399).map(|i| format!("{},{}\n", i % 9, ["a", "b"][i % 2])).collect();
-        let data = desk.write("data.csv", format!("y,g\n{rows}3,{last}\n"));
-        desk.fit_json(&[&data, "--formula", "y[0..9] ~ g{a,b,c}", "--rho", "0.5", "--seed", "1"])
+        let data = directory.write("data.csv", format!("y,g\n{rows}3,{last}\n"));
+        directory.fit_json(&[&data, "--formula", "y[0..9] ~ g{a,b,c}", "--rho", "0.5", "--seed", "1"])
     };
     let (never, once) = (fit("a"), fit("c"));
     for fit in [&never, &once] {
@@ -269,93 +282,113 @@ fn a_level_that_never_occurs_is_not_revealed() {
 
 #[test]
 fn cells_are_never_shown() {
-    let desk = Desk::new();
-    let data = desk.write("data.csv", table(500));
-    desk.ok(&["fit", &data, "--formula", FORMULA, "--rho", "0.5"]);
+    let directory = Directory::new();
+    let data = directory.write("data.csv", table(500));
+    directory.ok(&["fit", &data, "--formula", FORMULA, "--rho", "0.5"]);
     // Whatever comes of a column that is nothing like what the formula says of it.
     for formula in [FORMULA, "y[0..10] ~ x[0..5] + z", "z ~ x", "z[0..1] ~ x + y", "y ~ z{a,b}"] {
-        desk.write("fit.json", "");
-        let done =
-            desk.run(&["fit", &data, "--formula", formula, "--standardised", "--rho", "0.5", "--json", "fit.json"]);
-        for text in [&done.stdout, &done.stderr, &desk.read("fit.json")] {
+        directory.write("fit.json", "");
+        let done = directory.run(&[
+            "fit",
+            &data,
+            "--formula",
+            formula,
+            "--standardised",
+            "--rho",
+            "0.5",
+            "--json",
+            "fit.json",
+        ]);
+        for text in [&done.stdout, &done.stderr, &directory.read("fit.json")] {
             assert!(!text.contains("987654") && !text.contains("panicked"), "{formula}: {text}");
         }
     }
-    let done = desk.ok(&["init", &data]);
+    let done = directory.ok(&["init", &data]);
     assert!(!done.stdout.contains("987654") && done.stdout.contains("[columns.z]"));
 }
 
 #[test]
 fn model_files() {
-    let desk = Desk::new();
-    let data = desk.write("data.csv", table(500));
-    let by_formula = desk.fit_json(&[&data, "--formula", "y[0..10] ~ x[0..5]", "--rho", "0.5"]);
+    let directory = Directory::new();
+    let data = directory.write("data.csv", table(500));
+    let by_formula = directory.fit_json(&[&data, "--formula", "y[0..10] ~ x[0..5]", "--rho", "0.5"]);
     let model = "response = \"y\"\nintercept = true\n[columns.y]\nlow = 0\nhigh = 10\n[columns.x]\nlow = 0\nhigh = 5\n";
-    desk.write("model.toml", model);
-    assert_eq!(desk.fit_json(&[&data, "--model", "model.toml", "--rho", "0.5"]), by_formula);
+    directory.write("model.toml", model);
+    assert_eq!(directory.fit_json(&[&data, "--model", "model.toml", "--rho", "0.5"]), by_formula);
 
-    desk.run(&["fit", &data, "--model", "none.toml", "--rho", "0.5"]).assert_refused(1, "no model file");
-    desk.write("bad.toml", "response = \n");
-    desk.run(&["fit", &data, "--model", "bad.toml", "--rho", "0.5"]).assert_refused(2, "not TOML");
-    desk.ok(&["init", &data, "--out", "template.toml"]);
-    desk.run(&["fit", &data, "--model", "template.toml", "--rho", "0.5"]).assert_refused(2, "blanks left");
-    desk.run(&["fit", &data, "--model", "model.toml", "--formula", "y~x", "--rho", "1"]).assert_refused(2, "both");
-    desk.run(&["fit", &data, "--rho", "1"]).assert_refused(2, "neither");
+    directory.run(&["fit", &data, "--model", "none.toml", "--rho", "0.5"]).assert_refused(1, "no model file");
+    directory.write("bad.toml", "response = \n");
+    directory.run(&["fit", &data, "--model", "bad.toml", "--rho", "0.5"]).assert_refused(2, "not TOML");
+    directory.ok(&["init", &data, "--out", "template.toml"]);
+    directory.run(&["fit", &data, "--model", "template.toml", "--rho", "0.5"]).assert_refused(2, "blanks left");
+    directory.run(&["fit", &data, "--model", "model.toml", "--formula", "y~x", "--rho", "1"]).assert_refused(2, "both");
+    directory.run(&["fit", &data, "--rho", "1"]).assert_refused(2, "neither");
 }
 
 #[test]
 fn a_filled_in_model_is_not_overwritten() {
-    let desk = Desk::new();
-    let data = desk.write("data.csv", table(5));
-    desk.write("model.toml", "mine");
-    desk.run(&["init", &data, "--out", "model.toml"]).assert_refused(1, "exists");
-    assert_eq!(desk.read("model.toml"), "mine");
+    let directory = Directory::new();
+    let data = directory.write("data.csv", table(5));
+    directory.write("model.toml", "mine");
+    directory.run(&["init", &data, "--out", "model.toml"]).assert_refused(1, "exists");
+    assert_eq!(directory.read("model.toml"), "mine");
 }
 
 #[test]
 fn outputs_that_cannot_be_written_are_refused_before_anything_is_spent() {
-    let desk = Desk::new();
-    let data = desk.write("data.csv", table(50));
-    let fit = |json: &str| desk.run(&["fit", &data, "--formula", FORMULA, "--rho", "0.5", "--json", json]);
+    let directory = Directory::new();
+    let data = directory.write("data.csv", table(50));
+    let fit = |json: &str| directory.run(&["fit", &data, "--formula", FORMULA, "--rho", "0.5", "--json", json]);
     fit("no/such/folder.json").assert_refused(1, "no folder");
     fit(".").assert_refused(1, "a folder");
     fit("data.csv").assert_refused(2, "the data themselves");
-    assert_eq!(desk.read("data.csv"), table(50));
-    desk.run(&["fit", &data, "--formula", FORMULA, "--rho", "0.5", "--json", "-", "--trajectory", "-"])
+    assert_eq!(directory.read("data.csv"), table(50));
+    directory
+        .run(&["fit", &data, "--formula", FORMULA, "--rho", "0.5", "--json", "-", "--trajectory", "-"])
         .assert_refused(2, "two results on standard output");
 }
 
 #[cfg(unix)]
 #[test]
 fn links_are_not_followed() {
-    let desk = Desk::new();
-    let data = desk.write("data.csv", table(50));
-    desk.write("target", "kept");
-    std::os::unix::fs::symlink(desk.path("target"), desk.path("link.json")).expect("linked");
-    desk.run(&["fit", &data, "--formula", FORMULA, "--rho", "0.5", "--json", "link.json"]).assert_refused(1, "a link");
-    assert_eq!(desk.read("target"), "kept");
+    let directory = Directory::new();
+    let data = directory.write("data.csv", table(50));
+    directory.write("target", "kept");
+    std::os::unix::fs::symlink(directory.path("target"), directory.path("link.json")).expect("linked");
+    directory
+        .run(&["fit", &data, "--formula", FORMULA, "--rho", "0.5", "--json", "link.json"])
+        .assert_refused(1, "a link");
+    assert_eq!(directory.read("target"), "kept");
 }
 
 #[test]
 fn other_commands() {
-    let desk = Desk::new();
-    let data = desk.write("data.csv", table(50));
-    desk.run(&["diagnose", &data, "--formula", FORMULA, "--rho", "1"]).assert_refused(2, "without the word");
-    desk.run(&["simulate", "--rows", "10", "--features", "2", "--out", "a.txt"]).assert_refused(2, "format");
-    desk.run(&["simulate", "--rows", "0", "--features", "2", "--out", "a.csv"]).assert_refused(2, "no rows");
-    desk.run(&["simulate", "--rows", "10", "--features", "0", "--out", "a.csv"]).assert_refused(2, "no features");
-    desk.run(&["simulate", "--rows", "9", "--features", "2", "--theta", "1", "--out", "a.csv"])
+    let directory = Directory::new();
+    let data = directory.write("data.csv", table(50));
+    directory.run(&["diagnose", &data, "--formula", FORMULA, "--rho", "1"]).assert_refused(2, "without the word");
+    directory.run(&["simulate", "--rows", "10", "--features", "2", "--out", "a.txt"]).assert_refused(2, "format");
+    directory.run(&["simulate", "--rows", "0", "--features", "2", "--out", "a.csv"]).assert_refused(2, "no rows");
+    directory.run(&["simulate", "--rows", "10", "--features", "0", "--out", "a.csv"]).assert_refused(2, "no features");
+    directory
+        .run(&["simulate", "--rows", "9", "--features", "2", "--theta", "1", "--out", "a.csv"])
         .assert_refused(2, "theta");
-    desk.run(&["simulate", "--rows", "9", "--features", "2", "--noise-sd", "-1", "--out", "a.csv"])
+    directory
+        .run(&["simulate", "--rows", "9", "--features", "2", "--noise-sd", "-1", "--out", "a.csv"])
         .assert_refused(2, "sd");
-    desk.run(&["simulate", "--rows", "9", "--features", "2", "--out", "no/a.csv"]).assert_refused(1, "folder");
-    desk.run(&["plan", "--rows", "10", "--features", "20", "--rho", "1"]).assert_refused(2, "too few rows");
-    desk.run(&["plan", "--rows", "100", "--features", "2", "--rho", "0"]).assert_refused(2, "rho");
-    desk.run(&["plan", "--rows", "100", "--features", "2", "--rho", "1", "--share", "0"]).assert_refused(2, "share");
-    desk.run(&["plan", "--rows", "100", "--features", "2", "--rho", "1", "--noise-sd", "0"]).assert_refused(2, "sd");
-    desk.run(&["plan", "--rows", "100", "--features", "2", "--rho", "1", "--level", "2"]).assert_refused(2, "level");
-    desk.run(&["init", "none.csv"]).assert_refused(1, "no file");
-    desk.run(&["frobnicate"]).assert_refused(2, "no such command");
-    desk.run(&["fit", &data, "--frobnicate"]).assert_refused(2, "no such option");
-    assert_eq!(desk.names(), ["data.csv"]);
+    directory.run(&["simulate", "--rows", "9", "--features", "2", "--out", "no/a.csv"]).assert_refused(1, "folder");
+    directory.run(&["plan", "--rows", "10", "--features", "20", "--rho", "1"]).assert_refused(2, "too few rows");
+    directory.run(&["plan", "--rows", "100", "--features", "2", "--rho", "0"]).assert_refused(2, "rho");
+    directory
+        .run(&["plan", "--rows", "100", "--features", "2", "--rho", "1", "--share", "0"])
+        .assert_refused(2, "share");
+    directory
+        .run(&["plan", "--rows", "100", "--features", "2", "--rho", "1", "--noise-sd", "0"])
+        .assert_refused(2, "sd");
+    directory
+        .run(&["plan", "--rows", "100", "--features", "2", "--rho", "1", "--level", "2"])
+        .assert_refused(2, "level");
+    directory.run(&["init", "none.csv"]).assert_refused(1, "no file");
+    directory.run(&["frobnicate"]).assert_refused(2, "no such command");
+    directory.run(&["fit", &data, "--frobnicate"]).assert_refused(2, "no such option");
+    assert_eq!(directory.names(), ["data.csv"]);
 }

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::common::{Desk, text_of};
+use crate::common::{Directory, text_of};
 
 const FIT: [&str; 5] = ["--formula", "y ~ x1 + x2 + 0", "--standardised", "--rho", "0.5"];
 /// Every column of a file that declares their types.
@@ -10,38 +10,39 @@ const STANDARD: [&str; 3] = ["--formula", "y ~ .", "--standardised"];
 
 #[test]
 fn every_format_and_standard_input_give_the_same_fit() {
-    let desk = Desk::new();
-    let csv = desk.simulate("sim.csv", 3000);
-    let expected = desk.fit_json(&[&[csv.as_str()], &FIT[..]].concat());
+    let directory = Directory::new();
+    let csv = directory.simulate("sim.csv", 3000);
+    let expected = directory.fit_json(&[&[csv.as_str()], &FIT[..]].concat());
     for name in ["sim.tsv", "sim.parquet", "sim.arrow"] {
-        let file = desk.simulate(name, 3000);
-        assert_eq!(desk.fit_json(&[&[file.as_str()], &FIT[..]].concat()), expected, "{name}");
+        let file = directory.simulate(name, 3000);
+        assert_eq!(directory.fit_json(&[&[file.as_str()], &FIT[..]].concat()), expected, "{name}");
     }
-    let input = desk.read("sim.csv");
-    let done = desk.run_with_input(&[&["fit", "-", "--json", "-", "--seed", "7"], &FIT[..]].concat(), input.as_bytes());
+    let input = directory.read("sim.csv");
+    let done =
+        directory.run_with_input(&[&["fit", "-", "--json", "-", "--seed", "7"], &FIT[..]].concat(), input.as_bytes());
     assert_eq!(serde_json::from_str::<Value>(&done.stdout).expect("JSON"), expected);
 }
 
 #[test]
 fn threads_and_pieces_do_not_matter() {
-    let desk = Desk::new();
-    let csv = desk.simulate("sim.csv", 20_000);
-    let expected = desk.fit_json(&[&[csv.as_str(), "--threads", "1"], &FIT[..]].concat());
+    let directory = Directory::new();
+    let csv = directory.simulate("sim.csv", 20_000);
+    let expected = directory.fit_json(&[&[csv.as_str(), "--threads", "1"], &FIT[..]].concat());
     for threads in ["2", "7"] {
-        assert_eq!(desk.fit_json(&[&[csv.as_str(), "--threads", threads], &FIT[..]].concat()), expected);
+        assert_eq!(directory.fit_json(&[&[csv.as_str(), "--threads", threads], &FIT[..]].concat()), expected);
     }
     // More rows than the memory allowed holds.
-    assert_eq!(desk.fit_json(&[&[csv.as_str(), "--memory", "1MB"], &FIT[..]].concat()), expected);
+    assert_eq!(directory.fit_json(&[&[csv.as_str(), "--memory", "1MB"], &FIT[..]].concat()), expected);
     // The same rows in two files of a folder, in another order.
-    let text = desk.read("sim.csv");
+    let text = directory.read("sim.csv");
     let lines: Vec<&str> = text.lines().collect();
-    std::fs::create_dir(desk.path("parts")).expect("a folder");
+    std::fs::create_dir(directory.path("parts")).expect("a folder");
     let part = |rows: &[&str]| format!("{}\n{}\n", lines[0], rows.join("\n"));
-    desk.write("parts/a.csv", part(&lines[12_000..]));
-    desk.write("parts/b.csv", part(&lines[1..12_000]));
-    assert_eq!(desk.fit_json(&[&["parts"], &FIT[..]].concat()), expected);
-    assert_eq!(desk.fit_json(&[&["parts/*.csv"], &FIT[..]].concat()), expected);
-    assert_eq!(desk.fit_json(&[&["parts/a.csv", "parts/b.csv"], &FIT[..]].concat()), expected);
+    directory.write("parts/a.csv", part(&lines[12_000..]));
+    directory.write("parts/b.csv", part(&lines[1..12_000]));
+    assert_eq!(directory.fit_json(&[&["parts"], &FIT[..]].concat()), expected);
+    assert_eq!(directory.fit_json(&[&["parts/*.csv"], &FIT[..]].concat()), expected);
+    assert_eq!(directory.fit_json(&[&["parts/a.csv", "parts/b.csv"], &FIT[..]].concat()), expected);
 }
 
 /// The keys that programs rely on.
@@ -71,13 +72,13 @@ fn units(value: &Value) -> u128 {
 
 #[test]
 fn the_json_of_a_fit() {
-    let desk = Desk::new();
-    let data = desk.simulate("sim.parquet", 5000);
+    let directory = Directory::new();
+    let data = directory.simulate("sim.parquet", 5000);
     let done =
-        desk.ok(
-            &[&["fit", &data, "--delta", "1e-7", "--json", "fit.json"], &STANDARD[..], &["--rho", "0.0137"]].concat()
-        );
-    let fit: Value = serde_json::from_str(&desk.read("fit.json")).expect("JSON");
+        directory
+            .ok(&[&["fit", &data, "--delta", "1e-7", "--json", "fit.json"], &STANDARD[..], &["--rho", "0.0137"]]
+                .concat());
+    let fit: Value = serde_json::from_str(&directory.read("fit.json")).expect("JSON");
     assert_schema(&fit);
     assert_eq!(fit["private"], true);
     assert_eq!(fit["rows"], 5000);
@@ -97,9 +98,9 @@ fn the_json_of_a_fit() {
 }
 
 #[test]
-fn every_construction_releases_exactly_rho() {
-    let desk = Desk::new();
-    let csv = desk.simulate("sim.csv", 2000);
+fn every_interval_method_releases_exactly_rho() {
+    let directory = Directory::new();
+    let csv = directory.simulate("sim.csv", 2000);
     let cases: [&[&str]; 7] = [
         &["--interval", "newton", "--target", "sample"],
         &["--interval", "newton", "--target", "robust"],
@@ -110,7 +111,7 @@ fn every_construction_releases_exactly_rho() {
         &["--clip", "4", "--steps", "30", "--step-size", "0.5"],
     ];
     for options in cases {
-        let fit = desk.fit_json(&[&[csv.as_str()], &FIT[..], options].concat());
+        let fit = directory.fit_json(&[&[csv.as_str()], &FIT[..], options].concat());
         assert_schema(&fit);
         let releases = fit["guarantee"]["releases"].as_array().expect("a list");
         assert_eq!(
@@ -137,11 +138,11 @@ fn every_construction_releases_exactly_rho() {
 
 #[test]
 fn epsilon_and_delta_are_kept() {
-    let desk = Desk::new();
-    let data = desk.simulate("sim.parquet", 2000);
-    let fit = desk.fit_json(&[&[data.as_str()], &STANDARD[..], &["--epsilon", "1", "--delta", "1e-6"]].concat());
+    let directory = Directory::new();
+    let data = directory.simulate("sim.parquet", 2000);
+    let fit = directory.fit_json(&[&[data.as_str()], &STANDARD[..], &["--epsilon", "1", "--delta", "1e-6"]].concat());
     assert_eq!(
-        desk.fit_json(&[&[data.as_str()], &STANDARD[..], &["--epsilon", "1"]].concat()),
+        directory.fit_json(&[&[data.as_str()], &STANDARD[..], &["--epsilon", "1"]].concat()),
         fit,
         "1e-6 is the default"
     );
@@ -152,49 +153,51 @@ fn epsilon_and_delta_are_kept() {
 
 #[test]
 fn a_seed_makes_it_reproducible_and_says_so() {
-    let desk = Desk::new();
-    let csv = desk.simulate("sim.csv", 2000);
+    let directory = Directory::new();
+    let csv = directory.simulate("sim.csv", 2000);
     // Sentences may be broken anywhere.
     let words = |text: String| text.split_whitespace().collect::<Vec<_>>().join(" ");
-    let summary = |options: &[&str]| words(desk.ok(&[&["fit", csv.as_str()], &FIT[..], options].concat()).stdout);
+    let summary = |options: &[&str]| words(directory.ok(&[&["fit", csv.as_str()], &FIT[..], options].concat()).stdout);
     assert_eq!(summary(&["--seed", "3"]), summary(&["--seed", "3"]));
     assert_ne!(summary(&["--seed", "3"]), summary(&["--seed", "4"]));
     assert_ne!(summary(&[]), summary(&[]));
     assert!(summary(&["--seed", "3"]).contains("not private") && !summary(&[]).contains("not private"));
-    assert_eq!(desk.fit_json(&[&[csv.as_str()], &FIT[..]].concat())["private"], false);
+    assert_eq!(directory.fit_json(&[&[csv.as_str()], &FIT[..]].concat())["private"], false);
 }
 
 /// The iterates have no room for it, so it is said beside them, asked to be quiet or not.
 #[test]
 fn a_seed_is_never_passed_over_in_silence() {
-    let desk = Desk::new();
-    let csv = desk.simulate("sim.csv", 2000);
+    let directory = Directory::new();
+    let csv = directory.simulate("sim.csv", 2000);
     let fit = [&["fit", csv.as_str(), "--quiet", "--steps", "3"], &FIT[..]].concat();
     for output in ["--trajectory", "--json"] {
-        let seeded = desk.ok(&[&fit[..], &[output, "-", "--seed", "3"]].concat());
+        let seeded = directory.ok(&[&fit[..], &[output, "-", "--seed", "3"]].concat());
         assert!(seeded.stderr.starts_with("dplm: warning: the noise came from a fixed seed"), "{}", seeded.stderr);
         assert_eq!(seeded.stderr.lines().count(), 1);
-        assert_eq!(desk.ok(&[&fit[..], &[output, "-"]].concat()).stderr, "");
+        assert_eq!(directory.ok(&[&fit[..], &[output, "-"]].concat()).stderr, "");
     }
-    let path = desk.ok(&[&fit[..], &["--trajectory", "-", "--seed", "3"]].concat()).stdout;
+    let path = directory.ok(&[&fit[..], &["--trajectory", "-", "--seed", "3"]].concat()).stdout;
     assert_eq!((path.lines().next(), path.lines().count()), (Some("step,x1,x2"), 5));
 }
 
 /// Rho 0.02 is epsilon 0.834118, and a guess of 53.98 %.
 #[test]
 fn what_is_promised_is_rounded_up_and_true() {
-    let desk = Desk::new();
-    let csv = desk.simulate("sim.csv", 2000);
+    let directory = Directory::new();
+    let csv = directory.simulate("sim.csv", 2000);
     let words = |text: String| text.split_whitespace().collect::<Vec<_>>().join(" ");
     let fit = |more: &[&str]| {
-        desk.ok(&[&["fit", csv.as_str(), "--rho", "0.02", "--report", "fit.html"], &FIT[..3], more].concat()).stdout
+        directory
+            .ok(&[&["fit", csv.as_str(), "--rho", "0.02", "--report", "fit.html"], &FIT[..3], more].concat())
+            .stdout
     };
     let two_rows = "guesses which of two equally likely rows was in the data correctly at most 54.0 % of the time";
     let factor =
         "changes the probability that the result is among them by at most the factor e^0.8342 (about 2.31), plus 1e-6.";
     let summary = words(fit(&[]));
     assert!(summary.contains("(0.8342, 1e-6)") && summary.contains(factor) && summary.contains(two_rows), "{summary}");
-    let page = words(desk.read("fit.html"));
+    let page = words(directory.read("fit.html"));
     assert!(page.contains(factor) && page.contains(two_rows) && page.contains("&epsilon; = 0.8342 at"), "{page}");
     let summary = words(fit(&["--neighbours", "zero-out"]));
     assert!(
@@ -205,7 +208,7 @@ fn what_is_promised_is_rounded_up_and_true() {
         summary.contains("removing the contribution of any one row of the data changes the probability"),
         "{summary}"
     );
-    let plan = words(desk.ok(&["plan", "--rows", "2000", "--features", "2", "--rho", "0.02"]).stdout);
+    let plan = words(directory.ok(&["plan", "--rows", "2000", "--features", "2", "--rho", "0.02"]).stdout);
     assert!(plan.contains("(0.8342, 1e-6)") && plan.contains(two_rows), "{plan}");
     assert!(plan.contains("0.02 0.8342 54.0 %"), "{plan}");
     for text in [summary, page, plan] {
@@ -215,9 +218,9 @@ fn what_is_promised_is_rounded_up_and_true() {
 
 #[test]
 fn predictions_have_no_intervals() {
-    let desk = Desk::new();
-    let csv = desk.simulate("sim.csv", 2000);
-    let fit = desk.fit_json(&[&[csv.as_str(), "--for", "prediction"], &FIT[..]].concat());
+    let directory = Directory::new();
+    let csv = directory.simulate("sim.csv", 2000);
+    let fit = directory.fit_json(&[&[csv.as_str(), "--for", "prediction"], &FIT[..]].concat());
     for coefficient in fit["coefficients"].as_array().expect("a list") {
         assert!(coefficient["estimate"].is_number() && coefficient["low"].is_null() && coefficient["high"].is_null());
     }
@@ -226,10 +229,10 @@ fn predictions_have_no_intervals() {
 
 #[test]
 fn the_released_iterates() {
-    let desk = Desk::new();
-    let csv = desk.simulate("sim.csv", 2000);
-    desk.ok(&[&["fit", csv.as_str(), "--steps", "12", "--trajectory", "path.csv"], &FIT[..]].concat());
-    let text = desk.read("path.csv");
+    let directory = Directory::new();
+    let csv = directory.simulate("sim.csv", 2000);
+    directory.ok(&[&["fit", csv.as_str(), "--steps", "12", "--trajectory", "path.csv"], &FIT[..]].concat());
+    let text = directory.read("path.csv");
     let lines: Vec<&str> = text.lines().collect();
     assert_eq!((lines[0], lines[1], lines.len()), ("step,x1,x2", "0,0,0", 14));
     assert!(lines[13].starts_with("12,"));
@@ -237,51 +240,63 @@ fn the_released_iterates() {
 
 #[test]
 fn quiet_says_nothing_beside_the_result() {
-    let desk = Desk::new();
-    let csv = desk.simulate("sim.csv", 2000);
-    let done = desk.ok(&[&["fit", csv.as_str(), "--quiet"], &FIT[..]].concat());
+    let directory = Directory::new();
+    let csv = directory.simulate("sim.csv", 2000);
+    let done = directory.ok(&[&["fit", csv.as_str(), "--quiet"], &FIT[..]].concat());
     assert_eq!(done.stderr, "");
     assert!(done.stdout.contains("Coefficients:"));
-    let done = desk.ok(&["simulate", "--rows", "5", "--features", "1", "--out", "q.csv", "--quiet"]);
+    let done = directory.ok(&["simulate", "--rows", "5", "--features", "1", "--out", "q.csv", "--quiet"]);
     assert_eq!(done.stderr, "");
-    desk.run(&[&["fit", "none.csv", "--quiet"], &FIT[..]].concat()).assert_refused(1, "still says why");
+    directory.run(&[&["fit", "none.csv", "--quiet"], &FIT[..]].concat()).assert_refused(1, "still says why");
 }
 
 #[test]
 fn simulated_data() {
-    let desk = Desk::new();
+    let directory = Directory::new();
     let simulate = |seed: &str, out: &str| {
-        desk.ok(&[
-            "simulate",
-            "--rows",
-            "2000",
-            "--features",
-            "3",
-            "--design",
-            "anisotropic",
-            "--errors",
-            "student",
-            "--seed",
-            seed,
-            "--out",
-            out,
-        ])
-        .stdout
+        directory
+            .ok(&[
+                "simulate",
+                "--rows",
+                "2000",
+                "--features",
+                "3",
+                "--design",
+                "anisotropic",
+                "--errors",
+                "student",
+                "--seed",
+                seed,
+                "--out",
+                out,
+            ])
+            .stdout
     };
     let first = simulate("1", "a.csv");
     assert_eq!(first, simulate("1", "b.csv"));
-    assert_eq!(desk.read("a.csv"), desk.read("b.csv"));
+    assert_eq!(directory.read("a.csv"), directory.read("b.csv"));
     assert_ne!(first, simulate("2", "c.csv"));
-    assert_eq!(desk.read("a.csv").lines().next(), Some("x1,x2,x3,y"));
-    assert_eq!(desk.read("a.csv").lines().count(), 2001);
+    assert_eq!(directory.read("a.csv").lines().next(), Some("x1,x2,x3,y"));
+    assert_eq!(directory.read("a.csv").lines().count(), 2001);
     let theta: Vec<f64> = first
         .lines()
         .skip(1)
         .map(|line| line.split_whitespace().nth(1).expect("a number").parse().expect("a number"))
         .collect();
     assert!((theta.iter().map(|one| one * one).sum::<f64>() - 1.0).abs() < 1e-12);
-    let done =
-        desk.ok(&["simulate", "--rows", "4", "--features", "2", "--theta", "3,-4", "--noise-sd", "0", "--out", "-"]);
+    let done = directory.ok(&[
+        "simulate",
+        "--rows",
+        "4",
+        "--features",
+        "2",
+        "--theta",
+        "3,-4",
+        "--noise-sd",
+        "0",
+        "--out",
+        "-",
+    ]);
     for line in done.stdout.lines().skip(1) {
         let cells: Vec<f64> = line.split(',').map(|cell| cell.parse().expect("a number")).collect();
         assert_eq!(cells[2], 3.0 * cells[0] - 4.0 * cells[1]);
@@ -291,13 +306,13 @@ fn simulated_data() {
 
 #[test]
 fn a_diagnosis() {
-    let desk = Desk::new();
-    let csv = desk.simulate("sim.csv", 4000);
+    let directory = Directory::new();
+    let csv = directory.simulate("sim.csv", 4000);
     // A clip so wide that nothing is clipped: then the law is exact.
     let options = ["--not-private", "--seed", "2", "--clip", "200", "--json", "all.json"];
-    let done = desk.ok(&[&["diagnose", csv.as_str()], &FIT[..], &options[..]].concat());
+    let done = directory.ok(&[&["diagnose", csv.as_str()], &FIT[..], &options[..]].concat());
     assert!(done.stdout.starts_with("NOT PRIVATE"));
-    let all: Value = serde_json::from_str(&desk.read("all.json")).expect("JSON");
+    let all: Value = serde_json::from_str(&directory.read("all.json")).expect("JSON");
     assert_eq!((&all["private"], &all["fit"]["private"]), (&Value::Bool(false), &Value::Bool(false)));
     let ols = &all["least_squares"];
     assert_eq!((&ols["rows"], &ols["degrees_of_freedom"]), (&4000.into(), &3998.into()));
@@ -324,10 +339,10 @@ fn a_diagnosis() {
 
 #[test]
 fn a_diagnosis_of_clipped_rows() {
-    let desk = Desk::new();
-    let csv = desk.simulate("sim.csv", 4000);
+    let directory = Directory::new();
+    let csv = directory.simulate("sim.csv", 4000);
     // Private noise beside what is not private: the whole is not.
-    let done = desk.ok(&[&["diagnose", csv.as_str(), "--not-private", "--json", "-"], &FIT[..]].concat());
+    let done = directory.ok(&[&["diagnose", csv.as_str(), "--not-private", "--json", "-"], &FIT[..]].concat());
     let all: Value = serde_json::from_str(&done.stdout).expect("JSON");
     assert_eq!((&all["private"], &all["fit"]["private"]), (&Value::Bool(false), &Value::Bool(false)));
     assert!(done.stderr.contains("do not publish"));
@@ -343,24 +358,24 @@ fn a_diagnosis_of_clipped_rows() {
 
 #[test]
 fn a_diagnosis_says_what_is_missing() {
-    let desk = Desk::new();
+    let directory = Directory::new();
     let rows: String = (0..300).map(|i| format!("{},{}\n", (i * 7) % 11, ["a", "b"][i % 2])).collect();
-    let data = desk.write("data.csv", format!("y,g\n{rows}"));
-    let done = desk.ok(&["diagnose", &data, "--formula", "y[0..11] ~ g{a,b,c}", "--not-private"]);
+    let data = directory.write("data.csv", format!("y,g\n{rows}"));
+    let done = directory.ok(&["diagnose", &data, "--formula", "y[0..11] ~ g{a,b,c}", "--not-private"]);
     assert!(done.stdout.contains("Not available: 'g[c]'"), "{}", done.stdout);
     assert!(done.stdout.contains("clipped"));
 }
 
 #[test]
 fn a_plan() {
-    let desk = Desk::new();
+    let directory = Directory::new();
     let options = ["plan", "--rows", "10000", "--features", "10", "--rho", "0.015"];
-    let text = desk.ok(&options).stdout;
+    let text = directory.ok(&options).stdout;
     assert!(text.contains("This fit") && text.contains("<- asked"), "{text}");
     // A clip far too wide is worth a recommendation.
-    assert!(desk.ok(&[&options[..], &["--clip", "50"]].concat()).stdout.contains("Recommended"));
-    desk.ok(&[&options[..], &["--json", "plan.json", "--picture", "plan.svg"]].concat());
-    let plan: Value = serde_json::from_str(&desk.read("plan.json")).expect("JSON");
+    assert!(directory.ok(&[&options[..], &["--clip", "50"]].concat()).stdout.contains("Recommended"));
+    directory.ok(&[&options[..], &["--json", "plan.json", "--picture", "plan.svg"]].concat());
+    let plan: Value = serde_json::from_str(&directory.read("plan.json")).expect("JSON");
     let number = |value: &Value| value.as_f64().expect("a number");
     assert!((number(&plan["classical"]["std_error"]) - 0.01).abs() < 1e-12);
     assert!((number(&plan["epsilon"]) - 0.7147).abs() < 1e-4);
@@ -371,7 +386,7 @@ fn a_plan() {
     assert!(lengths.windows(2).all(|pair| pair[1] < pair[0]), "a larger budget gives a shorter interval: {lengths:?}");
     // At the budget found for the share, the share is what was asked.
     let [rho, clip, steps] = [&plan["share"]["rho"], &plan["fit"]["clip"], &plan["fit"]["steps"]].map(Value::to_string);
-    let there = desk
+    let there = directory
         .ok(&[
             "plan",
             "--rows",
@@ -391,16 +406,16 @@ fn a_plan() {
     let there: Value = serde_json::from_str(&there).expect("JSON");
     let share = number(&there["fit"]["privacy_error"]) / number(&there["fit"]["sampling_error"]);
     assert!((share - 0.5).abs() < 0.02, "{share}");
-    let svg = desk.read("plan.svg");
+    let svg = directory.read("plan.svg");
     assert!(svg.starts_with("<svg") && svg.ends_with("</svg>\n") && !svg.contains("NaN") && !svg.contains("inf"));
 }
 
 #[test]
 fn a_plan_is_what_a_fit_does() {
-    let desk = Desk::new();
-    desk.ok(&["simulate", "--rows", "10000", "--features", "10", "--seed", "1", "--out", "sim.parquet"]);
-    let fit = desk.fit_json(&["sim.parquet", "--formula", "y ~ . + 0", "--standardised", "--rho", "0.015"]);
-    let plan = desk.ok(&["plan", "--rows", "10000", "--features", "10", "--rho", "0.015", "--json", "-"]).stdout;
+    let directory = Directory::new();
+    directory.ok(&["simulate", "--rows", "10000", "--features", "10", "--seed", "1", "--out", "sim.parquet"]);
+    let fit = directory.fit_json(&["sim.parquet", "--formula", "y ~ . + 0", "--standardised", "--rho", "0.015"]);
+    let plan = directory.ok(&["plan", "--rows", "10000", "--features", "10", "--rho", "0.015", "--json", "-"]).stdout;
     let plan: Value = serde_json::from_str(&plan).expect("JSON");
     for key in ["clip", "steps", "step_size"] {
         assert_eq!(plan["fit"][key], fit["method"][key], "{key}");
@@ -426,7 +441,7 @@ fn a_plan_is_what_a_fit_does() {
 
 #[test]
 fn the_demo() {
-    let done = Desk::new().ok(&["demo"]);
+    let done = Directory::new().ok(&["demo"]);
     for part in ["1. The data", "2. The fit", "Guarantee", "3. How good it is", "4. What to try next", "Least squares"]
     {
         assert!(done.stdout.contains(part), "{part}");
@@ -436,27 +451,27 @@ fn the_demo() {
 
 #[test]
 fn help_reads_well() {
-    let desk = Desk::new();
+    let directory = Directory::new();
     for command in [&[][..], &["demo"], &["fit"], &["plan"], &["simulate"], &["diagnose"], &["init"]] {
-        let help = desk.ok(&[command, &["--help"]].concat()).stdout;
+        let help = directory.ok(&[command, &["--help"]].concat()).stdout;
         assert!(help.contains("Usage: dplm"), "{command:?}");
         for line in help.lines() {
             assert!(line.chars().count() <= 120, "{command:?}: {line}");
         }
     }
-    assert!(desk.ok(&["--version"]).stdout.starts_with("dplm "));
-    let bare = desk.run(&[]);
+    assert!(directory.ok(&["--version"]).stdout.starts_with("dplm "));
+    let bare = directory.run(&[]);
     assert_eq!(bare.status, 2);
     assert!(bare.stderr.contains("Usage: dplm"));
 }
 
 #[test]
 fn a_fit_in_place_of_an_old_one() {
-    let desk = Desk::new();
-    let csv = desk.simulate("sim.csv", 2000);
-    let json = desk.path("fit.json");
+    let directory = Directory::new();
+    let csv = directory.simulate("sim.csv", 2000);
+    let json = directory.path("fit.json");
     std::fs::write(&json, "old").expect("written");
-    desk.ok(&[&["fit", csv.as_str(), "--json", text_of(&json)], &FIT[..]].concat());
-    assert!(desk.read("fit.json").starts_with('{'));
-    assert_eq!(desk.names(), ["fit.json", "sim.csv"]);
+    directory.ok(&[&["fit", csv.as_str(), "--json", text_of(&json)], &FIT[..]].concat());
+    assert!(directory.read("fit.json").starts_with('{'));
+    assert_eq!(directory.names(), ["fit.json", "sim.csv"]);
 }

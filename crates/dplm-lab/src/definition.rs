@@ -41,7 +41,7 @@ const GRIDS: [(&str, &str); 3] = [
 /// What a person changes in a definition for one run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Changes {
-    /// Fewer points and repetitions: every figure in two minutes.
+    /// Fewer points and repetitions: all fifteen figures in two minutes.
     pub quick: bool,
     /// Another seed.
     pub seed: Option<u64>,

@@ -15,7 +15,7 @@ use tempfile::TempDir;
 pub const MARKER: &str = "987654.321";
 
 /// A folder to work in.
-pub struct Desk(TempDir);
+pub struct Directory(TempDir);
 
 /// What a command did.
 pub struct Done {
@@ -24,9 +24,9 @@ pub struct Done {
     pub stderr: String,
 }
 
-impl Desk {
-    pub fn new() -> Desk {
-        Desk(TempDir::new().expect("a folder"))
+impl Directory {
+    pub fn new() -> Directory {
+        Directory(TempDir::new().expect("a folder"))
     }
 
     pub fn path(&self, name: &str) -> PathBuf {

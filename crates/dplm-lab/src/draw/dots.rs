@@ -20,12 +20,21 @@ const GAP: f64 = 7.0;
 pub struct Dots {
     /// What the shares are.
     pub label: String,
-    /// The names of the series.
-    pub series: Vec<String>,
+    /// The series, in the order of the lines of a row.
+    pub series: Vec<DotSeries>,
     /// The lines, from the top down.
     pub rows: Vec<DotRow>,
     /// Where shares should lie.
     pub band: (f64, f64),
+}
+
+/// What the marks of a series mean, and how they look.
+#[derive(Clone, Debug)]
+pub struct DotSeries {
+    /// Its name.
+    pub label: String,
+    /// Its colour and shape; six further on they are the same, and hollow.
+    pub style: usize,
 }
 
 /// A line of the picture.
@@ -54,8 +63,8 @@ impl Dots {
     /// Draws legend and lines from `top` on; gives the lower edge.
     pub(super) fn draw(&self, svg: &mut Svg, top: f64) -> f64 {
         let first = self.legend(svg, top) + 10.0;
-        let height = GAP + LINE * self.series.len().max(1) as f64;
-        let frame = Frame { left: NAMES, right: RIGHT, top: first, bottom: first + height * self.rows.len() as f64 };
+        let heights = self.rows.iter().map(DotRow::height);
+        let frame = Frame { left: NAMES, right: RIGHT, top: first, bottom: first + heights.sum::<f64>() };
         let [low, high] = [self.band.0, self.band.1].map(|share| place(&frame, share));
         svg.raw(format_args!(
             "<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" fill=\"#e3f1e3\"/>",
@@ -65,8 +74,10 @@ impl Dots {
             short(frame.bottom - frame.top)
         ));
         draw_ticks(svg, &frame);
-        for (index, row) in self.rows.iter().enumerate() {
-            row.draw(svg, &frame, frame.top + height * index as f64, height);
+        let mut y = frame.top;
+        for row in &self.rows {
+            row.draw(svg, &frame, y, &self.series);
+            y += row.height();
         }
         svg.text((frame.left + frame.right) / 2.0, frame.bottom + 36.0, Anchor::Middle, TEXT, &self.label);
         frame.bottom + 40.0
@@ -75,13 +86,13 @@ impl Dots {
     /// The names of the series in rows; gives the lower edge.
     fn legend(&self, svg: &mut Svg, top: f64) -> f64 {
         let (mut x, mut y) = (18.0, top + 16.0);
-        for (index, name) in self.series.iter().enumerate() {
-            let width = 30.0 + width_of(name, SMALL + 1.0);
+        for DotSeries { label, style } in &self.series {
+            let width = 30.0 + width_of(label, SMALL + 1.0);
             if x + width > RIGHT {
                 (x, y) = (18.0, y + 16.0);
             }
-            marker(svg, index, x + 6.0, y - 4.0);
-            svg.text(x + 16.0, y, Anchor::Start, SMALL + 1.0, name);
+            marker(svg, *style, x + 6.0, y - 4.0);
+            svg.text(x + 16.0, y, Anchor::Start, SMALL + 1.0, label);
             x += width;
         }
         y
@@ -89,19 +100,25 @@ impl Dots {
 }
 
 impl DotRow {
-    fn draw(&self, svg: &mut Svg, frame: &Frame, top: f64, height: f64) {
+    /// As high as the series that it has marks of.
+    fn height(&self) -> f64 {
+        GAP + LINE * self.dots.iter().flatten().count().max(1) as f64
+    }
+
+    fn draw(&self, svg: &mut Svg, frame: &Frame, top: f64, series: &[DotSeries]) {
+        let height = self.height();
         svg.text(frame.left - 8.0, top + height / 2.0 + 4.0, Anchor::End, SMALL, &self.label);
         svg.line((18.0, top + height), (frame.right, top + height), "stroke=\"#e4e4e4\" stroke-width=\"0.8\"");
-        for (index, dot) in self.dots.iter().enumerate() {
-            let Some(dot) = dot else { continue };
-            let y = top + (GAP + LINE) / 2.0 + LINE * index as f64;
-            let style = format!("stroke=\"{}\" stroke-width=\"1.1\"", colour(index));
-            svg.line((place(frame, dot.low), y), (place(frame, dot.high), y), &style);
+        let drawn = series.iter().zip(&self.dots).filter_map(|(one, dot)| dot.map(|dot| (one.style, dot)));
+        for (line, (style, dot)) in drawn.enumerate() {
+            let y = top + (GAP + LINE) / 2.0 + LINE * line as f64;
+            let bar = format!("stroke=\"{}\" stroke-width=\"1.1\"", colour(style));
+            svg.line((place(frame, dot.low), y), (place(frame, dot.high), y), &bar);
             if let Some(worst) = dot.worst {
                 let x = place(frame, worst);
-                svg.line((x, y - 3.5), (x, y + 3.5), &format!("stroke=\"{}\" stroke-width=\"2\"", colour(index)));
+                svg.line((x, y - 3.5), (x, y + 3.5), &format!("stroke=\"{}\" stroke-width=\"2\"", colour(style)));
             }
-            marker(svg, index, place(frame, dot.value), y);
+            marker(svg, style, place(frame, dot.value), y);
         }
     }
 }
@@ -143,10 +160,15 @@ mod tests {
             DotRow { label: "first".into(), dots: vec![Some(dot), None] },
             DotRow { label: "second & last".into(), dots: vec![Some(dot), Some(dot)] },
         ];
-        let series = vec!["now".into(), "before".into()];
+        let series = [("now", 0), ("before", 6)].map(|(label, style)| DotSeries { label: label.into(), style }).into();
         let text = Figure::dots("caption", Dots { label: "share".into(), series, rows, band: (0.93, 0.98) }).svg("t");
         assert!(text.contains("first") && text.contains("second &amp; last"));
-        assert_eq!(text.matches("<circle").count(), 3, "two marks and one in the legend");
+        assert_eq!(text.matches("<circle").count(), 5, "three marks and two in the legend");
+        assert_eq!(
+            text.matches("<circle").count() - text.matches("stroke=\"#ffffff\" stroke-width=\"0.8\"").count(),
+            2,
+            "hollow"
+        );
         assert!(png("test", &text).unwrap().len() > 5000);
     }
 }

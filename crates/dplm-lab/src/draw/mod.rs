@@ -12,7 +12,7 @@ mod dots;
 mod png;
 
 pub use axis::Axis;
-pub use dots::{Dot, DotRow, Dots};
+pub use dots::{Dot, DotRow, DotSeries, Dots};
 pub use heat::HeatMap;
 pub use plot::{Mark, Plot, Reference, Series};
 pub use png::png;

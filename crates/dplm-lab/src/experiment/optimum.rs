@@ -192,7 +192,7 @@ impl Optimum {
         let features = Coordinates::identity(self.p as usize);
         let curvature = Curvature::from_trajectory(run);
         let newton = curvature.and_then(|curvature| Newton::new(run, &features, &curvature, None));
-        self.intervals(newton.map(Inference::Newton))
+        self.intervals(newton.map(Inference::from))
     }
 
     fn intervals(&self, inference: Result<Inference, IntervalError>) -> Result<Vec<Interval>, LabError> {

@@ -52,15 +52,19 @@ impl Design {
         let words: Vec<&str> = text.split_whitespace().collect();
         let number = |word: &str| word.parse::<f64>().map_err(|_| refused());
         Ok(match words[..] {
-            ["controls", p] => controls(number(p)? as usize, USUAL),
-            ["loose", factor] => controls(5, USUAL * number(factor)?),
+            ["controls", p] => controls(number(p)? as usize),
+            ["loose", factor] => equicorrelated(0.5, 5, USUAL * number(factor)?),
+            ["all", "loose", factor] => {
+                let factor = number(factor)?;
+                Design { response: (-10.0 * factor, 10.0 * factor), ..equicorrelated(0.5, 5, USUAL * factor) }
+            }
             ["correlated", r, shrunk] => correlated(number(r)?, number(shrunk)?),
             ["ar", r, p] => autoregressive(number(r)?, number(p)? as usize),
             ["powers"] => powers(),
             ["nearly", "constant"] => nearly_constant(),
             ["duplicate"] => duplicate(),
             ["rare", count] => rare(number(count)? / rows as f64),
-            ["equicorrelated", r, p] => equicorrelated(number(r)?, number(p)? as usize),
+            ["equicorrelated", r, p] => equicorrelated(number(r)?, number(p)? as usize, USUAL),
             ["interaction"] => interaction(),
             ["incomes"] => incomes(),
             ["months"] => months(),
@@ -89,13 +93,13 @@ fn mean_of(cells: &[f64], weight: f64) -> f64 {
 }
 
 /// Independent standard normal columns.
-fn controls(p: usize, bound: f64) -> Design {
+fn controls(p: usize) -> Design {
     let weight = (p as f64).sqrt().recip();
     let draw = move |rng: &mut ChaCha8Rng, cells: &mut [f64]| {
         cells.fill_with(|| normal(rng));
         Drawn { mean: mean_of(cells, weight), drive: cells[0] }
     };
-    Design { alike: true, elliptical: true, ..design(numbered(p, bound), Box::new(draw)) }
+    Design { alike: true, elliptical: true, ..design(numbered(p, USUAL), Box::new(draw)) }
 }
 
 /// Two columns with correlation `r`, the second in units that leave it a small part of its bounds.
@@ -185,15 +189,15 @@ fn rare(share: f64) -> Design {
     design(features, Box::new(draw))
 }
 
-/// Columns that share a common part.
-fn equicorrelated(r: f64, p: usize) -> Design {
+/// Columns that share a common part, publicly known to lie within `bound` of zero.
+fn equicorrelated(r: f64, p: usize, bound: f64) -> Design {
     let weight = (p as f64).recip();
     let draw = move |rng: &mut ChaCha8Rng, cells: &mut [f64]| {
         let common = r.sqrt() * normal(rng);
         cells.fill_with(|| common + (1.0 - r).sqrt() * normal(rng));
         Drawn { mean: mean_of(cells, weight), drive: cells[0] }
     };
-    Design { alike: true, elliptical: true, ..design(numbered(p, USUAL), Box::new(draw)) }
+    Design { alike: true, elliptical: true, ..design(numbered(p, bound), Box::new(draw)) }
 }
 
 /// Two indicators and their product, which few rows have.

@@ -90,7 +90,7 @@ fn empirical(design: Design, steps: usize, rng: &mut ChaCha8Rng) -> Vec<Score> {
 fn newton(run: &Trajectory, curvature: &Curvature, sampling: Option<&Sampling>) -> Vec<Interval> {
     let p = curvature.features();
     let newton = Newton::new(run, &Coordinates::identity(p), curvature, sampling).unwrap();
-    Inference::Newton(newton).intervals(&Contrast::coordinates(p), 0.95).unwrap()
+    Inference::from(newton).intervals(&Contrast::coordinates(p), 0.95).unwrap()
 }
 
 /// `2 z lambda / sqrt T` times the diagonal of the inverse curvature.

@@ -522,7 +522,7 @@ mod tests {
 
     #[test]
     fn what_cannot_be_a_curvature_is_refused() {
-        let refused = |found: Result<Curvature, IntervalError>| found.err().expect("refused").to_string();
+        let refused = |found: Result<Curvature, IntervalError>| found.expect_err("refused").to_string();
         assert!(refused(Curvature::scalar(0.0, 0.1, 2)).contains("the curvature must be"));
         assert!(refused(Curvature::scalar(1.0, -0.1, 2)).contains("uncertainty"));
         assert!(refused(Curvature::released(Mat::full(2, 3, 1.0), 0.1)).contains("3 features"));

@@ -11,12 +11,18 @@ use super::{Contrast, Interval, IntervalError, Newton, check_level, paper};
 #[non_exhaustive]
 pub enum Inference {
     /// One Newton step from the mean iterate, with noise of known scale.
-    Newton(Newton),
+    Newton(Box<Newton>),
     /// The spread of several estimates of the standardised parameters, by Student's t: the paper's three constructions.
     Student {
         /// The estimates.
         estimates: Vec<Vec<f64>>,
     },
+}
+
+impl From<Newton> for Inference {
+    fn from(newton: Newton) -> Inference {
+        Inference::Newton(Box::new(newton))
+    }
 }
 
 impl Inference {

@@ -25,7 +25,7 @@
 //! let run = Trajectory { theta, gradient, step_size: 0.5, noise_sd: 0.1 };
 //! let curvature = Curvature::scalar(1.0, 0.0, 1)?;
 //! let newton = Newton::new(&run, &Coordinates::identity(1), &curvature, None)?;
-//! let found = Inference::Newton(newton).intervals(&[Contrast::coordinate(0, 1)], 0.95)?;
+//! let found = Inference::from(newton).intervals(&[Contrast::coordinate(0, 1)], 0.95)?;
 //! assert!((found[0].estimate - 2.0).abs() < 1e-12);
 //! # Ok::<(), dplm::interval::IntervalError>(())
 //! ```

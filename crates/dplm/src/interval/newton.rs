@@ -359,7 +359,7 @@ mod tests {
     #[test]
     fn an_inference_survives_being_written() {
         let run = quadratic_run(&coupled(), &OPT, 2, 0.2);
-        let inference = Inference::Newton(newton(&run, Curvature::of_scaled_columns(coupled(), 0.1).unwrap(), None));
+        let inference = Inference::from(newton(&run, Curvature::of_scaled_columns(coupled(), 0.1).unwrap(), None));
         let written = serde_json::to_string(&inference).unwrap();
         let read: Inference = serde_json::from_str(&written).unwrap();
         let intervals = |one: &Inference| one.intervals(&Contrast::coordinates(3), 0.8).unwrap();

@@ -139,7 +139,7 @@ mod tests {
 
     #[test]
     fn wrong_releases_are_refused() {
-        let refused = |sampling: Result<Sampling, IntervalError>| sampling.err().expect("refused").to_string();
+        let refused = |sampling: Result<Sampling, IntervalError>| sampling.expect_err("refused").to_string();
         assert!(refused(Sampling::from_trace(100, 1.0, -1.0)).contains("not negative"));
         assert!(refused(Sampling::from_trace(100, f64::NAN, 1.0)).contains("finite"));
         assert!(refused(Sampling::from_trace(0, 1.0, 1.0)).contains("rows"));

@@ -463,7 +463,7 @@ impl Plan {
             IntervalMethod::Newton => {
                 let curvature = extras.curvature.as_ref().expect("released for Newton");
                 let coordinates = Coordinates::identity(curvature.features());
-                Newton::new(&runs[0], &coordinates, curvature, extras.spread.as_ref()).map(Inference::Newton)
+                Newton::new(&runs[0], &coordinates, curvature, extras.spread.as_ref()).map(Inference::from)
             }
             IntervalMethod::Batched => batched_means(&runs[0], &batching),
             IntervalMethod::Checkpoints => checkpoints(&runs[0], &batching),

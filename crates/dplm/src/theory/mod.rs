@@ -12,6 +12,7 @@ pub mod no_clipping;
 pub mod bounds;
 pub mod huber;
 
+use crate::matrix::dot;
 pub use crate::privacy::NotPrivate;
 
 /// Why a question of theory has no answer. No message holds anything computed from rows.
@@ -90,10 +91,6 @@ fn check_rows(x: &[f64], y: &[f64], p: usize) -> Result<usize, TheoryError> {
     check_finite("the rows", x)?;
     check_finite("the responses", y)?;
     if y.len() < p { Err(TheoryError::TooFewRows { rows: y.len(), columns: p }) } else { Ok(y.len()) }
-}
-
-fn dot(a: &[f64], b: &[f64]) -> f64 {
-    a.iter().zip(b).map(|(u, v)| u * v).sum()
 }
 
 fn norm(v: &[f64]) -> f64 {

@@ -21,7 +21,7 @@ use super::{Experiment, Finished, Measures, Point, Table, cell as shown};
 use crate::{
     LabError,
     claim::Claims,
-    draw::{Dot, DotRow, Dots, Figure},
+    draw::{Dot, DotRow, DotSeries, Dots, Figure},
     record::Values,
     stats::percentile,
     trial::seed,
@@ -156,6 +156,21 @@ impl Honest {
         found
     }
 
+    /// Coverage over all coefficients that are printed now and then: few in each cell, and what passes by chance shows only over all of them.
+    fn rarely_printed(&self, lines: &[Line]) -> (String, Option<Side>) {
+        let rare = lines.iter().filter(|line| line.printed < 0.5 && line.coverage.judged > 0.0);
+        let sum = rare.fold(Coverage { judged: 0.0, covered: 0.0, effect: 1.0 }, |sum, line| {
+            let Coverage { judged, covered, effect } = line.coverage;
+            // Counted by what they are worth.
+            Coverage { judged: sum.judged + judged / effect, covered: sum.covered + covered / effect, effect: 1.0 }
+        });
+        if sum.judged == 0.0 {
+            return ("there are none".to_owned(), None);
+        }
+        let shown = format!("{:.1} of {:.0} intervals", 100.0 * sum.share(), sum.judged).replacen(' ', " % ", 1);
+        (shown, sum.outside(self.band, self.alarm))
+    }
+
     fn judge_limit(&self, limit: &Limit, lines: &[Line], claims: &mut Claims) {
         let name = match limit.measure {
             Measure::Printed => "share printed",
@@ -284,9 +299,14 @@ impl Experiment for Honest {
         labels.retain(|label| seen.insert(label.clone()));
         let targets = [Target::Population, Target::Sample, Target::Robust].map(Target::name);
         let mut series = Vec::new();
-        for (rows, when) in [(&now, ""), (&before, ", before")] {
-            for target in targets.into_iter().filter(|target| rows.iter().any(|row| row[4] == *target)) {
-                series.push((format!("{target}{when}"), rows, target));
+        for (style, target) in targets.into_iter().enumerate() {
+            // What was before stands below in the same colour, hollow.
+            for (rows, label, style) in
+                [(&now, target.to_owned(), style), (&before, format!("{target}, before"), style + HOLLOW)]
+            {
+                if rows.iter().any(|row| row[4] == *target) {
+                    series.push((DotSeries { label, style }, rows, target));
+                }
             }
         }
         let row = |label: &String| DotRow {
@@ -309,7 +329,7 @@ impl Experiment for Honest {
         );
         let dots = Dots {
             label: "coverage given printed, %".into(),
-            series: series.iter().map(|(label, ..)| label.clone()).collect(),
+            series: series.iter().map(|(one, ..)| one.clone()).collect(),
             rows: labels.iter().map(row).collect(),
             band: self.band,
         };
@@ -337,6 +357,9 @@ impl Experiment for Honest {
             let claim = format!("no printed interval covers {words} than {} % without a stated reason", 100.0 * edge);
             claims.add(claim, measured, chance.clone(), failures.is_empty());
         }
+        let (rarely, verdict) = self.rarely_printed(&lines);
+        let claim = "what is printed in less than half of the fits is covered as well";
+        claims.add(claim, rarely, format!("{} to {} %", 100.0 * self.band.0, 100.0 * self.band.1), verdict.is_none());
         let mut none = |claim: &str, number: &dyn Fn(&Line) -> f64| {
             let found: Vec<&Line> = lines.iter().filter(|line| number(line) > 0.0).collect();
             let worst = found.first().map_or(String::new(), |line| format!(", for instance {}", line.in_words()));
@@ -361,6 +384,9 @@ impl Experiment for Honest {
 /// Failures named in a claim, and the intervals that a single mark of the picture needs.
 const SHOWN: usize = 8;
 const LEAST_SHOWN: f64 = 20.0;
+
+/// How much further on a style is hollow.
+const HOLLOW: usize = 6;
 
 /// Lines of which less is printed than of the same at a smaller budget.
 fn falling(lines: &[Line]) -> Vec<&Line> {

@@ -95,6 +95,18 @@ fn what_lies_outside_the_band_fails_unless_there_is_a_reason() {
     assert_eq!(holds[..2], [true, true]);
 }
 
+/// Thirteen of twenty may be chance in one cell (probability 3e-4 at 93 %), and not in four.
+#[test]
+fn what_is_printed_now_and_then_is_judged_together() {
+    let four = |covered| [0; 4].map(|_| made_up(0.3, 20.0, covered));
+    let (found, holds) = verdicts(SMALL, &four(13.0));
+    assert_eq!(found, ["holds"; 4]);
+    assert!(holds[0] && !holds[2]);
+    assert!(verdicts(SMALL, &four(19.0)).1[2]);
+    // What is usually printed is not rare.
+    assert!(verdicts(SMALL, &four(13.0).map(|one| one.into_iter().chain([("x1.printed".into(), 0.6)]).collect())).1[2]);
+}
+
 #[test]
 fn less_printed_at_a_larger_budget_is_named() {
     let text = SMALL.replace("rho = [0.5]", "rho = [0.1, 0.5]").replace(r#"["population", "sample"]"#, r#"["sample"]"#);

@@ -1,17 +1,17 @@
 //! One table of one cell: a fit, and how it compares with what it is for.
 
 use dplm::{
-    Coefficient, Dataset, Error, Fit, NoiseSource, Progress, Reading, Warning,
+    Dataset, Error, Fit, NoiseSource, Precision, Progress, Reading, Warning,
     formula::Formula,
     lattice::Design,
-    method::{Request, auto},
+    method::{self, Request, auto},
     privacy::{Rho, noise::FixedSeed},
     report::facts_json,
     rows::MemoryBuilder,
     table::{ReadOptions, Source},
 };
 
-use super::grid::{Cell, Target};
+use super::grid::Cell;
 use crate::{
     LabError,
     counted::Counted,
@@ -104,48 +104,52 @@ impl Trial<'_> {
         let left_out = left_out(fit);
         let own = self.world.least_squares(sample, &left_out);
         let population = self.population.least_squares(&left_out);
-        let truth = self.truth(&population, &own, left_out.len());
-        let of = |name: &str, number: &dyn Fn(usize, &Coefficient) -> f64| {
-            let all = fit.coefficients.iter().enumerate();
-            (name.to_owned(), all.map(|(j, one)| number(j, one)).collect::<Vec<f64>>())
+        let truth = self.truth(fit.target, &population, &own, left_out.len());
+        let found: Vec<Option<(f64, Precision)>> =
+            self.world.coefficients().iter().map(|name| printed(fit, &left_out, name)).collect();
+        let of = |name: &str, number: &dyn Fn(usize, (f64, Precision)) -> Option<f64>| {
+            let all = found.iter().enumerate();
+            let number = |(j, one): (usize, &Option<_>)| one.and_then(|one| number(j, one)).unwrap_or(f64::NAN);
+            (name.to_owned(), all.map(number).collect::<Vec<f64>>())
         };
-        let printed = |one: &Coefficient| one.identified && !left_out.contains(&one.name);
-        let ends = |one: &Coefficient| one.precision.filter(|_| printed(one));
-        // A fit that says its intervals are for something else makes no claim about what was asked.
-        let claims = fit.target == self.cell.target.asked();
-        let square = |a: Option<f64>, b: Option<f64>| a.zip(b).map_or(f64::NAN, |(a, b)| (a - b).powi(2));
+        let truth_of = |j: usize| population.coefficients[j];
+        let holds = |ends: &Precision, value: f64| (ends.low..=ends.high).contains(&value);
         Measures::from([
-            of("printed", &|_, one| share(ends(one).is_some())),
+            ("printed".to_owned(), found.iter().map(|one| share(one.is_some())).collect()),
             // A number for a coefficient that does not exist covers nothing.
-            of("covered", &|j, one| match (ends(one), &truth) {
-                (Some(ends), Some(truth)) if claims => {
-                    share(truth[j].is_some_and(|t| (ends.low..=ends.high).contains(&t)))
-                }
-                _ => f64::NAN,
+            of("covered", &|j, (_, ends)| {
+                truth.as_ref().map(|truth| share(truth[j].is_some_and(|value| holds(&ends, value))))
             }),
-            of("length", &|j, one| match (ends(one), own.std_errors[j]) {
-                (Some(ends), Some(error)) => (ends.high - ends.low) / (2.0 * 1.96 * error),
-                _ => f64::NAN,
-            }),
-            of("error_sq", &|j, one| square(ends(one).and(one.estimate), population.coefficients[j])),
-            of("ols_sq", &|j, one| square(ends(one).and(own.coefficients[j]), population.coefficients[j])),
-            of("contradictions", &|_, one| match ends(one) {
-                Some(ends) => share((ends.p_value < 1.0 - LEVEL) == (ends.low..=ends.high).contains(&0.0)),
-                None => f64::NAN,
-            }),
+            of("length", &|j, (_, ends)| own.std_errors[j].map(|error| (ends.high - ends.low) / (2.0 * 1.96 * error))),
+            of("error_sq", &|j, (estimate, _)| truth_of(j).map(|value| (estimate - value).powi(2))),
+            of("ols_sq", &|j, _| own.coefficients[j].zip(truth_of(j)).map(|(own, value)| (own - value).powi(2))),
+            of("contradictions", &|_, (_, ends)| Some(share((ends.p_value < 1.0 - LEVEL) == holds(&ends, 0.0)))),
             measure("bent", share(says_bent(fit))),
             measure("refused", 0.0),
         ])
     }
 
-    /// What the intervals are for; none where it is not known.
-    fn truth(&self, population: &LeastSquares, own: &LeastSquares, left_out: usize) -> Option<Vec<Option<f64>>> {
-        match self.cell.target {
-            Target::Population => Some(population.coefficients.clone()),
-            Target::Sample => Some(own.coefficients.clone()),
-            Target::Robust => self.world.robust_is_least_squares(left_out).then(|| population.coefficients.clone()),
+    /// What the fit says its intervals are for, which need not be what was asked of it; none where that is not known.
+    fn truth(
+        &self,
+        stated: method::Target,
+        population: &LeastSquares,
+        own: &LeastSquares,
+        left_out: usize,
+    ) -> Option<Vec<Option<f64>>> {
+        match stated {
+            method::Target::Population => Some(population.coefficients.clone()),
+            method::Target::Sample => Some(own.coefficients.clone()),
+            _ => self.world.robust_is_least_squares(left_out).then(|| population.coefficients.clone()),
         }
     }
+}
+
+/// The estimate of this name and how sure it is, where a reader gets to see them.
+fn printed(fit: &Fit, left_out: &[String], name: &String) -> Option<(f64, Precision)> {
+    let one = fit.coefficients.iter().find(|one| one.name == *name)?;
+    let shown = one.identified && !left_out.contains(name);
+    one.estimate.zip(one.precision.filter(|_| shown))
 }
 
 fn refused(coefficients: usize) -> Measures {

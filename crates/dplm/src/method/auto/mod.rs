@@ -3,11 +3,16 @@
 //! The paper's algorithm wants features that are about white and a clip near the size of a gradient. Neither is known of a real table, and
 //! both can be found privately:
 //!
-//! 1. *Whitening.* Second moments are released in one to three rounds, and rows are re-encoded through the matrix found.
-//! 2. *Start.* A clip level by noisy counts, and ten steps of descent, to be near the answer.
-//! 3. *Clip.* A clip level at the start: about as many rows are clipped as pays for itself at this budget.
+//! 1. *Whitening.* Second moments are released in up to five rounds, each in the coordinates the one before made, while a column is not
+//!    resolved and a round is cheap. What the budget cannot resolve then is left out of the model, in formula order.
+//! 2. *Start.* A clip threshold by noisy counts, and ten steps of descent, to be near the answer; once more where the first start's own noise
+//!    is as large as what is left of the response.
+//! 3. *Clip.* A threshold at the start: about as many rows are clipped as pays for itself at this budget and target.
 //! 4. *Descent.* The paper's Algorithm 1 in the new coordinates, on what is left of the budget.
-//! 5. *Curvature and covariance of gradients*, for intervals; not for prediction.
+//! 5. *Curvature, covariance of gradients, and a test of whether clipping bends the fit*, for intervals; not for prediction.
+//!
+//! The releases that decide which columns are in the model are not used for intervals, so that a column's having passed says nothing about the
+//! error of its coefficient.
 //!
 //! Every step is an integer query with Gaussian noise, so the exact (epsilon, delta) conversion holds for the whole fit. A row becomes a
 //! re-encoded row by a rule about that row and released numbers only. A row with a missing cell is a row of zeros throughout.
@@ -256,7 +261,7 @@ impl Plan {
         };
         left_out.extend(dropped.iter().map(|&j| LeftOut { name: names[j].clone(), cause: Cause::Weak }));
         left_out.sort_by_key(|one| names.iter().position(|name| *name == one.name));
-        let inference = Inference::Newton(newton);
+        let inference = Inference::from(newton);
         let found = inference.intervals(&contrasts, self.request.level)?;
         let coefficients = names.iter().zip(&found).map(|(name, interval)| with_precision(name.clone(), interval));
         Ok(Outcome {
