@@ -53,6 +53,13 @@ def seeded(**options) -> PrivateLinearRegression:
     return estimator(random_state=1, **options)
 
 
+def test_a_column_that_is_left_out_counts_as_zero(data):
+    X, y = data
+    model = seeded(purpose="inference").fit(np.column_stack([X, X[:, 0]]), y)
+    assert model.result_.left_out == ["x3"] and math.isnan(model.result_.params["x3"]) and model.coef_[3] == 0.0
+    assert np.isfinite(model.predict(np.column_stack([X, X[:, 0]]))).all()
+
+
 def test_a_fit(data):
     model = estimator().fit(*data)
     assert np.abs(model.coef_ - [1.0, -0.5, 0.0]).max() < 0.1 and abs(model.intercept_ - 2) < 0.6
