@@ -85,12 +85,13 @@ fn others(bench: &Bench, rho: f64, seed: u64) -> Result<(f64, f64), LabError> {
 
 /// The optimum of the clipped loss on the whole data set in the coordinates that the run found, in standardised units.
 fn optimum(bench: &Bench, outcome: &Outcome) -> Vec<f64> {
-    let p = bench.ols.len();
     let matrix = outcome.whitening.as_ref().expect("the automatic method whitens").matrix();
-    let white = |row: &[f64]| -> Vec<f64> { (0..p).map(|k| dot(matrix.col_as_slice(k), row)).collect() };
+    // What was left out has no coordinate, and comes back as zero.
+    let (p, kept) = (matrix.nrows(), matrix.ncols());
+    let white = |row: &[f64]| -> Vec<f64> { (0..kept).map(|k| dot(matrix.col_as_slice(k), row)).collect() };
     let rows: Vec<f64> = bench.x.chunks_exact(p).flat_map(white).collect();
-    let back = |theta: &[f64]| (0..p).map(|j| (0..p).map(|k| matrix[(j, k)] * theta[k]).sum()).collect();
-    huber_optimum(&rows, &bench.y, p, outcome.summary.clip)
+    let back = |theta: &[f64]| (0..p).map(|j| (0..kept).map(|k| matrix[(j, k)] * theta[k]).sum()).collect();
+    huber_optimum(&rows, &bench.y, kept, outcome.summary.clip)
         .map_or(vec![f64::NAN; p], |found| back(&found.into_inner().theta))
 }
 

@@ -55,9 +55,18 @@ impl Outcome {
         }
     }
 
-    /// The coefficients that predictions are made with; see [`Fit::predictor`](crate::Fit::predictor).
+    /// The coefficients that predictions are made with; see [`Fit::predictor`](crate::Fit::predictor). Where nothing was released for intervals
+    /// and nothing is identified, which a fit is refused for beforehand, those of the late iterates.
     pub fn predictor(&self, design: &Design) -> Vec<f64> {
-        predictor(&self.coefficients, self.inference.as_ref(), design)
+        let found = predictor(&self.coefficients, self.inference.as_ref(), design);
+        match self.trajectories.first().filter(|_| self.inference.is_none()) {
+            None => found,
+            Some(run) => {
+                let late = mean_of_late(run);
+                let of_late = design.contrasts().into_iter().map(|contrast| contrast.of(&late));
+                found.into_iter().zip(of_late).map(|(found, late)| if found.is_nan() { late } else { found }).collect()
+            }
+        }
     }
 }
 

@@ -225,7 +225,7 @@ mod tests {
         }
     }
 
-    /// Two thirds of a budget that is ample go to the estimate even when every round is made, and there is always something left for it.
+    /// More than half of a budget that is ample goes to the estimate even when every round is made, and there is always something left for it.
     #[test]
     fn what_is_not_needed_goes_to_the_descent() {
         for rho in [0.001f64, 0.015, 0.1, 0.5, 5.0] {
@@ -233,7 +233,7 @@ mod tests {
                 let Some(plan) = (rows as f64 * rho.sqrt() > 10.0).then(|| plan(rows, rho)) else { continue };
                 let left = 1.0 - most_spent(&plan);
                 assert!(left > 0.15, "{rows} rows, rho {rho}: {left}");
-                assert!(rows < 100_000 || rho < 0.015 || left > 0.6, "{rows} rows, rho {rho}: {left}");
+                assert!(rows < 100_000 || rho < 0.015 || left > 0.55, "{rows} rows, rho {rho}: {left}");
             }
         }
     }
