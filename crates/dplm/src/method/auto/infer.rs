@@ -21,8 +21,11 @@ const CURVATURE_RADIUS: f64 = std::f64::consts::SQRT_2;
 const CURVATURE_NOISE: f64 = 0.1;
 /// A column whose curvature stands less than this far above its noise would make every interval unbounded: it is left out after all.
 const RESOLVED: f64 = 2.0;
-/// The test of bending is made at a clip this many times as wide.
-const WIDER: f64 = 2.0;
+/// The test of bending is made at a clip this many times as wide: at a quarter of it a gradient is little more than the sign of a residual, which
+/// one row moves little, so that skewed errors stand out. At a wider clip its noise would be ten times that of the estimate.
+const NARROWER: f64 = 0.25;
+/// The curvature at that clip is at most this share of the second moments for normal errors clipped at 3.3 standard deviations or less.
+const STEEPEST: f64 = 0.6;
 /// Its false-alarm rate, and that of naming a coefficient.
 const FALSE_ALARM: f64 = 0.01;
 
@@ -115,11 +118,11 @@ impl Plan {
         Ok(Sampling::from_matrix(self.rows, noisy.mean, noisy.noise_sd)?)
     }
 
-    /// The parameters that clipping moves away from least squares, by a test on the mean gradient at the estimate under a wider clip.
+    /// The parameters that clipping moves away from least squares, by a test on the mean gradient at the estimate under a narrower clip.
     ///
-    /// That gradient is zero on average if clipping bends nothing. Its covariance is that of its own noise and of the estimate, whose sampling part
-    /// it shares: counted in full, it makes the test cautious. Second moments in whitened coordinates are near one, so the
-    /// gradient, seen from the kept parameters, is also about how far they are off.
+    /// Where errors are symmetric that gradient is zero on average at any clip, and clipping bends nothing. Its covariance is that of its own
+    /// noise, of sampling (a clipped gradient is no longer than the clip) and, through the curvature, of the estimate. Second moments in
+    /// whitened coordinates are near one, so that the gradient, seen from the kept parameters, is also the direction in which they are off.
     fn bent<R: RandomWords>(
         &self,
         white: &mut Whitened,
@@ -132,14 +135,15 @@ impl Plan {
         let theta = newton.parameters();
         let kept: Vec<f64> = coordinates.kept.iter().map(|&j| theta[j]).collect();
         let at = times(&coordinates.basis, &kept);
-        let wide = self.descent(at.len(), WIDER * descent.gamma(), 1, spend.to_f64())?;
-        let seen = wide.run(white.rows.as_mut(), &at, spend, rng, Progress::NONE)?;
+        let narrow = self.descent(at.len(), NARROWER * descent.gamma(), 1, spend.to_f64())?;
+        let seen = narrow.run(white.rows.as_mut(), &at, spend, rng, Progress::NONE)?;
         let gram = coordinates.basis.transpose() * &coordinates.basis;
         let inverse_gram = inverse(&gram);
         let shift = times(&inverse_gram, &transposed_times(&coordinates.basis, &seen.gradient[0]));
-        let noise = seen.noise_sd.powi(2);
-        let covariance =
-            newton.covariance() + Mat::from_fn(kept.len(), kept.len(), |j, k| noise * inverse_gram[(j, k)]);
+        let noise = seen.noise_sd.powi(2) + narrow.gamma().powi(2) / (at.len() as f64 * self.rows as f64);
+        let of_estimate = newton.covariance();
+        let entry = |j: usize, k: usize| STEEPEST.powi(2) * of_estimate[(j, k)] + noise * inverse_gram[(j, k)];
+        let covariance = Mat::from_fn(kept.len(), kept.len(), entry);
         let statistic = quadratic(&inverse(&covariance), &shift);
         let limit = ChiSquared::new(kept.len() as f64).expect("one coordinate or more").inverse_cdf(1.0 - FALSE_ALARM);
         if statistic.is_nan() || statistic < limit {

@@ -259,6 +259,8 @@ impl Plan {
             let coefficients = names.iter().zip(&contrasts).map(estimate).collect();
             return Ok(Outcome { coefficients, whitening: Some(white.whitening), ..outcome });
         };
+        // Errors may be as skewed as they like where next to no row is clipped.
+        let bent = if self.could_bend(start) { named(&bent) } else { Vec::new() };
         left_out.extend(dropped.iter().map(|&j| LeftOut { name: names[j].clone(), cause: Cause::Weak }));
         left_out.sort_by_key(|one| names.iter().position(|name| *name == one.name));
         let inference = Inference::from(newton);
@@ -267,12 +269,17 @@ impl Plan {
         Ok(Outcome {
             coefficients: coefficients.collect(),
             target: if bent.is_empty() { self.request.target() } else { Target::Robust },
-            warnings: self.warnings_of_run(&white, start, &left_out, named(&bent)),
+            warnings: self.warnings_of_run(&white, start, &left_out, bent),
             whitening: Some(white.whitening),
             inference: Some(inference),
             left_out,
             ..outcome
         })
+    }
+
+    /// Whether so many rows are clipped that skewed errors would move the fit away from the least squares it is for.
+    fn could_bend(&self, start: &Start) -> bool {
+        self.covers_least_squares() && start.threshold.tail * (self.rows as f64).sqrt() > NOTABLE_BEND
     }
 
     /// What released numbers tell a reader.
@@ -289,7 +296,7 @@ impl Plan {
         }
         if !bent.is_empty() {
             warnings.push(Warning::Bent { names: bent });
-        } else if self.covers_least_squares() && start.threshold.tail * (self.rows as f64).sqrt() > NOTABLE_BEND {
+        } else if self.could_bend(start) {
             warnings.push(Warning::Clipped { share: start.threshold.tail });
         }
         if start.threshold.at_edge || white.at_edge {
