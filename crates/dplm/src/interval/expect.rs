@@ -26,9 +26,9 @@ use statrs::distribution::{Continuous, ContinuousCDF, Normal};
 /// Shares of the budget spent on releases other than the descent.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Shares {
-    /// On the matrix of curvature, [`Curvature::matrix`](super::Curvature::matrix).
+    /// On the matrix of curvature, [`Curvature::of_scaled_columns`](super::Curvature::of_scaled_columns).
     pub curvature: f64,
-    /// On the mean of `||clip(g_i)||^2`, [`GradientSpread::Scalar`](super::GradientSpread::Scalar).
+    /// On the mean of `||clip(g_i)||^2`, [`Sampling::from_trace`](super::Sampling::from_trace).
     pub gradient_spread: f64,
 }
 
