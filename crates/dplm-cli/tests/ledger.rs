@@ -307,7 +307,9 @@ fn a_read_only_folder_or_file_refuses_and_loses_nothing() {
         |name: &str, mode| fs::set_permissions(directory.path(name), fs::Permissions::from_mode(mode)).expect("mode");
     // Permissions do not bind the administrator, so as such the command is run as nobody, from a copy it may execute.
     let program = directory.path("program");
-    fs::copy(env!("CARGO_BIN_EXE_dplm"), &program).expect("copied");
+    // Copied by another process: a test that starts a program meanwhile would inherit a file that is open here, and it could not be executed.
+    let copied = Command::new("cp").arg(env!("CARGO_BIN_EXE_dplm")).arg(&program).status().expect("cp starts");
+    assert!(copied.success());
     mode("program", 0o755);
     let administrator = std::os::unix::fs::MetadataExt::uid(&fs::metadata(&program).expect("there")) == 0;
     let run = |args: &[&str]| {

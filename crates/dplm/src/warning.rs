@@ -204,7 +204,8 @@ impl std::fmt::Display for Cause {
                 f.write_str("what is new in it is lost in the noise; drop columns like it, or give a larger budget")
             }
             Cause::Combination { of } => {
-                write!(f, "it is nearly a combination of {}; drop one of them, or give a larger budget", listed(of))
+                let one = if of.len() == 1 { "one of the two" } else { "one of them" };
+                write!(f, "it is nearly a combination of {}; drop {one}, or give a larger budget", listed(of))
             }
         }
     }
