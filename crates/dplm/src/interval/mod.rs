@@ -51,7 +51,7 @@ pub use inference::Inference;
 pub use interval::Interval;
 pub use newton::{Coordinates, Newton};
 pub use paper::{Batching, batched_means, checkpoints, independent_runs};
-pub(crate) use resolve::{Resolved, resolve};
+pub(crate) use resolve::{Floor, Resolved, resolve};
 pub use sampling::Sampling;
 
 use crate::descend::Trajectory;

@@ -38,16 +38,33 @@ pub(crate) struct Resolved {
     pub pivots: Vec<Pivot>,
 }
 
-/// Keeps the columns of `basis` (one to a column, in the coordinates of the law) that stand `least` standard deviations above their noise.
-/// `rounding` is the variance that rounding gives to each column's cells.
-pub(crate) fn resolve(law: &Curvature, basis: &Mat<f64>, rounding: &[f64], least: f64) -> Resolved {
+/// What a column must exceed besides the noise of its pivot.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Floor {
+    /// The variance that rounding gives to each column's cells.
+    pub rounding: Vec<f64>,
+    /// The least second moment of each column.
+    pub least: Vec<f64>,
+}
+
+impl Floor {
+    /// Nothing besides the noise.
+    pub(crate) fn none(columns: usize) -> Floor {
+        Floor { rounding: vec![0.0; columns], least: vec![0.0; columns] }
+    }
+}
+
+/// Keeps the columns of `basis` (one to a column, in the coordinates of the law) that stand `least` standard deviations above their noise, and
+/// above the floor.
+pub(crate) fn resolve(law: &Curvature, basis: &Mat<f64>, floor: &Floor, least: f64) -> Resolved {
     let mut elimination = Elimination::new(law, basis);
     let (mut kept, mut pivots) = (Vec::new(), Vec::new());
     for j in 0..basis.ncols() {
         let residual = elimination.residual(j);
         let pivot = elimination.pivot(&residual);
-        let rounded: f64 = residual.combination.iter().zip(rounding).map(|(c, u)| c * c * u).sum();
-        if pivot.strength >= least && pivot.value > ABOVE_ROUNDING * rounded {
+        let rounded: f64 = residual.combination.iter().zip(&floor.rounding).map(|(c, u)| c * c * u).sum();
+        let is_above_floor = pivot.value > ABOVE_ROUNDING * rounded && elimination.moment(j) > floor.least[j];
+        if pivot.strength >= least && is_above_floor {
             elimination.keep(residual, pivot.value);
             kept.push(j);
         }
@@ -76,6 +93,11 @@ impl<'a> Elimination<'a> {
     fn new(law: &'a Curvature, basis: &Mat<f64>) -> Self {
         let p = law.features();
         Elimination { law, basis: law.axes.transpose() * basis, done: Vec::new(), projection: Mat::zeros(p, p) }
+    }
+
+    /// The second moment of a column.
+    fn moment(&self, j: usize) -> f64 {
+        self.law.quadratic(self.basis.col_as_slice(j))
     }
 
     fn residual(&self, j: usize) -> Residual {
@@ -132,14 +154,14 @@ mod tests {
     }
 
     fn kept(law: &Curvature, least: f64) -> Vec<usize> {
-        resolve(law, &Mat::identity(3, 3), &[0.0; 3], least).kept
+        resolve(law, &Mat::identity(3, 3), &Floor::none(3), least).kept
     }
 
     /// Pivots without noise are those of a Cholesky decomposition.
     #[test]
     fn a_pivot_is_what_is_new_in_a_column() {
         let law = law(0.8, 0.0, &mut ChaCha8Rng::seed_from_u64(1));
-        let found = resolve(&law, &Mat::identity(3, 3), &[0.0; 3], 3.0);
+        let found = resolve(&law, &Mat::identity(3, 3), &Floor::none(3), 3.0);
         assert_eq!(found.kept, [0, 1, 2]);
         assert!((found.pivots[2].value - 0.36).abs() < 1e-12);
     }
@@ -164,7 +186,11 @@ mod tests {
     #[test]
     fn a_column_made_of_rounding_is_not_kept() {
         let law = law(0.0, 1e-9, &mut ChaCha8Rng::seed_from_u64(4));
-        let found = |rounding: f64| resolve(&law, &Mat::identity(3, 3), &[0.0, 0.0, rounding], 3.0).kept;
-        assert_eq!((found(0.009), found(0.011)), (vec![0, 1, 2], vec![0, 1]));
+        let found = |rounding: f64, least: f64| {
+            let floor = Floor { rounding: vec![0.0, 0.0, rounding], least: vec![0.0, 0.0, least] };
+            resolve(&law, &Mat::identity(3, 3), &floor, 3.0).kept
+        };
+        assert_eq!((found(0.009, 0.0), found(0.011, 0.0)), (vec![0, 1, 2], vec![0, 1]));
+        assert_eq!((found(0.0, 0.9), found(0.0, 1.1)), (vec![0, 1, 2], vec![0, 1]));
     }
 }

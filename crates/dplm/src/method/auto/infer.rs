@@ -8,7 +8,7 @@ use super::{Plan, whiten::Whitened};
 use crate::{
     Error, Progress,
     descend::{Descent, Trajectory},
-    interval::{Coordinates, Curvature, Newton, Sampling, resolve},
+    interval::{Coordinates, Curvature, Floor, Newton, Sampling, resolve},
     lattice::{CELL_SCALE_BITS, Outer, Theta},
     matrix::{inverse, quadratic, times, transposed_times},
     method::noisy::NoisyMatrix,
@@ -20,7 +20,7 @@ use crate::{
 const CURVATURE_RADIUS: f64 = std::f64::consts::SQRT_2;
 const CURVATURE_NOISE: f64 = 0.1;
 /// A column whose curvature stands less than this far above its noise would make every interval unbounded: it is left out after all.
-const RESOLVED: f64 = 2.0;
+const RESOLVED: f64 = 3.0;
 /// The test of bending is made at a clip this many times as wide: at a quarter of it a gradient is little more than the sign of a residual, which
 /// one row moves little, so that skewed errors stand out. At a wider clip its noise would be ten times that of the estimate.
 const NARROWER: f64 = 0.25;
@@ -65,8 +65,7 @@ impl Plan {
         let curvature = self.curvature(white, &at, rights.curvature, rng)?;
         let sampling = rights.spread.map(|spend| self.sampling(white, &at, spend, rng)).transpose()?;
         let all = &white.coordinates;
-        let zeros = vec![0.0; all.kept.len()];
-        let places = resolve(&curvature, &all.basis, &zeros, RESOLVED).kept;
+        let places = resolve(&curvature, &all.basis, &Floor::none(all.kept.len()), RESOLVED).kept;
         let places = if places.is_empty() { vec![0] } else { places };
         let dropped =
             (0..all.kept.len()).filter(|place| !places.contains(place)).map(|place| all.kept[place]).collect();

@@ -4,7 +4,7 @@ use faer::Mat;
 
 use super::whiten::RESOLVED;
 use crate::{
-    interval::{Curvature, Resolved, resolve},
+    interval::{Curvature, Floor, Resolved, resolve},
     lattice::{Design, Slot},
     matrix::columns,
     warning::{Cause, LeftOut},
@@ -16,23 +16,25 @@ const NAMED: usize = 3;
 const NOTABLE: f64 = 0.05;
 
 /// The columns that are not kept, in formula order.
-pub(super) fn left_out(resolved: &Resolved, law: &Curvature, basis: &Mat<f64>, design: &Design) -> Vec<LeftOut> {
+pub(super) fn left_out(
+    resolved: &Resolved,
+    law: &Curvature,
+    basis: &Mat<f64>,
+    floor: &Floor,
+    design: &Design,
+) -> Vec<LeftOut> {
     let names = design.names();
     let missing = (0..resolved.pivots.len()).filter(|j| !resolved.kept.contains(j));
-    missing.map(|j| LeftOut { name: names[j].clone(), cause: cause(j, &resolved.kept, law, basis, design) }).collect()
+    let why = |j: usize| cause(j, &resolved.kept, law, basis, floor.least[j], design);
+    missing.map(|j| LeftOut { name: names[j].clone(), cause: why(j) }).collect()
 }
 
-fn cause(j: usize, kept: &[usize], law: &Curvature, basis: &Mat<f64>, design: &Design) -> Cause {
+fn cause(j: usize, kept: &[usize], law: &Curvature, basis: &Mat<f64>, least: f64, design: &Design) -> Cause {
     let intercept = matches!(design.slots().first(), Some(Slot::Intercept));
     let alone: Vec<usize> = intercept.then_some(0).into_iter().chain([j]).collect();
-    let strength = |columns_of: &[usize]| {
-        let zeros = vec![0.0; columns_of.len()];
-        resolve(law, &columns(basis, columns_of), &zeros, f64::NEG_INFINITY)
-            .pivots
-            .last()
-            .map_or(0.0, |one| one.strength)
-    };
-    if strength(&alone) < RESOLVED {
+    let found = resolve(law, &columns(basis, &alone), &Floor::none(alone.len()), f64::NEG_INFINITY);
+    let own = found.pivots.last().expect("a column has a pivot");
+    if own.strength < RESOLVED || law.quadratic(basis.col_as_slice(j)) <= least {
         return match design.slots()[j] {
             Slot::Level { .. } => Cause::RareLevel,
             _ => Cause::LittleSpread,
@@ -47,8 +49,8 @@ fn cause(j: usize, kept: &[usize], law: &Curvature, basis: &Mat<f64>, design: &D
 fn most_alike(j: usize, kept: &[usize], law: &Curvature, basis: &Mat<f64>, intercept: bool) -> Vec<usize> {
     let new_without = |left: Option<usize>| {
         let others: Vec<usize> = kept.iter().copied().filter(|&k| k < j && Some(k) != left).chain([j]).collect();
-        let zeros = vec![0.0; others.len()];
-        resolve(law, &columns(basis, &others), &zeros, f64::NEG_INFINITY).pivots.last().map_or(0.0, |one| one.value)
+        let none = Floor::none(others.len());
+        resolve(law, &columns(basis, &others), &none, f64::NEG_INFINITY).pivots.last().map_or(0.0, |one| one.value)
     };
     let (all, own) = (new_without(None), law.quadratic(basis.col_as_slice(j)));
     let candidates = kept.iter().copied().filter(|&k| k < j && !(intercept && k == 0));

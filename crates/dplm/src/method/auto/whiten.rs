@@ -11,8 +11,8 @@ use faer::Mat;
 use super::{Plan, left_out::left_out, level, shares::MOST_ROUNDS};
 use crate::{
     Error,
-    interval::{Coordinates, Curvature, Resolved, resolve},
-    lattice::{CELL_SCALE_BITS, Design, Ladder, Outer, Whitening},
+    interval::{Coordinates, Curvature, Floor, Resolved, resolve},
+    lattice::{CELL_SCALE_BITS, Design, Ladder, Outer, Slot, Whitening},
     matrix::{Eigen, columns, inverse},
     method::{Purpose, noisy::NoisyMatrix},
     privacy::{Budget, Spend},
@@ -81,7 +81,7 @@ impl Plan {
             let top = TOP_OF_WHITENED * (self.features as f64).sqrt();
             rounds.push(self.round(rows, matrix, top, rounds.len() + 1, share, budget, rng)?);
         }
-        let found = Found::of(&rounds, design);
+        let found = Found::of(&rounds, self.floor(design));
         let resolved = match self.request.purpose {
             Purpose::Inference => found.resolve(),
             Purpose::Prediction => Resolved { kept: (0..self.features).collect(), pivots: Vec::new() },
@@ -108,8 +108,11 @@ impl Plan {
             MOST_ROUNDS.. => None,
             _ if self.is_weak() || self.request.purpose == Purpose::Prediction => None,
             _ => {
-                let unresolved =
-                    Found::of(rounds, design).resolve().pivots.iter().any(|pivot| pivot.strength < CLEARLY_RESOLVED);
+                let unresolved = Found::of(rounds, self.floor(design))
+                    .resolve()
+                    .pivots
+                    .iter()
+                    .any(|pivot| pivot.strength < CLEARLY_RESOLVED);
                 self.further_round(last.radius).filter(|_| unresolved)
             }
         }
@@ -149,9 +152,24 @@ impl Plan {
         let threshold = |i: u32| (top * UNIT * (-f64::from(i) / 8.0).exp2()).ceil() as u64;
         let radii: Vec<u64> = (0..THRESHOLDS).rev().map(threshold).collect();
         let counts = rows.tail_counts(&Ladder::Norms { radii: &radii }, self.request.neighbours)?;
-        let target = level::target(0.0, self.rows, radii.len(), spend.to_f64());
-        let level = level::search(&counts, target, spend, rng)?;
+        let level = level::search(&counts, self.rows_cut(spend.to_f64()), spend, rng)?;
         Ok((radii[level.rung], level.rung == 0))
+    }
+
+    /// About how many rows may be longer than the length that is found with this budget.
+    fn rows_cut(&self, rho: f64) -> f64 {
+        level::target(0.0, self.rows, THRESHOLDS as usize, rho)
+    }
+
+    /// A level with fewer rows than may have been cut is understated by an amount that nobody knows: it needs half as many again, which is a
+    /// standard deviation and a half of the noisy count.
+    fn floor(&self, design: &Design) -> Floor {
+        let cut = self.rows_cut(self.request.rho.share(self.shares().length).to_f64());
+        let least = |slot: &Slot| match slot {
+            Slot::Level { .. } => 1.5 * cut / self.rows as f64,
+            Slot::Intercept | Slot::Number { .. } => 0.0,
+        };
+        Floor { rounding: design.rounding_variances(), least: design.slots().iter().map(least).collect() }
     }
 }
 
@@ -175,8 +193,8 @@ struct Found {
     /// The standardised parameters in those coordinates, one to a column: the inverse of `P` of the last round.
     basis: Mat<f64>,
     noise_sd: f64,
-    /// The variance that rounding to the lattice gives to each column.
-    rounding: Vec<f64>,
+    /// What a column must exceed.
+    floor: Floor,
 }
 
 impl Found {
@@ -184,7 +202,7 @@ impl Found {
     ///
     /// With `P_last = P_k T`, round k says `T' M_k T` in the last coordinates, and the noise of its entry `ij` has variance
     /// `s^2/2 (|u|^2 |v|^2 + (u'v)^2)` for the columns `u`, `v` of `T`.
-    fn of(rounds: &[Round], design: &Design) -> Found {
+    fn of(rounds: &[Round], floor: Floor) -> Found {
         let last = rounds.last().expect("there was a first round");
         let p = last.matrix.nrows();
         let (mut sum, mut weight) = (Mat::<f64>::zeros(p, p), Mat::<f64>::zeros(p, p));
@@ -204,12 +222,12 @@ impl Found {
             law: Curvature::of_entries(mean, entry_sd),
             basis: inverse(&last.matrix),
             noise_sd: last.moments.noise_sd,
-            rounding: design.rounding_variances(),
+            floor,
         }
     }
 
     fn resolve(&self) -> Resolved {
-        let mut resolved = resolve(&self.law, &self.basis, &self.rounding, RESOLVED);
+        let mut resolved = resolve(&self.law, &self.basis, &self.floor, RESOLVED);
         // A model has a column, whatever the noise says.
         if resolved.kept.is_empty() {
             resolved.kept.push(0);
@@ -248,7 +266,7 @@ impl Found {
             whitening,
             radius: rounds.last().expect("there was a first round").radius,
             moments: found.values.iter().zip(&scales).map(|(value, scale)| value.max(0.0) / scale).collect(),
-            left_out: left_out(resolved, &self.law, &self.basis, design),
+            left_out: left_out(resolved, &self.law, &self.basis, &self.floor, design),
             at_edge: rounds.iter().any(|round| round.at_edge),
         })
     }
