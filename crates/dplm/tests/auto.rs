@@ -305,10 +305,8 @@ fn a_run_can_be_interrupted() {
     let progress = Progress::new(&note);
     let interrupted = plan.run(&mut table.rows(), &table.design, &mut FixedSeed::new(1), progress);
     assert!(matches!(interrupted, Err(Error::Interrupted)));
-    let seen = seen.into_inner().unwrap();
-    let total = seen[0].1;
-    assert!(total == 90 || total == 130, "ten steps of the start, and the descent: {total}");
-    assert_eq!(seen, (1..=12).map(|done| (done, total)).collect::<Vec<_>>());
+    // Ten steps of the start and 80 of the descent: the rare level is left out, so no direction is short.
+    assert_eq!(seen.into_inner().unwrap(), (1..=12).map(|done| (done, 90)).collect::<Vec<_>>());
 }
 
 #[test]
