@@ -84,9 +84,10 @@ fn attack(name: &str) {
     let mut chance = Chance(name.bytes().map(u64::from).sum());
     silence_decoders();
     for run in 0..runs {
-        let mut bytes = corpus[chance.below(corpus.len())].clone();
         // The corpus itself first.
-        let changes = if run < corpus.len() as u64 { 0 } else { 1 + chance.below(6) };
+        let unchanged = usize::try_from(run).ok().and_then(|run| corpus.get(run));
+        let mut bytes = unchanged.unwrap_or_else(|| &corpus[chance.below(corpus.len())]).clone();
+        let changes = if unchanged.is_some() { 0 } else { 1 + chance.below(6) };
         for _ in 0..changes {
             let other = &corpus[chance.below(corpus.len())];
             mutate(&mut bytes, other, &mut chance);
@@ -113,4 +114,4 @@ macro_rules! attacks {
     };
 }
 
-attacks!(csv tsv parquet arrow model formula ledger locality);
+attacks!(csv tsv parquet arrow model formula ledger locality fit);
