@@ -1,8 +1,17 @@
 //! One error type for the crate; each kind is defined beside the code that raises it.
 
 use crate::{
-    Interrupted, diagnose::OlsError, formula::FormulaError, interval::IntervalError, lattice::LatticeError,
-    method::ConfigError, privacy::PrivacyError, report::FitFileError, schema::SchemaError, table::DataError,
+    Interrupted,
+    diagnose::OlsError,
+    formula::FormulaError,
+    interval::IntervalError,
+    lattice::LatticeError,
+    method::ConfigError,
+    plan::{AssumeError, ForecastError},
+    privacy::PrivacyError,
+    report::FitFileError,
+    schema::SchemaError,
+    table::DataError,
 };
 
 /// Why a fit could not be made. Every message is one sentence that says what to do, and none holds a cell's value.
@@ -15,6 +24,12 @@ pub enum Error {
     /// The options do not make sense; nothing was read.
     #[error(transparent)]
     Config(#[from] ConfigError),
+    /// An assumption about a column is not understood.
+    #[error(transparent)]
+    Assume(#[from] AssumeError),
+    /// A plan is asked for something that makes no sense.
+    #[error(transparent)]
+    Forecast(#[from] ForecastError),
     /// The arithmetic cannot be made exact.
     #[error(transparent)]
     Lattice(#[from] LatticeError),
