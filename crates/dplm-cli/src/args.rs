@@ -613,6 +613,9 @@ pub struct PlanArgs {
     /// Draw interval length against rho
     #[arg(long, value_name = "FILE.svg")]
     pub picture: Option<Destination>,
+    /// Write a page with a slider over rho, which needs no network
+    #[arg(long, value_name = "FILE.html")]
+    pub page: Option<Destination>,
 }
 
 /// A value, or the word `auto`.

@@ -240,6 +240,8 @@ pub struct AtBudget {
     pub times_classical: f64,
     /// How many coefficients the budget cannot resolve.
     pub left_out: usize,
+    /// The standard error of each coefficient there, in its own units; none where it is not identified.
+    pub std_errors: Vec<Option<f64>>,
 }
 
 /// A way to plan: what the method that would run says of itself at a budget.
@@ -414,6 +416,7 @@ impl View<'_> {
             length: outlook.length,
             times_classical: outlook.times_classical,
             left_out: planned.left_out.len(),
+            std_errors: self.coefficients(planned).iter().map(|one| one.std_error).collect(),
         })
     }
 }

@@ -10,3 +10,7 @@ pub use file::FitFileError;
 pub use html::{summary_html, to_html};
 pub use json::{facts_json, to_json};
 pub use text::summary;
+
+/// The style sheet of the pages, for others that should look like them.
+#[doc(hidden)]
+pub const STYLE: &str = include_str!("html/style.css");

@@ -2,6 +2,7 @@
 
 mod text;
 mod picture;
+mod page;
 
 use dplm::{
     method::{self, Asked, Asks, Request},
@@ -13,17 +14,15 @@ use crate::{
     exit::Failure,
     output::{Destination, Format, Output},
     printer::Printer,
-    settings::{budget, check_formats, formula_in, tuning},
+    settings::{budget, check_formats, check_outputs, formula_in, tuning},
 };
 
 /// Forecasts, and shows it as text, JSON or a picture.
 pub fn run(args: &PlanArgs, printer: &Printer) -> Result<(), Failure> {
-    if let (Some(json), Some(picture)) = (&args.json, &args.picture)
-        && json == picture
-    {
-        return Err(Failure::Usage(format!("two results cannot both go to {json}: name two places")));
-    }
-    check_formats([(&args.json, Format::Json), (&args.picture, Format::Svg)])?;
+    let places = [&args.json, &args.picture, &args.page];
+    let outputs: Vec<&Destination> = places.into_iter().flatten().collect();
+    check_outputs(&outputs, &[])?;
+    check_formats([(&args.json, Format::Json), (&args.picture, Format::Svg), (&args.page, Format::Html)])?;
     // Every number a plan is refused for was typed.
     let forecast = method::forecast(&asked(args)?, &question(args)?).map_err(Failure::usage)?;
     if let Some(place) = &args.json {
@@ -33,7 +32,10 @@ pub fn run(args: &PlanArgs, printer: &Printer) -> Result<(), Failure> {
     if let Some(place) = &args.picture {
         Output::open(place)?.finish_with(&picture::draw(&forecast))?;
     }
-    match [&args.json, &args.picture].contains(&&Some(Destination::Stdout)) {
+    if let Some(place) = &args.page {
+        Output::open(place)?.finish_with(&page::draw(&forecast, &model_in_words(args)))?;
+    }
+    match outputs.contains(&&Destination::Stdout) {
         true => Ok(()),
         false => printer.result(&text::render(&forecast)),
     }
@@ -54,9 +56,18 @@ fn asked(args: &PlanArgs) -> Result<Asked, Failure> {
     Ok(Asked { method: args.method.method, request, tuning: tuning(&args.method), model })
 }
 
+/// The model as it was given.
+fn model_in_words(args: &PlanArgs) -> String {
+    match (&args.formula, &args.model, args.features) {
+        (Some(formula), ..) => formula.clone(),
+        (_, Some(file), _) => file.display().to_string(),
+        (.., features) => format!("{} columns of unit variance", features.unwrap_or_default()),
+    }
+}
+
 fn question(args: &PlanArgs) -> Result<Question, Failure> {
     let (rho, delta) = budget(&args.budget)?;
     let &PlanArgs { rows, level, share, .. } = args;
-    let (wants, effects, curve) = (args.want.clone(), args.effect.clone(), args.picture.is_some());
+    let (wants, effects, curve) = (args.want.clone(), args.effect.clone(), args.picture.is_some() || args.page.is_some());
     Ok(Question { rows, rho, delta, level, share, wants, effects, curve })
 }

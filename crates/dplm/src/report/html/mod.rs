@@ -44,7 +44,7 @@ pub fn to_html(fit: &Fit) -> String {
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>{}</title>\n<style>\n{}</style>\n</head>\n\
          <body>\n<main>\n{}</main>\n</body>\n</html>\n",
         escaped(&title),
-        include_str!("style.css"),
+        super::STYLE,
         body.concat(),
     )
 }
