@@ -230,7 +230,7 @@ fn setting(asked: &Question, rho: Rho) -> Result<Setting, Error> {
 fn standard_design(features: u32) -> Design {
     let column = |name: String| Column { name, kind: Kind::Standard };
     let features = (1..=features).map(|j| column(format!("x{j}"))).collect();
-    Design::new(&Model { response: column("y".to_owned()), features, intercept: false })
+    Design::new(&Model::of_columns(column("y".to_owned()), features, false))
 }
 
 fn check_probabilities(asked: &Question) -> Result<(), ConfigError> {

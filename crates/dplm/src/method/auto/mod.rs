@@ -37,7 +37,6 @@ use super::{
 use crate::{
     Coefficient, Error, MethodSummary, Progress,
     descend::{Descent, Trajectory},
-    formula::Kind,
     interval::{Contrast, Inference},
     lattice::{Design, Lattice},
     matrix::{times, transposed_times},
@@ -311,13 +310,9 @@ pub(super) fn enough_for_intervals(features: usize, rows: u64, rho: Rho) -> Enou
     Enough::times(SOME_INTERVALS / shares::strength(features, rows, rho), rows, rho)
 }
 
-/// What is publicly known of the largest norm of a standardised row: bounded columns and groups of levels add at most 1 to its square.
+/// What is publicly known of the largest norm of a standardised row.
 fn largest_norm(design: &Design) -> f64 {
-    let columns = design.columns()[1..].iter().map(|column| match column.kind {
-        Kind::Standard => STANDARD_RANGE.powi(2),
-        Kind::Bounded { .. } | Kind::Levels(_) => 1.0,
-    });
-    (1.0 + columns.sum::<f64>()).sqrt()
+    (1.0 + design.terms_norm_sq(STANDARD_RANGE)).sqrt()
 }
 
 /// The largest absolute response, in standardised units.
@@ -346,19 +341,19 @@ fn standardised(run: &Trajectory, white: &Whitened) -> Trajectory {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::formula::{Column, Model};
+    use crate::formula::{Column, Kind, Model};
 
     pub(super) fn design() -> Design {
         let column = |name: &str, kind| Column { name: name.into(), kind };
-        Design::new(&Model {
-            response: column("y", Kind::Bounded { low: 0.0, high: 100.0 }),
-            features: vec![
+        Design::new(&Model::of_columns(
+            column("y", Kind::Bounded { low: 0.0, high: 100.0 }),
+            vec![
                 column("x", Kind::Bounded { low: -1.0, high: 3.0 }),
                 column("z", Kind::Standard),
                 column("g", Kind::Levels(vec!["a".into(), "b".into()])),
             ],
-            intercept: true,
-        })
+            true,
+        ))
     }
 
     #[test]
