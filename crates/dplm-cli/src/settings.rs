@@ -185,7 +185,7 @@ fn data(args: DataArgs, model: &ModelArgs, memory: Option<u64>) -> Result<DataSe
 
 fn formula(model: &ModelArgs) -> Result<Formula, Failure> {
     match (&model.formula, &model.model) {
-        (Some(text), _) => Formula::parse(text).map_err(Failure::usage),
+        (Some(text), _) => Formula::parse(text).map_err(|error| Failure::formula(text, &error)),
         (None, Some(path)) => Formula::from_toml(&read_model(path)?).map_err(Failure::usage),
         (None, None) => Err(Failure::usage("give the model with --formula or --model")),
     }
