@@ -15,11 +15,7 @@ const BATCH: usize = 1 << 14;
 /// `y ~ x0 + x1 + ... + 0`, every column standard.
 fn standard_design(features: usize) -> Design {
     let column = |name: String| Column { name, kind: Kind::Standard };
-    Design::new(&Model {
-        response: column("y".into()),
-        features: (0..features).map(|j| column(format!("x{j}"))).collect(),
-        intercept: false,
-    })
+    Design::new(&Model::of_columns(column("y".into()), (0..features).map(|j| column(format!("x{j}"))).collect(), false))
 }
 
 /// The paper's generative setting: standard normal cells, coefficients of length 1, unit error.

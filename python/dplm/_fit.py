@@ -218,8 +218,7 @@ class Fit:
         a single new response would fall is another question, since the spread of the errors is not released. Rows with a missing
         cell give not-a-number.
         """
-        wanted = _native.columns(self.formula, False)
-        table = _data.table(data, names, None if wanted is None else wanted[1:])
+        table = _data.table(data, names, self._native.predictors())
         index = getattr(data, "index", None) if _data.is_pandas(data) else None
         if not interval:
             values = self._native.predict(table)

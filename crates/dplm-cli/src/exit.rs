@@ -2,7 +2,7 @@
 
 use std::io;
 
-use dplm::{Error, lattice::LatticeError, method::ConfigError, table::DataError};
+use dplm::{Error, formula::FormulaError, lattice::LatticeError, method::ConfigError, table::DataError};
 use dplm_ledger::LedgerError;
 
 /// Why nothing was done. The text is one sentence that says what to do, and never holds a cell's value.
@@ -11,6 +11,14 @@ pub enum Failure {
     /// The command was wrong: status 2.
     #[error("{0}")]
     Usage(String),
+    /// A formula cannot be read: status 2.
+    #[error("{sentence}")]
+    Formula {
+        /// What is wrong.
+        sentence: String,
+        /// The formula, and a caret under the place.
+        shown: [String; 2],
+    },
     /// The command was understood and refused, or failed: status 1.
     #[error("{0}")]
     Refused(String),
@@ -23,6 +31,15 @@ impl Failure {
     /// The command was wrong.
     pub fn usage(reason: impl ToString) -> Failure {
         Failure::Usage(reason.to_string())
+    }
+
+    /// A formula was wrong; where that stands in one place, it is shown.
+    pub fn formula(text: &str, error: &FormulaError) -> Failure {
+        let sentence = error.to_string();
+        match error.at() {
+            None => Failure::Usage(sentence),
+            Some(at) => Failure::Formula { sentence, shown: [text.to_owned(), format!("{}^", " ".repeat(at - 1))] },
+        }
     }
 
     /// The command was refused, or failed.
@@ -71,7 +88,7 @@ impl Failure {
         match self {
             Failure::Closed => 0,
             Failure::Refused(_) => 1,
-            Failure::Usage(_) => 2,
+            Failure::Usage(_) | Failure::Formula { .. } => 2,
         }
     }
 }

@@ -73,6 +73,9 @@ impl Printer {
                 if !matches!(failure, Failure::Closed) {
                     Printer::tell(&failure.to_string());
                 }
+                if let Failure::Formula { shown, .. } = &failure {
+                    shown.iter().for_each(|line| Printer::write(&format!("  {line}")));
+                }
                 ExitCode::from(failure.status())
             }
         }
@@ -96,9 +99,14 @@ impl Printer {
 
     /// One line on standard error. Names from a command line or a header may hold anything, so control characters are taken out.
     fn tell(text: &str) {
+        Printer::write(&format!("dplm: {text}"));
+    }
+
+    /// One line on standard error, whatever the text holds.
+    fn write(text: &str) {
         let line: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
         // If standard error is closed nobody can be told.
-        let _ = writeln!(io::stderr(), "dplm: {line}");
+        let _ = writeln!(io::stderr(), "{line}");
     }
 }
 

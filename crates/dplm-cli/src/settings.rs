@@ -194,7 +194,7 @@ fn formula(model: &ModelArgs) -> Result<Formula, Failure> {
 /// When neither is given, or it cannot be understood.
 pub fn formula_in(text: Option<&str>, file: Option<&Path>) -> Result<Formula, Failure> {
     match (text, file) {
-        (Some(text), _) => Formula::parse(text).map_err(Failure::usage),
+        (Some(text), _) => Formula::parse(text).map_err(|error| Failure::formula(text, &error)),
         (None, Some(path)) => Formula::from_toml(&read_model(path)?).map_err(Failure::usage),
         (None, None) => Err(Failure::usage("give the model with --formula or --model")),
     }

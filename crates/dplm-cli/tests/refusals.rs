@@ -62,13 +62,22 @@ fn formulas_that_make_no_sense() {
         ("y[0..10] ~ x[0..", "expected"),
         ("y[0..10]", "expected"),
         ("y[0..10] ~ y", "response"),
-        ("y[0..10] ~ x*z", "'*'"),
+        ("y[0..10] ~ lag(x)", "there is no function 'lag'"),
+        ("y[0..10] ~ log(x[0..5])", "raise the lower bound of 'x'"),
         ("y[0..10] ~ x{a}", "two levels"),
         ("", "expected"),
     ] {
         let sentence = refused(&directory, &data, formula, &RHO, 2);
         assert!(sentence.contains(word), "{sentence}");
     }
+}
+
+#[test]
+fn a_caret_stands_under_what_cannot_be_read() {
+    let directory = Directory::new();
+    let told = refused(&directory, "none.csv", "y[0..10] ~ x[0..5] + x / 2", &RHO, 2);
+    let lines: Vec<&str> = told.lines().collect();
+    assert_eq!(lines[1..], ["  y[0..10] ~ x[0..5] + x / 2", "                         ^"], "{told}");
 }
 
 /// Everybody's first try, and what to type instead.

@@ -273,11 +273,11 @@ fn rho(value: f64) -> Result<Rho, Error> {
 /// `y ~ x1 + x2 + ... + 0`, every column of the same kind.
 fn design(features: usize, kind: &Kind) -> Design {
     let column = |name: String| Column { name, kind: kind.clone() };
-    Design::new(&Model {
-        response: column("y".into()),
-        features: (1..=features).map(|j| column(format!("x{j}"))).collect(),
-        intercept: false,
-    })
+    Design::new(&Model::of_columns(
+        column("y".into()),
+        (1..=features).map(|j| column(format!("x{j}"))).collect(),
+        false,
+    ))
 }
 
 /// As a table would give it: column by column, the response first.

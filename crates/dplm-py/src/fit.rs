@@ -109,6 +109,11 @@ impl NativeFit {
         self.fit.predictor()
     }
 
+    /// The columns that a prediction needs.
+    fn predictors(&self) -> Vec<String> {
+        self.fit.design.predictors().into_iter().map(|column| column.name).collect()
+    }
+
     /// The summary of the command line.
     fn summary(&self) -> String {
         summary(&self.fit)

@@ -5,12 +5,11 @@ use serde::Serialize;
 
 use crate::{
     Coefficient, Error, Fit,
-    formula::{Column, Kind},
     interval::{Contrast, Inference, IntervalError},
-    lattice::{Design, Slot},
+    lattice::Design,
     matrix::{dot, times},
     options::Purpose,
-    table::{Block, Cells, MISSING, ReadOptions, Source},
+    table::{ReadOptions, Source},
 };
 
 /// Rows whose intervals are made together: what is known of the curvature is worked out once for all of them.
@@ -91,7 +90,7 @@ impl Fit {
 
     /// The mean response for each row of a table that has the model's features; the response need not be there.
     ///
-    /// Cells are treated as they were in the fit: clamped to their bounds, unknown levels taken for the reference.
+    /// Cells are treated as they were in the fit: clamped to their bounds, and missing where a value is not a level.
     ///
     /// # Errors
     /// When a column is missing or the table cannot be read.
@@ -99,7 +98,7 @@ impl Fit {
         let predictor = self.predictor();
         let mut found = Vec::new();
         self.for_each_row(source, options, &mut |row| {
-            found.push(row.map_or(f64::NAN, |values| values.iter().zip(&predictor).map(|(x, b)| x * b).sum()));
+            found.push(row.map_or(f64::NAN, |(values, offset)| offset + dot(values, &predictor)));
         })?;
         Ok(found)
     }
@@ -121,7 +120,9 @@ impl Fit {
         let estimates = self.predict(source, options)?;
         let parts = self.design.contrasts();
         let mut contrasts = Vec::new();
-        self.for_each_row(source, options, &mut |row| contrasts.extend(row.map(|values| combined(&parts, values))))?;
+        self.for_each_row(source, options, &mut |row| {
+            contrasts.extend(row.map(|(values, offset)| combined(&parts, values, offset)));
+        })?;
         let found: Vec<Vec<Ends>> = contrasts
             .par_chunks(TOGETHER)
             .map(|chunk| {
@@ -138,72 +139,27 @@ impl Fit {
         Ok(estimates.into_iter().map(with_ends).collect())
     }
 
-    /// Visits every row as the values that multiply the coefficients; none for a row with a missing cell.
+    /// Visits every row as the values that multiply the coefficients and its offset; none for a row with a missing cell.
     fn for_each_row(
         &self,
         source: &Source,
         options: &ReadOptions<'_>,
-        each: &mut dyn FnMut(Option<&[f64]>),
+        each: &mut dyn FnMut(Option<(&[f64], f64)>),
     ) -> Result<(), Error> {
-        let columns = &self.design.columns()[1..];
-        let mut values = vec![0.0; self.design.features()];
-        source.for_each_block(columns, options, &mut |block| {
-            for row in 0..block.rows {
-                let complete = self.fill(&mut values, columns, &block, row);
-                each(complete.then_some(&values[..]));
-            }
+        source.for_each_block(&self.design.predictors(), options, &mut |block| {
+            self.design.for_each_row(block, each);
             Ok(())
         })?;
         Ok(())
     }
-
-    /// Writes one row's values; says whether every cell was there.
-    fn fill(&self, values: &mut [f64], columns: &[Column], block: &Block, row: usize) -> bool {
-        for (value, slot) in values.iter_mut().zip(self.design.slots()) {
-            *value = match slot {
-                Slot::Intercept => 1.0,
-                Slot::Number { feature, .. } => clamped(&columns[*feature].kind, number(&block.columns[*feature], row)),
-                Slot::Level { feature, level } => f64::from(code(&block.columns[*feature], row) == *level),
-            };
-        }
-        (0..columns.len()).all(|feature| is_there(&block.columns[feature], row))
-    }
 }
 
-/// The linear function of the standardised parameters that a row of values makes of the coefficients.
-fn combined(parts: &[Contrast], values: &[f64]) -> Contrast {
-    let mut whole = Contrast { weights: vec![0.0; parts.len()], offset: 0.0 };
+/// The linear function of the standardised parameters that a row of values and its offset make of the coefficients.
+fn combined(parts: &[Contrast], values: &[f64], offset: f64) -> Contrast {
+    let mut whole = Contrast { weights: vec![0.0; parts.len()], offset };
     for (part, value) in parts.iter().zip(values) {
         whole.offset += value * part.offset;
         whole.weights.iter_mut().zip(&part.weights).for_each(|(sum, weight)| *sum += value * weight);
     }
     whole
-}
-
-fn clamped(kind: &Kind, cell: f64) -> f64 {
-    match *kind {
-        Kind::Bounded { low, high } => cell.clamp(low, high),
-        Kind::Standard | Kind::Levels(_) => cell,
-    }
-}
-
-fn number(cells: &Cells, row: usize) -> f64 {
-    match cells {
-        Cells::Numbers(numbers) => numbers[row],
-        Cells::Levels(_) => f64::NAN,
-    }
-}
-
-fn code(cells: &Cells, row: usize) -> u32 {
-    match cells {
-        Cells::Levels(codes) => codes[row],
-        Cells::Numbers(_) => MISSING,
-    }
-}
-
-fn is_there(cells: &Cells, row: usize) -> bool {
-    match cells {
-        Cells::Numbers(numbers) => numbers[row].is_finite(),
-        Cells::Levels(codes) => codes[row] != MISSING,
-    }
 }

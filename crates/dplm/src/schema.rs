@@ -17,7 +17,8 @@ pub enum Kind {
         /// The largest value the column may take.
         high: f64,
     },
-    /// Categorical with public levels; the first is the reference.
+    /// Categorical with public levels; the first is the reference. A level `*` stands for every other value; without it another value is
+    /// missing.
     Levels(Vec<String>),
 }
 
@@ -30,12 +31,12 @@ pub struct Column {
     pub kind: Kind,
 }
 
-impl Column {
-    /// The names of its coefficients: one for a number, one per level beyond the reference for a category.
-    pub(crate) fn coefficients(&self) -> Vec<String> {
-        match &self.kind {
-            Kind::Standard | Kind::Bounded { .. } => vec![self.name.clone()],
-            Kind::Levels(levels) => levels.iter().skip(1).map(|level| format!("{}[{level}]", self.name)).collect(),
+impl Kind {
+    /// The public bounds of a number that has some.
+    pub fn bounds(&self) -> Option<(f64, f64)> {
+        match *self {
+            Kind::Bounded { low, high } => Some((low, high)),
+            Kind::Standard | Kind::Levels(_) => None,
         }
     }
 }

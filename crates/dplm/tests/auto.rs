@@ -46,16 +46,16 @@ fn table(rows: usize, seed: u64) -> Table {
     let mut normal = || -> f64 { StandardNormal.sample(&mut rng) };
     let bounded = |name: &str, low, high| Column { name: name.into(), kind: Kind::Bounded { low, high } };
     let levels = Kind::Levels(["a", "b", "c"].map(String::from).to_vec());
-    let model = Model {
-        response: bounded("y", 0.0, 100.0),
-        features: vec![
+    let model = Model::of_columns(
+        bounded("y", 0.0, 100.0),
+        vec![
             bounded("age", 0.0, 100.0),
             bounded("age2", 0.0, 10_000.0),
             bounded("x", -20.0, 20.0),
             Column { name: "g".into(), kind: levels },
         ],
-        intercept: true,
-    };
+        true,
+    );
     let truth = vec![20.0, 0.9, -0.008, 1.5, 3.0, -4.0];
     let (mut y, mut age, mut x, mut group) = (vec![], vec![], vec![], vec![]);
     for row in 0..rows {
@@ -229,7 +229,7 @@ fn bounds_that_are_too_wide_are_named() {
     let mut columns = table.design.columns().to_vec();
     columns[1].kind = Kind::Bounded { low: -500_000.0, high: 500_000.0 };
     let [response, features @ ..] = &columns[..] else { unreachable!() };
-    table.design = Design::new(&Model { response: response.clone(), features: features.to_vec(), intercept: true });
+    table.design = Design::new(&Model::of_columns(response.clone(), features.to_vec(), true));
     assert_eq!((cause(&table, "age"), cause(&table, "g[b]")), (Some(Cause::LittleSpread), None));
 }
 
@@ -443,7 +443,7 @@ fn every_estimate_lies_in_its_interval_whatever_the_table() {
             Kind::Bounded { .. } => Column { kind: Kind::Bounded { low, high }, ..column.clone() },
             _ => column.clone(),
         });
-        let model = Model { response: columns[0].clone(), features: features.collect(), intercept: true };
+        let model = Model::of_columns(columns[0].clone(), features.collect(), true);
         table.design = Design::new(&model);
     };
     for (seed, rho) in [(1, 0.001), (2, 0.05), (3, 0.5), (4, 5.0)] {

@@ -34,10 +34,11 @@ const ROWS: usize = 40;
 const AT_ONCE: [usize; 4] = [1, 1, 2, ROWS / 2];
 
 /// Models that read the columns of [`row`] in every way a formula can.
-const FORMULAS: [&str; 4] = [
+const FORMULAS: [&str; 5] = [
     "y[-10..10] ~ x[0..5] + count[0..9] + g{a,b} + member{false,true}",
     "y ~ x + count{0,1,2} + g{b,NA,1} + 0",
     "count[-3..3] ~ y[0..1] + member + g{a,true,0.5}",
+    "log(y[0.5..10]) ~ poly(x[0..5], 2) * g{a,b,*} + I(count[0..9]^2):member{false,true} + offset(sqrt(count))",
     // Refused where nothing declares types, whatever the cells are.
     "y ~ .",
 ];

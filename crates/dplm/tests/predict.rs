@@ -59,12 +59,12 @@ fn at_its_own_level_a_fit_gives_its_own_intervals() {
 
 #[test]
 fn a_prediction_is_the_coefficients_times_the_row() {
-    let rows = "g,x\nb,2.5\na,99\nb,NA\nother,0\n,1\n";
+    let rows = "g,x\nb,2.5\na,99\nb,NA\na,0\n,1\nother,1\n";
     let rows = Source::from_csv_stream(&mut rows.as_bytes(), "rows").expect("rows");
     for fit in fits() {
         let b: Vec<f64> = fit.coefficients.iter().map(|one| one.estimate.expect("identified")).collect();
         let found = fit.predict(&rows, &ReadOptions::default()).expect("predictions");
-        let expected = [b[0] + 2.5 * b[1] + b[2], b[0] + 10.0 * b[1], f64::NAN, b[0], f64::NAN];
+        let expected = [b[0] + 2.5 * b[1] + b[2], b[0] + 10.0 * b[1], f64::NAN, b[0], f64::NAN, f64::NAN];
         for (found, expected) in found.iter().zip(expected) {
             assert!((found - expected).abs() < 1e-9 || found.is_nan() && expected.is_nan());
         }

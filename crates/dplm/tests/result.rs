@@ -63,7 +63,7 @@ fn what_is_left_out_has_no_number_and_is_named_once() {
 fn only_a_level_without_rows_is_a_suspect() {
     let mut request = Request::new(Rho::checked_from_f64(0.5).expect("a budget"));
     request.target = Some(Target::Sample);
-    let formula = Formula::parse("y[0..100] ~ x[0..10] + z[0..11] + g{A,B,C}").expect("a formula");
+    let formula = Formula::parse("y[0..100] ~ x[0..10] + z[0..11] + g{*,B,C}").expect("a formula");
     let mut data = Dataset::read(&table(), &formula, &Reading::default()).expect("data");
     let fit = data.fit(&auto::Config::new(request), NoiseSource::Seed(5), Progress::NONE).expect("a fit");
     let kinds: Vec<&Warning> = fit.warnings.iter().filter(|one| matches!(one, Warning::OtherKind { .. })).collect();

@@ -132,9 +132,9 @@ fn what_is_no_fit_is_refused_in_a_sentence() {
 #[test]
 fn parts_that_do_not_go_together_are_refused() {
     let changes: [fn(&mut Value); 11] = [
-        |fit| fit["design"]["response"]["kind"] = serde_json::json!({"levels": ["a", "b"]}),
-        |fit| fit["design"]["features"][0]["kind"]["bounded"]["low"] = 99.into(),
-        |fit| fit["design"]["features"][1]["kind"]["levels"] = serde_json::json!(["a", "b", "c"]),
+        |fit| fit["design"] = serde_json::json!("y{a,b} ~ x[0..10] + g{a,b}"),
+        |fit| fit["design"] = serde_json::json!("y[0..100] ~ x[99..10] + g{a,b}"),
+        |fit| fit["design"] = serde_json::json!("y[0..100] ~ x[0..10] + g{a,b,c}"),
         |fit| fit["coefficients"][0]["name"] = "x".into(),
         |fit| fit["left_out"] = serde_json::json!([{"name": "w", "cause": "weak"}]),
         |fit| drop_last(&mut fit["inference"]["newton"]["estimate"]),

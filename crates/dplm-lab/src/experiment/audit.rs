@@ -157,7 +157,7 @@ impl Audit {
     /// Rows that pull at nothing, and one that does.
     fn table(&self, kind: Kind, response: f64) -> (MemoryRows, Design) {
         let column = |name: &str| Column { name: name.into(), kind: kind.clone() };
-        let design = Design::new(&Model { response: column("y"), features: vec![column("x")], intercept: false });
+        let design = Design::new(&Model::of_columns(column("y"), vec![column("x")], false));
         let mut builder = MemoryBuilder::new(&design);
         let rows = self.count() as usize;
         let cells = |last: f64| Cells::Numbers(std::iter::repeat_n(0.0, rows - 1).chain([last]).collect());

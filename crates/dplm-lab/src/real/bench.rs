@@ -3,9 +3,9 @@
 use dplm::{
     diagnose::Ols,
     formula::Formula,
-    lattice::{CELL_SCALE_BITS, Design, Slot},
+    lattice::Design,
     rows::{MemoryBuilder, MemoryRows},
-    table::{Block, Cells, MISSING, ReadOptions, Source},
+    table::{Block, Cells, ReadOptions, Source},
 };
 use faer::{Mat, linalg::solvers::Solve};
 use rand_chacha::ChaCha8Rng;
@@ -51,7 +51,7 @@ impl Bench {
         let p = design.features();
         let (mut x, mut y) = (Vec::new(), Vec::new());
         for block in &blocks {
-            for (cells, response) in (0..block.rows).filter_map(|row| standardised(&design, block, row)) {
+            for (cells, response) in (0..block.rows).filter_map(|row| design.standardised_row(block, row)) {
                 x.extend(cells);
                 y.push(response);
             }
@@ -117,23 +117,4 @@ fn chosen(block: &Block, rows: &[usize]) -> Block {
 
 pub(super) fn dot(a: &[f64], b: &[f64]) -> f64 {
     a.iter().zip(b).map(|(a, b)| a * b).sum()
-}
-
-/// A row's cells and response; nothing when one is missing.
-fn standardised(design: &Design, block: &Block, row: usize) -> Option<(Vec<f64>, f64)> {
-    let unit = f64::from(CELL_SCALE_BITS).exp2();
-    let number = |column: usize| match &block.columns[column] {
-        Cells::Numbers(numbers) => numbers[row],
-        Cells::Levels(codes) => f64::from(codes[row]),
-    };
-    let complete = block.columns.iter().all(|cells| match cells {
-        Cells::Numbers(numbers) => numbers[row].is_finite(),
-        Cells::Levels(codes) => codes[row] != MISSING,
-    });
-    let cell = |slot: &Slot| match slot {
-        Slot::Intercept => 1.0,
-        Slot::Number { feature, scale } => f64::from(scale.encode(number(feature + 1))) / unit,
-        Slot::Level { feature, level } => f64::from(u8::from(number(feature + 1) == f64::from(*level))),
-    };
-    complete.then(|| (design.slots().iter().map(cell).collect(), f64::from(design.response().encode(number(0))) / unit))
 }

@@ -110,6 +110,6 @@ pub(super) fn synthetic(text: &str) -> Result<(Design, Block), LabError> {
         features.push(Column { name: "g".into(), kind: Kind::Levels(levels) });
     }
     let response = bounded("y".into(), if kinds.what == "heavyx" { 30.0 } else { width });
-    let design = Design::new(&Model { response, features, intercept: kinds.what != "paper" });
+    let design = Design::new(&Model::of_columns(response, features, kinds.what != "paper"));
     Ok((design, Block { rows: kinds.rows, columns }))
 }

@@ -128,14 +128,14 @@ impl Dataset {
             outcome.left_out.iter().any(|one| one.name == *name && matches!(one.cause, Cause::Combination { .. }))
         };
         let nothing = !outcome.coefficients.iter().any(|one| one.identified);
+        let by_column = self.model.coefficients_by_column();
         let is_suspect = |column: &&Column| {
-            let names = column.coefficients();
-            let without_rows = !names.is_empty() && names.iter().all(|name| !is_known(name) && !shows_rows(name));
+            let names = by_column.get(column.name.as_str());
+            let without_rows = names.is_some_and(|names| names.iter().all(|name| !is_known(name) && !shows_rows(name)));
             nothing || matches!(column.kind, Kind::Levels(_)) && without_rows
         };
-        let all = std::iter::once(&self.model.response).chain(&self.model.features);
         let (categories, numbers): (Vec<&Column>, Vec<&Column>) =
-            all.filter(is_suspect).partition(|column| matches!(column.kind, Kind::Levels(_)));
+            self.design.columns().iter().filter(is_suspect).partition(|column| matches!(column.kind, Kind::Levels(_)));
         let named = |columns: Vec<&Column>| columns.into_iter().map(|column| column.name.clone()).collect::<Vec<_>>();
         let (numbers, categories) = (named(numbers), named(categories));
         (!numbers.is_empty() || !categories.is_empty()).then_some(Warning::OtherKind { numbers, categories })

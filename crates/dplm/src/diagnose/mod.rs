@@ -9,11 +9,11 @@ pub use ols::{Ols, OlsError, OlsFit};
 use crate::{
     Error,
     descend::Descent,
-    formula::{Column, Kind, Model},
-    lattice::{BLOCK_ROWS, CELL_SCALE_BITS},
+    formula::Model,
+    lattice::{BLOCK_ROWS, CELL_SCALE_BITS, Design},
     privacy::NotPrivate,
     rows::Encoded,
-    table::{Block, Cells, DataError, MISSING, ReadOptions, Source},
+    table::{DataError, ReadOptions, Source},
 };
 
 /// Encoded rows, seen in the clear.
@@ -69,14 +69,16 @@ impl<'a> View<'a> {
 /// # Errors
 /// When the table cannot be read, or the columns do not determine the coefficients.
 pub fn least_squares(source: &Source, model: &Model, options: &ReadOptions<'_>) -> Result<NotPrivate<OlsFit>, Error> {
-    let width = model.coefficient_names().len();
-    let mut ols = Ols::new(width);
-    if model.intercept {
+    let design = Design::new(model);
+    let mut ols = Ols::new(design.features());
+    if model.intercept() {
         ols = ols.constant_column(0);
     }
     let mut failed = None;
-    source.for_each_block(&model.columns(), options, &mut |block| {
-        let (x, y) = complete_rows(&block, model);
+    source.for_each_block(design.columns(), options, &mut |block| {
+        let rows = (0..block.rows).filter_map(|row| design.row_as_written(&block, row));
+        let (x, y): (Vec<Vec<f64>>, Vec<f64>) = rows.unzip();
+        let x = x.concat();
         if failed.is_none() {
             failed = ols.push(&x, &y).err();
         }
@@ -85,40 +87,5 @@ pub fn least_squares(source: &Source, model: &Model, options: &ReadOptions<'_>) 
     match failed {
         Some(error) => Err(error.into()),
         None => Ok(NotPrivate::new(ols.finish()?)),
-    }
-}
-
-fn complete_rows(block: &Block, model: &Model) -> (Vec<f64>, Vec<f64>) {
-    let (mut x, mut y) = (Vec::new(), Vec::new());
-    for row in (0..block.rows).filter(|&row| is_complete(block, row)) {
-        x.extend(model.intercept.then_some(1.0));
-        for (column, cells) in model.features.iter().zip(&block.columns[1..]) {
-            extend_row(&mut x, column, cells, row);
-        }
-        y.push(number(&block.columns[0], row));
-    }
-    (x, y)
-}
-
-fn is_complete(block: &Block, row: usize) -> bool {
-    block.columns.iter().all(|cells| match cells {
-        Cells::Numbers(numbers) => numbers[row].is_finite(),
-        Cells::Levels(codes) => codes[row] != MISSING,
-    })
-}
-
-fn extend_row(x: &mut Vec<f64>, column: &Column, cells: &Cells, row: usize) {
-    match (&column.kind, cells) {
-        (Kind::Levels(levels), Cells::Levels(codes)) => {
-            x.extend((1..levels.len() as u32).map(|level| f64::from(u8::from(codes[row] == level))));
-        }
-        _ => x.push(number(cells, row)),
-    }
-}
-
-fn number(cells: &Cells, row: usize) -> f64 {
-    match cells {
-        Cells::Numbers(numbers) => numbers[row],
-        Cells::Levels(codes) => f64::from(codes[row]),
     }
 }

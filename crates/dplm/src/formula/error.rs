@@ -12,10 +12,10 @@ pub enum FormulaError {
         /// Where, counted in characters from 1.
         at: usize,
     },
-    /// An operator of R's formulas that has no meaning here.
+    /// An operator that has no meaning where it stands.
     #[error(
-        "formula: '{symbol}' is not supported, only sums of columns are: compute the column in the data first, \
-         or put an odd name in backquotes (at character {at})"
+        "formula: '{symbol}' has no meaning between terms: write arithmetic inside I(...), or put an odd name in backquotes \
+         (at character {at})"
     )]
     UnsupportedOperator {
         /// The operator.
@@ -23,6 +23,73 @@ pub enum FormulaError {
         /// Where, counted in characters from 1.
         at: usize,
     },
+    /// A name before a parenthesis that is no function.
+    #[error(
+        "formula: there is no function '{name}': use I, log, log2, log10, log1p, exp, sqrt, abs, poly, bs, ns or offset, \
+         or compute the column in the data first (at character {at})"
+    )]
+    UnknownFunction {
+        /// The name.
+        name: String,
+        /// Where, counted in characters from 1.
+        at: usize,
+    },
+    /// A function is not defined everywhere within the bounds.
+    #[error("formula: '{expression}' needs '{argument}' to be {needs}, but the bounds allow {low} to {high}: {change}")]
+    Undefined {
+        /// The function with its argument.
+        expression: String,
+        /// The argument.
+        argument: String,
+        /// What it must be.
+        needs: String,
+        /// The least it may be.
+        low: f64,
+        /// The most it may be.
+        high: f64,
+        /// What to do.
+        change: String,
+    },
+    /// A function of a column without bounds.
+    #[error("formula: '{expression}' needs the bounds of '{column}': write them once, as in {column}[0..100]")]
+    BoundsNeeded {
+        /// The column.
+        column: String,
+        /// What is computed from it.
+        expression: String,
+    },
+    /// A category is computed with.
+    #[error(
+        "formula: '{column}' has levels, so '{expression}' cannot be computed: give it bounds instead, or use it by itself"
+    )]
+    CategoryInArithmetic {
+        /// The column.
+        column: String,
+        /// What is computed from it.
+        expression: String,
+    },
+    /// Two different facts about one column.
+    #[error("formula: two different bounds or levels are written for '{column}': write them once")]
+    TwoFacts {
+        /// The column.
+        column: String,
+    },
+    /// A response that is the same for every row.
+    #[error("formula: the response is a constant: name a column on the left of '~'")]
+    ConstantResponse,
+    /// A polynomial or spline with too few or too many functions.
+    #[error("formula: the number in {curve}(...) must be between {least} and {most}")]
+    CurveSize {
+        /// Its name.
+        curve: &'static str,
+        /// The fewest.
+        least: u32,
+        /// The most.
+        most: u32,
+    },
+    /// Products that multiply out to too much.
+    #[error("formula: its products have too many terms: name the products that are wanted, or fewer levels")]
+    TooManyTerms,
     /// The lower bound is above the upper one.
     #[error("formula: the bounds of '{column}' are reversed ({low} is above {high}): write the smaller one first")]
     ReversedBounds {
@@ -61,15 +128,12 @@ pub enum FormulaError {
         /// The column.
         column: String,
     },
-    /// A column is named twice.
-    #[error("formula: column '{column}' appears twice: name it once")]
-    DuplicateColumn {
-        /// The column.
-        column: String,
-    },
     /// `.` is written twice.
     #[error("formula: '.' appears twice: write it once, it already stands for every other numeric column")]
     DuplicateDot,
+    /// `.` where no table says what it stands for.
+    #[error("formula: '.' stands for columns of a table, and there is none here: name the columns")]
+    OpenDot,
     /// The response explains itself.
     #[error("formula: '{column}' is the response, so it cannot also stand on the right of '~'")]
     ResponseOnRight {
@@ -108,17 +172,11 @@ pub enum FormulaError {
     /// Neither a column nor an intercept.
     #[error("formula: nothing is left on the right of '~': name a column, or keep the intercept with '~ 1'")]
     NoTerms,
-    /// `- name` without a `.` to take it from.
-    #[error("formula: '- {column}' can only take a column out of '.': leave '{column}' out instead")]
-    RemovedWithoutDot {
-        /// The column.
-        column: String,
-    },
-    /// A column is both added and removed.
-    #[error("formula: '{column}' is both added and removed: keep one of the two")]
-    RemovedAndNamed {
-        /// The column.
-        column: String,
+    /// A term is taken away that is not there.
+    #[error("formula: '- {term}' takes away a term that is not there: leave it out")]
+    NothingToRemove {
+        /// The term.
+        term: String,
     },
     /// A column called `.`.
     #[error("formula: '.' cannot be a column's name, it stands for every other numeric column: rename the column")]
@@ -160,6 +218,12 @@ pub enum FormulaError {
         /// The column.
         column: String,
     },
+    /// The model is written in two ways.
+    #[error("model file: write either formula, or response and intercept (line {line})")]
+    TwoModels {
+        /// The line, counted from 1.
+        line: usize,
+    },
     /// A bound of the template was left blank.
     #[error(
         "model file: fill in both bounds of '{column}' from public knowledge, or delete its table to leave the column out"
@@ -182,4 +246,16 @@ pub enum FormulaError {
         /// The column.
         column: String,
     },
+}
+
+impl FormulaError {
+    /// Where in the text of a formula the fault stands, counted in characters from 1, where it stands in one place.
+    pub fn at(&self) -> Option<usize> {
+        match self {
+            FormulaError::Expected { at, .. }
+            | FormulaError::UnsupportedOperator { at, .. }
+            | FormulaError::UnknownFunction { at, .. } => Some(*at),
+            _ => None,
+        }
+    }
 }

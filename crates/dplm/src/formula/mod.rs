@@ -1,181 +1,113 @@
 //! The model and its public facts.
 //!
-//! A formula names the columns of a regression and writes down what is *publicly* known about each: bounds of a
+//! A formula names the terms of a regression and writes down what is *publicly* known about each column: bounds of a
 //! number, levels of a category. Nothing here reads a row. The way in is [`Formula::parse`] (one line of text) or
-//! [`Formula::from_toml`] (the same facts in a file); [`Formula::resolve`] checks it against the columns of a table
+//! [`Formula::from_toml`] (the same in a file); [`Formula::resolve`] checks it against the columns of a table
 //! and gives a [`Model`].
 //!
 //! ```
 //! use dplm::formula::Formula;
 //!
-//! let formula = Formula::parse("earnings[0..200000] ~ age[18..90] + region{north,south,east}")?;
-//! assert_eq!(formula.to_string(), "earnings[0..200000] ~ age[18..90] + region{north,south,east}");
+//! let formula = Formula::parse("log(pay[1..5000]) ~ age[18..90] * union{no,yes}")?;
+//! assert_eq!(formula.to_string(), "log(pay[1..5000]) ~ age[18..90] + union{no,yes} + age:union");
 //! # Ok::<(), dplm::formula::FormulaError>(())
 //! ```
+//!
+//! | file | does |
+//! |---|---|
+//! | `expression.rs`, `range.rs` | numbers computed from cells, and their bounds by interval arithmetic |
+//! | `curve.rs` | polynomials and splines on public bounds |
+//! | `term.rs`, `model.rs` | products of variables; the columns of the model matrix and their names, as R has them |
+//! | `scan.rs`, `parse.rs`, `write.rs` | text to formula and back |
+//! | `model_file.rs`, `template.rs` | the same in a file |
+//! | `resolve.rs` | a formula against a table |
 
 mod error;
+mod expression;
+mod range;
+mod curve;
+mod term;
+mod model;
 mod write;
+mod scan;
 mod parse;
 mod model_file;
 mod template;
 mod resolve;
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 pub use crate::schema::{Column, Kind};
+pub(crate) use curve::{Curve, Shape, legendre_in_powers};
 pub use error::FormulaError;
+pub(crate) use expression::Expression;
+use model::Facts;
+pub use model::Model;
+pub(crate) use range::Range;
 pub use template::template;
+pub(crate) use term::{Part, Regressor, Variable};
 
-/// A model with every column named: what [`Formula::resolve`] gives.
-#[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
-pub struct Model {
-    /// The column on the left of `~`; never [`Kind::Levels`].
-    pub response: Column,
-    /// The columns on the right, in formula order.
-    pub features: Vec<Column>,
-    /// Whether a constant is fitted.
-    pub intercept: bool,
-}
-
-impl Model {
-    /// Every column the model reads, the response first, then the features in formula order.
-    pub fn columns(&self) -> Vec<Column> {
-        self.each_column().cloned().collect()
-    }
-
-    /// Whether any column has public bounds (`name[lo..hi]`); levels do not count.
-    pub fn has_bounds(&self) -> bool {
-        self.each_column().any(|column| matches!(column.kind, Kind::Bounded { .. }))
-    }
-
-    /// Names of the columns taken, never measured, to be centred with unit variance; the response first.
-    pub fn assumed_standard(&self) -> impl Iterator<Item = &str> {
-        self.each_column().filter(|column| column.kind == Kind::Standard).map(|column| column.name.as_str())
-    }
-
-    /// Names of the coefficients in formula order: `(Intercept)`, `column`, `column[level]`.
-    ///
-    /// The reference level of a category has no coefficient.
-    pub fn coefficient_names(&self) -> Vec<String> {
-        let constant = self.intercept.then(|| "(Intercept)".to_owned());
-        constant.into_iter().chain(self.features.iter().flat_map(Column::coefficients)).collect()
-    }
-
-    fn each_column(&self) -> impl Iterator<Item = &Column> {
-        std::iter::once(&self.response).chain(&self.features)
-    }
-}
-
-/// A formula as written; `.` is not yet expanded.
+/// A formula as written; `.` is not yet expanded, products are multiplied out.
 ///
 /// Two formulas are equal when they state the same facts in the same order. [`Display`](std::fmt::Display) prints one
 /// that [`Formula::parse`] reads back as an equal formula.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Formula {
-    response: Column,
-    terms: Vec<Term>,
+    model: Model,
+    /// Before which of the terms `.` stands.
+    dot: Option<usize>,
     /// Columns that `.` leaves out.
     except: Vec<String>,
-    intercept: bool,
-}
-
-/// One summand on the right of `~`.
-#[derive(Clone, Debug, PartialEq)]
-enum Term {
-    Column(Column),
-    /// `.`: every other numeric column.
-    Others,
 }
 
 impl Formula {
     /// Whether the formula holds `.`, so that its columns are those that the table declares to be numeric.
     pub fn uses_dot(&self) -> bool {
-        self.terms.contains(&Term::Others)
+        self.dot.is_some()
     }
 
     /// The names of the columns it reads, the response first; none where `.` leaves them to the table.
     pub fn names(&self) -> Option<Vec<&str>> {
-        let named = std::iter::once(&self.response).chain(self.named_columns());
-        (!self.uses_dot()).then(|| named.map(|column| column.name.as_str()).collect())
+        (!self.uses_dot()).then(|| self.model.columns.iter().map(|column| column.name.as_str()).collect())
     }
 
     /// The columns with neither bounds nor levels as a formula writes them, the response first; `.` for those it stands for.
     pub fn without_bounds(&self) -> Vec<String> {
-        let bare = |column: &Column| (column.kind == Kind::Standard).then(|| write::Name(&column.name).to_string());
-        let term = |term: &Term| match term {
-            Term::Column(column) => bare(column),
-            Term::Others => Some(DOT.to_owned()),
-        };
-        bare(&self.response).into_iter().chain(self.terms.iter().filter_map(term)).collect()
+        let dot = self.dot.map(|_| DOT.to_owned());
+        self.model.assumed_standard().map(|name| write::Name(name).to_string()).chain(dot).collect()
     }
 
     /// Whether any column has public bounds (`name[lo..hi]`); levels do not count.
     pub fn has_bounds(&self) -> bool {
-        let columns = self.terms.iter().filter_map(|term| match term {
-            Term::Column(column) => Some(column),
-            Term::Others => None,
-        });
-        std::iter::once(&self.response).chain(columns).any(|column| matches!(column.kind, Kind::Bounded { .. }))
+        self.model.has_bounds()
     }
 
-    /// The rules that hold however the formula was written; every way of making one ends here.
-    fn checked(self) -> Result<Self, FormulaError> {
-        if matches!(self.response.kind, Kind::Levels(_)) {
-            return Err(FormulaError::CategoricalResponse { column: self.response.name });
-        }
-        check_facts(&self.response)?;
-        self.check_terms()?;
-        self.check_except()?;
-        if self.terms.is_empty() && !self.intercept {
-            return Err(FormulaError::NoTerms);
+    /// The rules that hold however the formula was written, after its columns were put in order; every way of making one ends here.
+    fn checked(mut self) -> Result<Self, FormulaError> {
+        self.model.put_in_order();
+        // `.` may be all there is.
+        match (self.model.check(), self.dot) {
+            (Err(FormulaError::NoTerms), Some(_)) | (Ok(()), _) => self.check_except()?,
+            (Err(error), _) => return Err(error),
         }
         Ok(self)
     }
 
-    fn check_terms(&self) -> Result<(), FormulaError> {
-        let mut seen = HashSet::new();
-        let mut dots = 0;
-        for term in &self.terms {
-            match term {
-                Term::Others => dots += 1,
-                Term::Column(column) if column.name == self.response.name => {
-                    return Err(FormulaError::ResponseOnRight { column: column.name.clone() });
-                }
-                Term::Column(column) if !seen.insert(&column.name) => {
-                    return Err(FormulaError::DuplicateColumn { column: column.name.clone() });
-                }
-                Term::Column(column) => check_facts(column)?,
-            }
-        }
-        if dots > 1 { Err(FormulaError::DuplicateDot) } else { Ok(()) }
-    }
-
     fn check_except(&self) -> Result<(), FormulaError> {
-        let mut seen = HashSet::new();
-        for name in &self.except {
-            let column = || name.clone();
-            if !self.uses_dot() {
-                return Err(FormulaError::RemovedWithoutDot { column: column() });
-            }
-            if *name == self.response.name {
-                return Err(FormulaError::ResponseOnRight { column: column() });
-            }
-            if self.named_columns().any(|named| named.name == *name) {
-                return Err(FormulaError::RemovedAndNamed { column: column() });
-            }
-            if !seen.insert(name) {
-                return Err(FormulaError::DuplicateColumn { column: column() });
-            }
-        }
-        Ok(())
+        let is_response = |name: &&String| self.model.response.columns().contains(&name.as_str());
+        let response = self.except.iter().find(is_response);
+        response.map_or(Ok(()), |name| Err(FormulaError::ResponseOnRight { column: name.clone() }))
     }
+}
 
-    /// The columns on the right that are written out by name.
-    fn named_columns(&self) -> impl Iterator<Item = &Column> {
-        self.terms.iter().filter_map(|term| match term {
-            Term::Column(column) => Some(column),
-            Term::Others => None,
-        })
+impl Model {
+    /// Keeps the columns that are read, in the order of their first mention.
+    fn put_in_order(&mut self) {
+        let mut facts: HashMap<String, Column> =
+            self.columns.iter().map(|column| (column.name.clone(), column.clone())).collect();
+        let of_terms = self.terms.iter().flat_map(|term| &term.0).map(Variable::expression);
+        let all = std::iter::once(&self.response).chain(of_terms).chain(&self.offsets);
+        self.columns = Facts::of(all.flat_map(Expression::columns).filter_map(|name| facts.remove(name)).collect());
     }
 }
 

@@ -17,12 +17,18 @@
 //! [columns."."]               # every other numeric column, taken as standard
 //! except = ["id"]
 //! ```
+//!
+//! Or the terms in one line, and the tables say only what is known of the columns; those that the formula does not name are not read:
+//!
+//! ```toml
+//! formula = "log(earnings) ~ poly(age, 2) + region"
+//! ```
 
-use std::fmt::Write;
+use std::{collections::HashMap, fmt::Write};
 
 use toml::de::{DeTable, DeValue};
 
-use super::{Column, DOT, Formula, FormulaError, Kind, Term, write::Number};
+use super::{Column, DOT, Formula, FormulaError, Kind, Model, model::Facts, write::Number};
 
 impl Formula {
     /// Reads the facts from TOML; the order of the `[columns]` tables is the order of the formula.
@@ -45,16 +51,10 @@ impl Formula {
         read_document(text, document.get_ref())?.checked()
     }
 
-    /// Writes the facts as TOML that [`Formula::from_toml`] reads back as an equal formula.
+    /// Writes the formula and its facts as TOML that [`Formula::from_toml`] reads back as an equal formula.
     pub fn to_toml(&self) -> String {
-        let mut text = format!("response = {}\nintercept = {}\n", quote(&self.response.name), self.intercept);
-        write_column(&mut text, &self.response);
-        for term in &self.terms {
-            match term {
-                Term::Column(column) => write_column(&mut text, column),
-                Term::Others => write_table(&mut text, DOT, &format!("except = {}\n", quote_list(&self.except))),
-            }
-        }
+        let mut text = format!("formula = {}\n", quote(&self.without_facts()));
+        self.model.columns.iter().for_each(|column| write_column(&mut text, column));
         text
     }
 }
@@ -181,34 +181,50 @@ fn line_of(text: &str, offset: usize) -> usize {
 }
 
 fn read_document(text: &str, document: &DeTable<'_>) -> Result<Formula, FormulaError> {
-    let mut response = None;
-    let mut intercept = true;
+    let (mut formula, mut response, mut intercept) = (None, None, None);
     let mut columns = Vec::new();
     for entry in entries(text, document) {
         match entry.key {
+            "formula" => formula = Some(entry),
             "response" => response = Some(entry.string()?).filter(|name| !name.is_empty()),
-            "intercept" => intercept = entry.boolean()?,
+            "intercept" => intercept = Some(entry.boolean()?),
             "columns" => columns = entries(text, entry.table()?),
-            _ => return Err(entry.unknown("response, intercept, [columns.NAME]")),
+            _ => return Err(entry.unknown("formula, or response and intercept, and [columns.NAME]")),
         }
     }
-    let response = response.ok_or(FormulaError::NoResponse)?;
-    let mut terms = Vec::new();
-    let mut except = Vec::new();
-    let mut response_column = None;
-    for entry in columns {
+    match formula {
+        Some(entry) if response.is_some() || intercept.is_some() => Err(FormulaError::TwoModels { line: entry.line }),
+        Some(entry) => described(Formula::read(entry.string()?)?, text, &columns),
+        None => sum_of(response.ok_or(FormulaError::NoResponse)?, intercept.unwrap_or(true), text, &columns),
+    }
+}
+
+/// A formula with the facts that tables say of its columns.
+fn described(mut formula: Formula, text: &str, tables: &[Entry<'_>]) -> Result<Formula, FormulaError> {
+    let tables: HashMap<&str, &Entry<'_>> = tables.iter().map(|table| (table.key, table)).collect();
+    let mut columns = formula.model.columns();
+    for column in &mut columns {
+        if let Some(table) = tables.get(column.name.as_str()) {
+            column.learn(read_column(table.key, &entries(text, table.table()?))?.kind)?;
+        }
+    }
+    formula.model.columns = Facts::of(columns);
+    Ok(formula)
+}
+
+/// The sum of the columns that tables describe.
+fn sum_of(response: &str, intercept: bool, text: &str, tables: &[Entry<'_>]) -> Result<Formula, FormulaError> {
+    let (mut features, mut dot, mut except, mut of_response) = (Vec::new(), None, Vec::new(), None);
+    for entry in tables {
         let facts = entries(text, entry.table()?);
         match entry.key {
-            DOT => {
-                terms.push(Term::Others);
-                except = read_except(&facts)?;
-            }
-            name if name == response => response_column = Some(read_column(name, &facts)?),
-            name => terms.push(Term::Column(read_column(name, &facts)?)),
+            DOT => (dot, except) = (Some(features.len()), read_except(&facts)?),
+            name if name == response => of_response = Some(read_column(name, &facts)?),
+            name => features.push(read_column(name, &facts)?),
         }
     }
-    let response = response_column.ok_or_else(|| FormulaError::ResponseNotDescribed { column: response.to_owned() })?;
-    Ok(Formula { response, terms, except, intercept })
+    let response = of_response.ok_or_else(|| FormulaError::ResponseNotDescribed { column: response.to_owned() })?;
+    Ok(Formula { model: Model::of_columns(response, features, intercept), dot, except })
 }
 
 fn read_except(facts: &[Entry<'_>]) -> Result<Vec<String>, FormulaError> {

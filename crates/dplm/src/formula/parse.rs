@@ -1,27 +1,54 @@
 //! One line of text to a formula.
 //!
 //! ```text
-//! formula := column '~' [sign] term (sign term)*
-//! sign    := '+' | '-'
-//! term    := '0' | '1' | '.' | column
-//! column  := name [ '[' number '..' number ']' | '{' level (',' level)* '}' ]
-//! name    := letter (letter | digit | '_' | '.')*  |  '`' any '`'
-//! level   := any but , { } " `                     |  '`' any '`'  |  '"' any '"'
+//! formula     := arithmetic '~' [sign] summand (sign summand)*
+//! sign        := '+' | '-'
+//! summand     := '0' | '1' | '.' | 'offset' '(' arithmetic ')' | crossing
+//! crossing    := interaction ('*' interaction)*
+//! interaction := power (':' power)*
+//! power       := ('(' crossing (sign crossing)* ')' | variable) ['^' whole number]
+//! variable    := column | function '(' arithmetic ')' | family '(' arithmetic ',' [word '='] whole number ')'
+//! arithmetic  := product (sign product)*
+//! product     := negative (('*' | '/') negative)*
+//! negative    := '-' negative | atom ['^' ['-'] number]
+//! atom        := number | column | function '(' arithmetic ')' | '(' arithmetic ')'
+//! function    := 'I' | 'log' | 'log2' | 'log10' | 'log1p' | 'exp' | 'sqrt' | 'abs'
+//! family      := 'poly' | 'bs' | 'ns'
+//! column      := name [ '[' number '..' number ']' | '{' level (',' level)* '}' ]
+//! name        := letter (letter | digit | '_' | '.')*  |  '`' any '`'
+//! level       := any but , { } " `                     |  '`' any '`'  |  '"' any '"'
 //! ```
 //!
 //! Blank space is free everywhere but inside names. In quotes, `\` before the quote or another `\` takes it literally.
 
-use super::{Column, Formula, FormulaError, Kind, Term, write};
+use std::collections::{HashMap, HashSet};
+
+use super::{
+    Column, Curve, Expression, Formula, FormulaError, Kind, Model, Variable,
+    expression::{Function, Operator},
+    model::Facts,
+    scan::Scanner,
+    term::Term,
+};
+
+/// Parentheses and signs inside each other, at most: deeper ones would fill the stack.
+const DEEPEST: usize = 50;
+/// Numbers, columns and operators of one piece of arithmetic, at most, likewise.
+const MOST_OPERATIONS: usize = 200;
+/// Terms of a formula, products multiplied out, at most.
+const MOST_TERMS: usize = 100_000;
+/// What a summand that is not fitted is called.
+const OFFSET: &str = "offset";
 
 impl Formula {
-    /// Reads a formula such as `y[0..10] ~ x[-1..1] + g{a,b} + 0`.
+    /// Reads a formula such as `log(y[1..10]) ~ x[-1..1] * g{a,b} + poly(z[0..1], 2) + 0`.
     ///
     /// `+ 0` or `- 1` removes the intercept; `.` stands for every other numeric column, `. - id` for every other but
-    /// `id`. Numbers may be written as `-1.5e3` or `1_000`.
+    /// `id`. Numbers may be written as `-1.5e3` or `1_000`. Bounds and levels are written at one mention of a column.
     ///
     /// # Errors
-    /// Refuses text outside the grammar, saying where, and facts that cannot hold: reversed, equal or infinite bounds,
-    /// fewer than two levels, a column or level named twice, a response that is a category or explains itself.
+    /// Refuses text outside the grammar, saying where, and facts that cannot hold: reversed, equal or infinite bounds, a function that is not
+    /// defined within them, fewer than two levels, a response that is a category or explains itself.
     ///
     /// # Examples
     /// ```
@@ -30,237 +57,368 @@ impl Formula {
     /// assert_eq!(error.to_string(), "formula: expected ']' after the upper bound of 'age' (at character 15)");
     /// ```
     pub fn parse(text: &str) -> Result<Self, FormulaError> {
-        let mut scanner = Scanner { text, position: 0 };
-        let response = scanner.column("the response, a column's name")?;
-        scanner.expect("~", "'~' after the response")?;
-        let mut formula = Self { response, terms: Vec::new(), except: Vec::new(), intercept: true };
-        let mut adds = scanner.sign().unwrap_or(true);
-        loop {
-            scanner.term(&mut formula, adds)?;
-            if scanner.at_end() {
-                return formula.checked();
-            }
-            adds = scanner.sign().ok_or_else(|| scanner.expected("'+', '-' or the end of the formula"))?;
-        }
+        Formula::read(text)?.checked()
+    }
+
+    /// Reads a formula whose facts may be written elsewhere.
+    pub(super) fn read(text: &str) -> Result<Self, FormulaError> {
+        Parser { scanner: Scanner { text, position: 0 }, ..Parser::default() }.formula()
     }
 }
 
-/// The text and how far it has been read, in bytes.
-struct Scanner<'a> {
-    text: &'a str,
-    position: usize,
+/// The text, how far it has been read, and the columns met so far.
+#[derive(Default)]
+struct Parser<'a> {
+    scanner: Scanner<'a>,
+    columns: Vec<Column>,
+    places: HashMap<String, usize>,
+    depth: usize,
+    operations: usize,
 }
 
-impl<'a> Scanner<'a> {
-    fn rest(&self) -> &'a str {
-        &self.text[self.position..]
-    }
+/// The right side as it is read.
+#[derive(Default)]
+struct Right {
+    terms: Vec<Term>,
+    keys: HashSet<String>,
+    dot: Option<usize>,
+    /// Columns that were taken away, and whether they were there.
+    removed: Vec<(String, bool)>,
+    offsets: Vec<Expression>,
+    without_intercept: bool,
+}
 
-    fn peek(&self) -> Option<char> {
-        self.rest().chars().next()
-    }
-
-    fn skip_blanks(&mut self) {
-        self.position = self.text.len() - self.rest().trim_start().len();
-    }
-
-    fn at_end(&mut self) -> bool {
-        self.skip_blanks();
-        self.rest().is_empty()
-    }
-
-    /// Reads the longest run of characters that satisfy `wanted`.
-    fn take_while(&mut self, wanted: impl Fn(char) -> bool) -> &'a str {
-        let rest = self.rest();
-        let length = rest.find(|character| !wanted(character)).unwrap_or(rest.len());
-        self.position += length;
-        &rest[..length]
-    }
-
-    /// Skips blanks, then reads `token` if it is next.
-    fn eat(&mut self, token: &str) -> bool {
-        self.skip_blanks();
-        let found = self.rest().starts_with(token);
-        self.position += if found { token.len() } else { 0 };
-        found
-    }
-
-    fn expect(&mut self, token: &str, what: &str) -> Result<(), FormulaError> {
-        if self.eat(token) { Ok(()) } else { Err(self.expected(what)) }
-    }
-
-    /// The refusal of whatever stands at the current position.
-    fn expected(&self, what: impl Into<String>) -> FormulaError {
-        let at = self.text[..self.position].chars().count() + 1;
-        match self.peek() {
-            Some(symbol @ (':' | '*' | '^' | '(' | ')' | '|' | '/' | '%')) => {
-                FormulaError::UnsupportedOperator { symbol, at }
+impl Right {
+    fn add(&mut self, terms: Vec<Term>) {
+        for term in terms {
+            self.removed.retain(|(name, _)| term.as_column() != Some(name));
+            if self.keys.insert(term.key()) {
+                self.terms.push(term);
             }
-            _ => FormulaError::Expected { what: what.into(), at },
         }
     }
 
-    /// Reads `+` (true) or `-` (false).
-    fn sign(&mut self) -> Option<bool> {
-        if self.eat("+") {
-            Some(true)
-        } else if self.eat("-") {
-            Some(false)
-        } else {
-            None
-        }
-    }
-
-    /// Reads one summand into the formula; `adds` is the sign before it.
-    fn term(&mut self, formula: &mut Formula, adds: bool) -> Result<(), FormulaError> {
-        self.skip_blanks();
-        match self.peek() {
-            Some('0' | '1') => formula.intercept = self.constant()? == adds,
-            Some('.') if adds => {
-                self.position += 1;
-                formula.terms.push(Term::Others);
+    fn remove(&mut self, terms: Vec<Term>) -> Result<(), FormulaError> {
+        for term in terms {
+            let place = self.terms.iter().position(|one| one.key() == term.key());
+            if let Some(place) = place {
+                self.keys.remove(&term.key());
+                self.terms.remove(place);
+                self.dot = self.dot.map(|dot| dot - usize::from(place < dot));
             }
-            _ if adds => formula.terms.push(Term::Column(self.column("a column, '.', 0 or 1")?)),
-            _ => formula.except.push(self.name("the name of a column to leave out, or 1")?),
+            match term.as_column() {
+                // `.` may stand for it.
+                Some(name) => self.removed.push((name.to_owned(), place.is_some())),
+                None if place.is_none() => return Err(FormulaError::NothingToRemove { term: term.to_string() }),
+                None => {}
+            }
         }
         Ok(())
     }
 
-    /// Reads `1` (true) or `0` (false), and refuses longer numbers.
-    fn constant(&mut self) -> Result<bool, FormulaError> {
-        let start = self.position;
-        match self.take_while(|character| write::continues_name(character) || character == '.') {
-            "1" => Ok(true),
-            "0" => Ok(false),
-            _ => {
-                self.position = start;
-                Err(self.expected("a column, '.', 0 or 1 (put a name that starts with a digit in backquotes)"))
+    /// The columns that `.` leaves out.
+    fn except(&self) -> Result<Vec<String>, FormulaError> {
+        let mut except: Vec<String> = Vec::new();
+        for (name, was_there) in &self.removed {
+            match self.dot {
+                None if !was_there => return Err(FormulaError::NothingToRemove { term: name.clone() }),
+                Some(_) if !except.contains(name) => except.push(name.clone()),
+                _ => {}
             }
         }
-    }
-
-    fn column(&mut self, what: &str) -> Result<Column, FormulaError> {
-        let name = self.name(what)?;
-        let kind = if self.eat("[") {
-            self.bounds(&name)?
-        } else if self.eat("{") {
-            self.levels(&name)?
-        } else {
-            Kind::Standard
-        };
-        Ok(Column { name, kind })
-    }
-
-    fn name(&mut self, what: &str) -> Result<String, FormulaError> {
-        self.skip_blanks();
-        if self.peek() == Some('`') {
-            return self.quoted('`', "a closing backquote after the name");
-        }
-        if !self.peek().is_some_and(write::starts_name) {
-            return Err(self.expected(what));
-        }
-        let start = self.position;
-        loop {
-            self.take_while(write::continues_name);
-            let dot_inside = self.rest().strip_prefix('.').is_some_and(|rest| rest.starts_with(write::continues_name));
-            if !dot_inside {
-                return Ok(self.text[start..self.position].to_owned());
-            }
-            self.position += 1;
-        }
-    }
-
-    /// Reads quoted text, the opening quote included.
-    fn quoted(&mut self, quote: char, what: &str) -> Result<String, FormulaError> {
-        self.position += quote.len_utf8();
-        let mut text = String::new();
-        loop {
-            text.push_str(self.take_while(|character| character != quote && character != '\\'));
-            let mut ahead = self.rest().chars();
-            match (ahead.next(), ahead.next()) {
-                (Some('\\'), Some(escaped)) if escaped == quote || escaped == '\\' => {
-                    text.push(escaped);
-                    self.position += 2;
-                }
-                (Some('\\'), _) => {
-                    text.push('\\');
-                    self.position += 1;
-                }
-                (Some(_), _) => {
-                    self.position += quote.len_utf8();
-                    return Ok(text);
-                }
-                (None, _) => return Err(self.expected(what)),
-            }
-        }
-    }
-
-    fn bounds(&mut self, column: &str) -> Result<Kind, FormulaError> {
-        let low = self.number(&format!("the lower bound of '{column}', a number"), column)?;
-        self.expect("..", &format!("'..' after the lower bound of '{column}'"))?;
-        let high = self.number(&format!("the upper bound of '{column}', a number"), column)?;
-        self.expect("]", &format!("']' after the upper bound of '{column}'"))?;
-        Ok(Kind::Bounded { low, high })
-    }
-
-    /// Reads a number; `inf` and `nan` are read as such so that the refusal can say what is wrong with them.
-    fn number(&mut self, what: &str, column: &str) -> Result<f64, FormulaError> {
-        self.skip_blanks();
-        let length = number_length(self.rest());
-        if let Ok(number) = self.rest()[..length].replace('_', "").parse() {
-            self.position += length;
-            return Ok(number);
-        }
-        let word = self.rest().trim_start_matches(['+', '-']).to_ascii_lowercase();
-        if word.starts_with("inf") || word.starts_with("nan") {
-            return Err(FormulaError::NonFiniteBounds { column: column.to_owned() });
-        }
-        Err(self.expected(what))
-    }
-
-    fn levels(&mut self, column: &str) -> Result<Kind, FormulaError> {
-        let mut levels = Vec::new();
-        if self.eat("}") {
-            return Err(FormulaError::TooFewLevels { column: column.to_owned() });
-        }
-        loop {
-            levels.push(self.level(column)?);
-            if self.eat("}") {
-                return Ok(Kind::Levels(levels));
-            }
-            self.expect(",", &format!("',' or '}}' after a level of '{column}'"))?;
-        }
-    }
-
-    fn level(&mut self, column: &str) -> Result<String, FormulaError> {
-        self.skip_blanks();
-        match self.peek() {
-            Some(quote @ ('"' | '`')) => self.quoted(quote, &format!("a closing {quote} after a level of '{column}'")),
-            Some(',' | '}') => Err(FormulaError::EmptyLevel { column: column.to_owned() }),
-            None | Some('{') => Err(self.expected(format!("a level of '{column}'"))),
-            Some(_) => Ok(self.take_while(|character| !write::ends_bare_level(character)).trim_end().to_owned()),
-        }
+        Ok(except)
     }
 }
 
-/// How many bytes at the start of `text` belong to a number: `[+-] digits [. digits] [e [+-] digits]`.
-///
-/// A dot counts only when a digit follows, so that `0..20` is read as `0`, `..`, `20`.
-fn number_length(text: &str) -> usize {
-    let bytes = text.as_bytes();
-    let digit = |at: usize| bytes.get(at).is_some_and(u8::is_ascii_digit);
-    let sign = |at: usize| usize::from(matches!(bytes.get(at), Some(b'+' | b'-')));
-    let digits = |from: usize| {
-        let is_part = |at: usize| digit(at) || (at > from && bytes.get(at) == Some(&b'_') && digit(at + 1));
-        (from..).find(|&at| !is_part(at)).expect("the text ends")
-    };
-    let mut end = digits(sign(0));
-    if bytes.get(end) == Some(&b'.') && digit(end + 1) {
-        end = digits(end + 1);
+impl Parser<'_> {
+    fn formula(mut self) -> Result<Formula, FormulaError> {
+        let response = self.arithmetic("the response, a column's name")?;
+        self.scanner.expect("~", "'~' after the response")?;
+        let mut right = Right::default();
+        let mut adds = self.scanner.sign().unwrap_or(true);
+        loop {
+            self.summand(&mut right, adds)?;
+            if self.scanner.at_end() {
+                break;
+            }
+            let wanted = "'+', '-', '*', ':' or the end of the formula";
+            adds = self.scanner.sign().ok_or_else(|| self.scanner.expected(wanted))?;
+        }
+        let except = right.except()?;
+        let Right { terms, dot, offsets, without_intercept, .. } = right;
+        let model = Model { columns: Facts::of(self.columns), response, terms, offsets, intercept: !without_intercept };
+        Ok(Formula { model, dot, except })
     }
-    if matches!(bytes.get(end), Some(b'e' | b'E')) {
-        let exponent = end + 1 + sign(end + 1);
-        end = if digit(exponent) { digits(exponent) } else { end };
+
+    /// Reads one summand; `adds` is the sign before it.
+    fn summand(&mut self, right: &mut Right, adds: bool) -> Result<(), FormulaError> {
+        self.scanner.skip_blanks();
+        match self.scanner.peek() {
+            Some('0' | '1') => right.without_intercept = self.scanner.constant()? != adds,
+            Some('.') if adds => {
+                self.scanner.eat(".");
+                if right.dot.replace(right.terms.len()).is_some() {
+                    return Err(FormulaError::DuplicateDot);
+                }
+            }
+            _ if self.eat_call(OFFSET) => {
+                if !adds {
+                    return Err(self.scanner.expected("an offset that is added, not taken away"));
+                }
+                right.offsets.push(self.arithmetic("a number inside 'offset(...)'")?);
+                self.close()?;
+            }
+            _ if adds => {
+                let terms = self.crossing("a column, a function, '.', 0 or 1")?;
+                right.add(terms);
+            }
+            _ => {
+                let terms = self.crossing("the term to leave out, or 1")?;
+                right.remove(terms)?;
+            }
+        }
+        if right.terms.len() > MOST_TERMS { Err(FormulaError::TooManyTerms) } else { Ok(()) }
     }
-    end
+
+    /// `a * b`: both, and their product.
+    fn crossing(&mut self, what: &str) -> Result<Vec<Term>, FormulaError> {
+        let mut terms = self.interaction(what)?;
+        while self.scanner.eat("*") {
+            let other = self.interaction("a term after '*'")?;
+            let products = products(&terms, &other)?;
+            terms = union(union(terms, other), products);
+        }
+        Ok(terms)
+    }
+
+    /// `a : b`: their product.
+    fn interaction(&mut self, what: &str) -> Result<Vec<Term>, FormulaError> {
+        let mut terms = self.power(what)?;
+        while self.scanner.eat(":") {
+            let other = self.power("a term after ':'")?;
+            terms = union(Vec::new(), products(&terms, &other)?);
+        }
+        Ok(terms)
+    }
+
+    /// `(a + b)^2`: all of them, and all products of two.
+    fn power(&mut self, what: &str) -> Result<Vec<Term>, FormulaError> {
+        let base = self.group(what)?;
+        if !self.scanner.eat("^") {
+            return Ok(base);
+        }
+        let wanted = "a whole number from 1 after '^' (arithmetic stands inside I(...), as in I(x^2))";
+        let exponent = self.whole(wanted)?;
+        let mut terms = base.clone();
+        // A variable counts once in a product, so that no more factors than terms are of use.
+        for _ in 1..(exponent as usize).min(base.len().max(1)) {
+            let products = products(&terms, &base)?;
+            terms = union(terms, products);
+        }
+        Ok(terms)
+    }
+
+    fn group(&mut self, what: &str) -> Result<Vec<Term>, FormulaError> {
+        if !self.scanner.eat("(") {
+            return Ok(vec![Term(vec![self.variable(what)?])]);
+        }
+        self.deeper()?;
+        let mut terms = self.crossing("a term after '('")?;
+        while self.scanner.eat("+") {
+            let more = self.crossing("a term after '+'")?;
+            terms = union(terms, more);
+        }
+        self.scanner.expect(")", "'+' or ')' inside parentheses")?;
+        self.depth -= 1;
+        Ok(terms)
+    }
+
+    /// A column, a function of numbers, or a family of them.
+    fn variable(&mut self, what: &str) -> Result<Variable, FormulaError> {
+        for family in [Curve::Poly as fn(u32) -> Curve, Curve::Bs, Curve::Ns] {
+            if self.eat_call(family(0).name()) {
+                return self.curve(family);
+            }
+        }
+        self.operations = 0;
+        match self.call()? {
+            Some(call) => Ok(Variable::Value(call)),
+            None => Ok(Variable::Value(self.column(what)?)),
+        }
+    }
+
+    /// The rest of `poly(x, 3)`.
+    fn curve(&mut self, family: fn(u32) -> Curve) -> Result<Variable, FormulaError> {
+        let (name, word) = (family(0).name(), family(0).size_word());
+        let of = self.arithmetic(&format!("a number inside '{name}(...)'"))?;
+        let wanted = format!("', {} = ' and a whole number inside '{name}(...)'", word);
+        self.scanner.expect(",", &wanted)?;
+        if self.scanner.eat(word) {
+            self.scanner.expect("=", &wanted)?;
+        }
+        let size = self.whole(&wanted)?;
+        self.close()?;
+        Ok(Variable::Curve(family(size), of))
+    }
+
+    /// Reads `name(` where it is next.
+    fn eat_call(&mut self, name: &str) -> bool {
+        let start = self.scanner.position;
+        let found = self.scanner.name("").is_ok_and(|found| found == name) && self.scanner.eat("(");
+        let is_quoted = self.scanner.text[start..].trim_start().starts_with('`');
+        if !found || is_quoted {
+            self.scanner.position = start;
+        }
+        found && !is_quoted
+    }
+
+    /// Reads a function of a number where one is next.
+    fn call(&mut self) -> Result<Option<Expression>, FormulaError> {
+        let Some(function) = Function::ALL.into_iter().find(|function| self.eat_call(function.name())) else {
+            return Ok(None);
+        };
+        let of = self.sum(&format!("a number inside '{}(...)'", function.name()))?;
+        self.close()?;
+        Ok(Some(Expression::Call(function, Box::new(of))))
+    }
+
+    fn close(&mut self) -> Result<(), FormulaError> {
+        self.scanner.expect(")", "')'")
+    }
+
+    /// A number computed from columns, from its start.
+    fn arithmetic(&mut self, what: &str) -> Result<Expression, FormulaError> {
+        self.operations = 0;
+        self.sum(what)
+    }
+
+    fn sum(&mut self, what: &str) -> Result<Expression, FormulaError> {
+        let mut sum = self.product(what)?;
+        while let Some(adds) = self.scanner.sign() {
+            let operator = if adds { Operator::Plus } else { Operator::Minus };
+            sum = Expression::binary(operator, sum, self.product("a number after the sign")?);
+        }
+        Ok(sum)
+    }
+
+    fn product(&mut self, what: &str) -> Result<Expression, FormulaError> {
+        let mut product = self.negative(what)?;
+        loop {
+            let operator = match () {
+                () if self.scanner.eat("*") => Operator::Times,
+                () if self.scanner.eat("/") => Operator::Over,
+                () => return Ok(product),
+            };
+            product = Expression::binary(operator, product, self.negative("a number after the operator")?);
+        }
+    }
+
+    fn negative(&mut self, what: &str) -> Result<Expression, FormulaError> {
+        if !self.scanner.eat("-") {
+            return self.to_power(what);
+        }
+        self.deeper()?;
+        let of = self.negative("a number after '-'")?;
+        self.depth -= 1;
+        Ok(Expression::Negative(Box::new(of)))
+    }
+
+    fn to_power(&mut self, what: &str) -> Result<Expression, FormulaError> {
+        let base = self.atom(what)?;
+        if !self.scanner.eat("^") {
+            return Ok(base);
+        }
+        let in_parentheses = self.scanner.eat("(");
+        let is_negative = self.scanner.eat("-");
+        let exponent = self.scanner.unsigned().ok_or_else(|| self.scanner.expected("a number after '^'"))?;
+        if in_parentheses {
+            self.close()?;
+        }
+        Ok(Expression::Power(Box::new(base), if is_negative { -exponent } else { exponent }))
+    }
+
+    fn atom(&mut self, what: &str) -> Result<Expression, FormulaError> {
+        self.operations += 1;
+        if self.operations > MOST_OPERATIONS {
+            return Err(self.scanner.expected("the end: arithmetic this long belongs into the data"));
+        }
+        if self.scanner.eat("(") {
+            self.deeper()?;
+            let inside = self.sum("a number after '('")?;
+            self.close()?;
+            self.depth -= 1;
+            return Ok(inside);
+        }
+        if let Some(number) = self.scanner.unsigned() {
+            return Ok(Expression::Number(number));
+        }
+        self.deeper()?;
+        let call = self.call()?;
+        self.depth -= 1;
+        call.map_or_else(|| self.column(what), Ok)
+    }
+
+    /// A column, with the facts about it where they stand here.
+    fn column(&mut self, what: &str) -> Result<Expression, FormulaError> {
+        let start = self.scanner.position;
+        let name = self.scanner.name(what)?;
+        if self.scanner.eat("(") {
+            self.scanner.position = start;
+            self.scanner.skip_blanks();
+            return Err(self.scanner.unknown_function(name));
+        }
+        let kind = self.scanner.facts(&name)?;
+        let place = *self.places.entry(name.clone()).or_insert_with(|| {
+            self.columns.push(Column { name: name.clone(), kind: Kind::Standard });
+            self.columns.len() - 1
+        });
+        self.columns[place].learn(kind)?;
+        Ok(Expression::Column(name))
+    }
+
+    fn whole(&mut self, what: &str) -> Result<u32, FormulaError> {
+        let start = self.scanner.position;
+        let whole = self.scanner.unsigned().filter(|number| number.trunc() == *number && (1.0..1e6).contains(number));
+        whole.map(|number| number as u32).ok_or_else(|| {
+            self.scanner.position = start;
+            self.scanner.skip_blanks();
+            self.scanner.expected(what)
+        })
+    }
+
+    /// One level further inside.
+    fn deeper(&mut self) -> Result<(), FormulaError> {
+        self.depth += 1;
+        if self.depth > DEEPEST { Err(self.scanner.expected("fewer parentheses inside each other")) } else { Ok(()) }
+    }
+}
+
+/// Every product of a term of one list and a term of the other.
+fn products(left: &[Term], right: &[Term]) -> Result<Vec<Term>, FormulaError> {
+    if left.len().saturating_mul(right.len()) > MOST_TERMS {
+        return Err(FormulaError::TooManyTerms);
+    }
+    Ok(left.iter().flat_map(|a| right.iter().map(|b| a.times(b))).collect())
+}
+
+/// The terms of two lists, each once.
+fn union(terms: Vec<Term>, more: Vec<Term>) -> Vec<Term> {
+    let mut seen = HashSet::new();
+    terms.into_iter().chain(more).filter(|term| seen.insert(term.key())).collect()
+}
+
+impl Column {
+    /// Takes over a fact that is written at another mention.
+    ///
+    /// # Errors
+    /// When another fact is known already.
+    pub(super) fn learn(&mut self, kind: Kind) -> Result<(), FormulaError> {
+        match kind {
+            Kind::Standard => {}
+            kind if self.kind == Kind::Standard => self.kind = kind,
+            kind if self.kind == kind => {}
+            _ => return Err(FormulaError::TwoFacts { column: self.name.clone() }),
+        }
+        Ok(())
+    }
 }

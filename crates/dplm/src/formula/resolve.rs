@@ -1,7 +1,9 @@
 //! A formula against the columns of a table.
 
-use super::{Column, Formula, Kind, Model, Term};
-use crate::schema::{Field, Schema, SchemaError, Type};
+use std::collections::HashSet;
+
+use super::{Column, Formula, FormulaError, Kind, Model, Variable, model::Facts, term::Term};
+use crate::schema::{Schema, SchemaError, Type};
 
 impl Formula {
     /// Checks the formula against a table's columns and writes `.` out: every other numeric column, in file order,
@@ -20,23 +22,33 @@ impl Formula {
     /// # Ok::<(), dplm::Error>(())
     /// ```
     pub fn resolve(&self, schema: &Schema) -> Result<Model, SchemaError> {
-        let written: Vec<Column> = std::iter::once(&self.response).chain(self.named_columns()).cloned().collect();
-        schema.check_all(&written)?;
+        let mut model = self.model.clone();
+        schema.check_all(&model.columns())?;
         schema.check_present(&self.except)?;
-        let mut features = Vec::new();
-        for term in &self.terms {
-            match term {
-                Term::Column(column) => features.push(column.clone()),
-                Term::Others => features.extend(self.others(schema)?),
-            }
+        if let Some(place) = self.dot {
+            let others = self.others(schema)?;
+            let terms = others.iter().map(|column| Term(vec![Variable::column(&column.name)]));
+            model.terms.splice(place..place, terms.collect::<Vec<_>>());
+            model.columns = Facts::of(model.columns.iter().cloned().chain(others).collect());
+            model.put_in_order();
         }
-        Ok(Model { response: self.response.clone(), features, intercept: self.intercept })
+        Ok(model)
+    }
+
+    /// The model of a formula without `.`, for which no table is needed.
+    ///
+    /// # Errors
+    /// When it holds `.`.
+    pub(crate) fn into_model(self) -> Result<Model, FormulaError> {
+        if self.uses_dot() { Err(FormulaError::OpenDot) } else { Ok(self.model) }
     }
 
     /// What `.` stands for in this table.
     fn others(&self, schema: &Schema) -> Result<Vec<Column>, SchemaError> {
+        let named: HashSet<&str> =
+            self.model.columns.iter().map(|column| &column.name).chain(&self.except).map(String::as_str).collect();
         let mut columns = Vec::new();
-        for field in schema.fields().iter().filter(|field| !self.mentions(field)) {
+        for field in schema.fields().iter().filter(|field| !named.contains(field.name.as_str())) {
             match field.kind {
                 Type::Number => columns.push(Column { name: field.name.clone(), kind: Kind::Standard }),
                 Type::Undeclared => return Err(schema.undeclared(field)),
@@ -44,11 +56,5 @@ impl Formula {
             }
         }
         if columns.is_empty() { Err(SchemaError::NothingForDot) } else { Ok(columns) }
-    }
-
-    fn mentions(&self, field: &Field) -> bool {
-        field.name == self.response.name
-            || self.except.contains(&field.name)
-            || self.named_columns().any(|column| column.name == field.name)
     }
 }

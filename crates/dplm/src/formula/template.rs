@@ -10,6 +10,7 @@ const HEAD: &str = "\
 
 response = \"\"        # the column to explain
 intercept = true     # whether a constant is fitted
+# formula = \"log(y) ~ x + poly(z, 2)\"    # instead of these two, for functions and products of the columns below
 ";
 
 const BOUNDS: &str = "\
@@ -18,7 +19,7 @@ high = \"\"            # the largest value it may take; larger ones are lowered 
 ";
 
 const LEVELS: &str = "\
-levels = []          # the values it may take, in quotes; the first is the reference, and any other counts as it
+levels = []          # the values it may take, in quotes; the first is the reference; \"*\" stands for any other
 ";
 
 const EITHER: &str = "\

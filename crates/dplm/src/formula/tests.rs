@@ -1,6 +1,9 @@
 use rand_core::{Rng, SeedableRng};
 
-use super::*;
+use super::{
+    expression::{Function, Operator},
+    *,
+};
 use crate::schema::{Field, Schema, SchemaError, Type};
 
 fn standard(name: &str) -> Column {
@@ -15,9 +18,18 @@ fn levels(name: &str, levels: &[&str]) -> Column {
     Column { name: name.into(), kind: Kind::Levels(levels.iter().map(|level| (*level).to_owned()).collect()) }
 }
 
+fn sum(response: Column, columns: Vec<Column>, intercept: bool) -> Formula {
+    Formula { model: Model::of_columns(response, columns, intercept), dot: None, except: vec![] }
+}
+
 fn formula(response: Column, columns: Vec<Column>) -> Formula {
-    let terms = columns.into_iter().map(Term::Column).collect();
-    Formula { response, terms, except: vec![], intercept: true }
+    sum(response, columns, true)
+}
+
+/// With `.` before one of the columns.
+fn dotted(columns: Vec<Column>, dot: usize, except: &[&str]) -> Formula {
+    let except = except.iter().map(|name| (*name).to_owned()).collect();
+    Formula { dot: Some(dot), except, ..formula(standard("y"), columns) }
 }
 
 fn refusal(text: &str) -> String {
@@ -32,10 +44,10 @@ fn grammar_accepts() {
         ("  y\t~\n x + z ", formula(y(), vec![standard("x"), standard("z")])),
         ("y ~ +x", formula(y(), vec![standard("x")])),
         ("y ~ 1", formula(y(), vec![])),
-        ("y ~ x + 0", Formula { intercept: false, ..formula(y(), vec![standard("x")]) }),
-        ("y ~ 0 + x", Formula { intercept: false, ..formula(y(), vec![standard("x")]) }),
-        ("y ~ x - 1", Formula { intercept: false, ..formula(y(), vec![standard("x")]) }),
-        ("y ~ -1 + x", Formula { intercept: false, ..formula(y(), vec![standard("x")]) }),
+        ("y ~ x + 0", sum(y(), vec![standard("x")], false)),
+        ("y ~ 0 + x", sum(y(), vec![standard("x")], false)),
+        ("y ~ x - 1", sum(y(), vec![standard("x")], false)),
+        ("y ~ -1 + x", sum(y(), vec![standard("x")], false)),
         ("y ~ x + 0 + 1", formula(y(), vec![standard("x")])),
         ("y ~ x - 0", formula(y(), vec![standard("x")])),
         ("y[0..1] ~ x[-1.5e3..1_000]", formula(bounded("y", 0.0, 1.0), vec![bounded("x", -1500.0, 1000.0)])),
@@ -55,18 +67,15 @@ fn grammar_accepts() {
         (r"y ~ `a\`b`", formula(y(), vec![standard("a`b")])),
         ("y ~ ``", formula(y(), vec![standard("")])),
         ("Sepal.Length ~ _x1 + été", formula(standard("Sepal.Length"), vec![standard("_x1"), standard("été")])),
-        ("y ~ .", Formula { terms: vec![Term::Others], ..formula(y(), vec![]) }),
-        (
-            "y ~ . - id - `row no`",
-            Formula { terms: vec![Term::Others], except: vec!["id".into(), "row no".into()], ..formula(y(), vec![]) },
-        ),
-        (
-            "y ~ x[0..1] + . + z",
-            Formula {
-                terms: vec![Term::Column(bounded("x", 0.0, 1.0)), Term::Others, Term::Column(standard("z"))],
-                ..formula(y(), vec![])
-            },
-        ),
+        ("y ~ .", dotted(vec![], 0, &[])),
+        ("y ~ . - id - `row no`", dotted(vec![], 0, &["id", "row no"])),
+        ("y ~ x[0..1] + . + z", dotted(vec![bounded("x", 0.0, 1.0), standard("z")], 1, &[])),
+        ("y ~ x + . - x", dotted(vec![], 0, &["x"])),
+        ("y ~ . - x + x", dotted(vec![standard("x")], 0, &[])),
+        ("y ~ x + `x`", formula(y(), vec![standard("x")])),
+        ("y ~ x + z - x", formula(y(), vec![standard("z")])),
+        ("y ~ x + x[0..1]", formula(y(), vec![bounded("x", 0.0, 1.0)])),
+        ("y ~ g{a,b,*}", formula(y(), vec![levels("g", &["a", "b", "*"])])),
     ];
     for (text, expected) in table {
         assert_eq!(Formula::parse(text).as_ref(), Ok(&expected), "{text}");
@@ -81,27 +90,34 @@ fn grammar_refuses_saying_where() {
         ("~ x", "formula: expected the response, a column's name (at character 1)"),
         ("y", "formula: expected '~' after the response (at character 2)"),
         ("y x", "formula: expected '~' after the response (at character 3)"),
-        ("y ~", "formula: expected a column, '.', 0 or 1 (at character 4)"),
-        ("y ~ x +", "formula: expected a column, '.', 0 or 1 (at character 8)"),
-        ("y ~ x z", "formula: expected '+', '-' or the end of the formula (at character 7)"),
+        ("y ~", "formula: expected a column, a function, '.', 0 or 1 (at character 4)"),
+        ("y ~ x +", "formula: expected a column, a function, '.', 0 or 1 (at character 8)"),
+        ("y ~ x z", "formula: expected '+', '-', '*', ':' or the end of the formula (at character 7)"),
         ("y ~ é[18..90", "formula: expected ']' after the upper bound of 'é' (at character 13)"),
-        ("y ~ age[18..90)", "formula: ')' is not supported"),
+        ("y ~ age[18..90)", "formula: expected ']' after the upper bound of 'age' (at character 15)"),
         ("y ~ age[18.90]", "formula: expected '..' after the lower bound of 'age' (at character 14)"),
         ("y ~ age[..90]", "formula: expected the lower bound of 'age', a number (at character 9)"),
         ("y ~ age[18..]", "formula: expected the upper bound of 'age', a number (at character 13)"),
-        ("y ~ age[18..90]{a,b}", "formula: expected '+', '-' or the end of the formula (at character 16)"),
+        ("y ~ age[18..90]{a,b}", "formula: expected '+', '-', '*', ':' or the end of the formula (at character 16)"),
         ("y ~ g{a", "formula: expected ',' or '}' after a level of 'g' (at character 8)"),
         ("y ~ g{a,", "formula: expected a level of 'g' (at character 9)"),
         ("y ~ g{\"a\" b}", "formula: expected ',' or '}' after a level of 'g' (at character 11)"),
         ("y ~ g{\"a", "formula: expected a closing \" after a level of 'g' (at character 9)"),
         ("y ~ `x", "formula: expected a closing backquote after the name (at character 7)"),
-        ("y ~ x:z", "formula: ':' is not supported"),
-        ("y ~ x*z", "formula: '*' is not supported"),
-        ("y ~ log(x)", "formula: '(' is not supported"),
-        ("y ~ 2", "formula: expected a column, '.', 0 or 1 (at character 5)"),
-        ("y ~ 12 + x", "formula: expected a column, '.', 0 or 1 (put a name that starts with a digit in backquotes)"),
-        ("y ~ x - .", "formula: expected the name of a column to leave out, or 1 (at character 9)"),
-        ("y ~ x ~ z", "formula: expected '+', '-' or the end of the formula (at character 7)"),
+        ("y ~ x:", "formula: expected a term after ':' (at character 7)"),
+        ("y ~ x/z", "formula: '/' has no meaning between terms: write arithmetic inside I(...)"),
+        ("y ~ x^2.5", "formula: expected a whole number from 1 after '^'"),
+        ("y ~ lag(x)", "formula: there is no function 'lag': use I, log,"),
+        ("y ~ x + (a + b", "formula: expected '+' or ')' inside parentheses (at character 15)"),
+        ("y ~ I(x + )", "formula: expected a number after the sign (at character 11)"),
+        ("y ~ I(x^z)", "formula: expected a number after '^' (at character 9)"),
+        ("y ~ poly(x)", "formula: expected ', degree = ' and a whole number inside 'poly(...)' (at character 11)"),
+        ("y ~ bs(x, degree = 3)", "formula: expected ', df = ' and a whole number inside 'bs(...)' (at character 11)"),
+        ("y ~ x - offset(z)", "formula: expected an offset that is added"),
+        ("y ~ 2", "formula: expected a column, a function, '.', 0 or 1 (at character 5)"),
+        ("y ~ 12 + x", "formula: expected a term, '.', 0 or 1 (put a name that starts with a digit in backquotes)"),
+        ("y ~ x - .", "formula: expected the term to leave out, or 1 (at character 9)"),
+        ("y ~ x ~ z", "formula: expected '+', '-', '*', ':' or the end of the formula (at character 7)"),
     ];
     for (text, expected) in table {
         let message = refusal(text);
@@ -122,9 +138,8 @@ fn facts_that_cannot_hold_are_refused() {
         ("y ~ x[nan..0]", NonFiniteBounds { column: column("x") }),
         ("y ~ x[0..1e999]", NonFiniteBounds { column: column("x") }),
         ("y ~ x[-1e308..1e308]", LargeBounds { column: column("x") }),
-        ("y ~ x + x[0..1]", DuplicateColumn { column: column("x") }),
-        ("y ~ x + `x`", DuplicateColumn { column: column("x") }),
-        ("y ~ . - x - x", DuplicateColumn { column: column("x") }),
+        ("y ~ x[0..2] + x[0..1]", TwoFacts { column: column("x") }),
+        ("y ~ x[0..1] + x{0,1}", TwoFacts { column: column("x") }),
         ("y ~ . + .", DuplicateDot),
         ("y ~ x + y", ResponseOnRight { column: column("y") }),
         ("y ~ . - y", ResponseOnRight { column: column("y") }),
@@ -137,8 +152,15 @@ fn facts_that_cannot_hold_are_refused() {
         ("y ~ g{a,\"\"}", EmptyLevel { column: column("g") }),
         ("y ~ 0", NoTerms),
         ("y ~ -1", NoTerms),
-        ("y ~ x - z", RemovedWithoutDot { column: column("z") }),
-        ("y ~ x + . - x", RemovedAndNamed { column: column("x") }),
+        ("y ~ x - z", NothingToRemove { term: column("z") }),
+        ("y ~ x + z - x:z", NothingToRemove { term: column("x:z") }),
+        ("y ~ log(x)", BoundsNeeded { column: column("x"), expression: column("log(x)") }),
+        ("y ~ poly(x, 2)", BoundsNeeded { column: column("x"), expression: column("x") }),
+        ("y ~ I(g{a,b} + 1)", CategoryInArithmetic { column: column("g"), expression: column("I(g + 1)") }),
+        ("y ~ bs(x[0..1], df = 2)", CurveSize { curve: "bs", least: 3, most: 200 }),
+        ("2 * 3 ~ x", ConstantResponse),
+        ("log(y[1..2]) ~ I(y^2)", ResponseOnRight { column: column("y") }),
+        ("y ~ exp(x[0..1000])", LargeBounds { column: column("exp(x)") }),
         ("y ~ `.`", ReservedName),
     ];
     for (text, expected) in table {
@@ -187,14 +209,30 @@ impl Maker {
     fn formula(&mut self) -> Formula {
         let response = self.column(1000, false);
         let count = self.below(5) as usize;
-        let mut terms: Vec<Term> = (0..count).map(|index| Term::Column(self.column(index + 2000, true))).collect();
+        let columns: Vec<Column> = (0..count).map(|index| self.column(index + 2000, true)).collect();
         let mut except = Vec::new();
-        if self.flip() {
-            terms.insert(self.below(count as u32 + 1) as usize, Term::Others);
+        let dot = self.flip().then(|| self.below(count as u32 + 1) as usize);
+        if dot.is_some() {
             except = (0..self.below(3)).map(|index| format!("{}{}", self.text(), 3000 + index)).collect();
         }
-        let intercept = terms.is_empty() || self.flip();
-        Formula { response, terms, except, intercept }
+        let intercept = columns.is_empty() || self.flip();
+        Formula { model: Model::of_columns(response, columns, intercept), dot, except }
+    }
+
+    /// Arithmetic on two columns that are between 1 and 2.
+    fn expression(&mut self, depth: u32) -> Expression {
+        let inside = |maker: &mut Self| Box::new(maker.expression(depth - 1));
+        match if depth == 0 { self.below(2) } else { self.below(7) } {
+            0 => Expression::Column(["a", "b c"][self.below(2) as usize].to_owned()),
+            1 => Expression::Number(f64::from(self.below(100)) / 8.0),
+            2 => Expression::Negative(inside(self)),
+            3 => Expression::Power(inside(self), [2.0, 3.0, 0.5, -1.0][self.below(4) as usize]),
+            4 => Expression::Call(Function::ALL[self.below(8) as usize], inside(self)),
+            _ => {
+                use Operator::{Minus, Over, Plus, Times};
+                Expression::binary([Plus, Minus, Times, Over][self.below(4) as usize], *inside(self), *inside(self))
+            }
+        }
     }
 }
 
@@ -207,6 +245,146 @@ fn what_is_printed_reads_back_as_the_same() {
         let toml = formula.to_toml();
         assert_eq!(Formula::from_toml(&toml).as_ref(), Ok(&formula), "{toml}");
     }
+}
+
+#[test]
+fn arithmetic_that_is_printed_reads_back_as_the_same() {
+    let mut maker = Maker(rand_chacha::ChaCha20Rng::seed_from_u64(2));
+    let mut sound = 0;
+    for _ in 0..3_000 {
+        let expression = maker.expression(4);
+        let read = Formula::read(&format!("y ~ I({expression})")).expect("it is in the grammar");
+        assert_eq!(read.model.terms[0].0[0].expression().inside(), expression.inside(), "{expression}");
+        let text = format!("y[0..1] ~ I({expression} + a[1..2]):z[0..1] + offset(`b c`[1..2])");
+        if let Ok(formula) = Formula::parse(&text) {
+            sound += 1;
+            assert_eq!(Formula::parse(&formula.to_string()).as_ref(), Ok(&formula), "{formula}");
+            assert_eq!(Formula::from_toml(&formula.to_toml()).as_ref(), Ok(&formula), "{formula}");
+        }
+    }
+    assert!(sound > 300, "only {sound} of the formulas are sound");
+}
+
+/// A function of cells within their bounds lies within the bounds that interval arithmetic gives.
+#[test]
+fn computed_numbers_keep_to_their_bounds() {
+    let mut maker = Maker(rand_chacha::ChaCha20Rng::seed_from_u64(3));
+    let bounds = [Range { low: -0.5, high: 1.25 }, Range { low: 0.75, high: 3.0 }];
+    let of = |name: &str| bounds[usize::from(name != "a")];
+    let mut sound = 0;
+    for _ in 0..20_000 {
+        let expression = maker.expression(3);
+        let Ok(range) = expression.range(&of) else { continue };
+        sound += 1;
+        for _ in 0..20 {
+            let mut cell = |Range { low, high }: Range| match maker.below(4) {
+                0 => low,
+                1 => high,
+                _ => low + (high - low) * f64::from(maker.below(1 << 20)) / f64::from(1u32 << 20),
+            };
+            let cells = bounds.map(&mut cell);
+            let value = expression.value(&|name| cells[usize::from(name != "a")]);
+            assert!(range.low <= value && value <= range.high, "{expression}: {value} outside {range:?} at {cells:?}");
+        }
+    }
+    assert!(sound > 5_000, "only {sound} of the expressions are defined");
+}
+
+#[test]
+fn products_are_multiplied_out_as_r_does() {
+    let facts = "y[0..1] ~ a[0..1] + b[0..1] + c[0..1] + g{u,v,w} + h{p,q}";
+    let table = [
+        ("a*b", "a + b + a:b"),
+        ("a:b", "a:b"),
+        ("a:a", "a"),
+        ("b:a + a", "b:a + a"),
+        ("a + b:a + a:b", "a + b:a"),
+        ("(a + b + c)^2", "a + b + c + a:b + a:c + b:c"),
+        ("(a + b)^5", "a + b + a:b"),
+        ("(a + b + c)^3 - a:b:c", "a + b + c + a:b + a:c + b:c"),
+        ("a*b*c", "a + b + a:b + c + a:c + b:c + a:b:c"),
+        ("(a + b):c", "a:c + b:c"),
+        ("a*b - a", "b + a:b"),
+        ("a + a + I(a^2)", "a + I(a^2)"),
+        ("poly(a, degree=2)*g", "poly(a, 2) + g + poly(a, 2):g"),
+        ("ns(log( a+1 ),df=4)", "ns(log(a + 1), df = 4)"),
+        ("I(-a^2)+I((a+b)*c/2)", "I(-a^2) + I((a + b) * c/2)"),
+        ("a + offset( b ) + offset(c)", "a + offset(b) + offset(c)"),
+    ];
+    for (text, expected) in table {
+        let facts = Formula::parse(facts).unwrap();
+        let described = |text: &str| {
+            let mut formula = Formula::read(&format!("y ~ {text}")).expect(text);
+            let mut columns = formula.model.columns();
+            for column in &mut columns {
+                column.kind = facts.model.columns.iter().find(|one| one.name == column.name).unwrap().kind.clone();
+            }
+            formula.model.columns = model::Facts::of(columns);
+            formula.checked().expect(text)
+        };
+        assert_eq!(described(text).without_facts(), format!("y ~ {expected}"), "{text}");
+        assert_eq!(described(text), described(expected), "{text}");
+    }
+}
+
+/// As `colnames(model.matrix(...))` gives them in R 4, but for the brackets around levels.
+#[test]
+fn names_are_those_of_r() {
+    let table: [(&str, &[&str]); 14] = [
+        ("union{no,yes}*female{no,yes}", &["(Intercept)", "union[yes]", "female[yes]", "union[yes]:female[yes]"]),
+        ("poly(a[1..2], 3)", &["(Intercept)", "poly(a, 3)1", "poly(a, 3)2", "poly(a, 3)3"]),
+        ("poly(a[1..2], 1)", &["(Intercept)", "poly(a, 1)"]),
+        ("bs(a[1..2], df=3) - 1", &["bs(a, df = 3)1", "bs(a, df = 3)2", "bs(a, df = 3)3"]),
+        ("log(a[1..2]) + I(a^2) + I(a/2)", &["(Intercept)", "log(a)", "I(a^2)", "I(a/2)"]),
+        ("a[1..2]:g{u,v} + a", &["(Intercept)", "a", "a:g[v]"]),
+        (
+            "g{u,v,w}:h{p,q,r} + g + h",
+            &["(Intercept)", "g[v]", "g[w]", "h[q]", "h[r]", "g[v]:h[q]", "g[w]:h[q]", "g[v]:h[r]", "g[w]:h[r]"],
+        ),
+        ("0 + g{u,v} + h{p,q}", &["g[u]", "g[v]", "h[q]"]),
+        ("a[1..2]:g{u,v}", &["(Intercept)", "a:g[u]", "a:g[v]"]),
+        ("g{u,v}:h{p,q}", &["(Intercept)", "g[u]:h[p]", "g[v]:h[p]", "g[u]:h[q]", "g[v]:h[q]"]),
+        ("g{u,v} + g:h{p,q}", &["(Intercept)", "g[v]", "g[u]:h[q]", "g[v]:h[q]"]),
+        ("0 + a[1..2] + g{u,v}", &["a", "g[u]", "g[v]"]),
+        ("h{p,q} + a[1..2]:b[0..1] + b", &["(Intercept)", "h[q]", "b", "a:b"]),
+        ("`odd name`[0..1] + I(`odd name`^2)", &["(Intercept)", "odd name", "I(`odd name`^2)"]),
+    ];
+    for (text, expected) in table {
+        let formula = Formula::parse(&format!("y[0..1] ~ {text}")).expect(text);
+        assert_eq!(formula.into_model().unwrap().coefficient_names(), expected, "{text}");
+    }
+}
+
+#[test]
+fn a_function_that_is_not_defined_within_the_bounds_is_refused_with_the_bound_to_change() {
+    let table = [
+        ("log(x[0..5])", "'log(x)' needs 'x' to be above 0, but the bounds allow 0 to 5: raise the lower bound of 'x'"),
+        ("sqrt(x[-1..5])", "'sqrt(x)' needs 'x' to be not below 0, but the bounds allow -1 to 5: raise the lower"),
+        ("I(1/x[-1..5])", "'1/x' needs 'x' to be never 0, but the bounds allow -1 to 5: change the bounds of 'x'"),
+        ("log1p(x[-1..5])", "'log1p(x)' needs 'x' to be above -1"),
+        ("I(x[-1..5]^0.5)", "'x^0.5' needs 'x' to be not below 0"),
+        ("log(x[0..5] - z[0..1])", "'log(x - z)' needs 'x - z' to be above 0, but the bounds allow"),
+    ];
+    for (text, expected) in table {
+        let message = refusal(&format!("y[0..1] ~ {text}"));
+        assert!(message.starts_with(&format!("formula: {expected}")), "{message}");
+    }
+    let message = refusal("log(y[0..1]) ~ x[0..1]");
+    assert!(message.ends_with("raise the lower bound of 'y'"), "{message}");
+}
+
+#[test]
+fn what_no_stack_and_no_memory_holds_is_refused() {
+    let deep = format!("y ~ I({}x{})", "(".repeat(100_000), ")".repeat(100_000));
+    assert!(refusal(&deep).contains("fewer parentheses"));
+    assert!(refusal(&format!("y ~ I({}x)", "-".repeat(100_000))).contains("fewer parentheses"));
+    assert!(refusal(&format!("y ~ I({}x)", "log(".repeat(100_000))).contains("fewer parentheses"));
+    assert!(refusal(&format!("y ~ I(x[0..1]{})", "+x".repeat(100_000))).contains("belongs into the data"));
+    let many: Vec<String> = (0..1000).map(|j| format!("x{j}")).collect();
+    assert_eq!(refusal(&format!("y ~ ({})^9", many.join("+"))), FormulaError::TooManyTerms.to_string());
+    let levels: Vec<String> = (0..2000).map(|j| j.to_string()).collect();
+    let levels = levels.join(",");
+    assert_eq!(refusal(&format!("y ~ g{{{levels}}}:h{{{levels}}}")), FormulaError::TooManyTerms.to_string());
 }
 
 #[test]
@@ -228,11 +406,11 @@ fn toml_states_the_same_facts() {
     "#;
     let same = r#"earnings[0..200000] ~ zone{1,2,true,x y} + `odd name` + . + age[-18.5..90] - id"#;
     assert_eq!(Formula::from_toml(text), Formula::parse(same));
-    assert!(
-        !Formula::from_toml("response='y'\nintercept=false\n[columns]\ny={low=0,high=1}\nx={standard=true}")
-            .unwrap()
-            .intercept
-    );
+    let no_intercept = "response='y'\nintercept=false\n[columns]\ny={low=0,high=1}\nx={standard=true}";
+    assert_eq!(Formula::from_toml(no_intercept), Formula::parse("y[0..1] ~ x + 0"));
+    let text = "formula = 'log(y) ~ x*g'\n[columns]\nx = {low=0,high=1}\ny = {low=1,high=9}\ng = {levels=['a','b']}\n\
+                unused = {low=0,high=1}";
+    assert_eq!(Formula::from_toml(text), Formula::parse("log(y[1..9]) ~ x[0..1] * g{a,b}"));
 }
 
 #[test]
@@ -246,8 +424,10 @@ fn toml_refusals_say_what_to_do() {
         ("response = 'y'", "model file: the response 'y' has no [columns] table: add one with its bounds"),
         (
             "respones = 'y'",
-            "model file: 'respones' is not known here (line 1): use response, intercept, [columns.NAME]",
+            "model file: 'respones' is not known here (line 1): use formula, or response and intercept, and",
         ),
+        (&format!("formula = 'y ~ x'\n{y}"), "model file: write either formula, or response and intercept (line 1)"),
+        ("formula = 'y[0..1] ~ x'\ncolumns.y = {low=0,high=2}", "formula: two different bounds or levels"),
         (
             &format!("{y}[columns.x]\nlow = ''\nhigh = ''"),
             "model file: fill in both bounds of 'x' from public knowledge",
@@ -297,9 +477,12 @@ fn resolved(text: &str) -> Result<Model, SchemaError> {
 #[test]
 fn the_dot_stands_for_every_other_numeric_column_in_file_order() {
     let model = resolved("y ~ educ[0..20] + . - id").unwrap();
-    assert_eq!(model.features, [bounded("educ", 0.0, 20.0), standard("age")]);
+    assert_eq!(model.columns()[1..], [bounded("educ", 0.0, 20.0), standard("age")]);
     let model = resolved("y ~ . + region{n,s}").unwrap();
-    assert_eq!(model.features, [standard("id"), standard("age"), standard("educ"), levels("region", &["n", "s"])]);
+    let expected = [standard("id"), standard("age"), standard("educ"), levels("region", &["n", "s"])];
+    assert_eq!(model.columns()[1..], expected);
+    let model = resolved("y ~ . + age[0..9]:educ").unwrap();
+    assert_eq!(model.coefficient_names(), ["(Intercept)", "id", "age:educ"]);
 }
 
 #[test]
@@ -360,7 +543,7 @@ fn a_model_names_its_columns_and_coefficients() {
     assert_eq!(model.assumed_standard().collect::<Vec<_>>(), ["y", "educ"]);
     assert!(model.has_bounds());
     let plain = resolved("y ~ region{n,s} + 0").unwrap();
-    assert_eq!(plain.coefficient_names(), ["region[s]"]);
+    assert_eq!(plain.coefficient_names(), ["region[n]", "region[s]"]);
     assert!(!plain.has_bounds());
     assert_eq!(resolved("y ~ 1").unwrap().coefficient_names(), ["(Intercept)"]);
 }

@@ -1,27 +1,202 @@
 //! A formula back to text.
 
-use std::fmt::{self, Display, Formatter, Write};
+use std::{
+    collections::HashMap,
+    fmt::{self, Display, Formatter, Write},
+};
 
-use super::{Column, Formula, Kind, Term};
+use super::{Column, Curve, Expression, Formula, Kind, Model, Variable, expression::Operator, term::Term};
 
 impl Display for Formula {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        write!(f, "{} ~ ", self.response)?;
-        for (index, term) in self.terms.iter().enumerate() {
-            f.write_str(if index > 0 { " + " } else { "" })?;
-            match term {
-                Term::Column(column) => write!(f, "{column}")?,
-                Term::Others => f.write_char('.')?,
+        self.write(f, true)
+    }
+}
+
+impl Display for Model {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        write_formula(f, self, None, &[], true)
+    }
+}
+
+impl Formula {
+    /// The terms, without the facts about columns.
+    pub(super) fn without_facts(&self) -> String {
+        struct Bare<'a>(&'a Formula);
+        impl Display for Bare<'_> {
+            fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+                self.0.write(f, false)
             }
         }
-        for name in &self.except {
-            write!(f, " - {}", Name(name))?;
+        Bare(self).to_string()
+    }
+
+    fn write(&self, f: &mut Formatter<'_>, with_facts: bool) -> fmt::Result {
+        write_formula(f, &self.model, self.dot, &self.except, with_facts)
+    }
+}
+
+fn write_formula(
+    f: &mut Formatter<'_>,
+    model: &Model,
+    dot: Option<usize>,
+    except: &[String],
+    with_facts: bool,
+) -> fmt::Result {
+    let mut mentions = Mentions { facts: HashMap::new() };
+    if with_facts {
+        mentions.facts = model.columns.iter().map(|column| (column.name.as_str(), column)).collect();
+    }
+    mentions.arithmetic(f, &model.response, Binding::Sum)?;
+    f.write_str(" ~ ")?;
+    let mut summands = Separated { first: true };
+    for place in 0..=model.terms.len() {
+        if dot == Some(place) {
+            summands.next(f)?;
+            f.write_char('.')?;
         }
-        match (self.terms.is_empty(), self.intercept) {
-            (true, _) => f.write_char('1'),
-            (false, true) => Ok(()),
-            (false, false) => f.write_str(" + 0"),
+        if let Some(term) = model.terms.get(place) {
+            summands.next(f)?;
+            mentions.term(f, term)?;
         }
+    }
+    for offset in &model.offsets {
+        if summands.first {
+            summands.next(f)?;
+            f.write_char('1')?;
+        }
+        summands.next(f)?;
+        f.write_str("offset(")?;
+        mentions.arithmetic(f, offset, Binding::Sum)?;
+        f.write_char(')')?;
+    }
+    for name in except {
+        write!(f, " - {}", Name(name))?;
+    }
+    match (summands.first, model.intercept) {
+        (true, _) => f.write_char('1'),
+        (false, true) => Ok(()),
+        (false, false) => f.write_str(" + 0"),
+    }
+}
+
+/// Writes a plus between summands.
+struct Separated {
+    first: bool,
+}
+
+impl Separated {
+    fn next(&mut self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.write_str(if std::mem::take(&mut self.first) { "" } else { " + " })
+    }
+}
+
+/// Writes columns, with the facts about a column at its first mention.
+struct Mentions<'a> {
+    /// The facts that are not yet written.
+    facts: HashMap<&'a str, &'a Column>,
+}
+
+/// How tightly an operator binds, the loosest first: what binds less than its place asks for stands in parentheses.
+#[derive(Clone, Copy, PartialEq, PartialOrd)]
+enum Binding {
+    Sum,
+    Product,
+    Negative,
+    Power,
+    Atom,
+}
+
+impl Mentions<'_> {
+    fn term(&mut self, f: &mut Formatter<'_>, term: &Term) -> fmt::Result {
+        for (index, variable) in term.0.iter().enumerate() {
+            f.write_str(if index > 0 { ":" } else { "" })?;
+            self.variable(f, variable)?;
+        }
+        Ok(())
+    }
+
+    fn variable(&mut self, f: &mut Formatter<'_>, variable: &Variable) -> fmt::Result {
+        match variable {
+            Variable::Value(expression) => self.arithmetic(f, expression, Binding::Sum),
+            Variable::Curve(curve, of) => {
+                write!(f, "{}(", curve.name())?;
+                self.arithmetic(f, of, Binding::Sum)?;
+                match curve {
+                    Curve::Poly(degree) => write!(f, ", {degree})"),
+                    Curve::Bs(df) | Curve::Ns(df) => write!(f, ", df = {df})"),
+                }
+            }
+        }
+    }
+
+    /// As R prints it.
+    fn arithmetic(&mut self, f: &mut Formatter<'_>, expression: &Expression, least: Binding) -> fmt::Result {
+        let in_parentheses = binding(expression) < least;
+        f.write_str(if in_parentheses { "(" } else { "" })?;
+        match expression {
+            Expression::Column(name) => match self.facts.remove(name.as_str()) {
+                Some(column) => write!(f, "{column}")?,
+                None => write!(f, "{}", Name(name))?,
+            },
+            Expression::Number(number) => write!(f, "{}", Number(*number))?,
+            Expression::Negative(of) => {
+                f.write_char('-')?;
+                self.arithmetic(f, of, Binding::Negative)?;
+            }
+            Expression::Binary(operator, a, b) => {
+                let (sign, left, right) = match operator {
+                    Operator::Plus => (" + ", Binding::Sum, Binding::Product),
+                    Operator::Minus => (" - ", Binding::Sum, Binding::Product),
+                    Operator::Times => (" * ", Binding::Product, Binding::Negative),
+                    Operator::Over => ("/", Binding::Product, Binding::Negative),
+                };
+                self.arithmetic(f, a, left)?;
+                f.write_str(sign)?;
+                self.arithmetic(f, b, right)?;
+            }
+            Expression::Power(of, exponent) => {
+                self.arithmetic(f, of, Binding::Atom)?;
+                write!(f, "^{}", Number(*exponent))?;
+            }
+            Expression::Call(function, of) => {
+                write!(f, "{}(", function.name())?;
+                self.arithmetic(f, of, Binding::Sum)?;
+                f.write_char(')')?;
+            }
+        }
+        f.write_str(if in_parentheses { ")" } else { "" })
+    }
+}
+
+fn binding(expression: &Expression) -> Binding {
+    match expression {
+        Expression::Binary(Operator::Plus | Operator::Minus, ..) => Binding::Sum,
+        Expression::Binary(Operator::Times | Operator::Over, ..) => Binding::Product,
+        Expression::Negative(_) => Binding::Negative,
+        Expression::Power(..) => Binding::Power,
+        Expression::Column(_) | Expression::Number(_) | Expression::Call(..) => Binding::Atom,
+    }
+}
+
+/// Without facts.
+impl Display for Expression {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        Mentions { facts: HashMap::new() }.arithmetic(f, self, Binding::Sum)
+    }
+}
+
+/// Without facts.
+impl Display for Variable {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        Mentions { facts: HashMap::new() }.variable(f, self)
+    }
+}
+
+/// Without facts.
+impl Display for Term {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        Mentions { facts: HashMap::new() }.term(f, self)
     }
 }
 

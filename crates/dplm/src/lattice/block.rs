@@ -82,7 +82,7 @@ impl Work for WriteWork<'_> {
             // As many rows as the block of that lane has room for.
             let count = (self.rows.end - row).min(BLOCK_ROWS - lane % BLOCK_ROWS);
             let block = &mut self.buffer[lane / BLOCK_ROWS * stride..][..stride];
-            let mut lanes = LaneWriter { block, first: lane % BLOCK_ROWS, count };
+            let mut lanes = LaneWriter::new(block, lane % BLOCK_ROWS, count);
             self.design.encode(self.block, row..row + count, &mut lanes);
             (row, lane) = (row + count, lane + count);
         }
@@ -96,7 +96,12 @@ pub(super) struct LaneWriter<'a> {
     count: usize,
 }
 
-impl LaneWriter<'_> {
+impl<'a> LaneWriter<'a> {
+    /// `count` lanes of a block, from the lane `first` on.
+    pub(super) fn new(block: &'a mut [f32], first: usize, count: usize) -> LaneWriter<'a> {
+        LaneWriter { block, first, count }
+    }
+
     /// The lanes of column `index`.
     #[inline(always)]
     pub(super) fn column(&mut self, index: usize) -> &mut [f32] {

@@ -1,18 +1,20 @@
 //! From a model to columns of the design matrix, and back to coefficients in their own units.
 
-use std::ops::Range;
+use std::collections::HashSet;
 
 use crate::{
     Contrast,
-    formula::{Column, Kind, Model},
+    formula::{Column, Expression, Formula, FormulaError, Kind, Model, Range, Variable},
     table::{Block, Cells, MISSING},
 };
 
 use super::{
     BLOCK_ROWS,
+    basis::Basis,
     bits::{CELL_RANGE_BITS, CELL_SCALE_BITS},
     block::LaneWriter,
     exact::{narrow, power},
+    factor::{Factor, Row, RowFunction, codes, numbers, product},
 };
 
 /// A public affine scale: a standardised value is `(cell - centre) / unit`.
@@ -26,51 +28,101 @@ pub struct Scale {
     pub range: (f64, f64),
 }
 
-/// One column of the design matrix.
+/// One column of the design matrix, standardised.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Slot {
     /// The constant 1.
     Intercept,
     /// A number.
     Number {
-        /// Which of the model's features.
-        feature: usize,
+        /// Which of the columns that are read.
+        column: usize,
         /// How its cells are standardised.
         scale: Scale,
     },
     /// 1 where a categorical cell has this level, else 0.
     Level {
-        /// Which of the model's features.
-        feature: usize,
-        /// Which of its levels; never 0, the reference.
+        /// Which of the columns that are read.
+        column: usize,
+        /// Which of its levels.
         level: u32,
     },
+    /// Anything else.
+    Product(Product),
+}
+
+/// A product of functions of a row.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Product(Vec<Factor>);
+
+impl Slot {
+    /// Whether it is 1 for the rows of a level, or of a combination of levels, and 0 for the others.
+    pub fn is_level(&self) -> bool {
+        match self {
+            Slot::Level { .. } => true,
+            Slot::Product(Product(factors)) => factors.iter().all(Factor::is_level),
+            Slot::Intercept | Slot::Number { .. } => false,
+        }
+    }
+
+    fn of(factors: Vec<Factor>, ranges: &[Range]) -> Slot {
+        match &factors[..] {
+            [] => Slot::Intercept,
+            [Factor { function: RowFunction::Number(Expression::Column(column)), centre, unit }] => {
+                let Range { low, high } = ranges[*column];
+                Slot::Number { column: *column, scale: Scale { centre: *centre, unit: *unit, range: (low, high) } }
+            }
+            [Factor { function: RowFunction::Level { column, level }, .. }] => {
+                Slot::Level { column: *column, level: *level }
+            }
+            _ => Slot::Product(Product(factors)),
+        }
+    }
 }
 
 /// The public rule that turns one row of the table into one row of the lattice.
 ///
 /// In a file it is the model that it was made from.
 #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
-#[serde(try_from = "Model", into = "Model")]
+#[serde(try_from = "String", into = "String")]
 pub struct Design {
-    slots: Vec<Slot>,
-    response: Scale,
-    names: Vec<String>,
+    model: Model,
     columns: Vec<Column>,
+    /// What the numbers of each column are clamped to.
+    ranges: Vec<Range>,
+    names: Vec<String>,
+    /// The columns of the model matrix in their own units.
+    asked: Vec<Vec<Factor>>,
+    slots: Vec<Slot>,
+    /// Each slot as a combination of the columns of the model matrix.
+    combinations: Vec<Vec<(usize, f64)>>,
+    /// The response less the offsets.
+    fitted: Expression<usize>,
+    response: Scale,
+    offset: Option<Expression<usize>>,
 }
 
 impl Design {
-    /// The design of a model: bounds become -1 to 1, levels 0 and 1, and standard columns stay as they are.
+    /// The design of a model: numbers become -1 to 1, levels 0 and 1, and standard columns stay as they are.
     pub fn new(model: &Model) -> Design {
-        let intercept = model.intercept.then_some(Slot::Intercept);
-        let features = model.features.iter().enumerate();
-        let slots =
-            intercept.into_iter().chain(features.flat_map(|(index, column)| slots_of(index, column, model.intercept)));
+        let basis = Basis::of(model);
+        let columns = model.columns();
+        let range = |column: &Column| column.kind.bounds().map_or(Range::ALL, |(low, high)| Range { low, high });
+        let ranges: Vec<Range> = columns.iter().map(range).collect();
+        let (slots, combinations) =
+            basis.fitted().into_iter().map(|one| (Slot::of(one.factors, &ranges), one.combination)).unzip();
+        let fitted = model.fitted();
         Design {
-            slots: slots.collect(),
-            response: scale_of(&model.response.kind, model.intercept).expect("a response is numeric"),
+            slots,
+            combinations,
             names: model.coefficient_names(),
-            columns: model.columns(),
+            asked: basis.asked(),
+            response: scale_of(basis.range(&fitted), model.intercept()),
+            fitted: basis.placed(&fitted),
+            offset: model.offset().map(|offset| basis.placed(&offset)),
+            model: model.clone(),
+            ranges,
+            columns,
         }
     }
 
@@ -89,105 +141,184 @@ impl Design {
         &self.slots
     }
 
-    /// How the response is standardised.
+    /// How the response, less the offsets, is standardised.
     pub fn response(&self) -> &Scale {
         &self.response
     }
 
-    /// The columns of the table that are read: the response first.
+    /// The model that it was made from.
+    pub fn model(&self) -> &Model {
+        &self.model
+    }
+
+    /// The columns of the table that are read: the response's first.
     pub fn columns(&self) -> &[Column] {
         &self.columns
     }
 
-    /// What is publicly known of the largest squared norm of a standardised row: bounded columns and groups of levels add at most 1
-    /// each. None when a column has no bounds.
+    /// The columns that a prediction needs.
+    pub fn predictors(&self) -> Vec<Column> {
+        let needed = self.model.predictors();
+        self.columns.iter().filter(|column| needed.contains(column.name.as_str())).cloned().collect()
+    }
+
+    /// What is publicly known of the largest squared norm of a standardised row. None when a column has no bounds.
     pub fn row_norm_sq(&self) -> Option<f64> {
-        let groups = self.columns[1..].iter().map(|column| match column.kind {
-            Kind::Standard => None,
-            Kind::Bounded { .. } | Kind::Levels(_) => Some(1.0),
-        });
-        let intercept = f64::from(self.slots.iter().any(|slot| matches!(slot, Slot::Intercept)));
-        groups.sum::<Option<f64>>().map(|sum| sum + intercept)
+        let is_standard = |column: &Column| column.kind == Kind::Standard;
+        let needed = self.predictors();
+        let intercept = f64::from(matches!(self.slots.first(), Some(Slot::Intercept)));
+        (!needed.iter().any(is_standard)).then(|| intercept + self.terms_norm_sq(f64::INFINITY))
+    }
+
+    /// The same of the terms without the intercept, where a column without bounds is at most `standard` in size: a bounded number and a group
+    /// of levels add at most 1 each, and products multiply.
+    pub fn terms_norm_sq(&self, standard: f64) -> f64 {
+        let bare: HashSet<&str> = self.model.assumed_standard().collect();
+        let of_variable = |variable: &Variable| match variable {
+            Variable::Curve(curve, _) => curve.norm_sq(),
+            Variable::Value(_) if variable.as_column().is_some_and(|name| bare.contains(name)) => standard * standard,
+            Variable::Value(_) => 1.0,
+        };
+        self.model.ordered_terms().iter().map(|term| term.0.iter().map(of_variable).product::<f64>()).sum()
     }
 
     /// The variance that rounding to the lattice gives to each column of the design matrix, in standardised units.
     pub(crate) fn rounding_variances(&self) -> Vec<f64> {
         let step = f64::from(ONE).recip();
-        let variance = |slot: &Slot| match slot {
-            Slot::Number { .. } => step * step / 12.0,
-            Slot::Intercept | Slot::Level { .. } => 0.0,
-        };
-        self.slots.iter().map(variance).collect()
+        let is_whole = |slot: &Slot| *slot == Slot::Intercept || slot.is_level();
+        self.slots.iter().map(|slot| if is_whole(slot) { 0.0 } else { step * step / 12.0 }).collect()
     }
 
     /// Each coefficient in its own units, as a linear function of the standardised parameters.
     pub fn contrasts(&self) -> Vec<Contrast> {
-        (0..self.features()).map(|index| self.contrast(index)).collect()
-    }
-
-    fn contrast(&self, index: usize) -> Contrast {
-        let mut weights = vec![0.0; self.features()];
-        let unit = self.response.unit;
-        let mut offset = 0.0;
-        match &self.slots[index] {
-            Slot::Number { scale, .. } => weights[index] = unit / scale.unit,
-            Slot::Level { .. } => weights[index] = unit,
-            Slot::Intercept => {
-                offset = self.response.centre;
-                for (weight, slot) in weights.iter_mut().zip(&self.slots) {
-                    *weight = unit * slot.value_at_zero();
-                }
+        let zero = || Contrast { weights: vec![0.0; self.features()], offset: 0.0 };
+        let mut contrasts: Vec<Contrast> = std::iter::repeat_with(zero).take(self.features()).collect();
+        for (slot, combination) in self.combinations.iter().enumerate() {
+            for &(place, share) in combination {
+                contrasts[place].weights[slot] = self.response.unit * share;
             }
         }
-        Contrast { weights, offset }
+        if let Some(Slot::Intercept) = self.slots.first() {
+            contrasts[0].offset = self.response.centre;
+        }
+        contrasts
     }
 
     /// Writes some rows of a table block, no more than a lattice block has, to its lanes. A row with a missing cell becomes a row of zeros.
     #[inline(always)]
-    pub(super) fn encode(&self, block: &Block, rows: Range<usize>, out: &mut LaneWriter<'_>) {
+    pub(super) fn encode(&self, block: &Block, rows: std::ops::Range<usize>, out: &mut LaneWriter<'_>) {
         let complete = &complete_rows(block, rows.clone())[..rows.len()];
-        self.response.write(&numbers(&block.columns[0])[rows.clone()], complete, out.column(self.features()));
+        let response = out.column(self.features());
+        match &self.fitted {
+            Expression::Column(column) => {
+                self.response.write(&numbers(&block.columns[*column])[rows.clone()], complete, response);
+            }
+            expression => self.write_computed(block, rows.clone(), complete, response, |row| {
+                self.response.encode(row.value(expression))
+            }),
+        }
         for (index, slot) in self.slots.iter().enumerate() {
             let out = out.column(index);
             match slot {
                 Slot::Intercept => out.iter_mut().zip(complete).for_each(|(out, kept)| *out = ONE * kept),
-                Slot::Number { feature, scale } => {
-                    scale.write(&numbers(&block.columns[feature + 1])[rows.clone()], complete, out);
+                Slot::Number { column, scale } => {
+                    scale.write(&numbers(&block.columns[*column])[rows.clone()], complete, out);
                 }
-                Slot::Level { feature, level } => {
-                    let codes = &levels(&block.columns[feature + 1])[rows.clone()];
+                Slot::Level { column, level } => {
+                    let codes = &codes(&block.columns[*column])[rows.clone()];
                     for ((out, code), kept) in out.iter_mut().zip(codes).zip(complete) {
                         *out = if code == level { ONE * kept } else { 0.0 };
                     }
                 }
+                Slot::Product(Product(factors)) => {
+                    self.write_computed(block, rows.clone(), complete, out, |row| {
+                        nearest_cell(product(factors, row) * f64::from(ONE))
+                    });
+                }
             }
         }
     }
-}
 
-impl From<Design> for Model {
-    fn from(design: Design) -> Model {
-        let intercept = matches!(design.slots.first(), Some(Slot::Intercept));
-        let mut columns = design.columns.into_iter();
-        Model { response: columns.next().expect("a design has a response"), features: columns.collect(), intercept }
+    /// Writes a function of each row that is kept.
+    fn write_computed(
+        &self,
+        block: &Block,
+        rows: std::ops::Range<usize>,
+        kept: &[f32],
+        out: &mut [f32],
+        value: impl Fn(Row<'_>) -> f32,
+    ) {
+        for ((out, row), &kept) in out.iter_mut().zip(rows).zip(kept) {
+            *out = if kept > 0.0 { value(Row { block, ranges: &self.ranges, row }) } else { 0.0 };
+        }
+    }
+
+    /// Visits the rows of a block of [`predictors`](Self::predictors): the values that multiply the coefficients, and what is added to their
+    /// sum; none for a row with a missing cell.
+    pub(crate) fn for_each_row(&self, block: Block, each: &mut dyn FnMut(Option<(&[f64], f64)>)) {
+        let mut values = vec![0.0; self.features()];
+        let (block, read) = self.with_gaps(block);
+        for row in 0..block.rows {
+            let row = Row { block: &block, ranges: &self.ranges, row };
+            if !read.iter().all(|&column| row.has(column)) {
+                each(None);
+                continue;
+            }
+            values.iter_mut().zip(&self.asked).for_each(|(value, factors)| *value = product(factors, row));
+            each(Some((&values, self.offset.as_ref().map_or(0.0, |offset| row.value(offset)))));
+        }
+    }
+
+    /// A block of predictors as a block of all columns, and which of them it has.
+    fn with_gaps(&self, block: Block) -> (Block, Vec<usize>) {
+        let mut cells = block.columns.into_iter();
+        let (mut columns, mut read) = (Vec::new(), Vec::new());
+        let needed = self.model.predictors();
+        for (place, column) in self.columns.iter().enumerate() {
+            if needed.contains(column.name.as_str()) {
+                read.push(place);
+                columns.push(cells.next().expect("the block has every predictor"));
+            } else {
+                columns.push(Cells::Numbers(Vec::new()));
+            }
+        }
+        (Block { rows: block.rows, columns }, read)
+    }
+
+    /// One row of a block of [`columns`](Self::columns) as written, not clamped: the columns of the model matrix and the response less the
+    /// offsets. None where a cell is missing, or something cannot be computed from it.
+    pub(crate) fn row_as_written(&self, block: &Block, row: usize) -> Option<(Vec<f64>, f64)> {
+        let row = Row { block, ranges: &vec![Range::ALL; self.columns.len()], row };
+        let complete = (0..self.columns.len()).all(|column| row.has(column));
+        let values = || self.asked.iter().map(|factors| product(factors, row)).collect::<Vec<f64>>();
+        let found = complete.then(|| (values(), row.value(&self.fitted)));
+        found.filter(|(values, response)| values.iter().chain([response]).all(|value| value.is_finite()))
+    }
+
+    /// One row of a block of [`columns`](Self::columns) as the lattice has it, in standardised units: the slots and the response. None where a
+    /// cell is missing.
+    pub fn standardised_row(&self, block: &Block, row: usize) -> Option<(Vec<f64>, f64)> {
+        let mut lanes = vec![0.0; (self.features() + 1) * BLOCK_ROWS];
+        let place = Row { block, ranges: &self.ranges, row };
+        let complete = (0..self.columns.len()).all(|column| place.has(column));
+        self.encode(block, row..row + 1, &mut LaneWriter::new(&mut lanes, 0, 1));
+        let cell = |index: usize| f64::from(lanes[index * BLOCK_ROWS] / ONE);
+        complete.then(|| ((0..self.features()).map(cell).collect(), cell(self.features())))
     }
 }
 
-impl TryFrom<Model> for Design {
-    type Error = &'static str;
+impl From<Design> for String {
+    fn from(design: Design) -> String {
+        design.model.to_string()
+    }
+}
 
-    /// A model from a file, which no formula has checked.
-    fn try_from(model: Model) -> Result<Design, Self::Error> {
-        let is_sound = |column: &Column| match &column.kind {
-            Kind::Standard => true,
-            Kind::Bounded { low, high } => low.is_finite() && high.is_finite() && low < high,
-            Kind::Levels(levels) => !levels.is_empty(),
-        };
-        let is_number = !matches!(model.response.kind, Kind::Levels(_));
-        match is_number && model.columns().iter().all(is_sound) {
-            true => Ok(Design::new(&model)),
-            false => Err("the model has a column without sound bounds or levels"),
-        }
+impl TryFrom<String> for Design {
+    type Error = FormulaError;
+
+    /// A model from a file.
+    fn try_from(text: String) -> Result<Design, FormulaError> {
+        Ok(Design::new(&Formula::parse(&text)?.into_model()?))
     }
 }
 
@@ -225,44 +356,19 @@ pub(super) fn nearest_cell(value: f64) -> f32 {
     narrow(number.clamp(-LARGEST, LARGEST) + WHOLE - WHOLE)
 }
 
-impl Slot {
-    /// The standardised value of the slot where the column's own value is 0.
-    fn value_at_zero(&self) -> f64 {
-        match self {
-            Slot::Intercept => 1.0,
-            Slot::Number { scale, .. } => -scale.centre / scale.unit,
-            Slot::Level { .. } => 0.0,
-        }
-    }
-}
-
-fn slots_of(feature: usize, column: &Column, centred: bool) -> Vec<Slot> {
-    match &column.kind {
-        Kind::Levels(levels) => {
-            (1..).zip(levels.iter().skip(1)).map(|(level, _)| Slot::Level { feature, level }).collect()
-        }
-        kind => {
-            let scale = scale_of(kind, centred).expect("not levels");
-            vec![Slot::Number { feature, scale }]
-        }
-    }
-}
-
 /// Without an intercept nothing may be shifted, so bounds are then only scaled.
-fn scale_of(kind: &Kind, centred: bool) -> Option<Scale> {
-    match *kind {
-        Kind::Standard => Some(Scale { centre: 0.0, unit: 1.0, range: (f64::NEG_INFINITY, f64::INFINITY) }),
-        Kind::Bounded { low, high } if centred => {
-            Some(Scale { centre: low / 2.0 + high / 2.0, unit: high / 2.0 - low / 2.0, range: (low, high) })
-        }
-        Kind::Bounded { low, high } => Some(Scale { centre: 0.0, unit: low.abs().max(high.abs()), range: (low, high) }),
-        Kind::Levels(_) => None,
+fn scale_of(range: Range, centred: bool) -> Scale {
+    let Range { low, high } = range;
+    match range.is_bounded() {
+        false => Scale { centre: 0.0, unit: 1.0, range: (low, high) },
+        true if centred => Scale { centre: range.centre(), unit: range.half_width(), range: (low, high) },
+        true => Scale { centre: 0.0, unit: range.size(), range: (low, high) },
     }
 }
 
 /// 1 for each row without a missing cell, 0 for each other.
 #[inline(always)]
-fn complete_rows(block: &Block, rows: Range<usize>) -> [f32; BLOCK_ROWS] {
+fn complete_rows(block: &Block, rows: std::ops::Range<usize>) -> [f32; BLOCK_ROWS] {
     let mut complete = [1.0; BLOCK_ROWS];
     for column in &block.columns {
         match column {
@@ -279,20 +385,6 @@ fn complete_rows(block: &Block, rows: Range<usize>) -> [f32; BLOCK_ROWS] {
         }
     }
     complete
-}
-
-fn numbers(cells: &Cells) -> &[f64] {
-    match cells {
-        Cells::Numbers(numbers) => numbers,
-        Cells::Levels(_) => unreachable!("the table gives numbers for numeric columns"),
-    }
-}
-
-fn levels(cells: &Cells) -> &[u32] {
-    match cells {
-        Cells::Levels(codes) => codes,
-        Cells::Numbers(_) => unreachable!("the table gives levels for categorical columns"),
-    }
 }
 
 #[cfg(test)]

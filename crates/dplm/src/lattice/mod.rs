@@ -24,6 +24,8 @@
 mod exact;
 mod bits;
 mod clip;
+mod factor;
+mod basis;
 mod design;
 mod block;
 mod simd;
@@ -39,7 +41,7 @@ pub(crate) use block::{BLOCK_ROWS, BlockWriter, RowBlock};
 pub use clip::Clip;
 pub use count::Ladder;
 pub(crate) use count::above;
-pub use design::{Design, Scale, Slot};
+pub use design::{Design, Product, Scale, Slot};
 pub(crate) use eigenvalue::{eigenvalue_sensitivity, least_eigenvalue_down};
 pub(crate) use gram::GramSum;
 pub use gram::Moments;

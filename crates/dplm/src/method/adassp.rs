@@ -304,7 +304,7 @@ mod tests {
     fn design(features: usize) -> Design {
         let column = |name: String| Column { name, kind: Kind::Standard };
         let features = (0..features).map(|j| column(format!("x{j}"))).collect();
-        Design::new(&Model { response: column("y".into()), features, intercept: false })
+        Design::new(&Model::of_columns(column("y".into()), features, false))
     }
 
     fn rows_of(columns: &Columns) -> MemoryRows {

@@ -7,7 +7,6 @@ use crate::{
     lattice::Design,
     plan::{Assumed, Assumption, Forecast, Question},
     privacy::Rho,
-    schema::Schema,
 };
 
 /// A fit as it would be asked for.
@@ -73,15 +72,16 @@ pub fn forecast(asked: &Asked, question: &Question) -> Result<Forecast, Error> {
 
 /// The design of a formula whose columns are all named.
 fn design(formula: &Formula) -> Result<Design, Error> {
-    let names = formula.names().ok_or(ConfigError::DotInPlan)?;
-    let schema = Schema::of_text(names.into_iter().map(str::to_owned).collect());
-    Ok(Design::new(&formula.resolve(&schema)?))
+    if formula.uses_dot() {
+        return Err(ConfigError::DotInPlan.into());
+    }
+    Ok(Design::new(&formula.clone().into_model()?))
 }
 
 fn standard_design(features: u32) -> Design {
     let column = |name: String| Column { name, kind: Kind::Standard };
     let features = (1..=features).map(|j| column(format!("x{j}"))).collect();
-    Design::new(&Model { response: column("y".to_owned()), features, intercept: false })
+    Design::new(&Model::of_columns(column("y".to_owned()), features, false))
 }
 
 #[cfg(test)]

@@ -11,7 +11,8 @@ use rand_core::{Rng, SeedableRng};
 
 use crate::{
     formula::{Column, Kind},
-    lattice::{Design, Slot},
+    lattice::Design,
+    table::{Block, Cells},
     theory::student::normal_quantile,
 };
 
@@ -146,35 +147,34 @@ impl Assumed {
     /// # Errors
     /// When one names a column that is not there, or a number that means nothing.
     pub fn of(design: &Design, assumptions: &[Assumption]) -> Result<Assumed, AssumeError> {
-        let (response, features) = design.columns().split_first().expect("a design has a response");
-        let mut laws: Vec<Law> = features.iter().map(usual).collect();
+        let columns = design.columns();
+        let mut laws: Vec<Law> = columns.iter().map(usual).collect();
         let (mut correlation, mut explained, mut errors) = (0.0, 0.0, None);
-        let mut own = usual(response);
+        let below_one = |what: &str, value: f64| match (0.0..1.0).contains(&value) {
+            true => Ok(value),
+            false => Err(AssumeError::Range { what: what.to_owned(), rule: "at least 0 and below 1" }),
+        };
         for assumption in assumptions {
             match assumption {
-                Assumption::Correlation(r) => {
-                    correlation = within("a correlation", *r, 0.0..1.0, "at least 0 and below 1")?
-                }
-                Assumption::Explained(r) => explained = within("R2", *r, 0.0..1.0, "at least 0 and below 1")?,
+                Assumption::Correlation(r) => correlation = below_one("a correlation", *r)?,
+                Assumption::Explained(r) => explained = below_one("R2", *r)?,
                 Assumption::Errors(sd) => errors = Some(positive("the standard deviation of the errors", *sd)?),
-                Assumption::Spread { column, mean, sd } if *column == response.name => {
-                    own = spread(response, *mean, *sd)?
-                }
                 Assumption::Spread { column, mean, sd } => {
-                    let place = place(features, column, "numeric column", |kind| !matches!(kind, Kind::Levels(_)))?;
-                    laws[place] = spread(&features[place], *mean, *sd)?;
+                    let place = place(columns, column, "numeric column", |kind| !matches!(kind, Kind::Levels(_)))?;
+                    laws[place] = spread(&columns[place], *mean, *sd)?;
                 }
                 Assumption::Shares { column, shares } => {
-                    let place = place(features, column, "categorical column", |kind| matches!(kind, Kind::Levels(_)))?;
-                    laws[place] = levels(&features[place], shares)?;
+                    let place = place(columns, column, "categorical column", |kind| matches!(kind, Kind::Levels(_)))?;
+                    laws[place] = levels(&columns[place], shares)?;
                 }
             }
         }
-        let response_sd = sd_of(&own) / design.response().unit;
-        let usual_errors = response_sd * (1.0 - explained).sqrt();
-        let error_sd = errors.map_or(usual_errors, |sd| sd / design.response().unit);
-        let sentences = sentences(features, &laws, correlation, response, error_sd * design.response().unit);
-        Ok(Assumed { moments: Some(moments(design, &laws, correlation)), response_sd, error_sd, sentences })
+        let drawn = Drawn::of(design, &laws, correlation);
+        let usual_errors = drawn.response_sd * (1.0 - explained).sqrt();
+        let unit = design.response().unit;
+        let error_sd = errors.map_or(usual_errors, |sd| sd / unit);
+        let sentences = sentences(columns, &laws, correlation, error_sd * unit);
+        Ok(Assumed { moments: Some(drawn.moments), response_sd: drawn.response_sd, error_sd, sentences })
     }
 
     /// Whether columns have about unit variance and are hardly correlated.
@@ -196,10 +196,6 @@ impl Assumed {
     }
 }
 
-fn within(what: &str, value: f64, range: std::ops::Range<f64>, rule: &'static str) -> Result<f64, AssumeError> {
-    if range.contains(&value) { Ok(value) } else { Err(AssumeError::Range { what: what.to_owned(), rule }) }
-}
-
 fn positive(what: &str, value: f64) -> Result<f64, AssumeError> {
     if value > 0.0 { Ok(value) } else { Err(AssumeError::Range { what: what.to_owned(), rule: "above 0" }) }
 }
@@ -215,13 +211,15 @@ fn place(
 }
 
 fn usual(column: &Column) -> Law {
-    match &column.kind {
-        Kind::Standard => Law::Number { mean: 0.0, sd: 1.0, low: f64::NEG_INFINITY, high: f64::INFINITY },
-        &Kind::Bounded { low, high } => {
+    if let Kind::Levels(levels) = &column.kind {
+        return Law::Levels(added_up(&vec![1.0 / levels.len() as f64; levels.len()]));
+    }
+    match column.kind.bounds() {
+        None => Law::Number { mean: 0.0, sd: 1.0, low: f64::NEG_INFINITY, high: f64::INFINITY },
+        Some((low, high)) => {
             let (mean, sd) = (low / 2.0 + high / 2.0, (high / 2.0 - low / 2.0) / SPREADS_TO_BOUND);
             Law::Number { mean, sd, low, high }
         }
-        Kind::Levels(levels) => Law::Levels(added_up(&vec![1.0 / levels.len() as f64; levels.len()])),
     }
 }
 
@@ -258,14 +256,7 @@ fn added_up(shares: &[f64]) -> Vec<f64> {
         .collect()
 }
 
-fn sd_of(law: &Law) -> f64 {
-    match law {
-        Law::Number { sd, .. } => *sd,
-        Law::Levels(_) => 1.0,
-    }
-}
-
-fn sentences(features: &[Column], laws: &[Law], correlation: f64, response: &Column, error_sd: f64) -> Vec<String> {
+fn sentences(columns: &[Column], laws: &[Law], correlation: f64, error_sd: f64) -> Vec<String> {
     let of_column = |(column, law): (&Column, &Law)| match law {
         Law::Number { mean, sd, .. } => {
             format!("{}: mean {}, standard deviation {}", column.name, shown(*mean), shown(*sd))
@@ -276,10 +267,10 @@ fn sentences(features: &[Column], laws: &[Law], correlation: f64, response: &Col
             format!("{}: shares of the levels {}", column.name, shares.join(", "))
         }
     };
-    let mut sentences: Vec<String> = features.iter().zip(laws).map(of_column).collect();
+    let mut sentences: Vec<String> = columns.iter().zip(laws).map(of_column).collect();
     let correlated = if correlation == 0.0 { "not correlated".to_owned() } else { format!("correlated {correlation}") };
     sentences.push(format!("columns: {correlated}"));
-    sentences.push(format!("errors of {}: standard deviation {}", response.name, shown(error_sd)));
+    sentences.push(format!("errors: standard deviation {}, in units of what is explained", shown(error_sd)));
     sentences
 }
 
@@ -287,35 +278,52 @@ fn shown(number: f64) -> String {
     crate::number::short(number)
 }
 
-/// The mean over draws of `z z'`, `z` a row of the design matrix in standardised units.
-fn moments(design: &Design, laws: &[Law], correlation: f64) -> Mat<f64> {
-    let p = design.features();
-    let mut rng = ChaCha8Rng::seed_from_u64(SEED);
-    let (mut sum, mut row, mut cells) = (Mat::<f64>::zeros(p, p), vec![0.0; p], vec![0.0; laws.len()]);
-    for _ in 0..DRAWS {
-        draw(laws, correlation, &mut rng, &mut cells);
-        standardise(design, &cells, &mut row);
-        for j in 0..p {
-            (0..=j).for_each(|k| sum[(j, k)] += row[j] * row[k]);
-        }
-    }
-    Mat::from_fn(p, p, |j, k| sum[(j.max(k), j.min(k))] / DRAWS as f64)
+/// What rows as assumed come to, in standardised units.
+struct Drawn {
+    /// The mean of `z z'` over rows `z` of the design matrix.
+    moments: Mat<f64>,
+    response_sd: f64,
 }
 
-/// A row of cells; of a category the number of its level.
-fn draw(laws: &[Law], correlation: f64, rng: &mut ChaCha8Rng, cells: &mut [f64]) {
-    let common = normal(rng);
-    for (cell, law) in cells.iter_mut().zip(laws) {
-        *cell = match law {
+impl Drawn {
+    fn of(design: &Design, laws: &[Law], correlation: f64) -> Drawn {
+        let p = design.features();
+        let block = block(laws, correlation);
+        let mut sum = Mat::<f64>::zeros(p, p);
+        let (mut total, mut squares) = (0.0, 0.0);
+        for (row, response) in (0..block.rows).filter_map(|row| design.standardised_row(&block, row)) {
+            for j in 0..p {
+                (0..=j).for_each(|k| sum[(j, k)] += row[j] * row[k]);
+            }
+            total += response;
+            squares += response * response;
+        }
+        let n = DRAWS as f64;
+        let moments = Mat::from_fn(p, p, |j, k| sum[(j.max(k), j.min(k))] / n);
+        Drawn { moments, response_sd: (squares / n - (total / n).powi(2)).max(0.0).sqrt() }
+    }
+}
+
+/// Rows of cells.
+fn block(laws: &[Law], correlation: f64) -> Block {
+    let mut rng = ChaCha8Rng::seed_from_u64(SEED);
+    let common: Vec<f64> = (0..DRAWS).map(|_| normal(&mut rng)).collect();
+    let columns = laws.iter().map(|law| law.draw(&common, correlation, &mut rng)).collect();
+    Block { rows: DRAWS, columns }
+}
+
+impl Law {
+    fn draw(&self, common: &[f64], correlation: f64, rng: &mut ChaCha8Rng) -> Cells {
+        match self {
             Law::Number { mean, sd, low, high } => {
-                let score = correlation.sqrt() * common + (1.0 - correlation).sqrt() * normal(rng);
-                (mean + sd * score).clamp(*low, *high)
+                let score = |common: &f64| correlation.sqrt() * common + (1.0 - correlation).sqrt() * normal(rng);
+                Cells::Numbers(common.iter().map(score).map(|score| (mean + sd * score).clamp(*low, *high)).collect())
             }
             Law::Levels(sums) => {
-                let u = uniform(rng);
-                sums.iter().position(|&sum| u < sum).unwrap_or(sums.len() - 1) as f64
+                let level = |u: f64| sums.iter().position(|&sum| u < sum).unwrap_or(sums.len() - 1) as u32;
+                Cells::Levels(common.iter().map(|_| level(uniform(rng))).collect())
             }
-        };
+        }
     }
 }
 
@@ -326,14 +334,4 @@ fn uniform(rng: &mut ChaCha8Rng) -> f64 {
 
 fn normal(rng: &mut ChaCha8Rng) -> f64 {
     normal_quantile(uniform(rng))
-}
-
-fn standardise(design: &Design, cells: &[f64], row: &mut [f64]) {
-    for (value, slot) in row.iter_mut().zip(design.slots()) {
-        *value = match slot {
-            Slot::Intercept => 1.0,
-            Slot::Number { feature, scale } => (cells[*feature] - scale.centre) / scale.unit,
-            Slot::Level { feature, level } => f64::from(cells[*feature] == f64::from(*level)),
-        };
-    }
 }

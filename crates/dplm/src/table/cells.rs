@@ -12,8 +12,8 @@ use crate::schema::{Column, Kind};
 /// The longest text, in bytes, that is looked at; a longer cell counts as unparsable.
 const LONGEST_CELL: usize = 1 << 20;
 
-/// The code of a value that is not a level, until it is known what to do with it.
-const UNKNOWN: u32 = MISSING - 1;
+/// The level that stands for every value that is not listed.
+const OTHER: &str = "*";
 
 /// Turns what was decoded of one column into cells.
 pub(super) struct Extractor {
@@ -49,12 +49,9 @@ impl Extractor {
         Ok(Cells::Numbers(numbers))
     }
 
-    pub fn checked_codes(&self, mut codes: Vec<u32>) -> Result<Cells, DataError> {
-        if self.strict && codes.iter().any(|&code| code >= UNKNOWN) {
+    pub fn checked_codes(&self, codes: Vec<u32>) -> Result<Cells, DataError> {
+        if self.strict && codes.contains(&MISSING) {
             return Err(self.bad_cell());
-        }
-        for code in codes.iter_mut().filter(|code| **code == UNKNOWN) {
-            *code = 0;
         }
         Ok(Cells::Levels(codes))
     }
@@ -112,22 +109,26 @@ pub(super) struct LevelMap {
     numbers: HashMap<u64, u32>,
     /// The levels that say `false` and `true`, or else 0 and 1, for truth values.
     truths: [u32; 2],
+    /// The level `*` for every other value; without it such a value is missing.
+    other: u32,
 }
 
 impl LevelMap {
     fn new(levels: &[String]) -> Self {
         let numbered = || levels.iter().zip(0..);
+        let other = numbered().find(|(level, _)| *level == OTHER).map_or(MISSING, |(_, code)| code);
         let whole = |level: &String| level.parse::<i128>().ok().filter(|number| number.to_string() == *level);
         let says = |truth_value: bool| {
             let is = |(level, _): &(&String, u32)| truth(level) == Some(truth_value);
             let is_number = |(level, _): &(&String, u32)| printed(level) == Some(f64::from(truth_value));
-            numbered().find(is).or_else(|| numbered().find(is_number)).map_or(UNKNOWN, |(_, code)| code)
+            numbered().find(is).or_else(|| numbered().find(is_number)).map_or(other, |(_, code)| code)
         };
         Self {
             texts: numbered().map(|(level, code)| (level.clone(), code)).collect(),
             integers: numbered().filter_map(|(level, code)| Some((whole(level)?, code))).collect(),
             numbers: numbered().filter_map(|(level, code)| Some((bits(printed(level)?), code))).collect(),
             truths: [says(false), says(true)],
+            other,
         }
     }
 
@@ -153,7 +154,7 @@ impl LevelMap {
         match (truth(cell), printed(cell)) {
             (Some(truth), _) => self.truth_code(truth),
             (None, Some(number)) => self.number_code(number),
-            (None, None) => UNKNOWN,
+            (None, None) => self.other,
         }
     }
 
@@ -167,7 +168,7 @@ impl LevelMap {
         let exact = || (integer.unsigned_abs() <= 1 << f64::MANTISSA_DIGITS).then_some(integer as f64);
         let found = self.integers.get(&integer).or_else(|| self.numbers.get(&bits(exact()?)));
         let truth = || usize::try_from(integer).ok().and_then(|integer| self.truths.get(integer));
-        found.or_else(truth).copied().unwrap_or(UNKNOWN)
+        found.or_else(truth).copied().unwrap_or(self.other)
     }
 
     pub fn number_code(&self, number: f64) -> u32 {
@@ -175,7 +176,7 @@ impl LevelMap {
         match number {
             _ if number.is_nan() => MISSING,
             _ if is_exact_integer => self.integer_code(number as i128),
-            _ => self.numbers.get(&bits(number)).copied().unwrap_or(UNKNOWN),
+            _ => self.numbers.get(&bits(number)).copied().unwrap_or(self.other),
         }
     }
 }

@@ -133,7 +133,7 @@ pub(super) fn survey_said() -> Vec<Said> {
     let y = vec![Some(1.5), None, Some(-2000.0), None, Some(0.1)];
     vec![
         vec![Some(1.0), Some(2.0), Some(3.0), None, Some(7.0)],
-        vec![Some(1.0), Some(0.0), None, Some(0.0), None],
+        vec![Some(1.0), None, None, Some(0.0), None],
         y.clone(),
         vec![Some(0.0), Some(1.0), None, Some(0.0), None],
         y,

@@ -45,7 +45,7 @@ pub struct Block {
 pub enum Cells {
     /// Numbers as written; NaN or infinite for a missing, unparsable or non-finite cell. Not yet clamped.
     Numbers(Vec<f64>),
-    /// Indices into the column's levels (an unknown value is the reference, 0); [`MISSING`] for a missing cell.
+    /// Indices into the column's levels; [`MISSING`] for a missing cell, and for a value that is not a level.
     Levels(Vec<u32>),
 }
 

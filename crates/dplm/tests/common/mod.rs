@@ -81,11 +81,7 @@ impl Data {
 /// `y ~ x0 + x1 + ... + 0`, every column standard.
 pub fn standard_model(features: usize) -> Model {
     let column = |name: String| Column { name, kind: Kind::Standard };
-    Model {
-        response: column("y".into()),
-        features: (0..features).map(|j| column(format!("x{j}"))).collect(),
-        intercept: false,
-    }
+    Model::of_columns(column("y".into()), (0..features).map(|j| column(format!("x{j}"))).collect(), false)
 }
 
 pub fn standard_design(features: usize) -> Design {

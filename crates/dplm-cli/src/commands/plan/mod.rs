@@ -68,6 +68,7 @@ fn model_in_words(args: &PlanArgs) -> String {
 fn question(args: &PlanArgs) -> Result<Question, Failure> {
     let (rho, delta) = budget(&args.budget)?;
     let &PlanArgs { rows, level, share, .. } = args;
-    let (wants, effects, curve) = (args.want.clone(), args.effect.clone(), args.picture.is_some() || args.page.is_some());
+    let (wants, effects, curve) =
+        (args.want.clone(), args.effect.clone(), args.picture.is_some() || args.page.is_some());
     Ok(Question { rows, rho, delta, level, share, wants, effects, curve })
 }

@@ -42,7 +42,8 @@ fn assumed(forecast: &Forecast) -> String {
 /// The numbers behind the page; a name cannot end the script it is in.
 fn data(forecast: &Forecast) -> String {
     let white = [json!({ "name": "each coefficient", "classical": forecast.classical.std_error })];
-    let of_model = forecast.coefficients.iter().map(|one| json!({ "name": one.name, "classical": one.classical_error }));
+    let of_model =
+        forecast.coefficients.iter().map(|one| json!({ "name": one.name, "classical": one.classical_error }));
     let coefficients: Vec<_> = if forecast.coefficients.is_empty() { white.into() } else { of_model.collect() };
     let point = |at: &AtBudget| {
         let errors = if at.std_errors.is_empty() { vec![Some(at.std_error)] } else { at.std_errors.clone() };

@@ -35,10 +35,7 @@ fn cause(j: usize, kept: &[usize], law: &Curvature, basis: &Mat<f64>, least: f64
     let found = resolve(law, &columns(basis, &alone), &Floor::none(alone.len()), f64::NEG_INFINITY);
     let own = found.pivots.last().expect("a column has a pivot");
     if own.strength < RESOLVED || law.quadratic(basis.col_as_slice(j)) <= least {
-        return match design.slots()[j] {
-            Slot::Level { .. } => Cause::RareLevel,
-            _ => Cause::LittleSpread,
-        };
+        return if design.slots()[j].is_level() { Cause::RareLevel } else { Cause::LittleSpread };
     }
     Cause::Combination {
         of: most_alike(j, kept, law, basis, intercept).iter().map(|&k| design.names()[k].clone()).collect(),

@@ -37,7 +37,6 @@ use super::{
 use crate::{
     Coefficient, Error, MethodSummary, Progress,
     descend::{Descent, Trajectory},
-    formula::Kind,
     interval::{Contrast, Inference},
     lattice::{Design, Lattice},
     matrix::{times, transposed_times},
@@ -310,13 +309,9 @@ impl Plan {
     }
 }
 
-/// What is publicly known of the largest norm of a standardised row: bounded columns and groups of levels add at most 1 to its square.
+/// What is publicly known of the largest norm of a standardised row.
 fn largest_norm(design: &Design) -> f64 {
-    let columns = design.columns()[1..].iter().map(|column| match column.kind {
-        Kind::Standard => STANDARD_RANGE.powi(2),
-        Kind::Bounded { .. } | Kind::Levels(_) => 1.0,
-    });
-    (1.0 + columns.sum::<f64>()).sqrt()
+    (1.0 + design.terms_norm_sq(STANDARD_RANGE)).sqrt()
 }
 
 /// The largest absolute response, in standardised units.

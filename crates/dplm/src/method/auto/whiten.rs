@@ -167,10 +167,7 @@ impl Plan {
     /// standard deviation and a half of the noisy count.
     pub(super) fn floor(&self, design: &Design) -> Floor {
         let cut = self.rows_cut(self.request.rho.share(self.rules().shares().length).to_f64());
-        let least = |slot: &Slot| match slot {
-            Slot::Level { .. } => 1.5 * cut / self.rows as f64,
-            Slot::Intercept | Slot::Number { .. } => 0.0,
-        };
+        let least = |slot: &Slot| if slot.is_level() { 1.5 * cut / self.rows as f64 } else { 0.0 };
         Floor { rounding: design.rounding_variances(), least: design.slots().iter().map(least).collect() }
     }
 }

@@ -59,12 +59,13 @@ fn missing_markers_of_csv() {
     let cells = ["", "NA", "NaN", "nan", "null", "NULL", "-", "1,5", "1_0", "inf", "-inf", "1e999", "0x1"];
     let rows: String = cells.iter().map(|cell| format!("\"{cell}\",\"{cell}\"\n")).collect();
     let source = csv(format!("x,g\n{rows} 1 , b \n+1.5e0,\"b\"\n")).unwrap();
-    let said = read(&source, &[number("x"), category("g", &["a", "b"])]);
+    let said = read(&source, &[number("x"), category("g", &["a", "b"]), category("g", &["*", "b"])]);
     let count = cells.len();
     assert_eq!(said[0][..count], vec![None; count]);
     assert_eq!(said[0][count..], [Some(1.0), Some(1.5)]);
-    assert_eq!(said[1][..6], vec![None; 6]);
-    assert_eq!(said[1][6..count], vec![Some(0.0); count - 6]);
+    assert_eq!(said[1][..count], vec![None; count]);
+    assert_eq!(said[2][..6], vec![None; 6]);
+    assert_eq!(said[2][6..count], vec![Some(0.0); count - 6]);
     assert_eq!(said[1][count..], [Some(1.0), Some(1.0)]);
 }
 

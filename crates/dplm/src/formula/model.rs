@@ -1,0 +1,309 @@
+//! A model with every column named, and the columns of its matrix as R has them.
+
+use std::collections::{HashMap, HashSet};
+
+use super::{
+    FormulaError, check_bounds, check_facts,
+    expression::{Expression, Operator},
+    range::Range,
+    term::{Part, Regressor, Term, Variable},
+};
+use crate::schema::{Column, Kind};
+
+/// A model with every column named: what [`Formula::resolve`](super::Formula::resolve) gives.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Model {
+    pub(super) columns: Facts,
+    pub(super) response: Expression,
+    /// As written, products multiplied out.
+    pub(super) terms: Vec<Term>,
+    pub(super) offsets: Vec<Expression>,
+    pub(super) intercept: bool,
+}
+
+/// What is publicly known of the columns that a model reads, in the order of their first mention, the response's first.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Facts {
+    columns: Vec<Column>,
+    /// Looking names up one by one would take for ever in a model of many columns.
+    places: HashMap<String, usize>,
+}
+
+impl Facts {
+    pub(super) fn of(columns: Vec<Column>) -> Facts {
+        let places = columns.iter().zip(0..).map(|(column, place)| (column.name.clone(), place)).collect();
+        Facts { columns, places }
+    }
+
+    pub(super) fn iter(&self) -> std::slice::Iter<'_, Column> {
+        self.columns.iter()
+    }
+
+    fn kind(&self, column: &str) -> &Kind {
+        &self.columns[self.places[column]].kind
+    }
+}
+
+/// A model has at most so many coefficients; more are a mistake, and would fill the memory.
+const MOST_COEFFICIENTS: usize = 1 << 20;
+
+impl Model {
+    /// The model of a response and a sum of columns.
+    pub fn of_columns(response: Column, features: Vec<Column>, intercept: bool) -> Model {
+        Model {
+            response: Expression::Column(response.name.clone()),
+            terms: features.iter().map(|column| Term(vec![Variable::column(&column.name)])).collect(),
+            columns: Facts::of(std::iter::once(response).chain(features).collect()),
+            offsets: Vec::new(),
+            intercept,
+        }
+    }
+
+    /// Every column the model reads, in the order of their first mention, the response's first.
+    pub fn columns(&self) -> Vec<Column> {
+        self.columns.columns.clone()
+    }
+
+    /// Whether a constant is fitted.
+    pub fn intercept(&self) -> bool {
+        self.intercept
+    }
+
+    /// Whether any column has public bounds (`name[lo..hi]`); levels do not count.
+    pub fn has_bounds(&self) -> bool {
+        self.columns.iter().any(|column| column.kind.bounds().is_some())
+    }
+
+    /// Names of the columns taken, never measured, to be centred with unit variance; the response first.
+    pub fn assumed_standard(&self) -> impl Iterator<Item = &str> {
+        self.columns.iter().filter(|column| column.kind == Kind::Standard).map(|column| column.name.as_str())
+    }
+
+    /// Names of the coefficients, as R prints them and in R's order: `(Intercept)`, then columns, then products of two, and so on. A level is
+    /// `column[level]`; the reference level has none where another term stands for it.
+    pub fn coefficient_names(&self) -> Vec<String> {
+        let variables = self.variables();
+        self.regressors().iter().map(|regressor| self.name(regressor, &variables)).collect()
+    }
+
+    /// Names of the coefficients that each column has a part in.
+    pub(crate) fn coefficients_by_column(&self) -> HashMap<&str, Vec<String>> {
+        let variables = self.variables();
+        let mut found: HashMap<&str, Vec<String>> = HashMap::new();
+        for regressor in self.regressors() {
+            let name = self.name(&regressor, &variables);
+            let expressions = regressor.parts.iter().map(|part| variables[part.variable].expression());
+            let columns: HashSet<&str> = expressions.flat_map(Expression::columns).collect();
+            columns.into_iter().for_each(|column| found.entry(column).or_default().push(name.clone()));
+        }
+        found
+    }
+
+    /// The columns that its terms and offsets read.
+    pub(crate) fn predictors(&self) -> HashSet<&str> {
+        let terms = self.terms.iter().flat_map(|term| &term.0).map(Variable::expression);
+        terms.chain(&self.offsets).flat_map(Expression::columns).collect()
+    }
+
+    /// What is fitted: the response less the offsets.
+    pub(crate) fn fitted(&self) -> Expression {
+        let less = |response, offset: &Expression| Expression::binary(Operator::Minus, response, offset.clone());
+        self.offsets.iter().fold(self.response.clone(), less)
+    }
+
+    /// The sum of the offsets.
+    pub(crate) fn offset(&self) -> Option<Expression> {
+        let plus = |sum, offset| Expression::binary(Operator::Plus, sum, offset);
+        self.offsets.iter().cloned().reduce(plus)
+    }
+
+    /// The variables of its terms, in the order of their first mention.
+    pub(crate) fn variables(&self) -> Vec<&Variable> {
+        let mut seen = HashSet::new();
+        let all = self.terms.iter().flat_map(|term| &term.0);
+        all.filter(|variable| seen.insert(variable.to_string())).collect()
+    }
+
+    /// The levels of a variable that is a category.
+    pub(crate) fn levels(&self, variable: &Variable) -> Option<&[String]> {
+        match self.columns.kind(variable.as_column()?) {
+            Kind::Levels(levels) => Some(levels),
+            Kind::Standard | Kind::Bounded { .. } => None,
+        }
+    }
+
+    /// Between which numbers an expression of the model lies; unbounded for a column without bounds.
+    ///
+    /// # Errors
+    /// As [`Expression::range`].
+    pub(crate) fn range(&self, expression: &Expression) -> Result<Range, FormulaError> {
+        expression
+            .range(&|column| self.columns.kind(column).bounds().map_or(Range::ALL, |(low, high)| Range { low, high }))
+    }
+
+    /// The terms in R's order: first by how many variables they multiply, then as written.
+    pub(crate) fn ordered_terms(&self) -> Vec<&Term> {
+        let mut terms: Vec<&Term> = self.terms.iter().collect();
+        terms.sort_by_key(|term| term.0.len());
+        terms
+    }
+
+    /// The columns of the model matrix, in R's order: in a product, the first variable's columns change fastest.
+    pub(crate) fn regressors(&self) -> Vec<Regressor> {
+        let position: HashMap<String, usize> =
+            self.variables().iter().zip(0..).map(|(variable, at)| (variable.to_string(), at)).collect();
+        let coding = Coding::of(self);
+        let mut all: Vec<Regressor> = self.intercept.then(|| Regressor { parts: Vec::new() }).into_iter().collect();
+        for (index, term) in self.ordered_terms().into_iter().enumerate() {
+            let mut products = vec![Vec::new()];
+            for variable in &term.0 {
+                let part = |column| Part { variable: position[&variable.to_string()], column };
+                let columns = coding.columns(self, index, term, variable);
+                products = columns
+                    .flat_map(|column| products.iter().map(move |parts| [&parts[..], &[part(column)]].concat()))
+                    .collect();
+            }
+            all.extend(products.into_iter().map(|parts| Regressor { parts }));
+        }
+        all
+    }
+
+    fn name(&self, regressor: &Regressor, variables: &[&Variable]) -> String {
+        let names = regressor.parts.iter().map(|part| self.part_name(variables[part.variable], part.column));
+        let names: Vec<String> = names.collect();
+        if names.is_empty() { "(Intercept)".to_owned() } else { names.join(":") }
+    }
+
+    fn part_name(&self, variable: &Variable, column: u32) -> String {
+        match (self.levels(variable), variable) {
+            (Some(levels), Variable::Value(_)) => {
+                format!("{}[{}]", variable.as_column().expect("a column has levels"), levels[column as usize])
+            }
+            (_, Variable::Curve(curve, _)) if curve.columns() > 1 => format!("{variable}{}", column + 1),
+            (_, other) => other.as_column().map_or_else(|| other.to_string(), str::to_owned),
+        }
+    }
+
+    /// The rules that hold however the model was written.
+    pub(super) fn check(&self) -> Result<(), FormulaError> {
+        self.columns.iter().try_for_each(check_facts)?;
+        self.check_response()?;
+        for term in &self.terms {
+            term.0.iter().try_for_each(|variable| self.check_variable(variable))?;
+        }
+        self.offsets.iter().try_for_each(|offset| self.check_numbers(offset))?;
+        self.check_computed(&self.fitted())?;
+        if self.terms.is_empty() && !self.intercept {
+            return Err(FormulaError::NoTerms);
+        }
+        self.check_count()
+    }
+
+    fn check_response(&self) -> Result<(), FormulaError> {
+        if let Expression::Column(column) = &self.response
+            && matches!(self.columns.kind(column), Kind::Levels(_))
+        {
+            return Err(FormulaError::CategoricalResponse { column: column.clone() });
+        }
+        self.check_numbers(&self.response)?;
+        let columns = self.response.columns();
+        match columns[..] {
+            [column] if self.predictors().contains(column) => {
+                Err(FormulaError::ResponseOnRight { column: column.to_owned() })
+            }
+            [] => Err(FormulaError::ConstantResponse),
+            _ => Ok(()),
+        }
+    }
+
+    fn check_variable(&self, variable: &Variable) -> Result<(), FormulaError> {
+        let expression = variable.expression();
+        match variable {
+            Variable::Value(Expression::Column(_)) => Ok(()),
+            Variable::Value(_) => {
+                self.check_numbers(expression)?;
+                self.check_computed(expression)
+            }
+            Variable::Curve(curve, _) => {
+                let (least, most) = curve.columns_allowed();
+                if !(least..=most).contains(&curve.columns()) {
+                    return Err(FormulaError::CurveSize { curve: curve.name(), least, most });
+                }
+                self.check_numbers(expression)?;
+                self.check_bounded(expression)?;
+                self.check_computed(expression)
+            }
+        }
+    }
+
+    /// Only numbers can be computed with.
+    fn check_numbers(&self, expression: &Expression) -> Result<(), FormulaError> {
+        let category =
+            expression.columns().into_iter().find(|column| matches!(self.columns.kind(column), Kind::Levels(_)));
+        category.map_or(Ok(()), |column| {
+            Err(FormulaError::CategoryInArithmetic { column: column.to_owned(), expression: expression.to_string() })
+        })
+    }
+
+    fn check_bounded(&self, expression: &Expression) -> Result<(), FormulaError> {
+        let bare = expression.columns().into_iter().find(|column| self.columns.kind(column).bounds().is_none());
+        bare.map_or(Ok(()), |column| {
+            Err(FormulaError::BoundsNeeded { column: column.to_owned(), expression: expression.to_string() })
+        })
+    }
+
+    /// A computed number needs bounds that can be scaled by.
+    fn check_computed(&self, expression: &Expression) -> Result<(), FormulaError> {
+        if let Expression::Column(_) = expression {
+            return Ok(());
+        }
+        self.check_bounded(expression)?;
+        let Range { low, high } = self.range(expression)?;
+        check_bounds(&expression.to_string(), low, high)
+    }
+
+    /// Counted before anything is made of it.
+    fn check_count(&self) -> Result<(), FormulaError> {
+        let columns = |variable: &Variable| match (self.levels(variable), variable) {
+            (Some(levels), _) => levels.len(),
+            (None, Variable::Curve(curve, _)) => curve.columns() as usize,
+            (None, Variable::Value(_)) => 1,
+        };
+        let of_term = |term: &Term| term.0.iter().fold(1, |product: usize, one| product.saturating_mul(columns(one)));
+        let count = self.terms.iter().fold(0, |sum: usize, term| sum.saturating_add(of_term(term)));
+        if count > MOST_COEFFICIENTS { Err(FormulaError::TooManyTerms) } else { Ok(()) }
+    }
+}
+
+/// Which categories have a column for every level, and which leave their reference out: R's rule. A category in a term leaves it out where the
+/// term without the category is in the model too. Without an intercept, the first category keeps it.
+struct Coding {
+    terms: HashSet<String>,
+    /// The place of the first term with a category, among the ordered ones, where there is no intercept.
+    first: Option<usize>,
+}
+
+impl Coding {
+    fn of(model: &Model) -> Coding {
+        let has_category = |term: &&Term| term.0.iter().any(|variable| model.levels(variable).is_some());
+        Coding {
+            terms: model.terms.iter().map(Term::key).chain([String::new()]).collect(),
+            first: model.ordered_terms().iter().position(has_category).filter(|_| !model.intercept),
+        }
+    }
+
+    /// Which columns of a variable enter a term.
+    fn columns(&self, model: &Model, index: usize, term: &Term, variable: &Variable) -> std::ops::Range<u32> {
+        match (model.levels(variable), variable) {
+            (Some(levels), _) => u32::from(!self.is_full(model, index, term, variable))..levels.len() as u32,
+            (None, Variable::Curve(curve, _)) => 0..curve.columns(),
+            (None, Variable::Value(_)) => 0..1,
+        }
+    }
+
+    fn is_full(&self, model: &Model, index: usize, term: &Term, variable: &Variable) -> bool {
+        let others = Term(term.0.iter().filter(|other| *other != variable).cloned().collect());
+        let is_first = || term.0.iter().find(|one| model.levels(one).is_some()) == Some(variable);
+        !self.terms.contains(&others.key()) || self.first == Some(index) && is_first()
+    }
+}

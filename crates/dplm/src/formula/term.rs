@@ -1,0 +1,77 @@
+//! The summands of a model: products of variables, as R has them.
+
+use super::{curve::Curve, expression::Expression};
+
+/// A variable of a model: a number, a category, or several functions of a number.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Variable {
+    /// A column or a computed number; a category where the column has levels.
+    Value(Expression),
+    /// A family of functions of a number.
+    Curve(Curve, Expression),
+}
+
+impl Variable {
+    /// A column.
+    pub(super) fn column(name: &str) -> Variable {
+        Variable::Value(Expression::Column(name.to_owned()))
+    }
+
+    /// What it is computed from.
+    pub(crate) fn expression(&self) -> &Expression {
+        match self {
+            Variable::Value(expression) | Variable::Curve(_, expression) => expression,
+        }
+    }
+
+    /// The column, where the variable is nothing but one.
+    pub(crate) fn as_column(&self) -> Option<&str> {
+        match self {
+            Variable::Value(Expression::Column(name)) => Some(name),
+            _ => None,
+        }
+    }
+}
+
+/// A product of variables.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Term(pub Vec<Variable>);
+
+impl Term {
+    /// The column, where the term is nothing but one.
+    pub(super) fn as_column(&self) -> Option<&str> {
+        match &self.0[..] {
+            [variable] => variable.as_column(),
+            _ => None,
+        }
+    }
+
+    /// The product with another term; a variable counts once.
+    pub(super) fn times(&self, other: &Term) -> Term {
+        let new = other.0.iter().filter(|variable| !self.0.contains(variable));
+        Term(self.0.iter().chain(new).cloned().collect())
+    }
+
+    /// The same text for the same variables in any order.
+    pub(super) fn key(&self) -> String {
+        let mut names: Vec<String> = self.0.iter().map(Variable::to_string).collect();
+        names.sort_unstable();
+        names.join(":")
+    }
+}
+
+/// One column of the model matrix: a product of columns of variables. The intercept is the product of none.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Regressor {
+    /// Its factors, in the order of the term.
+    pub parts: Vec<Part>,
+}
+
+/// One column of one variable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct Part {
+    /// Which variable of the model.
+    pub variable: usize,
+    /// Which of its columns: the level of a category, the function of a curve, 0 for a number.
+    pub column: u32,
+}
