@@ -177,6 +177,9 @@ pub struct FitArgs {
     /// What the ledger calls the data
     #[arg(long, value_name = "NAME", requires = "ledger", help_heading = "Privacy")]
     pub dataset: Option<String>,
+    /// Show the plan, the checks and the cost, and stop: no cell is looked at and nothing is spent
+    #[arg(long, help_heading = "Output")]
+    pub dry_run: bool,
     /// Write the result as JSON; - for standard output, instead of the summary
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub json: Option<Destination>,

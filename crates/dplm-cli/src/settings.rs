@@ -8,7 +8,7 @@ use std::{
 use dplm::{
     Dataset, NoiseSource, Progress, Reading,
     formula::Formula,
-    method::{self, Method, Request, Tuning, dpgd},
+    method::{self, Asked, Asks, Method, Request, Tuning, dpgd},
     privacy::Rho,
     table::{ReadOptions, Source},
 };
@@ -36,6 +36,10 @@ pub struct FitSettings {
     pub data: DataSettings,
     /// The method, and what is asked of it.
     pub method: Box<dyn Method>,
+    /// What was asked, for a forecast.
+    pub asked: Asked,
+    /// Whether to stop before anything is spent.
+    pub dry_run: bool,
     /// The same asked of the paper's method, which a diagnosis is about.
     pub paper: dpgd::Config,
     /// Where the noise comes from.
@@ -88,11 +92,16 @@ impl FitSettings {
         let standardised = args.model.standardised || args.model.model.is_some();
         let data = data(args.data, &args.model, args.machine.memory)?;
         let paper = dpgd::Config { request: request.clone(), tuning };
+        let formula = data.formula.clone();
+        let model = Asks::Formula { formula, standardised, assumptions: Vec::new() };
+        let asked = Asked { method: args.method.method, request: request.clone(), tuning, model };
         let method =
             method::choose(args.method.method, request, tuning, &data.formula, standardised).map_err(Failure::usage)?;
         Ok(FitSettings {
             data,
             method,
+            asked,
+            dry_run: args.dry_run,
             paper,
             noise: args.promise.seed.map_or(NoiseSource::System, NoiseSource::Seed),
             json: args.json,
@@ -121,6 +130,7 @@ impl FitSettings {
             interval,
             ledger: None,
             dataset: None,
+            dry_run: false,
             json,
             trajectory,
             report,

@@ -437,6 +437,33 @@ fn a_plan_for_a_model_is_kept_by_its_fits() {
     assert!((0.001..0.05).contains(&wanted) && effect > 0.9, "{wanted} {effect}");
 }
 
+/// A dry run looks at no cell: tables of as many rows have the same plan. It spends nothing, and refuses what the fit would refuse.
+#[test]
+fn a_dry_run_spends_nothing_and_looks_at_no_cell() {
+    let directory = Directory::new();
+    let table = |cell: &dyn Fn(u32) -> String| {
+        let rows: String = (0..3000).map(|i| format!("{},{}\n", cell(i), i % 7)).collect();
+        format!("y,x\n{rows}")
+    };
+    let data = directory.write("data.csv", table(&|i| (i % 11).to_string()));
+    let other = directory.write("other.csv", table(&|_| "NA".to_owned()));
+    directory.ok(&["ledger", "init", "budget.db", "--dataset", "d", "--rho", "1"]);
+    let dry = |data: &str, rho: &str| {
+        let pay = ["--ledger", "budget.db", "--dataset", "d"];
+        let fit = ["fit", data, "--formula", "y[0..11] ~ x[0..7]", "--rho", rho, "--dry-run"];
+        directory.run(&[&fit[..], &pay].concat())
+    };
+    let done = dry(&data, "0.5");
+    assert_eq!((done.status, &dry(&other, "0.5").stdout), (0, &done.stdout), "{}", done.stderr);
+    let words = ["3,000 rows", "Std. error", "would cost rho = 0.5", "Nothing was spent"];
+    assert!(words.iter().all(|words| done.stdout.contains(words)), "{}", done.stdout);
+    let left: Value =
+        serde_json::from_str(&directory.ok(&["ledger", "show", "budget.db", "--json", "-"]).stdout).unwrap();
+    assert_eq!(left["spent"].as_f64(), Some(0.0));
+    assert_eq!(dry(&data, "2").status, 1, "more than the ledger has");
+    assert_ne!(dry(&data, "0.000001").status, 0, "a budget that could only be noise");
+}
+
 #[test]
 fn a_plan_is_what_a_fit_does() {
     let directory = Directory::new();

@@ -1,15 +1,20 @@
 //! `dplm fit`: the main job.
 
 use dplm::{
-    Charge, Fit, Progress, Receipt, Warning,
-    method::Method,
+    Charge, Design, Error, Fit, Progress, Receipt, Warning,
+    method::{self, ConfigError, Method},
+    plan::Question,
+    privacy::Rho,
     report::{summary, to_html, to_json},
+    table::{ReadOptions, Source},
 };
 use dplm_ledger::Ledger;
 
 use crate::{
     args::FitArgs,
+    commands::plan,
     exit::Failure,
+    layout::grouped,
     output::{Destination, Output},
     printer::Printer,
     progress::Bar,
@@ -21,6 +26,10 @@ use crate::{
 /// What can be refused is refused before the ledger records anything; what is recorded is on disk before noise is drawn.
 pub fn run(args: FitArgs, printer: &Printer) -> Result<(), Failure> {
     let settings = FitSettings::check(args)?;
+    if settings.dry_run && [&settings.json, &settings.trajectory, &settings.report].iter().any(|place| place.is_some())
+    {
+        return Err(Failure::usage("a dry run has no result to write: leave out --json, --trajectory and --report"));
+    }
     // Opened before anything is spent: a result that cannot be written down would be lost.
     let outputs = Outputs::open(&settings)?;
     let mut account = settings
@@ -29,6 +38,9 @@ pub fn run(args: FitArgs, printer: &Printer) -> Result<(), Failure> {
         .map(|account_name| OpenAccount::open(account_name, settings.method.as_ref()))
         .transpose()?;
     let source = settings.data.open()?;
+    if settings.dry_run {
+        return dry_run(&settings, &source, account.as_ref(), printer);
+    }
     let mut dataset = settings.data.read(&source, printer)?;
     let prepared = dataset.prepare(settings.method.as_ref(), settings.noise)?;
     let receipt = match &mut account {
@@ -40,6 +52,40 @@ pub fn run(args: FitArgs, printer: &Printer) -> Result<(), Failure> {
         prepared.run(receipt, Progress::new(&|done, total| bar.update(done, total)))?
     };
     outputs.report(&fit, printer)
+}
+
+/// The plan, the checks and the cost of a fit that is not made.
+fn dry_run(
+    settings: &FitSettings,
+    source: &Source,
+    account: Option<&OpenAccount<'_>>,
+    printer: &Printer,
+) -> Result<(), Failure> {
+    let design = Design::new(&settings.data.formula.resolve(source.schema()).map_err(Error::from)?);
+    let rows = {
+        let bar = Bar::new(printer, "counting rows");
+        let update = |done, total| bar.update(done, total);
+        let progress = Progress::new(&update);
+        source.count_rows(&design.columns()[0], &ReadOptions { progress, ..ReadOptions::default() })?
+    };
+    let request = settings.method.request();
+    let plan = settings.method.plan(rows, &design)?;
+    plan.check().map_err(Error::from)?;
+    plan.warn().iter().for_each(|warning| printer.warning(&warning.to_string(), false));
+    let question = Question::new(rows, request.rho, request.delta, request.level);
+    let text = match method::forecast_for(&settings.asked, source.schema(), &question) {
+        Ok(forecast) => plan::text(&forecast),
+        Err(Error::Config(ConfigError::NoForecast)) => {
+            format!(
+                "{} rows, method {}: there is no forecast for it on such columns.\n",
+                grouped(rows),
+                settings.method.name()
+            )
+        }
+        Err(other) => return Err(other.into()),
+    };
+    let paid = account.map_or(String::new(), |account| account.would_pay(request.rho));
+    printer.result(&format!("{text}\nDry run: the fit would cost rho = {}.{paid} Nothing was spent.\n", request.rho))
 }
 
 /// A data set in a ledger, open.
@@ -54,6 +100,12 @@ impl<'a> OpenAccount<'a> {
         let ledger = Ledger::open(&account_name.file).map_err(Failure::not_recorded)?;
         ledger.check(&account_name.dataset, method.request().rho).map_err(Failure::not_recorded)?;
         Ok(OpenAccount { account_name, ledger })
+    }
+
+    /// What the ledger has for a fit that is not made; that it is enough was checked when it was opened.
+    fn would_pay(&self, rho: Rho) -> String {
+        let AccountName { file, dataset } = self.account_name;
+        format!(" {} has enough left for rho = {rho} of '{dataset}'.", file.display())
     }
 
     fn charge(&mut self, charge: Charge, printer: &Printer) -> Result<Receipt, Failure> {

@@ -1,12 +1,13 @@
 //! What to expect of the method that would run.
 
-use super::{ConfigError, Entry, Request, Tuning, choose};
+use super::{ConfigError, Entry, Method, Request, Tuning, choose};
 use crate::{
     Error,
     formula::{Column, Formula, Kind, Model},
     lattice::Design,
     plan::{Assumed, Assumption, Forecast, Question},
     privacy::Rho,
+    schema::Schema,
 };
 
 /// A fit as it would be asked for.
@@ -59,15 +60,37 @@ pub fn forecast(asked: &Asked, question: &Question) -> Result<Forecast, Error> {
             (formula, true, standard_design(*features), Assumed::white(*error_sd))
         }
     };
-    let level = question.level;
+    let choose_at = |request: Request| choose(asked.method, request, asked.tuning, &formula, standardised);
+    forecast_of(&asked.request, &choose_at, &design, &assumed, question)
+}
+
+/// What a fit of a design would come to, at the budget of the question and at others.
+fn forecast_of(
+    request: &Request,
+    choose_at: &(dyn Fn(Request) -> Result<Box<dyn Method>, Error> + Sync),
+    design: &Design,
+    assumed: &Assumed,
+    question: &Question,
+) -> Result<Forecast, Error> {
     let plans = |rho: Rho| {
-        let request = Request { rho, level, delta: question.delta, ..asked.request.clone() };
-        let method = choose(asked.method, request, asked.tuning, &formula, standardised)?;
-        let plan = method.plan(question.rows, &design)?;
+        let method = choose_at(Request { rho, level: question.level, delta: question.delta, ..request.clone() })?;
+        let plan = method.plan(question.rows, design)?;
         plan.check()?;
-        plan.foresee(&design, &assumed)
+        plan.foresee(design, assumed)
     };
-    Forecast::new(question, &design, &assumed, &plans)
+    Forecast::new(question, design, assumed, &plans)
+}
+
+/// As [`forecast`], of the columns of a table: `.` stands for those that it declares to be numeric.
+///
+/// # Errors
+/// As [`forecast`]; when the table does not have the columns of the formula.
+pub fn forecast_for(asked: &Asked, schema: &Schema, question: &Question) -> Result<Forecast, Error> {
+    let Asks::Formula { formula, standardised, assumptions } = &asked.model else { return forecast(asked, question) };
+    let design = Design::new(&formula.resolve(schema)?);
+    let assumed = Assumed::of(&design, assumptions)?;
+    let choose_at = |request: Request| choose(asked.method, request, asked.tuning, formula, *standardised);
+    forecast_of(&asked.request, &choose_at, &design, &assumed, question)
 }
 
 /// The design of a formula whose columns are all named.

@@ -18,7 +18,7 @@ mod audit;
 
 pub use crate::options::{IntervalMethod, Purpose, Target};
 pub use error::ConfigError;
-pub use forecast::{Asked, Asks, forecast};
+pub use forecast::{Asked, Asks, forecast, forecast_for};
 pub use outcome::Outcome;
 pub use registry::{Entry, choose};
 pub use request::{DELTA, Request, Tuning, budget};

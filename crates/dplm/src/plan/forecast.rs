@@ -49,6 +49,13 @@ pub struct Question {
     pub curve: bool,
 }
 
+impl Question {
+    /// The usual question: the budget at which privacy adds half the sampling error, and no more.
+    pub fn new(rows: u64, rho: Rho, delta: f64, level: f64) -> Question {
+        Question { rows, rho, delta, level, share: 0.5, wants: Vec::new(), effects: Vec::new(), curve: false }
+    }
+}
+
 /// A number stated for a coefficient: `educ 0.01`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Stated {

@@ -122,6 +122,19 @@ impl Source {
         &self.schema
     }
 
+    /// How many rows there are, as many as a fit would read: one of the columns is gone over and its cells are not looked at.
+    ///
+    /// # Errors
+    /// When the table cannot be read.
+    pub fn count_rows(&self, column: &Column, options: &ReadOptions<'_>) -> Result<u64, DataError> {
+        let mut rows = 0;
+        self.for_each_block(std::slice::from_ref(column), &ReadOptions { strict: false, ..*options }, &mut |block| {
+            rows += block.rows as u64;
+            Ok(())
+        })?;
+        Ok(rows)
+    }
+
     /// Reads the wanted columns, block by block, in file order; only these are decoded.
     ///
     /// May be called again and again. Decoding is shared among the threads of the current pool; rows come in the same order, and cells have the

@@ -17,6 +17,8 @@ use crate::{
     settings::{budget, check_formats, check_outputs, formula_in, tuning},
 };
 
+pub use text::render as text;
+
 /// Forecasts, and shows it as text, JSON or a picture.
 pub fn run(args: &PlanArgs, printer: &Printer) -> Result<(), Failure> {
     let places = [&args.json, &args.picture, &args.page];
