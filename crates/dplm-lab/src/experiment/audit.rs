@@ -1,6 +1,6 @@
 //! What runs on worst-case neighbours betray: a lower bound on epsilon, against what is claimed.
 //!
-//! Two tables differ in one row, which pulls as far as a row can in one direction or in the opposite one. The real mechanism is run many
+//! Two tables differ in one row, which moves the fit as far as a row can in one direction or in the opposite one. The real mechanism is run many
 //! times on each, and a number is computed from what it releases. How well that number tells the tables apart bounds epsilon
 //! from below, whatever the number is: with an event of probability `p` on one table and `q` on the other,
 //! `epsilon >= ln((p - delta) / q)`, and a Gaussian mechanism has `mu >= Phi^-1(p) - Phi^-1(q)`.
@@ -112,7 +112,7 @@ impl Audit {
         Ok((rho.map_err(|error: PrivacyError| Error::from(error))?, reach))
     }
 
-    /// The numbers that `runs` runs give on the table whose last row pulls in the direction of `sign`.
+    /// The numbers that `runs` runs give on the table whose last row moves the fit in the direction of `sign`.
     fn numbers(&self, point: &Point, repetition: u64, sign: f64) -> Result<Vec<f64>, LabError> {
         let (_, mechanism, fault) = Audit::case(point);
         let (rho, reach) = self.broken(point, fault)?;
@@ -125,7 +125,7 @@ impl Audit {
                 let purpose = if mechanism == Mechanism::Fit { Purpose::Inference } else { Purpose::Prediction };
                 let (mut rows, design) = self.table(Kind::Standard, EXTREME * sign);
                 let plan = self.dpgd(Request { purpose, ..Request::new(rho) }, reach).plan(self.count(), &design)?;
-                many(Box::new(|| plan.run(&mut rows, &design, &mut rng, Progress::NONE).map(|run| pull(&run))))
+                many(Box::new(|| plan.run(&mut rows, &design, &mut rng, Progress::NONE).map(|run| moved(&run))))
             }
             Mechanism::Adassp => {
                 let (mut rows, design) = self.table(Kind::Standard, sign);
@@ -138,7 +138,7 @@ impl Audit {
                 let (mut rows, design) = self.table(Kind::Bounded { low: -1.0, high: 1.0 }, sign);
                 let config = auto::Config::new(Request { purpose: Purpose::Prediction, ..Request::new(rho) });
                 let plan = config.plan(self.count(), &design)?;
-                many(Box::new(|| plan.run(&mut rows, &design, &mut rng, Progress::NONE).map(|run| pull(&run))))
+                many(Box::new(|| plan.run(&mut rows, &design, &mut rng, Progress::NONE).map(|run| moved(&run))))
             }
         };
         Ok(found?)
@@ -154,7 +154,7 @@ impl Audit {
         u64::from(self.rows.max(1))
     }
 
-    /// Rows that pull at nothing, and one that does.
+    /// Rows that move nothing, and one that does.
     fn table(&self, kind: Kind, response: f64) -> (MemoryRows, Design) {
         let column = |name: &str| Column { name: name.into(), kind: kind.clone() };
         let design = Design::new(&Model::of_columns(column("y"), vec![column("x")], false));
@@ -183,7 +183,7 @@ fn one_release(rho: Rho, value: f64, fault: Fault, rng: &mut FixedSeed) -> Resul
 }
 
 /// The first coordinate of all noisy gradients together: no number tells the two tables apart better.
-fn pull(run: &Outcome) -> f64 {
+fn moved(run: &Outcome) -> f64 {
     -run.trajectories[0].gradient.iter().map(|gradient| gradient[0]).sum::<f64>()
 }
 
@@ -202,7 +202,7 @@ impl Event {
 
 /// Bounds on the probabilities of an event on the two tables that fail with probability at most `alarm` together.
 fn bounds(event: Event, [plus, minus]: [&[f64]; 2], alarm: f64) -> (f64, f64) {
-    // Above is likely on the table that pulls upwards, below on the other.
+    // Above is likely on the table whose last row moves it upwards, below on the other.
     let (likely, unlikely) = if event.above { (plus, minus) } else { (minus, plus) };
     let p = share_at_least(event.count(likely), likely.len() as u64, alarm / 2.0);
     let q = share_at_most(event.count(unlikely), unlikely.len() as u64, alarm / 2.0);

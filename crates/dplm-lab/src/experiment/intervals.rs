@@ -22,7 +22,7 @@ pub enum Shown {
     Length,
 }
 
-/// Coverage and length of four constructions.
+/// Coverage and length of four interval methods.
 #[derive(Clone, Debug, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Intervals {
@@ -52,7 +52,7 @@ const METHODS: [(&str, &str); 4] = [
 /// How far below its level the mean coverage may be measured: about four standard errors of 100 runs of 10 coordinates.
 const ALLOWANCE: f64 = 0.025;
 
-/// A construction this much below its level still counts as covering when lengths are compared.
+/// An interval method this much below its level still counts as covering when lengths are compared.
 const NEARLY: f64 = 0.01;
 
 impl Intervals {
@@ -198,7 +198,7 @@ impl Intervals {
 }
 
 impl Intervals {
-    /// Which construction is the shortest where, among those that cover.
+    /// Which interval method is the shortest where, among those that cover.
     fn judge_shortest(&self, done: &[Finished], claims: &mut Claims) {
         let covers = |one: &Finished, method: &str| one.value(&format!("{method}.coverage")) >= self.level - NEARLY;
         let length = |one: &Finished, method: &str| one.value(&format!("{method}.length"));

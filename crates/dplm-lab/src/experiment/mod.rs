@@ -121,7 +121,7 @@ pub enum Repetitions {
 pub enum DesignName {
     /// Standard normal.
     Isotropic,
-    /// The appendix's construction.
+    /// The appendix's.
     Anisotropic,
 }
 

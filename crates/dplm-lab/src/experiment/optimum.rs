@@ -36,7 +36,7 @@ pub struct Optimum {
 
 const NAME: &str = "optimum";
 
-/// The constructions: two of ours, and the paper's.
+/// The interval methods: two of ours, and the paper's.
 const METHODS: [&str; 5] = ["newton", "newton, curvature released", "batched", "checkpoints", "independent"];
 const PAPER: [&str; 3] = ["batched", "checkpoints", "independent"];
 
@@ -44,9 +44,9 @@ const PAPER: [&str; 3] = ["batched", "checkpoints", "independent"];
 const LONGEST: f64 = 1.03;
 /// The same where it pays for its curvature from the same budget.
 const LONGEST_RELEASED: f64 = 1.25;
-/// A construction this much below its level still counts as covering when lengths are compared.
+/// An interval method this much below its level still counts as covering when lengths are compared.
 const NEARLY: f64 = 0.01;
-/// How far below its level the paper's constructions may be measured at the largest number of steps.
+/// How far below its level the paper's interval methods may be measured at the largest number of steps.
 const ALLOWANCE: f64 = 0.025;
 /// Standard errors that a mean may be off: a false alarm in fifteen thousand.
 const DOUBT: f64 = 4.0;
@@ -225,7 +225,7 @@ fn judge_length(mine: &[&Finished], method: &str, longest: f64, claims: &mut Cla
     );
 }
 
-/// The coverage of a construction at each number of steps, in words.
+/// The coverage of an interval method at each number of steps, in words.
 fn along(mine: &[&Finished], method: &str) -> String {
     let word =
         |one: &&&Finished| format!("{:.1} % at {}", 100.0 * one.value(&format!("{method}.coverage")), one.at("steps"));

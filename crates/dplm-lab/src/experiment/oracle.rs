@@ -233,8 +233,8 @@ fn root(squares: &[f64]) -> Estimate {
 fn root_ratio(above: &[f64], below: &[f64]) -> Estimate {
     let (a, b) = (Estimate::mean(above).value, Estimate::mean(below).value);
     let ratio = (a / b).sqrt();
-    let pulls: Vec<f64> = above.iter().zip(below).map(|(x, y)| 0.5 * ratio * (x / a - y / b)).collect();
-    Estimate { value: ratio, error: Estimate::mean(&pulls).error }
+    let moves: Vec<f64> = above.iter().zip(below).map(|(x, y)| 0.5 * ratio * (x / a - y / b)).collect();
+    Estimate { value: ratio, error: Estimate::mean(&moves).error }
 }
 
 #[cfg(test)]

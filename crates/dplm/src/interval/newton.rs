@@ -100,8 +100,8 @@ impl Newton {
         let basis = curvature.axes.transpose() * &coordinates.basis;
         let (theta, gradient) = (curvature.turned(&averages.theta), curvature.turned(&averages.gradient));
         let inverse = inverse(&(basis.transpose() * &curvature.mean * &basis));
-        let pull: Vec<f64> = times(&curvature.mean, &theta).iter().zip(&gradient).map(|(m, g)| m - g).collect();
-        let estimate = times(&inverse, &transposed_times(&basis, &pull));
+        let moved: Vec<f64> = times(&curvature.mean, &theta).iter().zip(&gradient).map(|(m, g)| m - g).collect();
+        let estimate = times(&inverse, &transposed_times(&basis, &moved));
         let displacement = theta.iter().zip(times(&basis, &estimate)).map(|(t, b)| t - b).collect();
         Ok(Newton {
             parameters: coordinates.parameters,
@@ -339,9 +339,9 @@ mod tests {
         let run = quadratic_run(&coupled(), &OPT, 3, 0.1);
         let smaller = Coordinates::identity(3).only(&[0, 1]);
         let found = Newton::new(&run, &smaller, &Curvature::released(coupled(), 0.0).unwrap(), None).unwrap();
-        let pull = times(&coupled(), &OPT);
+        let image = times(&coupled(), &OPT);
         let block = Mat::from_fn(2, 2, |j, k| coupled()[(j, k)]);
-        let expected = times(&inverse(&block), &pull[..2]);
+        let expected = times(&inverse(&block), &image[..2]);
         let theta = found.parameters();
         assert!((theta[0] - expected[0]).abs() < 1e-10 && (theta[1] - expected[1]).abs() < 1e-10 && theta[2] == 0.0);
         let of = |j: usize| found.intervals(&[Contrast::coordinate(j, 3)], 0.95).unwrap()[0];

@@ -1,4 +1,4 @@
-//! The paper's three constructions: independent runs, checkpoints, batched means.
+//! The paper's three interval methods: independent runs, checkpoints, batched means.
 //!
 //! All three make a list `theta^(1) .. theta^(m)` and proceed as if it were a sample of a normal law:
 //! `mean +- t_{alpha/2, m-1} sd / sqrt(m)`, `sd` with `m - 1` below the sum of squares.
@@ -20,7 +20,7 @@ pub struct Batching {
     /// Where a final iterate is taken (checkpoints, independent runs), how many of the last ones are averaged
     /// instead.
     ///
-    /// 1 is the construction of the paper's text and of its theorem. The paper's experiments average "the final few";
+    /// 1 is that of the paper's text and of its theorem. The paper's experiments average "the final few";
     /// any number up to `usize::MAX` will do, and what exceeds the iterates at hand means all of them.
     pub average_last: usize,
 }
