@@ -27,6 +27,36 @@ def test_a_plan_is_that_of_the_command(command):
 
 
 @pytest.mark.parametrize("design", ["isotropic", "anisotropic"])
+def test_a_plan_for_a_model():
+    formula = "log(wage[1..5000]) ~ educ[0..20] + poly(exper[0..60], 2) + union{no,yes}*female{no,yes}"
+    assume = ["wage mean 600 sd 300", "educ sd 3", "exper sd 12", "union shares 0.8 0.2", "R2 0.3"]
+    plan = dplm.plan(formula, rows=30_000, rho=0.05, assume=assume, want=["educ 0.005"], effect=["educ 0.09"])
+    assert plan.method == "auto" and plan.features == 7 and not plan.left_out
+    assert [one["name"] for one in plan.coefficients][1:4] == ["educ", "poly(exper, 2)1", "poly(exper, 2)2"]
+    assert all(one["std_error"] > one["classical_error"] for one in plan.coefficients)
+    assert any("educ: mean 10, standard deviation 3" in line for line in plan.assumed)
+    assert 0 < plan.wants[0]["rho"] < 1 and plan.effects[0]["right_sign"] > 0.99
+    assert abs(sum(release["share"] for release in plan.releases) - 1) < 1e-9
+
+
+@pytest.mark.parametrize(
+    "wrong, words",
+    [
+        ({"formula": "y[0..1] ~ x[0..1]", "features": 3}, "and not both"),
+        ({}, "and not both"),
+        ({"formula": "y[0..1] ~ x[0..1]", "assume": ["z sd 1"]}, "no numeric column 'z'"),
+        ({"formula": "y[0..1] ~ x[0..1]", "assume": ["x is wide"]}, "not understood"),
+        ({"formula": "y[0..1] ~ x[0..1]", "assume": "x sd 1"}, "takes a list"),
+        ({"formula": "y[0..1] ~ x[0..1]", "want": ["z 1"]}, "no coefficient 'z'"),
+        ({"formula": "y[0..1] ~ x[0..1] + ."}, "reads no data"),
+        ({"formula": "y[0..1] ~ x[0..1]", "rho": 1e-9}, "too small"),
+    ],
+)
+def test_a_plan_that_makes_no_sense_is_refused(wrong, words):
+    with pytest.raises(dplm.RequestError, match=words):
+        dplm.plan(**({"rows": 5000, "rho": 0.02} | wrong))
+
+
 def test_simulated_rows_are_those_of_the_command(command, tmp_path, design):
     command("simulate", "--rows", 500, "--features", 3, "--seed", 9, "--design", design, "--out", tmp_path / "typed.csv")
     drawn = dplm.simulate(rows=500, features=3, seed=9, design=design)

@@ -42,6 +42,12 @@ pub struct Fit {
     pub coefficients: Vec<Coefficient>,
     /// Coefficients that the budget could not resolve: the model was fitted without them.
     pub left_out: Vec<LeftOut>,
+    /// The standard deviation of the errors, if it was released.
+    #[serde(default)]
+    pub residual_sd: Option<Bounded>,
+    /// The share of the response's variance that the model explains, if it was released.
+    #[serde(default)]
+    pub r_squared: Option<Bounded>,
     /// The method and its public parameters.
     pub method: MethodSummary,
     /// What a reader should know.
@@ -86,6 +92,17 @@ pub struct Precision {
     pub df: Option<f64>,
     /// The two-sided p-value of the coefficient being 0.
     pub p_value: f64,
+}
+
+/// A released number with the ends of its interval.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Bounded {
+    /// The estimate.
+    pub estimate: f64,
+    /// The lower end, at the level of the fit.
+    pub low: f64,
+    /// The upper end.
+    pub high: f64,
 }
 
 /// The method and its public parameters.

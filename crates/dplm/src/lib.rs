@@ -80,7 +80,7 @@ pub use contrast::Contrast;
 pub use dataset::{Charge, Dataset, Prepared, Reading, Receipt};
 pub use descend::Trajectory;
 pub use error::Error;
-pub use fit::{Coefficient, Fit, MethodSummary, Precision};
+pub use fit::{Bounded, Coefficient, Fit, MethodSummary, Precision};
 pub use lattice::Design;
 pub use lm::{Lm, lm};
 pub use predict::{Covariance, Ends, Prediction};

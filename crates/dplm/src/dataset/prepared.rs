@@ -138,6 +138,8 @@ impl<'a> Prepared<'a> {
             level: request.level,
             coefficients: outcome.coefficients,
             left_out: outcome.left_out,
+            residual_sd: outcome.quality.map(|quality| quality.residual_sd),
+            r_squared: outcome.quality.map(|quality| quality.r_squared),
             method: outcome.summary,
             warnings,
             trajectories: outcome.trajectories,

@@ -167,7 +167,7 @@ impl Curvature {
     }
 
     /// `d' Cov(E a) e`, in `O(p^2)`.
-    pub(super) fn covariance_form(&self, a: &[f64], d: &[f64], e: &[f64]) -> f64 {
+    pub(crate) fn covariance_form(&self, a: &[f64], d: &[f64], e: &[f64]) -> f64 {
         let p = a.len();
         let (da, ea): (Vec<f64>, Vec<f64>) = (0..p).map(|j| (d[j] * a[j], e[j] * a[j])).unzip();
         let mut sum = 0.0;

@@ -141,7 +141,7 @@ impl Newton {
     }
 
     /// The covariance of all standardised parameters' estimates; zero for those that are not in the model.
-    pub(super) fn covariance_of_all(&self) -> Mat<f64> {
+    pub(crate) fn covariance_of_all(&self) -> Mat<f64> {
         let (kept, mut all) = (self.covariance(), Mat::zeros(self.parameters, self.parameters));
         for (row, &j) in self.kept.iter().enumerate() {
             self.kept.iter().enumerate().for_each(|(column, &k)| all[(j, k)] = kept[(row, column)]);

@@ -1,6 +1,6 @@
 //! What a fit by any method gives.
 
-use super::{Request, Target};
+use super::{Request, Target, auto::Quality};
 use crate::{
     Coefficient, MethodSummary, Precision,
     descend::Trajectory,
@@ -30,6 +30,8 @@ pub struct Outcome {
     pub inference: Option<Inference>,
     /// Coefficients that the budget could not resolve, so that the model was fitted without them.
     pub left_out: Vec<LeftOut>,
+    /// How well the model fits, where that was released.
+    pub(crate) quality: Option<Quality>,
     /// What the intervals are for: what was asked for, or the robust coefficients where a released test shows that clipping bends the fit.
     pub target: Target,
 }
@@ -51,6 +53,7 @@ impl Outcome {
             whitening: None,
             inference: None,
             left_out: Vec::new(),
+            quality: None,
             target,
         }
     }

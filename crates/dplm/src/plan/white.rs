@@ -238,6 +238,32 @@ impl Setting {
     }
 }
 
+/// The variance of normal residuals whose mean square is `mean_sq` once those of white rows are clipped; none where clipping leaves too little of
+/// them to tell.
+pub(crate) fn unclipped_variance(features: usize, clip: f64, mean_sq: f64) -> Option<f64> {
+    let norms = Norms::of(features);
+    let standard = Normal::standard();
+    let left_of = |sd: f64| {
+        norms.share(|norm| {
+            let b = clip / (norm * sd);
+            let beyond = standard.sf(b);
+            sd * sd * (1.0 - 2.0 * beyond - 2.0 * b * standard.pdf(b) + 2.0 * b * b * beyond)
+        })
+    };
+    let (mut low, mut high) = (mean_sq.sqrt(), mean_sq.sqrt() * MOST_LOST);
+    if left_of(high) < mean_sq {
+        return None;
+    }
+    for _ in 0..60 {
+        let middle = 0.5 * (low + high);
+        if left_of(middle) < mean_sq { low = middle } else { high = middle }
+    }
+    Some(high * high)
+}
+
+/// Where clipping takes more than this from the standard deviation of residuals, what is left says little of it.
+const MOST_LOST: f64 = 1.5;
+
 /// The clip that a share `tail` of the gradients of white rows exceeds where residuals are normal with this standard deviation.
 pub(crate) fn clip_for_tail(features: usize, residual_sd: f64, tail: f64) -> f64 {
     let norms = Norms::of(features);

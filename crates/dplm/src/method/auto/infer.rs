@@ -4,12 +4,12 @@ use crate::privacy::noise::RandomWords;
 use faer::Mat;
 use statrs::distribution::{ChiSquared, ContinuousCDF};
 
-use super::{Plan, whiten::Whitened};
+use super::{Plan, quality::Quality, whiten::Whitened};
 use crate::{
     Error, Progress,
     descend::{Descent, Trajectory},
     interval::{Coordinates, Curvature, Floor, Newton, Sampling, resolve},
-    lattice::{CELL_SCALE_BITS, Outer, Theta},
+    lattice::{CELL_SCALE_BITS, Design, Outer, Theta},
     matrix::{inverse, quadratic, times, transposed_times},
     method::noisy::NoisyMatrix,
     privacy::Spend,
@@ -43,6 +43,8 @@ pub(super) struct Inferred {
     pub dropped: Vec<usize>,
     /// Standardised parameters that clipping moves; none where the test does not reject.
     pub bent: Vec<usize>,
+    /// How well the model fits, where that was released.
+    pub quality: Option<Quality>,
 }
 
 /// Where the curvature is taken, and the descent whose clip and lattice it shares.
@@ -59,11 +61,15 @@ impl Plan {
         descent: &Descent,
         run: &Trajectory,
         rights: Rights,
+        design: &Design,
         rng: &mut R,
     ) -> Result<Inferred, Error> {
         let at = Point { theta: descent.lattice().theta(&late_mean(run)), descent };
         let curvature = self.curvature(white, &at, rights.curvature, rng)?;
-        let sampling = rights.spread.map(|spend| self.sampling(white, &at, spend, rng)).transpose()?;
+        let spread = rights.spread.map(|spend| self.spread(white, &at, spend, rng)).transpose()?;
+        let sampling =
+            spread.as_ref().map(|spread| Sampling::from_matrix(self.rows, spread.mean.clone(), spread.noise_sd));
+        let sampling = sampling.transpose()?;
         let all = &white.coordinates;
         let places = resolve(&curvature, &all.basis, &Floor::none(all.kept.len()), RESOLVED).kept;
         let places = if places.is_empty() { vec![0] } else { places };
@@ -75,7 +81,8 @@ impl Plan {
             Some(spend) => self.bent(white, &coordinates, &newton, descent, spend, rng)?,
             None => Vec::new(),
         };
-        Ok(Inferred { newton, dropped, bent })
+        let quality = spread.as_ref().and_then(|spread| self.quality(white, spread, descent.gamma(), &newton, design));
+        Ok(Inferred { newton, dropped, bent, quality })
     }
 
     /// `(1/n) sum z z'` over rows that are not clipped, each shortened to the radius: as long as few rows are cut, and no longer than
@@ -103,18 +110,17 @@ impl Plan {
     }
 
     /// `(1/n) sum g g'` over clipped gradients.
-    fn sampling<R: RandomWords>(
+    fn spread<R: RandomWords>(
         &self,
         white: &Whitened,
         at: &Point<'_>,
         spend: Spend,
         rng: &mut R,
-    ) -> Result<Sampling, Error> {
+    ) -> Result<NoisyMatrix, Error> {
         let (lattice, clip) = (at.descent.lattice(), at.descent.clip());
         let unit = lattice.gradient_unit() / f64::from(clip.gradient_shift()).exp2();
         let gradients = Outer::Gradient { theta: &at.theta, theta_unit: lattice.theta_unit() };
-        let noisy = NoisyMatrix::release(white.rows.as_ref(), &gradients, unit, self.request.neighbours, spend, rng)?;
-        Ok(Sampling::from_matrix(self.rows, noisy.mean, noisy.noise_sd)?)
+        NoisyMatrix::release(white.rows.as_ref(), &gradients, unit, self.request.neighbours, spend, rng)
     }
 
     /// The parameters that clipping moves away from least squares, by a test on the mean gradient at the estimate under a narrower clip.

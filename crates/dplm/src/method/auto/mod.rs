@@ -26,6 +26,7 @@ mod start;
 mod threshold;
 mod clip;
 mod infer;
+mod quality;
 mod foresee;
 mod entry;
 
@@ -46,6 +47,7 @@ use crate::{
     warning::{Cause, LeftOut, Warning},
 };
 pub(super) use entry::ENTRY;
+pub(crate) use quality::Quality;
 
 use infer::{Inferred, Rights};
 use start::Start;
@@ -205,7 +207,7 @@ impl Plan {
             noise_sd: run.noise_sd,
             runs: 1,
         };
-        let inferred = rights.map(|rights| self.infer(&mut white, &descent, &run, rights, rng)).transpose()?;
+        let inferred = rights.map(|rights| self.infer(&mut white, &descent, &run, rights, design, rng)).transpose()?;
         let releases = budget.releases().to_vec();
         let trajectories = vec![standardised(&run, &white)];
         self.outcome(
@@ -251,7 +253,7 @@ impl Plan {
         let (names, contrasts) = (design.names(), design.contrasts());
         let named = |indices: &[usize]| indices.iter().map(|&j| names[j].clone()).collect::<Vec<String>>();
         let mut left_out = white.left_out.clone();
-        let Some(Inferred { newton, dropped, bent }) = inferred else {
+        let Some(Inferred { newton, dropped, bent, quality }) = inferred else {
             let theta = infer::predicted(run, &white.moments, start.threshold.tail);
             let theta = times(&white.whitening.matrix(), &theta);
             let identified = self.request.purpose == Purpose::Prediction;
@@ -271,6 +273,8 @@ impl Plan {
         let coefficients = names.iter().zip(&found).map(|(name, interval)| with_precision(name.clone(), interval));
         Ok(Outcome {
             coefficients: coefficients.collect(),
+            // A bent fit is not least squares, nor are its residuals.
+            quality: quality.filter(|_| bent.is_empty()),
             target: if bent.is_empty() { self.request.target() } else { Target::Robust },
             warnings: self.warnings_of_run(&white, start, &left_out, bent),
             whitening: Some(white.whitening),

@@ -36,6 +36,8 @@ pub(super) struct Whitened {
     pub radius: f64,
     /// The second moment of each final coordinate: 1 where whitening succeeded, less where it stopped at the floor.
     pub moments: Vec<f64>,
+    /// What the rounds said of the second moments.
+    pub found: Found,
     /// What the budget could not resolve.
     pub left_out: Vec<LeftOut>,
     /// Whether the length of rows was found at the lower end of its ladder.
@@ -263,7 +265,7 @@ impl Found {
 
     /// Whitens the kept columns.
     fn whitened(
-        &self,
+        self,
         rows: &dyn Rows,
         resolved: &Resolved,
         rounds: &[Round],
@@ -281,6 +283,7 @@ impl Found {
             radius: rounds.last().expect("there was a first round").radius,
             moments,
             left_out: left_out(resolved, &self.law, &self.basis, &self.floor, design),
+            found: self,
             at_edge: rounds.iter().any(|round| round.at_edge),
         })
     }
