@@ -217,7 +217,7 @@ pub fn check_formats<const N: usize>(places: [(&Option<Destination>, Format); N]
 }
 
 /// Refuses outputs that would overwrite each other, or the data.
-fn check_outputs(outputs: &[&Destination], inputs: &[String]) -> Result<(), Failure> {
+pub fn check_outputs(outputs: &[&Destination], inputs: &[String]) -> Result<(), Failure> {
     for (index, output) in outputs.iter().enumerate() {
         if outputs[..index].contains(output) {
             return Err(Failure::Usage(format!("two results cannot both go to {output}: name two places")));

@@ -1,8 +1,9 @@
 //! One error type for the crate; each kind is defined beside the code that raises it.
 
 use crate::{
-    Interrupted, diagnose::OlsError, formula::FormulaError, interval::IntervalError, lattice::LatticeError,
-    method::ConfigError, privacy::PrivacyError, report::FitFileError, schema::SchemaError, table::DataError,
+    HypothesisError, Interrupted, PredictionError, diagnose::OlsError, formula::FormulaError, interval::IntervalError,
+    lattice::LatticeError, method::ConfigError, privacy::PrivacyError, report::FitFileError, schema::SchemaError,
+    table::DataError,
 };
 
 /// Why a fit could not be made. Every message is one sentence that says what to do, and none holds a cell's value.
@@ -21,6 +22,12 @@ pub enum Error {
     /// The interval cannot be computed from what is released.
     #[error(transparent)]
     Interval(#[from] IntervalError),
+    /// The hypothesis cannot be tested.
+    #[error(transparent)]
+    Hypothesis(#[from] HypothesisError),
+    /// The prediction cannot be made from what was released.
+    #[error(transparent)]
+    Prediction(#[from] PredictionError),
     /// The data cannot be used as they are.
     #[error(transparent)]
     Data(#[from] DataError),

@@ -7,6 +7,7 @@ mod auto;
 mod coverage;
 mod door;
 mod engines;
+mod hypothesis;
 mod law;
 mod locality;
 mod neighbours;

@@ -138,6 +138,8 @@ impl<'a> Prepared<'a> {
             level: request.level,
             coefficients: outcome.coefficients,
             left_out: outcome.left_out,
+            residual_sd: None,
+            r_squared: None,
             method: outcome.summary,
             warnings,
             trajectories: outcome.trajectories,
