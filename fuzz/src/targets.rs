@@ -13,9 +13,10 @@ use std::{
 };
 
 use dplm::{
-    Charge, Dataset, Reading,
+    Charge, Dataset, Fit, Reading,
     formula::{Column, Formula, template},
     privacy::Rho,
+    report::to_json,
     table::{Cells, ReadOptions, Source},
 };
 use dplm_ledger::Ledger;
@@ -27,7 +28,7 @@ pub const MARKER: &str = "987654";
 pub type Target = (&'static str, fn(&[u8]));
 
 /// Every target.
-pub const ALL: [Target; 8] = [
+pub const ALL: [Target; 9] = [
     ("csv", csv),
     ("tsv", tsv),
     ("parquet", parquet),
@@ -36,6 +37,7 @@ pub const ALL: [Target; 8] = [
     ("formula", formula),
     ("ledger", ledger),
     ("locality", locality),
+    ("fit", fit),
 ];
 
 /// Models of the columns y, x and g, each read in every way.
@@ -94,6 +96,15 @@ pub fn ledger(data: &[u8]) {
         fs::write(folder.path("ledger-journal"), journal).expect("scratch space");
     }
     use_ledger(&file);
+}
+
+/// A saved fit: one that loads answers whatever may be asked of it, and is written as it was read.
+pub fn fit(data: &[u8]) {
+    let Ok(text) = std::str::from_utf8(data) else { return };
+    let Ok(fit) = Fit::from_json(text) else { return };
+    // What nothing can be said of is refused or left blank.
+    let _ = (fit.to_string(), fit.covariance(), fit.predictor(), fit.intervals(0.9));
+    assert!(Fit::from_json(&to_json(&fit)).is_ok_and(|again| again == fit), "a fit that does not read back");
 }
 
 /// Two texts that differ in one row. The first byte says which row and how it is written, the others are its cells, with a NUL between them:

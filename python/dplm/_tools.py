@@ -8,12 +8,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from dplm import _native
+from dplm._errors import RequestError
 
 
 class Plan(Mapping[str, Any]):
     """What accuracy to expect of a fit: the document of `dplm plan --json`, by key or as attributes.
 
-    Errors and lengths are those of one coefficient, in standard deviations of y per standard deviation of its column.
+    `coefficients` has each coefficient in its own units. `fit` and `budgets` are those of one coefficient of a column of unit variance.
     """
 
     def __init__(self, facts: Mapping[str, Any]) -> None:
@@ -44,12 +45,18 @@ class Plan(Mapping[str, Any]):
 
 
 def plan(
+    formula: str | None = None,
     *,
     rows: int,
-    features: int,
+    features: int | None = None,
     rho: float | None = None,
     epsilon: float | None = None,
     delta: float | None = None,
+    method: str | None = None,
+    target: str | None = None,
+    assume: Sequence[str] = (),
+    want: Sequence[str] = (),
+    effect: Sequence[str] = (),
     clip: float | None = None,
     steps: int | None = None,
     noise_sd: float = 1.0,
@@ -58,26 +65,47 @@ def plan(
 ) -> Plan:
     """What accuracy to expect, from public numbers only. No data are read and nothing is spent.
 
-    Figures are for features of unit variance that are not correlated, normal errors of standard deviation `noise_sd`, and Newton
-    intervals for the true coefficients. `share` asks for the budget at which privacy adds that share of the sampling error. `guess` is
-    how often, at most, someone who knows all other rows guesses which of two equally likely rows was in the data.
+    With a formula, the method that would run says what it would do with the budget, for each coefficient in its own units. What nobody knows
+    beforehand is assumed, and listed in `assumed`: how far columns spread within their bounds, and how large the errors are. Say better with
+    `assume=["educ sd 3", "R2 0.3"]`. `want=["educ 0.01"]` asks for the budget that gives a standard error, `effect=["educ 0.05"]` how often an
+    effect of that size has the right sign and is significant, `share` for the budget at which privacy adds that share of the sampling error.
+
+    With `features` in place of a formula, figures are for the paper's method on columns of unit variance that are not correlated, and errors of
+    standard deviation `noise_sd`. `guess` is how often, at most, someone who knows all other rows guesses which of two equally likely rows
+    was in the data.
 
     >>> import dplm
     >>> plan = dplm.plan(rows=10_000, features=10, rho=0.015)
     >>> plan.classical["std_error"], plan.fit["std_error"] < 0.02, round(plan.guess, 3)
     (0.01, True, 0.535)
+    >>> plan = dplm.plan("pay[0..200000] ~ age[18..90]", rows=10_000, rho=0.015, assume=["age sd 15", "errors sd 30000"])
+    >>> age = plan.coefficients[1]
+    >>> plan.method, round(age["classical_error"]), age["std_error"] < 2 * age["classical_error"]
+    ('auto', 20, True)
     """
     budget = {"rho": rho, "epsilon": epsilon, "delta": delta}
     options = {
         "rows": rows,
         "features": features,
+        "formula": formula,
+        "method": method,
+        "target": target,
         "clip": clip,
         "steps": steps,
         "noise_sd": noise_sd,
         "level": level,
         "share": share,
+        "assume": _texts("assume", assume),
+        "want": _texts("want", want),
+        "effect": _texts("effect", effect),
     }
     return Plan(json.loads(_native.plan(budget, options)))
+
+
+def _texts(name: str, given: Sequence[str]) -> list[str]:
+    if isinstance(given, str):
+        raise RequestError(f"{name} takes a list of texts: write {name}=[{given!r}]")
+    return list(given)
 
 
 class Simulated:

@@ -9,6 +9,7 @@ use clap::{
 use dplm::{
     method,
     options::{Choice, IntervalMethod, Purpose, Target},
+    plan::{Assumption, Stated},
     privacy::Neighbours,
 };
 use dplm_simulate::{Design, Errors};
@@ -121,11 +122,16 @@ Examples:
   dplm predict fit.json --over exper --at educ=12 --at union=yes --picture exper.svg";
 
 const PLAN: &str = "\
-No data are read and nothing is spent. Figures are for features of unit variance that are not correlated, and for errors
-that are normal, with Newton intervals for the true coefficients.
+No data are read and nothing is spent: the method that would run says what it would do with the budget. How far columns
+spread within their bounds nobody knows beforehand. Assumed are, and printed: three standard deviations from the middle of the
+bounds to either end, levels that are equally common, no correlation, and errors as spread as the response. Say better with
+--assume: 'NAME sd S', 'NAME mean M sd S', 'NAME shares A B ...', 'correlation R', 'R2 R', 'errors sd S'.
+With --features, figures are for the paper's method on columns of unit variance that are not correlated.
 
-Example:
-  dplm plan --rows 10000 --features 10 --rho 0.015 --picture plan.svg";
+Examples:
+  dplm plan --formula 'pay[0..200000] ~ age[18..90] + region{north,south}' --rows 10000 --rho 0.015 --assume 'pay sd 30000'
+  dplm plan --formula 'pay[0..200000] ~ age[18..90]' --rows 10000 --rho 0.015 --want 'age 40' --effect 'age 300'
+  dplm plan --features 10 --rows 10000 --rho 0.015 --picture plan.svg";
 
 const SIMULATE: &str = "\
 Writes a table with columns x1 to xP and y = x'theta + error, and prints the true coefficients theta. The setting is the
@@ -612,25 +618,74 @@ pub struct PlanArgs {
     /// How many rows the data will have
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub rows: u64,
-    /// How many coefficients the model will have
-    #[arg(long, value_name = "P", value_parser = clap::value_parser!(u32).range(1..=100_000))]
-    pub features: u32,
+    /// The model that will be fitted, with its public facts
+    #[arg(
+        long,
+        short,
+        value_name = "F",
+        required_unless_present_any = ["model", "features"],
+        conflicts_with_all = ["model", "features"],
+        help_heading = "Model"
+    )]
+    pub formula: Option<String>,
+    /// The model in a TOML file; 'dplm init' prints a template
+    #[arg(long, value_name = "FILE", conflicts_with = "features", help_heading = "Model")]
+    pub model: Option<PathBuf>,
+    /// Instead of a model: how many coefficients it will have, of columns with unit variance
+    #[arg(long, value_name = "P", value_parser = clap::value_parser!(u32).range(1..=100_000), help_heading = "Model")]
+    pub features: Option<u32>,
+    /// Of columns, what a code book says: 'educ sd 3', 'age mean 40 sd 12', 'region shares 0.6 0.4', 'R2 0.3'
+    #[arg(long, value_name = "WHAT", conflicts_with = "features", help_heading = "Model")]
+    pub assume: Vec<Assumption>,
+    /// With --features, the standard deviation of the errors [default: 1]
+    #[arg(long, value_name = "SD", allow_negative_numbers = true, requires = "features", help_heading = "Model")]
+    pub noise_sd: Option<f64>,
     #[command(flatten)]
     pub budget: BudgetArgs,
-    /// Largest norm of a row's gradient, standardised (gamma): a number or auto
-    #[arg(long, value_name = "GAMMA", default_value = "auto", allow_negative_numbers = true)]
-    pub clip: Auto<f64>,
-    /// How many gradient steps: a number or auto
-    #[arg(long, value_name = "T", default_value = "auto", allow_negative_numbers = true)]
-    pub steps: Auto<u32>,
-    /// Standard deviation of the errors, in standardised units
-    #[arg(long, value_name = "SD", default_value_t = 1.0, allow_negative_numbers = true)]
-    pub noise_sd: f64,
+    /// Which change is hidden: replace-one, or zero-out (a row adds nothing)
+    #[arg(
+        long,
+        value_name = "WHICH",
+        value_parser = words::<Neighbours>(),
+        default_value = "replace-one",
+        hide_possible_values = true,
+        help_heading = "Privacy"
+    )]
+    pub neighbours: Neighbours,
+    #[command(flatten)]
+    pub method: MethodArgs,
+    /// What intervals are for: population, sample (these rows) or robust (Huber)
+    #[arg(long, value_name = "WHAT", value_parser = words::<Target>(), hide_possible_values = true, help_heading = "Intervals")]
+    pub target: Option<Target>,
     /// How often an interval should cover
-    #[arg(long, value_name = "LEVEL", default_value_t = 0.95, allow_negative_numbers = true)]
+    #[arg(
+        long,
+        value_name = "LEVEL",
+        default_value_t = 0.95,
+        allow_negative_numbers = true,
+        help_heading = "Intervals"
+    )]
     pub level: f64,
-    /// Also find the budget at which privacy adds this share of the sampling error
-    #[arg(long, value_name = "SHARE", default_value_t = 0.5, allow_negative_numbers = true)]
+    /// Find the budget that gives a coefficient this standard error: 'educ 0.01'
+    #[arg(long, value_name = "NAME SE", conflicts_with = "features", help_heading = "Questions")]
+    pub want: Vec<Stated>,
+    /// For a coefficient of this size, how often its sign is right and it is significant: 'educ 0.05'
+    #[arg(
+        long,
+        value_name = "NAME SIZE",
+        conflicts_with = "features",
+        allow_negative_numbers = true,
+        help_heading = "Questions"
+    )]
+    pub effect: Vec<Stated>,
+    /// Find the budget at which privacy adds this share of the sampling error
+    #[arg(
+        long,
+        value_name = "SHARE",
+        default_value_t = 0.5,
+        allow_negative_numbers = true,
+        help_heading = "Questions"
+    )]
     pub share: f64,
     /// Write the plan as JSON; - for standard output, instead of the text
     #[arg(long, value_name = "FILE")]

@@ -159,7 +159,8 @@ pub fn budget(args: &BudgetArgs) -> Result<(Rho, f64), Failure> {
     method::budget(args.rho, args.epsilon, args.delta).map_err(Failure::usage)
 }
 
-fn tuning(method: &MethodArgs) -> Tuning {
+/// Parameters set by hand.
+pub fn tuning(method: &MethodArgs) -> Tuning {
     Tuning { clip: method.clip.given(), steps: method.steps.given(), step_size: method.step_size.given() }
 }
 
@@ -184,7 +185,15 @@ fn data(args: DataArgs, model: &ModelArgs, memory: Option<u64>) -> Result<DataSe
 }
 
 fn formula(model: &ModelArgs) -> Result<Formula, Failure> {
-    match (&model.formula, &model.model) {
+    formula_in(model.formula.as_deref(), model.model.as_deref())
+}
+
+/// The model, from text or from a file.
+///
+/// # Errors
+/// When neither is given, or it cannot be understood.
+pub fn formula_in(text: Option<&str>, file: Option<&Path>) -> Result<Formula, Failure> {
+    match (text, file) {
         (Some(text), _) => Formula::parse(text).map_err(Failure::usage),
         (None, Some(path)) => Formula::from_toml(&read_model(path)?).map_err(Failure::usage),
         (None, None) => Err(Failure::usage("give the model with --formula or --model")),

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::common::{Directory, text_of};
+use crate::common::{Chance, Directory, text_of};
 
 const FIT: [&str; 5] = ["--formula", "y ~ x1 + x2 + 0", "--standardised", "--rho", "0.5"];
 /// Every column of a file that declares their types.
@@ -385,29 +385,56 @@ fn a_plan() {
         plan["budgets"].as_array().expect("a list").iter().map(|at| number(&at["length"])).collect();
     assert!(lengths.windows(2).all(|pair| pair[1] < pair[0]), "a larger budget gives a shorter interval: {lengths:?}");
     // At the budget found for the share, the share is what was asked.
-    let [rho, clip, steps] = [&plan["share"]["rho"], &plan["fit"]["clip"], &plan["fit"]["steps"]].map(Value::to_string);
-    let there = directory
-        .ok(&[
-            "plan",
-            "--rows",
-            "10000",
-            "--features",
-            "10",
-            "--rho",
-            &rho,
-            "--clip",
-            &clip,
-            "--steps",
-            &steps,
-            "--json",
-            "-",
-        ])
-        .stdout;
+    let rho = plan["share"]["rho"].to_string();
+    let there = directory.ok(&["plan", "--rows", "10000", "--features", "10", "--rho", &rho, "--json", "-"]).stdout;
     let there: Value = serde_json::from_str(&there).expect("JSON");
     let share = number(&there["fit"]["privacy_error"]) / number(&there["fit"]["sampling_error"]);
     assert!((share - 0.5).abs() < 0.02, "{share}");
     let svg = directory.read("plan.svg");
     assert!(svg.starts_with("<svg") && svg.ends_with("</svg>\n") && !svg.contains("NaN") && !svg.contains("inf"));
+}
+
+/// A plan for a model: the errors that fits of rows as assumed then have, within the quarter that a plan may be off; what will be left out; a budget
+/// for a wanted error.
+#[test]
+fn a_plan_for_a_model_is_kept_by_its_fits() {
+    let directory = Directory::new();
+    let mut chance = Chance(7);
+    let rows: String = (0..20_000)
+        .map(|_| {
+            let (x, group) = (chance.normal(), if chance.uniform() < 0.3 { "b" } else { "a" });
+            let z = 0.6 * x + 0.8 * chance.normal();
+            let y = 2.0 + x - 0.5 * z + f64::from(group == "b") + chance.normal();
+            format!("{y},{x},{z},{group},{}\n", 500.0 + 1e-4 * chance.normal())
+        })
+        .collect();
+    let data = directory.write("data.csv", format!("y,x,z,g,flat\n{rows}"));
+    let formula = "y[-10..15] ~ x[-5..5] + z[-4..4] + g{a,b} + flat[0..1000]";
+    let assumed = ["x sd 1", "z sd 1", "g shares 0.7 0.3", "flat sd 0.0001", "errors sd 1", "correlation 0.6"];
+    let assumptions = assumed.iter().flat_map(|text| ["--assume", text]);
+    let questions = ["--want", "x 0.02", "--effect", "x 0.1", "--json", "-"];
+    let options: Vec<&str> = ["plan", "--formula", formula, "--rows", "20000", "--rho", "0.05"]
+        .into_iter()
+        .chain(assumptions)
+        .chain(questions)
+        .collect();
+    let plan: Value = serde_json::from_str(&directory.ok(&options).stdout).expect("JSON");
+    let fit = directory.fit_json(&[&data, "--formula", formula, "--rho", "0.05"]);
+    assert_eq!(plan["method"], fit["method"]["name"]);
+    assert_eq!(plan["left_out"][0]["name"], "flat");
+    assert_eq!(fit["left_out"][0], "flat");
+    for (promised, found) in
+        plan["coefficients"].as_array().unwrap().iter().zip(fit["coefficients"].as_array().unwrap())
+    {
+        assert_eq!(promised["name"], found["name"]);
+        assert_eq!(promised["identified"], found["identified"], "{promised} {found}");
+        if let (Some(promised), Some(error)) = (promised["std_error"].as_f64(), found["std_error"].as_f64()) {
+            assert!((0.8..1.25).contains(&(promised / error)), "{promised} {found}");
+        }
+    }
+    let wanted = plan["wants"][0]["rho"].as_f64().expect("a budget does");
+    let effect = plan["effects"][0]["significant"].as_f64().expect("identified");
+    assert!((0.001..0.05).contains(&wanted) && effect > 0.9, "{wanted} {effect}");
 }
 
 #[test]

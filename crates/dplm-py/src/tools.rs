@@ -1,9 +1,13 @@
 //! What needs no private data: plans, simulated data, and the columns a formula names.
 
-use std::{fs::File, io, path::PathBuf};
+use std::{fs::File, io, path::PathBuf, str::FromStr};
 
 use arrow_array::RecordBatch;
-use dplm::forecast::{Forecast, Question};
+use dplm::{
+    method::{Asked, Asks, Entry, Request, Target, Tuning, forecast},
+    plan::Question,
+    privacy::Rho,
+};
 use dplm_simulate::{Format, Setting, fresh_seed, record_batch, write_table};
 use pyo3::{prelude::*, types::PyCapsule};
 
@@ -29,12 +33,18 @@ pub fn rho(budget: BudgetOptions) -> PyResult<f64> {
 /// The options of a plan as Python gives them.
 pub struct PlanOptions {
     rows: u64,
-    features: u32,
+    features: Option<u32>,
+    formula: Option<String>,
+    method: Option<String>,
+    target: Option<String>,
     clip: Option<f64>,
     steps: Option<u32>,
     noise_sd: f64,
     level: f64,
     share: f64,
+    assume: Vec<String>,
+    want: Vec<String>,
+    effect: Vec<String>,
 }
 
 impl<'a, 'py> FromPyObject<'a, 'py> for PlanOptions {
@@ -45,23 +55,57 @@ impl<'a, 'py> FromPyObject<'a, 'py> for PlanOptions {
         Ok(PlanOptions {
             rows: given.get("rows", WHOLE)?,
             features: given.get("features", WHOLE)?,
+            formula: given.get("formula", "a text")?,
+            method: given.get("method", "a text")?,
+            target: given.get("target", "a text")?,
             clip: given.number("clip")?,
             steps: given.get("steps", WHOLE)?,
             noise_sd: given.get("noise_sd", "a number")?,
             level: given.get("level", "a number")?,
             share: given.get("share", "a number")?,
+            assume: given.get("assume", "a list of texts")?,
+            want: given.get("want", "a list of texts")?,
+            effect: given.get("effect", "a list of texts")?,
         })
     }
+}
+
+impl PlanOptions {
+    fn asked(&self, rho: Rho) -> PyResult<Asked> {
+        let model = match (self.features, &self.formula) {
+            (Some(features), None) => Asks::White { features, error_sd: self.noise_sd },
+            (None, Some(formula)) => Asks::Formula {
+                formula: request::formula(formula, false)?,
+                standardised: true,
+                assumptions: parsed(&self.assume)?,
+            },
+            _ => return Err(Kind::Request.because("give a formula, or a number of features, and not both")),
+        };
+        let method = self.method.as_deref().map(str::parse::<Entry>).transpose();
+        let target = self.target.as_deref().map(str::parse::<Target>).transpose();
+        let request = Request { target: target.map_err(|error| Kind::Request.because(error))?, ..Request::new(rho) };
+        let tuning = Tuning { clip: self.clip, steps: self.steps, step_size: None };
+        Ok(Asked { method: method.map_err(|error| Kind::Request.because(error))?, request, tuning, model })
+    }
+}
+
+fn parsed<T: FromStr>(texts: &[String]) -> PyResult<Vec<T>>
+where
+    T::Err: std::fmt::Display,
+{
+    texts.iter().map(|text| text.parse().map_err(|error: T::Err| Kind::Request.because(error))).collect()
 }
 
 /// What accuracy to expect, as the JSON of `dplm plan`.
 #[pyfunction]
 pub fn plan(py: Python<'_>, budget: BudgetOptions, options: PlanOptions) -> PyResult<String> {
     let (rho, delta) = budget.checked()?;
-    let PlanOptions { rows, features, clip, steps, noise_sd, level, share } = options;
-    let asked = Question { rows, features, rho, delta, clip, steps, noise_sd, level, share, curve: false };
+    let asked = options.asked(rho)?;
+    let (wants, effects) = (parsed(&options.want)?, parsed(&options.effect)?);
+    let PlanOptions { rows, level, share, .. } = options;
+    let question = Question { rows, rho, delta, level, share, wants, effects, curve: false };
     // Every number a plan is refused for was given here.
-    let forecast = py.detach(|| Forecast::new(&asked)).map_err(|error| Kind::Request.because(error))?;
+    let forecast = py.detach(|| forecast(&asked, &question)).map_err(|error| Kind::Request.because(error))?;
     Ok(serde_json::to_string(&forecast).expect("plain data serialise"))
 }
 

@@ -1,8 +1,16 @@
 //! One error type for the crate; each kind is defined beside the code that raises it.
 
 use crate::{
-    HypothesisError, Interrupted, PredictionError, diagnose::OlsError, formula::FormulaError, interval::IntervalError,
-    lattice::LatticeError, method::ConfigError, privacy::PrivacyError, report::FitFileError, schema::SchemaError,
+    HypothesisError, Interrupted, PredictionError,
+    diagnose::OlsError,
+    formula::FormulaError,
+    interval::IntervalError,
+    lattice::LatticeError,
+    method::ConfigError,
+    plan::{AssumeError, ForecastError},
+    privacy::PrivacyError,
+    report::FitFileError,
+    schema::SchemaError,
     table::DataError,
 };
 
@@ -16,6 +24,12 @@ pub enum Error {
     /// The options do not make sense; nothing was read.
     #[error(transparent)]
     Config(#[from] ConfigError),
+    /// An assumption about a column is not understood.
+    #[error(transparent)]
+    Assume(#[from] AssumeError),
+    /// A plan is asked for something that makes no sense.
+    #[error(transparent)]
+    Forecast(#[from] ForecastError),
     /// The arithmetic cannot be made exact.
     #[error(transparent)]
     Lattice(#[from] LatticeError),

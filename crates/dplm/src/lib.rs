@@ -15,7 +15,7 @@
 //! |---|---|
 //! | write a model | [`formula::Formula`]: bounds `[low..high]`, levels `{a,b}` |
 //! | choose a method and its options | [`Lm`]; [`method`]: [`auto`](method::auto), [`dpgd`](method::dpgd) (the paper's), [`adassp`](method::adassp) |
-//! | know beforehand how accurate a fit will be | [`forecast`]; nothing is read |
+//! | know beforehand how accurate a fit will be | [`plan`]; nothing is read |
 //! | read a result | [`Fit`], [`Coefficient`], [`report`]; for new rows [`Fit::predict`]; tests of hypotheses [`Fit::t_test`], [`Fit::wald_test`] |
 //! | read CSV, Parquet and Arrow files, or Arrow memory | [`table::Source`] |
 //! | fit one table several times, or keep a privacy ledger | [`Dataset::read`] encodes it, [`Dataset::prepare`] plans and checks, and [`Prepared::run`] wants the [`Receipt`] that shows that the [`Charge`] was recorded; the crate `dplm-ledger` gives one |
@@ -70,11 +70,11 @@ mod statement;
 mod fit;
 mod predict;
 mod hypothesis;
+pub mod plan;
 pub mod method;
 pub mod diagnose;
 mod dataset;
 mod lm;
-pub mod forecast;
 pub mod report;
 
 pub use contrast::Contrast;

@@ -3,10 +3,17 @@
 //! Each check compares a mean over independent data sets with its requirement, allowing 4.9 standard errors of that
 //! mean: a false alarm in a million. Seeds are fixed.
 
-use super::expect::{Setting, Shares, curvature_noise_sd, gradient_spread_noise_sd, row_bound_sq};
 use super::simulate::{Data, Design, Errors, normal};
 use super::*;
-use crate::{matrix::inverse, theory::bounds::noise_sd};
+use crate::{
+    descend::noise_sd,
+    matrix::inverse,
+    plan::{
+        noise::matrix_noise_sd,
+        white::{Setting, Shares, row_bound_sq},
+    },
+    privacy::Neighbours::ReplaceOne,
+};
 use faer::Mat;
 use rand_chacha::ChaCha8Rng;
 use rand_core::SeedableRng;
@@ -69,7 +76,7 @@ fn empirical(design: Design, steps: usize, rng: &mut ChaCha8Rng) -> Vec<Score> {
     let gamma = 5.0 * (p as f64).sqrt();
     let data = Data::draw(n, p, design, Errors::Gaussian, 1.0, rng);
     let optimum = data.optimum(gamma);
-    let lambda = noise_sd(n, 0.015, gamma, steps);
+    let lambda = noise_sd(n as u64, gamma, steps as u32, ReplaceOne, 0.015);
     let run = data.descend(gamma, 0.25, lambda, steps, rng);
     let intervals = |inference: Inference| inference.intervals(&Contrast::coordinates(p), 0.95).unwrap();
     let found = newton(&run, &Curvature::from_trajectory(&run).unwrap(), None);
@@ -138,15 +145,16 @@ impl World {
     fn setting(&self) -> Setting {
         let gamma = self.clip * (self.features as f64).sqrt();
         Setting {
-            rows: self.rows,
+            rows: self.rows as u64,
             features: self.features,
             rho: self.rho,
             gamma,
-            steps: self.steps,
+            neighbours: ReplaceOne,
+            steps: self.steps as u32,
             step_size: self.step_size,
             error_sd: 1.0,
             signal: 1.0,
-            shares: Shares::recommended(self.rows, self.features, self.rho, gamma, 1.0),
+            shares: Shares::recommended(self.rows as u64, self.features, self.rho, gamma, 1.0),
         }
     }
 
@@ -155,14 +163,14 @@ impl World {
         let Setting { gamma, shares, .. } = self.setting();
         let (n, p) = (self.rows, self.features);
         let data = Data::draw(n, p, self.design, self.errors, 1.0, rng);
-        let lambda = noise_sd(n, self.rho * shares.descent(), gamma, self.steps);
+        let lambda = noise_sd(n as u64, gamma, self.steps as u32, ReplaceOne, self.rho * shares.descent());
         let run = data.descend(gamma, self.step_size, lambda, self.steps, rng);
         let late = &run.theta[self.steps / 2..];
         let at: Vec<f64> = (0..p).map(|j| late.iter().map(|t| t[j]).sum::<f64>() / late.len() as f64).collect();
-        let noise_sd = gradient_spread_noise_sd(n, gamma, self.rho * shares.gradient_spread);
+        let noise_sd = gamma * gamma / (n as f64 * (2.0 * self.rho * shares.gradient_spread).sqrt());
         let mean_norm_sq = data.gradient_norm_sq(&at, gamma) + noise_sd * normal(rng);
         let sampling = Sampling::from_trace(n as u64, mean_norm_sq, noise_sd).unwrap();
-        let sd = curvature_noise_sd(n, p, self.rho * shares.curvature);
+        let sd = matrix_noise_sd(n as u64, row_bound_sq(p), ReplaceOne, self.rho * shares.curvature);
         let released = with_noise(data.curvature(&at, gamma, row_bound_sq(p)), sd, rng);
         let curvature = Curvature::of_scaled_columns(released, sd).unwrap().with_clip(self.clip);
         (newton(&run, &curvature, Some(&sampling)), data.truth)

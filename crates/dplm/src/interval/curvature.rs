@@ -58,6 +58,11 @@ impl Curvature {
     }
 
     /// From the mean and the standard deviation of each entry of a symmetric matrix.
+    /// The standard deviations of the noise on its entries.
+    pub(crate) fn entry_sd(&self) -> &Mat<f64> {
+        &self.entry_sd
+    }
+
     pub(crate) fn of_entries(mean: Mat<f64>, entry_sd: Mat<f64>) -> Self {
         let p = mean.nrows();
         Curvature { axes: Mat::identity(p, p), mean, entry_sd, scale_sd: 0.0, misfit: LARGEST_BEND }
@@ -210,7 +215,7 @@ fn checked_size(matrix: &Mat<f64>, noise_sd: f64) -> Result<usize, IntervalError
 
 /// The relative difference of the curvature at the start and at the end of a run, for rows of one length and normal
 /// residuals: the share of gradients not clipped here and there.
-pub(super) fn bend_at(clip: f64) -> f64 {
+pub(crate) fn bend_at(clip: f64) -> f64 {
     let unclipped = |residual_sd: f64| 1.0 - 2.0 * normal_cdf(-clip / residual_sd);
     let (start, end) = (unclipped(RESIDUALS_AT_START), unclipped(1.0));
     ((end - start) / end.max(f64::MIN_POSITIVE)).clamp(0.0, LARGEST_BEND)
@@ -341,7 +346,7 @@ fn freedom(p: usize) -> f64 {
 
 /// The relative variance of eigenvalues left in doubt by a matrix released with noise `sd` for a design without
 /// structure.
-pub(super) fn expected_doubt_sq(sd: f64, level: f64, p: usize) -> f64 {
+pub(crate) fn expected_doubt_sq(sd: f64, level: f64, p: usize) -> f64 {
     if p == 1 {
         return (sd / level).powi(2);
     }

@@ -78,7 +78,7 @@ impl Interval {
 }
 
 /// The normal quantile that leaves half of `1 - level` above it.
-pub(super) fn normal_quantile(level: f64) -> f64 {
+pub(crate) fn normal_quantile(level: f64) -> f64 {
     student::normal_quantile(0.5 + level / 2.0)
 }
 

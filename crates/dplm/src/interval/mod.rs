@@ -40,7 +40,6 @@ mod weights;
 mod joint;
 mod newton;
 mod inference;
-pub mod expect;
 #[cfg(test)]
 mod simulate;
 #[cfg(test)]
@@ -48,13 +47,16 @@ mod coverage;
 
 pub use crate::contrast::Contrast;
 pub use curvature::Curvature;
+pub(crate) use curvature::{bend_at, expected_doubt_sq};
 pub use inference::Inference;
 pub use interval::Interval;
+pub(crate) use interval::normal_quantile;
 pub use joint::Joint;
 pub use newton::{Coordinates, Newton};
 pub use paper::{Batching, batched_means, checkpoints, independent_runs};
 pub(crate) use resolve::{Floor, Resolved, resolve};
 pub use sampling::Sampling;
+pub(crate) use weights::Transient;
 
 use crate::descend::Trajectory;
 
@@ -169,7 +171,7 @@ fn check_not_negative(what: &'static str, value: f64) -> Result<(), IntervalErro
 }
 
 /// Refuses a number that is zero, negative, infinite or not a number.
-fn check_positive(what: &'static str, value: f64) -> Result<(), IntervalError> {
+pub(crate) fn check_positive(what: &'static str, value: f64) -> Result<(), IntervalError> {
     let range = "finite, positive";
     if value > 0.0 && value.is_finite() { Ok(()) } else { Err(IntervalError::Range { what, range }) }
 }

@@ -3,7 +3,7 @@
 use crate::matrix::dot;
 
 /// What the start does to the iterates before it is forgotten, against the noise in each step.
-pub(super) struct Transient {
+pub(crate) struct Transient {
     /// Noise `lambda` of a coordinate of a gradient.
     pub noise_sd: f64,
     /// Step size `eta`.

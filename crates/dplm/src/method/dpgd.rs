@@ -1,7 +1,7 @@
 //! The paper's method: Algorithm 1 on standardised columns, with public parameters.
 
 use super::{
-    ConfigError, Enough, Entry, IntervalMethod, Method, Outcome, Purpose, Request, Target, Tuning, auto, bare,
+    ConfigError, Enough, Entry, IntervalMethod, Method, Outcome, Purpose, Request, Target, Tuning, bare,
     budget_warnings, mean_of_late, noisy::NoisyMatrix, request::MOST_STEPS, with_precision,
 };
 use crate::{
@@ -9,11 +9,17 @@ use crate::{
     descend::{Descent, Trajectory, noise_sd},
     interval::{
         Batching, Coordinates, Curvature, Inference, IntervalError, Newton, Sampling, batched_means, checkpoints,
-        expect::{Setting, Shares, row_bound_sq, steps_for_coverage},
         independent_runs,
     },
     lattice::{CELL_SCALE_BITS, Design, Lattice, Outer, Theta},
     options::Choice,
+    plan::{
+        Assumed, Foretold, Planned, PlannedRelease,
+        noise::matrix_noise_sd,
+        steps::steps_between,
+        strength::enough_for_intervals,
+        white::{Setting, Shares, row_bound_sq},
+    },
     privacy::{
         Budget, Neighbours, Spend,
         noise::{NoiseRng, RandomWords},
@@ -60,6 +66,9 @@ pub struct Plan {
     descent: Descent,
 }
 
+/// A forecast takes the coefficients to be at this distance from zero, in standardised units: the paper's unit sphere.
+const SIGNAL: f64 = 1.0;
+
 /// The paper's burn-in.
 const BURN_IN: u32 = 20;
 
@@ -88,7 +97,7 @@ impl Config {
         }
         let scale = Scaling::of(design);
         let step_size = step_size.unwrap_or(scale.step_size);
-        let best = scale.best_setting(rows, request.rho.to_f64(), step_size)?;
+        let best = scale.best_setting(rows, request.rho.to_f64(), request.neighbours, step_size)?;
         let clip = clip.unwrap_or(best.gamma);
         // A longer run has noisier steps and forgets its start sooner, so the noise of a short one is on the safe side.
         let lambda = noise_sd(rows, clip, request.batches, request.neighbours, request.rho.to_f64());
@@ -133,6 +142,10 @@ impl super::Plan for Plan {
         self.warnings()
     }
 
+    fn foresee(&self, _design: &Design, assumed: &Assumed) -> Result<Planned, Error> {
+        self.foresee(assumed)
+    }
+
     fn run(
         &self,
         rows: &mut dyn Rows,
@@ -154,7 +167,7 @@ fn shares(request: &Request, rows: u64, features: usize, clip: f64, error_sd: f6
     if intervals_by(request) != Some(IntervalMethod::Newton) {
         return Shares::NONE;
     }
-    let shares = Shares::recommended(rows as usize, features, request.rho.to_f64(), clip, error_sd);
+    let shares = Shares::recommended(rows, features, request.rho.to_f64(), clip, error_sd);
     match request.target() {
         Target::Population | Target::Robust => shares,
         Target::Sample => Shares { gradient_spread: 0.0, ..shares },
@@ -193,21 +206,24 @@ impl Scaling {
     }
 
     /// The clip and the number of steps that public numbers recommend for the population.
-    fn best_setting(&self, rows: u64, rho: f64, step_size: f64) -> Result<Setting, IntervalError> {
-        let rows = rows as usize;
+    fn best_setting(
+        &self,
+        rows: u64,
+        rho: f64,
+        neighbours: Neighbours,
+        step_size: f64,
+    ) -> Result<Setting, IntervalError> {
         let gamma = 2.0 * self.row_norm * self.error_sd;
         let shares = Shares::recommended(rows, self.features, rho, gamma, self.error_sd);
         let Scaling { features, error_sd, .. } = *self;
-        Setting { rows, features, rho, gamma, steps: 1, step_size, error_sd, signal: error_sd, shares }
-            .with_best_clip_and_steps()
+        let setting =
+            Setting { rows, features, rho, neighbours, gamma, steps: 1, step_size, error_sd, signal: error_sd, shares };
+        setting.with_best_clip_and_steps()
     }
 
     /// The steps between estimates that the coverage theorem asks for, where columns are as well scaled as the formula says.
     fn steps_between(&self, batches: u32, step_size: f64, noise_sd: f64) -> u32 {
-        let step_size = step_size.min(0.9);
-        let steps =
-            steps_for_coverage(self.error_sd, batches as usize, self.features, step_size, 1.0, noise_sd, LOST_COVERAGE);
-        steps.map_or(1, |steps| steps as u32)
+        steps_between(self.error_sd, batches, self.features, step_size, noise_sd)
     }
 
     /// The largest eigenvalue that the curvature can have: its trace is at most the mean of the squared norms of rows.
@@ -222,17 +238,14 @@ impl Scaling {
 }
 
 /// The recommended steps for Newton; for the paper's intervals, what the coverage theorem asks for between estimates.
-fn auto_steps(request: &Request, best: usize, between: impl Fn(u32) -> u32) -> u32 {
+fn auto_steps(request: &Request, best: u32, between: impl Fn(u32) -> u32) -> u32 {
     let batches = request.batches;
     match intervals_by(request) {
-        None | Some(IntervalMethod::Newton) => best as u32,
+        None | Some(IntervalMethod::Newton) => best,
         Some(IntervalMethod::Batched | IntervalMethod::Checkpoints) => BURN_IN + batches * between(batches),
         Some(IntervalMethod::Independent) => between(batches),
     }
 }
-
-/// The share of coverage that the paper's intervals may lose to a start that is not forgotten.
-const LOST_COVERAGE: f64 = 0.05;
 
 fn checked_burn_in(request: &Request, steps: u32) -> Result<u32, ConfigError> {
     if !(1..=MOST_STEPS).contains(&steps) {
@@ -309,6 +322,47 @@ impl Plan {
         &self.descent
     }
 
+    /// The plan in numbers, for columns of unit variance that are not correlated.
+    ///
+    /// # Errors
+    /// When columns have bounds: how far they spread within them decides how fast the descent is.
+    fn foresee(&self, assumed: &Assumed) -> Result<Planned, Error> {
+        let Scaling { features, bounded, .. } = self.scale;
+        if bounded || !assumed.is_white() {
+            return Err(ConfigError::NoForecast.into());
+        }
+        let setting = Setting {
+            rows: self.rows,
+            features,
+            rho: self.request.rho.to_f64(),
+            neighbours: self.request.neighbours,
+            gamma: self.clip,
+            steps: self.steps,
+            step_size: self.step_size,
+            error_sd: assumed.error_sd,
+            signal: SIGNAL,
+            shares: self.shares,
+        };
+        let foretold = |setting: Setting| -> Result<Foretold, Error> {
+            let Setting { gamma: clip, steps, step_size, .. } = setting;
+            Ok(Foretold { clip, steps, step_size, errors: setting.expected()? })
+        };
+        let release = |what: &str, share: f64| PlannedRelease { what: what.to_owned(), share };
+        let releases = [
+            release("curvature of the loss", self.shares.curvature),
+            release("spread of the gradients", self.shares.gradient_spread),
+            release(&format!("clipped gradients, {} steps", self.steps), self.shares.descent()),
+        ];
+        Ok(Planned {
+            method: ENTRY.name,
+            descent: foretold(setting)?,
+            recommended: Some(foretold(setting.with_best_clip_and_steps()?)?),
+            releases: releases.into_iter().filter(|release| release.share > 0.0).collect(),
+            kept: (0..features).collect(),
+            left_out: Vec::new(),
+        })
+    }
+
     /// What public numbers already tell a reader.
     pub fn warnings(&self) -> Vec<Warning> {
         let Request { rho, .. } = self.request;
@@ -344,7 +398,7 @@ impl Plan {
         let (rows, rho) = (self.rows, self.request.rho);
         // Columns with bounds have curvatures far below the largest one, which the automatic method finds its way around.
         let (enough, with) = match bounded {
-            true => (auto::enough_for_intervals(features, rows, rho), " with --method auto"),
+            true => (enough_for_intervals(features, rows, rho), " with --method auto"),
             false => (Enough::times(CLEAR_CURVATURE * drowned, rows, rho), ""),
         };
         Err(ConfigError::NoIntervals { features, rows, enough, with })
@@ -353,11 +407,7 @@ impl Plan {
     /// The standard deviation of the noise on a diagonal entry of the released curvature, `sqrt(delta_sq / (2 rho))` over rows.
     fn curvature_noise(&self) -> f64 {
         let rho = self.request.rho.share(self.shares.curvature).to_f64();
-        let moved_sq = match self.request.neighbours {
-            Neighbours::ReplaceOne => 2.0,
-            Neighbours::ZeroOut => 1.0,
-        };
-        self.scale.radius.powi(2) * (moved_sq / (2.0 * rho)).sqrt() / self.rows as f64
+        matrix_noise_sd(self.rows, self.scale.radius.powi(2), self.request.neighbours, rho)
     }
 
     /// How far apart the estimates of the paper's intervals are.

@@ -74,9 +74,14 @@ pub enum ConfigError {
         /// The method asked for.
         method: &'static str,
     },
-    /// A share of nothing.
-    #[error("the share must be a positive number, for instance 0.5")]
-    Share,
+    /// Nobody knows how precise a fit would be.
+    #[error(
+        "there is no forecast for this method on such columns: plan for --method auto, or for --method dpgd with standardised columns"
+    )]
+    NoForecast,
+    /// A plan reads no table, so nothing says what `.` stands for.
+    #[error("a plan reads no data, so '.' stands for nothing: write the columns out")]
+    DotInPlan,
     /// A bound that bounds nothing, or everything.
     #[error("bounds on rows and responses must be between 0.001 and 100000, in standardised units")]
     Bounds,

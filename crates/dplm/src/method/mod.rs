@@ -11,10 +11,14 @@ mod noisy;
 pub mod dpgd;
 pub mod auto;
 pub mod adassp;
+mod forecast;
 mod registry;
+#[cfg(test)]
+mod audit;
 
 pub use crate::options::{IntervalMethod, Purpose, Target};
 pub use error::ConfigError;
+pub use forecast::{Asked, Asks, forecast};
 pub use outcome::Outcome;
 pub use registry::{Entry, choose};
 pub use request::{DELTA, Request, Tuning, budget};
@@ -24,6 +28,7 @@ use outcome::{bare, budget_warnings, mean_of_late, with_precision};
 use crate::{
     Error, Progress,
     lattice::Design,
+    plan::{Assumed, Planned},
     privacy::noise::NoiseRng,
     rows::Rows,
     warning::{Enough, Warning},
@@ -67,6 +72,15 @@ pub trait Plan: std::fmt::Debug + Send + Sync {
 
     /// What public numbers already tell a reader, before anything is spent.
     fn warn(&self) -> Vec<Warning>;
+
+    /// What to expect of the fit, for what is assumed of its columns; nothing is read.
+    ///
+    /// # Errors
+    /// When the method has no forecast for such a design.
+    fn foresee(&self, design: &Design, assumed: &Assumed) -> Result<Planned, Error> {
+        let _ = (design, assumed);
+        Err(ConfigError::NoForecast.into())
+    }
 
     /// Runs the plan.
     ///

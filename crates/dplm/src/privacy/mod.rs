@@ -30,6 +30,8 @@ mod sensitive;
 mod release;
 mod not_private;
 mod guarantee;
+#[cfg(test)]
+pub(crate) mod transcript;
 
 pub use budget::{Budget, Release, Spend};
 pub use guarantee::{Epsilon, Guarantee, guess};

@@ -5,20 +5,13 @@
 
 use super::no_clipping::{NoClippingBound, no_clipping_bound, paper_c0};
 use super::{TheoryError, check_positive, check_probability, check_rule};
+use crate::{descend::noise_sd, privacy::Neighbours};
 
 /// `||I - eta Sigma||` under item (i) of the No-Clipping Condition.
 pub const CONTRACTION: f64 = 7.0 / 8.0;
 
 /// The step size of the accuracy theorem.
 pub const THEOREM_STEP_SIZE: f64 = 0.25;
-
-/// The lambda that makes T steps at clip threshold gamma cost rho: `lambda^2 = 2 T gamma^2 / (rho n^2)`.
-///
-/// # Paper
-/// Lemma "privacy". A planning figure: the program's own noise is chosen on its integer lattice.
-pub fn noise_sd(rows: usize, rho: f64, gamma: f64, steps: usize) -> f64 {
-    gamma * (2.0 * steps as f64 / rho).sqrt() / rows as f64
-}
 
 /// What the main accuracy theorem gives, term by term.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -78,7 +71,7 @@ pub fn accuracy_bound(
     let c0 = paper_c0(rows, steps, beta / 4.0)?;
     let root_p = (features as f64).sqrt();
     let gamma = 4.0 * c0 * c0 * sigma.max(1.0) * root_p;
-    let lambda = noise_sd(rows, rho, gamma, steps);
+    let lambda = noise_sd(rows as u64, gamma, steps as u32, Neighbours::ReplaceOne, rho);
     let bias = CONTRACTION.powf(steps as f64) * (1.0 + 2.0 * c0 * c0 * sigma * root_p);
     let noise = THEOREM_STEP_SIZE * lambda * (32.0 * features as f64 * (4.0 / beta).ln()).sqrt();
     let no_clipping = no_clipping_bound(rows, features, gamma, lambda, THEOREM_STEP_SIZE, steps, c0, sigma)?;

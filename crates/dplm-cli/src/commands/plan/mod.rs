@@ -3,14 +3,17 @@
 mod text;
 mod picture;
 
-use dplm::forecast::{Forecast, Question};
+use dplm::{
+    method::{self, Asked, Asks, Request},
+    plan::Question,
+};
 
 use crate::{
     args::PlanArgs,
     exit::Failure,
     output::{Destination, Format, Output},
     printer::Printer,
-    settings::{budget, check_formats},
+    settings::{budget, check_formats, formula_in, tuning},
 };
 
 /// Forecasts, and shows it as text, JSON or a picture.
@@ -22,7 +25,7 @@ pub fn run(args: &PlanArgs, printer: &Printer) -> Result<(), Failure> {
     }
     check_formats([(&args.json, Format::Json), (&args.picture, Format::Svg)])?;
     // Every number a plan is refused for was typed.
-    let forecast = Forecast::new(&question(args)?).map_err(Failure::usage)?;
+    let forecast = method::forecast(&asked(args)?, &question(args)?).map_err(Failure::usage)?;
     if let Some(place) = &args.json {
         let json = serde_json::to_string_pretty(&forecast).expect("plain data serialise");
         Output::open(place)?.finish_with(&(json + "\n"))?;
@@ -36,9 +39,24 @@ pub fn run(args: &PlanArgs, printer: &Printer) -> Result<(), Failure> {
     }
 }
 
+fn asked(args: &PlanArgs) -> Result<Asked, Failure> {
+    let (rho, delta) = budget(&args.budget)?;
+    let model = match args.features {
+        Some(features) => Asks::White { features, error_sd: args.noise_sd.unwrap_or(1.0) },
+        None => Asks::Formula {
+            formula: formula_in(args.formula.as_deref(), args.model.as_deref())?,
+            // A plan reads nothing that could be standard or not.
+            standardised: true,
+            assumptions: args.assume.clone(),
+        },
+    };
+    let request = Request { delta, neighbours: args.neighbours, target: args.target, ..Request::new(rho) };
+    Ok(Asked { method: args.method.method, request, tuning: tuning(&args.method), model })
+}
+
 fn question(args: &PlanArgs) -> Result<Question, Failure> {
     let (rho, delta) = budget(&args.budget)?;
-    let &PlanArgs { rows, features, noise_sd, level, share, .. } = args;
-    let (clip, steps, curve) = (args.clip.given(), args.steps.given(), args.picture.is_some());
-    Ok(Question { rows, features, rho, delta, clip, steps, noise_sd, level, share, curve })
+    let &PlanArgs { rows, level, share, .. } = args;
+    let (wants, effects, curve) = (args.want.clone(), args.effect.clone(), args.picture.is_some());
+    Ok(Question { rows, rho, delta, level, share, wants, effects, curve })
 }

@@ -1,7 +1,7 @@
 //! Interval length against the budget, as a picture anybody can open.
 
 use dplm::{
-    forecast::{AtBudget, Forecast},
+    plan::{AtBudget, Forecast},
     report::svg::{Anchor, Scale, Svg},
 };
 
@@ -39,12 +39,8 @@ pub fn draw(forecast: &Forecast) -> String {
 }
 
 fn title(svg: &mut Svg, forecast: &Forecast) {
-    let under = format!(
-        "{} rows, {} coefficients, errors of standard deviation {}",
-        grouped(forecast.rows),
-        forecast.features,
-        forecast.noise_sd
-    );
+    let under =
+        format!("{} rows, {} coefficients, method {}", grouped(forecast.rows), forecast.features, forecast.method);
     svg.text((LEFT, 30.0), Anchor::Start, "fill=\"#000000\" font-size=\"18\"", "What privacy costs in interval length");
     svg.text((LEFT, 50.0), Anchor::Start, SOFT, &under);
 }

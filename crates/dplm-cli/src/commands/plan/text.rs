@@ -1,6 +1,9 @@
 //! A plan for people.
 
-use dplm::forecast::{AtBudget, Forecast, Outlook};
+use dplm::{
+    number::two_digits_up,
+    plan::{AtBudget, Effect, Forecast, Foreseen, Outlook, Want},
+};
 
 use crate::{
     cells, layout,
@@ -12,21 +15,87 @@ const WORTH_SAYING: f64 = 0.98;
 
 /// The whole plan.
 pub fn render(forecast: &Forecast) -> String {
-    [heading(forecast), outlooks(forecast), share(forecast), budgets(forecast)].join("\n")
+    let parts = [
+        heading(forecast),
+        coefficients(forecast),
+        questions(forecast),
+        outlooks(forecast),
+        share(forecast),
+        budgets(forecast),
+    ];
+    parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n")
 }
 
 fn heading(forecast: &Forecast) -> String {
-    let Forecast { rows, features, noise_sd, rho, epsilon, delta, guess, .. } = forecast;
+    let Forecast { rows, features, method, rho, epsilon, delta, guess, .. } = forecast;
+    let about = match forecast.assumed.is_empty() {
+        true => "columns of unit variance that are not correlated",
+        false => "what is assumed below; say better with --assume",
+    };
     format!(
         "What to expect of a private fit\n  \
-         From public numbers only: no data are read and nothing is spent.\n\n  \
-         {} rows, {features} coefficients, errors of standard deviation {noise_sd}\n  \
+         From public numbers only: no data are read and nothing is spent. For {about}.\n\n  \
+         {} rows, {features} coefficients, method {method}\n  \
          rho {}, which is (epsilon, delta) = ({epsilon}, {delta:e}): someone who knows all other rows guesses which of\n  \
          two equally likely rows was in the data correctly at most {} of the time\n",
         grouped(*rows),
         short(*rho),
         percent_up(*guess),
     )
+}
+
+/// Each coefficient in its own units, and what is assumed.
+fn coefficients(forecast: &Forecast) -> String {
+    if forecast.coefficients.is_empty() {
+        return String::new();
+    }
+    let line = |one: &Foreseen| {
+        let shown = |value: Option<f64>| value.map_or("not identified".to_owned(), significant);
+        let times = one.std_error.map_or(String::new(), |error| format!("{:.2}", error / one.classical_error));
+        cells![
+            one.name,
+            shown(one.std_error),
+            one.length.map_or(String::new(), significant),
+            significant(one.classical_error),
+            times
+        ]
+    };
+    let length = format!("{} % length", short(100.0 * forecast.level));
+    let head = cells!["", "Std. error", length, "Not private", "Times"];
+    let lines: Vec<Vec<String>> = std::iter::once(head).chain(forecast.coefficients.iter().map(line)).collect();
+    let left_out: String =
+        forecast.left_out.iter().map(|one| format!("  {} will be left out: {}.\n", one.name, one.cause)).collect();
+    let assumed: String = forecast.assumed.iter().map(|line| format!("  {line}\n")).collect();
+    format!("Coefficients, in their own units\n{}{left_out}\nAssumed\n{assumed}", layout::table(&lines))
+}
+
+/// What was asked of single coefficients.
+fn questions(forecast: &Forecast) -> String {
+    let want = |want: &Want| match want.rho {
+        Some(rho) => format!(
+            "  {} has a standard error of {} at rho = {}.\n",
+            want.name,
+            significant(want.std_error),
+            two_digits_up(rho)
+        ),
+        None => format!(
+            "  At no budget has {} a standard error of {}: sampling alone makes more.\n",
+            want.name,
+            significant(want.std_error)
+        ),
+    };
+    let effect = |effect: &Effect| match (effect.right_sign, effect.significant) {
+        (Some(sign), Some(found)) => format!(
+            "  If {} is {}, its estimate has the right sign with probability {}, and it is significant with probability {} (without\n  privacy {}).\n",
+            effect.name,
+            significant(effect.size),
+            percent(sign),
+            percent(found),
+            percent(effect.significant_classical)
+        ),
+        _ => format!("  {} is not identified at this budget.\n", effect.name),
+    };
+    forecast.wants.iter().map(want).chain(forecast.effects.iter().map(effect)).collect()
 }
 
 fn outlooks(forecast: &Forecast) -> String {
@@ -49,6 +118,10 @@ fn outlooks(forecast: &Forecast) -> String {
         line(&length, &|one| significant(one.length), &significant(classical.length)),
         line("Times the classical length", &|one| format!("{:.2}", one.times_classical), "1.00"),
     ];
+    let units = match forecast.assumed.is_empty() {
+        true => "in standard deviations of y",
+        false => "in half ranges of the response",
+    };
     let advice = if better {
         format!(
             "  Use the recommended values with --clip {} --steps {}.\n",
@@ -59,7 +132,7 @@ fn outlooks(forecast: &Forecast) -> String {
         String::new()
     };
     format!(
-        "{}\n  Errors and lengths are those of one coefficient, in standard deviations of y per standard deviation of its column.\n{advice}",
+        "{}\n  Errors and lengths are those of one coefficient, {units} per standard deviation of its column.\n{advice}",
         layout::table(&lines),
     )
 }

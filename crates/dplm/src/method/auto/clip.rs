@@ -2,16 +2,15 @@
 
 use crate::privacy::noise::RandomWords;
 
-use super::{Plan, level};
+use super::{Plan, threshold};
 use crate::{
     Error,
     lattice::{Clip, Ladder, Lattice},
+    plan::counts::{self, CLIP_THRESHOLDS},
     privacy::Spend,
     rows::Rows,
 };
 
-/// Thresholds of the second ladder, eight to a factor of two.
-pub(super) const THRESHOLDS: u32 = 57;
 /// The second ladder starts this far above the first threshold, and ends as far below it.
 const TOP_OF_SECOND: f64 = 11.314;
 
@@ -32,7 +31,7 @@ impl GammaLadder {
 
     /// Thresholds around one that was found before.
     pub(super) fn around(gamma: f64) -> GammaLadder {
-        GammaLadder { top: TOP_OF_SECOND * gamma, thresholds: THRESHOLDS, per_doubling: 8.0 }
+        GammaLadder { top: TOP_OF_SECOND * gamma, thresholds: CLIP_THRESHOLDS, per_doubling: 8.0 }
     }
 }
 
@@ -57,13 +56,13 @@ impl Plan {
     ) -> Result<Threshold, Error> {
         let gammas = ladder.gammas();
         let rho = self.request.rho.to_f64();
-        let lattice = *self.descent(theta.len(), ladder.top, self.most_steps(), rho)?.lattice();
+        let lattice = *self.descent(theta.len(), ladder.top, self.rules().most_steps(), rho)?.lattice();
         let clips: Vec<Clip> = gammas.iter().map(|&gamma| lattice.clip(gamma)).collect();
         let theta = lattice.theta(theta);
         let ladder = Ladder::Gradients { theta: &theta, theta_unit: lattice.theta_unit(), clips: &clips };
         let counts = rows.tail_counts(&ladder, self.request.neighbours)?;
-        let target = level::target(tail, self.rows, clips.len(), spend.to_f64());
-        let found = level::search(&counts, target, spend, rng)?;
-        Ok(Threshold { gamma: gammas[found.rung], at_edge: found.at_edge, tail: target / self.rows as f64 })
+        let target = counts::target(tail, self.rows, clips.len(), spend.to_f64());
+        let found = threshold::search(&counts, target, spend, rng)?;
+        Ok(Threshold { gamma: gammas[found.index], at_edge: found.at_edge, tail: target / self.rows as f64 })
     }
 }

@@ -6,6 +6,7 @@ use crate::{
     formula::Formula,
     lattice::Design,
     method::{self, ConfigError, Entry, IntervalMethod, Method, Outcome, Request},
+    plan::{Assumed, Planned},
     privacy::noise::NoiseRng,
     rows::Rows,
 };
@@ -42,6 +43,10 @@ impl method::Plan for Plan {
 
     fn warn(&self) -> Vec<Warning> {
         self.warnings()
+    }
+
+    fn foresee(&self, design: &Design, assumed: &Assumed) -> Result<Planned, Error> {
+        self.foresee(design, assumed)
     }
 
     fn run(

@@ -23,10 +23,10 @@
 mod whiten;
 mod left_out;
 mod start;
-mod level;
+mod threshold;
 mod clip;
 mod infer;
-mod shares;
+mod foresee;
 mod entry;
 
 use crate::privacy::noise::RandomWords;
@@ -41,7 +41,8 @@ use crate::{
     interval::{Contrast, Inference},
     lattice::{Design, Lattice},
     matrix::{times, transposed_times},
-    privacy::{Budget, Rho},
+    plan::{division::Rules, strength},
+    privacy::Budget,
     rows::Rows,
     warning::{Cause, LeftOut, Warning},
 };
@@ -72,9 +73,6 @@ const STEP_SIZE: f64 = 0.5;
 
 /// A column without bounds is taken to lie within this many units.
 const STANDARD_RANGE: f64 = 6.0;
-/// `n sqrt(rho) / p^1.5` below which intervals would say nothing, and below which some will.
-const PREDICTION_ONLY: f64 = 8.0;
-const SOME_INTERVALS: f64 = 25.0;
 /// Where a share `tail` of rows is clipped, errors as skewed as an exponential law move the intercept by `tail` of their standard deviations, which
 /// is `tail sqrt(n)` of its standard errors. Half of one takes an interval of 95 % to 92 %, and is worth a sentence.
 const NOTABLE_BEND: f64 = 0.5;
@@ -107,7 +105,7 @@ impl Config {
         let plan = Plan { request, rows, features };
         plan.more_than_noise()?;
         // Any clip will do to learn whether the arithmetic can be made exact.
-        plan.descent(features, 1.0, plan.most_steps(), plan.request.rho.to_f64())?;
+        plan.descent(features, 1.0, plan.rules().most_steps(), plan.request.rho.to_f64())?;
         Ok(plan)
     }
 }
@@ -140,29 +138,35 @@ impl Plan {
         Err(ConfigError::NoIntervals { features, rows, enough: self.enough_for_intervals(), with: "" })
     }
 
+    /// What public numbers say of how to divide the budget.
+    fn rules(&self) -> Rules {
+        let Request { rho, neighbours, .. } = self.request;
+        let target = self.gives_intervals().then(|| self.request.target());
+        Rules { rows: self.rows, features: self.features, rho, neighbours, target }
+    }
+
+    /// `n sqrt(rho)`.
+    fn precision(&self) -> f64 {
+        strength::precision(self.rows, self.request.rho.to_f64())
+    }
+
+    fn strength(&self) -> f64 {
+        strength::strength(self.features, self.rows, self.request.rho.to_f64())
+    }
+
     fn enough_for_intervals(&self) -> Enough {
-        enough_for_intervals(self.features, self.rows, self.request.rho)
+        strength::enough_for_intervals(self.features, self.rows, self.request.rho)
     }
 
     /// Whether intervals are wanted and there is a chance of any.
     pub fn gives_intervals(&self) -> bool {
-        self.request.purpose == Purpose::Inference && self.strength() >= PREDICTION_ONLY
-    }
-
-    /// Whether intervals are for the population, so that what sampling adds must be known.
-    fn covers_population(&self) -> bool {
-        self.gives_intervals() && self.request.target() != Target::Sample
-    }
-
-    /// Whether intervals are for least-squares coefficients, so that clipping must not bend them in silence.
-    fn covers_least_squares(&self) -> bool {
-        self.gives_intervals() && self.request.target() != Target::Robust
+        self.request.purpose == Purpose::Inference && self.strength() >= strength::NO_INTERVALS
     }
 
     /// What public numbers already tell a reader, before anything is spent.
     pub fn warnings(&self) -> Vec<Warning> {
         let mut warnings = Vec::new();
-        if self.request.purpose == Purpose::Inference && self.strength() < SOME_INTERVALS {
+        if self.request.purpose == Purpose::Inference && self.strength() < strength::SOME_INTERVALS {
             let (features, enough) = (self.features, self.enough_for_intervals());
             warnings.push(Warning::BudgetForColumns { features, enough });
         }
@@ -188,7 +192,7 @@ impl Plan {
         let mut white = self.whiten(rows, design, &mut budget, rng)?;
         let rights = self.rights(&white, &mut budget)?;
         let start = self.start(&mut white, design, &mut budget, rng, progress)?;
-        let steps = self.steps(&white);
+        let steps = self.rules().steps(&white.moments);
         let spend = budget.spend_rest(format!("clipped gradients, {steps} steps"))?;
         let features = white.coordinates.kept.len();
         let descent = self.descent(features, start.threshold.gamma, steps, spend.to_f64())?;
@@ -226,9 +230,9 @@ impl Plan {
         if !self.gives_intervals() {
             return Ok(None);
         }
-        let (rho, shares) = (self.request.rho, self.shares());
+        let (rho, shares) = (self.request.rho, self.rules().shares());
         let mut cut = |what: &str, share: f64| (share > 0.0).then(|| budget.spend(what, rho.share(share))).transpose();
-        let curvature = self.curvature_share(white.radius);
+        let curvature = self.rules().curvature_share(white.radius);
         let curvature = cut("curvature of the loss", curvature)?.expect("intervals need the curvature");
         let spread = cut("covariance of the gradients", shares.spread)?;
         let bend = cut("test of whether clipping bends the fit", shares.bend)?;
@@ -279,7 +283,7 @@ impl Plan {
 
     /// Whether so many rows are clipped that skewed errors would move the fit away from the least squares it is for.
     fn could_bend(&self, start: &Start) -> bool {
-        self.covers_least_squares() && start.threshold.tail * (self.rows as f64).sqrt() > NOTABLE_BEND
+        self.rules().covers_least_squares() && start.threshold.tail * (self.rows as f64).sqrt() > NOTABLE_BEND
     }
 
     /// What released numbers tell a reader.
@@ -304,11 +308,6 @@ impl Plan {
         }
         warnings
     }
-}
-
-/// What would be enough for most intervals.
-pub(super) fn enough_for_intervals(features: usize, rows: u64, rho: Rho) -> Enough {
-    Enough::times(SOME_INTERVALS / shares::strength(features, rows, rho), rows, rho)
 }
 
 /// What is publicly known of the largest norm of a standardised row: bounded columns and groups of levels add at most 1 to its square.
@@ -346,20 +345,6 @@ fn standardised(run: &Trajectory, white: &Whitened) -> Trajectory {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::formula::{Column, Model};
-
-    pub(super) fn design() -> Design {
-        let column = |name: &str, kind| Column { name: name.into(), kind };
-        Design::new(&Model {
-            response: column("y", Kind::Bounded { low: 0.0, high: 100.0 }),
-            features: vec![
-                column("x", Kind::Bounded { low: -1.0, high: 3.0 }),
-                column("z", Kind::Standard),
-                column("g", Kind::Levels(vec!["a".into(), "b".into()])),
-            ],
-            intercept: true,
-        })
-    }
 
     #[test]
     fn rows_are_cut_for_the_curvature_only_where_noise_demands_it() {

@@ -6,7 +6,6 @@ use super::{
     Plan, START_STEPS,
     clip::{GammaLadder, Threshold},
     largest_response,
-    shares::SECOND_START,
     whiten::Whitened,
 };
 use crate::{
@@ -14,21 +13,22 @@ use crate::{
     descend::Trajectory,
     lattice::{Design, Slot},
     matrix::dot,
+    plan::division::SECOND_START,
     privacy::{Budget, Spend},
     theory::student::normal_quantile,
 };
 
 /// Of the steps near the answer, those that are averaged.
-const AVERAGED: usize = 5;
+pub(super) const AVERAGED: usize = 5;
 /// The noise of the start, in variances of a mean of that many gradients: steps before it add to it.
-const NOISE: f64 = 3.0;
+pub(super) const NOISE: f64 = 3.0;
 
 /// The share of rows clipped on the way to the start.
-const TAIL: f64 = 0.25;
+pub(super) const TAIL: f64 = 0.25;
 /// Thresholds of the first ladder, four to a factor of two.
 const THRESHOLDS: u32 = 48;
 /// The part of the residuals' variance that the noise of a start may make up.
-const RIVAL: f64 = 0.25;
+pub(super) const RIVAL: f64 = 0.25;
 
 /// A point near the answer, and the clip threshold of the descent from there.
 pub(super) struct Start {
@@ -56,7 +56,7 @@ impl Plan {
         progress: Progress<'_>,
     ) -> Result<Start, Error> {
         let rho = self.request.rho;
-        let shares = self.shares();
+        let shares = self.rules().shares();
         let k = white.coordinates.kept.len();
         let zero = vec![0.0; k];
         let top = 2.0 * white.radius * largest_response(design);
@@ -84,8 +84,8 @@ impl Plan {
         budget: &mut Budget,
         rng: &mut R,
     ) -> Result<Threshold, Error> {
-        let spend = budget.spend("clip threshold", self.request.rho.share(self.shares().threshold))?;
-        let tail = self.tail(budget.left().to_f64(), theta.len());
+        let spend = budget.spend("clip threshold", self.request.rho.share(self.rules().shares().threshold))?;
+        let tail = self.rules().tail(budget.left().to_f64(), theta.len());
         self.threshold(white.rows.as_ref(), theta, &GammaLadder::around(gamma), tail, spend, rng)
     }
 
@@ -102,7 +102,7 @@ impl Plan {
         progress: Progress<'_>,
     ) -> Result<Reached, Error> {
         let descent = self.descent(from.len(), gamma, START_STEPS, spend.to_f64())?;
-        let all = START_STEPS + self.steps(white);
+        let all = START_STEPS + self.rules().steps(&white.moments);
         let run = descent.run(white.rows.as_mut(), from, spend, rng, progress.part(0u32, all))?;
         let averaged = run.gradient.len().min(AVERAGED);
         let noise_var = NOISE * run.noise_sd.powi(2) / averaged as f64;

@@ -8,13 +8,17 @@
 use crate::privacy::noise::RandomWords;
 use faer::Mat;
 
-use super::{Plan, left_out::left_out, level, shares::MOST_ROUNDS};
+use super::{Plan, left_out::left_out, threshold};
 use crate::{
     Error,
     interval::{Coordinates, Curvature, Floor, Resolved, resolve},
     lattice::{CELL_SCALE_BITS, Design, Ladder, Outer, Slot, Whitening},
     matrix::{Eigen, columns, inverse},
     method::{Purpose, noisy::NoisyMatrix},
+    plan::{
+        counts::{self, LENGTH_THRESHOLDS},
+        division::MOST_ROUNDS,
+    },
     privacy::{Budget, Spend},
     rows::Rows,
     warning::LeftOut,
@@ -39,19 +43,17 @@ pub(super) struct Whitened {
 }
 
 /// One round: second moments released in the coordinates `theta = P theta_round`.
-struct Round {
-    matrix: Mat<f64>,
-    moments: NoisyMatrix,
-    radius: f64,
-    at_edge: bool,
+pub(super) struct Round {
+    pub matrix: Mat<f64>,
+    pub moments: NoisyMatrix,
+    pub radius: f64,
+    pub at_edge: bool,
 }
 
 /// One lattice unit of a cell.
 const UNIT: f64 = (1u32 << CELL_SCALE_BITS) as f64;
-/// Thresholds of the ladder of lengths, eight to a factor of two.
-const THRESHOLDS: u32 = 33;
 /// In whitened coordinates rows have norm `sqrt p` on average: the ladder starts this far above.
-const TOP_OF_WHITENED: f64 = 3.0;
+pub(super) const TOP_OF_WHITENED: f64 = 3.0;
 /// The last turn stretches no direction beyond this: a level with a few rows would otherwise become a row of enormous length.
 const LEAST_FLOOR: f64 = 0.3;
 /// A direction lost in noise is taken to be no shorter than this many standard deviations of it.
@@ -97,23 +99,23 @@ impl Plan {
         rng: &mut R,
     ) -> Result<Round, Error> {
         let identity = Mat::identity(self.features, self.features);
-        self.round(rows, identity, super::largest_norm(design), 1, self.shares().first_moments, budget, rng)
+        self.round(rows, identity, super::largest_norm(design), 1, self.rules().shares().first_moments, budget, rng)
     }
 
     /// The share of the budget for another round, if one pays.
-    fn next_round(&self, rounds: &[Round], design: &Design) -> Option<f64> {
+    pub(super) fn next_round(&self, rounds: &[Round], design: &Design) -> Option<f64> {
         let last = rounds.last().expect("there was a first round");
         match rounds.len() {
-            1 => (!self.is_weak()).then(|| self.second_round()),
+            1 => (!self.rules().is_weak()).then(|| self.rules().second_round()),
             MOST_ROUNDS.. => None,
-            _ if self.is_weak() || self.request.purpose == Purpose::Prediction => None,
+            _ if self.rules().is_weak() || self.request.purpose == Purpose::Prediction => None,
             _ => {
                 let unresolved = Found::of(rounds, self.floor(design))
                     .resolve()
                     .pivots
                     .iter()
                     .any(|pivot| pivot.strength < CLEARLY_RESOLVED);
-                self.further_round(last.radius).filter(|_| unresolved)
+                self.rules().further_round(last.radius).filter(|_| unresolved)
             }
         }
     }
@@ -132,7 +134,7 @@ impl Plan {
         let rho = self.request.rho;
         let whitening = Whitening::new(matrix.as_ref());
         let rows = rows.whitened(&whitening)?;
-        let spend = budget.spend(format!("length of rows, round {number}"), rho.share(self.shares().length))?;
+        let spend = budget.spend(format!("length of rows, round {number}"), rho.share(self.rules().shares().length))?;
         let (radius, at_edge) = self.length(rows.as_ref(), top, spend, rng)?;
         let spend = budget.spend(format!("second moments, round {number}"), rho.share(moments_share))?;
         let shrunk = Outer::Shrunk { radius };
@@ -150,21 +152,21 @@ impl Plan {
         rng: &mut R,
     ) -> Result<(u64, bool), Error> {
         let threshold = |i: u32| (top * UNIT * (-f64::from(i) / 8.0).exp2()).ceil() as u64;
-        let radii: Vec<u64> = (0..THRESHOLDS).rev().map(threshold).collect();
+        let radii: Vec<u64> = (0..LENGTH_THRESHOLDS).rev().map(threshold).collect();
         let counts = rows.tail_counts(&Ladder::Norms { radii: &radii }, self.request.neighbours)?;
-        let level = level::search(&counts, self.rows_cut(spend.to_f64()), spend, rng)?;
-        Ok((radii[level.rung], level.rung == 0))
+        let found = threshold::search(&counts, self.rows_cut(spend.to_f64()), spend, rng)?;
+        Ok((radii[found.index], found.index == 0))
     }
 
     /// About how many rows may be longer than the length that is found with this budget.
-    fn rows_cut(&self, rho: f64) -> f64 {
-        level::target(0.0, self.rows, THRESHOLDS as usize, rho)
+    pub(super) fn rows_cut(&self, rho: f64) -> f64 {
+        counts::target(0.0, self.rows, LENGTH_THRESHOLDS as usize, rho)
     }
 
     /// A level with fewer rows than may have been cut is understated by an amount that nobody knows: it needs half as many again, which is a
     /// standard deviation and a half of the noisy count.
-    fn floor(&self, design: &Design) -> Floor {
-        let cut = self.rows_cut(self.request.rho.share(self.shares().length).to_f64());
+    pub(super) fn floor(&self, design: &Design) -> Floor {
+        let cut = self.rows_cut(self.request.rho.share(self.rules().shares().length).to_f64());
         let least = |slot: &Slot| match slot {
             Slot::Level { .. } => 1.5 * cut / self.rows as f64,
             Slot::Intercept | Slot::Number { .. } => 0.0,
@@ -175,7 +177,7 @@ impl Plan {
 
 impl Round {
     /// `P U e^(-1/2)` for moments `U e U'`. Eigenvalues lost in noise are scaled alike, by their mean, within what noise allows.
-    fn turned(&self) -> Mat<f64> {
+    pub(super) fn turned(&self) -> Mat<f64> {
         let found = eigen(&self.moments.mean);
         let edge = self.moments.edge();
         let lost: Vec<f64> = found.values.iter().copied().filter(|&value| value < edge).collect();
@@ -187,14 +189,20 @@ impl Round {
     }
 }
 
+/// A change of coordinates, and the second moment of each of them.
+pub(super) struct Turn {
+    matrix: Mat<f64>,
+    pub moments: Vec<f64>,
+}
+
 /// What all rounds together say of the second moments, in the coordinates of the last.
-struct Found {
-    law: Curvature,
+pub(super) struct Found {
+    pub law: Curvature,
     /// The standardised parameters in those coordinates, one to a column: the inverse of `P` of the last round.
-    basis: Mat<f64>,
+    pub basis: Mat<f64>,
     noise_sd: f64,
     /// What a column must exceed.
-    floor: Floor,
+    pub floor: Floor,
 }
 
 impl Found {
@@ -202,7 +210,7 @@ impl Found {
     ///
     /// With `P_last = P_k T`, round k says `T' M_k T` in the last coordinates, and the noise of its entry `ij` has variance
     /// `s^2/2 (|u|^2 |v|^2 + (u'v)^2)` for the columns `u`, `v` of `T`.
-    fn of(rounds: &[Round], floor: Floor) -> Found {
+    pub(super) fn of(rounds: &[Round], floor: Floor) -> Found {
         let last = rounds.last().expect("there was a first round");
         let p = last.matrix.nrows();
         let (mut sum, mut weight) = (Mat::<f64>::zeros(p, p), Mat::<f64>::zeros(p, p));
@@ -226,7 +234,7 @@ impl Found {
         }
     }
 
-    fn resolve(&self) -> Resolved {
+    pub(super) fn resolve(&self) -> Resolved {
         let mut resolved = resolve(&self.law, &self.basis, &self.floor, RESOLVED);
         // A model has a column, whatever the noise says.
         if resolved.kept.is_empty() {
@@ -235,10 +243,28 @@ impl Found {
         resolved
     }
 
-    /// Whitens the kept columns.
+    /// The coordinates that whiten the kept columns.
     ///
     /// With `Q_K = O R` the kept parameters span the orthonormal `O` in the coordinates of the last round, where noise is the same in every
     /// direction, and `R^-1` leads from there to the parameters.
+    pub(super) fn turn(&self, kept: &[usize]) -> Turn {
+        let factors = columns(&self.basis, kept).qr();
+        let (orthonormal, triangle) = (factors.compute_thin_Q(), factors.thin_R().to_owned());
+        let found = eigen(&(orthonormal.transpose() * self.law.mean() * &orthonormal));
+        let edge = self.noise_sd * (2.0 * kept.len() as f64).sqrt();
+        let floor = edge.clamp(LEAST_FLOOR, 1.0);
+        let scales: Vec<f64> = found.values.iter().map(|value| value.max(floor)).collect();
+        let (k, p) = (kept.len(), self.basis.nrows());
+        let turn = inverse(&triangle) * Mat::from_fn(k, k, |i, j| found.vectors[(i, j)] / scales[j].sqrt());
+        let mut matrix = Mat::zeros(p, k);
+        kept.iter().enumerate().for_each(|(i, &row)| (0..k).for_each(|j| matrix[(row, j)] = turn[(i, j)]));
+        Turn {
+            matrix,
+            moments: found.values.iter().zip(&scales).map(|(value, scale)| value.max(0.0) / scale).collect(),
+        }
+    }
+
+    /// Whitens the kept columns.
     fn whitened(
         &self,
         rows: &dyn Rows,
@@ -246,26 +272,17 @@ impl Found {
         rounds: &[Round],
         design: &Design,
     ) -> Result<Whitened, Error> {
-        let (kept, p) = (&resolved.kept, self.basis.nrows());
-        let factors = columns(&self.basis, kept).qr();
-        let (orthonormal, triangle) = (factors.compute_thin_Q(), factors.thin_R().to_owned());
-        let found = eigen(&(orthonormal.transpose() * self.law.mean() * &orthonormal));
-        let edge = self.noise_sd * (2.0 * kept.len() as f64).sqrt();
-        let floor = edge.clamp(LEAST_FLOOR, 1.0);
-        let scales: Vec<f64> = found.values.iter().map(|value| value.max(floor)).collect();
-        let k = kept.len();
-        let turn = inverse(&triangle) * Mat::from_fn(k, k, |i, j| found.vectors[(i, j)] / scales[j].sqrt());
-        let mut matrix = Mat::zeros(p, k);
-        kept.iter().enumerate().for_each(|(i, &row)| (0..k).for_each(|j| matrix[(row, j)] = turn[(i, j)]));
+        let (kept, k) = (&resolved.kept, resolved.kept.len());
+        let Turn { matrix, moments } = self.turn(kept);
         let whitening = Whitening::new(matrix.as_ref());
         let exact = whitening.matrix();
         let basis = inverse(&Mat::from_fn(k, k, |i, j| exact[(kept[i], j)]));
         Ok(Whitened {
             rows: rows.whitened(&whitening)?,
-            coordinates: Coordinates { parameters: p, kept: kept.clone(), basis },
+            coordinates: Coordinates { parameters: self.basis.nrows(), kept: kept.clone(), basis },
             whitening,
             radius: rounds.last().expect("there was a first round").radius,
-            moments: found.values.iter().zip(&scales).map(|(value, scale)| value.max(0.0) / scale).collect(),
+            moments,
             left_out: left_out(resolved, &self.law, &self.basis, &self.floor, design),
             at_edge: rounds.iter().any(|round| round.at_edge),
         })

@@ -40,6 +40,20 @@ fn a_first_line_that_may_be_a_row_is_not_shown() {
     assert_eq!(message, "the data have no column 'incme': did you mean 'income'?", "a header that has 'y' is one");
 }
 
+/// Blank lines before the header may fill segments, and windows, of their own.
+#[test]
+fn the_header_is_found_after_any_number_of_blank_lines() {
+    for blank in [1, 14, 500] {
+        for mark in ["", "\u{feff}"] {
+            let source = csv(format!("{mark}{}x,g\n1,a\n2,b\n", "\r\n\n".repeat(blank))).unwrap();
+            for segment_bytes in [1, 4, 1000] {
+                let options = ReadOptions { segment_bytes, ..ReadOptions::default() };
+                assert_eq!(read_with(&source, &[number("x")], &options).unwrap(), [vec![Some(1.0), Some(2.0)]]);
+            }
+        }
+    }
+}
+
 #[test]
 fn missing_markers_of_csv() {
     let cells = ["", "NA", "NaN", "nan", "null", "NULL", "-", "1,5", "1_0", "inf", "-inf", "1e999", "0x1"];

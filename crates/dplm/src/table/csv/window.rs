@@ -127,16 +127,19 @@ impl Reader {
     }
 }
 
-/// Ends of rows: the first after every `segment` bytes, and the last.
+/// Ends of rows: the first after every `segment` bytes, and the last. Where the text is the file's first, the header is before any of them.
 fn cuts(text: &[u8], segment: usize, delimiter: u8, is_first: bool) -> Vec<usize> {
-    let (mut cuts, mut wanted, mut last) = (Vec::new(), segment, 0);
-    for (start, end) in Unquoted::new(text, delimiter, is_first) {
+    let unquoted = Unquoted::new(text, delimiter, is_first);
+    let blank = if is_first { unquoted.blank_lines() } else { 0 };
+    let (mut cuts, mut wanted, mut last) = (Vec::new(), blank.saturating_add(segment), 0);
+    for (start, end) in unquoted {
         while let Some(found) = text.get(wanted.max(start)..end).and_then(|rest| memchr(b'\n', rest)) {
             let cut = wanted.max(start) + found + 1;
             cuts.push(cut);
             wanted = cut.saturating_add(segment);
         }
-        last = memrchr(b'\n', &text[start..end]).map_or(last, |found| start + found + 1);
+        let found = memrchr(b'\n', &text[start..end]).map(|found| start + found + 1);
+        last = found.filter(|&found| found > blank).unwrap_or(last);
     }
     if last > cuts.last().copied().unwrap_or(0) {
         cuts.push(last);
@@ -160,6 +163,12 @@ impl<'a> Unquoted<'a> {
         const MARK: &[u8] = "\u{feff}".as_bytes();
         let start = if is_first && text.starts_with(MARK) { MARK.len() } else { 0 };
         Self { text, delimiter, start, next: Some(start) }
+    }
+
+    /// Where the lines that hold nothing end, with which the text starts.
+    fn blank_lines(&self) -> usize {
+        let filled = self.text[self.start..].iter().position(|byte| !matches!(byte, b'\n' | b'\r'));
+        filled.map_or(self.text.len(), |place| self.start + place)
     }
 
     /// The first quote from `from` on that opens a cell.

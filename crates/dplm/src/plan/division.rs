@@ -1,17 +1,22 @@
-//! How the budget is divided, how long the descent is and how many rows it clips: rules about public numbers only.
+//! How the automatic method divides its budget, how long its descent is and how many rows it clips: rules about public numbers only.
 //!
 //! Each release needs a certain precision, and what buys it falls as rows grow: counts to a few in a hundred of the rows, moments to a
 //! fraction of themselves, a curvature to a tenth. What is not needed goes to the descent, whose noise is the noise of the estimate.
 
-use super::{Plan, level, whiten::Whitened};
+use super::{
+    counts::{CLEAR_OF_NOISE, CLIP_THRESHOLDS, queries},
+    noise::matrix_rho,
+    strength::{WEAK, strength},
+};
 use crate::{
+    options::Target,
     privacy::{Neighbours, Rho},
     theory::student::normal_cdf,
 };
 
 /// Parts of the budget; the descent takes what is left.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Shares {
+pub(crate) struct Shares {
     /// The length of rows, in each round.
     pub length: f64,
     /// Second moments in the first round.
@@ -40,9 +45,9 @@ const MOMENTS_PRECISION: f64 = 0.15;
 const SECOND_PARTS: (f64, f64) = (0.02, 0.12);
 const FURTHER_MOST: f64 = 0.07;
 /// No more rounds than these.
-pub(super) const MOST_ROUNDS: usize = 5;
+pub(crate) const MOST_ROUNDS: usize = 5;
 const START: f64 = 0.05;
-pub(super) const SECOND_START: f64 = 0.10;
+pub(crate) const SECOND_START: f64 = 0.10;
 /// The curvature is wanted to this in each entry, the covariance of gradients to this share of its diagonal.
 const CURVATURE_PRECISION: f64 = 0.1;
 const CURVATURE_PARTS: (f64, f64) = (0.02, 0.12);
@@ -53,44 +58,49 @@ const BEND: f64 = 0.03;
 /// About what the descent is left, for rules that come before the division.
 const ABOUT_LEFT: f64 = 0.75;
 
-/// Below this strength the noise of a second round of moments would exceed what it measures.
-const WEAK: f64 = 9.4;
 /// Steps for each unit of strength, and their limits: short directions need many, and where noise rules an early stop is better.
 const STEPS_PER_STRENGTH: f64 = 12.0;
 const STEP_LIMITS: (f64, f64) = (80.0, 120.0);
 /// A quarter of the rows is clipped where noise exceeds the first of these, half of them more where it exceeds the second.
 const TAIL_NOISE: (f64, f64) = (1e-3, 1e-2);
 
-fn precision(rows: u64, rho: Rho) -> f64 {
-    rows as f64 * rho.to_f64().sqrt()
+/// What the rules depend on.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Rules {
+    pub rows: u64,
+    pub features: usize,
+    pub rho: Rho,
+    pub neighbours: Neighbours,
+    /// What intervals are for; none where there are none.
+    pub target: Option<Target>,
 }
 
-/// `n sqrt(rho) / p^1.5`: how far the second moments stand above their noise.
-pub(super) fn strength(features: usize, rows: u64, rho: Rho) -> f64 {
-    precision(rows, rho) / (features as f64).powf(1.5)
-}
-
-impl Plan {
-    /// `n sqrt(rho)`: how far a mean of numbers of size 1 stands above its noise.
-    pub(super) fn precision(&self) -> f64 {
-        precision(self.rows, self.request.rho)
-    }
-
-    pub(super) fn strength(&self) -> f64 {
-        strength(self.features, self.rows, self.request.rho)
+impl Rules {
+    fn strength(&self) -> f64 {
+        strength(self.features, self.rows, self.rho.to_f64())
     }
 
     /// Whether one round of whitening is all that can be had.
-    pub(super) fn is_weak(&self) -> bool {
+    pub(crate) fn is_weak(&self) -> bool {
         self.strength() < WEAK
     }
 
+    /// Whether intervals are for the population, so that what sampling adds must be known.
+    pub(crate) fn covers_population(&self) -> bool {
+        self.target.is_some_and(|target| target != Target::Sample)
+    }
+
+    /// Whether intervals are for least-squares coefficients, so that clipping must not bend them in silence.
+    pub(crate) fn covers_least_squares(&self) -> bool {
+        self.target.is_some_and(|target| target != Target::Robust)
+    }
+
     /// How the budget is divided.
-    pub(super) fn shares(&self) -> Shares {
-        let (rows, features, rho) = (self.rows as f64, self.features as f64, self.request.rho.to_f64());
+    pub(crate) fn shares(&self) -> Shares {
+        let (rows, features, rho) = (self.rows as f64, self.features as f64, self.rho.to_f64());
         let start_threshold = self.threshold_share(COUNT_PRECISION);
         // The tail aimed at must itself stand clear of the noise.
-        let tail = self.tail(ABOUT_LEFT * rho, self.features) / level::CLEAR_OF_NOISE;
+        let tail = self.tail(ABOUT_LEFT * rho, self.features) / CLEAR_OF_NOISE;
         let threshold = self.threshold_share(tail.min(COUNT_PRECISION));
         let between = |part: f64, (least, most): (f64, f64)| part.clamp(least, most);
         let spread = between((4.0 * features / (SPREAD_PRECISION * rows)).powi(2) / rho, SPREAD_PARTS);
@@ -111,47 +121,49 @@ impl Plan {
     }
 
     /// The share of the second round, in whitened coordinates for the first time, where rows have norm `sqrt p` on average.
-    pub(super) fn second_round(&self) -> f64 {
+    pub(crate) fn second_round(&self) -> f64 {
         self.moments_share(0.0).min(SECOND_PARTS.1)
     }
 
     /// The share of a further round in which few rows are longer than `radius`, if it is worth its price.
-    pub(super) fn further_round(&self, radius: f64) -> Option<f64> {
+    pub(crate) fn further_round(&self, radius: f64) -> Option<f64> {
         Some(self.moments_share(radius)).filter(|&share| share <= FURTHER_MOST)
     }
 
-    /// Noise on an entry is `R^2 / (n sqrt(rho))`.
     fn moments_share(&self, radius: f64) -> f64 {
         let length_sq = radius.powi(2).max(2.0 * self.features as f64);
-        let needed = (length_sq / (MOMENTS_PRECISION * self.rows as f64)).powi(2) / self.request.rho.to_f64();
-        needed.max(SECOND_PARTS.0)
+        self.matrix_share(length_sq, MOMENTS_PRECISION).max(SECOND_PARTS.0)
+    }
+
+    /// The share that brings the noise on the entries of a matrix to `noise_sd`.
+    fn matrix_share(&self, length_sq: f64, noise_sd: f64) -> f64 {
+        matrix_rho(self.rows, length_sq, self.neighbours, noise_sd) / self.rho.to_f64()
     }
 
     /// The share of the curvature where few rows are longer than `radius`.
-    pub(super) fn curvature_share(&self, radius: f64) -> f64 {
-        let needed = (radius.powi(2) / (CURVATURE_PRECISION * self.rows as f64)).powi(2) / self.request.rho.to_f64();
-        needed.clamp(CURVATURE_PARTS.0, CURVATURE_PARTS.1)
+    pub(crate) fn curvature_share(&self, radius: f64) -> f64 {
+        self.matrix_share(radius.powi(2), CURVATURE_PRECISION).clamp(CURVATURE_PARTS.0, CURVATURE_PARTS.1)
     }
 
     /// What a threshold needs for counts to this share of the rows, six or seven of them.
     fn threshold_share(&self, precision: f64) -> f64 {
-        let counts = f64::from(level::queries(super::clip::THRESHOLDS as usize));
-        let needed = counts / (2.0 * (precision * self.rows as f64).powi(2)) / self.request.rho.to_f64();
+        let counts = f64::from(queries(CLIP_THRESHOLDS as usize));
+        let needed = counts / (2.0 * (precision * self.rows as f64).powi(2)) / self.rho.to_f64();
         needed.clamp(THRESHOLD_PARTS.0, THRESHOLD_PARTS.1)
     }
 
     /// Steps of the descent: few where whitening stretched every direction to full length.
-    pub(super) fn steps(&self, white: &Whitened) -> u32 {
-        if white.moments.iter().all(|&moment| moment >= 1.0) { STEP_LIMITS.0 as u32 } else { self.most_steps() }
+    pub(crate) fn steps(&self, moments: &[f64]) -> u32 {
+        if moments.iter().all(|&moment| moment >= 1.0) { STEP_LIMITS.0 as u32 } else { self.most_steps() }
     }
 
     /// Steps where some direction is short.
-    pub(super) fn most_steps(&self) -> u32 {
+    pub(crate) fn most_steps(&self) -> u32 {
         (STEPS_PER_STRENGTH * self.strength()).round().clamp(STEP_LIMITS.0, STEP_LIMITS.1) as u32
     }
 
     /// The share of rows to clip when `rho` is spent on the descent of `features` parameters.
-    pub(super) fn tail(&self, rho: f64, features: usize) -> f64 {
+    pub(crate) fn tail(&self, rho: f64, features: usize) -> f64 {
         match self.covers_least_squares() {
             true => self.least_squares_tail(rho, features),
             false => self.most_precise_tail(rho, features),
@@ -174,7 +186,7 @@ impl Plan {
     /// At a clip of `k` standard deviations a coordinate of the estimate has variance `(E psi^2 + nu k^2) / (E psi')^2` over `n`, `psi` being the
     /// clamp at `k` (Huber 1964) and `nu k^2`, `nu = 2 p / (n rho)`, the noise for privacy. The clip is at its minimum.
     fn most_precise_tail(&self, rho: f64, features: usize) -> f64 {
-        let reach = match self.request.neighbours {
+        let reach = match self.neighbours {
             Neighbours::ReplaceOne => 2.0,
             Neighbours::ZeroOut => 1.0f64,
         };
@@ -201,19 +213,17 @@ fn most_precise_clip(nu: f64) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Config, tests::design};
     use super::*;
-    use crate::{method::Request, privacy::Rho};
 
-    fn plan(rows: u64, rho: f64) -> Plan {
-        let request = Request::new(Rho::checked_from_f64(rho).expect("a budget"));
-        Config::new(request).plan(rows, &design()).expect("a plan")
+    fn rules(rows: u64, rho: f64) -> Rules {
+        let rho = Rho::checked_from_f64(rho).expect("a budget");
+        Rules { rows, features: 4, rho, neighbours: Neighbours::ReplaceOne, target: Some(Target::Population) }
     }
 
     /// More clipping where noise is large, next to none where it is small, never more than three quarters.
     #[test]
     fn the_share_clipped_falls_as_rows_grow() {
-        let tails = [100, 1000, 10_000, 100_000, 1_000_000].map(|rows| plan(rows, 0.015).least_squares_tail(0.012, 4));
+        let tails = [100, 1000, 10_000, 100_000, 1_000_000].map(|rows| rules(rows, 0.015).least_squares_tail(0.012, 4));
         assert!(tails.is_sorted_by(|a, b| a > b) && tails[0] <= 0.75 && tails[4] < 1e-3, "{tails:?}");
     }
 
@@ -230,7 +240,7 @@ mod tests {
     fn what_is_not_needed_goes_to_the_descent() {
         for rho in [0.001f64, 0.015, 0.1, 0.5, 5.0] {
             for rows in [200, 1000, 10_000, 100_000, 1_000_000] {
-                let Some(plan) = (rows as f64 * rho.sqrt() > 10.0).then(|| plan(rows, rho)) else { continue };
+                let Some(plan) = (rows as f64 * rho.sqrt() > 10.0).then(|| rules(rows, rho)) else { continue };
                 let left = 1.0 - most_spent(&plan);
                 assert!(left > 0.15, "{rows} rows, rho {rho}: {left}");
                 assert!(rows < 100_000 || rho < 0.015 || left > 0.55, "{rows} rows, rho {rho}: {left}");
@@ -239,7 +249,7 @@ mod tests {
     }
 
     /// What is spent beside the descent when every round and a second start are made, on rows twice as long as the average.
-    fn most_spent(plan: &Plan) -> f64 {
+    fn most_spent(plan: &Rules) -> f64 {
         let (shares, radius) = (plan.shares(), 2.0 * (plan.features as f64).sqrt());
         let later = if plan.is_weak() { 0 } else { MOST_ROUNDS - 2 };
         let second = if plan.is_weak() { 0.0 } else { plan.second_round() + shares.length };
@@ -251,7 +261,7 @@ mod tests {
 
     #[test]
     fn a_further_round_is_made_only_where_it_is_cheap() {
-        assert!(plan(10_000, 0.015).further_round(4.0).is_some_and(|share| share <= FURTHER_MOST));
-        assert_eq!(plan(1_000, 0.015).further_round(4.0), None);
+        assert!(rules(10_000, 0.015).further_round(4.0).is_some_and(|share| share <= FURTHER_MOST));
+        assert_eq!(rules(1_000, 0.015).further_round(4.0), None);
     }
 }

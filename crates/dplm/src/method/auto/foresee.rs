@@ -1,0 +1,233 @@
+//! What the method will do, and how precise it will be, for what is assumed of the columns.
+//!
+//! The rounds of whitening are made on the assumed second moments, by the same rules and with the noise that each would have; what is left
+//! of the budget then goes through the law of a clipped descent on white rows ([`white`](crate::plan::white)).
+
+use faer::Mat;
+use statrs::distribution::{ChiSquared, ContinuousCDF};
+
+use super::{
+    Plan, START_STEPS, STEP_SIZE,
+    left_out::left_out,
+    start,
+    whiten::{Found, Round, TOP_OF_WHITENED},
+};
+use crate::{
+    Error,
+    descend::noise_sd,
+    interval::{Resolved, expected_doubt_sq},
+    lattice::Design,
+    method::{Purpose, noisy::NoisyMatrix},
+    plan::{
+        Assumed, Foretold, Planned, PlannedRelease,
+        counts::{self, CLIP_THRESHOLDS},
+        division::{SECOND_START, Shares},
+        noise::matrix_noise_sd,
+        white::{self, Setting, clip_for_tail},
+    },
+};
+
+/// Noise that the last round leaves in the whitening counts no more than this.
+const MOST_UNEVEN: f64 = 1.0;
+
+/// The budget as it is spent, a share at a time.
+#[derive(Default)]
+struct Ledger(Vec<PlannedRelease>);
+
+impl Ledger {
+    fn spend(&mut self, what: impl Into<String>, share: f64) -> f64 {
+        if share > 0.0 {
+            self.0.push(PlannedRelease { what: what.into(), share });
+        }
+        share
+    }
+
+    fn left(&self) -> f64 {
+        1.0 - self.0.iter().map(|release| release.share).sum::<f64>()
+    }
+}
+
+/// A start, as it is foreseen.
+struct Start {
+    /// The variance of the residuals there.
+    residual_var: f64,
+    /// The variance of its noise in each coordinate.
+    noise_var: f64,
+    clip: f64,
+    tail: f64,
+}
+
+impl Plan {
+    /// The plan in numbers.
+    ///
+    /// # Errors
+    /// When the budget leaves nothing for the descent.
+    pub(super) fn foresee(&self, design: &Design, assumed: &Assumed) -> Result<Planned, Error> {
+        let mut ledger = Ledger::default();
+        let rounds = self.assumed_rounds(design, &assumed.moments(self.features), &mut ledger);
+        let found = Found::of(&rounds, self.floor(design));
+        let resolved = match self.request.purpose {
+            Purpose::Inference => found.resolve(),
+            Purpose::Prediction => Resolved { kept: (0..self.features).collect(), pivots: Vec::new() },
+        };
+        let moments = found.turn(&resolved.kept).moments;
+        let radius = rounds.last().expect("there is a first round").radius;
+        let (features, shares) = (resolved.kept.len(), self.rules().shares());
+        let curvature = self.reserve(radius, &shares, &mut ledger);
+        let start = self.foreseen_start(features, assumed, &shares, &mut ledger);
+        let steps = self.rules().steps(&moments);
+        let left = ledger.left();
+        ledger.spend(format!("clipped gradients, {steps} steps"), left);
+        let errors = self.errors(features, &start, steps, left, assumed)?;
+        let uneven = unevenness(&found, features);
+        let errors = white::Expected {
+            privacy_error: errors.privacy_error * (1.0 + uneven).sqrt(),
+            widening: self.widening(curvature, radius, features, errors.curvature),
+            ..errors
+        };
+        Ok(Planned {
+            method: super::ENTRY.name,
+            descent: Foretold { clip: start.clip, steps, step_size: STEP_SIZE, errors },
+            recommended: None,
+            releases: ledger.0,
+            left_out: left_out(&resolved, &found.law, &found.basis, &found.floor, design),
+            kept: resolved.kept,
+        })
+    }
+
+    fn assumed_rounds(&self, design: &Design, assumed: &Mat<f64>, ledger: &mut Ledger) -> Vec<Round> {
+        let identity = Mat::identity(self.features, self.features);
+        let first = self.rules().shares().first_moments;
+        let mut rounds = vec![self.assumed_round(identity, super::largest_norm(design), assumed, 1, first, ledger)];
+        while let Some(share) = self.next_round(&rounds, design) {
+            let matrix = rounds.last().expect("there is a first round").turned();
+            let top = TOP_OF_WHITENED * (self.features as f64).sqrt();
+            rounds.push(self.assumed_round(matrix, top, assumed, rounds.len() + 1, share, ledger));
+        }
+        rounds
+    }
+
+    fn assumed_round(
+        &self,
+        matrix: Mat<f64>,
+        top: f64,
+        assumed: &Mat<f64>,
+        number: usize,
+        share: f64,
+        ledger: &mut Ledger,
+    ) -> Round {
+        let rho = self.request.rho.to_f64();
+        let mean = matrix.transpose() * assumed * &matrix;
+        let length = ledger.spend(format!("length of rows, round {number}"), self.rules().shares().length);
+        let cut = self.rows_cut(rho * length) / self.rows as f64;
+        let radius = length_exceeded_by(&mean, cut).min(top);
+        let share = ledger.spend(format!("second moments, round {number}"), share);
+        let noise_sd = matrix_noise_sd(self.rows, radius.powi(2), self.request.neighbours, rho * share);
+        Round { matrix, moments: NoisyMatrix { mean, noise_sd }, radius, at_edge: false }
+    }
+
+    /// Sets aside what intervals need, and gives the share of the curvature.
+    fn reserve(&self, radius: f64, shares: &Shares, ledger: &mut Ledger) -> f64 {
+        if !self.gives_intervals() {
+            return 0.0;
+        }
+        let curvature = ledger.spend("curvature of the loss", self.rules().curvature_share(radius));
+        ledger.spend("covariance of the gradients", shares.spread);
+        ledger.spend("test of whether clipping bends the fit", shares.bend);
+        curvature
+    }
+
+    fn foreseen_start(&self, features: usize, assumed: &Assumed, shares: &Shares, ledger: &mut Ledger) -> Start {
+        let error_var = assumed.error_sd.powi(2);
+        ledger.spend("clip threshold of the start", shares.start_threshold);
+        let share = ledger.spend(format!("start, {START_STEPS} steps"), shares.start);
+        let first = clip_for_tail(features, assumed.response_sd, start::TAIL);
+        let mut found = self.foreseen_threshold(features, self.start_noise(first, share), error_var, shares, ledger);
+        if features as f64 * found.noise_var > start::RIVAL * found.residual_var {
+            let share = ledger.spend(format!("second start, {START_STEPS} steps"), SECOND_START);
+            let noise_var = self.start_noise(found.clip, share);
+            found = self.foreseen_threshold(features, noise_var, error_var, shares, ledger);
+        }
+        found
+    }
+
+    fn start_noise(&self, clip: f64, share: f64) -> f64 {
+        let rho = share * self.request.rho.to_f64();
+        let lambda = noise_sd(self.rows, clip, START_STEPS, self.request.neighbours, rho);
+        start::NOISE * lambda.powi(2) / start::AVERAGED as f64
+    }
+
+    fn foreseen_threshold(
+        &self,
+        features: usize,
+        noise_var: f64,
+        error_var: f64,
+        shares: &Shares,
+        ledger: &mut Ledger,
+    ) -> Start {
+        let rho = self.request.rho.to_f64();
+        let share = ledger.spend("clip threshold", shares.threshold);
+        let tail = self.rules().tail(rho * ledger.left(), features);
+        let tail = counts::target(tail, self.rows, CLIP_THRESHOLDS as usize, rho * share) / self.rows as f64;
+        let residual_var = error_var + features as f64 * noise_var;
+        Start { residual_var, noise_var, clip: clip_for_tail(features, residual_var.sqrt(), tail), tail }
+    }
+
+    fn errors(
+        &self,
+        features: usize,
+        start: &Start,
+        steps: u32,
+        share: f64,
+        assumed: &Assumed,
+    ) -> Result<white::Expected, Error> {
+        let setting = Setting {
+            rows: self.rows,
+            features,
+            rho: share * self.request.rho.to_f64(),
+            neighbours: self.request.neighbours,
+            gamma: start.clip,
+            steps,
+            step_size: STEP_SIZE,
+            error_sd: assumed.error_sd,
+            signal: (features as f64 * start.noise_var).sqrt(),
+            shares: white::Shares::NONE,
+        };
+        let errors = setting.expected()?;
+        let sampling_error = if self.rules().covers_population() { errors.sampling_error } else { 0.0 };
+        Ok(white::Expected { sampling_error, clipped: start.tail, ..errors })
+    }
+
+    /// How much longer doubt about the released curvature makes intervals.
+    fn widening(&self, share: f64, radius: f64, features: usize, curvature: f64) -> f64 {
+        if share == 0.0 {
+            return 1.0;
+        }
+        let rho = share * self.request.rho.to_f64();
+        let radius = self.curvature_radius(radius, features, rho);
+        let noise_sd = matrix_noise_sd(self.rows, radius.powi(2), self.request.neighbours, rho);
+        (1.0 + 3.0 * expected_doubt_sq(noise_sd, curvature, features)).sqrt()
+    }
+}
+
+/// A length that a share `tail` of rows with these second moments exceeds: their squared length is taken for a multiple of a chi-square with the
+/// same mean and variance (Satterthwaite 1946), as it would be for normal rows.
+fn length_exceeded_by(moments: &Mat<f64>, tail: f64) -> f64 {
+    let p = moments.nrows();
+    let trace: f64 = (0..p).map(|j| moments[(j, j)]).sum();
+    let square: f64 = (0..p).flat_map(|j| (0..p).map(move |k| (j, k))).map(|at| moments[at].powi(2)).sum();
+    let freedom = (trace * trace / square.max(f64::MIN_POSITIVE)).max(1.0);
+    let law = ChiSquared::new(freedom).expect("positive");
+    (trace / freedom * law.inverse_cdf(1.0 - tail.clamp(1e-9, 0.5))).sqrt()
+}
+
+/// The variance of the eigenvalues, about one, that the noise of the rounds leaves in the whitening: of a symmetric matrix whose entries off
+/// the diagonal have variance `s^2` it is `k s^2` (Wigner). The noise of the descent counts so much more.
+fn unevenness(found: &Found, features: usize) -> f64 {
+    let sd = found.law.entry_sd();
+    let p = sd.nrows();
+    let pairs = (p * p - p).max(1) as f64;
+    let off_diagonal = (0..p).flat_map(|j| (0..p).map(move |k| (j, k))).filter(|(j, k)| j != k);
+    let variance = off_diagonal.map(|at| sd[at].powi(2)).sum::<f64>() / pairs;
+    (features as f64 * variance).min(MOST_UNEVEN)
+}

@@ -1,0 +1,339 @@
+//! What is assumed of columns before they are read: how far they spread within their public bounds.
+//!
+//! A budget buys so much precision in standard deviations of a column. What that is in the column's own units nobody can know without
+//! looking, so it is assumed, and said: a number fills its bounds as a bell does, three standard deviations to either side of the middle;
+//! levels are equally common; columns are not correlated; the errors have the spread of the response. Each can be replaced by what a code
+//! book or an earlier study says.
+
+use faer::Mat;
+use rand_chacha::ChaCha8Rng;
+use rand_core::{Rng, SeedableRng};
+
+use crate::{
+    formula::{Column, Kind},
+    lattice::{Design, Slot},
+    theory::student::normal_quantile,
+};
+
+/// Standard deviations from the middle of a column's bounds to either end.
+const SPREADS_TO_BOUND: f64 = 3.0;
+/// Rows drawn to find the second moments: enough for them to be right to about one in a hundred.
+const DRAWS: usize = 20_000;
+/// Second moments this near to those of white rows are theirs: a few standard deviations of what the draws leave open.
+const NEARLY: f64 = 0.1;
+/// The same draws in every plan.
+const SEED: u64 = 1;
+
+/// One assumption, as a person writes it.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Assumption {
+    /// `educ sd 3` or `educ mean 12 sd 3`.
+    Spread {
+        /// The column.
+        column: String,
+        /// Its mean; none for the middle of its bounds.
+        mean: Option<f64>,
+        /// Its standard deviation.
+        sd: f64,
+    },
+    /// `region shares 0.5 0.3 0.2`, in the order of its levels.
+    Shares {
+        /// The column.
+        column: String,
+        /// One share for each level.
+        shares: Vec<f64>,
+    },
+    /// `correlation 0.3` between any two numbers.
+    Correlation(f64),
+    /// `R2 0.4`: the share of the response's variance that the model explains.
+    Explained(f64),
+    /// `errors sd 0.5`, in the response's own units.
+    Errors(f64),
+}
+
+/// Why an assumption is not understood.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum AssumeError {
+    /// The text is something else.
+    #[error(
+        "the assumption '{text}' is not understood: write 'NAME sd S', 'NAME mean M sd S', 'NAME shares A B ...', 'correlation R', \
+         'R2 R' or 'errors sd S'"
+    )]
+    Unreadable {
+        /// What was typed.
+        text: String,
+    },
+    /// No such column, or not of that kind.
+    #[error("the formula has no {what} '{column}' to assume something of: check its name")]
+    NoColumn {
+        /// What it should be.
+        what: &'static str,
+        /// What was typed.
+        column: String,
+    },
+    /// A number that means nothing.
+    #[error("{what} must be {rule}")]
+    Range {
+        /// Which number.
+        what: String,
+        /// What it must be.
+        rule: &'static str,
+    },
+}
+
+impl std::str::FromStr for Assumption {
+    type Err = AssumeError;
+
+    fn from_str(text: &str) -> Result<Assumption, AssumeError> {
+        let unreadable = || AssumeError::Unreadable { text: text.to_owned() };
+        let number = |word: &str| word.parse::<f64>().ok().filter(|number| number.is_finite()).ok_or_else(unreadable);
+        let words: Vec<&str> = text.split_whitespace().collect();
+        Ok(match *words.as_slice() {
+            ["correlation", r] => Assumption::Correlation(number(r)?),
+            ["R2" | "r2", r] => Assumption::Explained(number(r)?),
+            ["errors", "sd", sd] => Assumption::Errors(number(sd)?),
+            [column, "sd", sd] => Assumption::Spread { column: bare(column), mean: None, sd: number(sd)? },
+            [column, "mean", mean, "sd", sd] => {
+                Assumption::Spread { column: bare(column), mean: Some(number(mean)?), sd: number(sd)? }
+            }
+            [column, "shares", ref shares @ ..] if !shares.is_empty() => {
+                let shares = shares.iter().map(|share| number(share)).collect::<Result<_, _>>()?;
+                Assumption::Shares { column: bare(column), shares }
+            }
+            _ => return Err(unreadable()),
+        })
+    }
+}
+
+/// A name without the backquotes that a formula may need.
+fn bare(name: &str) -> String {
+    name.trim_matches('`').to_owned()
+}
+
+/// What is assumed of the rows of a design.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Assumed {
+    /// The second moments of the columns of the design matrix, in standardised units; none where they are those of white rows.
+    pub(crate) moments: Option<Mat<f64>>,
+    /// The standard deviation of the response and of the errors, in standardised units.
+    pub(crate) response_sd: f64,
+    pub(crate) error_sd: f64,
+    sentences: Vec<String>,
+}
+
+/// How the cells of a column are drawn.
+#[derive(Clone, Debug)]
+enum Law {
+    Number {
+        mean: f64,
+        sd: f64,
+        low: f64,
+        high: f64,
+    },
+    /// Shares added up, one for each level.
+    Levels(Vec<f64>),
+}
+
+impl Assumed {
+    /// Columns of unit variance that are not correlated, and errors of this standard deviation.
+    pub fn white(error_sd: f64) -> Assumed {
+        Assumed { moments: None, response_sd: 1f64.hypot(error_sd), error_sd, sentences: Vec::new() }
+    }
+
+    /// The usual assumptions, and these in place of some.
+    ///
+    /// # Errors
+    /// When one names a column that is not there, or a number that means nothing.
+    pub fn of(design: &Design, assumptions: &[Assumption]) -> Result<Assumed, AssumeError> {
+        let (response, features) = design.columns().split_first().expect("a design has a response");
+        let mut laws: Vec<Law> = features.iter().map(usual).collect();
+        let (mut correlation, mut explained, mut errors) = (0.0, 0.0, None);
+        let mut own = usual(response);
+        for assumption in assumptions {
+            match assumption {
+                Assumption::Correlation(r) => {
+                    correlation = within("a correlation", *r, 0.0..1.0, "at least 0 and below 1")?
+                }
+                Assumption::Explained(r) => explained = within("R2", *r, 0.0..1.0, "at least 0 and below 1")?,
+                Assumption::Errors(sd) => errors = Some(positive("the standard deviation of the errors", *sd)?),
+                Assumption::Spread { column, mean, sd } if *column == response.name => {
+                    own = spread(response, *mean, *sd)?
+                }
+                Assumption::Spread { column, mean, sd } => {
+                    let place = place(features, column, "numeric column", |kind| !matches!(kind, Kind::Levels(_)))?;
+                    laws[place] = spread(&features[place], *mean, *sd)?;
+                }
+                Assumption::Shares { column, shares } => {
+                    let place = place(features, column, "categorical column", |kind| matches!(kind, Kind::Levels(_)))?;
+                    laws[place] = levels(&features[place], shares)?;
+                }
+            }
+        }
+        let response_sd = sd_of(&own) / design.response().unit;
+        let usual_errors = response_sd * (1.0 - explained).sqrt();
+        let error_sd = errors.map_or(usual_errors, |sd| sd / design.response().unit);
+        let sentences = sentences(features, &laws, correlation, response, error_sd * design.response().unit);
+        Ok(Assumed { moments: Some(moments(design, &laws, correlation)), response_sd, error_sd, sentences })
+    }
+
+    /// Whether columns have about unit variance and are hardly correlated.
+    pub(crate) fn is_white(&self) -> bool {
+        let off = |j: usize, k: usize, value: f64| (value - f64::from(u8::from(j == k))).abs();
+        let Some(moments) = &self.moments else { return true };
+        let p = moments.nrows();
+        (0..p).flat_map(|j| (0..p).map(move |k| (j, k))).all(|(j, k)| off(j, k, moments[(j, k)]) < NEARLY)
+    }
+
+    /// The second moments of so many parameters.
+    pub(crate) fn moments(&self, features: usize) -> Mat<f64> {
+        self.moments.clone().unwrap_or_else(|| Mat::identity(features, features))
+    }
+
+    /// What is assumed, a line for each column.
+    pub fn sentences(&self) -> &[String] {
+        &self.sentences
+    }
+}
+
+fn within(what: &str, value: f64, range: std::ops::Range<f64>, rule: &'static str) -> Result<f64, AssumeError> {
+    if range.contains(&value) { Ok(value) } else { Err(AssumeError::Range { what: what.to_owned(), rule }) }
+}
+
+fn positive(what: &str, value: f64) -> Result<f64, AssumeError> {
+    if value > 0.0 { Ok(value) } else { Err(AssumeError::Range { what: what.to_owned(), rule: "above 0" }) }
+}
+
+fn place(
+    features: &[Column],
+    column: &str,
+    what: &'static str,
+    is: impl Fn(&Kind) -> bool,
+) -> Result<usize, AssumeError> {
+    let found = features.iter().position(|feature| feature.name == column && is(&feature.kind));
+    found.ok_or_else(|| AssumeError::NoColumn { what, column: column.to_owned() })
+}
+
+fn usual(column: &Column) -> Law {
+    match &column.kind {
+        Kind::Standard => Law::Number { mean: 0.0, sd: 1.0, low: f64::NEG_INFINITY, high: f64::INFINITY },
+        &Kind::Bounded { low, high } => {
+            let (mean, sd) = (low / 2.0 + high / 2.0, (high / 2.0 - low / 2.0) / SPREADS_TO_BOUND);
+            Law::Number { mean, sd, low, high }
+        }
+        Kind::Levels(levels) => Law::Levels(added_up(&vec![1.0 / levels.len() as f64; levels.len()])),
+    }
+}
+
+fn spread(column: &Column, mean: Option<f64>, sd: f64) -> Result<Law, AssumeError> {
+    let sd = positive(&format!("the standard deviation of {}", column.name), sd)?;
+    let Law::Number { mean: middle, low, high, .. } = usual(column) else { unreachable!("asked of numbers only") };
+    let mean = mean.unwrap_or(middle);
+    match (low..=high).contains(&mean) {
+        true => Ok(Law::Number { mean, sd, low, high }),
+        false => Err(AssumeError::Range { what: format!("the mean of {}", column.name), rule: "within its bounds" }),
+    }
+}
+
+fn levels(column: &Column, shares: &[f64]) -> Result<Law, AssumeError> {
+    let Kind::Levels(levels) = &column.kind else { unreachable!("asked of categories only") };
+    let total: f64 = shares.iter().sum();
+    let sound = shares.len() == levels.len() && shares.iter().all(|&share| share >= 0.0) && (total - 1.0).abs() < 0.01;
+    match sound {
+        true => Ok(Law::Levels(added_up(shares))),
+        false => Err(AssumeError::Range {
+            what: format!("the shares of {}", column.name),
+            rule: "one number for each level, which add up to 1",
+        }),
+    }
+}
+
+fn added_up(shares: &[f64]) -> Vec<f64> {
+    shares
+        .iter()
+        .scan(0.0, |sum, share| {
+            *sum += share;
+            Some(*sum)
+        })
+        .collect()
+}
+
+fn sd_of(law: &Law) -> f64 {
+    match law {
+        Law::Number { sd, .. } => *sd,
+        Law::Levels(_) => 1.0,
+    }
+}
+
+fn sentences(features: &[Column], laws: &[Law], correlation: f64, response: &Column, error_sd: f64) -> Vec<String> {
+    let of_column = |(column, law): (&Column, &Law)| match law {
+        Law::Number { mean, sd, .. } => {
+            format!("{}: mean {}, standard deviation {}", column.name, shown(*mean), shown(*sd))
+        }
+        Law::Levels(sums) => {
+            let before = std::iter::once(&0.0).chain(sums);
+            let shares: Vec<String> = before.zip(sums).map(|(low, high)| shown(high - low)).collect();
+            format!("{}: shares of the levels {}", column.name, shares.join(", "))
+        }
+    };
+    let mut sentences: Vec<String> = features.iter().zip(laws).map(of_column).collect();
+    let correlated = if correlation == 0.0 { "not correlated".to_owned() } else { format!("correlated {correlation}") };
+    sentences.push(format!("columns: {correlated}"));
+    sentences.push(format!("errors of {}: standard deviation {}", response.name, shown(error_sd)));
+    sentences
+}
+
+fn shown(number: f64) -> String {
+    crate::number::short(number)
+}
+
+/// The mean over draws of `z z'`, `z` a row of the design matrix in standardised units.
+fn moments(design: &Design, laws: &[Law], correlation: f64) -> Mat<f64> {
+    let p = design.features();
+    let mut rng = ChaCha8Rng::seed_from_u64(SEED);
+    let (mut sum, mut row, mut cells) = (Mat::<f64>::zeros(p, p), vec![0.0; p], vec![0.0; laws.len()]);
+    for _ in 0..DRAWS {
+        draw(laws, correlation, &mut rng, &mut cells);
+        standardise(design, &cells, &mut row);
+        for j in 0..p {
+            (0..=j).for_each(|k| sum[(j, k)] += row[j] * row[k]);
+        }
+    }
+    Mat::from_fn(p, p, |j, k| sum[(j.max(k), j.min(k))] / DRAWS as f64)
+}
+
+/// A row of cells; of a category the number of its level.
+fn draw(laws: &[Law], correlation: f64, rng: &mut ChaCha8Rng, cells: &mut [f64]) {
+    let common = normal(rng);
+    for (cell, law) in cells.iter_mut().zip(laws) {
+        *cell = match law {
+            Law::Number { mean, sd, low, high } => {
+                let score = correlation.sqrt() * common + (1.0 - correlation).sqrt() * normal(rng);
+                (mean + sd * score).clamp(*low, *high)
+            }
+            Law::Levels(sums) => {
+                let u = uniform(rng);
+                sums.iter().position(|&sum| u < sum).unwrap_or(sums.len() - 1) as f64
+            }
+        };
+    }
+}
+
+/// Above 0 and below 1.
+fn uniform(rng: &mut ChaCha8Rng) -> f64 {
+    ((rng.next_u64() >> 11) as f64 + 0.5) / (1u64 << 53) as f64
+}
+
+fn normal(rng: &mut ChaCha8Rng) -> f64 {
+    normal_quantile(uniform(rng))
+}
+
+fn standardise(design: &Design, cells: &[f64], row: &mut [f64]) {
+    for (value, slot) in row.iter_mut().zip(design.slots()) {
+        *value = match slot {
+            Slot::Intercept => 1.0,
+            Slot::Number { feature, scale } => (cells[*feature] - scale.centre) / scale.unit,
+            Slot::Level { feature, level } => f64::from(cells[*feature] == f64::from(*level)),
+        };
+    }
+}

@@ -1,0 +1,43 @@
+//! What a method says of itself before it runs.
+
+use super::white::Expected;
+use crate::warning::LeftOut;
+
+/// A fit as it is planned, for what is assumed of the columns.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Planned {
+    /// The method that will run.
+    pub method: &'static str,
+    /// Its descent.
+    pub descent: Foretold,
+    /// A descent that would be more precise, where clip or steps were given by hand.
+    pub recommended: Option<Foretold>,
+    /// What is spent on what, as it will be released; the shares add up to one.
+    pub releases: Vec<PlannedRelease>,
+    /// The parameters that the budget can resolve, ascending.
+    pub kept: Vec<usize>,
+    /// The others, and why.
+    pub left_out: Vec<LeftOut>,
+}
+
+/// A descent and its errors, for a column of unit variance that is not correlated with others.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Foretold {
+    /// The clip `gamma`.
+    pub clip: f64,
+    /// Steps.
+    pub steps: u32,
+    /// Their size.
+    pub step_size: f64,
+    /// What they come to.
+    pub errors: Expected,
+}
+
+/// A part of the budget.
+#[derive(Clone, Debug, PartialEq, serde::Serialize)]
+pub struct PlannedRelease {
+    /// What it is spent on.
+    pub what: String,
+    /// Its share of the budget.
+    pub share: f64,
+}

@@ -1,0 +1,28 @@
+//! Whether rows and budget are enough for so many columns.
+
+use crate::{privacy::Rho, warning::Enough};
+
+/// Below this strength the intervals of the automatic method would say nothing, and below the second only some will.
+pub(crate) const NO_INTERVALS: f64 = 8.0;
+pub(crate) const SOME_INTERVALS: f64 = 25.0;
+/// Below this strength there is no second round of moments: to bring its noise to 15 % of what it measures would cost `2 / p` of the whole
+/// budget, `(2 p / (.15 n))^2 / rho`, and an only round is then given more.
+pub(crate) const WEAK: f64 = 9.4;
+
+/// `n sqrt(rho)`: how far a mean of numbers of size 1 stands above its noise.
+pub(crate) fn precision(rows: u64, rho: f64) -> f64 {
+    rows as f64 * rho.sqrt()
+}
+
+/// `n sqrt(rho) / p^1.5`: how far second moments stand above their noise. A released matrix of `p` white columns has noise
+/// `p / (n sqrt(rho))` on an entry, and `sqrt p` times that as an operator.
+///
+/// Above 50 a matrix is known well; from 10 to 50 well-scaled designs are, correlated ones in part.
+pub(crate) fn strength(features: usize, rows: u64, rho: f64) -> f64 {
+    precision(rows, rho) / (features as f64).powf(1.5)
+}
+
+/// What would be enough for most intervals of the automatic method.
+pub(crate) fn enough_for_intervals(features: usize, rows: u64, rho: Rho) -> Enough {
+    Enough::times(SOME_INTERVALS / strength(features, rows, rho.to_f64()), rows, rho)
+}
