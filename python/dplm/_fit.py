@@ -382,9 +382,19 @@ class Fit:
         """
         self._native.save(path)
 
-    def to_html(self, path: str | os.PathLike[str] | None = None) -> str:
-        """The page of `dplm fit --report`, for the reader of the release; also written to `path` if there is one."""
-        page = self._native.page()
+    def to_html(
+        self,
+        path: str | os.PathLike[str] | None = None,
+        *,
+        title: str | None = None,
+        author: str | None = None,
+        data_name: str | None = None,
+    ) -> str:
+        """The page of `dplm fit --report`, for the reader of the release; also written to `path` if there is one.
+
+        It may say what it is called, who publishes it, and what the data are called (without that, what the ledger calls them).
+        """
+        page = self._native.page(title, author, data_name)
         if path is not None:
             with open(path, "w", encoding="utf-8") as file:
                 file.write(page)

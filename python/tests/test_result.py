@@ -138,8 +138,10 @@ def test_words(fit, wages_csv, command):
 
 
 def test_page(fit, tmp_path):
-    page = fit.to_html(tmp_path / "fit.html")
+    page = fit.to_html(tmp_path / "fit.html", title="Wages & schools", author="The office", data_name="wages 2026")
     assert (tmp_path / "fit.html").read_text(encoding="utf-8") == page and page.startswith("<!doctype html>")
+    for words in ("<h1>Wages &amp; schools</h1>", "<dd>The office</dd>", "<dd>wages 2026</dd>"):
+        assert words in page and words not in fit.to_html()
 
 
 def test_what_was_released_of_the_errors(fit, facts, tmp_path):

@@ -212,7 +212,23 @@ pub struct FitArgs {
     #[arg(long, value_name = "FILE.html", help_heading = "Output")]
     pub report: Option<Destination>,
     #[command(flatten)]
+    pub cover: CoverArgs,
+    #[command(flatten)]
     pub machine: MachineArgs,
+}
+
+/// What is said of the page.
+#[derive(Debug, Default, Group)]
+pub struct CoverArgs {
+    /// With --report: its title
+    #[arg(long, value_name = "TEXT", requires = "report", help_heading = "Output")]
+    pub title: Option<String>,
+    /// With --report: who publishes it
+    #[arg(long, value_name = "TEXT", requires = "report", help_heading = "Output")]
+    pub author: Option<String>,
+    /// With --report: what the data are called [default: what the ledger calls them]
+    #[arg(long, value_name = "TEXT", requires = "report", help_heading = "Output")]
+    pub data_name: Option<String>,
 }
 
 /// `dplm diagnose`.

@@ -203,3 +203,19 @@ fn a_person_is_spread_around_the_mean() {
     assert!((one[4] - (one[0] - half)).abs() < 1e-9 && (one[5] - (one[0] + half)).abs() < 1e-9, "{one:?}");
     assert_eq!(numbers(lines[2]), [None; 6]);
 }
+
+#[test]
+fn a_page_has_the_title_it_is_given() {
+    let directory = Directory::new();
+    let rows = directory.simulate("rows.csv", 500);
+    let fit = ["fit", &rows, "-f", "y[-5..5] ~ x1[-5..5]", "--rho", "1", "--seed", "1"];
+    let cover = ["--title", "Two <columns>", "--author", "The office", "--data-name", "made up"];
+    directory.ok(&[&fit[..], &cover, &["--report", "fit.html"]].concat());
+    let page = directory.read("fit.html");
+    for words in ["<h1>Two &lt;columns&gt;</h1>", "<dd>The office</dd>", "<dd>made up</dd>"] {
+        assert!(page.contains(words), "{words}");
+    }
+    for pair in cover.chunks(2) {
+        directory.run(&[&fit[..], pair].concat()).assert_refused(2, pair[0]);
+    }
+}

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use dplm::{
     Charge, Covariance, Dataset, Ends, Equation, Fit, Hypothesis, NoiseSource, OverValue, Prediction, Progress,
     Reading, Receipt, TTest, Warning,
-    report::{facts_json, summary, summary_html, to_html, to_json},
+    report::{Cover, facts_json, summary, summary_html, to_html, to_json},
     table::ReadOptions,
 };
 use dplm_ledger::{Ledger, LedgerError};
@@ -158,8 +158,8 @@ impl NativeFit {
     }
 
     /// The page of `--report`.
-    fn page(&self) -> String {
-        to_html(&self.fit)
+    fn page(&self, title: Option<String>, author: Option<String>, dataset: Option<String>) -> String {
+        to_html(&self.fit, &Cover { title, author, dataset })
     }
 
     /// The released iterates of each run, in standardised units.

@@ -1,7 +1,9 @@
 //! What a fit says at other levels, of several coefficients together and of other rows: post-processing, which costs nothing.
 
+mod effects;
 mod over;
 
+pub use effects::Effect;
 pub use over::{Over, OverPoint, OverValue};
 
 use rayon::prelude::*;

@@ -8,7 +8,7 @@ mod over;
 mod text;
 
 pub use file::FitFileError;
-pub use html::{summary_html, to_html};
+pub use html::{Cover, summary_html, to_html};
 pub use json::{facts_json, to_json};
 pub use over::over_svg;
 pub use text::{interval_heads, summary};
