@@ -9,27 +9,34 @@ Private linear regression (dplm 0.1.0)
 The scikit-learn estimator is in `dplm.sklearn`, which needs scikit-learn.
 """
 
-from dplm._errors import DataError, DplmError, FitError, LedgerError, PrivacyWarning, RequestError
-from dplm._fit import Fit, Guarantee, Release, Summary, load
+from dplm._errors import DataError, DplmError, FitError, FitWarning, LedgerError, PrivacyWarning, RequestError
+from dplm._fit import Bounded, Fit, Guarantee, Release, Summary, load
+from dplm._hypothesis import TTest, WaldTest
 from dplm._ledger import Ledger
 from dplm._lm import lm
 from dplm._native import __version__
+from dplm._prediction import Prediction
 from dplm._tools import Plan, Simulated, plan, simulate
 
 __all__ = [
+    "Bounded",
     "DataError",
     "DplmError",
     "Fit",
     "FitError",
+    "FitWarning",
     "Guarantee",
     "Ledger",
     "LedgerError",
     "Plan",
+    "Prediction",
     "PrivacyWarning",
     "Release",
     "RequestError",
     "Simulated",
     "Summary",
+    "TTest",
+    "WaldTest",
     "__version__",
     "lm",
     "load",

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import sys
 import warnings
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from dplm._fit import Fit
 
 
 class DplmError(Exception):
@@ -26,13 +30,24 @@ class LedgerError(DplmError, RuntimeError):
     """The ledger refused: too little budget left, no such data set, a damaged file."""
 
 
-class PrivacyWarning(UserWarning):
+class _OfFit(UserWarning):
+    """A warning that comes with a fit."""
+
+    #: The fit, where the warning was made an exception.
+    fit: Fit
+
+
+class PrivacyWarning(_OfFit):
     """What is done is allowed and not private: the noise is reproducible, or rows are looked at without noise."""
 
 
-def warn(sentence: str) -> None:
+class FitWarning(_OfFit):
+    """What a reader of the fit should know: what was left out, what is not identified, what was assumed."""
+
+
+def warn(sentence: str, category: type[Warning] = PrivacyWarning) -> None:
     """Warns whoever called this package, at the line that did."""
     level, frame = 2, sys._getframe(1)
     while frame.f_back is not None and frame.f_globals.get("__name__", "").split(".")[0] == "dplm":
         level, frame = level + 1, frame.f_back
-    warnings.warn(sentence, PrivacyWarning, stacklevel=level)
+    warnings.warn(sentence, category, stacklevel=level)

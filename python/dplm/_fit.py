@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import json
-import math
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal, overload
 
-from dplm import _data, _frames, _native
+from dplm import _data, _frames, _hypothesis, _native
 from dplm._errors import RequestError
+from dplm._hypothesis import TTest, WaldTest
+from dplm._numbers import coverage, ends, number
+from dplm._prediction import Prediction
 
-_NAN = math.nan
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 @dataclass(frozen=True)
@@ -21,6 +24,15 @@ class Release:
 
     what: str
     rho: float
+
+
+@dataclass(frozen=True)
+class Bounded:
+    """A released number with the ends of its interval, at the level of the fit."""
+
+    estimate: float
+    low: float
+    high: float
 
 
 @dataclass(frozen=True)
@@ -62,8 +74,7 @@ class Fit:
     """A private fit, as `dplm.lm` gives it.
 
     Everything here is released or public, so all of it may be printed, stored and computed with at no further cost in privacy.
-    Coefficients are in the columns' own units. Where pandas is installed, results are Series and DataFrames; where it is not, they
-    are dictionaries.
+    Coefficients are in the columns' own units. Results are pandas Series and DataFrames, whatever the data came as.
 
     >>> import dplm
     >>> data = dplm.simulate(rows=10_000, features=2, theta=[0.6, -0.8], seed=1)
@@ -142,25 +153,27 @@ class Fit:
         return list(self._names)
 
     @property
-    def params(self) -> Any:
+    def params(self) -> pd.Series[float]:
         """The estimates; not a number where a coefficient was left out or is not identified, unless the fit is for prediction."""
         return self._column("estimate")
 
     @property
-    def bse(self) -> Any:
+    def bse(self) -> pd.Series[float]:
         """The standard errors, privacy noise included; not a number where a coefficient was left out or is not identified."""
         return self._column("std_error")
 
     @property
-    def pvalues(self) -> Any:
+    def pvalues(self) -> pd.Series[float]:
         """The two-sided p-values of the coefficients being 0."""
         return self._column("p_value")
 
     @property
-    def tvalues(self) -> Any:
-        """Estimates over standard errors."""
-        ratios = [_ratio(one["estimate"], one["std_error"]) for one in self._coefficients]
-        return _frames.series(self._names, ratios, "t_value")
+    def tvalues(self) -> pd.Series[float]:
+        """How far each estimate is from 0 in standard deviations, as those are if the coefficient is 0: what `pvalues` come from.
+
+        Not quite `params / bse`: the error of an estimate depends on the coefficient itself where the curvature is not known well.
+        """
+        return self._column("statistic")
 
     @property
     def identified(self) -> dict[str, bool]:
@@ -172,7 +185,24 @@ class Fit:
         """The coefficients that the budget could not resolve: the model was fitted without them. `warnings` has the cause of each."""
         return list(self._facts["left_out"])
 
-    def cov_params(self) -> Any:
+    @property
+    def residual_sd(self) -> Bounded | None:
+        """The standard deviation of the errors; `None` where it was not released."""
+        found = self._facts["residual_sd"]
+        return None if found is None else Bounded(**found)
+
+    @property
+    def r_squared(self) -> Bounded | None:
+        """The share of the response's variance that the model explains, with its interval; `None` where it was not released."""
+        found = self._facts["r_squared"]
+        return None if found is None else Bounded(**found)
+
+    @property
+    def rsquared(self) -> float:
+        """The estimate of `r_squared`, by the name statsmodels gives it; not a number where it was not released."""
+        return number(None if self.r_squared is None else self.r_squared.estimate)
+
+    def cov_params(self) -> pd.DataFrame:
         """The covariance of the estimates of the coefficients that are identified, privacy noise included; its diagonal is `bse` squared.
 
         >>> import dplm
@@ -187,7 +217,7 @@ class Fit:
         names, values = found
         return _frames.matrix(names, values)
 
-    def conf_int(self, alpha: float | None = None, *, level: float | None = None) -> Any:
+    def conf_int(self, alpha: float | None = None, *, level: float | None = None) -> pd.DataFrame:
         """The ends of the intervals, `low` and `high`, at any level: asking again costs nothing.
 
         As in statsmodels, `alpha` is how often an interval may miss: 0.01 asks for 99 % intervals, as `level=0.99` does.
@@ -198,34 +228,97 @@ class Fit:
         >>> bool(wide["low"]["x1"] < usual["low"]["x1"] < fit.params["x1"] < usual["high"]["x1"] < wide["high"]["x1"])
         True
         """
-        ends = self._native.intervals(self._level(alpha, level))
-        return _frames.rows(self._names, ["low", "high"], [_pair(one) for one in ends])
+        found = self._native.intervals(coverage(alpha, level, self.level))
+        low, high = zip(*map(ends, found), strict=True)
+        return _frames.frame({"low": low, "high": high}, self._names)
 
-    def _level(self, alpha: float | None, level: float | None) -> float:
-        """The coverage that was asked for in one of two ways, or else with the fit."""
-        if alpha is not None and level is not None:
-            raise RequestError("give alpha or level, not both: alpha = 1 - level")
-        if alpha is not None:
-            return 1 - alpha
-        return self.level if level is None else level
+    def t_test(self, hypothesis: Any) -> TTest:
+        """Tests linear hypotheses about the coefficients, each by itself.
 
+        A hypothesis is a text in the coefficients' names (`"educ - exper = 0.1"`; several are separated by commas, and one without `=` is tested
+        against 0), a matrix with a weight for each coefficient, or a pair of such a matrix and the values tested.
+
+        >>> import dplm
+        >>> data = dplm.simulate(rows=10_000, features=2, theta=[0.6, -0.8], seed=1)
+        >>> fit = dplm.lm("y ~ x1 + x2 + 0", data, rho=0.1, standardised=True, seed=1)
+        >>> test = fit.t_test("x1 + x2 = -0.2, x1 = 0")
+        >>> (test.pvalue < 0.001).tolist(), test.effect.round(1).tolist()
+        ([False, True], [-0.2, 0.6])
+        """
+        return TTest(self._native, _hypothesis.rows(self._native, hypothesis), self.level)
+
+    def wald_test(self, hypothesis: Any) -> WaldTest:
+        """Tests linear hypotheses about the coefficients all at once; they are written as for `t_test`.
+
+        >>> import dplm
+        >>> data = dplm.simulate(rows=10_000, features=2, theta=[0.6, -0.8], seed=1)
+        >>> fit = dplm.lm("y ~ x1 + x2 + 0", data, rho=0.1, standardised=True, seed=1)
+        >>> fit.wald_test("x1 = 0, x2 = 0").pvalue < 0.001 < fit.wald_test("x1 = 0.6, x2 = -0.8").pvalue
+        True
+        """
+        return WaldTest(self._native, _hypothesis.rows(self._native, hypothesis))
+
+    @overload
+    def predict(
+        self, data: Any, *, interval: Literal[False] = False, level: float | None = None, names: Sequence[str] | None = None
+    ) -> pd.Series[float]: ...
+    @overload
+    def predict(
+        self, data: Any, *, interval: Literal[True], level: float | None = None, names: Sequence[str] | None = None
+    ) -> pd.DataFrame: ...
     def predict(
         self, data: Any, *, interval: bool = False, level: float | None = None, names: Sequence[str] | None = None
-    ) -> Any:
+    ) -> pd.Series[float] | pd.DataFrame:
         """The mean response for each row of `data`, which needs the model's features only.
 
         With `interval=True` a table with `estimate`, `low` and `high`: the interval is for the mean of all rows like this one. Where
-        a single new response would fall is another question, since the spread of the errors is not released. Rows with a missing
-        cell give not-a-number.
+        a single new response would fall is another question: see `get_prediction`. Rows with a missing cell give not-a-number.
         """
-        table = _data.table(data, names, self._native.predictors())
-        index = getattr(data, "index", None) if _data.is_pandas(data) else None
+        table, index = self._new_rows(data, names)
         if not interval:
-            values = self._native.predict(table)
-            return _frames.frame({"estimate": values}, index)["estimate"]
-        found = self._native.predict_intervals(table, self.level if level is None else level)
-        low, high = zip(*(_pair(ends) for _, ends in found), strict=True)
-        return _frames.frame({"estimate": [value for value, _ in found], "low": low, "high": high}, index)
+            return _frames.series(index, self._native.predict(table), "estimate")
+        found = self._native.predict_intervals(table, coverage(None, level, self.level))
+        low, high = zip(*(ends(one[2]) for one in found), strict=True)
+        return _frames.frame({"estimate": [one[0] for one in found], "low": low, "high": high}, index)
+
+    def get_prediction(self, data: Any, *, names: Sequence[str] | None = None) -> Prediction:
+        """The mean response for each row of `data` with its standard error and intervals; `summary_frame(alpha=0.05)` is the table."""
+        return Prediction(self._native, *self._new_rows(data, names), self.level)
+
+    def _new_rows(self, data: Any, names: Sequence[str] | None) -> tuple[_native.Table, Any]:
+        """The table of the model's features, and the index it has in pandas."""
+        table = _data.table(data, names, self._native.predictors())
+        return table, (data.index if _data.is_pandas(data) else None)
+
+    def over(
+        self, column: str, at: Mapping[str, float | str] | None = None, *, alpha: float | None = None, level: float | None = None
+    ) -> pd.DataFrame:
+        """The mean response over the public bounds of a column, or over its levels (marginal means), with intervals; it reads no data.
+
+        Other columns are held where `at` says. Else numbers are held at the middle of their bounds, and over categories the mean is taken, each
+        level counting alike. The index has the values of the column, `attrs["held"]` where the others are, and each interval is for its own point.
+
+        >>> import dplm
+        >>> data = dplm.simulate(rows=1000, features=2, seed=1)
+        >>> fit = dplm.lm("y[-9..9] ~ x1[-5..5] + x2[-5..5]", data, rho=0.5, seed=1)
+        >>> band = fit.over("x1", at={"x2": 1})
+        >>> list(band.columns), band.index.name, band.attrs["held"]
+        (['estimate', 'std_error', 'low', 'high'], 'x1', ['x2 = 1'])
+        """
+        import pandas as pd
+
+        fixed = [(name, str(value)) for name, value in (at or {}).items()]
+        points, held = self._native.over(column, fixed, coverage(alpha, level, self.level))
+        low, high = zip(*(ends(found[2]) for _, found in points), strict=True)
+        columns = {
+            "estimate": [found[0] for _, found in points],
+            "std_error": [number(found[1]) for _, found in points],
+            "low": low,
+            "high": high,
+        }
+        band = _frames.frame(columns, pd.Index([value for value, _ in points], name=column))
+        band.attrs["held"] = held
+        return band
 
     # What was promised.
 
@@ -253,7 +346,7 @@ class Fit:
     # For readers.
 
     @property
-    def trajectory(self) -> Any:
+    def trajectory(self) -> pd.DataFrame:
         """The released iterates in standardised units, a row for each step; step 0 is the start.
 
         With several runs (`interval="independent"`) a `run` comes before the `step`.
@@ -261,15 +354,11 @@ class Fit:
         runs = self._native.trajectories()
         steps = [(run, step, theta) for run, thetas in enumerate(runs, 1) for step, theta in enumerate(thetas)]
         columns = {name: [theta[j] for _, _, theta in steps] for j, name in enumerate(self._names)}
-        if not _frames.has_pandas():
-            return {"run": [run for run, _, _ in steps], "step": [step for _, step, _ in steps]} | columns
-        import pandas
+        import pandas as pd
 
-        places = [(run, step) for run, step, _ in steps] if len(runs) > 1 else [step for _, step, _ in steps]
-        index: Any = pandas.Index(places, name=None if len(runs) > 1 else "step")
         if len(runs) > 1:
-            index = index.set_names(["run", "step"])
-        return pandas.DataFrame(columns, index=index)
+            return _frames.frame(columns, pd.MultiIndex.from_tuples([step[:2] for step in steps], names=["run", "step"]))
+        return _frames.frame(columns, pd.Index([step for _, step, _ in steps], name="step"))
 
     def summary(self) -> Summary:
         """The summary of the command line: text when printed, a table in a notebook."""
@@ -292,9 +381,19 @@ class Fit:
         """
         self._native.save(path)
 
-    def to_html(self, path: str | os.PathLike[str] | None = None) -> str:
-        """The page of `dplm fit --report`, for the reader of the release; also written to `path` if there is one."""
-        page = self._native.page()
+    def to_html(
+        self,
+        path: str | os.PathLike[str] | None = None,
+        *,
+        title: str | None = None,
+        author: str | None = None,
+        data_name: str | None = None,
+    ) -> str:
+        """The page of `dplm fit --report`, for the reader of the release; also written to `path` if there is one.
+
+        It may say what it is called, who publishes it, and what the data are called (without that, what the ledger calls them).
+        """
+        page = self._native.page(title, author, data_name)
         if path is not None:
             with open(path, "w", encoding="utf-8") as file:
                 file.write(page)
@@ -308,6 +407,14 @@ class Fit:
         if draw is None:
             raise RequestError("kind must be one of coefficients, trajectory")
         return draw(self, ax)
+
+    def plot_over(
+        self, column: str, at: Mapping[str, float | str] | None = None, *, level: float | None = None, ax: Any = None
+    ) -> Any:
+        """Draws `over(column, at)`: a confidence band, or the mean of each level. Needs matplotlib; returns its axes."""
+        from dplm import _plot
+
+        return _plot.over(self, column, at, level, ax)
 
     def __repr__(self) -> str:
         return f"<dplm.Fit of {self.formula!r}: {len(self._names)} coefficients, rho = {self.guarantee.rho}>"
@@ -332,9 +439,9 @@ class Fit:
         return hash(self.to_json())
 
     def _values(self, key: str) -> list[float]:
-        return [_number(one[key]) for one in self._coefficients]
+        return [number(one[key]) for one in self._coefficients]
 
-    def _column(self, key: str) -> Any:
+    def _column(self, key: str) -> pd.Series[float]:
         return _frames.series(self._names, self._values(key), key)
 
 
@@ -362,15 +469,3 @@ class Summary(str):
 
     def _repr_html_(self) -> str:
         return self._html
-
-
-def _number(value: float | None) -> float:
-    return _NAN if value is None else float(value)
-
-
-def _pair(ends: tuple[float, float] | None) -> tuple[float, float]:
-    return (_NAN, _NAN) if ends is None else ends
-
-
-def _ratio(estimate: float | None, std_error: float | None) -> float:
-    return _NAN if estimate is None or not std_error else estimate / std_error

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from dplm import _data, _native
-from dplm._errors import RequestError, warn
+from dplm._errors import FitWarning, PrivacyWarning, RequestError, warn
 from dplm._fit import Fit
 from dplm._ledger import Ledger
 from dplm._progress import Bar
@@ -88,6 +88,13 @@ def lm(
     progress
         True for a bar on standard error once a second has passed, or a function of the stage, how much is done, and how much there is.
 
+    Warns
+    -----
+    PrivacyWarning
+        The noise is reproducible.
+    FitWarning
+        What the command line prints as a warning: what was left out or is not identified, what was assumed. `Fit.warnings` keeps it.
+
     Raises
     ------
     RequestError
@@ -130,16 +137,28 @@ def lm(
         "memory": memory,
     }
     account_name = _account_name(ledger, dataset)
-    if seed is not None:
-        warn("the seed makes the noise reproducible: whoever knows it can take the noise off, so this fit is not private")
     table = _data.table(data, names, _native.columns(model, is_file))
     bar = Bar() if progress is True else None
     callback = bar if bar is not None else progress or None
     try:
-        return Fit(_native.fit(table, model, is_file, budget, options, account_name, callback))  # type: ignore[arg-type]
+        found = _native.fit(table, model, is_file, budget, options, account_name, callback)  # type: ignore[arg-type]
     finally:
         if bar is not None:
             bar.close()
+    fit = Fit(found)
+    _warn_of(fit, found.warnings())
+    return fit
+
+
+def _warn_of(fit: Fit, sentences: Sequence[tuple[bool, str]]) -> None:
+    """Warns of what the command line warns of. Where warnings are made exceptions, the fit, which is paid for, goes with the exception."""
+    for about_privacy, sentence in sentences:
+        try:
+            warn(sentence, PrivacyWarning if about_privacy else FitWarning)
+        except (PrivacyWarning, FitWarning) as raised:
+            raised.fit = fit
+            raised.add_note("The fit is made and its budget is spent: it is the attribute 'fit' of this exception.")
+            raise
 
 
 def _account_name(ledger: Ledger | str | os.PathLike[str] | None, dataset: str | None) -> tuple[str, str] | None:

@@ -32,6 +32,26 @@ def coefficients(fit: Fit, ax: Any = None) -> Any:
     return ax
 
 
+def over(fit: Fit, column: str, at: Any, level: float | None, ax: Any = None) -> Any:
+    """The mean response over a column: a band over a number, a dot with its interval for each level."""
+    found = fit.over(column, at, level=level)
+    ax = _axes(ax, height=4.0)
+    if found.index.dtype.kind == "f":
+        ax.fill_between(found.index, found["low"], found["high"], color="#1f5fa8", alpha=0.2, linewidth=0)
+        ax.plot(found.index, found["estimate"], color="#1f5fa8", linewidth=2)
+    else:
+        places = range(len(found))
+        ax.vlines(places, found["low"], found["high"], color="#1f5fa8", linewidth=2)
+        ax.plot(places, found["estimate"], "o", color="#1f5fa8", markersize=6)
+        ax.set_xticks(places, list(found.index))
+    ax.set_xlabel(column)
+    held = "; ".join(found.attrs["held"])
+    coverage = 100 * (fit.level if level is None else level)
+    ax.set_title(f"{coverage:g} % intervals" + (f", at {held}" if held else ""), fontsize="medium")
+    ax.set_ylabel("mean response")
+    return ax
+
+
 def trajectory(fit: Fit, ax: Any = None) -> Any:
     """The released iterates of the first run against the step."""
     runs = fit._native.trajectories()

@@ -257,7 +257,7 @@ def test_a_seed_warns_where_it_is_given(wages):
         fitted(wages)
     assert heard[0].filename == __file__ and issubclass(dplm.PrivacyWarning, UserWarning)
     with warnings.catch_warnings():
-        warnings.simplefilter("error")
+        warnings.simplefilter("error", dplm.PrivacyWarning)
         dplm.lm(FORMULA, wages, rho=0.5)
 
 

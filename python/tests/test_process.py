@@ -95,26 +95,6 @@ def test_importing_loads_nothing_else():
     assert out == "[]\n"
 
 
-def test_files_are_fitted_without_numpy_or_pandas(wages_csv):
-    out = finished(
-        f"""
-        import sys
-        class Block:
-            def find_spec(self, name, path=None, target=None):
-                if name.split(".")[0] in ("numpy", "pandas", "pyarrow"):
-                    raise ImportError(name)
-        sys.meta_path.insert(0, Block())
-        from importlib import util
-        whole = util.find_spec
-        util.find_spec = lambda name, package=None: None if name == "pandas" else whole(name, package)
-        import dplm
-        fit = dplm.lm("wage[0..60] ~ educ[0..20]", {str(wages_csv)!r}, rho=1, seed=1)
-        print(type(fit.params).__name__, sorted(fit.conf_int()))
-        """
-    )
-    assert out == "dict ['(Intercept)', 'educ']\n"
-
-
 def test_progress_is_told_and_a_failing_callback_stops_the_fit():
     data = dplm.simulate(rows=100_000, features=10, seed=1)
     options = {"rho": 1, "seed": 1, "method": "dpgd", "steps": 400, "clip": 0.1}

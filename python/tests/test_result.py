@@ -6,13 +6,14 @@ import copy
 import json
 import math
 import pickle
+import warnings
 
+import numpy as np
 import pandas as pd
 import pytest
 from common import FORMULA
 
 import dplm
-from dplm import _frames
 
 NAMES = ["(Intercept)", "educ", "exper", "union[yes]"]
 
@@ -31,7 +32,9 @@ def test_columns_are_those_of_the_document(fit, facts):
     for result, key in [(fit.params, "estimate"), (fit.bse, "std_error"), (fit.pvalues, "p_value")]:
         assert isinstance(result, pd.Series) and list(result.index) == NAMES
         assert list(result) == [one[key] for one in facts["coefficients"]]
-    assert fit.tvalues["educ"] == fit.params["educ"] / fit.bse["educ"]
+    assert list(fit.tvalues) == [one["statistic"] for one in facts["coefficients"]]
+    assert list(fit.pvalues) == pytest.approx([math.erfc(abs(z) / 2**0.5) for z in fit.tvalues], rel=1e-6)
+    assert fit.residual_sd is None and fit.r_squared is None and math.isnan(fit.rsquared)
     assert (fit.rows, fit.nobs, fit.names, fit.level) == (3000, 3000, NAMES, 0.95)
     assert fit.identified == dict.fromkeys(NAMES, True) and fit.method["name"] == "auto"
     assert fit.warnings == facts["warnings"] and not fit.private
@@ -135,20 +138,108 @@ def test_words(fit, wages_csv, command):
 
 
 def test_page(fit, tmp_path):
-    page = fit.to_html(tmp_path / "fit.html")
+    page = fit.to_html(tmp_path / "fit.html", title="Wages & schools", author="The office", data_name="wages 2026")
     assert (tmp_path / "fit.html").read_text(encoding="utf-8") == page and page.startswith("<!doctype html>")
+    for words in ("<h1>Wages &amp; schools</h1>", "<dd>The office</dd>", "<dd>wages 2026</dd>"):
+        assert words in page and words not in fit.to_html()
 
 
-def test_without_pandas(fit, monkeypatch):
-    monkeypatch.setattr(_frames, "has_pandas", lambda: False)
-    assert fit.params["educ"] == json.loads(fit.to_json())["coefficients"][1]["estimate"]
-    low, high = fit.conf_int()["educ"]
-    assert low < fit.params["educ"] < high
-    rows = {"educ": [12], "exper": [10.0], "union": ["no"]}
-    assert isinstance(fit.predict(rows), list)
-    assert set(fit.predict(rows, interval=True)) == {"estimate", "low", "high"}
-    assert fit.cov_params()["educ"]["educ"] ** 0.5 == pytest.approx(fit.bse["educ"])
-    assert set(fit.trajectory) == {"run", "step", *NAMES}
+def test_what_was_released_of_the_errors(fit, facts, tmp_path):
+    """As a later fit may say it: the document by hand."""
+    spread = {"estimate": 4.0, "low": 3.9, "high": 4.1}
+    share = {"estimate": 0.6, "low": 0.58, "high": 0.62}
+    text = fit.to_json().replace('"residual_sd":null', f'"residual_sd":{json.dumps(spread)}').replace('"r_squared":null', f'"r_squared":{json.dumps(share)}')
+    (tmp_path / "spread.json").write_text(text)
+    spread_fit = dplm.load(tmp_path / "spread.json")
+    assert spread_fit.residual_sd == dplm.Bounded(4.0, 3.9, 4.1) and spread_fit.rsquared == 0.6
+    rows = {"educ": [12, 8], "exper": [10.0, None], "union": ["yes", "no"]}
+    found, without = spread_fit.get_prediction(rows).summary_frame(), fit.get_prediction(rows).summary_frame()
+    assert without["obs_ci_lower"].isna().all() and found[MEAN].equals(without[MEAN]) and found.loc[1].isna().all()
+    half = (found["obs_ci_upper"][0] - found["obs_ci_lower"][0]) / 2
+    assert half == pytest.approx(1.96 * (16 + found["mean_se"][0] ** 2) ** 0.5, rel=1e-2)
+
+
+MEAN = ["mean", "mean_se", "mean_ci_lower", "mean_ci_upper"]
+
+
+def test_predictions_as_statsmodels_has_them(fit):
+    rows = pd.DataFrame({"educ": [12, 16], "exper": [10.0, 20.0], "union": ["yes", "no"]}, index=["a", "b"])
+    found = fit.get_prediction(rows)
+    table = found.summary_frame(alpha=0.1)
+    assert list(table.columns) == [*MEAN, "obs_ci_lower", "obs_ci_upper"] and list(table.index) == ["a", "b"]
+    usual = fit.predict(rows, interval=True, level=0.9)
+    for ours, theirs in [("estimate", "mean"), ("low", "mean_ci_lower"), ("high", "mean_ci_upper")]:
+        assert list(usual[ours]) == list(table[theirs])
+    assert list(found.predicted_mean) == list(table["mean"]) and list(found.se_mean) == list(table["mean_se"])
+    assert found.conf_int(0.1).tolist() == found.conf_int(level=0.9).tolist() == usual[["low", "high"]].to_numpy().tolist()
+    with pytest.raises(dplm.RequestError, match="not both"):
+        found.conf_int(0.1, level=0.9)
+
+
+def test_hypotheses(fit):
+    alone = fit.t_test("educ = 0")
+    assert alone.effect[0] == pytest.approx(fit.params["educ"]) and alone.sd[0] == pytest.approx(fit.bse["educ"])
+    assert alone.tvalue[0] == pytest.approx(fit.tvalues["educ"]) and alone.pvalue[0] == pytest.approx(fit.pvalues["educ"])
+    assert alone.conf_int(0.05)[0] == pytest.approx(fit.conf_int(0.05).loc["educ"].to_numpy())
+    both = fit.t_test("educ - 2*exper = 0.5, union[yes]")
+    frame = both.summary_frame(alpha=0.01)
+    assert list(frame.columns) == ["coef", "std err", "z", "P>|z|", "Conf. Int. Low", "Conf. Int. Upp."]
+    assert list(frame.index) == ["educ - 2*exper = 0.5", "union[yes]"] and "union[yes]" in repr(both)
+    assert both.effect[0] == pytest.approx(fit.params["educ"] - 2 * fit.params["exper"]) and both.null_value[0] == 0.5
+    assert frame["Conf. Int. Low"].iloc[0] < both.conf_int()[0][0] and "<table" in both._repr_html_()
+    by_matrix = fit.t_test(([[0, 1, -2, 0], [0, 0, 0, 1]], [0.5, 0]))
+    assert by_matrix.pvalue.tolist() == both.pvalue.tolist()
+    assert fit.t_test([0, 1, 0, 0]).effect[0] == pytest.approx(fit.params["educ"])
+
+
+def test_joint_hypotheses(fit, wages):
+    found = fit.wald_test("educ = 0, exper = 0")
+    assert (found.df_num, found.distribution, found.df_denom) == (2, "chi2", math.inf) and found.pvalue < 1e-6
+    assert fit.wald_test(["educ = 1.1", "exper = 0.15", "union[yes] = 2.5"]).pvalue > 1e-4, "the truth"
+    names = ["educ", "exper"]
+    apart = fit.bse[names] * [1.5, -1]
+    near = fit.wald_test(", ".join(f"{name} = {fit.params[name] - apart[name]}" for name in names))
+    by_covariance = apart @ np.linalg.inv(fit.cov_params().loc[names, names]) @ apart
+    assert near.statistic == pytest.approx(by_covariance, rel=0.05), "near the estimates it is Wald's own"
+    assert "chi2(2)" in repr(found)
+    batched = dplm.lm("wage ~ educ + exper", wages, rho=1, standardised=True, seed=1, interval="batched", batches=8)
+    joint = batched.wald_test("educ = 0, exper = 0")
+    assert (joint.distribution, joint.df_denom) == ("F", 6) and batched.t_test("educ").df_denom == 7
+    for nonsense, words in [("age = 0", "no coefficient is named 'age'"), ("educ = 0, educ = 0", "repeat"), ([1, 2], "2 weights"), (object(), "text such as")]:
+        with pytest.raises(dplm.RequestError, match=words):
+            fit.wald_test(nonsense)
+
+
+def test_over_a_column(fit):
+    band = fit.over("exper", at={"educ": 12, "union": "yes"})
+    assert band.index.name == "exper" and (band.index[0], band.index[-1]) == (0, 45)
+    assert band.attrs["held"] == ["educ = 12", "union = yes"]
+    ends = fit.predict({"educ": [12, 12], "exper": [0, 45], "union": ["yes", "yes"]}, interval=True)
+    assert band.iloc[[0, -1]][["estimate", "low", "high"]].to_numpy() == pytest.approx(ends.to_numpy())
+    means = fit.over("union", level=0.5)
+    assert list(means.index) == ["no", "yes"] and (means["low"] > fit.over("union")["low"]).all()
+    assert means["estimate"]["yes"] - means["estimate"]["no"] == pytest.approx(fit.params["union[yes]"])
+    with pytest.raises(dplm.RequestError, match="no column 'wage' on its right"):
+        fit.over("wage")
+
+
+def test_what_the_command_warns_of_is_warned_of(wages):
+    twice = wages | {"months": [None if years is None else 12 * years for years in wages["exper"]]}
+    with pytest.warns(dplm.FitWarning) as heard:
+        fit = dplm.lm("wage[0..60] ~ educ[0..20] + exper[0..50] + months[0..600]", twice, rho=0.5, seed=3)
+    assert [str(one.message) for one in heard] == fit.warnings
+    kinds = [one.category for one in heard]
+    assert kinds.count(dplm.PrivacyWarning) == 1 and set(kinds) == {dplm.PrivacyWarning, dplm.FitWarning}
+    assert all(one.filename == __file__ for one in heard)
+
+
+def test_a_fit_is_not_lost_where_warnings_are_errors(wages):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises((dplm.PrivacyWarning, dplm.FitWarning)) as raised:
+            dplm.lm(FORMULA, wages, rho=0.5, seed=3)
+    assert raised.value.fit == dplm.lm(FORMULA, wages, rho=0.5, seed=3)
+    assert "its budget is spent" in raised.value.__notes__[0]
 
 
 def test_prediction_only(wages):
@@ -223,6 +314,8 @@ def test_plots(fit, monkeypatch):
     assert [label.get_text() for label in axes.get_yticklabels()] == NAMES
     assert len(fit.plot("trajectory").get_lines()) == len(NAMES)
     assert fit.plot(ax=axes) is axes
+    assert fit.plot_over("exper", at={"union": "no"}).get_xlabel() == "exper"
+    assert [label.get_text() for label in fit.plot_over("union").get_xticklabels()] == ["no", "yes"]
     with pytest.raises(ValueError, match="kind"):
         fit.plot("pie")
     matplotlib.pyplot.close("all")

@@ -59,6 +59,12 @@ pub enum Command {
     /// Fit a linear regression privately
     #[command(after_help = FIT)]
     Fit(FitArgs),
+    /// Test hypotheses about the coefficients of a saved fit
+    #[command(after_help = TEST)]
+    Test(TestArgs),
+    /// Predict the mean response of new rows, or over a column, from a saved fit
+    #[command(after_help = PREDICT)]
+    Predict(PredictArgs),
     /// What accuracy to expect, from public numbers only
     #[command(after_help = PLAN)]
     Plan(PlanArgs),
@@ -95,6 +101,25 @@ Bounds and levels must come from public knowledge, never from the data. With --s
 Examples:
   dplm fit survey.csv --formula 'earnings[0..200000] ~ age[18..90] + region{north,south}' --rho 0.015
   dplm fit survey.parquet --model model.toml --epsilon 1 --json fit.json";
+
+const TEST: &str = "\
+A hypothesis is a linear equation in the coefficients, named as the fit prints them; one without '=' is tested against 0.
+Equations separated by commas are tested together, by a chi-square test. Nothing is spent and no data are read.
+
+Examples:
+  dplm fit wages.csv --formula 'wage[0..60] ~ educ[0..20] + exper[0..45] + union{no,yes}' --rho 0.1 --json fit.json
+  dplm test fit.json 'educ = 1' 'educ - 2*exper' 'exper = 0, union[yes] = 0'";
+
+const PREDICT: &str = "\
+The rows need the model's features and not its response, and cells are read as they were in the fit. The result is a table
+(CSV) with a line for each row: the mean response of all rows like it, its standard error and its interval. Lines are empty
+where a cell is missing. With --over no rows are read: a number goes over its public bounds, a category over its levels.
+Other numbers are held at the middle of their bounds and other categories averaged, each level alike, unless --at says
+otherwise. Nothing is spent, and the data of the fit are not needed.
+
+Examples:
+  dplm predict fit.json new.csv --out predicted.csv
+  dplm predict fit.json --over exper --at educ=12 --at union=yes --picture exper.svg";
 
 const PLAN: &str = "\
 No data are read and nothing is spent: the method that would run says what it would do with the budget. How far columns
@@ -190,7 +215,23 @@ pub struct FitArgs {
     #[arg(long, value_name = "FILE.html", help_heading = "Output")]
     pub report: Option<Destination>,
     #[command(flatten)]
+    pub cover: CoverArgs,
+    #[command(flatten)]
     pub machine: MachineArgs,
+}
+
+/// What is said of the page.
+#[derive(Debug, Default, Group)]
+pub struct CoverArgs {
+    /// With --report: its title
+    #[arg(long, value_name = "TEXT", requires = "report", help_heading = "Output")]
+    pub title: Option<String>,
+    /// With --report: who publishes it
+    #[arg(long, value_name = "TEXT", requires = "report", help_heading = "Output")]
+    pub author: Option<String>,
+    /// With --report: what the data are called [default: what the ledger calls them]
+    #[arg(long, value_name = "TEXT", requires = "report", help_heading = "Output")]
+    pub data_name: Option<String>,
 }
 
 /// `dplm diagnose`.
@@ -533,6 +574,61 @@ pub struct LabRunArgs {
     /// Change a parameter of the definition, for instance rho=0.1 or p=[10,50]
     #[arg(long, value_name = "KEY=VALUE")]
     pub set: Vec<String>,
+}
+
+/// A fit in a file.
+#[derive(Debug, Group)]
+pub struct SavedFit {
+    /// What 'dplm fit --json' has written
+    #[arg(value_name = "FIT.json")]
+    pub fit: PathBuf,
+}
+
+/// `dplm test`.
+#[derive(Debug, Group)]
+pub struct TestArgs {
+    #[command(flatten)]
+    pub saved: SavedFit,
+    /// What to test, for instance 'educ = 0' or 'educ = 0, exper = 0'
+    #[arg(required = true, value_name = "HYPOTHESIS")]
+    pub hypotheses: Vec<String>,
+    /// How often an interval should cover [default: that of the fit]
+    #[arg(long, value_name = "LEVEL", allow_negative_numbers = true)]
+    pub level: Option<f64>,
+    /// Write the tests as JSON; - for standard output, instead of the text
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<Destination>,
+}
+
+/// `dplm predict`.
+#[derive(Debug, Group)]
+pub struct PredictArgs {
+    #[command(flatten)]
+    pub saved: SavedFit,
+    /// Rows to predict: files (.csv .tsv .parquet .arrow), a folder or pattern of them, or - for CSV on standard input
+    #[arg(required_unless_present = "over", conflicts_with = "over", value_name = "DATA")]
+    pub inputs: Vec<String>,
+    /// Instead of rows: go over the bounds, or the levels, of this column
+    #[arg(long, value_name = "COLUMN")]
+    pub over: Option<String>,
+    /// With --over: hold another column at this value
+    #[arg(long, value_name = "COLUMN=VALUE", conflicts_with = "inputs")]
+    pub at: Vec<String>,
+    /// How often an interval should cover [default: that of the fit]
+    #[arg(long, value_name = "LEVEL", allow_negative_numbers = true)]
+    pub level: Option<f64>,
+    /// Also say where the response of a single person falls; needs a released residual standard deviation
+    #[arg(long)]
+    pub person_interval: bool,
+    /// Refuse rows with a missing or unusable cell, instead of leaving their lines empty
+    #[arg(long)]
+    pub strict: bool,
+    /// Write the table to a file [default: standard output]
+    #[arg(long, short, value_name = "FILE.csv")]
+    pub out: Option<Destination>,
+    /// With --over: draw it
+    #[arg(long, value_name = "FILE.svg", conflicts_with = "inputs")]
+    pub picture: Option<Destination>,
 }
 
 /// `dplm plan`.

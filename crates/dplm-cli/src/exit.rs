@@ -2,7 +2,9 @@
 
 use std::io;
 
-use dplm::{Error, formula::FormulaError, lattice::LatticeError, method::ConfigError, table::DataError};
+use dplm::{
+    Error, formula::FormulaError, interval::IntervalError, lattice::LatticeError, method::ConfigError, table::DataError,
+};
 use dplm_ledger::LedgerError;
 
 /// Why nothing was done. The text is one sentence that says what to do, and never holds a cell's value.
@@ -98,9 +100,12 @@ impl From<Error> for Failure {
         match &error {
             // Only the data can tell how many rows there are.
             Error::Config(ConfigError::TooFewRows { .. }) => Failure::refused(error),
-            Error::Formula(_) | Error::Config(_) | Error::Lattice(LatticeError::ClipOutOfRange { .. }) => {
-                Failure::usage(error)
-            }
+            Error::Formula(_)
+            | Error::Config(_)
+            | Error::Hypothesis(_)
+            | Error::Prediction(_)
+            | Error::Interval(IntervalError::Level { .. } | IntervalError::RepeatedEquations)
+            | Error::Lattice(LatticeError::ClipOutOfRange { .. }) => Failure::usage(error),
             _ => Failure::refused(error),
         }
     }

@@ -10,13 +10,15 @@ use dplm::{
     formula::Formula,
     method::{self, Asked, Asks, Method, Request, Tuning, dpgd},
     privacy::Rho,
+    report::Cover,
     table::{ReadOptions, Source},
 };
 use dplm_ledger::LedgerError;
 
 use crate::{
     args::{
-        BudgetArgs, DataArgs, DiagnoseArgs, FitArgs, IntervalArgs, MachineArgs, MethodArgs, ModelArgs, PromiseArgs,
+        BudgetArgs, CoverArgs, DataArgs, DiagnoseArgs, FitArgs, IntervalArgs, MachineArgs, MethodArgs, ModelArgs,
+        PromiseArgs,
     },
     exit::Failure,
     output::{Destination, Format},
@@ -50,6 +52,8 @@ pub struct FitSettings {
     pub trajectory: Option<Destination>,
     /// Where the page goes.
     pub report: Option<Destination>,
+    /// What is said of the page.
+    pub cover: Cover,
     /// What pays for the fit, if a ledger does.
     pub account_name: Option<AccountName>,
 }
@@ -107,6 +111,7 @@ impl FitSettings {
             json: args.json,
             trajectory: args.trajectory,
             report: args.report,
+            cover: cover(args.cover),
             account_name,
         })
     }
@@ -134,6 +139,7 @@ impl FitSettings {
             json,
             trajectory,
             report,
+            cover: CoverArgs::default(),
             machine,
         })
     }
@@ -167,6 +173,11 @@ impl DataSettings {
 pub fn budget(args: &BudgetArgs) -> Result<(Rho, f64), Failure> {
     // Every number it is refused for was typed.
     method::budget(args.rho, args.epsilon, args.delta).map_err(Failure::usage)
+}
+
+fn cover(args: CoverArgs) -> Cover {
+    let CoverArgs { title, author, data_name } = args;
+    Cover { title, author, dataset: data_name }
 }
 
 /// Parameters set by hand.
@@ -236,10 +247,6 @@ pub fn check_formats<const N: usize>(places: [(&Option<Destination>, Format); N]
 }
 
 /// Refuses outputs that would overwrite each other, or the data.
-/// Refuses results that would overwrite each other or the data.
-///
-/// # Errors
-/// Names the file.
 pub fn check_outputs(outputs: &[&Destination], inputs: &[String]) -> Result<(), Failure> {
     for (index, output) in outputs.iter().enumerate() {
         if outputs[..index].contains(output) {

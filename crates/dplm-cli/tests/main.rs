@@ -9,6 +9,7 @@ mod ledger;
 mod memory;
 mod refusals;
 mod results;
+mod saved_fit;
 
 /// A file that is not named above would never run.
 #[test]

@@ -87,6 +87,8 @@ impl From<Error> for Failure {
             Error::Formula(_)
             | Error::Config(_)
             | Error::Interval(_)
+            | Error::Hypothesis(_)
+            | Error::Prediction(_)
             | Error::Lattice(LatticeError::ClipOutOfRange { .. }) => Kind::Request,
             _ => Kind::Fit,
         };

@@ -3,8 +3,9 @@
 use std::path::PathBuf;
 
 use dplm::{
-    Charge, Covariance, Dataset, Ends, Fit, NoiseSource, Prediction, Progress, Reading, Receipt,
-    report::{facts_json, summary, summary_html, to_html, to_json},
+    Charge, Covariance, Dataset, Ends, Equation, Fit, Hypothesis, NoiseSource, OverValue, Prediction, Progress,
+    Reading, Receipt, TTest, Warning,
+    report::{Cover, facts_json, summary, summary_html, to_html, to_json},
     table::ReadOptions,
 };
 use dplm_ledger::{Ledger, LedgerError};
@@ -21,6 +22,43 @@ use crate::{
 #[pyclass(name = "Fit", module = "dplm._native", frozen)]
 pub struct NativeFit {
     fit: Fit,
+}
+
+/// The mean, its standard error, its interval, and where a person's response falls.
+type Predicted = (f64, Option<f64>, Ends, Ends);
+
+/// A value of a column.
+#[derive(IntoPyObject)]
+pub enum Place {
+    Number(f64),
+    Level(String),
+}
+
+impl From<OverValue> for Place {
+    fn from(value: OverValue) -> Place {
+        match value {
+            OverValue::Number(number) => Place::Number(number),
+            OverValue::Level(level) => Place::Level(level),
+        }
+    }
+}
+
+/// What is predicted over a column, and where the other columns are held.
+type Band = (Vec<(Place, Predicted)>, Vec<String>);
+
+/// The weights of each equation, what it is called, and its value.
+type Rows = Vec<(String, Vec<f64>, f64)>;
+
+/// The estimate, and the standard error, the ends, the statistic, the degrees of freedom and the p-value.
+type Tested = (f64, Option<f64>, Ends, Option<f64>, Option<f64>, Option<f64>);
+
+fn predicted(one: &Prediction) -> Predicted {
+    (one.estimate, one.std_error, one.interval, one.person)
+}
+
+fn hypothesis(rows: Rows) -> PyResult<Hypothesis> {
+    let equation = |(text, weights, value)| Equation { text, weights, value };
+    Hypothesis::new(rows.into_iter().map(equation).collect()).map_err(dplm::Error::from).or_raise()
 }
 
 /// A data set in a ledger: the file, and what it calls the data.
@@ -125,8 +163,8 @@ impl NativeFit {
     }
 
     /// The page of `--report`.
-    fn page(&self) -> String {
-        to_html(&self.fit)
+    fn page(&self, title: Option<String>, author: Option<String>, dataset: Option<String>) -> String {
+        to_html(&self.fit, &Cover { title, author, dataset })
     }
 
     /// The released iterates of each run, in standardised units.
@@ -139,6 +177,47 @@ impl NativeFit {
         self.fit.intervals(level).or_raise()
     }
 
+    /// What a reader should know, each with whether it is about privacy itself.
+    fn warnings(&self) -> Vec<(bool, String)> {
+        self.fit.warnings.iter().map(|one| (matches!(one, Warning::FixedSeed), one.to_string())).collect()
+    }
+
+    /// The equations of a hypothesis that is written as text.
+    fn hypothesis(&self, text: &str) -> PyResult<Rows> {
+        let found = self.fit.hypothesis(text).or_raise()?;
+        Ok(found.equations().iter().map(|one| (one.text.clone(), one.weights.clone(), one.value)).collect())
+    }
+
+    /// The test of each equation by itself.
+    fn t_test(&self, rows: Rows, level: f64) -> PyResult<Vec<Tested>> {
+        let found = self.fit.t_test(&hypothesis(rows)?, level).or_raise()?;
+        let tested = |one: &TTest| {
+            let precision = one.precision;
+            (
+                one.estimate.unwrap_or(f64::NAN),
+                precision.map(|one| one.std_error),
+                precision.map(|one| (one.low, one.high)),
+                precision.map(|one| one.statistic),
+                precision.and_then(|one| one.df),
+                precision.map(|one| one.p_value),
+            )
+        };
+        Ok(found.iter().map(tested).collect())
+    }
+
+    /// The statistic, the degrees of freedom of F's denominator and the p-value of all equations at once; `None` where one is not identified.
+    fn wald_test(&self, rows: Rows) -> PyResult<Option<(f64, Option<f64>, f64)>> {
+        let found = self.fit.wald_test(&hypothesis(rows)?).or_raise()?.found;
+        Ok(found.map(|joint| (joint.statistic, joint.df, joint.p_value)))
+    }
+
+    /// The mean response over a column, and where the others are held.
+    fn over(&self, py: Python<'_>, column: &str, at: Vec<(String, String)>, level: f64) -> PyResult<Band> {
+        let found = py.detach(|| self.fit.over(column, &at, level)).or_raise()?;
+        let points = found.points.into_iter().map(|one| (one.value.into(), predicted(&one.prediction)));
+        Ok((points.collect(), found.held))
+    }
+
     /// The mean response of each row.
     fn predict(&self, py: Python<'_>, table: &NativeTable) -> PyResult<Vec<f64>> {
         work::run(py, None, None, |signals| {
@@ -148,13 +227,13 @@ impl NativeFit {
         })
     }
 
-    /// The mean response of each row, with its interval.
-    fn predict_intervals(&self, py: Python<'_>, table: &NativeTable, level: f64) -> PyResult<Vec<(f64, Ends)>> {
+    /// The mean response of each row, with its standard error, its interval, and where a person's response falls.
+    fn predict_intervals(&self, py: Python<'_>, table: &NativeTable, level: f64) -> PyResult<Vec<Predicted>> {
         let found = work::run(py, None, None, |signals| {
             let reading = |done, total| signals.reading(done, total);
             let options = ReadOptions { progress: Progress::new(&reading), ..ReadOptions::default() };
             Ok(self.fit.predict_intervals(table.source(), &options, level)?)
         })?;
-        Ok(found.into_iter().map(|Prediction { estimate, interval, .. }| (estimate, interval)).collect())
+        Ok(found.iter().map(predicted).collect())
     }
 }

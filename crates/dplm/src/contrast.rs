@@ -25,6 +25,17 @@ impl Contrast {
         (0..p).map(|j| Contrast::coordinate(j, p)).collect()
     }
 
+    /// The sum of contrasts, each as often as its share says.
+    pub fn combined(parts: &[Contrast], shares: &[f64]) -> Self {
+        let parameters = parts.first().map_or(0, |part| part.weights.len());
+        let mut whole = Contrast { weights: vec![0.0; parameters], offset: 0.0 };
+        for (part, share) in parts.iter().zip(shares).filter(|(_, share)| **share != 0.0) {
+            whole.offset += share * part.offset;
+            whole.weights.iter_mut().zip(&part.weights).for_each(|(sum, weight)| *sum += share * weight);
+        }
+        whole
+    }
+
     /// `offset + weights . theta`.
     pub fn of(&self, theta: &[f64]) -> f64 {
         self.offset + dot(&self.weights, theta)
@@ -40,5 +51,7 @@ mod tests {
         let contrast = Contrast { weights: vec![2.0, -1.0], offset: 5.0 };
         assert_eq!(contrast.of(&[1.0, 3.0]), 4.0);
         assert_eq!(Contrast::coordinate(1, 3).of(&[4.0, 5.0, 6.0]), 5.0);
+        let parts = [contrast, Contrast::coordinate(0, 2)];
+        assert_eq!(Contrast::combined(&parts, &[2.0, -3.0]), Contrast { weights: vec![1.0, -2.0], offset: 10.0 });
     }
 }

@@ -1,7 +1,7 @@
 //! One error type for the crate; each kind is defined beside the code that raises it.
 
 use crate::{
-    Interrupted,
+    HypothesisError, Interrupted, PredictionError,
     diagnose::OlsError,
     formula::FormulaError,
     interval::IntervalError,
@@ -36,6 +36,12 @@ pub enum Error {
     /// The interval cannot be computed from what is released.
     #[error(transparent)]
     Interval(#[from] IntervalError),
+    /// The hypothesis cannot be tested.
+    #[error(transparent)]
+    Hypothesis(#[from] HypothesisError),
+    /// The prediction cannot be made from what was released.
+    #[error(transparent)]
+    Prediction(#[from] PredictionError),
     /// The data cannot be used as they are.
     #[error(transparent)]
     Data(#[from] DataError),

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     Statement,
     descend::Trajectory,
-    interval::Inference,
+    interval::{Inference, Interval},
     lattice::Design,
     options::{IntervalMethod, Purpose, Target},
     privacy::Guarantee,
@@ -90,8 +90,26 @@ pub struct Precision {
     pub high: f64,
     /// Degrees of freedom of the paper's intervals; none for a normal law.
     pub df: Option<f64>,
+    /// How far the estimate is from 0 in standard deviations, as those are if the coefficient is 0: a z value, or a t value where `df` is given.
+    ///
+    /// It is not `estimate / std_error` where what is known of the curvature makes the two differ; it is what the interval and the p-value come from.
+    pub statistic: f64,
     /// The two-sided p-value of the coefficient being 0.
     pub p_value: f64,
+}
+
+impl Precision {
+    /// What an interval says, and its test of a value.
+    pub(crate) fn of(interval: &Interval, null: f64) -> Precision {
+        let &Interval { std_error, low, high, df, .. } = interval;
+        let (statistic, p_value) = (interval.statistic(null), interval.p_value(null));
+        Precision { std_error, low, high, df, statistic, p_value }
+    }
+
+    /// The same of a number that is larger by `distance`.
+    pub(crate) fn moved(self, distance: f64) -> Precision {
+        Precision { low: self.low + distance, high: self.high + distance, ..self }
+    }
 }
 
 /// A released number with the ends of its interval.

@@ -16,7 +16,7 @@
 //! | write a model | [`formula::Formula`]: bounds `[low..high]`, levels `{a,b}` |
 //! | choose a method and its options | [`Lm`]; [`method`]: [`auto`](method::auto), [`dpgd`](method::dpgd) (the paper's), [`adassp`](method::adassp) |
 //! | know beforehand how accurate a fit will be | [`plan`]; nothing is read |
-//! | read a result | [`Fit`], [`Coefficient`], [`report`]; for new rows [`Fit::predict`] |
+//! | read a result | [`Fit`], [`Coefficient`], [`report`]; for new rows [`Fit::predict`]; tests of hypotheses [`Fit::t_test`], [`Fit::wald_test`] |
 //! | read CSV, Parquet and Arrow files, or Arrow memory | [`table::Source`] |
 //! | fit one table several times, or keep a privacy ledger | [`Dataset::read`] encodes it, [`Dataset::prepare`] plans and checks, and [`Prepared::run`] wants the [`Receipt`] that shows that the [`Charge`] was recorded; the crate `dplm-ledger` gives one |
 //! | look at the data in the clear, as their custodian | [`diagnose`], where everything is [`NotPrivate`](privacy::NotPrivate) |
@@ -69,6 +69,7 @@ mod warning;
 mod statement;
 mod fit;
 mod predict;
+mod hypothesis;
 pub mod plan;
 pub mod method;
 pub mod diagnose;
@@ -81,9 +82,10 @@ pub use dataset::{Charge, Dataset, Prepared, Reading, Receipt};
 pub use descend::Trajectory;
 pub use error::Error;
 pub use fit::{Bounded, Coefficient, Fit, MethodSummary, Precision};
+pub use hypothesis::{Equation, Hypothesis, HypothesisError, TTest, WaldTest};
 pub use lattice::Design;
 pub use lm::{Lm, lm};
-pub use predict::{Covariance, Ends, Prediction};
+pub use predict::{Covariance, Effect, Ends, Over, OverPoint, OverValue, Prediction, PredictionError};
 pub use privacy::noise::NoiseSource;
 pub use progress::{Interrupted, Progress};
 pub use statement::{LedgerEntry, Statement};

@@ -8,6 +8,7 @@ mod coverage;
 mod door;
 mod engines;
 mod formula;
+mod hypothesis;
 mod law;
 mod locality;
 mod neighbours;

@@ -5,7 +5,7 @@ use dplm::{
     method::{self, ConfigError, Method},
     plan::Question,
     privacy::Rho,
-    report::{summary, to_html, to_json},
+    report::{Cover, summary, to_html, to_json},
     table::{ReadOptions, Source},
 };
 use dplm_ledger::Ledger;
@@ -122,17 +122,19 @@ struct Outputs {
     json: Option<Output>,
     trajectory: Option<Output>,
     report: Option<Output>,
+    cover: Cover,
     /// Whether standard output is free for the summary.
     summary: bool,
 }
 
 impl Outputs {
     fn open(settings: &FitSettings) -> Result<Outputs, Failure> {
-        let FitSettings { json, trajectory, report, .. } = settings;
+        let FitSettings { json, trajectory, report, cover, .. } = settings;
         Ok(Outputs {
             json: json.as_ref().map(Output::open).transpose()?,
             trajectory: trajectory.as_ref().map(Output::open).transpose()?,
             report: report.as_ref().map(Output::open).transpose()?,
+            cover: cover.clone(),
             summary: ![json, trajectory, report].contains(&&Some(Destination::Stdout)),
         })
     }
@@ -148,7 +150,7 @@ impl Outputs {
         }
         let json = self.json.map_or(Ok(()), |output| output.finish_with(&to_json(fit)));
         let trajectory = self.trajectory.map_or(Ok(()), |output| output.finish_with(&fit.trajectory_csv()));
-        let report = self.report.map_or(Ok(()), |output| output.finish_with(&to_html(fit)));
+        let report = self.report.map_or(Ok(()), |output| output.finish_with(&to_html(fit, &self.cover)));
         let shown = if self.summary { printer.result(&summary(fit)) } else { Ok(()) };
         Failure::of_all([json, trajectory, report, shown])
     }

@@ -2,6 +2,8 @@
 
 pub mod demo;
 pub mod fit;
+pub mod test;
+pub mod predict;
 pub mod plan;
 pub mod simulate;
 pub mod diagnose;

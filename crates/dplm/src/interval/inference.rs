@@ -3,7 +3,7 @@
 use faer::Mat;
 use serde::{Deserialize, Serialize};
 
-use super::{Contrast, Interval, IntervalError, Newton, check_level, paper};
+use super::{Contrast, Interval, IntervalError, Joint, Newton, check_contrasts, check_level, paper};
 
 /// What a fit makes its intervals from: released and public numbers only, so it may be saved, and asked as often as one likes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -35,6 +35,20 @@ impl Inference {
         match self {
             Inference::Newton(newton) => newton.intervals(contrasts, level),
             Inference::Student { estimates } => paper::student_intervals(estimates, contrasts, level),
+        }
+    }
+
+    /// The test that all contrasts are zero at once. For one contrast it is the test whose inversion is its interval.
+    ///
+    /// # Errors
+    /// When a contrast is for another number of features, contrasts are not independent, or there are too many for the spread of estimates.
+    pub fn joint(&self, contrasts: &[Contrast]) -> Result<Joint, IntervalError> {
+        match self {
+            Inference::Newton(newton) => newton.joint(contrasts),
+            Inference::Student { estimates } => {
+                check_contrasts(contrasts, estimates[0].len())?;
+                paper::joint(estimates, contrasts)
+            }
         }
     }
 

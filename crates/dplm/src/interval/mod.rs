@@ -37,6 +37,7 @@ mod curvature;
 mod resolve;
 mod sampling;
 mod weights;
+mod joint;
 mod newton;
 mod inference;
 #[cfg(test)]
@@ -50,6 +51,7 @@ pub(crate) use curvature::{bend_at, expected_doubt_sq};
 pub use inference::Inference;
 pub use interval::Interval;
 pub(crate) use interval::normal_quantile;
+pub use joint::Joint;
 pub use newton::{Coordinates, Newton};
 pub use paper::{Batching, batched_means, checkpoints, independent_runs};
 pub(crate) use resolve::{Floor, Resolved, resolve};
@@ -111,6 +113,19 @@ pub enum IntervalError {
     /// The fit spent nothing on intervals.
     #[error("this fit released nothing to make intervals from: fit again for inference, or at a larger budget")]
     NotReleased,
+    /// A joint test of as many equations as there are estimates to take their spread from.
+    #[error(
+        "a joint test of {equations} equations needs more than the {batches} batches of this fit: test fewer at a time"
+    )]
+    TooManyEquations {
+        /// Equations of the hypothesis.
+        equations: usize,
+        /// Estimates of the fit.
+        batches: usize,
+    },
+    /// Equations of a joint test that are not independent.
+    #[error("the equations repeat or contradict each other: leave out those that follow from the others")]
+    RepeatedEquations,
     /// A public or released number is outside its range.
     #[error("{what} must be a {range} number: check the value given")]
     Range {

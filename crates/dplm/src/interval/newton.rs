@@ -21,8 +21,8 @@
 use faer::Mat;
 use serde::{Deserialize, Serialize};
 
-use super::{Contrast, Curvature, Interval, IntervalError, Sampling, weights::Transient};
-use super::{check_features, check_not_negative, check_positive, check_run};
+use super::{Contrast, Curvature, Interval, IntervalError, Joint, Sampling, weights::Transient};
+use super::{check_contrasts, check_features, check_not_negative, check_positive, check_run};
 use crate::{
     descend::Trajectory,
     matrix::{by_row, columns, dot, inverse, quadratic, times, transposed_times},
@@ -129,9 +129,18 @@ impl Newton {
     /// # Errors
     /// When a contrast is for another number of features.
     pub(crate) fn intervals(&self, contrasts: &[Contrast], level: f64) -> Result<Vec<Interval>, IntervalError> {
-        contrasts.iter().try_for_each(|c| check_features("a contrast", self.parameters, c.weights.len()))?;
+        check_contrasts(contrasts, self.parameters)?;
         let solved = Solved::of(self);
         Ok(contrasts.iter().map(|contrast| solved.interval(contrast, level)).collect())
+    }
+
+    /// The test that all contrasts are zero. What is not in the model counts as zero.
+    ///
+    /// # Errors
+    /// When a contrast is for another number of features, or contrasts are not independent.
+    pub(super) fn joint(&self, contrasts: &[Contrast]) -> Result<Joint, IntervalError> {
+        check_contrasts(contrasts, self.parameters)?;
+        Solved::of(self).joint(contrasts)
     }
 
     /// The covariance of the kept parameters' estimates.
@@ -201,6 +210,23 @@ impl<'a> Solved<'a> {
             form(&shift, &shift),
         ];
         Interval::by_inversion(contrast.offset + dot(&weights, estimate), variance, level)
+    }
+}
+
+impl Solved<'_> {
+    /// As [`interval`](Self::interval), for several contrasts at one value of each: with the contrasts `C` and `a = B A^-1 C`,
+    /// `C'(b - beta)` is normal with covariance `a' (L + Cov(E (t - B beta))) a`, at the most likely `beta` for which all of them are zero.
+    fn joint(&self, contrasts: &[Contrast]) -> Result<Joint, IntervalError> {
+        let Newton { kept, basis, displacement, noise, .. } = self.of;
+        let parameters = self.of.parameters();
+        let weights = Mat::from_fn(kept.len(), contrasts.len(), |j, k| contrasts[k].weights[kept[j]]);
+        let apart: Vec<f64> = contrasts.iter().map(|contrast| contrast.of(&parameters)).collect();
+        let a = basis * (&self.inverse * &weights);
+        let along = &self.inverse * (basis.transpose() * (&self.total * &a));
+        let per_unit = inverse(&(weights.transpose() * &along));
+        let shift = times(&(basis * along), &times(&per_unit, &apart));
+        let moved: Vec<f64> = displacement.iter().zip(&shift).map(|(d, shift)| d + shift).collect();
+        Joint::chi_square(&apart, &(a.transpose() * (noise + self.law.covariance_times(&moved)) * &a))
     }
 }
 
@@ -321,6 +347,33 @@ mod tests {
                 assert!(one.covers(one.estimate) && one.identified);
             }
         }
+    }
+
+    #[test]
+    fn a_joint_test_of_one_contrast_is_the_test_that_its_interval_inverts() {
+        let run = quadratic_run(&coupled(), &OPT, 3, 0.3);
+        let found = newton(&run, Curvature::of_scaled_columns(coupled(), 0.2).unwrap(), None);
+        let contrast = Contrast { weights: vec![1.0, -2.0, 0.5], offset: 0.3 };
+        let interval = found.intervals(std::slice::from_ref(&contrast), 0.95).unwrap()[0];
+        for null in [interval.low, 0.0, interval.high, 7.0] {
+            let moved = Contrast { offset: contrast.offset - null, ..contrast.clone() };
+            let joint = found.joint(&[moved]).unwrap();
+            assert!((joint.statistic / interval.statistic(null).powi(2) - 1.0).abs() < 1e-9, "{null} {joint:?}");
+            assert!((joint.p_value - interval.p_value(null)).abs() < 1e-9);
+        }
+    }
+
+    /// Contrasts of contrasts say the same: `a = 0, b = 0` is `a + b = 0, a - 2b = 0`.
+    #[test]
+    fn a_joint_test_depends_on_the_hypothesis_and_not_on_how_it_is_written() {
+        let run = quadratic_run(&coupled(), &OPT, 3, 0.3);
+        let found = newton(&run, Curvature::of_scaled_columns(coupled(), 0.2).unwrap(), None);
+        let of = |rows: [[f64; 3]; 2]| {
+            let contrasts = rows.map(|row| Contrast { weights: row.to_vec(), offset: 0.0 });
+            found.joint(&contrasts).unwrap().statistic
+        };
+        let one = of([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]]);
+        assert!((of([[1.0, 1.0, 0.0], [1.0, -2.0, 0.0]]) / one - 1.0).abs() < 1e-9 && one > 0.1, "{one}");
     }
 
     #[test]

@@ -5,7 +5,7 @@
 
 use faer::Mat;
 
-use super::{Contrast, Inference, Interval, IntervalError, check_contrasts, check_run};
+use super::{Contrast, Inference, Interval, IntervalError, Joint, check_contrasts, check_run};
 use crate::descend::Trajectory;
 
 /// How the iterates of a run are cut into estimates.
@@ -135,6 +135,12 @@ fn student_interval(estimates: &[Vec<f64>], contrast: &Contrast, level: f64) -> 
     let centre = values.iter().sum::<f64>() / m;
     let variance = values.iter().map(|v| (v - centre).powi(2)).sum::<f64>() / (m - 1.0);
     Interval::symmetric(centre, (variance / m).sqrt(), Some(m - 1.0), level)
+}
+
+/// Hotelling's test that all contrasts are zero.
+pub(super) fn joint(estimates: &[Vec<f64>], contrasts: &[Contrast]) -> Result<Joint, IntervalError> {
+    let values: Vec<Vec<f64>> = estimates.iter().map(|one| contrasts.iter().map(|c| c.of(one)).collect()).collect();
+    Joint::hotelling(&mean(&values), &covariance_of_mean(&values), estimates.len())
 }
 
 /// The covariance of the mean of the estimates: that of their sample over how many there are.

@@ -80,12 +80,11 @@ pub(super) fn bare(name: String, estimate: f64) -> Coefficient {
 
 /// An estimate with its interval, where it is identified.
 pub(super) fn with_precision(name: String, interval: &Interval) -> Coefficient {
-    let &Interval { estimate, std_error, low, high, df, identified, .. } = interval;
-    let precision = Precision { std_error, low, high, df, p_value: interval.p_value(0.0) };
+    let &Interval { estimate, identified, .. } = interval;
     Coefficient {
         name,
         estimate: identified.then_some(estimate),
-        precision: identified.then_some(precision),
+        precision: identified.then(|| Precision::of(interval, 0.0)),
         identified,
     }
 }

@@ -4,7 +4,7 @@ use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
 
 use super::text::{attack, promise};
-use crate::{Coefficient, Fit, MethodSummary, Statement, options::Purpose, privacy::Epsilon};
+use crate::{Bounded, Coefficient, Fit, MethodSummary, Statement, options::Purpose, privacy::Epsilon};
 
 /// The number of this form of the document. A form that older programs would misread gets the next one.
 pub const SCHEMA: u32 = 2;
@@ -27,9 +27,8 @@ struct Facts<'a> {
     interval: Option<&'static str>,
     coefficients: Vec<Entry<'a>>,
     left_out: Vec<&'a str>,
-    /// Not released yet by any method, nor is the other.
-    residual_sd: Option<f64>,
-    r_squared: Option<f64>,
+    residual_sd: Option<Bounded>,
+    r_squared: Option<Bounded>,
     method: &'a MethodSummary,
     warnings: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -118,6 +117,7 @@ struct Entry<'a> {
     std_error: Option<f64>,
     low: Option<f64>,
     high: Option<f64>,
+    statistic: Option<f64>,
     p_value: Option<f64>,
     identified: bool,
 }
@@ -133,6 +133,7 @@ impl<'a> Entry<'a> {
             std_error: precision.map(|precision| precision.std_error),
             low: precision.and_then(|precision| end(precision.low)),
             high: precision.and_then(|precision| end(precision.high)),
+            statistic: precision.map(|precision| precision.statistic),
             p_value: precision.map(|precision| precision.p_value),
             identified: coefficient.identified,
         }
@@ -160,8 +161,8 @@ impl<'a> Facts<'a> {
             interval: (fit.purpose == Purpose::Inference).then_some(fit.interval.name()),
             coefficients: fit.coefficients.iter().map(Entry::of).collect(),
             left_out: fit.left_out.iter().map(|one| one.name.as_str()).collect(),
-            residual_sd: None,
-            r_squared: None,
+            residual_sd: fit.residual_sd,
+            r_squared: fit.r_squared,
             method: &fit.method,
             warnings: fit.warnings.iter().map(ToString::to_string).collect(),
             ledger: fit.statement.as_ref().map(Ledger::of),

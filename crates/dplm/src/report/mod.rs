@@ -4,12 +4,14 @@ pub mod svg;
 mod file;
 mod html;
 mod json;
+mod over;
 mod text;
 
 pub use file::FitFileError;
-pub use html::{summary_html, to_html};
+pub use html::{Cover, summary_html, to_html};
 pub use json::{facts_json, to_json};
-pub use text::summary;
+pub use over::over_svg;
+pub use text::{interval_heads, summary};
 
 /// The style sheet of the pages, for others that should look like them.
 #[doc(hidden)]

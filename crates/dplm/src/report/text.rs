@@ -75,22 +75,25 @@ pub(super) fn fitted_without(fit: &Fit) -> &'static str {
 }
 
 fn columns(fit: &Fit) -> Vec<String> {
-    let names: Vec<String> = match fit.purpose {
+    let names = match fit.purpose {
         Purpose::Prediction => vec!["Estimate".to_owned()],
-        Purpose::Inference => {
-            let letter = if fit.interval == IntervalMethod::Newton { "z" } else { "t" };
-            let tail = 0.5 - fit.level / 2.0;
-            vec![
-                "Estimate".to_owned(),
-                "Std. Error".to_owned(),
-                format!("{letter} value"),
-                format!("Pr(>|{letter}|)"),
-                format!("{} %", percent(tail)),
-                format!("{} %", percent(1.0 - tail)),
-            ]
-        }
+        Purpose::Inference => interval_heads(fit.interval, fit.level),
     };
     std::iter::once(String::new()).chain(names).collect()
+}
+
+/// The heads of a table of estimates with their tests and intervals, as R's users know them.
+pub fn interval_heads(interval: IntervalMethod, level: f64) -> Vec<String> {
+    let letter = if interval == IntervalMethod::Newton { "z" } else { "t" };
+    let tail = 0.5 - level / 2.0;
+    vec![
+        "Estimate".to_owned(),
+        "Std. Error".to_owned(),
+        format!("{letter} value"),
+        format!("Pr(>|{letter}|)"),
+        format!("{} %", percent(tail)),
+        format!("{} %", percent(1.0 - tail)),
+    ]
 }
 
 /// A share in percent: at most three places, without trailing zeros.
@@ -105,7 +108,7 @@ fn line(fit: &Fit, coefficient: &Coefficient) -> Vec<String> {
         (Some(estimate), Some(precision)) => cells.extend([
             significant(estimate),
             significant(precision.std_error),
-            format!("{:.2}", estimate / precision.std_error),
+            format!("{:.2}", precision.statistic),
             p_value(precision.p_value),
             significant(precision.low),
             significant(precision.high),

@@ -1,9 +1,10 @@
 //! The fit as one self-contained page, for the reader of a release: no network, no script, prints to A4.
 
 mod budget;
-mod coefficients;
 mod command;
+mod effects;
 mod ledger;
+mod question;
 mod trajectory;
 
 use super::{
@@ -11,9 +12,9 @@ use super::{
     text::{attack, covered, fitted_without, in_place_of_numbers, notes, promise},
 };
 use crate::{
-    Coefficient, Fit, LeftOut,
-    number::{grouped, p_value, significant},
-    options::Purpose,
+    Bounded, Coefficient, Fit, LeftOut,
+    number::{grouped, p_value, short, significant},
+    options::{IntervalMethod, Purpose},
 };
 
 /// The width of a picture in its own units: on a phone each is less than a pixel, on a desk one and a half. The style sheet sets
@@ -22,22 +23,32 @@ const WIDTH: f64 = 480.0;
 /// About the size of words, for what is set above or below a line.
 const WORDS: f64 = 10.0;
 
+/// What whoever publishes a page says of it: public text.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Cover {
+    /// Its title; the formula where there is none.
+    pub title: Option<String>,
+    /// Who publishes it.
+    pub author: Option<String>,
+    /// What the data are called; where there is nothing, what the ledger calls them.
+    pub dataset: Option<String>,
+}
+
 /// The page.
-pub fn to_html(fit: &Fit) -> String {
-    let title = format!("Private regression: {}", fit.formula);
+pub fn to_html(fit: &Fit, cover: &Cover) -> String {
+    let title = cover.title.clone().unwrap_or_else(|| format!("Private regression: {}", fit.formula));
     let body = [
-        header(fit),
-        section(
-            "coefficients",
-            "Coefficients",
-            &(table(fit) + &left_out(fit) + &coefficients::plot(fit) + &paragraph(&covered(fit))),
-        ),
+        header(fit, cover),
+        section("question", "What was asked", &question::section(fit)),
+        section("coefficients", "Coefficients", &(table(fit) + &left_out(fit) + &paragraph(&covered(fit)))),
+        section("effects", "Effect sizes", &effects::plot(fit)),
+        section("quality", "How well the model fits", &quality(fit)),
+        section("notes", "Notes", &all_notes(fit)),
         section("guarantee", "What is promised", &guarantee(fit)),
         section("budget", "How the budget was spent", &budget::plot(&fit.guarantee)),
         section("ledger", "The budget of the data set", &ledger::plot(fit.statement.as_ref())),
-        section("iterates", "The descent", &trajectory::plot(fit)),
-        section("notes", "Notes", &all_notes(fit)),
         section("reproduce", "How this was made", &method(fit)),
+        section("iterates", "Appendix: the descent", &trajectory::plot(fit)),
     ];
     format!(
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
@@ -80,17 +91,28 @@ fn banner(fit: &Fit) -> &'static str {
     }
 }
 
-fn header(fit: &Fit) -> String {
-    format!(
-        "<header>\n<p class=\"kind\">Private linear regression</p>\n<h1><code>{}</code></h1>\n{}\
-         <dl class=\"facts\">\n{}{}{}{}{}</dl>\n</header>\n",
-        escaped(&fit.formula),
-        banner(fit),
+fn header(fit: &Fit, cover: &Cover) -> String {
+    let formula = format!("<code>{}</code>", escaped(&fit.formula));
+    let heading = match &cover.title {
+        Some(title) => format!("<h1>{}</h1>\n<p class=\"formula\">{formula}</p>\n", escaped(title)),
+        None => format!("<h1>{formula}</h1>\n"),
+    };
+    let of_ledger = fit.statement.as_ref().map(|statement| &statement.dataset);
+    let given = |name: &str, value: Option<&String>| value.map_or(String::new(), |value| fact(name, &escaped(value)));
+    let facts = [
+        given("Author", cover.author.as_ref()),
+        fact("Date", &escaped(&fit.date)),
+        given("Data set", cover.dataset.as_ref().or(of_ledger)),
         fact("Rows", &grouped(fit.rows)),
+        fact("What is protected", "each row"),
         fact("Budget", &format!("&rho; = {}", fit.guarantee.rho)),
         fact("Which is", &format!("&epsilon; = {} at &delta; = {:e}", fit.guarantee.epsilon, fit.guarantee.delta)),
         fact("Neighbours", fit.guarantee.neighbours.name()),
-        fact("Date", &escaped(&fit.date)),
+    ];
+    format!(
+        "<header>\n<p class=\"kind\">Private linear regression</p>\n{heading}{}<dl class=\"facts\">\n{}</dl>\n</header>\n",
+        banner(fit),
+        facts.concat(),
     )
 }
 
@@ -110,16 +132,51 @@ fn paragraph(text: &str) -> String {
 }
 
 fn table(fit: &Fit) -> String {
+    let letter = if fit.interval == IntervalMethod::Newton { "z" } else { "t" };
     let heads: &[&str] = match fit.purpose {
         Purpose::Prediction => &["Coefficient", "Estimate"],
-        Purpose::Inference => &["Coefficient", "Estimate", "Std. error", "p-value", "From", "To"],
+        Purpose::Inference => &["Coefficient", "Estimate", "Std. error", letter, "p-value", "From", "To"],
     };
     let heads: String = heads.iter().map(|head| format!("<th scope=\"col\">{head}</th>")).collect();
     let rows: String = fit.coefficients.iter().map(|one| row(fit, one)).collect();
-    format!(
-        "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Table of coefficients\">\n<table>\n\
-         <thead><tr>{heads}</tr></thead>\n<tbody>\n{rows}</tbody>\n</table>\n</div>\n"
+    scrolling(
+        "Table of coefficients",
+        &format!("<table>\n<thead><tr>{heads}</tr></thead>\n<tbody>\n{rows}</tbody>\n</table>\n"),
     )
+}
+
+/// A table that a narrow screen, or a keyboard, can scroll by itself.
+fn scrolling(name: &str, table: &str) -> String {
+    format!("<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"{name}\">\n{table}</div>\n")
+}
+
+/// What was released of the errors.
+fn quality(fit: &Fit) -> String {
+    if fit.purpose == Purpose::Prediction {
+        return String::new();
+    }
+    let with_ends = |one: &Bounded, scale: f64, unit: &str| {
+        let [estimate, low, high] = [one.estimate, one.low, one.high].map(|number| short(scale * number));
+        format!("{estimate}{unit} (from {low} to {high})")
+    };
+    let spread = fit.residual_sd.as_ref().map(|one| {
+        let response = &fit.design.columns()[0].name;
+        format!(
+            "Rows spread around the model with a standard deviation of {}, in units of {response}.",
+            with_ends(one, 1.0, "")
+        )
+    });
+    let explained = fit
+        .r_squared
+        .as_ref()
+        .map(|one| format!("The model explains {} of the variance of the response.", with_ends(one, 100.0, " %")));
+    let known: Vec<String> = spread.into_iter().chain(explained).collect();
+    match known.is_empty() {
+        true => paragraph(
+            "Neither the spread of the errors nor the share of variance explained was released with this fit.",
+        ),
+        false => paragraph(&known.join(" ")),
+    }
 }
 
 fn row(fit: &Fit, one: &Coefficient) -> String {
@@ -129,13 +186,14 @@ fn row(fit: &Fit, one: &Coefficient) -> String {
         (Some(estimate), Some(precision)) => vec![
             significant(estimate),
             significant(precision.std_error),
+            format!("{:.2}", precision.statistic),
             escaped(&p_value(precision.p_value)),
             significant(precision.low),
             significant(precision.high),
         ],
         (None, _) => {
             let words = in_place_of_numbers(fit, one);
-            return format!("<tr>{name}<td colspan=\"5\" class=\"unknown\">{words}</td></tr>\n");
+            return format!("<tr>{name}<td colspan=\"6\" class=\"unknown\">{words}</td></tr>\n");
         }
     };
     let cells: String = cells.iter().map(|cell| format!("<td>{cell}</td>")).collect();
@@ -143,13 +201,12 @@ fn row(fit: &Fit, one: &Coefficient) -> String {
 }
 
 fn guarantee(fit: &Fit) -> String {
-    paragraph(&promise(&fit.guarantee))
-        + &format!(
-            "<p>In plain words: {} The closer to 50 %, the stronger the promise. It holds whatever the reader knows of the people in the \
+    format!(
+        "<p>In plain words: {} The closer to 50 %, the stronger the promise. It holds whatever the reader knows of the people in the \
              data, and it cannot be weakened by further work on the numbers shown here. It speaks of one row: a person with several rows \
              is protected less.</p>\n",
-            escaped(&uncapitalised(&attack(&fit.guarantee))),
-        )
+        escaped(&uncapitalised(&attack(&fit.guarantee))),
+    ) + &paragraph(&promise(&fit.guarantee))
 }
 
 /// Why coefficients are not in the model, and what would bring them in.

@@ -1,0 +1,208 @@
+//! Hypotheses about coefficients, and what a fit says of them: post-processing, which costs nothing.
+
+mod parse;
+
+use crate::{
+    Error, Fit, Precision,
+    interval::{Contrast, Inference, IntervalError, Joint},
+    options::Purpose,
+    warning::listed,
+};
+
+/// A linear equation in coefficients: `weights . coefficients = value`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Equation {
+    /// As it was written, or what it is called.
+    pub text: String,
+    /// One weight for each coefficient, in formula order and in the coefficients' own units.
+    pub weights: Vec<f64>,
+    /// What they come to if the hypothesis holds.
+    pub value: f64,
+}
+
+/// One equation or several at once; [`Fit::hypothesis`] reads one from text.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Hypothesis {
+    equations: Vec<Equation>,
+}
+
+impl Hypothesis {
+    /// From equations for the same coefficients.
+    ///
+    /// # Errors
+    /// When there is none, or one holds no coefficient or a number that is not finite.
+    pub fn new(equations: Vec<Equation>) -> Result<Hypothesis, HypothesisError> {
+        if equations.is_empty() {
+            return Err(HypothesisError::Nothing);
+        }
+        for one in &equations {
+            if one.weights.iter().all(|&weight| weight == 0.0) {
+                return Err(HypothesisError::NoCoefficient { equation: one.text.clone() });
+            }
+            if !one.weights.iter().chain([&one.value]).all(|number| number.is_finite()) {
+                return Err(HypothesisError::NotFinite { equation: one.text.clone() });
+            }
+        }
+        Ok(Hypothesis { equations })
+    }
+
+    /// The equations, in the order in which they were given.
+    pub fn equations(&self) -> &[Equation] {
+        &self.equations
+    }
+}
+
+impl std::fmt::Display for Hypothesis {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let texts: Vec<&str> = self.equations.iter().map(|one| one.text.as_str()).collect();
+        f.write_str(&texts.join(", "))
+    }
+}
+
+/// Why a hypothesis cannot be tested. It is public, so its own text may be quoted.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum HypothesisError {
+    /// There is no equation.
+    #[error("there is no hypothesis: write one such as 'educ = 0'")]
+    Nothing,
+    /// The text does not follow the grammar.
+    #[error("hypothesis: expected {what} (at character {at})")]
+    Expected {
+        /// What would have been right here.
+        what: &'static str,
+        /// Where, counted in characters from 1.
+        at: usize,
+    },
+    /// A product or a quotient of coefficients.
+    #[error("hypothesis: only numbers may multiply or divide coefficients (at character {at})")]
+    NotLinear {
+        /// Where, counted in characters from 1.
+        at: usize,
+    },
+    /// A name that no coefficient has.
+    #[error("hypothesis: no coefficient is named '{name}': the names are {}", listed(names))]
+    NoSuchName {
+        /// The name.
+        name: String,
+        /// Those there are.
+        names: Vec<String>,
+    },
+    /// An equation in which every coefficient cancels.
+    #[error("hypothesis: '{equation}' holds no coefficient: name at least one")]
+    NoCoefficient {
+        /// The equation.
+        equation: String,
+    },
+    /// An equation with an infinite number, or one that is none.
+    #[error("hypothesis: a number in '{equation}' is not finite: check it")]
+    NotFinite {
+        /// The equation.
+        equation: String,
+    },
+    /// Weights for another number of coefficients.
+    #[error("hypothesis: {found} weights were given for {expected} coefficients: give one for each")]
+    Weights {
+        /// Coefficients of the fit.
+        expected: usize,
+        /// Weights given.
+        found: usize,
+    },
+}
+
+/// What a fit says of one equation.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct TTest {
+    /// The equation.
+    pub hypothesis: String,
+    /// What the weighted coefficients come to if it holds.
+    pub null: f64,
+    /// What they are estimated to come to; none where the budget cannot tell, or a coefficient was left out.
+    pub estimate: Option<f64>,
+    /// How sure that is, with the statistic and the p-value of the equation.
+    pub precision: Option<Precision>,
+}
+
+/// What a fit says of several equations at once.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct WaldTest {
+    /// The equations.
+    pub hypothesis: Vec<String>,
+    /// The test; none where the budget cannot tell one of them, or a coefficient was left out.
+    pub found: Option<Joint>,
+}
+
+impl Fit {
+    /// Reads a hypothesis about the coefficients of this fit, such as `educ = 0, exper - 2*age = 0.1`.
+    ///
+    /// # Errors
+    /// When it is not a list of linear equations in the coefficients' names.
+    pub fn hypothesis(&self, text: &str) -> Result<Hypothesis, Error> {
+        Ok(Hypothesis::parse(text, self.design.names())?)
+    }
+
+    /// Tests each equation by itself, with an interval for what stands on its left.
+    ///
+    /// The interval holds `null` exactly where the p-value is at least `1 - level`.
+    ///
+    /// # Errors
+    /// When the level is not a probability, the weights are not those of this fit, or the fit was for prediction.
+    pub fn t_test(&self, hypothesis: &Hypothesis, level: f64) -> Result<Vec<TTest>, Error> {
+        let (inference, contrasts) = (self.inference_for_tests()?, self.contrasts_of(hypothesis)?);
+        let intervals = inference.intervals(&contrasts, level)?;
+        let tested = hypothesis.equations.iter().zip(&intervals).map(|(equation, interval)| {
+            let identified = interval.identified && !self.uses_left_out(equation);
+            TTest {
+                hypothesis: equation.text.clone(),
+                null: equation.value,
+                estimate: identified.then_some(interval.estimate + equation.value),
+                precision: identified.then(|| Precision::of(interval, 0.0).moved(equation.value)),
+            }
+        });
+        Ok(tested.collect())
+    }
+
+    /// Tests all equations at once.
+    ///
+    /// With Newton intervals it is a chi-square test with as many degrees of freedom as equations, on what the released gradients say if the
+    /// equations hold (Anderson and Rubin 1949): it keeps its level however weak the curvature is, as an estimate over its covariance does
+    /// not. With the paper's intervals it is Hotelling's.
+    ///
+    /// # Errors
+    /// When equations follow from each other, the weights are not those of this fit, or the fit was for prediction.
+    pub fn wald_test(&self, hypothesis: &Hypothesis) -> Result<WaldTest, Error> {
+        let (inference, contrasts) = (self.inference_for_tests()?, self.contrasts_of(hypothesis)?);
+        let intervals = inference.intervals(&contrasts, self.level)?;
+        let identified = intervals.iter().all(|one| one.identified)
+            && !hypothesis.equations.iter().any(|equation| self.uses_left_out(equation));
+        let found = if identified { Some(inference.joint(&contrasts)?) } else { None };
+        Ok(WaldTest { hypothesis: hypothesis.equations.iter().map(|one| one.text.clone()).collect(), found })
+    }
+
+    fn inference_for_tests(&self) -> Result<&Inference, IntervalError> {
+        self.inference.as_ref().filter(|_| self.purpose == Purpose::Inference).ok_or(IntervalError::NotReleased)
+    }
+
+    /// What each equation says is zero, as a function of the standardised parameters.
+    fn contrasts_of(&self, hypothesis: &Hypothesis) -> Result<Vec<Contrast>, HypothesisError> {
+        let parts = self.design.contrasts();
+        let contrast = |equation: &Equation| {
+            let (expected, found) = (parts.len(), equation.weights.len());
+            if expected != found {
+                return Err(HypothesisError::Weights { expected, found });
+            }
+            let mut whole = Contrast::combined(&parts, &equation.weights);
+            whole.offset -= equation.value;
+            Ok(whole)
+        };
+        hypothesis.equations.iter().map(contrast).collect()
+    }
+
+    /// Whether an equation is about a coefficient that is not in the model that was fitted.
+    fn uses_left_out(&self, equation: &Equation) -> bool {
+        let weighed = self.coefficients.iter().zip(&equation.weights).filter(|(_, weight)| **weight != 0.0);
+        weighed.map(|(one, _)| one).any(|one| self.is_left_out(&one.name))
+    }
+}

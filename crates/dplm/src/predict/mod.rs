@@ -1,0 +1,293 @@
+//! What a fit says at other levels, of several coefficients together and of other rows: post-processing, which costs nothing.
+
+mod effects;
+mod over;
+
+pub use effects::Effect;
+pub use over::{Over, OverPoint, OverValue};
+
+use rayon::prelude::*;
+use serde::Serialize;
+
+use crate::{
+    Bounded, Coefficient, Error, Fit,
+    interval::{Contrast, Inference, Interval, IntervalError},
+    lattice::Design,
+    matrix::{dot, times},
+    options::Purpose,
+    table::{Block, ReadOptions, Source},
+    theory::student,
+    warning::listed,
+};
+
+/// Rows whose intervals are made together: what is known of the curvature is worked out once for all of them.
+const TOGETHER: usize = 512;
+
+/// The ends of an interval; none where nothing can be said.
+pub type Ends = Option<(f64, f64)>;
+
+/// What a fit says of one row.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Prediction {
+    /// The mean response of rows like this one; not a number where a cell is missing.
+    pub estimate: f64,
+    /// The standard error of that mean; none where a cell is missing, or the budget cannot tell.
+    pub std_error: Option<f64>,
+    /// The interval for that mean; none likewise.
+    pub interval: Ends,
+    /// Where the response of a single person like this one falls; none likewise, and where the spread of the errors was not released.
+    pub person: Ends,
+}
+
+impl Prediction {
+    /// Of a row with a missing cell.
+    const NONE: Prediction = Prediction { estimate: f64::NAN, std_error: None, interval: None, person: None };
+}
+
+/// Why a prediction is refused. A model is public, so its columns and levels may be named.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum PredictionError {
+    /// The spread of the errors is not known.
+    #[error(
+        "this fit released no residual standard deviation, so nothing can be said of a single person: ask for the mean"
+    )]
+    NoResidualSd,
+    /// A column that the model does not use.
+    #[error("the model has no column '{column}' on its right: its columns are {}", listed(columns))]
+    NoSuchColumn {
+        /// The name.
+        column: String,
+        /// Those there are.
+        columns: Vec<String>,
+    },
+    /// A value that is no level.
+    #[error("'{value}' is no level of '{column}': its levels are {}", listed(levels))]
+    NoSuchLevel {
+        /// The column.
+        column: String,
+        /// The value.
+        value: String,
+        /// Its levels.
+        levels: Vec<String>,
+    },
+    /// A value that is no number.
+    #[error("'{value}' is no number, which '{column}' holds: give one")]
+    NotANumber {
+        /// The column.
+        column: String,
+        /// The value.
+        value: String,
+    },
+    /// A column that was to be held where it varies, or twice.
+    #[error("'{column}' cannot be held at a value and vary: name it once")]
+    NamedTwice {
+        /// The column.
+        column: String,
+    },
+    /// The levels of other columns have too many combinations to average over.
+    #[error("the other categories have more than {most} combinations of levels: hold some of them at a level")]
+    TooManyCombinations {
+        /// The most that are averaged over.
+        most: usize,
+    },
+}
+
+/// The covariance of estimates, in the coefficients' own units.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct Covariance {
+    /// The coefficients that are identified, in formula order.
+    pub names: Vec<String>,
+    /// A row and a column for each of them.
+    pub values: Vec<Vec<f64>>,
+}
+
+/// The coefficients that predictions are made with: the estimates, and where none is printed what the inference has; zero for what was left
+/// out. Not numbers where neither has any.
+pub(crate) fn predictor(coefficients: &[Coefficient], inference: Option<&Inference>, design: &Design) -> Vec<f64> {
+    let Some(inference) = inference else {
+        return coefficients.iter().map(|one| one.estimate.unwrap_or(f64::NAN)).collect();
+    };
+    let (parameters, contrasts) = (inference.parameters(), design.contrasts());
+    let known = coefficients.iter().zip(&contrasts);
+    known.map(|(one, contrast)| one.estimate.unwrap_or_else(|| contrast.of(&parameters))).collect()
+}
+
+impl Fit {
+    /// The intervals of the coefficients at another level, in order; none for one that is not identified.
+    ///
+    /// # Guarantee
+    /// Post-processing: no budget is spent. At the level of the fit these are the fit's own intervals, bit for bit.
+    ///
+    /// # Errors
+    /// When the level is not a probability, or the fit was for prediction.
+    pub fn intervals(&self, level: f64) -> Result<Vec<Ends>, Error> {
+        if self.purpose == Purpose::Prediction {
+            return Err(IntervalError::NotReleased.into());
+        }
+        let Some(inference) = &self.inference else { return Ok(vec![None; self.coefficients.len()]) };
+        let found = inference.intervals(&self.design.contrasts(), level)?;
+        let ends = found.iter().zip(&self.coefficients);
+        Ok(ends.map(|(interval, one)| one.identified.then_some((interval.low, interval.high))).collect())
+    }
+
+    /// The covariance of the estimates of the coefficients that are identified, privacy noise included; none when nothing was released for
+    /// it. Its diagonal holds the squared standard errors.
+    pub fn covariance(&self) -> Option<Covariance> {
+        let parameters = self.inference.as_ref()?.covariance();
+        let identified = self.coefficients.iter().zip(self.design.contrasts()).filter(|(one, _)| one.identified);
+        let (names, weights): (Vec<String>, Vec<Vec<f64>>) =
+            identified.map(|(one, contrast)| (one.name.clone(), contrast.weights)).unzip();
+        let moved: Vec<Vec<f64>> = weights.iter().map(|one| times(&parameters, one)).collect();
+        // Symmetric to the last bit, whatever products round to.
+        let entry = |j: usize, k: usize| dot(&weights[j.min(k)], &moved[j.max(k)]);
+        let row = |j: usize| (0..names.len()).map(|k| entry(j, k)).collect();
+        let values = (0..names.len()).map(row).collect();
+        Some(Covariance { names, values })
+    }
+
+    /// The coefficients that predictions are made with: the estimates, and for what is not identified the best guess there is; zero for what
+    /// was left out.
+    pub fn predictor(&self) -> Vec<f64> {
+        predictor(&self.coefficients, self.inference.as_ref(), &self.design)
+    }
+
+    /// The mean response for each row of a table that has the model's features; the response need not be there.
+    ///
+    /// Cells are treated as they were in the fit: clamped to their bounds, and missing where a value is not a level.
+    ///
+    /// # Errors
+    /// When a column is missing or the table cannot be read.
+    pub fn predict(&self, source: &Source, options: &ReadOptions<'_>) -> Result<Vec<f64>, Error> {
+        let predictor = self.predictor();
+        let mut found = Vec::new();
+        self.for_each_block(source, options, &mut |rows| {
+            found.extend(rows.iter().map(|row| row.as_ref().map_or(f64::NAN, |row| row.at(&predictor))));
+        })?;
+        Ok(found)
+    }
+
+    /// As [`predict`](Self::predict), with intervals.
+    ///
+    /// `interval` is for the mean response of all rows like this one, as the intervals of coefficients are for the target of the fit. `person`
+    /// is where a single new response falls; it takes errors to be normal, and adds their released variance to that of the mean. How sure that
+    /// variance is enters through the degrees of freedom of Student's t (Satterthwaite 1946).
+    ///
+    /// # Errors
+    /// As [`predict`](Self::predict); when the level is not a probability, or the fit released nothing to make intervals from.
+    pub fn predict_intervals(
+        &self,
+        source: &Source,
+        options: &ReadOptions<'_>,
+        level: f64,
+    ) -> Result<Vec<Prediction>, Error> {
+        let predictor = Predictor::new(self, level)?;
+        let mut found = Vec::new();
+        self.for_each_block(source, options, &mut |rows| found.extend(predictor.of_rows(&rows)))?;
+        Ok(found)
+    }
+
+    /// Visits every block of rows; none for a row with a missing cell.
+    fn for_each_block(
+        &self,
+        source: &Source,
+        options: &ReadOptions<'_>,
+        each: &mut dyn FnMut(Vec<Option<RowValues>>),
+    ) -> Result<(), Error> {
+        source.for_each_block(&self.design.predictors(), options, &mut |block| {
+            each(self.rows(block));
+            Ok(())
+        })?;
+        Ok(())
+    }
+
+    /// The rows of a block of the columns that prediction needs.
+    fn rows(&self, block: Block) -> Vec<Option<RowValues>> {
+        let mut rows = Vec::with_capacity(block.rows);
+        let mut keep = |row: Option<(&[f64], f64)>| {
+            rows.push(row.map(|(values, offset)| RowValues { values: values.to_vec(), offset }));
+        };
+        self.design.for_each_row(block, &mut keep);
+        rows
+    }
+}
+
+/// One row: the values that multiply the coefficients, and what is added to their sum.
+#[derive(Clone, Debug, PartialEq)]
+struct RowValues {
+    values: Vec<f64>,
+    offset: f64,
+}
+
+impl RowValues {
+    /// The mean response.
+    fn at(&self, coefficients: &[f64]) -> f64 {
+        self.offset + dot(&self.values, coefficients)
+    }
+
+    /// The same as a function of the standardised parameters.
+    fn contrast(&self, parts: &[Contrast]) -> Contrast {
+        let mut whole = Contrast::combined(parts, &self.values);
+        whole.offset += self.offset;
+        whole
+    }
+}
+
+/// What predictions with intervals are made from.
+struct Predictor<'a> {
+    inference: &'a Inference,
+    coefficients: Vec<f64>,
+    parts: Vec<Contrast>,
+    residual_sd: Option<(Bounded, f64)>,
+    level: f64,
+}
+
+impl<'a> Predictor<'a> {
+    fn new(fit: &'a Fit, level: f64) -> Result<Predictor<'a>, IntervalError> {
+        let inference = fit.inference.as_ref().ok_or(IntervalError::NotReleased)?;
+        // A level that makes no sense is refused here, before a row is read.
+        inference.intervals(&[], level)?;
+        let residual_sd = fit.residual_sd.map(|sd| (sd, fit.level));
+        let (coefficients, parts) = (fit.predictor(), fit.design.contrasts());
+        Ok(Predictor { inference, coefficients, parts, residual_sd, level })
+    }
+
+    fn of_rows(&self, rows: &[Option<RowValues>]) -> Vec<Prediction> {
+        let of_chunk = |chunk: &[Option<RowValues>]| {
+            let contrasts: Vec<Contrast> = chunk.iter().flatten().map(|row| row.contrast(&self.parts)).collect();
+            let found = self.inference.intervals(&contrasts, self.level);
+            let mut found = found.expect("the level is sound and the contrasts are the design's").into_iter();
+            let next = |row: &Option<RowValues>| match row {
+                Some(row) => self.of_row(row, &found.next().expect("one for each complete row")),
+                None => Prediction::NONE,
+            };
+            chunk.iter().map(next).collect::<Vec<_>>()
+        };
+        rows.par_chunks(TOGETHER).flat_map(of_chunk).collect()
+    }
+
+    fn of_row(&self, row: &RowValues, interval: &Interval) -> Prediction {
+        let &Interval { std_error, low, high, identified, .. } = interval;
+        let estimate = row.at(&self.coefficients);
+        let person = self.residual_sd.map(|sd| self.of_person(estimate, std_error, sd));
+        Prediction {
+            estimate,
+            std_error: identified.then_some(std_error),
+            interval: identified.then_some((low, high)),
+            person: person.filter(|_| identified),
+        }
+    }
+
+    /// Where a single response falls, given the standard deviation of the errors with its interval at a level.
+    fn of_person(&self, mean: f64, std_error: f64, (sd, sd_level): (Bounded, f64)) -> (f64, f64) {
+        let sd_error = (sd.high - sd.low) / (2.0 * student::normal_quantile(0.5 + sd_level / 2.0));
+        let variance = std_error.powi(2) + sd.estimate.powi(2);
+        // A variance is worth as many degrees of freedom as make a chi-square's relative variance its own.
+        let df = variance.powi(2) / (2.0 * (sd.estimate * sd_error).powi(2));
+        let df = if df.is_nan() { f64::INFINITY } else { df };
+        let half = student::t_quantile(0.5 + self.level / 2.0, df) * variance.sqrt();
+        (mean - half, mean + half)
+    }
+}

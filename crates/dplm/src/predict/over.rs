@@ -1,0 +1,242 @@
+//! The mean response over the range of one column, or over its levels, the other columns held.
+
+use super::{Prediction, PredictionError, Predictor, RowValues};
+use crate::{
+    Error, Fit,
+    formula::{Column, Kind},
+    number::short,
+    table::{Block, Cells},
+};
+
+/// Points over the range of a number.
+const POINTS: usize = 41;
+/// The most combinations of levels of other columns that are averaged over.
+const MOST_COMBINATIONS: usize = 4096;
+/// A column that is centred and of unit variance is followed so many standard deviations to either side.
+const STANDARD_RANGE: f64 = 2.0;
+
+/// The mean response over one column: a confidence band over a number, marginal means over a category.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Over {
+    /// The column.
+    pub column: String,
+    /// The response.
+    pub response: String,
+    /// The coverage of the intervals, each by itself.
+    pub level: f64,
+    /// From the lower bound to the upper one, or the levels in order.
+    pub points: Vec<OverPoint>,
+    /// Where the other columns are held, in words.
+    pub held: Vec<String>,
+}
+
+/// One place on a column.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct OverPoint {
+    /// Where.
+    pub value: OverValue,
+    /// What the fit says there.
+    pub prediction: Prediction,
+}
+
+/// A value of a column.
+#[derive(Clone, Debug, PartialEq)]
+pub enum OverValue {
+    /// Of a number.
+    Number(f64),
+    /// Of a category.
+    Level(String),
+}
+
+impl std::fmt::Display for OverValue {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            OverValue::Number(number) => write!(f, "{number}"),
+            OverValue::Level(level) => f.write_str(level),
+        }
+    }
+}
+
+impl Fit {
+    /// The mean response over the public range of a column, or over its levels.
+    ///
+    /// The other columns are held where `at` says. Else numbers are held at the middle of their public bounds, and over categories the mean is
+    /// taken, each level counting alike: what the rows have there is not known. It reads no data. Intervals are for each point by itself.
+    ///
+    /// # Errors
+    /// When a column or a level is not in the model, the level is not a probability, or nothing was released to make intervals from.
+    pub fn over(&self, column: &str, at: &[(String, String)], level: f64) -> Result<Over, Error> {
+        let features = self.design.predictors();
+        let grid = Grid::of(&features, column, at)?;
+        let predictor = Predictor::new(self, level)?;
+        let rows: Vec<RowValues> = self.rows(grid.block(&features)).into_iter().flatten().collect();
+        let means: Vec<Option<RowValues>> = rows.chunks(grid.combinations()).map(|rows| Some(mean(rows))).collect();
+        let points = grid.varied.values(&features[grid.column]).into_iter().zip(predictor.of_rows(&means));
+        Ok(Over {
+            column: column.to_owned(),
+            response: self.design.columns()[0].name.clone(),
+            level,
+            points: points.map(|(value, prediction)| OverPoint { value, prediction }).collect(),
+            held: grid.in_words(&features),
+        })
+    }
+}
+
+/// What one column takes: one value, or several that vary together with those of other columns.
+#[derive(Clone, Debug, PartialEq)]
+enum Taken {
+    Numbers(Vec<f64>),
+    Levels(Vec<u32>),
+}
+
+impl Taken {
+    /// All that is public of a column.
+    fn all(kind: &Kind) -> Taken {
+        let between = |low: f64, high: f64| {
+            let at = |k: usize| low + (high - low) * k as f64 / (POINTS - 1) as f64;
+            Taken::Numbers((0..POINTS).map(at).collect())
+        };
+        match kind {
+            Kind::Standard => between(-STANDARD_RANGE, STANDARD_RANGE),
+            Kind::Bounded { low, high } => between(*low, *high),
+            Kind::Levels(levels) => Taken::Levels((0..).take(levels.len()).collect()),
+        }
+    }
+
+    /// The middle of a number's range, and every level of a category.
+    fn held(kind: &Kind) -> Taken {
+        match kind {
+            Kind::Standard => Taken::Numbers(vec![0.0]),
+            Kind::Bounded { low, high } => Taken::Numbers(vec![low + (high - low) / 2.0]),
+            Kind::Levels(_) => Taken::all(kind),
+        }
+    }
+
+    /// What somebody asked for.
+    fn at(column: &Column, value: &str) -> Result<Taken, PredictionError> {
+        let name = || column.name.clone();
+        match &column.kind {
+            Kind::Levels(levels) => match (0..).zip(levels).find(|(_, level)| *level == value) {
+                Some((code, _)) => Ok(Taken::Levels(vec![code])),
+                None => Err(PredictionError::NoSuchLevel {
+                    column: name(),
+                    value: value.to_owned(),
+                    levels: levels.clone(),
+                }),
+            },
+            Kind::Standard | Kind::Bounded { .. } => {
+                match value.trim().parse::<f64>().ok().filter(|value| value.is_finite()) {
+                    Some(number) => Ok(Taken::Numbers(vec![number])),
+                    None => Err(PredictionError::NotANumber { column: name(), value: value.to_owned() }),
+                }
+            }
+        }
+    }
+
+    fn count(&self) -> usize {
+        match self {
+            Taken::Numbers(values) => values.len(),
+            Taken::Levels(codes) => codes.len(),
+        }
+    }
+
+    /// The cells of a column in which each value stays for `repeat` rows, over and over.
+    fn cells(&self, repeat: usize, rows: usize) -> Cells {
+        let place = |row: usize| row / repeat % self.count();
+        match self {
+            Taken::Numbers(values) => Cells::Numbers((0..rows).map(|row| values[place(row)]).collect()),
+            Taken::Levels(codes) => Cells::Levels((0..rows).map(|row| codes[place(row)]).collect()),
+        }
+    }
+
+    fn values(&self, column: &Column) -> Vec<OverValue> {
+        match (self, &column.kind) {
+            (Taken::Levels(codes), Kind::Levels(levels)) => {
+                codes.iter().map(|&code| OverValue::Level(levels[code as usize].clone())).collect()
+            }
+            (Taken::Numbers(values), _) => values.iter().map(|&value| OverValue::Number(value)).collect(),
+            (Taken::Levels(_), _) => Vec::new(),
+        }
+    }
+
+    fn in_words(&self, column: &Column) -> String {
+        match (self, self.values(column).as_slice()) {
+            (Taken::Numbers(values), _) => format!("{} = {}", column.name, short(values[0])),
+            (Taken::Levels(_), [one]) => format!("{} = {one}", column.name),
+            (Taken::Levels(_), _) => format!("the mean over the levels of {}", column.name),
+        }
+    }
+}
+
+/// Every combination of what the columns take; the column that varies varies slowest.
+struct Grid {
+    column: usize,
+    varied: Taken,
+    /// What each column takes, also the one that varies.
+    taken: Vec<Taken>,
+}
+
+impl Grid {
+    fn of(features: &[Column], column: &str, at: &[(String, String)]) -> Result<Grid, PredictionError> {
+        let place = |name: &str| {
+            let columns = || features.iter().map(|one| one.name.clone()).collect();
+            let found = features.iter().position(|one| one.name == name);
+            found.ok_or_else(|| PredictionError::NoSuchColumn { column: name.to_owned(), columns: columns() })
+        };
+        let column = place(column)?;
+        let varied = Taken::all(&features[column].kind);
+        let mut taken: Vec<Taken> = features.iter().map(|one| Taken::held(&one.kind)).collect();
+        taken[column] = varied.clone();
+        let mut named = vec![column];
+        for (name, value) in at {
+            let place = place(name)?;
+            if named.contains(&place) {
+                return Err(PredictionError::NamedTwice { column: name.clone() });
+            }
+            taken[place] = Taken::at(&features[place], value)?;
+            named.push(place);
+        }
+        let grid = Grid { column, varied, taken };
+        let combinations = grid.others().try_fold(1usize, |product, one| product.checked_mul(one.count()));
+        match combinations {
+            Some(combinations) if combinations <= MOST_COMBINATIONS => Ok(grid),
+            _ => Err(PredictionError::TooManyCombinations { most: MOST_COMBINATIONS }),
+        }
+    }
+
+    /// What the columns take that do not vary.
+    fn others(&self) -> impl Iterator<Item = &Taken> {
+        self.taken.iter().enumerate().filter(|(place, _)| *place != self.column).map(|(_, taken)| taken)
+    }
+
+    fn combinations(&self) -> usize {
+        self.others().map(Taken::count).product()
+    }
+
+    fn block(&self, features: &[Column]) -> Block {
+        let rows = self.varied.count() * self.combinations();
+        let mut repeat = 1;
+        let mut cells = |place: usize| {
+            if place == self.column {
+                return self.varied.cells(self.combinations(), rows);
+            }
+            let cells = self.taken[place].cells(repeat, rows);
+            repeat *= self.taken[place].count();
+            cells
+        };
+        Block { rows, columns: (0..features.len()).map(&mut cells).collect() }
+    }
+
+    fn in_words(&self, features: &[Column]) -> Vec<String> {
+        let others = self.taken.iter().zip(features).enumerate().filter(|(place, _)| *place != self.column);
+        others.map(|(_, (taken, column))| taken.in_words(column)).collect()
+    }
+}
+
+fn mean(rows: &[RowValues]) -> RowValues {
+    let over = |value: &dyn Fn(&RowValues) -> f64| rows.iter().map(value).sum::<f64>() / rows.len() as f64;
+    let values = (0..rows[0].values.len()).map(|j| over(&|row| row.values[j])).collect();
+    RowValues { values, offset: over(&|row| row.offset) }
+}

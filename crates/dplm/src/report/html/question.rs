@@ -1,0 +1,84 @@
+//! What was asked, in words, and the public facts it was asked with.
+
+use super::{paragraph, scrolling};
+use crate::{
+    Fit,
+    formula::{Column, Kind},
+    number::short,
+    options::Purpose,
+    report::svg::escaped,
+};
+
+/// The question, what was known of each column beforehand, and how to read a coefficient.
+pub(super) fn section(fit: &Fit) -> String {
+    question(fit) + &facts(fit) + &paragraph(&reading(fit))
+}
+
+fn question(fit: &Fit) -> String {
+    let columns = fit.design.columns();
+    let names: Vec<String> = columns[1..].iter().map(|column| code(&column.name)).collect();
+    let explained = match names.as_slice() {
+        [] => "a constant alone".to_owned(),
+        [one] => one.clone(),
+        [others @ .., last] => format!("{} and {last}", others.join(", ")),
+    };
+    let why = match fit.purpose {
+        Purpose::Inference => {
+            "how the mean of the first differs between rows that differ in one of the others and agree in the rest"
+        }
+        Purpose::Prediction => "how to predict the mean of the first from the others; no intervals were asked for",
+    };
+    format!("<p>A linear regression of {} on {explained}: {why}.</p>\n", code(&columns[0].name))
+}
+
+fn code(name: &str) -> String {
+    format!("<code>{}</code>", escaped(name))
+}
+
+/// A table of the columns, the response first.
+fn facts(fit: &Fit) -> String {
+    let (response, features) = fit.design.columns().split_first().expect("a design has a response");
+    // Columns of which the same is known share a line.
+    let alike = features.chunk_by(|one, next| one.kind == next.kind).map(|columns| row(columns, "explains"));
+    let rows: String = std::iter::once(row(std::slice::from_ref(response), "explained")).chain(alike).collect();
+    scrolling(
+        "Table of columns",
+        &format!(
+            "<table class=\"words\">\n<thead><tr><th scope=\"col\">Column</th><th scope=\"col\">Role</th><th scope=\"col\">Kind</th>\
+             <th scope=\"col\">Known beforehand</th></tr></thead>\n<tbody>\n{rows}</tbody>\n</table>\n"
+        ),
+    )
+}
+
+fn row(columns: &[Column], role: &str) -> String {
+    let names: Vec<String> = columns.iter().map(|column| code(&column.name)).collect();
+    let (kind, known) = known(&columns[0].kind);
+    let names = names.join(", ");
+    format!("<tr><th scope=\"row\">{names}</th><td>{role}</td><td>{kind}</td><td>{known}</td></tr>\n")
+}
+
+/// What a column holds, and what is publicly known of it.
+fn known(kind: &Kind) -> (&'static str, String) {
+    match kind {
+        Kind::Standard => ("number", "taken as centred and of about unit variance".to_owned()),
+        Kind::Bounded { low, high } => ("number", format!("from {} to {}", short(*low), short(*high))),
+        Kind::Levels(levels) => {
+            let others: Vec<String> = levels[1..].iter().map(|level| escaped(level)).collect();
+            ("category", format!("{} (the reference), {}", escaped(&levels[0]), others.join(", ")))
+        }
+    }
+}
+
+fn reading(fit: &Fit) -> String {
+    let columns = fit.design.columns();
+    let has = |wanted: fn(&Kind) -> bool| columns.iter().any(|column| wanted(&column.kind));
+    let mut sentences = vec!["These facts were stated without looking at the data."];
+    if has(|kind| matches!(kind, Kind::Bounded { .. })) {
+        sentences.push("Values outside bounds were moved to the nearest one.");
+    }
+    sentences.push("Each column is in its own units: the coefficient of a number is the change of the mean for one unit more of it.");
+    if has(|kind| matches!(kind, Kind::Levels(_))) {
+        sentences.push("The coefficient of a level is the difference from the reference level.");
+    }
+    sentences.join(" ")
+}

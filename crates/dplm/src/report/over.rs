@@ -1,0 +1,105 @@
+//! The mean response over a column as a picture of its own.
+
+use super::{
+    svg::{Anchor, Point, Scale, Svg},
+    text::percent,
+};
+use crate::{Over, OverPoint, OverValue};
+
+const WIDTH: f64 = 760.0;
+const HEIGHT: f64 = 480.0;
+const LEFT: f64 = 84.0;
+const RIGHT: f64 = 730.0;
+const TOP: f64 = 66.0;
+const BOTTOM: f64 = 410.0;
+const SIZE: f64 = 14.0;
+
+const INK: &str = "fill=\"#000000\"";
+const SOFT: &str = "fill=\"#555555\"";
+const GRID: &str = "stroke=\"#e4e4e4\"";
+const LINE: &str = "fill=\"none\" stroke=\"#1f5f9e\" stroke-width=\"2.5\"";
+const BAND: &str = "fill=\"#1f5f9e\" fill-opacity=\"0.18\"";
+const DOT: &str = "fill=\"#1f5f9e\"";
+
+/// A band over the range of a number, or a dot with its interval for each level, as SVG.
+pub fn over_svg(over: &Over) -> String {
+    let up = Scale::linear(heights(over), (BOTTOM, TOP));
+    let mut svg = Svg::new();
+    for tick in up.ticks() {
+        svg.line((LEFT, tick.place), (RIGHT, tick.place), GRID);
+        svg.rich((LEFT - 8.0, tick.place + 5.0), Anchor::End, SIZE, SOFT, &tick.label);
+    }
+    match numbers(over) {
+        Some(numbers) => band(&mut svg, over, &numbers, &up),
+        None => dots(&mut svg, over, &up),
+    }
+    words(&mut svg, over);
+    let font = format!("font-family=\"Helvetica, Arial, sans-serif\" font-size=\"{SIZE}\"");
+    svg.alone(&title(over), (WIDTH, HEIGHT), &font)
+}
+
+fn title(over: &Over) -> String {
+    format!("The mean of {} over {}", over.response, over.column)
+}
+
+fn words(svg: &mut Svg, over: &Over) {
+    svg.text((LEFT, 28.0), Anchor::Start, &format!("{INK} font-size=\"18\""), &title(over));
+    let held = if over.held.is_empty() { String::new() } else { format!(", at {}", over.held.join(", ")) };
+    let under = format!("with {} % intervals, each by itself{held}", percent(over.level));
+    svg.text((LEFT, 48.0), Anchor::Start, SOFT, &shortened(&under));
+    svg.text(((LEFT + RIGHT) / 2.0, HEIGHT - 22.0), Anchor::Middle, INK, &over.column);
+    svg.line((LEFT, BOTTOM), (RIGHT, BOTTOM), "stroke=\"#666666\"");
+}
+
+/// What fits on a line of the picture.
+fn shortened(text: &str) -> String {
+    const MOST: usize = 98;
+    if text.chars().count() <= MOST { text.to_owned() } else { text.chars().take(MOST - 1).chain(['…']).collect() }
+}
+
+fn numbers(over: &Over) -> Option<Vec<f64>> {
+    let number = |point: &OverPoint| match point.value {
+        OverValue::Number(number) => Some(number),
+        OverValue::Level(_) => None,
+    };
+    over.points.iter().map(number).collect()
+}
+
+/// The ends of what is drawn.
+fn heights(over: &Over) -> (f64, f64) {
+    let of = |point: &OverPoint| {
+        let (low, high) = point.prediction.interval.unwrap_or((f64::NAN, f64::NAN));
+        [point.prediction.estimate, low, high]
+    };
+    let finite = over.points.iter().flat_map(of).filter(|height| height.is_finite());
+    finite.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), height| (low.min(height), high.max(height)))
+}
+
+fn band(svg: &mut Svg, over: &Over, numbers: &[f64], up: &Scale) {
+    let across = Scale::linear((numbers[0], numbers[numbers.len() - 1]), (LEFT, RIGHT));
+    for tick in across.ticks() {
+        svg.line((tick.place, TOP), (tick.place, BOTTOM), GRID);
+        svg.rich((tick.place, BOTTOM + 20.0), Anchor::Middle, SIZE, SOFT, &tick.label);
+    }
+    let known = || over.points.iter().zip(numbers).filter_map(|(point, x)| Some((*x, point.prediction.interval?)));
+    let lower = known().map(|(x, (low, _))| (across.at(x), up.nearest(low)));
+    let upper: Vec<Point> = known().map(|(x, (_, high))| (across.at(x), up.nearest(high))).collect();
+    svg.polygon(lower.chain(upper.into_iter().rev()), BAND);
+    let middle = over.points.iter().zip(numbers).map(|(point, x)| (across.at(*x), up.at(point.prediction.estimate)));
+    svg.polyline(middle, LINE);
+}
+
+fn dots(svg: &mut Svg, over: &Over, up: &Scale) {
+    let step = (RIGHT - LEFT) / over.points.len() as f64;
+    for (index, point) in over.points.iter().enumerate() {
+        let x = LEFT + step * (index as f64 + 0.5);
+        if let Some((low, high)) = point.prediction.interval {
+            svg.line((x, up.nearest(low)), (x, up.nearest(high)), LINE);
+        }
+        svg.circle((x, up.at(point.prediction.estimate)), 5.0, DOT);
+        // About seven units a letter.
+        let most = (step / 7.0) as usize;
+        let name: String = point.value.to_string().chars().take(most.max(3)).collect();
+        svg.text((x, BOTTOM + 20.0), Anchor::Middle, SOFT, &name);
+    }
+}
