@@ -210,7 +210,13 @@ class Fit:
         return self.level if level is None else level
 
     def predict(
-        self, data: Any, *, interval: bool = False, level: float | None = None, names: Sequence[str] | None = None
+        self,
+        data: Any,
+        *,
+        interval: bool = False,
+        level: float | None = None,
+        names: Sequence[str] | None = None,
+        csv: str | None = None,
     ) -> Any:
         """The mean response for each row of `data`, which needs the model's features only.
 
@@ -218,7 +224,7 @@ class Fit:
         a single new response would fall is another question, since the spread of the errors is not released. Rows with a missing
         cell give not-a-number.
         """
-        table = _data.table(data, names, self._native.predictors())
+        table = _data.table(data, names, self._native.predictors(), csv)
         index = getattr(data, "index", None) if _data.is_pandas(data) else None
         if not interval:
             values = self._native.predict(table)
