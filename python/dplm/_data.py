@@ -26,18 +26,20 @@ _PANDAS_COLUMNS = [("pandas", "Index"), ("pandas.api.extensions", "ExtensionArra
 _SERIES = [("pandas", "Series"), *_PANDAS_COLUMNS, ("polars", "Series"), ("pyarrow", "Array"), ("pyarrow", "ChunkedArray")]
 
 
-def table(data: Any, names: Sequence[str] | None, wanted: Sequence[str] | None) -> _native.Table:
+def table(
+    data: Any, names: Sequence[str] | None, wanted: Sequence[str] | None, csv: str | None = None
+) -> _native.Table:
     """The table that `data` is.
 
     `names` are those of the columns of an array. `wanted` are the columns that will be read, where that is known: whatever has to
-    be converted, only they are.
+    be converted, only they are. `csv` says how text files are written.
     """
     if names is not None:
         return _from_columns(_columns_of_array(data, names), wanted)
     if isinstance(data, (str, os.PathLike)):
-        return _native.Table.open([_path(data)])
+        return _native.Table.open([_path(data)], csv)
     if isinstance(data, (list, tuple)) and data and all(isinstance(one, (str, os.PathLike)) for one in data):
-        return _native.Table.open(_paths(data))
+        return _native.Table.open(_paths(data), csv)
     if is_pandas(data):
         return _from_columns(((label, data.iloc[:, j]) for j, label in enumerate(data.columns)), wanted)
     if hasattr(data, "__arrow_c_stream__"):
@@ -197,14 +199,22 @@ def _typed(name: str, kind: str, cells: Any, missing: Any) -> _native.Column:
     if kind in "iuf":
         width = {"i": numpy.int64, "u": numpy.uint64, "f": numpy.float64}[kind]
         return _native.Column.numbers(numpy.ascontiguousarray(cells, dtype=width), gone)
-    if kind in "Mm":
-        return _native.Column.unusable(len(cells), True)
+    if kind == "M":
+        return _days(cells.astype("datetime64[D]"), missing)
     if kind not in "OSUT":
-        return _native.Column.unusable(len(cells), False)
+        return _native.Column.unusable(len(cells))
     listed = cells.tolist()
     if missing is not None:
         listed = [None if gone else cell for cell, gone in zip(listed, missing, strict=True)]
     return _native.Column.cells(listed)
+
+
+def _days(days: Any, missing: Any) -> _native.Column:
+    """Dates of NumPy; one that is not a time is missing."""
+    import numpy
+
+    gone = numpy.isnat(days) if missing is None else numpy.isnat(days) | missing
+    return _native.Column.days(numpy.ascontiguousarray(days.astype(numpy.int64)), numpy.ascontiguousarray(gone).view(numpy.uint8))
 
 
 def _of_pandas(name: str, series: Any) -> _native.Column:
@@ -217,13 +227,15 @@ def _of_pandas(name: str, series: Any) -> _native.Column:
         return _of_pandas(name, series.sparse.to_dense())
     if isinstance(dtype, pandas.CategoricalDtype):
         if isinstance(dtype.categories.dtype, pandas.IntervalDtype):
-            return _native.Column.unusable(len(series), False)
+            return _native.Column.unusable(len(series))
         codes = numpy.ascontiguousarray(series.cat.codes, dtype=numpy.int32)
         return _native.Column.categories(codes, list(dtype.categories.astype(object)))
     if isinstance(dtype, numpy.dtype):
         return _of_numpy(name, series.to_numpy())
+    if isinstance(dtype, pandas.DatetimeTZDtype):
+        return _typed(name, "M", series.to_numpy(dtype="datetime64[s]"), None)
     if isinstance(dtype, (pandas.PeriodDtype, pandas.IntervalDtype)) or dtype.kind in "Mm":
-        return _native.Column.unusable(len(series), not isinstance(dtype, pandas.IntervalDtype))
+        return _native.Column.unusable(len(series))
     if dtype.kind in "iufb":
         # Nullable numbers: a missing cell leaves the type as it is.
         width, nothing = {"i": ("int64", 0), "u": ("uint64", 0), "f": ("float64", numpy.nan), "b": ("bool", False)}[dtype.kind]

@@ -260,34 +260,52 @@ class Fit:
 
     @overload
     def predict(
-        self, data: Any, *, interval: Literal[False] = False, level: float | None = None, names: Sequence[str] | None = None
+        self,
+        data: Any,
+        *,
+        interval: Literal[False] = False,
+        level: float | None = None,
+        names: Sequence[str] | None = None,
+        csv: str | None = None,
     ) -> pd.Series[float]: ...
     @overload
     def predict(
-        self, data: Any, *, interval: Literal[True], level: float | None = None, names: Sequence[str] | None = None
+        self,
+        data: Any,
+        *,
+        interval: Literal[True],
+        level: float | None = None,
+        names: Sequence[str] | None = None,
+        csv: str | None = None,
     ) -> pd.DataFrame: ...
     def predict(
-        self, data: Any, *, interval: bool = False, level: float | None = None, names: Sequence[str] | None = None
+        self,
+        data: Any,
+        *,
+        interval: bool = False,
+        level: float | None = None,
+        names: Sequence[str] | None = None,
+        csv: str | None = None,
     ) -> pd.Series[float] | pd.DataFrame:
         """The mean response for each row of `data`, which needs the model's features only.
 
         With `interval=True` a table with `estimate`, `low` and `high`: the interval is for the mean of all rows like this one. Where
         a single new response would fall is another question: see `get_prediction`. Rows with a missing cell give not-a-number.
         """
-        table, index = self._new_rows(data, names)
+        table, index = self._new_rows(data, names, csv)
         if not interval:
             return _frames.series(index, self._native.predict(table), "estimate")
         found = self._native.predict_intervals(table, coverage(None, level, self.level))
         low, high = zip(*(ends(one[2]) for one in found), strict=True)
         return _frames.frame({"estimate": [one[0] for one in found], "low": low, "high": high}, index)
 
-    def get_prediction(self, data: Any, *, names: Sequence[str] | None = None) -> Prediction:
+    def get_prediction(self, data: Any, *, names: Sequence[str] | None = None, csv: str | None = None) -> Prediction:
         """The mean response for each row of `data` with its standard error and intervals; `summary_frame(alpha=0.05)` is the table."""
-        return Prediction(self._native, *self._new_rows(data, names), self.level)
+        return Prediction(self._native, *self._new_rows(data, names, csv), self.level)
 
-    def _new_rows(self, data: Any, names: Sequence[str] | None) -> tuple[_native.Table, Any]:
+    def _new_rows(self, data: Any, names: Sequence[str] | None, csv: str | None) -> tuple[_native.Table, Any]:
         """The table of the model's features, and the index it has in pandas."""
-        table = _data.table(data, names, self._native.predictors())
+        table = _data.table(data, names, self._native.predictors(), csv)
         return table, (data.index if _data.is_pandas(data) else None)
 
     def over(

@@ -37,6 +37,7 @@ def lm(
     ledger: Ledger | str | os.PathLike[str] | None = None,
     dataset: str | None = None,
     names: Sequence[str] | None = None,
+    csv: str | None = None,
     strict: bool = False,
     seed: int | None = None,
     threads: int | None = None,
@@ -79,6 +80,8 @@ def lm(
         more than is left is refused, and so is one with a seed.
     names
         The names of the columns of an array.
+    csv
+        How text files are written: comma, semicolon, tab or pipe, and decimal-comma, as `"semicolon,decimal-comma"`.
     strict
         Refuse data with a missing or unusable cell, instead of letting its row contribute nothing.
     seed
@@ -137,7 +140,7 @@ def lm(
         "memory": memory,
     }
     account_name = _account_name(ledger, dataset)
-    table = _data.table(data, names, _native.columns(model, is_file))
+    table = _data.table(data, names, _native.columns(model, is_file), csv)
     bar = Bar() if progress is True else None
     callback = bar if bar is not None else progress or None
     try:

@@ -178,7 +178,7 @@ def test_features_are_read_cell_by_cell(data):
     text = pd.DataFrame({name: frame[name].map(str) for name in frame})
     for features in (odd, odd.tolist(), frame, frame.astype({0: "string"}), text, masked, np.array(text, dtype="U")):
         assert (seeded().fit(features, y).coef_ == expected).all()
-    with pytest.raises(dplm.DataError, match="dates or times"):
+    with pytest.raises(dplm.DataError, match="holds dates"):
         estimator().fit(frame.assign(when=pd.Timestamp("2026-01-01")).set_axis(list("abcd"), axis=1), y)
 
 

@@ -6,6 +6,7 @@ use clap::{
     ArgAction, Args as Group, Parser, Subcommand,
     builder::{PossibleValue, PossibleValuesParser, TypedValueParser},
 };
+use dplm::table::Dialect;
 use dplm::{
     method,
     options::{Choice, IntervalMethod, Purpose, Target},
@@ -265,6 +266,9 @@ pub struct DataArgs {
     /// Files (.csv .tsv .parquet .arrow), a folder or pattern of them, or - for CSV on standard input
     #[arg(required = true, value_name = "DATA")]
     pub inputs: Vec<String>,
+    /// How text is written: comma, semicolon, tab or pipe, and decimal-comma, as in semicolon,decimal-comma
+    #[arg(long, value_name = "WORDS")]
+    pub csv: Option<Dialect>,
     /// Refuse data with a missing or unusable cell, instead of letting its row contribute nothing
     #[arg(long)]
     pub strict: bool,
@@ -423,6 +427,9 @@ pub struct InitArgs {
     /// Files (.csv .tsv .parquet .arrow), a folder or pattern of them, or - for CSV on standard input
     #[arg(required = true, value_name = "DATA")]
     pub inputs: Vec<String>,
+    /// How text is written: comma, semicolon, tab or pipe, and decimal-comma, as in semicolon,decimal-comma
+    #[arg(long, value_name = "WORDS")]
+    pub csv: Option<Dialect>,
     /// Write the template to a new file instead
     #[arg(long, short, value_name = "FILE")]
     pub out: Option<PathBuf>,

@@ -11,7 +11,7 @@ use dplm::{
     method::{self, Asked, Asks, Method, Request, Tuning, dpgd},
     privacy::Rho,
     report::Cover,
-    table::{ReadOptions, Source},
+    table::{Dialect, ReadOptions, Source},
 };
 use dplm_ledger::LedgerError;
 
@@ -70,6 +70,8 @@ pub struct AccountName {
 pub struct DataSettings {
     /// Files, folders, patterns or `-`.
     pub inputs: Vec<String>,
+    /// How text files are written.
+    pub csv: Dialect,
     /// The model.
     pub formula: Formula,
     /// Whether an unusable cell is refused.
@@ -151,7 +153,7 @@ impl DataSettings {
     /// # Errors
     /// When it cannot be opened.
     pub fn open(&self) -> Result<Source, Failure> {
-        Ok(Source::open(&self.inputs)?)
+        Ok(Source::open_as(&self.inputs, self.csv)?)
     }
 
     /// Reads and encodes the rows.
@@ -202,7 +204,8 @@ fn request(budget: &BudgetArgs, promise: &PromiseArgs, interval: &IntervalArgs) 
 }
 
 fn data(args: DataArgs, model: &ModelArgs, memory: Option<u64>) -> Result<DataSettings, Failure> {
-    Ok(DataSettings { inputs: args.inputs, formula: formula(model)?, strict: args.strict, memory })
+    let DataArgs { inputs, csv, strict } = args;
+    Ok(DataSettings { inputs, csv: csv.unwrap_or_default(), formula: formula(model)?, strict, memory })
 }
 
 fn formula(model: &ModelArgs) -> Result<Formula, Failure> {

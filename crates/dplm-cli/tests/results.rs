@@ -17,6 +17,10 @@ fn every_format_and_standard_input_give_the_same_fit() {
         let file = directory.simulate(name, 3000);
         assert_eq!(directory.fit_json(&[&[file.as_str()], &FIT[..]].concat()), expected, "{name}");
     }
+    let semicolons = directory.read("sim.csv").replace(',', ";").replace('.', ",");
+    let file = directory.write("semicolons.csv", semicolons);
+    let said = [file.as_str(), "--csv", "semicolon,decimal-comma"];
+    assert_eq!(directory.fit_json(&[&said, &FIT[..]].concat()), expected);
     let input = directory.read("sim.csv");
     let done =
         directory.run_with_input(&[&["fit", "-", "--json", "-", "--seed", "7"], &FIT[..]].concat(), input.as_bytes());

@@ -5,7 +5,7 @@ use std::{ptr::NonNull, sync::Arc};
 
 use arrow_array::{
     Array, ArrayRef, BooleanArray, DictionaryArray, PrimitiveArray, new_null_array,
-    types::{ArrowPrimitiveType, Float64Type, Int32Type, Int64Type, UInt64Type},
+    types::{ArrowPrimitiveType, Date32Type, Float64Type, Int32Type, Int64Type, UInt64Type},
 };
 use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer, ScalarBuffer};
 use arrow_schema::DataType;
@@ -51,6 +51,16 @@ impl NativeColumn {
         Ok(NativeColumn::of(Arc::new(BooleanArray::new(truths, nulls))))
     }
 
+    /// Dates: the days after 1970-01-01 as a buffer of `int64`, and a byte for each, not 0 where there is none.
+    #[staticmethod]
+    fn days(py: Python<'_>, days: PyBuffer<i64>, missing: PyBuffer<u8>) -> PyResult<NativeColumn> {
+        let (days, nulls) = (days.to_vec(py)?, nulls(py, &missing)?);
+        same_length(days.len(), Some(&nulls))?;
+        let day = |(day, is_there): (i64, bool)| i32::try_from(day).ok().filter(|_| is_there);
+        let days: PrimitiveArray<Date32Type> = days.into_iter().zip(nulls.iter()).map(day).collect();
+        Ok(NativeColumn::of(Arc::new(days)))
+    }
+
     /// Objects of any kind, each read by itself.
     #[staticmethod]
     fn cells(cells: &Bound<'_, PyList>) -> PyResult<NativeColumn> {
@@ -75,11 +85,10 @@ impl NativeColumn {
         Ok(NativeColumn { data_type, arrays: batches.iter().map(|batch| batch.column(0).clone()).collect() })
     }
 
-    /// A column of a type that no model can use: dates and times, or anything else.
+    /// A column of a type that no model can use.
     #[staticmethod]
-    fn unusable(rows: usize, is_time: bool) -> NativeColumn {
-        let data_type = if is_time { DataType::Date32 } else { DataType::Binary };
-        NativeColumn::of(new_null_array(&data_type, rows))
+    fn unusable(rows: usize) -> NativeColumn {
+        NativeColumn::of(new_null_array(&DataType::Binary, rows))
     }
 }
 

@@ -7,7 +7,7 @@ use arrow_schema::{Field, Schema, SchemaRef};
 use dplm::{
     Progress,
     formula::{Column, Kind as Facts},
-    table::{Cells, DataError, ReadOptions, Source},
+    table::{Cells, DataError, Dialect, ReadOptions, Source},
 };
 use pyo3::{prelude::*, types::PyBytes};
 
@@ -36,10 +36,13 @@ impl NativeTable {
 
 #[pymethods]
 impl NativeTable {
-    /// Files, folders and patterns, as on the command line.
+    /// Files, folders and patterns, as on the command line; `csv` says how text is written.
     #[staticmethod]
-    fn open(py: Python<'_>, paths: Vec<String>) -> PyResult<NativeTable> {
-        let source = py.detach(|| Source::open(&paths)).or_raise()?;
+    #[pyo3(signature = (paths, csv=None))]
+    fn open(py: Python<'_>, paths: Vec<String>, csv: Option<&str>) -> PyResult<NativeTable> {
+        let dialect: Result<Dialect, _> = csv.map_or(Ok(Dialect::default()), str::parse);
+        let dialect = dialect.map_err(|unknown| Kind::Request.because(unknown))?;
+        let source = py.detach(|| Source::open_as(&paths, dialect)).or_raise()?;
         Ok(NativeTable { source })
     }
 

@@ -53,6 +53,7 @@ mod matrix;
 pub mod options;
 mod progress;
 mod contrast;
+mod date;
 mod schema;
 pub mod formula;
 pub mod table;

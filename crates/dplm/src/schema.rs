@@ -4,6 +4,8 @@ use std::collections::HashMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::{date::date_of, number::short};
+
 /// What is publicly known about one column.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -16,6 +18,13 @@ pub enum Kind {
         low: f64,
         /// The largest value the column may take.
         high: f64,
+    },
+    /// Dates with public bounds, as days after 1970-01-01; dates outside are clamped.
+    Dates {
+        /// The first day the column may hold.
+        low: i32,
+        /// The last day the column may hold.
+        high: i32,
     },
     /// Categorical with public levels; the first is the reference. A level `*` stands for every other value; without it another value is
     /// missing.
@@ -32,11 +41,29 @@ pub struct Column {
 }
 
 impl Kind {
-    /// The public bounds of a number that has some.
+    /// The public bounds of a number or date that has some.
     pub fn bounds(&self) -> Option<(f64, f64)> {
         match *self {
             Kind::Bounded { low, high } => Some((low, high)),
+            Kind::Dates { low, high } => Some((low.into(), high.into())),
             Kind::Standard | Kind::Levels(_) => None,
+        }
+    }
+
+    /// The middle of the public bounds of a number or date, and 0 for a number without them; none for a category.
+    pub(crate) fn middle(&self) -> Option<f64> {
+        match self {
+            Kind::Levels(_) => None,
+            Kind::Standard => Some(0.0),
+            Kind::Bounded { .. } | Kind::Dates { .. } => self.bounds().map(|(low, high)| low + (high - low) / 2.0),
+        }
+    }
+
+    /// A number of the column as people write it: a day as its date.
+    pub(crate) fn shown(&self, number: f64) -> String {
+        match self {
+            Kind::Dates { .. } => date_of(number.round() as i32),
+            Kind::Standard | Kind::Bounded { .. } | Kind::Levels(_) => short(number),
         }
     }
 }
@@ -51,9 +78,9 @@ pub enum Type {
     Boolean,
     /// Text.
     Text,
-    /// Dates, times, or spans of time; not usable in a model.
+    /// Dates, with or without a time.
     Date,
-    /// Anything else, such as lists and raw bytes; not usable in a model.
+    /// Anything else, such as spans of time, lists and raw bytes; not usable in a model.
     Unsupported,
     /// Nothing declares it, as in text files and Python lists: each cell is read by itself, as the formula says.
     Undeclared,
@@ -87,7 +114,9 @@ impl Field {
     fn check(&self, kind: &Kind) -> Result<(), SchemaError> {
         let column = || self.name.clone();
         match (self.kind, kind) {
+            (Type::Date | Type::Text | Type::Undeclared, Kind::Dates { .. }) => Ok(()),
             (Type::Date, _) => Err(SchemaError::Date { column: column() }),
+            (Type::Number | Type::Boolean, Kind::Dates { .. }) => Err(SchemaError::NumberAsDate { column: column() }),
             (Type::Unsupported, _) => Err(SchemaError::UnsupportedType { column: column() }),
             (Type::Text, Kind::Standard | Kind::Bounded { .. }) => Err(SchemaError::TextAsNumber { column: column() }),
             _ => Ok(()),
@@ -245,9 +274,15 @@ pub enum SchemaError {
         /// The closest name there is, when it is close.
         suggestion: Option<String>,
     },
-    /// A column of dates or times.
-    #[error("column '{column}' holds dates or times: turn it into a number (days, hours) in the data first")]
+    /// A column of dates that is read as something else.
+    #[error("column '{column}' holds dates: write its bounds as dates, as in {column}[2020-01-01..2020-12-31]")]
     Date {
+        /// The column.
+        column: String,
+    },
+    /// A date was asked of a column declared as numbers.
+    #[error("column '{column}' holds numbers, not dates: write its bounds as numbers, as in {column}[0..100]")]
+    NumberAsDate {
         /// The column.
         column: String,
     },

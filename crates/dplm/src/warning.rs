@@ -184,6 +184,11 @@ pub enum Cause {
     RareLevel,
     /// Its curvature is lost in the noise, though its second moments were not.
     Weak,
+    /// A term of lower order that belongs to it was left out.
+    Margin {
+        /// Those terms.
+        of: Vec<String>,
+    },
     /// The column is nearly a combination of others.
     Combination {
         /// The columns that make most of it.
@@ -202,6 +207,9 @@ impl std::fmt::Display for Cause {
             }
             Cause::Weak => {
                 f.write_str("what is new in it is lost in the noise; drop columns like it, or give a larger budget")
+            }
+            Cause::Margin { of } => {
+                write!(f, "it belongs to {}, without which it is not fitted; see there", listed(of))
             }
             Cause::Combination { of } => {
                 let one = if of.len() == 1 { "one of the two" } else { "one of them" };

@@ -177,6 +177,27 @@ fn raw_powers_are_encoded_as_polynomials() {
     assert!(x.clone().any(|x| x < -0.49) && x.clone().any(|x| x == 1.0), "Legendre's second reaches from -1/2 to 1");
 }
 
+/// A power that is fitted less lower ones is not fitted without them, and what is left out has no number.
+#[test]
+fn what_is_left_out_is_left_out_with_what_it_belongs_to() {
+    let source = table(&people(1500));
+    let formula = "log(pay[1..500]) ~ exper[0..60] + I(exper^2) + I(exper^3) + educ[0..20]*hours[5..80]";
+    let mut some = 0;
+    for seed in 0..40 {
+        let fit = dplm::lm(formula).rho(0.008 * 1.03f64.powi(seed)).expect("a budget").not_private_seed(seed as u64);
+        let Ok(fit) = fit.fit_table(&source) else { continue };
+        let is_out = |name: &str| fit.is_left_out(name);
+        assert!(!is_out("exper") || is_out("I(exper^2)"), "{:?}", fit.left_out);
+        assert!(!is_out("I(exper^2)") || is_out("I(exper^3)"), "{:?}", fit.left_out);
+        assert!(!(is_out("educ") || is_out("hours")) || is_out("educ:hours"), "{:?}", fit.left_out);
+        for one in fit.coefficients.iter().filter(|one| is_out(&one.name)) {
+            assert!(one.estimate.is_none() && !one.identified, "{} is left out and has a number", one.name);
+        }
+        some += usize::from(!fit.left_out.is_empty());
+    }
+    assert!(some > 5, "next to nothing was left out: {some}");
+}
+
 /// A public bound is what a row is encoded within, whatever its cells hold.
 #[test]
 fn rows_are_within_what_is_publicly_known_of_their_norm() {

@@ -16,7 +16,7 @@ pub fn run(args: &InitArgs, printer: &Printer) -> Result<(), Failure> {
     if let Some(path) = &args.out {
         refuse_existing(path)?;
     }
-    let template = template(Source::open(&args.inputs)?.schema());
+    let template = template(Source::open_as(&args.inputs, args.csv.unwrap_or_default())?.schema());
     match &args.out {
         None => printer.result(&template),
         Some(path) => {

@@ -14,7 +14,7 @@ pub enum FormulaError {
     },
     /// An operator that has no meaning where it stands.
     #[error(
-        "formula: '{symbol}' has no meaning between terms: write arithmetic inside I(...), or put an odd name in backquotes \
+        "formula: '{symbol}' has no meaning here: arithmetic is + - * / ^ inside I(...), and an odd name stands in backquotes \
          (at character {at})"
     )]
     UnsupportedOperator {
@@ -107,6 +107,12 @@ pub enum FormulaError {
         column: String,
         /// The bound.
         bound: f64,
+    },
+    /// The first day is not before the last.
+    #[error("formula: the dates of '{column}' are reversed or the same: write the earlier one first")]
+    ReversedDates {
+        /// The column.
+        column: String,
     },
     /// A bound is not a finite number.
     #[error("formula: the bounds of '{column}' must be finite numbers")]

@@ -121,6 +121,8 @@ fn check_facts(column: &Column) -> Result<(), FormulaError> {
     match &column.kind {
         Kind::Standard => Ok(()),
         Kind::Bounded { low, high } => check_bounds(&column.name, *low, *high),
+        Kind::Dates { low, high } if low < high => Ok(()),
+        Kind::Dates { .. } => Err(FormulaError::ReversedDates { column: column.name.clone() }),
         Kind::Levels(levels) => check_levels(&column.name, levels),
     }
 }

@@ -128,7 +128,7 @@ impl Model {
     pub(crate) fn levels(&self, variable: &Variable) -> Option<&[String]> {
         match self.columns.kind(variable.as_column()?) {
             Kind::Levels(levels) => Some(levels),
-            Kind::Standard | Kind::Bounded { .. } => None,
+            Kind::Standard | Kind::Bounded { .. } | Kind::Dates { .. } => None,
         }
     }
 

@@ -28,6 +28,8 @@ use std::{collections::HashMap, fmt::Write};
 
 use toml::de::{DeTable, DeValue};
 
+use crate::date::{date_of, day_of};
+
 use super::{Column, DOT, Formula, FormulaError, Kind, Model, model::Facts, write::Number};
 
 impl Formula {
@@ -63,6 +65,7 @@ fn write_column(text: &mut String, column: &Column) {
     let facts = match &column.kind {
         Kind::Standard => "standard = true\n".to_owned(),
         Kind::Bounded { low, high } => format!("low = {}\nhigh = {}\n", TomlNumber(*low), TomlNumber(*high)),
+        Kind::Dates { low, high } => format!("low = {}\nhigh = {}\n", date_of(*low), date_of(*high)),
         Kind::Levels(levels) => format!("levels = {}\n", quote_list(levels)),
     };
     write_table(text, &column.name, &facts);
@@ -108,6 +111,13 @@ fn quote_list(items: &[String]) -> String {
     format!("[{}]", items.join(", "))
 }
 
+/// A bound of a column.
+#[derive(Clone, Copy)]
+enum Bound {
+    Number(f64),
+    Day(i32),
+}
+
 /// A value of the document with its key and line, for the refusals.
 #[derive(Clone, Copy)]
 struct Entry<'a> {
@@ -137,14 +147,18 @@ impl<'a> Entry<'a> {
         self.value.as_table().ok_or_else(|| self.wrong("a table"))
     }
 
-    /// A number, or `None` for the blank (`""`) that a template leaves.
-    fn bound(&self) -> Result<Option<f64>, FormulaError> {
-        let wrong = || self.wrong("a number");
+    /// A number or a day, or `None` for the blank (`""`) that a template leaves.
+    fn bound(&self) -> Result<Option<Bound>, FormulaError> {
+        let wrong = || self.wrong("a number, or a date as 2020-12-31");
         match self.value {
             DeValue::String(text) if text.trim().is_empty() => Ok(None),
-            DeValue::Float(float) => float.as_str().parse().map(Some).map_err(|_| wrong()),
+            DeValue::String(text) => day_of(text).map(|day| Some(Bound::Day(day))).ok_or_else(wrong),
+            DeValue::Datetime(date) => day_of(&date.to_string()).map(|day| Some(Bound::Day(day))).ok_or_else(wrong),
+            DeValue::Float(float) => {
+                float.as_str().parse().map(|float| Some(Bound::Number(float))).map_err(|_| wrong())
+            }
             DeValue::Integer(integer) => match i64::from_str_radix(integer.as_str(), integer.radix()) {
-                Ok(whole) => Ok(Some(whole as f64)),
+                Ok(whole) => Ok(Some(Bound::Number(whole as f64))),
                 Err(_) => Err(wrong()),
             },
             _ => Err(wrong()),
@@ -251,7 +265,8 @@ fn read_column(name: &str, facts: &[Entry<'_>]) -> Result<Column, FormulaError> 
     }
     let column = name.to_owned();
     let kind = match (low, high, levels, standard) {
-        (Some(Some(low)), Some(Some(high)), None, false) => Kind::Bounded { low, high },
+        (Some(Some(Bound::Number(low))), Some(Some(Bound::Number(high))), None, false) => Kind::Bounded { low, high },
+        (Some(Some(Bound::Day(low))), Some(Some(Bound::Day(high))), None, false) => Kind::Dates { low, high },
         (None, None, Some(levels), false) if levels.is_empty() => return Err(FormulaError::UnfilledLevels { column }),
         (None, None, Some(levels), false) => Kind::Levels(levels),
         (None, None, None, true) => Kind::Standard,

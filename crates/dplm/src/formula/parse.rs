@@ -14,7 +14,7 @@
 //! atom        := number | column | function '(' arithmetic ')' | '(' arithmetic ')'
 //! function    := 'I' | 'log' | 'log2' | 'log10' | 'log1p' | 'exp' | 'sqrt' | 'abs'
 //! family      := 'poly' | 'bs' | 'ns'
-//! column      := name [ '[' number '..' number ']' | '{' level (',' level)* '}' ]
+//! column      := name [ '[' number '..' number ']' | '[' date '..' date ']' | '{' level (',' level)* '}' ]
 //! name        := letter (letter | digit | '_' | '.')*  |  '`' any '`'
 //! level       := any but , { } " `                     |  '`' any '`'  |  '"' any '"'
 //! ```

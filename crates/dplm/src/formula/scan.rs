@@ -1,6 +1,7 @@
 //! The words of a formula: names, numbers, bounds, levels.
 
 use super::{FormulaError, Kind, write};
+use crate::date::day_of;
 
 /// The text and how far it has been read, in bytes.
 #[derive(Default)]
@@ -146,6 +147,13 @@ impl<'a> Scanner<'a> {
     }
 
     fn bounds(&mut self, column: &str) -> Result<Kind, FormulaError> {
+        if let Some(low) = self.day() {
+            self.expect("..", &format!("'..' after the first day of '{column}'"))?;
+            let wanted = format!("the last day of '{column}', as 2020-12-31");
+            let high = self.day().ok_or_else(|| self.expected(wanted))?;
+            self.expect("]", &format!("']' after the last day of '{column}'"))?;
+            return Ok(Kind::Dates { low, high });
+        }
         let low = self.number(&format!("the lower bound of '{column}', a number"), column)?;
         self.expect("..", &format!("'..' after the lower bound of '{column}'"))?;
         let high = self.number(&format!("the upper bound of '{column}', a number"), column)?;
@@ -160,6 +168,15 @@ impl<'a> Scanner<'a> {
         let number = self.rest()[..length].replace('_', "").parse().ok().filter(|number: &f64| number.is_finite())?;
         self.position += length;
         Some(number)
+    }
+
+    /// Reads a date where one stands.
+    fn day(&mut self) -> Option<i32> {
+        const LENGTH: usize = "2020-12-31".len();
+        self.skip_blanks();
+        let day = day_of(self.rest().get(..LENGTH)?)?;
+        self.position += LENGTH;
+        Some(day)
     }
 
     /// Reads a number; `inf` and `nan` are read as such so that the refusal can say what is wrong with them.

@@ -18,6 +18,11 @@ low = \"\"             # the smallest value it may take; smaller ones are raised
 high = \"\"            # the largest value it may take; larger ones are lowered to it
 ";
 
+const DATES: &str = "\
+low = \"\"             # the first day it may hold, as 2020-01-01; earlier ones are raised to it
+high = \"\"            # the last day it may hold; later ones are lowered to it
+";
+
 const LEVELS: &str = "\
 levels = []          # the values it may take, in quotes; the first is the reference; \"*\" stands for any other
 ";
@@ -52,12 +57,12 @@ fn table(field: &Field) -> String {
         Type::Boolean => ("true or false", LEVELS),
         Type::Text => ("text", LEVELS),
         Type::Undeclared => ("a number, or levels", EITHER),
-        Type::Date | Type::Unsupported => return unusable(field),
+        Type::Date => ("date", DATES),
+        Type::Unsupported => return unusable(field),
     };
     format!("{:<23} # {name}\n{blanks}", format!("[columns.{}]", key(&field.name)))
 }
 
 fn unusable(field: &Field) -> String {
-    let what = if field.kind == Type::Date { "a date or a time" } else { "of a type" };
-    format!("# {} is {what} that a model cannot use; turn it into a number in the data first.\n", quote(&field.name))
+    format!("# {} is of a type that a model cannot use; turn it into a number in the data first.\n", quote(&field.name))
 }

@@ -55,6 +55,9 @@ fn grammar_accepts() {
         ("y ~ x[-.5...5]", formula(y(), vec![bounded("x", -0.5, 0.5)])),
         ("y ~ x[1E-3..+2e+2]", formula(y(), vec![bounded("x", 0.001, 200.0)])),
         ("y ~ x[18.5..90.25]", formula(y(), vec![bounded("x", 18.5, 90.25)])),
+        ("y ~ d[2020-01-01 .. 2020-12-31]", {
+            formula(y(), vec![Column { name: "d".into(), kind: Kind::Dates { low: 18262, high: 18627 } }])
+        }),
         ("y ~ g{a,b,c}", formula(y(), vec![levels("g", &["a", "b", "c"])])),
         ("y ~ g{ New York , -5, >50K, a:b }", formula(y(), vec![levels("g", &["New York", "-5", ">50K", "a:b"])])),
         (r#"y ~ g{"a,b", `c}d`, " e "}"#, formula(y(), vec![levels("g", &["a,b", "c}d", " e "])])),
@@ -97,6 +100,7 @@ fn grammar_refuses_saying_where() {
         ("y ~ age[18..90)", "formula: expected ']' after the upper bound of 'age' (at character 15)"),
         ("y ~ age[18.90]", "formula: expected '..' after the lower bound of 'age' (at character 14)"),
         ("y ~ age[..90]", "formula: expected the lower bound of 'age', a number (at character 9)"),
+        ("y ~ d[2020-01-01..5]", "formula: expected the last day of 'd', as 2020-12-31 (at character 19)"),
         ("y ~ age[18..]", "formula: expected the upper bound of 'age', a number (at character 13)"),
         ("y ~ age[18..90]{a,b}", "formula: expected '+', '-', '*', ':' or the end of the formula (at character 16)"),
         ("y ~ g{a", "formula: expected ',' or '}' after a level of 'g' (at character 8)"),
@@ -105,7 +109,7 @@ fn grammar_refuses_saying_where() {
         ("y ~ g{\"a", "formula: expected a closing \" after a level of 'g' (at character 9)"),
         ("y ~ `x", "formula: expected a closing backquote after the name (at character 7)"),
         ("y ~ x:", "formula: expected a term after ':' (at character 7)"),
-        ("y ~ x/z", "formula: '/' has no meaning between terms: write arithmetic inside I(...)"),
+        ("y ~ x/z", "formula: '/' has no meaning here: arithmetic is + - * / ^ inside I(...)"),
         ("y ~ x^2.5", "formula: expected a whole number from 1 after '^'"),
         ("y ~ lag(x)", "formula: there is no function 'lag': use I, log,"),
         ("y ~ x + (a + b", "formula: expected '+' or ')' inside parentheses (at character 15)"),
@@ -135,6 +139,7 @@ fn facts_that_cannot_hold_are_refused() {
         ("y ~ x[1..1]", EqualBounds { column: column("x"), bound: 1.0 }),
         ("y ~ x[0..inf]", NonFiniteBounds { column: column("x") }),
         ("y ~ x[-Inf..0]", NonFiniteBounds { column: column("x") }),
+        ("y ~ d[2020-12-31..2020-01-01]", ReversedDates { column: column("d") }),
         ("y ~ x[nan..0]", NonFiniteBounds { column: column("x") }),
         ("y ~ x[0..1e999]", NonFiniteBounds { column: column("x") }),
         ("y ~ x[-1e308..1e308]", LargeBounds { column: column("x") }),
@@ -411,6 +416,10 @@ fn toml_states_the_same_facts() {
     let text = "formula = 'log(y) ~ x*g'\n[columns]\nx = {low=0,high=1}\ny = {low=1,high=9}\ng = {levels=['a','b']}\n\
                 unused = {low=0,high=1}";
     assert_eq!(Formula::from_toml(text), Formula::parse("log(y[1..9]) ~ x[0..1] * g{a,b}"));
+    let text = "formula = 'y ~ d + e'\n[columns]\nd = {low=2020-01-01,high=2020-12-31}\ne = {low='1969-12-31',high=1970-01-01}";
+    let same = Formula::parse("y ~ d[2020-01-01..2020-12-31] + e[1969-12-31..1970-01-01]").unwrap();
+    assert_eq!(Formula::from_toml(text).as_ref(), Ok(&same));
+    assert_eq!(Formula::from_toml(&same.to_toml()), Ok(same));
 }
 
 #[test]
@@ -438,7 +447,10 @@ fn toml_refusals_say_what_to_do() {
             "model file: fill in both bounds of 'x' from public knowledge",
         ),
         (&format!("{y}[columns.x]\nlevels = []"), "model file: fill in the levels of 'x' from public knowledge"),
-        (&format!("{y}[columns.x]\nlow = 'a'\nhigh = 1"), "model file: 'low' must be a number (line 4)"),
+        (
+            &format!("{y}[columns.x]\nlow = 'a'\nhigh = 1"),
+            "model file: 'low' must be a number, or a date as 2020-12-31 (line 4)",
+        ),
         (&format!("{y}[columns.x]\nlevels = [1.5]"), "model file: 'levels' must be a list of texts (line 4)"),
         (&format!("{y}[columns.x]\nlevels = 'a'"), "model file: 'levels' must be a list of texts (line 4)"),
         (&format!("{y}[columns.x]\nlower = 1"), "model file: 'lower' is not known here (line 4): use low and high,"),
@@ -495,7 +507,8 @@ fn resolving_refuses_what_the_table_cannot_give() {
         ("y ~ . - eduk", "the data have no column 'eduk': did you mean 'educ'?"),
         ("y ~ region", "column 'region' holds text: give its levels, as in region{a,b}"),
         ("y ~ region[0..1]", "column 'region' holds text: give its levels"),
-        ("y ~ born[0..1]", "column 'born' holds dates or times"),
+        ("y ~ born[0..1]", "column 'born' holds dates: write its bounds as dates, as in born[2020-01-01..2020-12-31]"),
+        ("y ~ age[1970-01-01..1980-01-01]", "column 'age' holds numbers, not dates"),
         ("y ~ tags{a,b}", "column 'tags' is of a type a model cannot use"),
         ("y ~ . - id - age - educ", "the data have no other numeric column for '.'"),
     ];
@@ -503,6 +516,7 @@ fn resolving_refuses_what_the_table_cannot_give() {
         let message = resolved(text).expect_err(text).to_string();
         assert!(message.starts_with(expected), "{text}: {message}");
     }
+    resolved("y ~ poly(born[1970-01-01..1980-01-01], 2)").expect("days can be computed with");
     resolved("y ~ member + age{1,2}").expect("truth values are numbers, whole numbers can be levels");
 }
 
@@ -555,12 +569,16 @@ fn a_template_is_refused_until_filled_in() {
     assert!(refused(&text).starts_with("model file: fill in the response"));
     let text = text.replacen("response = \"\"", "response = \"y\"", 1);
     assert!(refused(&text).contains("both bounds of 'id'"));
+    let days =
+        |text: &str| text.replacen("low = \"\"", "low = 2020-01-01", 1).replacen("high = \"\"", "high = 2020-12-31", 1);
+    let (before, born) = text.split_at(text.find("[columns.born]").expect("a table for the dates"));
+    let text = before.to_owned() + &days(born);
     let text = text.replace("low = \"\"", "low = 0").replace("high = \"\"", "high = 9");
     assert!(refused(&text).contains("levels of 'region'"));
     let text = text.replace("levels = []", "levels = ['a', 'b']");
-    let same = "y[0..9] ~ id[0..9] + age[0..9] + region{a,b} + member{a,b} + educ[0..9]";
+    let same = "y[0..9] ~ id[0..9] + age[0..9] + region{a,b} + member{a,b} + born[2020-01-01..2020-12-31] + educ[0..9]";
     assert_eq!(Formula::from_toml(&text), Formula::parse(same));
-    assert!(text.contains("# \"born\" is a date or a time that a model cannot use"));
+    assert!(text.contains("# \"tags\" is of a type that a model cannot use"));
 }
 
 #[test]

@@ -5,6 +5,8 @@ use std::{
     fmt::{self, Display, Formatter, Write},
 };
 
+use crate::date::date_of;
+
 use super::{Column, Curve, Expression, Formula, Kind, Model, Variable, expression::Operator, term::Term};
 
 impl Display for Formula {
@@ -206,6 +208,7 @@ impl Display for Column {
         match &self.kind {
             Kind::Standard => Ok(()),
             Kind::Bounded { low, high } => write!(f, "[{}..{}]", Number(*low), Number(*high)),
+            Kind::Dates { low, high } => write!(f, "[{}..{}]", date_of(*low), date_of(*high)),
             Kind::Levels(levels) => write_levels(f, levels),
         }
     }

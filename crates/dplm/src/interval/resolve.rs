@@ -45,12 +45,15 @@ pub(crate) struct Floor {
     pub rounding: Vec<f64>,
     /// The least second moment of each column.
     pub least: Vec<f64>,
+    /// The columns that each can only be kept with (Nelder 1977): a power or a product that is fitted less a combination of them means
+    /// something else without them.
+    pub needs: Vec<Vec<usize>>,
 }
 
 impl Floor {
     /// Nothing besides the noise.
     pub(crate) fn none(columns: usize) -> Floor {
-        Floor { rounding: vec![0.0; columns], least: vec![0.0; columns] }
+        Floor { rounding: vec![0.0; columns], least: vec![0.0; columns], needs: vec![Vec::new(); columns] }
     }
 }
 
@@ -69,6 +72,10 @@ pub(crate) fn resolve(law: &Curvature, basis: &Mat<f64>, floor: &Floor, least: f
             kept.push(j);
         }
         pivots.push(pivot);
+    }
+    let lacks_one = |kept: &[usize]| kept.iter().position(|&j| floor.needs[j].iter().any(|k| !kept.contains(k)));
+    while let Some(place) = lacks_one(&kept) {
+        kept.remove(place);
     }
     Resolved { kept, pivots }
 }
@@ -184,10 +191,23 @@ mod tests {
     }
 
     #[test]
+    fn a_column_is_kept_only_with_those_it_needs() {
+        let law = law(0.0, 1e-9, &mut ChaCha8Rng::seed_from_u64(5));
+        let found = |needs: [&[usize]; 3]| {
+            let floor =
+                Floor { least: vec![0.0, 1.1, 0.0], needs: needs.map(<[usize]>::to_vec).to_vec(), ..Floor::none(3) };
+            resolve(&law, &Mat::identity(3, 3), &floor, 3.0).kept
+        };
+        assert_eq!(found([&[], &[], &[]]), [0, 2], "the second varies too little");
+        assert_eq!(found([&[], &[], &[0, 1]]), [0]);
+        assert_eq!(found([&[2], &[], &[1]]), [0; 0], "and what needs one that is gone goes too");
+    }
+
+    #[test]
     fn a_column_made_of_rounding_is_not_kept() {
         let law = law(0.0, 1e-9, &mut ChaCha8Rng::seed_from_u64(4));
         let found = |rounding: f64, least: f64| {
-            let floor = Floor { rounding: vec![0.0, 0.0, rounding], least: vec![0.0, 0.0, least] };
+            let floor = Floor { rounding: vec![0.0, 0.0, rounding], least: vec![0.0, 0.0, least], ..Floor::none(3) };
             resolve(&law, &Mat::identity(3, 3), &floor, 3.0).kept
         };
         assert_eq!((found(0.009, 0.0), found(0.011, 0.0)), (vec![0, 1, 2], vec![0, 1]));

@@ -4,7 +4,6 @@ use super::{Predictor, RowValues};
 use crate::{
     Contrast, Error, Fit,
     formula::{Column, Kind},
-    number::short,
     table::{Block, Cells},
 };
 
@@ -67,18 +66,14 @@ enum Cell {
 impl Cell {
     /// The middle of a number's range, or the reference level.
     fn held(kind: &Kind) -> Cell {
-        match kind {
-            Kind::Standard => Cell::Number(0.0),
-            Kind::Bounded { low, high } => Cell::Number(low + (high - low) / 2.0),
-            Kind::Levels(_) => Cell::Level(0),
-        }
+        kind.middle().map_or(Cell::Level(0), Cell::Number)
     }
 
     fn in_words(self, column: &Column) -> String {
         match (self, &column.kind) {
             (Cell::Level(code), Kind::Levels(levels)) => levels[code as usize].clone(),
             (Cell::Level(code), _) => code.to_string(),
-            (Cell::Number(number), _) => short(number),
+            (Cell::Number(number), kind) => kind.shown(number),
         }
     }
 }
@@ -96,6 +91,7 @@ impl Change {
         match &features[column].kind {
             Kind::Standard => number(0.0, 1.0),
             Kind::Bounded { low, high } => number(*low, *high),
+            Kind::Dates { low, high } => number(f64::from(*low), f64::from(*high)),
             Kind::Levels(levels) => {
                 let to = |code: u32| Change { column, from: Cell::Level(0), to: Cell::Level(code) };
                 (1..).take(levels.len() - 1).map(to).collect()

@@ -80,6 +80,14 @@ pub enum PredictionError {
         /// The value.
         value: String,
     },
+    /// A value that is no date.
+    #[error("'{value}' is no date, which '{column}' holds: write it as 2020-12-31")]
+    NotADate {
+        /// The column.
+        column: String,
+        /// The value.
+        value: String,
+    },
     /// A column that was to be held where it varies, or twice.
     #[error("'{column}' cannot be held at a value and vary: name it once")]
     NamedTwice {

@@ -3,8 +3,8 @@
 use super::{Prediction, PredictionError, Predictor, RowValues};
 use crate::{
     Error, Fit,
+    date::day_of,
     formula::{Column, Kind},
-    number::short,
     table::{Block, Cells},
 };
 
@@ -101,17 +101,14 @@ impl Taken {
         match kind {
             Kind::Standard => between(-STANDARD_RANGE, STANDARD_RANGE),
             Kind::Bounded { low, high } => between(*low, *high),
+            Kind::Dates { low, high } => between(f64::from(*low), f64::from(*high)),
             Kind::Levels(levels) => Taken::Levels((0..).take(levels.len()).collect()),
         }
     }
 
     /// The middle of a number's range, and every level of a category.
     fn held(kind: &Kind) -> Taken {
-        match kind {
-            Kind::Standard => Taken::Numbers(vec![0.0]),
-            Kind::Bounded { low, high } => Taken::Numbers(vec![low + (high - low) / 2.0]),
-            Kind::Levels(_) => Taken::all(kind),
-        }
+        kind.middle().map_or_else(|| Taken::all(kind), |middle| Taken::Numbers(vec![middle]))
     }
 
     /// What somebody asked for.
@@ -125,6 +122,10 @@ impl Taken {
                     value: value.to_owned(),
                     levels: levels.clone(),
                 }),
+            },
+            Kind::Dates { .. } => match day_of(value.trim()) {
+                Some(day) => Ok(Taken::Numbers(vec![f64::from(day)])),
+                None => Err(PredictionError::NotADate { column: name(), value: value.to_owned() }),
             },
             Kind::Standard | Kind::Bounded { .. } => {
                 match value.trim().parse::<f64>().ok().filter(|value| value.is_finite()) {
@@ -163,7 +164,7 @@ impl Taken {
 
     fn in_words(&self, column: &Column) -> String {
         match (self, self.values(column).as_slice()) {
-            (Taken::Numbers(values), _) => format!("{} = {}", column.name, short(values[0])),
+            (Taken::Numbers(values), _) => format!("{} = {}", column.name, column.kind.shown(values[0])),
             (Taken::Levels(_), [one]) => format!("{} = {one}", column.name),
             (Taken::Levels(_), _) => format!("the mean over the levels of {}", column.name),
         }

@@ -41,6 +41,23 @@ impl Bytes {
         Self { name: name.to_owned(), length: spool.length(), place: Place::Spool(spool) }.refuse_empty()
     }
 
+    /// Decompresses a file into a temporary one that has no name.
+    #[cfg(feature = "csv")]
+    pub fn inflated(path: &Path, name: &str, compression: Compression) -> Result<Self, DataError> {
+        let unreadable = |error: io::Error| DataError::Unreadable { file: name.to_owned(), kind: error.kind() };
+        let file = File::open(path).map_err(unreadable)?;
+        let most = compression.most_bytes(file.metadata().map_err(unreadable)?.len());
+        let format = compression.name();
+        let corrupt = |_| DataError::Corrupt { file: name.to_owned(), format };
+        let (mut reader, mut read) = (compression.reader(file).map_err(corrupt)?, 0);
+        let spool = Spool::fill_by(name, &mut |piece| {
+            let count = retried(|| reader.read(piece)).map_err(corrupt)?;
+            read += count as u64;
+            if read > most { Err(DataError::Inflates { file: name.to_owned(), format }) } else { Ok(count) }
+        })?;
+        Self { name: name.to_owned(), length: spool.length(), place: Place::Spool(spool) }.refuse_empty()
+    }
+
     /// What stands for a table in memory: a name, and how many rows it has as its length.
     pub fn in_memory(name: &str, rows: u64) -> Self {
         Self { name: name.to_owned(), length: rows, place: Place::Memory }
@@ -112,6 +129,57 @@ impl Bytes {
     pub fn decode<T, E>(&self, format: &'static str, step: impl FnOnce() -> Result<T, E>) -> Result<T, DataError> {
         let outcome = panic::catch_unwind(AssertUnwindSafe(step));
         outcome.ok().and_then(Result::ok).ok_or_else(|| self.corrupt(format))
+    }
+}
+
+/// Reads again where the system interrupted.
+#[cfg(feature = "csv")]
+fn retried(mut read: impl FnMut() -> io::Result<usize>) -> io::Result<usize> {
+    loop {
+        match read() {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            done => return done,
+        }
+    }
+}
+
+/// How a text file is compressed.
+#[cfg(feature = "csv")]
+#[derive(Clone, Copy)]
+pub(super) enum Compression {
+    Gzip,
+    Zstandard,
+}
+
+#[cfg(feature = "csv")]
+impl Compression {
+    /// By the ending of a name.
+    pub fn of(ending: &str) -> Option<Self> {
+        match ending {
+            "gz" => Some(Self::Gzip),
+            "zst" => Some(Self::Zstandard),
+            _ => None,
+        }
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Gzip => "gzip",
+            Self::Zstandard => "zstd",
+        }
+    }
+
+    fn reader(self, file: File) -> io::Result<Box<dyn Read>> {
+        Ok(match self {
+            // Several members one after the other are one text.
+            Self::Gzip => Box::new(flate2::read::MultiGzDecoder::new(file)),
+            Self::Zstandard => Box::new(zstd::Decoder::new(file)?),
+        })
+    }
+
+    /// The most bytes that are believed of a file of this length: tables of few different rows may shrink a thousand times, others not.
+    fn most_bytes(self, length: u64) -> u64 {
+        length.saturating_mul(1 << 10).max(1 << 30)
     }
 }
 

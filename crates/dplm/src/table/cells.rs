@@ -7,7 +7,10 @@ use std::{
 };
 
 use super::{Cells, DataError, MISSING};
-use crate::schema::{Column, Kind};
+use crate::{
+    date::day_of,
+    schema::{Column, Kind},
+};
 
 /// The longest text, in bytes, that is looked at; a longer cell counts as unparsable.
 const LONGEST_CELL: usize = 1 << 20;
@@ -18,27 +21,42 @@ const OTHER: &str = "*";
 /// Turns what was decoded of one column into cells.
 pub(super) struct Extractor {
     pub column: String,
-    pub levels: Option<LevelMap>,
+    pub wanted: Wanted,
     strict: bool,
+}
+
+/// What the formula says that a cell is.
+pub(super) enum Wanted {
+    Number,
+    /// A date, as the number of its day.
+    Day,
+    Level(LevelMap),
 }
 
 impl Extractor {
     pub fn new(column: &Column, strict: bool) -> Self {
-        let levels = match &column.kind {
-            Kind::Levels(levels) => Some(LevelMap::new(levels)),
-            Kind::Standard | Kind::Bounded { .. } => None,
+        let wanted = match &column.kind {
+            Kind::Levels(levels) => Wanted::Level(LevelMap::new(levels)),
+            Kind::Dates { .. } => Wanted::Day,
+            Kind::Standard | Kind::Bounded { .. } => Wanted::Number,
         };
-        Self { column: column.name.clone(), levels, strict }
+        Self { column: column.name.clone(), wanted, strict }
     }
 
     /// The cells of a column of text, nothing where there is none.
     ///
     /// # Errors
     /// Refuses the first bad cell when strict.
-    pub fn texts<'a>(&self, texts: impl Iterator<Item = Option<&'a str>>) -> Result<Cells, DataError> {
-        match &self.levels {
-            None => self.checked_numbers(parsed(texts)),
-            Some(levels) => self.checked_codes(levels.text_codes(texts)),
+    pub fn texts<'a>(
+        &self,
+        texts: impl Iterator<Item = Option<&'a str>>,
+        decimal_comma: bool,
+    ) -> Result<Cells, DataError> {
+        match &self.wanted {
+            Wanted::Number if decimal_comma => self.checked_numbers(parsed_with_comma(texts)),
+            Wanted::Number => self.checked_numbers(parsed(texts)),
+            Wanted::Day => self.checked_numbers(days(texts)),
+            Wanted::Level(levels) => self.checked_codes(levels.text_codes(texts)),
         }
     }
 
@@ -68,6 +86,26 @@ pub(super) fn parsed<'a>(texts: impl Iterator<Item = Option<&'a str>>) -> Vec<f6
         number => number,
     };
     texts.map(|cell| cell.map_or(f64::NAN, number)).collect()
+}
+
+/// The same where a comma stands before the decimals, and a point nowhere: it would separate thousands, or be a mistake.
+fn parsed_with_comma<'a>(texts: impl Iterator<Item = Option<&'a str>>) -> Vec<f64> {
+    let number = |cell: &str| match (cell.contains('.'), cell.contains(',')) {
+        (true, _) => f64::NAN,
+        (false, true) => parse(&cell.replace(',', ".")),
+        (false, false) => parsed(std::iter::once(Some(cell)))[0],
+    };
+    texts.map(|cell| cell.map_or(f64::NAN, number)).collect()
+}
+
+/// The days that texts say, NaN where one says none. A time after the date changes nothing.
+pub(super) fn days<'a>(texts: impl Iterator<Item = Option<&'a str>>) -> Vec<f64> {
+    let date = |cell: &'a str| {
+        let cell = cell.trim();
+        cell.split_once(['T', ' ']).map_or(cell, |(date, _)| date)
+    };
+    let day = |cell: &'a str| day_of(date(cell)).map_or(f64::NAN, f64::from);
+    texts.map(|cell| cell.map_or(f64::NAN, day)).collect()
 }
 
 /// The truth value a text says. Truth values become such texts when a program stores one other text among them.

@@ -26,13 +26,15 @@ pub enum DataError {
         kind: io::ErrorKind,
     },
     /// A folder or pattern leads to no file of a known format.
-    #[error("{input} holds no .csv, .tsv, .parquet, .arrow, .feather or .ipc file: check the path")]
+    #[error("{input} holds no .csv, .tsv, .csv.gz, .csv.zst, .parquet, .arrow, .feather or .ipc file: check the path")]
     NoFiles {
         /// The folder or pattern.
         input: String,
     },
     /// A file's ending says nothing about its format.
-    #[error("the format of {file} is not known: its name must end in .csv, .tsv, .parquet, .arrow, .feather or .ipc")]
+    #[error(
+        "the format of {file} is not known: its name must end in .csv, .tsv (or these with .gz or .zst), .parquet, .arrow, .feather or .ipc"
+    )]
     UnknownFormat {
         /// The file.
         file: String,
@@ -45,8 +47,10 @@ pub enum DataError {
         /// The feature that reads it.
         feature: &'static str,
     },
-    /// A compressed text file.
-    #[error("{file} is compressed: decompress it first, for instance into 'dplm fit -'")]
+    /// A file that is compressed in another way than is read.
+    #[error(
+        "{file} is compressed in a way that is not read: use .csv.gz, .tsv.gz, .csv.zst or .tsv.zst, or decompress it first"
+    )]
     Compressed {
         /// The file.
         file: String,
@@ -71,6 +75,16 @@ pub enum DataError {
     NoHeader {
         /// The file.
         file: String,
+    },
+    /// A first line without the delimiter that was looked for, but with another.
+    #[error(
+        "the first line of {file} is one name, with a {shown} in it: if the columns are separated so, read it with --csv {shown} (csv=\"{shown}\" in Python), or {shown},decimal-comma where numbers are written as 1,5"
+    )]
+    OtherDelimiter {
+        /// The file.
+        file: String,
+        /// The delimiter that is there.
+        shown: &'static str,
     },
     /// Two columns of a file have the same name.
     #[error("columns {first} and {second} of {file} have the same name: rename one of them")]
@@ -159,7 +173,9 @@ pub enum DataError {
         line: u64,
     },
     /// Text in another encoding.
-    #[error("{file}, line {line}: the text is not UTF-8: convert the file to UTF-8")]
+    #[error(
+        "{file}, line {line}: the text is not UTF-8: convert it, for instance by iconv -f latin1 -t utf8 {file} > utf8.csv"
+    )]
     NotUtf8 {
         /// The file.
         file: String,
@@ -176,7 +192,7 @@ pub enum DataError {
     },
     /// A small file that claims to hold a large one.
     #[error(
-        "{file} is a {format} file whose parts would take far more memory than its length makes likely: write it again with smaller row groups and pages"
+        "{file} is a {format} file whose parts would take far more room than its length makes likely: write it again in smaller parts, or not compressed"
     )]
     Inflates {
         /// The file.

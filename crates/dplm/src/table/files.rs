@@ -10,17 +10,24 @@ use std::{
 #[cfg(feature = "arrow")]
 use super::arrow;
 #[cfg(feature = "csv")]
+use super::bytes::Compression;
+#[cfg(feature = "csv")]
 use super::csv;
 #[cfg(feature = "parquet")]
 use super::parquet;
-use super::{DataError, bytes::Bytes, format::DataFile};
+use super::{
+    DataError,
+    bytes::Bytes,
+    dialect::{Delimiter, Dialect},
+    format::DataFile,
+};
 
 /// Opens whatever an input names, in order of name when that is several files.
-pub(super) fn open_input(path: &Path, files: &mut Vec<DataFile>) -> Result<(), DataError> {
+pub(super) fn open_input(path: &Path, dialect: Dialect, files: &mut Vec<DataFile>) -> Result<(), DataError> {
     // For messages and patterns; files are opened by their own names, which need not be text.
     let input = &*path.to_string_lossy();
     if input == "-" {
-        files.push(open_stream(&mut io::stdin().lock(), "standard input")?);
+        files.push(open_stream(&mut io::stdin().lock(), "standard input", dialect)?);
         return Ok(());
     }
     let paths = match fs::metadata(path) {
@@ -31,36 +38,40 @@ pub(super) fn open_input(path: &Path, files: &mut Vec<DataFile>) -> Result<(), D
         Err(_) => return Err(DataError::NotFound { file: input.to_owned() }),
     };
     for path in paths {
-        files.push(open_path(&path)?);
+        files.push(open_path(&path, dialect)?);
     }
     Ok(())
 }
 
 /// CSV text from a stream, which is copied so that it can be read again.
 #[cfg(feature = "csv")]
-pub(super) fn open_stream(stream: &mut dyn Read, name: &str) -> Result<DataFile, DataError> {
-    csv::open(Bytes::spooled(stream, name)?, b',')
+pub(super) fn open_stream(stream: &mut dyn Read, name: &str, dialect: Dialect) -> Result<DataFile, DataError> {
+    csv::open(Bytes::spooled(stream, name)?, dialect, Delimiter::Comma)
 }
 
 #[cfg(not(feature = "csv"))]
-fn open_stream(_: &mut dyn Read, name: &str) -> Result<DataFile, DataError> {
+fn open_stream(_: &mut dyn Read, name: &str, _: Dialect) -> Result<DataFile, DataError> {
     Err(DataError::LeftOut { file: name.to_owned(), feature: "csv" })
 }
 
-fn open_path(path: &Path) -> Result<DataFile, DataError> {
+fn open_path(path: &Path, dialect: Dialect) -> Result<DataFile, DataError> {
     let name = path.display().to_string();
     let metadata = fs::metadata(path).map_err(|error| unreadable(&name, &error))?;
     if !metadata.is_file() {
         let mut pipe = fs::File::open(path).map_err(|error| unreadable(&name, &error))?;
-        return open_stream(&mut pipe, &name);
+        return open_stream(&mut pipe, &name, dialect);
+    }
+    #[cfg(feature = "csv")]
+    if let (Some(usual), Some(compression)) = (inner_delimiter(path), Compression::of(&ending(path))) {
+        return csv::open(Bytes::inflated(path, &name, compression)?, dialect, usual);
     }
     #[cfg(any(feature = "csv", feature = "arrow"))]
     let bytes = || Bytes::on_disk(path, &metadata);
     match ending(path).as_str() {
         #[cfg(feature = "csv")]
-        "csv" => csv::open(bytes()?, b','),
+        "csv" => csv::open(bytes()?, dialect, Delimiter::Comma),
         #[cfg(feature = "csv")]
-        "tsv" => csv::open(bytes()?, b'\t'),
+        "tsv" => csv::open(bytes()?, dialect, Delimiter::Tab),
         #[cfg(feature = "parquet")]
         "parquet" => parquet::open(bytes()?),
         #[cfg(feature = "arrow")]
@@ -87,9 +98,24 @@ fn matches(pattern: &str) -> Result<Vec<PathBuf>, DataError> {
 
 /// The files of a known format among `paths`, in order of name.
 fn usable(mut paths: Vec<PathBuf>, input: &str) -> Result<Vec<PathBuf>, DataError> {
-    paths.retain(|path| is_visible(path) && feature_of(&ending(path)).is_some() && path.is_file());
+    paths.retain(|path| is_visible(path) && is_known(path) && path.is_file());
     paths.sort();
     if paths.is_empty() { Err(DataError::NoFiles { input: input.to_owned() }) } else { Ok(paths) }
+}
+
+/// Whether a name is that of a file that can be read, compressed or not.
+fn is_known(path: &Path) -> bool {
+    feature_of(&ending(path)).is_some()
+        || inner_delimiter(path).is_some() && matches!(ending(path).as_str(), "gz" | "zst")
+}
+
+/// What separates the cells of a text file below the ending of its compression, as in `a.csv.gz`.
+fn inner_delimiter(path: &Path) -> Option<Delimiter> {
+    match ending(Path::new(path.file_stem()?)).as_str() {
+        "csv" => Some(Delimiter::Comma),
+        "tsv" => Some(Delimiter::Tab),
+        _ => None,
+    }
 }
 
 /// Whether a name is meant to be data: tools mark their own files with a leading `.` or `_`.

@@ -21,6 +21,10 @@ pub(super) fn number(name: &str) -> Column {
     Column { name: name.into(), kind: Kind::Standard }
 }
 
+pub(super) fn dates(name: &str, low: i32, high: i32) -> Column {
+    Column { name: name.into(), kind: Kind::Dates { low, high } }
+}
+
 pub(super) fn category(name: &str, levels: &[&str]) -> Column {
     Column { name: name.into(), kind: Kind::Levels(levels.iter().map(|level| (*level).to_owned()).collect()) }
 }

@@ -13,6 +13,7 @@
 )]
 
 mod error;
+mod dialect;
 mod spool;
 mod bytes;
 mod cells;
@@ -30,6 +31,7 @@ mod files;
 mod source;
 
 pub use crate::schema::{Field, Schema, SchemaError, Type};
+pub use dialect::{Delimiter, Dialect, UnknownDialect};
 pub use error::DataError;
 pub use source::{ReadOptions, Source};
 

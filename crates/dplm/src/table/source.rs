@@ -16,6 +16,7 @@ use super::files::open_stream;
 use super::{
     Block, DataError, Schema,
     cells::Extractor,
+    dialect::Dialect,
     files::open_input,
     format::{DataFile, Pieces},
     projection::Projection,
@@ -51,7 +52,7 @@ pub struct Source {
 impl Source {
     /// Opens files, folders and glob patterns; `-` is CSV on standard input.
     ///
-    /// The format follows from the ending: `.csv`, `.tsv`, `.parquet`, or `.arrow`, `.feather`, `.ipc` (Arrow's file and
+    /// The format follows from the ending: `.csv`, `.tsv`, these with `.gz` or `.zst`, `.parquet`, or `.arrow`, `.feather`, `.ipc` (Arrow's file and
     /// stream formats). A folder or pattern gives its files of these kinds in order of name; other files, hidden files,
     /// names that start with `_` and folders within are passed over. All files must have the same columns, in any order.
     /// Standard input, or a pipe given by name, is copied to a private temporary file without a name, so that it can
@@ -71,9 +72,17 @@ impl Source {
     /// # Ok::<(), dplm::table::DataError>(())
     /// ```
     pub fn open(inputs: &[impl AsRef<Path>]) -> Result<Self, DataError> {
+        Self::open_as(inputs, Dialect::default())
+    }
+
+    /// As [`Source::open`], for text that is written otherwise than its ending says.
+    ///
+    /// # Errors
+    /// As [`Source::open`].
+    pub fn open_as(inputs: &[impl AsRef<Path>], dialect: Dialect) -> Result<Self, DataError> {
         let mut files = Vec::new();
         for input in inputs {
-            open_input(input.as_ref(), &mut files)?;
+            open_input(input.as_ref(), dialect, &mut files)?;
         }
         Self::from_files(files)
     }
@@ -92,7 +101,7 @@ impl Source {
     /// ```
     #[cfg(feature = "csv")]
     pub fn from_csv_stream(stream: &mut dyn Read, name: &str) -> Result<Self, DataError> {
-        Self::from_files(vec![open_stream(stream, name)?])
+        Self::from_files(vec![open_stream(stream, name, Dialect::default())?])
     }
 
     /// A source over record batches in memory, which are shared and not copied; `name` is what messages call it.

@@ -2,11 +2,14 @@
 
 use std::{
     fs::File,
-    io::{self, Read},
+    io::{self, Read, Write},
     os::unix::fs::FileExt,
 };
 
 use super::DataError;
+
+/// How much is copied at a time.
+const PIECE: usize = 1 << 16;
 
 /// A stream copied into a temporary file that has no name, so that no other user can open it; the same user and the administrator can.
 pub(super) struct Spool {
@@ -17,10 +20,21 @@ pub(super) struct Spool {
 impl Spool {
     /// Copies the stream to its end; `name` is what errors call it.
     pub fn fill(stream: &mut dyn Read, name: &str) -> Result<Self, DataError> {
-        let failed = |error: io::Error| DataError::Spool { input: name.to_owned(), kind: error.kind() };
-        let mut file = tempfile::tempfile().map_err(failed)?;
-        let length = io::copy(stream, &mut file).map_err(failed)?;
-        Ok(Self { file, length })
+        Self::fill_by(name, &mut |piece| stream.read(piece).map_err(|error| failed(name, &error)))
+    }
+
+    /// Keeps the pieces that `read` writes, up to an empty one.
+    pub fn fill_by(name: &str, read: &mut dyn FnMut(&mut [u8]) -> Result<usize, DataError>) -> Result<Self, DataError> {
+        let mut file = tempfile::tempfile().map_err(|error| failed(name, &error))?;
+        let (mut piece, mut length) = (vec![0; PIECE], 0);
+        loop {
+            let count = read(&mut piece)?;
+            if count == 0 {
+                return Ok(Self { file, length });
+            }
+            file.write_all(&piece[..count]).map_err(|error| failed(name, &error))?;
+            length += count as u64;
+        }
     }
 
     pub fn length(&self) -> u64 {
@@ -31,6 +45,10 @@ impl Spool {
     pub fn reader(&self, position: u64) -> io::Result<SpoolReader> {
         Ok(SpoolReader { file: self.file.try_clone()?, position })
     }
+}
+
+fn failed(name: &str, error: &io::Error) -> DataError {
+    DataError::Spool { input: name.to_owned(), kind: error.kind() }
 }
 
 /// Reads at its own position, since clones of a file share the system's.

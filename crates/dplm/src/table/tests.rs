@@ -1,18 +1,22 @@
 use std::{
     fs,
+    io::Write,
     ops::ControlFlow,
     path::{Path, PathBuf},
     sync::{Arc, Mutex},
 };
 
 use ::parquet::basic::Compression;
-use arrow_array::{ArrayRef, BinaryArray, Date32Array, Float64Array, Int64Array, StringArray};
+use arrow_array::{
+    Array, ArrayRef, BinaryArray, Date32Array, Date64Array, Float64Array, Int64Array, StringArray,
+    TimestampMicrosecondArray, TimestampMillisecondArray, TimestampNanosecondArray, TimestampSecondArray,
+};
 use tempfile::TempDir;
 
 use super::{
-    DataError, ReadOptions, Source, Type,
+    DataError, Dialect, ReadOptions, Source, Type,
     kit::{
-        SURVEY_CSV, batch, category, csv, file, number, open, read, read_all, read_with, survey, survey_columns,
+        SURVEY_CSV, batch, category, csv, dates, file, number, open, read, read_all, read_with, survey, survey_columns,
         survey_said, write_arrow, write_parquet, write_stream,
     },
 };
@@ -98,8 +102,9 @@ fn columns_of_other_types_are_refused_by_name() {
     let source = open(&path).unwrap();
     let refused = |column: Column| read_with(&source, &[column], &ReadOptions::default()).unwrap_err().to_string();
     assert!(refused(number("text")).starts_with("column 'text' holds text"));
-    assert!(refused(number("date")).starts_with("column 'date' holds dates or times"));
-    assert!(refused(category("date", &["a", "b"])).starts_with("column 'date' holds dates or times"));
+    assert!(refused(number("date")).starts_with("column 'date' holds dates: write its bounds as"));
+    assert!(refused(category("date", &["a", "b"])).starts_with("column 'date' holds dates: write its bounds as"));
+    assert!(refused(dates("float", 0, 9)).starts_with("column 'float' holds numbers, not dates"));
     assert!(refused(number("bytes")).starts_with("column 'bytes' is of a type a model cannot use"));
     assert!(refused(number("flaot")).starts_with("the data have no column 'flaot': did you mean 'float'?"));
 }
@@ -111,14 +116,113 @@ fn paths_that_lead_nowhere_are_refused() {
     let shown = |path: &Path| path.display().to_string();
     let missing = folder.path().join("none.csv");
     assert_eq!(refused(&missing), format!("{} does not exist: check the path", shown(&missing)));
-    assert!(refused(folder.path()).contains("holds no .csv, .tsv, .parquet"));
-    assert!(refused(&folder.path().join("*.csv")).contains("holds no .csv, .tsv, .parquet"));
-    assert!(refused(&folder.path().join("[")).contains("holds no .csv, .tsv, .parquet"));
+    assert!(refused(folder.path()).contains("holds no .csv, .tsv, .csv.gz"));
+    assert!(refused(&folder.path().join("*.csv")).contains("holds no .csv, .tsv, .csv.gz"));
+    assert!(refused(&folder.path().join("[")).contains("holds no .csv, .tsv, .csv.gz"));
     assert!(refused(&file(&folder, "a.xlsx", "x")).starts_with("the format of "));
-    assert!(refused(&file(&folder, "a.csv.gz", "x")).contains("is compressed: decompress it first"));
+    assert!(refused(&file(&folder, "a.csv.gz", "x")).contains("is not a complete gzip file"));
+    assert!(refused(&file(&folder, "a.tsv.zst", "x")).contains("is not a complete zstd file"));
+    assert!(refused(&file(&folder, "a.csv.bz2", "x")).contains("is compressed in a way that is not read: use .csv.gz"));
+    assert!(refused(&file(&folder, "a.parquet.gz", "x")).contains("is compressed in a way that is not read"));
     assert!(refused(&file(&folder, "a.csv", "")).contains("is empty"));
     assert!(refused(&file(&folder, "a.parquet", "")).contains("is empty"));
     assert!(Source::open(&[] as &[&str]).err().unwrap().to_string().starts_with("no data were named"));
+}
+
+fn gzipped(text: &[u8]) -> Vec<u8> {
+    let mut writer = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+    writer.write_all(text).unwrap();
+    writer.finish().unwrap()
+}
+
+#[test]
+fn compressed_text_is_the_text() {
+    let folder = TempDir::new().unwrap();
+    let (first, second) = SURVEY_CSV.as_bytes().split_at(60);
+    let tabs = SURVEY_CSV.replace(',', "\t");
+    let members = [gzipped(first), gzipped(second)].concat();
+    let files: [(&str, Vec<u8>); 4] = [
+        ("a.csv.gz", members),
+        ("b.tsv.gz", gzipped(tabs.as_bytes())),
+        ("c.csv.zst", zstd::encode_all(SURVEY_CSV.as_bytes(), 3).unwrap()),
+        ("d.tsv.zst", [zstd::encode_all(tabs.as_bytes(), 3).unwrap(), zstd::encode_all(&b""[..], 3).unwrap()].concat()),
+    ];
+    for (name, bytes) in &files {
+        let path = file(&folder, name, bytes);
+        assert_eq!(read_all(&path).unwrap(), survey_said(), "{name}");
+        let cut = file(&folder, &format!("cut.{name}"), &bytes[..bytes.len() / 2]);
+        let refusal = open(&cut).err().expect("it is cut short").to_string();
+        assert!(refusal.contains("is not a complete"), "{refusal}");
+        fs::remove_file(cut).unwrap();
+    }
+    let twice = Source::open(&[folder.path().join("a.csv.gz"), folder.path().join("c.csv.zst")]).err();
+    assert!(twice.expect("both hold the same rows").to_string().contains("are the same data"));
+    fs::remove_file(folder.path().join("c.csv.zst")).unwrap();
+    fs::remove_file(folder.path().join("d.tsv.zst")).unwrap();
+    let both = read_all(folder.path());
+    assert!(both.is_ok(), "a folder finds them");
+}
+
+/// A text of a gigabyte and more that a file of some kilobytes claims to hold fills no disk.
+#[test]
+fn a_small_file_that_inflates_without_end_is_refused() {
+    let folder = TempDir::new().unwrap();
+    let mut writer = zstd::Encoder::new(Vec::new(), 1).unwrap();
+    let piece = vec![b'\n'; 1 << 24];
+    writer.write_all(b"y,x\n1,2\n").unwrap();
+    (0..70).for_each(|_| writer.write_all(&piece).unwrap());
+    let path = file(&folder, "bomb.csv.zst", writer.finish().unwrap());
+    let refusal = open(&path).err().expect("it is refused").to_string();
+    assert!(refusal.contains("far more room than its length makes likely"), "{refusal}");
+}
+
+#[test]
+fn text_is_read_as_it_is_said_to_be_written() {
+    let folder = TempDir::new().unwrap();
+    let path = file(&folder, "a.csv", "x;g\n1,5;a,b\n-0,25;c\n1.5;c\n1.234,5;c\n1,234,5;c\n3;c\ntrue;c\n");
+    let refusal = open(&path).err().expect("it has no comma").to_string();
+    assert!(refusal.contains("with a semicolon in it") && refusal.contains("--csv semicolon"), "{refusal}");
+    let columns = [number("x"), category("g", &["a,b", "c"])];
+    let said = |words: &str| read(&Source::open_as(&[&path], words.parse().unwrap()).unwrap(), &columns);
+    let levels = [0.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0].map(Some).to_vec();
+    let commas = [Some(1.5), Some(-0.25), None, None, None, Some(3.0), Some(1.0)].to_vec();
+    assert_eq!(said("semicolon,decimal-comma"), [commas, levels.clone()], "a point is no decimal");
+    let points = [None, None, Some(1.5), None, None, Some(3.0), Some(1.0)].to_vec();
+    assert_eq!(said("semicolon"), [points, levels], "a comma is no decimal");
+    let tabs = file(&folder, "b.csv", "x\tg\n1\t2\n");
+    assert!(open(&tabs).err().unwrap().to_string().contains("--csv tab"));
+    let commas = file(&folder, "c.tsv", "x,g\n1,2\n");
+    assert!(open(&commas).err().unwrap().to_string().contains("--csv comma"));
+    assert!(Source::open_as(&[&commas], "comma".parse().unwrap()).is_ok());
+    let words = "semicolon,decimal".parse::<Dialect>().unwrap_err().to_string();
+    assert!(words.starts_with("csv: 'decimal' is not known: use comma, semicolon, tab or pipe"), "{words}");
+}
+
+#[test]
+fn dates_are_days() {
+    let folder = TempDir::new().unwrap();
+    let texts =
+        ["2020-01-01", " 2020-12-31 ", "2020-02-30", "1.5", "2020-03-01T23:59:59", "2020-03-01 07:00", "", "20200101"];
+    let days = [Some(18262.0), Some(18627.0), None, None, Some(18322.0), Some(18322.0), None, None];
+    let column = [dates("d", 18262, 18627)];
+    let csv = file(&folder, "a.csv", format!("d,x\n{}\n", texts.map(|text| format!("{text},1")).join("\n")));
+    assert_eq!(read(&open(&csv).unwrap(), &column), [days]);
+    let instants = |per_day: i64| vec![Some(18262 * per_day), Some(18627 * per_day + per_day - 1), None, Some(-1)];
+    let stored: Vec<ArrayRef> = vec![
+        Arc::new(Date32Array::from(vec![Some(18262), Some(18627), None, Some(-1)])),
+        Arc::new(Date64Array::from(instants(86_400_000))),
+        Arc::new(TimestampSecondArray::from(instants(86_400))),
+        Arc::new(TimestampMillisecondArray::from(instants(86_400_000))),
+        Arc::new(TimestampMicrosecondArray::from(instants(86_400_000_000)).with_timezone("+05:00")),
+        Arc::new(TimestampNanosecondArray::from(instants(86_400_000_000_000))),
+        Arc::new(StringArray::from(vec![Some("2020-01-01"), Some("2020-12-31"), Some("x"), Some("1969-12-31")])),
+    ];
+    for array in stored {
+        let kind = array.data_type().clone();
+        let table = batch(vec![("d", array)]);
+        let source = Source::from_batches(table.schema(), vec![table], "the table").unwrap();
+        assert_eq!(read(&source, &column), [[Some(18262.0), Some(18627.0), None, Some(-1.0)]], "{kind}");
+    }
 }
 
 #[test]

@@ -71,7 +71,8 @@ impl Plan {
             spread.as_ref().map(|spread| Sampling::from_matrix(self.rows, spread.mean.clone(), spread.noise_sd));
         let sampling = sampling.transpose()?;
         let all = &white.coordinates;
-        let places = resolve(&curvature, &all.basis, &Floor::none(all.kept.len()), RESOLVED).kept;
+        let floor = Floor { needs: white.found.needs_among(&all.kept), ..Floor::none(all.kept.len()) };
+        let places = resolve(&curvature, &all.basis, &floor, RESOLVED).kept;
         let places = if places.is_empty() { vec![0] } else { places };
         let dropped =
             (0..all.kept.len()).filter(|place| !places.contains(place)).map(|place| all.kept[place]).collect();

@@ -25,7 +25,14 @@ pub(super) fn left_out(
 ) -> Vec<LeftOut> {
     let names = design.names();
     let missing = (0..resolved.pivots.len()).filter(|j| !resolved.kept.contains(j));
-    let why = |j: usize| cause(j, &resolved.kept, law, basis, floor.least[j], design);
+    let why = |j: usize| {
+        let needs = floor.needs[j].iter().filter(|k| !resolved.kept.contains(k));
+        let of: Vec<String> = needs.map(|&k| names[k].clone()).collect();
+        match of.is_empty() {
+            true => cause(j, &resolved.kept, law, basis, floor.least[j], design),
+            false => Cause::Margin { of },
+        }
+    };
     missing.map(|j| LeftOut { name: names[j].clone(), cause: why(j) }).collect()
 }
 

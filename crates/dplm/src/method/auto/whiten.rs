@@ -170,7 +170,11 @@ impl Plan {
     pub(super) fn floor(&self, design: &Design) -> Floor {
         let cut = self.rows_cut(self.request.rho.share(self.rules().shares().length).to_f64());
         let least = |slot: &Slot| if slot.is_level() { 1.5 * cut / self.rows as f64 } else { 0.0 };
-        Floor { rounding: design.rounding_variances(), least: design.slots().iter().map(least).collect() }
+        Floor {
+            rounding: design.rounding_variances(),
+            least: design.slots().iter().map(least).collect(),
+            needs: design.margins(),
+        }
     }
 }
 
@@ -240,6 +244,12 @@ impl Found {
             resolved.kept.push(0);
         }
         resolved
+    }
+
+    /// What each of the kept columns can only be kept with, by its place among them.
+    pub(super) fn needs_among(&self, kept: &[usize]) -> Vec<Vec<usize>> {
+        let place = |k: &usize| kept.iter().position(|one| one == k);
+        kept.iter().map(|&j| self.floor.needs[j].iter().filter_map(place).collect()).collect()
     }
 
     /// The coordinates that whiten the kept columns.

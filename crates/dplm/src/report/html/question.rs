@@ -62,6 +62,9 @@ fn known(kind: &Kind) -> (&'static str, String) {
     match kind {
         Kind::Standard => ("number", "taken as centred and of about unit variance".to_owned()),
         Kind::Bounded { low, high } => ("number", format!("from {} to {}", short(*low), short(*high))),
+        Kind::Dates { low, high } => {
+            ("date", format!("from {} to {}", kind.shown(f64::from(*low)), kind.shown(f64::from(*high))))
+        }
         Kind::Levels(levels) => {
             let others: Vec<String> = levels[1..].iter().map(|level| escaped(level)).collect();
             ("category", format!("{} (the reference), {}", escaped(&levels[0]), others.join(", ")))

@@ -6,17 +6,18 @@ use arrow_array::{
     Array, ArrayRef, ArrowPrimitiveType, Float64Array, RecordBatch,
     cast::AsArray,
     types::{
-        Decimal32Type, Decimal64Type, Decimal128Type, Decimal256Type, Float16Type, Float32Type, Float64Type, Int8Type,
-        Int16Type, Int32Type, Int64Type, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
+        Date32Type, Date64Type, Decimal32Type, Decimal64Type, Decimal128Type, Decimal256Type, Float16Type, Float32Type,
+        Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, TimestampMicrosecondType, TimestampMillisecondType,
+        TimestampNanosecondType, TimestampSecondType, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
     },
 };
 use arrow_buffer::{ArrowNativeType, NullBuffer};
-use arrow_schema::DataType;
+use arrow_schema::{DataType, TimeUnit};
 use rayon::prelude::*;
 
 use crate::table::{
     Block, Cells, DataError, MISSING, SchemaError,
-    cells::{Extractor, LevelMap, parsed},
+    cells::{Extractor, LevelMap, Wanted, days, parsed},
     projection::Projection,
 };
 
@@ -46,9 +47,10 @@ impl Extractor {
     /// Refuses the first bad cell when strict, and a type that has no place in a model.
     fn array(&self, array: ArrayRef) -> Result<Cells, DataError> {
         let unsupported = || DataError::from(SchemaError::UnsupportedType { column: self.column.clone() });
-        match &self.levels {
-            None => self.checked_numbers(numbers(array).ok_or_else(unsupported)?),
-            Some(levels) => self.checked_codes(levels.codes(&array).ok_or_else(unsupported)?),
+        match &self.wanted {
+            Wanted::Number => self.checked_numbers(numbers(array).ok_or_else(unsupported)?),
+            Wanted::Day => self.checked_numbers(days_of(&array).ok_or_else(unsupported)?),
+            Wanted::Level(levels) => self.checked_codes(levels.codes(&array).ok_or_else(unsupported)?),
         }
     }
 }
@@ -107,6 +109,41 @@ fn numbers(array: ArrayRef) -> Option<Vec<f64>> {
         }
         _ => numbers(Arc::new(widened(&array)?)),
     }
+}
+
+/// An array as days after 1970-01-01, NaN where there is none; `None` for a type that holds no dates. A time of the day changes nothing.
+fn days_of(array: &dyn Array) -> Option<Vec<f64>> {
+    let whole = |instants: Float64Array| blank_nulls(instants.values().to_vec(), instants.nulls());
+    let per_day = |unit: &TimeUnit| match unit {
+        TimeUnit::Second => 86_400,
+        TimeUnit::Millisecond => 86_400_000,
+        TimeUnit::Microsecond => 86_400_000_000,
+        TimeUnit::Nanosecond => 86_400_000_000_000,
+    };
+    let day = |length: i64| move |instant: i64| instant.div_euclid(length) as f64;
+    Some(match array.data_type() {
+        DataType::Null => vec![f64::NAN; array.len()],
+        DataType::Utf8 => days(array.as_string::<i32>().iter()),
+        DataType::LargeUtf8 => days(array.as_string::<i64>().iter()),
+        DataType::Utf8View => days(array.as_string_view().iter()),
+        DataType::Dictionary(..) => by_key(array, f64::NAN, |entries| days_of(entries))?,
+        DataType::Union(..) => by_type(array, f64::NAN, |child| days_of(child))?,
+        DataType::Date32 => whole(widened_by::<Date32Type>(array, f64::from)),
+        DataType::Date64 => whole(widened_by::<Date64Type>(array, day(per_day(&TimeUnit::Millisecond)))),
+        DataType::Timestamp(unit @ TimeUnit::Second, _) => {
+            whole(widened_by::<TimestampSecondType>(array, day(per_day(unit))))
+        }
+        DataType::Timestamp(unit @ TimeUnit::Millisecond, _) => {
+            whole(widened_by::<TimestampMillisecondType>(array, day(per_day(unit))))
+        }
+        DataType::Timestamp(unit @ TimeUnit::Microsecond, _) => {
+            whole(widened_by::<TimestampMicrosecondType>(array, day(per_day(unit))))
+        }
+        DataType::Timestamp(unit @ TimeUnit::Nanosecond, _) => {
+            whole(widened_by::<TimestampNanosecondType>(array, day(per_day(unit))))
+        }
+        _ => return None,
+    })
 }
 
 /// A dictionary's cells: each entry is read once, then the keys are followed. A null key is `missing`.

@@ -26,7 +26,6 @@ fn type_of(data_type: &DataType) -> Type {
         DataType::Boolean => Type::Boolean,
         DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => Type::Text,
         DataType::Date32 | DataType::Date64 | DataType::Timestamp(..) => Type::Date,
-        DataType::Time32(_) | DataType::Time64(_) | DataType::Duration(_) | DataType::Interval(_) => Type::Date,
         DataType::Dictionary(_, values) => type_of(values),
         number if number.is_numeric() => Type::Number,
         _ => Type::Unsupported,

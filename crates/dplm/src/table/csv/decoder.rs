@@ -179,7 +179,8 @@ mod tests {
     /// All rows of a text that comes in pieces of `length` bytes, a batch of at most `batch_rows` at a time.
     fn decoded(text: &str, width: usize, length: usize, batch_rows: usize) -> Result<Rows, Broken> {
         let indices: Vec<usize> = (0..width).collect();
-        let mut decoder = Decoder::new(Layout { delimiter: b',', width }, &indices, batch_rows, true);
+        let mut decoder =
+            Decoder::new(Layout { delimiter: b',', width, decimal_comma: false }, &indices, batch_rows, true);
         let (mut rest, mut rows) = (text.as_bytes(), Rows::new());
         loop {
             let used = decoder.decode(&rest[..length.min(rest.len())])?;

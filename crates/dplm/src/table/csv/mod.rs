@@ -24,6 +24,7 @@ use super::{
     DataError, Schema,
     bytes::Bytes,
     cells,
+    dialect::{Delimiter, Dialect},
     format::{BlockSink, DataFile, Format, Pieces},
     projection::Projection,
 };
@@ -34,12 +35,15 @@ struct Layout {
     delimiter: u8,
     /// How many columns the header has.
     width: usize,
+    /// Whether one and a half is `1,5`.
+    decimal_comma: bool,
 }
 
-/// Opens text whose cells are separated by `delimiter`.
-pub(super) fn open(bytes: Bytes, delimiter: u8) -> Result<DataFile, DataError> {
+/// Opens text whose cells are separated by what the dialect says, or else by `usual`.
+pub(super) fn open(bytes: Bytes, dialect: Dialect, usual: Delimiter) -> Result<DataFile, DataError> {
+    let delimiter = dialect.delimiter.unwrap_or(usual).byte();
     let schema = schema(&bytes, delimiter)?;
-    let layout = Layout { delimiter, width: schema.fields().len() };
+    let layout = Layout { delimiter, width: schema.fields().len(), decimal_comma: dialect.decimal_comma };
     DataFile::new(bytes, schema, layout)
 }
 
@@ -59,7 +63,7 @@ impl Format for Layout {
         let Some(left) = split.in_windows(sink)? else { return Ok(()) };
         let mut rows = Rows::open(bytes, *self, projection.indices(), pieces.rows, left)?;
         while let Some(texts) = rows.next_batch()? {
-            sink(projection.texts(&texts)?, rows.offset())?;
+            sink(projection.texts(&texts, *self)?, rows.offset())?;
         }
         Ok(())
     }
@@ -68,6 +72,11 @@ impl Format for Layout {
 /// Reads the header. Nothing is told from the rows: what a cell is, the formula says.
 fn schema(bytes: &Bytes, delimiter: u8) -> Result<Schema, DataError> {
     let names = header(bytes, delimiter)?;
+    if let [line] = &names[..]
+        && let Some(shown) = Delimiter::shown_by(line)
+    {
+        return Err(DataError::OtherDelimiter { file: bytes.name.clone(), shown: shown.word() });
+    }
     if names.iter().any(|name| is_data(name)) {
         return Err(DataError::NoHeader { file: bytes.name.clone() });
     }

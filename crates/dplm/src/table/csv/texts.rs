@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use super::Layout;
 use crate::table::{Block, DataError, projection::Projection};
 
 /// Cells of text: for each wanted column, where its cells are.
@@ -26,8 +27,8 @@ impl<'a> Texts<'a> {
 
 impl Projection<'_> {
     /// The cells of the columns that were split off.
-    pub(super) fn texts(&self, texts: &Texts<'_>) -> Result<Block, DataError> {
-        let cells = self.wanted().map(|(slot, extractor)| extractor.texts(texts.column(slot)));
+    pub(super) fn texts(&self, texts: &Texts<'_>, layout: Layout) -> Result<Block, DataError> {
+        let cells = self.wanted().map(|(slot, extractor)| extractor.texts(texts.column(slot), layout.decimal_comma));
         Ok(Block { rows: texts.rows, columns: cells.collect::<Result<_, _>>()? })
     }
 }

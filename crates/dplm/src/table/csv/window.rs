@@ -77,7 +77,7 @@ impl Split<'_> {
         } else {
             batches(text, self.layout, indices, rows, offset == 0)
         };
-        texts.map_err(broken)?.iter().map(|texts| self.projection.texts(texts)).collect()
+        texts.map_err(broken)?.iter().map(|texts| self.projection.texts(texts, self.layout)).collect()
     }
 }
 

@@ -1,0 +1,86 @@
+//! How a text file writes its table.
+
+use std::str::FromStr;
+
+/// How text is written, where its ending does not say: a name for each choice, joined by commas, as `semicolon,decimal-comma`.
+///
+/// # Examples
+/// ```
+/// use dplm::table::Dialect;
+/// let dialect: Dialect = "semicolon,decimal-comma".parse()?;
+/// assert!(dialect.decimal_comma);
+/// assert!("colon".parse::<Dialect>().is_err());
+/// # Ok::<(), dplm::table::UnknownDialect>(())
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Dialect {
+    /// What stands between cells; a comma in `.csv` and a tab in `.tsv` when nothing is said.
+    pub delimiter: Option<Delimiter>,
+    /// Whether one and a half is `1,5`.
+    pub decimal_comma: bool,
+}
+
+/// What stands between cells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Delimiter {
+    /// `,`
+    Comma,
+    /// `;`
+    Semicolon,
+    /// A tab.
+    Tab,
+    /// `|`
+    Pipe,
+}
+
+/// A word that says nothing about a text file.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("csv: '{0}' is not known: use comma, semicolon, tab or pipe, and decimal-comma, as in semicolon,decimal-comma")]
+pub struct UnknownDialect(String);
+
+impl Delimiter {
+    const ALL: [Delimiter; 4] = [Delimiter::Comma, Delimiter::Semicolon, Delimiter::Tab, Delimiter::Pipe];
+
+    /// Its name.
+    pub fn word(self) -> &'static str {
+        match self {
+            Delimiter::Comma => "comma",
+            Delimiter::Semicolon => "semicolon",
+            Delimiter::Tab => "tab",
+            Delimiter::Pipe => "pipe",
+        }
+    }
+
+    #[cfg_attr(not(feature = "csv"), allow(dead_code, reason = "what reads text uses it"))]
+    pub(super) fn byte(self) -> u8 {
+        match self {
+            Delimiter::Comma => b',',
+            Delimiter::Semicolon => b';',
+            Delimiter::Tab => b'\t',
+            Delimiter::Pipe => b'|',
+        }
+    }
+
+    /// The delimiter that a first line shows which another one did not split: one that stands in it.
+    #[cfg_attr(not(feature = "csv"), allow(dead_code, reason = "what reads text uses it"))]
+    pub(super) fn shown_by(line: &str) -> Option<Delimiter> {
+        let [comma, semicolon, tab, pipe] = Delimiter::ALL;
+        [semicolon, tab, pipe, comma].into_iter().find(|delimiter| line.contains(char::from(delimiter.byte())))
+    }
+}
+
+impl FromStr for Dialect {
+    type Err = UnknownDialect;
+
+    fn from_str(words: &str) -> Result<Dialect, UnknownDialect> {
+        let mut dialect = Dialect::default();
+        for word in words.split(',').map(str::trim) {
+            match Delimiter::ALL.into_iter().find(|delimiter| delimiter.word() == word) {
+                Some(delimiter) => dialect.delimiter = Some(delimiter),
+                None if word == "decimal-comma" => dialect.decimal_comma = true,
+                None => return Err(UnknownDialect(word.to_owned())),
+            }
+        }
+        Ok(dialect)
+    }
+}
