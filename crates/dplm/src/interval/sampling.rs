@@ -3,6 +3,7 @@
 use super::{Curvature, IntervalError, check_features, check_not_negative, check_positive};
 use crate::matrix::Eigen;
 use faer::Mat;
+use statrs::distribution::{ChiSquared, ContinuousCDF};
 
 /// What was released of the covariance `V` of the clipped gradients, for intervals that cover the population.
 #[derive(Clone, Debug, PartialEq)]
@@ -68,10 +69,26 @@ impl Sampling {
                 let centre = scaled(trace_of(&turned), noise_sd * (p as f64).sqrt());
                 let apart =
                     Mat::from_fn(p, p, |j, k| 0.5 * (turned[(j, k)] + turned[(k, j)]) / self.rows - centre[(j, k)]);
-                positive(&(centre + above_noise(&apart, noise_sd / self.rows)?))
+                let noise_sd = noise_sd / self.rows;
+                // Errors that are alike within persons, or larger in some rows, give it another shape: then each direction is as it was seen.
+                let kept = if is_other_shape(&apart, noise_sd) { apart } else { above_noise(&apart, noise_sd)? };
+                positive(&(centre + kept))
             }
         }
     }
+}
+
+/// The false-alarm rate of [`is_other_shape`].
+const FALSE_ALARM: f64 = 0.1;
+
+/// Whether a symmetric matrix with noise of this sd on its diagonal, smaller by `sqrt 2` off it, is more than noise: its squares in units of their
+/// variances add up to a chi-square with `p (p + 1) / 2` degrees of freedom where it is not.
+fn is_other_shape(matrix: &Mat<f64>, noise_sd: f64) -> bool {
+    let p = matrix.nrows();
+    // Each entry off the diagonal stands for half of the pair, whose weight is 2.
+    let statistic: f64 = (0..p).flat_map(|j| (0..p).map(move |k| (matrix[(j, k)] / noise_sd).powi(2))).sum();
+    let degrees = (p * (p + 1)) as f64 / 2.0;
+    ChiSquared::new(degrees).is_ok_and(|law| statistic > law.inverse_cdf(1.0 - FALSE_ALARM))
 }
 
 /// What stands out of symmetric noise, direction by direction.
@@ -128,6 +145,16 @@ mod tests {
         values[3] = 6.0;
         let found = covariance(Sampling::from_matrix(1, diagonal(&values), 0.5), &identity(10));
         assert!(found[(3, 3)] > 5.0 && found[(0, 0)] < 1.6, "{found:?}");
+    }
+
+    /// Half of the directions with twice the variance of the others, each within the edge of the noise: together they are no noise.
+    #[test]
+    fn a_shape_that_is_no_noise_is_kept_in_every_direction() {
+        let values: Vec<f64> = (0..20).map(|j| if j % 2 == 0 { 1.0 } else { 2.0 }).collect();
+        let found = covariance(Sampling::from_matrix(1, diagonal(&values), 0.1), &identity(20));
+        assert!((found[(0, 0)] - 1.0).abs() < 1e-9 && (found[(1, 1)] - 2.0).abs() < 1e-9, "{found:?}");
+        let drowned = covariance(Sampling::from_matrix(1, diagonal(&values), 0.3), &identity(20));
+        assert!((drowned[(0, 0)] - 1.5).abs() < 1e-9 && (drowned[(1, 1)] - 1.5).abs() < 1e-9, "{drowned:?}");
     }
 
     #[test]
