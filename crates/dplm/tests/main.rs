@@ -15,6 +15,7 @@ mod neighbours;
 mod nist;
 mod order;
 mod paper;
+mod persons;
 mod predict;
 mod result;
 mod saved;

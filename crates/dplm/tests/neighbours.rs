@@ -1,4 +1,4 @@
-//! One row moves no query further than it claims, as integers, whatever the rows hold.
+//! One row moves no query further than it claims, as integers, whatever the rows hold; and no more do all rows of a person.
 //!
 //! Every query of [`Rows`], for both relations between neighbours, on every engine, for rows as they are and re-encoded ones. What is
 //! compared is what [`release`](dplm::privacy::release) is given: the integers, their weights and the claim.
@@ -79,6 +79,11 @@ impl Cases {
         Whitening::new(Mat::from_fn(features, features, |_, _| (self.uniform() - 0.5) * scale).as_ref())
     }
 
+    /// Half of the time so little that parameters have as many bits as there are.
+    fn step_noise(&mut self) -> f64 {
+        if self.below(2) == 0 { 1e-12 } else { self.uniform() }
+    }
+
     fn gamma(&mut self) -> f64 {
         10f64.powf(self.uniform() * 9.0 - 5.0)
     }
@@ -93,10 +98,75 @@ enum Place {
 fn rows_in(place: Place, data: &Data) -> Box<dyn Rows> {
     match place {
         Place::Memory => Box::new(data.rows()),
-        Place::File => match data.in_a_file() {
-            Encoded::File(rows) => Box::new(rows),
-            Encoded::Memory(_) => panic!("one byte holds no row"),
-        },
+        Place::File => boxed(data.in_a_file(), place),
+    }
+}
+
+fn boxed(encoded: Encoded, place: Place) -> Box<dyn Rows> {
+    match (encoded, place) {
+        (Encoded::File(rows), Place::File) => Box::new(rows),
+        (Encoded::Memory(rows), Place::Memory) => Box::new(rows),
+        _ => panic!("one byte holds no row, and all memory any"),
+    }
+}
+
+/// Persons with their rows.
+#[derive(Clone)]
+struct People {
+    persons: Vec<Data>,
+    features: usize,
+    /// The most rows of a person that count.
+    most: u32,
+}
+
+impl People {
+    fn draw(cases: &mut Cases) -> People {
+        let (count, features) = (1 + cases.below(6), 1 + cases.below(3));
+        let persons = (0..count).map(|_| People::person(cases, features)).collect();
+        People { persons, features, most: 1 + cases.below(5) as u32 }
+    }
+
+    /// Somebody with any number of rows, none included, half of the time so large that their rows cancel out but for a little.
+    fn person(cases: &mut Cases, features: usize) -> Data {
+        let rows = cases.below(6);
+        let mut person = cases.data(rows, features);
+        if rows > 1 && cases.below(4) == 0 {
+            person.x[0] = vec![127.0; features];
+            person.x[1] = vec![-127.0 + cases.uniform(); features];
+        }
+        person
+    }
+
+    /// One person replaced by somebody else, or somebody whose rows contribute nothing.
+    fn neighbour(&self, cases: &mut Cases, neighbours: Neighbours) -> People {
+        let mut other = self.clone();
+        let who = cases.below(self.persons.len());
+        other.persons[who] = match neighbours {
+            Neighbours::ReplaceOne => People::person(cases, self.features),
+            Neighbours::ZeroOut => {
+                let rows = cases.below(4);
+                Data { x: vec![vec![f64::NAN; self.features]; rows], y: vec![1.0; rows] }
+            }
+        };
+        other
+    }
+
+    /// The rows of all in one table, those of different persons mixed, and a last row of the last person so that each has a number.
+    fn rows(&self, place: Place) -> Box<dyn Rows> {
+        let (mut table, mut of_rows) = (Data { x: Vec::new(), y: Vec::new() }, Vec::new());
+        let longest = self.persons.iter().map(|person| person.y.len()).max().unwrap_or(0);
+        for row in 0..longest {
+            for (number, person) in (0..).zip(&self.persons).filter(|(_, person)| row < person.y.len()) {
+                table.x.push(person.x[row].clone());
+                table.y.push(person.y[row]);
+                of_rows.push(number);
+            }
+        }
+        table.x.push(vec![f64::NAN; self.features]);
+        table.y.push(0.0);
+        of_rows.push(self.persons.len() as u32);
+        let memory = if matches!(place, Place::File) { 1 } else { u64::MAX };
+        boxed(table.by_person(&of_rows, self.most, memory), place)
     }
 }
 
@@ -117,13 +187,29 @@ impl Pair {
         let (count, features) = (1 + cases.below(6), 1 + cases.below(3));
         let data = cases.data(count, features);
         let other = data.replaced(cases.below(count), &cases.other_row(features, neighbours), 0);
-        let mut rows = [&data, &other].map(|data| rows_in(place, data));
+        let rows = [&data, &other].map(|data| rows_in(place, data));
+        Pair::ask_about(seed, cases, rows, neighbours)
+    }
+
+    /// The same for persons with any number of rows.
+    fn of_persons(seed: usize, place: Place) -> Pair {
+        let cases = &mut Cases::new(seed as u64);
+        let neighbours = if seed.is_multiple_of(2) { Neighbours::ReplaceOne } else { Neighbours::ZeroOut };
+        let people = People::draw(cases);
+        let other = people.neighbour(cases, neighbours);
+        let rows = [&people, &other].map(|people| people.rows(place));
+        assert_eq!(rows[0].count(), rows[1].count());
+        Pair::ask_about(seed, cases, rows, neighbours)
+    }
+
+    fn ask_about(seed: usize, cases: &mut Cases, mut rows: [Box<dyn Rows>; 2], neighbours: Neighbours) -> Pair {
+        let (count, features) = (rows[0].count(), rows[0].features());
         if seed / 2 % 2 == 1 {
             let whitening = cases.whitening(features);
             rows = rows.map(|rows| rows.whitened(&whitening).unwrap());
         }
         let gamma = cases.gamma();
-        let lattice = Lattice::plan(count as u64, features, gamma, cases.uniform()).unwrap();
+        let lattice = Lattice::plan(count, features, gamma, cases.step_noise()).unwrap();
         rows.iter_mut().for_each(|rows| rows.set_clip(lattice.clip(gamma)).unwrap());
         let theta = lattice.theta(&(0..features).map(|_| cases.cell()).collect::<Vec<_>>());
         Pair { rows, lattice, theta, radius: 1 + cases.below(1 << 20) as u64, neighbours }
@@ -187,35 +273,57 @@ fn is_moved(one: Sensitive, other: Sensitive) -> bool {
 /// Asks of so many pairs; a query that a row hardly ever moves would test nothing.
 fn check<const N: usize>(
     pairs: usize,
-    place: Place,
+    (draw, place): (impl Fn(usize, Place) -> Pair + Sync, Place),
     ask: impl Fn(&Pair, &dyn Rows) -> [Vec<Sensitive>; N] + Sync + Copy,
 ) {
     let counted = |moved: [usize; N], more: [usize; N]| std::array::from_fn(|i| moved[i] + more[i]);
-    let moved = (0..pairs).into_par_iter().map(|seed| Pair::draw(seed, place).moved(ask).map(usize::from));
+    let moved = (0..pairs).into_par_iter().map(|seed| draw(seed, place).moved(ask).map(usize::from));
     let moved = moved.reduce(|| [0; N], counted);
     assert!(moved.iter().all(|&moved| moved > pairs / 50), "moved {moved:?} of {pairs}");
 }
 
 #[test]
 fn sums_of_clipped_gradients_and_of_their_squares() {
-    check(100_000, Place::Memory, Pair::sums);
+    check(100_000, (Pair::draw, Place::Memory), Pair::sums);
 }
 
 #[test]
 fn counts_above_thresholds() {
-    check(100_000, Place::Memory, Pair::counts);
+    check(100_000, (Pair::draw, Place::Memory), Pair::counts);
 }
 
 #[test]
 fn sums_of_outer_products_and_their_least_eigenvalues() {
-    check(100_000, Place::Memory, Pair::outer_products);
+    check(100_000, (Pair::draw, Place::Memory), Pair::outer_products);
 }
 
 #[test]
 fn every_query_of_rows_in_a_file() {
-    check(4_000, Place::File, Pair::sums);
-    check(4_000, Place::File, Pair::counts);
-    check(4_000, Place::File, Pair::outer_products);
+    check(4_000, (Pair::draw, Place::File), Pair::sums);
+    check(4_000, (Pair::draw, Place::File), Pair::counts);
+    check(4_000, (Pair::draw, Place::File), Pair::outer_products);
+}
+
+#[test]
+fn sums_of_clipped_gradients_of_persons() {
+    check(20_000, (Pair::of_persons, Place::Memory), Pair::sums);
+}
+
+#[test]
+fn counts_of_persons_above_thresholds() {
+    check(20_000, (Pair::of_persons, Place::Memory), Pair::counts);
+}
+
+#[test]
+fn sums_of_outer_products_of_persons() {
+    check(20_000, (Pair::of_persons, Place::Memory), Pair::outer_products);
+}
+
+#[test]
+fn every_query_of_persons_in_a_file() {
+    check(1_000, (Pair::of_persons, Place::File), Pair::sums);
+    check(1_000, (Pair::of_persons, Place::File), Pair::counts);
+    check(1_000, (Pair::of_persons, Place::File), Pair::outer_products);
 }
 
 /// One row alone is within the bound on a row: the claim of the weaker relation.
@@ -319,6 +427,38 @@ fn claims_are_nearly_reached() {
     };
     nearly(row([3.0, 4.0], 0.0), none(), replaced, &count);
     nearly(row([3.0, 4.0], 0.0), none(), zeroed, &count);
+}
+
+/// Persons made to move a query as far as they can, which no one of their rows would.
+#[test]
+fn claims_about_persons_are_nearly_reached() {
+    let of = |x: [f64; 2], y: f64| Data { x: vec![x.to_vec(); 5], y: vec![y; 5] };
+    let lattice = Lattice::plan(1, 2, 30.0, 1.0).unwrap();
+    let theta = lattice.theta(&[0.0, 0.0]);
+    let nearly = |pair: [Data; 2], ask: &dyn Fn(&dyn Rows) -> Sensitive| {
+        let [one, other] = pair.map(|data| {
+            let mut rows = data.by_person(&[0; 5], 5, u64::MAX);
+            rows.rows_mut().set_clip(lattice.clip(30.0)).unwrap();
+            ask(rows.rows()).into_not_private().into_inner()
+        });
+        let moved = distance_sq(&one, &other);
+        assert!(moved <= one.delta_sq && moved > &one.delta_sq * 99u32 / 100u32, "{moved} of {}", one.delta_sq);
+    };
+    let relation = Neighbours::ReplaceOne;
+    nearly([of([1.0, 2.0], 4.0), of([1.0, 2.0], -4.0)], &|rows| {
+        rows.negative_gradient_sum(&theta, &lattice, relation).unwrap()
+    });
+    nearly([of([1.0, 2.0], 4.0), of([0.0, 0.0], 0.0)], &|rows| {
+        rows.clipped_square_sum(&theta, &lattice, relation).unwrap()
+    });
+    let shrunk = Outer::Shrunk { radius: 20_000 };
+    nearly([of([3.0, 0.0], 0.0), of([0.0, -3.0], 0.0)], &|rows| {
+        rows.outer_sum(&shrunk, relation).unwrap().into_matrix()
+    });
+    let at = Outer::Gradient { theta: &theta, theta_unit: lattice.theta_unit() };
+    nearly([of([3.0, 0.0], 9.0), of([0.0, -3.0], 9.0)], &|rows| rows.outer_sum(&at, relation).unwrap().into_matrix());
+    let ladder = Ladder::Norms { radii: &[8192] };
+    nearly([of([1.0, 1.0], 0.0), of([0.5, 0.5], 0.0)], &|rows| rows.tail_counts(&ladder, relation).unwrap().above(0));
 }
 
 /// One row of the largest norm holds a direction up: without it the least eigenvalue falls by what is claimed, nearly.

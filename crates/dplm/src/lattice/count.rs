@@ -1,18 +1,24 @@
-//! How many rows lie above each of a ladder of thresholds.
+//! How many rows, or persons, lie above each of a ladder of thresholds.
 //!
 //! Whether a row is above a threshold depends on that row only, so one row moves each count by at most one: the claim needs no
-//! arithmetic. The rules are in integers all the same, so that every engine counts alike.
+//! arithmetic. So it is with a person and all their rows. The rules are in integers all the same, so that every engine counts alike.
 
-use super::{BLOCK_ROWS, Clip, Kernel, RowBlock, Theta, exact::natural, kernel};
+use super::{
+    BLOCK_ROWS, Clip, Kernel, RowBlock, Theta,
+    exact::natural,
+    kernel,
+    outer::is_light,
+    unit::{Group, UnitClip, UnitGradients, frobenius_sq},
+};
 
 /// What is compared with the thresholds, which ascend. A row of zeros is above none.
 pub enum Ladder<'a> {
-    /// The norm of a row, in lattice units of a cell.
+    /// The norm of a row, in lattice units of a cell; of a person with several rows, the root of `||sum_i x_i x_i'||_F`.
     Norms {
         /// The thresholds.
         radii: &'a [u64],
     },
-    /// The norm of a row's gradient at `theta`: a row is above a clip when it would be clipped.
+    /// The norm of a row's gradient at `theta`, or of the sum of a person's: they are above a clip when they would be clipped.
     Gradients {
         /// Where gradients are taken.
         theta: &'a Theta,
@@ -47,6 +53,26 @@ impl Ladder<'_> {
             };
             for (&norm_sq, residual) in norms.iter().zip(residual) {
                 sums[self.thresholds_below(natural(norm_sq), residual.abs())] += 1;
+            }
+        }
+    }
+
+    /// The same for the persons of a group; `reach` is where their residuals saturate.
+    pub(crate) fn tally_group(&self, with: Kernel, (group, reach): (Group<'_>, &[f32; BLOCK_ROWS]), sums: &mut [u64]) {
+        match self {
+            Ladder::Norms { radii } => {
+                for square in frobenius_sq(with, group) {
+                    sums[radii.partition_point(|&radius| !is_light(square, radius))] += 1;
+                }
+            }
+            Ladder::Gradients { theta, theta_unit, clips } => {
+                let Some(widest) = clips.last().map(UnitClip::new) else { return };
+                let clips: Vec<UnitClip> = clips.iter().map(|clip| UnitClip::on_grid(clip, widest.shift())).collect();
+                let mut gradients = UnitGradients::default();
+                gradients.take(with, (group, reach), (theta, *theta_unit), &widest);
+                for lane in 0..BLOCK_ROWS {
+                    sums[clips.partition_point(|clip| !gradients.is_within(lane, clip))] += 1;
+                }
             }
         }
     }

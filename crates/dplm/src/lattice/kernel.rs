@@ -136,17 +136,23 @@ impl<W: Weights> Work for SumWork<'_, W> {
 
 /// The cells of a block: its columns one after the other, the responses last.
 #[derive(Clone, Copy)]
-struct Block<'a>(&'a [f32]);
+pub(super) struct Block<'a>(pub(super) &'a [f32]);
 
 impl<'a> Block<'a> {
     #[inline(always)]
-    fn column(self, index: usize) -> &'a [[f32; LANES]; VECTORS] {
+    pub(super) fn column(self, index: usize) -> &'a [[f32; LANES]; VECTORS] {
         vectors(self.0[index * BLOCK_ROWS..].first_chunk().expect("a column of the block"))
     }
 
     /// `2^s Y - X . Theta`: integers below 2^53 by [`Lattice::plan`].
     #[inline(always)]
-    fn residuals<S: Simd>(self, simd: S, theta: &[f64], theta_unit: f64, ahead: &mut Ahead<'_>) -> [S::V; VECTORS] {
+    pub(super) fn residuals<S: Simd>(
+        self,
+        simd: S,
+        theta: &[f64],
+        theta_unit: f64,
+        ahead: &mut Ahead<'_>,
+    ) -> [S::V; VECTORS] {
         let unit = simd.splat(theta_unit);
         let mut residuals = [unit; VECTORS];
         for (residual, y) in residuals.iter_mut().zip(self.column(theta.len())) {
@@ -197,14 +203,14 @@ impl<'a> Block<'a> {
 }
 
 /// Asks for cells that will be read soon, a line at a time, so that memory is never idle while a block is worked on.
-struct Ahead<'a>(std::slice::Iter<'a, [f32; CACHE_LINE]>);
+pub(super) struct Ahead<'a>(std::slice::Iter<'a, [f32; CACHE_LINE]>);
 
 /// Cells in a cache line. A column has two lines and is visited twice, so a line for each visit keeps one block ahead.
 const CACHE_LINE: usize = 16;
 
 impl<'a> Ahead<'a> {
     #[inline(always)]
-    fn new(cells: &'a [f32], start: usize) -> Ahead<'a> {
+    pub(super) fn new(cells: &'a [f32], start: usize) -> Ahead<'a> {
         Ahead(cells.get(start..).unwrap_or_default().as_chunks().0.iter())
     }
 
@@ -217,7 +223,7 @@ impl<'a> Ahead<'a> {
 }
 
 #[inline(always)]
-fn vectors(cells: &[f32; BLOCK_ROWS]) -> &[[f32; LANES]; VECTORS] {
+pub(super) fn vectors(cells: &[f32; BLOCK_ROWS]) -> &[[f32; LANES]; VECTORS] {
     cells.as_chunks().0.first_chunk().expect("vectors divide a block")
 }
 
@@ -234,7 +240,7 @@ fn upper_halves<S: Simd>(simd: S, weights: &mut [S::V; VECTORS]) -> [S::V; VECTO
 
 /// Moves running sums from `f64` to integers.
 #[inline(always)]
-fn flush(running: &mut [[f64; FOLDED]], unit: i128, sums: &mut [i128]) {
+pub(super) fn flush(running: &mut [[f64; FOLDED]], unit: i128, sums: &mut [i128]) {
     for (running, sum) in running.iter_mut().zip(sums) {
         // Each is at most 2^53, so four fit `i64`.
         *sum += i128::from(running.iter().map(|&part| integer(part)).sum::<i64>()) * unit;
@@ -281,7 +287,7 @@ impl Work for NormWork<'_> {
 }
 
 #[inline(always)]
-fn stored<S: Simd>(simd: S, values: [S::V; VECTORS]) -> Lanes {
+pub(super) fn stored<S: Simd>(simd: S, values: [S::V; VECTORS]) -> Lanes {
     let mut lanes = [0.0; BLOCK_ROWS];
     for (lanes, value) in lanes.as_chunks_mut().0.iter_mut().zip(values) {
         simd.store(value, lanes);
@@ -316,7 +322,7 @@ impl Work for BoundWork<'_> {
 }
 
 /// Three roundings (of `gamma`, the root, the quotient) put an estimate of `gamma / ||X||` at most three parts in 2^53 off; this is more.
-const DOUBT: f64 = 1.0 / power(50);
+pub(super) const DOUBT: f64 = 1.0 / power(50);
 
 /// Estimates in `f64` decide nearly every bound; where they leave a doubt, the integers do.
 #[inline(always)]
@@ -341,7 +347,7 @@ fn bounds_of_norms(norms: &Lanes, clip: &Clip) -> [f32; BLOCK_ROWS] {
 
 /// The largest whole number of 24 bits not above a nonnegative value.
 #[inline(always)]
-fn whole_down(value: f64) -> f64 {
+pub(super) fn whole_down(value: f64) -> f64 {
     const KEEP: u64 = !((1 << 29) - 1);
     f64::from_bits(value.to_bits() & KEEP).floor()
 }

@@ -31,6 +31,7 @@ mod block;
 mod simd;
 mod kernel;
 mod gram;
+mod unit;
 mod outer;
 mod eigenvalue;
 mod whiten;
@@ -50,4 +51,6 @@ pub(crate) use kernel::{
 };
 pub use outer::Outer;
 pub use simd::Kernel;
+pub use unit::MOST_ROWS;
+pub(crate) use unit::{Group, add_unit_gradients, clipped_units, reaches, unit_square_sum, weigh_as_one};
 pub use whiten::Whitening;

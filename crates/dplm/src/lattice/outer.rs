@@ -1,15 +1,20 @@
 //! Sums of outer products `v_i v_i'`, one short integer vector for each row: curvature and the covariance of gradients.
+//!
+//! A person with several rows contributes `A = sum_i v_i v_i'` over their rows instead, with `||A||_F <= radius^2` where a row has
+//! `||v||^2 <= radius^2`, or, of gradients, the outer product of the clipped sum.
 
 use super::{
-    BLOCK_ROWS, Clip, Kernel, RowBlock, Theta,
-    exact::{integer, natural, nearest},
+    BLOCK_ROWS, CELL_RANGE_BITS, Clip, Kernel, RowBlock, Theta,
+    exact::{integer, natural, nearest, power},
     gram::GramSum,
     kernel,
+    unit::{Group, UnitClip, UnitGradients, frobenius_sq, frobenius_sq_of},
 };
 
 type Bounds = [f32; BLOCK_ROWS];
 
-/// Which vector `v_i` a row contributes. Each rule looks at one row only, and bounds its norm in exact integers.
+/// Which vector `v_i` a row contributes. Each rule looks at one row, or at the rows of one person, and bounds what comes of it in exact
+/// integers.
 pub enum Outer<'a> {
     /// The row itself, shrunk to norm at most `radius`.
     Shrunk {
@@ -17,6 +22,9 @@ pub enum Outer<'a> {
         radius: u64,
     },
     /// The same, for rows that are not clipped at `theta`; the others contribute nothing.
+    ///
+    /// The sum `v` of a person's gradients that is clipped by a factor `f` still moves across its own direction: such a person contributes
+    /// `f P A P`, `P = I - vv' / ||v||^2`, which for one row is nothing.
     Unclipped {
         /// Where the clip is judged.
         theta: &'a Theta,
@@ -38,7 +46,7 @@ impl Outer<'_> {
     /// The largest norm of a row's vector, whatever the row holds; `clip` is the clip of the rows.
     ///
     /// Shrinking is checked in integers. A clipped gradient has norm at most `gamma`, so divided by 2^shift and cut towards zero at most
-    /// `gamma / 2^shift`.
+    /// `gamma / 2^shift`. The sum of outer products of a person with several rows has Frobenius norm at most the square of this.
     pub(crate) fn largest_norm(&self, clip: Option<&Clip>) -> u128 {
         match self {
             Outer::Shrunk { radius } | Outer::Unclipped { radius, .. } => u128::from(*radius),
@@ -70,6 +78,109 @@ impl Outer<'_> {
                 }
             }
         }
+    }
+}
+
+impl Outer<'_> {
+    /// Adds what persons with several rows contribute, the 32 of a group; `reach` is where their residuals saturate.
+    pub(crate) fn add_group(
+        &self,
+        sum: &mut GramSum,
+        kernel: Kernel,
+        (group, reach): (Group<'_>, &Bounds),
+        clip: Option<&Clip>,
+    ) {
+        let gradients_at = |theta: &Theta, theta_unit: f64| {
+            let clip = clip.expect("the clip is set before gradients are asked for");
+            let (on_grid, mut gradients) = (UnitClip::new(clip), UnitGradients::default());
+            gradients.take(kernel, (group, reach), (theta, theta_unit), &on_grid);
+            (gradients, on_grid, clip.gradient_shift())
+        };
+        match self {
+            Outer::Shrunk { radius } => add_persons(sum, kernel, group, *radius, None),
+            Outer::Unclipped { theta, theta_unit, radius } => {
+                let (gradients, clip, _) = gradients_at(theta, *theta_unit);
+                add_persons(sum, kernel, group, *radius, Some((&gradients, &gradients.factors(&clip))));
+            }
+            Outer::Gradient { theta, theta_unit } => {
+                let (gradients, clip, shift) = gradients_at(theta, *theta_unit);
+                sum.add_columns(&gradients.shortened(&clip, shift));
+            }
+        }
+    }
+}
+
+/// Norms of persons are bounded by this even where the radius is larger, so that its fourth power fits `u128`.
+const MOST_RADIUS: u64 = 1 << 31;
+
+/// Whether `||A||_F <= radius^2`, from `||A||_F^2`.
+pub(super) fn is_light(frobenius_sq: u128, radius: u64) -> bool {
+    frobenius_sq <= u128::from(radius.min(MOST_RADIUS)).pow(4)
+}
+
+/// Adds the rows of persons, those of a person scaled alike so that `||A||_F <= radius^2`. `clipped` has the sums of gradients and the
+/// factors they are clipped by.
+fn add_persons(
+    sum: &mut GramSum,
+    kernel: Kernel,
+    group: Group<'_>,
+    radius: u64,
+    clipped: Option<(&UnitGradients, &[f64; BLOCK_ROWS])>,
+) {
+    let squares = frobenius_sq(kernel, group);
+    let is_clipped = |lane: usize| clipped.is_some_and(|(_, factors)| factors[lane] < 1.0);
+    let changed: Vec<usize> =
+        (0..BLOCK_ROWS).filter(|&lane| is_clipped(lane) || !is_light(squares[lane], radius)).collect();
+    if changed.is_empty() {
+        return group.blocks().for_each(|block| sum.add_block(block));
+    }
+    let mut blocks: Vec<Vec<[f64; BLOCK_ROWS]>> =
+        group.blocks().map(|block| block.columns().map(|column| column.map(f64::from)).collect()).collect();
+    for lane in changed {
+        let mut rows = group.rows_of(lane);
+        if let Some((gradients, factors)) = clipped.filter(|_| is_clipped(lane)) {
+            let gradient: Vec<f64> = gradients.of_lane(lane).collect();
+            project(&mut rows, &gradient, factors[lane]);
+        }
+        shorten(&mut rows, group.features(), radius);
+        for (columns, row) in blocks.iter_mut().zip(rows.chunks_exact(group.features())) {
+            columns.iter_mut().zip(row).for_each(|(column, &cell)| column[lane] = cell);
+        }
+    }
+    blocks.iter().for_each(|columns| sum.add_columns(columns));
+}
+
+/// Rows as they count for the curvature of a sum `v` that is clipped: `sqrt(f) (x - v (v.x) / ||v||^2)`, cut towards zero and to the size of a
+/// cell. Any integers would do for the claim, which [`shorten`] keeps; and the order of these sums is always the same.
+fn project(rows: &mut [f64], gradient: &[f64], factor: f64) {
+    let length_sq: f64 = gradient.iter().map(|v| v * v).sum();
+    for row in rows.chunks_exact_mut(gradient.len()) {
+        let along = row.iter().zip(gradient).map(|(x, v)| x * v).sum::<f64>() / length_sq;
+        for (x, v) in row.iter_mut().zip(gradient) {
+            *x = cut((*x - v * along) * factor.sqrt()).clamp(-LARGEST_CELL, LARGEST_CELL);
+        }
+    }
+}
+
+/// Cells saturate here.
+const LARGEST_CELL: f64 = power(CELL_RANGE_BITS);
+
+/// Scales the rows of a person and cuts them towards zero until `||A||_F <= radius^2` in exact integers. Cutting may make `A` larger, so the factor
+/// falls until it does not; at zero it cannot.
+fn shorten(rows: &mut Vec<f64>, features: usize, radius: u64) {
+    let square = frobenius_sq_of(rows, features);
+    if is_light(square, radius) {
+        return;
+    }
+    let mut factor =
+        nearest(radius.min(MOST_RADIUS).into()) / (2.0 * nearest((square >> 1).cast_signed())).sqrt().sqrt();
+    loop {
+        let scaled: Vec<f64> = rows.iter().map(|cell| cut(cell * factor)).collect();
+        if is_light(frobenius_sq_of(&scaled, features), radius) {
+            *rows = scaled;
+            return;
+        }
+        factor *= 1.0 - 1.0 / power(10);
     }
 }
 

@@ -4,7 +4,8 @@ use num_bigint::BigUint;
 
 crate::choice! {
     "neighbours";
-    /// The relation between neighbouring data sets. The number of rows n is public in both.
+    /// The relation between neighbouring data sets. The number n of privacy units is public in both. A unit is a row, or a person: all rows
+    /// with the same value in an identifier column. What is said of a row below is said of a unit.
     #[derive(Default)]
     pub enum Neighbours {
         /// One row is replaced by any other row: the paper's relation.
@@ -29,7 +30,8 @@ impl Neighbours {
 
     /// Squared Frobenius sensitivity of `sum_i c_i v_i v_i'` when `0 <= c_i` and `c_i ||v_i||^2 <= norm_sq`.
     ///
-    /// `||a vv' - b uu'||_F^2 = a^2 |v|^4 + b^2 |u|^4 - 2ab (u.v)^2 <= 2 norm_sq^2`: the cross term only helps.
+    /// `||a vv' - b uu'||_F^2 = a^2 |v|^4 + b^2 |u|^4 - 2ab (u.v)^2 <= 2 norm_sq^2`: the cross term only helps. So it does for any positive
+    /// semidefinite `A` and `B` with `||A||_F, ||B||_F <= norm_sq` in the place of the two, since `tr AB >= 0`.
     #[doc(hidden)]
     pub fn of_outer_sum(self, norm_sq: &BigUint) -> BigUint {
         let fourth = norm_sq * norm_sq;

@@ -5,10 +5,10 @@ use crate::{
     privacy::{Neighbours, Sensitive},
 };
 
-/// `sum_i v_i v_i'`, for which nothing has been paid: each query of it is a release of its own.
+/// `sum_i A_i` for `A_i = v_i v_i'` of a row, or the sum of those over a person's rows, for which nothing has been paid: each query of it is a release of its own.
 pub struct OuterSum {
     sum: Moments,
-    /// The largest `||v_i||^2`, whatever a row holds.
+    /// The largest `||A_i||_F`, which is `||v_i||^2` of a row, whatever a row or a person holds.
     norm_sq: u128,
     neighbours: Neighbours,
 }
@@ -23,10 +23,10 @@ impl OuterSum {
         self.sum.size()
     }
 
-    /// The least eigenvalue, rounded down to a grid of at most one part in 1024 of the largest `||v_i||^2`; exact.
+    /// The least eigenvalue, rounded down to a grid of at most one part in 1024 of the largest `||A_i||_F`; exact.
     pub fn least_eigenvalue(&self) -> Sensitive {
         let value = least_eigenvalue_down(&self.sum, self.norm_sq);
-        // Weyl's inequality, and a grid that is the same for both data sets: argued at `eigenvalue_sensitivity`, for both relations.
+        // `||A_i|| <= ||A_i||_F`, Weyl's inequality, and a grid that is the same for both data sets: argued at `eigenvalue_sensitivity`, for both relations.
         Sensitive::claim(vec![value], eigenvalue_sensitivity(self.norm_sq).pow(2))
     }
 
@@ -34,13 +34,14 @@ impl OuterSum {
     pub fn into_matrix(self) -> Sensitive {
         let size = self.sum.size();
         // Every row's vector has integer norm at most `largest_norm` (`Outer::largest_norm`), so its outer product has Frobenius norm at
-        // most `norm_sq`, and a weighted triangle has the squared norm of the matrix.
+        // most `norm_sq`; a person's sum of outer products has by the same rule, and is positive semidefinite. A weighted triangle has
+        // the squared norm of the matrix.
         let delta_sq = self.neighbours.of_outer_sum(&self.norm_sq.into());
         Sensitive::claim_weighted(self.sum.into_upper(), Moments::multiplicities(size), delta_sq)
     }
 }
 
-/// How many rows are above each threshold of a ladder, for which nothing has been paid: each count is a release of its own.
+/// How many rows, or persons, are above each threshold of a ladder, for which nothing has been paid: each count is a release of its own.
 pub struct TailCounts {
     counts: Vec<u64>,
     neighbours: Neighbours,
@@ -61,10 +62,10 @@ impl TailCounts {
         self.counts.is_empty()
     }
 
-    /// How many rows are above a threshold.
+    /// How many are above a threshold.
     pub fn above(&self, threshold: usize) -> Sensitive {
         let count = i128::from(self.counts[threshold]);
-        // A row is above the threshold or not, by a rule about that row alone: its term is 0 or 1.
+        // A row, or a person, is above the threshold or not, by a rule about them alone: the term is 0 or 1.
         Sensitive::claim(vec![count], self.neighbours.of_nonnegative_sum(&1u32.into()))
     }
 }

@@ -4,6 +4,7 @@ use std::sync::{Mutex, PoisonError};
 
 use super::{
     Forecast, OuterSum, Rows, TailCounts,
+    person::Grouping,
     screen::Screen,
     store::{Piece, Store},
 };
@@ -11,7 +12,8 @@ use crate::{
     Error,
     lattice::{
         BLOCK_ROWS, Clip, GramSum, Kernel, Ladder, Lattice, Moments, Outer, RowBlock, Theta, WeightedSum, Whitening,
-        above, clipped_in_block, norms_sq, residuals, square_of_block,
+        above, add_unit_gradients, clipped_in_block, clipped_units, norms_sq, residuals, square_of_block,
+        unit_square_sum,
     },
     privacy::{Neighbours, NotPrivate, Sensitive},
 };
@@ -20,7 +22,9 @@ use crate::{
 pub struct Engine<S> {
     pub(super) store: S,
     features: usize,
+    /// How many units there are: rows, or persons with at most so many rows.
     count: u64,
+    rows_in_unit: Option<u32>,
     kernel: Kernel,
     clip: Option<Clip>,
     /// What is known of the rows beyond their cells. Answers do not depend on it, only the time they take.
@@ -29,7 +33,14 @@ pub struct Engine<S> {
 
 impl<S: Store> Engine<S> {
     pub(super) fn new(store: S, features: usize, count: u64) -> Engine<S> {
-        Engine { store, features, count, kernel: Kernel::best(), clip: None, screen: Mutex::new(None) }
+        let rows_in_unit = None;
+        Engine { store, features, count, rows_in_unit, kernel: Kernel::best(), clip: None, screen: Mutex::new(None) }
+    }
+
+    /// The same rows by person, each with at most so many rows.
+    pub(super) fn by_person(self, grouping: &Grouping, most: u32) -> Result<Engine<S>, Error> {
+        let grouped = Engine::new(self.store.grouped(grouping)?, self.features, grouping.persons());
+        Ok(Engine { rows_in_unit: Some(most), kernel: self.kernel, ..grouped })
     }
 
     /// Uses these instructions instead of the fastest; answers are the same.
@@ -44,9 +55,9 @@ impl<S: Store> Engine<S> {
         NotPrivate::new(screen.as_ref().map_or(0, Screen::visited))
     }
 
-    /// Shows every block, with how many of its rows are data.
+    /// Shows every block, with how many of its rows are data. Groups of persons are shown whole, with the rows of zeros that fill them up.
     pub(super) fn for_each_block(&self, see: &mut dyn FnMut(RowBlock<'_>, usize)) -> Result<(), Error> {
-        let mut left = self.count as usize;
+        let mut left = if self.rows_in_unit.is_some() { usize::MAX } else { self.count as usize };
         self.store.for_each_piece(&mut |cells| {
             for block in RowBlock::all(cells, self.features) {
                 let rows = left.min(BLOCK_ROWS);
@@ -93,7 +104,11 @@ pub(super) fn full_sum<S: Store>(
     let sum = WeightedSum::new(clip);
     let zeros = || vec![0; lattice.features()];
     let parts = store.fold(zeros, |mut sums, piece| {
-        sum.add_clipped(kernel, piece.cells, piece.bounds, (theta, lattice), &mut sums);
+        if piece.is_grouped() {
+            add_unit_gradients(kernel, piece.groups(lattice.features()), clip, (theta, lattice), &mut sums);
+        } else {
+            sum.add_clipped(kernel, piece.cells, piece.bounds, (theta, lattice), &mut sums);
+        }
         sums
     })?;
     Ok(parts.into_iter().fold(zeros(), plus))
@@ -107,6 +122,10 @@ pub(super) fn plus(mut mine: Vec<i128>, theirs: Vec<i128>) -> Vec<i128> {
 impl<S: Store + 'static> Rows for Engine<S> {
     fn count(&self) -> u64 {
         self.count
+    }
+
+    fn rows_in_unit(&self) -> Option<u32> {
+        self.rows_in_unit
     }
 
     fn features(&self) -> usize {
@@ -124,6 +143,10 @@ impl<S: Store + 'static> Rows for Engine<S> {
     }
 
     fn expect(&mut self, forecast: Forecast) {
+        // Persons with several rows are visited at every step: what one contributes is not linear over a region where some are clipped.
+        if self.rows_in_unit.is_some() {
+            return;
+        }
         let clip = self.clip();
         let screen = self.screen.get_mut().unwrap_or_else(PoisonError::into_inner);
         match screen {
@@ -143,27 +166,34 @@ impl<S: Store + 'static> Rows for Engine<S> {
             Some(screen) => screen.negative_gradient_sum(&self.store, theta, lattice)?,
             None => full_sum(&self.store, self.kernel, &clip, theta, lattice)?,
         };
-        // Each row's term `X_i w`, `|w| <= B_i`, has integer norm at most gamma (`Clip::bound`).
+        // Each row's term `X_i w`, `|w| <= B_i`, has integer norm at most gamma (`Clip::bound`); so has a person's, the sum over their rows
+        // clipped as a whole (`UnitGradients::factors`), and a person's rows decide nobody else's term.
         Ok(Sensitive::claim(sum, neighbours.of_vector_sum(&clip.gamma_sq())))
     }
 
     fn clipped_square_sum(&self, theta: &Theta, lattice: &Lattice, neighbours: Neighbours) -> Result<Sensitive, Error> {
         let (clip, shift) = (self.clip(), self.clip().square_shift());
         let sum = self.sum(|piece| {
+            if piece.is_grouped() {
+                let at = (theta, lattice.theta_unit());
+                return unit_square_sum(self.kernel, piece.groups(self.features), &clip, at);
+            }
             let squares = piece.blocks(self.features).map(|(block, bounds)| {
                 let residual = residuals(self.kernel, block, theta, lattice.theta_unit());
                 square_of_block(&residual, bounds, &norms_sq(self.kernel, block), shift)
             });
             squares.sum::<i128>()
         })?;
-        // Each row's term is the square of a norm of at most gamma (`Clip::bound`), shifted down: an integer from 0 to gamma^2 / 2^shift.
+        // Each row's or person's term is the square of a norm of at most gamma, as above, shifted down: an integer from 0 to
+        // gamma^2 / 2^shift.
         Ok(Sensitive::claim(vec![sum], neighbours.of_nonnegative_sum(&(clip.gamma_sq() >> shift))))
     }
 
     fn outer_sum(&self, outer: &Outer<'_>, neighbours: Neighbours) -> Result<OuterSum, Error> {
         let clip = self.clip.as_ref();
-        let sum = self.gram(self.features, |sum, piece| {
-            outer.add_to(sum, self.kernel, piece.cells, (clip, piece.bounds), self.features);
+        let sum = self.gram(self.features, |sum, piece| match piece.is_grouped() {
+            true => piece.groups(self.features).for_each(|group| outer.add_group(sum, self.kernel, group, clip)),
+            false => outer.add_to(sum, self.kernel, piece.cells, (clip, piece.bounds), self.features),
         })?;
         Ok(OuterSum::new(sum, outer.largest_norm(clip), neighbours))
     }
@@ -171,7 +201,12 @@ impl<S: Store + 'static> Rows for Engine<S> {
     fn tail_counts(&self, ladder: &Ladder<'_>, neighbours: Neighbours) -> Result<TailCounts, Error> {
         let zeros = || vec![0; ladder.len() + 1];
         let parts = self.store.fold(zeros, |mut sums, piece| {
-            ladder.tally(self.kernel, piece.cells, self.features, &mut sums);
+            match piece.is_grouped() {
+                true => {
+                    piece.groups(self.features).for_each(|group| ladder.tally_group(self.kernel, group, &mut sums));
+                }
+                false => ladder.tally(self.kernel, piece.cells, self.features, &mut sums),
+            }
             sums
         })?;
         let plus = |mine: Vec<u64>, theirs: Vec<u64>| mine.iter().zip(theirs).map(|(a, b)| a + b).collect();
@@ -180,6 +215,10 @@ impl<S: Store + 'static> Rows for Engine<S> {
 
     fn clipped_count(&self, theta: &Theta, lattice: &Lattice) -> Result<NotPrivate<u64>, Error> {
         let count = self.sum(|piece| {
+            if piece.is_grouped() {
+                let at = (theta, lattice.theta_unit());
+                return clipped_units(self.kernel, piece.groups(self.features), &self.clip(), at);
+            }
             let counts = piece.blocks(self.features).map(|(block, bounds)| {
                 let residual = residuals(self.kernel, block, theta, lattice.theta_unit());
                 clipped_in_block(&residual, bounds, &norms_sq(self.kernel, block))
@@ -195,8 +234,7 @@ impl<S: Store + 'static> Rows for Engine<S> {
     }
 
     fn whitened(&self, whitening: &Whitening) -> Result<Box<dyn Rows>, Error> {
-        let mut rows = Engine::new(self.store.whitened(whitening)?, whitening.outputs(), self.count);
-        rows.set_kernel(self.kernel);
-        Ok(Box::new(rows))
+        let rows = Engine::new(self.store.whitened(whitening)?, whitening.outputs(), self.count);
+        Ok(Box::new(Engine { kernel: self.kernel, rows_in_unit: self.rows_in_unit, ..rows }))
     }
 }

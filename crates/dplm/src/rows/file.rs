@@ -12,8 +12,9 @@ use std::{fs::File, io, os::unix::fs::FileExt};
 use rayon::prelude::*;
 
 use super::{
-    Engine, MemoryBuilder, MemoryRows, Rows,
-    store::{Chunk, Chunks, Piece, Store, evenly, whitened_cells},
+    Engine, MemoryBuilder, MemoryRows, Persons, Rows,
+    person::{Cut, Grouping},
+    store::{Chunk, Chunks, Piece, Store, copy_row, evenly, reaches_of, whitened_cells},
 };
 use crate::{
     Error,
@@ -36,6 +37,10 @@ pub struct Scratch {
     file: File,
     features: usize,
     blocks: usize,
+    /// The blocks of each group of persons with several rows, and where the file is cut into pieces for their sake; none for rows that stand
+    /// for themselves.
+    depths: Vec<u32>,
+    cuts: Vec<Cut>,
     spare: u64,
     clip: Option<(Clip, Kernel)>,
 }
@@ -51,7 +56,8 @@ struct Buffer {
 impl Scratch {
     fn create(features: usize, memory: u64) -> Result<Scratch, DataError> {
         let file = tempfile::tempfile().map_err(failed)?;
-        Ok(Scratch { file, features, blocks: 0, spare: memory / SPARE_SHARE, clip: None })
+        let (depths, cuts) = (Vec::new(), Vec::new());
+        Ok(Scratch { file, features, blocks: 0, depths, cuts, spare: memory / SPARE_SHARE, clip: None })
     }
 
     /// Bytes of a block in the file.
@@ -64,7 +70,14 @@ impl Scratch {
     }
 
     fn pieces(&self) -> usize {
-        self.blocks.div_ceil(self.blocks_per_piece())
+        if self.cuts.is_empty() { self.blocks.div_ceil(self.blocks_per_piece()) } else { self.cuts.len() }
+    }
+
+    /// The blocks of a piece, and its groups.
+    fn cut(&self, index: usize) -> Cut {
+        let (first, most) = (index * self.blocks_per_piece(), self.blocks_per_piece());
+        let rows = || Cut { blocks: first..self.blocks.min(first + most), groups: 0..0 };
+        self.cuts.get(index).cloned().unwrap_or_else(rows)
     }
 
     fn append(&mut self, cells: &[f32]) -> Result<(), DataError> {
@@ -109,15 +122,51 @@ impl Scratch {
         let _ = (start, length);
     }
 
-    fn read_piece(&self, index: usize, buffer: &mut Buffer) -> Result<(), Error> {
-        let (first, most) = (index * self.blocks_per_piece(), self.blocks_per_piece());
-        self.read(first, most.min(self.blocks - first), buffer)?;
+    /// Reads a piece; gives the blocks of each of its groups.
+    fn read_piece(&self, index: usize, buffer: &mut Buffer) -> Result<&[u32], Error> {
+        let cut = self.cut(index);
+        self.read(cut.blocks.start, cut.blocks.len(), buffer)?;
+        let depths = &self.depths[cut.groups];
         buffer.bounds = match &self.clip {
+            _ if !depths.is_empty() => reaches_of(Kernel::best(), &buffer.cells, depths, self.features),
             Some((clip, kernel)) => bounds(*kernel, &buffer.cells, self.features, clip),
             None => Vec::new(),
         };
-        Ok(())
+        Ok(depths)
     }
+
+    /// Writes some blocks of a grouping to another file. Reads this file once.
+    fn copy_to(&self, to: &Scratch, grouping: &Grouping, cut: &Cut) -> Result<(), Error> {
+        let (length, rows) = (RowBlock::len_for(self.features), grouping.rows_of(cut));
+        let mut places: Vec<(u32, usize)> =
+            rows.iter().copied().zip(0..).filter(|(row, _)| *row != Grouping::NONE).collect();
+        places.sort_unstable();
+        let mut places = places.into_iter().peekable();
+        let (mut cells, mut buffer) = (vec![0.0; rows.len() / BLOCK_ROWS * length], Buffer::default());
+        for index in 0..self.pieces() {
+            self.read_piece(index, &mut buffer)?;
+            let blocks = self.cut(index).blocks;
+            while let Some((row, place)) = places.next_if(|(row, _)| (*row as usize) < blocks.end * BLOCK_ROWS) {
+                let row = row as usize - blocks.start * BLOCK_ROWS;
+                let from = (&buffer.cells[row / BLOCK_ROWS * length..][..length], row % BLOCK_ROWS);
+                copy_row(from, (&mut cells[place / BLOCK_ROWS * length..][..length], place % BLOCK_ROWS));
+            }
+        }
+        grouping.weigh(&mut cells, cut, self.features);
+        Ok(to.write(cut.blocks.start, &cells).map_err(failed)?)
+    }
+}
+
+/// As many neighbouring pieces as `most` blocks hold, and at least one.
+fn windows(cuts: &[Cut], most: usize) -> impl Iterator<Item = &[Cut]> {
+    let mut start = 0;
+    std::iter::from_fn(move || {
+        let first = cuts.get(start)?;
+        let more = cuts[start + 1..].iter().take_while(|cut| cut.blocks.end - first.blocks.start <= most).count();
+        let window = &cuts[start..=start + more];
+        start += window.len();
+        Some(window)
+    })
 }
 
 fn failed(error: io::Error) -> DataError {
@@ -136,8 +185,8 @@ impl Store for Scratch {
         add: impl Fn(T, Piece<'_>) -> T + Sync + Send,
     ) -> Result<Vec<T>, Error> {
         let add = |(mut buffer, sum): (Buffer, T), index: usize| {
-            self.read_piece(index, &mut buffer)?;
-            let sum = add(sum, Piece { cells: &buffer.cells, bounds: &buffer.bounds });
+            let depths = self.read_piece(index, &mut buffer)?;
+            let sum = add(sum, Piece { cells: &buffer.cells, bounds: &buffer.bounds, depths });
             Ok((buffer, sum))
         };
         let pieces = (0..self.pieces()).into_par_iter().with_min_len(evenly(self.pieces()));
@@ -167,14 +216,33 @@ impl Store for Scratch {
         Ok(Chunks { features: self.features, chunks: vec![sample] })
     }
 
+    /// Reads this file as often as the rows that half of the spare memory holds make up the whole.
+    fn grouped(&self, grouping: &Grouping) -> Result<Scratch, Error> {
+        let mut grouped = Scratch::create(self.features, self.spare * SPARE_SHARE)?;
+        let cuts = grouping.cuts(self.blocks_per_piece());
+        grouped.blocks = cuts.last().map_or(0, |cut| cut.blocks.end);
+        // How much is needed tells how many rows there are, which is not public.
+        let full = |_| DataError::Scratch { kind: io::ErrorKind::StorageFull };
+        grouped.check_space((grouped.blocks * grouped.block_bytes()) as u64).map_err(full)?;
+        let most = usize::try_from(self.spare).unwrap_or(usize::MAX) / 2 / self.block_bytes();
+        for window in windows(&cuts, most) {
+            let blocks = window[0].blocks.start..window[window.len() - 1].blocks.end;
+            let groups = window[0].groups.start..window[window.len() - 1].groups.end;
+            self.copy_to(&grouped, grouping, &Cut { blocks, groups })?;
+        }
+        grouped.depths = grouping.depths().to_vec();
+        Ok(Scratch { cuts, ..grouped })
+    }
+
     fn whitened(&self, whitening: &Whitening) -> Result<Scratch, Error> {
         let mut whitened = Scratch::create(whitening.outputs(), self.spare * SPARE_SHARE)?;
         whitened.check_space((self.blocks * whitened.block_bytes()) as u64)?;
         whitened.blocks = self.blocks;
+        (whitened.depths, whitened.cuts) = (self.depths.clone(), self.cuts.clone());
         let write = |mut buffer: Buffer, index: usize| {
             self.read_piece(index, &mut buffer)?;
             let cells = whitened_cells(&buffer.cells, self.features, whitening);
-            whitened.write(index * self.blocks_per_piece(), &cells).map_err(failed)?;
+            whitened.write(self.cut(index).blocks.start, &cells).map_err(failed)?;
             Ok(buffer)
         };
         let pieces = (0..self.pieces()).into_par_iter().with_min_len(evenly(self.pieces()));
@@ -243,6 +311,19 @@ impl<'a> Builder<'a> {
 }
 
 impl Encoded {
+    /// The same rows by person, of each the first `most`, where `once` is asked for with the weight of one row together; as much memory again is needed for a while, or space in the temporary
+    /// directory.
+    ///
+    /// # Errors
+    /// When rows cannot be read or kept.
+    pub fn by_person(self, persons: &Persons, most: u32, once: bool) -> Result<Encoded, Error> {
+        let grouping = persons.grouping(most, once);
+        Ok(match self {
+            Encoded::Memory(rows) => Encoded::Memory(rows.by_person(&grouping, most)?),
+            Encoded::File(rows) => Encoded::File(rows.by_person(&grouping, most)?),
+        })
+    }
+
     /// The engine.
     pub fn rows(&self) -> &dyn Rows {
         match self {

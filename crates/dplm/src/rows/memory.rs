@@ -109,7 +109,7 @@ impl<'a> MemoryBuilder<'a> {
 
     /// The rows, ready for questions.
     pub fn finish(self) -> MemoryRows {
-        let chunk = |cells| Chunk { cells, bounds: Vec::new() };
+        let chunk = |cells| Chunk { cells, ..Chunk::default() };
         let chunks = Chunks { features: self.features, chunks: self.chunks.into_iter().map(chunk).collect() };
         Engine::new(chunks, self.features, self.count as u64)
     }

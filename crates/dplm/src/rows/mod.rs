@@ -1,9 +1,10 @@
 //! Where rows live.
 //!
-//! An engine answers a handful of queries with exact integers, each sealed with how far one row can move it. Exact sums make engines
+//! An engine answers a handful of queries with exact integers, each sealed with how far one row, or one person's rows, can move it. Exact sums make engines
 //! interchangeable: the same rows give the same bits on each.
 
 mod answer;
+mod person;
 mod store;
 mod screen;
 mod engine;
@@ -14,6 +15,7 @@ pub use answer::{OuterSum, TailCounts};
 pub use engine::Engine;
 pub use file::{Builder, Encoded, FileRows};
 pub use memory::{MemoryBuilder, MemoryRows};
+pub use person::Persons;
 
 use crate::{
     Error,
@@ -34,13 +36,21 @@ pub struct Forecast {
 
 /// Rows encoded on the lattice, wherever they are.
 ///
+/// Where the privacy unit is a person, "row" below is to be read as "person": a person contributes the sum over their rows, clipped or
+/// shortened as a whole.
+///
 /// # Guarantee
 /// What a fit may ask is answered with [`Sensitive`]: integers that cannot be read, with a claim made beside the bound that proves it
 /// for the relation between neighbours that was handed in. What a custodian may see is [`NotPrivate`]. No other number computed from rows
 /// comes out, and nothing else of the rows can be asked.
 pub trait Rows: Sync {
-    /// How many rows there are; public.
+    /// How many privacy units there are, rows or persons; public.
     fn count(&self) -> u64;
+
+    /// Where the unit is a person, the most rows that one has; public. How many rows there are in all is not.
+    fn rows_in_unit(&self) -> Option<u32> {
+        None
+    }
 
     /// How many coefficients a row has; public.
     fn features(&self) -> usize;

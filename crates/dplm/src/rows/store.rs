@@ -4,26 +4,55 @@ use rayon::prelude::*;
 
 use crate::{
     Error,
-    lattice::{BLOCK_ROWS, Clip, Kernel, RowBlock, Whitening, bounds},
+    lattice::{BLOCK_ROWS, Clip, Group, Kernel, RowBlock, Whitening, bounds, reaches},
 };
+
+use super::person::{Cut, Grouping};
 
 /// Blocks per chunk: a chunk is the unit of work of a thread and of allocation, so that memory never doubles while it grows.
 pub(super) const CHUNK_BLOCKS: usize = 256;
 /// Rows per chunk.
 pub(super) const CHUNK_ROWS: usize = CHUNK_BLOCKS * BLOCK_ROWS;
 
-/// Some blocks and the clip bounds of their rows.
+/// Some blocks of rows that stand for themselves, with their clip bounds; or some groups of persons with several rows, with the reaches
+/// of those.
 #[derive(Clone, Copy)]
 pub struct Piece<'a> {
     pub(super) cells: &'a [f32],
     pub(super) bounds: &'a [f32],
+    /// How many blocks each group has; none for rows that stand for themselves.
+    pub(super) depths: &'a [u32],
 }
 
 impl<'a> Piece<'a> {
+    /// Whether these are groups.
+    pub(super) fn is_grouped(self) -> bool {
+        !self.depths.is_empty()
+    }
+
     /// The blocks, each with the bounds of its rows.
     pub(super) fn blocks(self, features: usize) -> impl Iterator<Item = (RowBlock<'a>, &'a [f32; BLOCK_ROWS])> {
         RowBlock::all(self.cells, features).zip(self.bounds.as_chunks().0)
     }
+
+    /// The groups, each with the reaches of its persons.
+    pub(super) fn groups(self, features: usize) -> impl Iterator<Item = (Group<'a>, &'a [f32; BLOCK_ROWS])> {
+        groups(self.cells, self.depths, features).zip(self.bounds.as_chunks().0)
+    }
+}
+
+/// The groups of a buffer.
+pub(super) fn groups<'a>(mut cells: &'a [f32], depths: &'a [u32], features: usize) -> impl Iterator<Item = Group<'a>> {
+    depths.iter().map(move |&depth| {
+        let (group, rest) = cells.split_at(depth as usize * RowBlock::len_for(features));
+        cells = rest;
+        Group::new(group, features)
+    })
+}
+
+/// The reaches of all persons of a buffer of groups.
+pub(super) fn reaches_of(kernel: Kernel, cells: &[f32], depths: &[u32], features: usize) -> Vec<f32> {
+    groups(cells, depths, features).flat_map(|group| reaches(kernel, group)).collect()
 }
 
 /// Keeps encoded rows.
@@ -56,6 +85,12 @@ pub trait Store: Sync + Sized {
     /// When rows cannot be read.
     fn for_each_piece(&self, see: &mut dyn FnMut(&[f32])) -> Result<(), Error>;
 
+    /// The same rows by person.
+    ///
+    /// # Errors
+    /// When rows cannot be read or kept.
+    fn grouped(&self, grouping: &Grouping) -> Result<Self, Error>;
+
     /// The same rows re-encoded, without bounds.
     ///
     /// # Errors
@@ -84,18 +119,26 @@ pub struct Chunks {
 pub(super) struct Chunk {
     pub(super) cells: Vec<f32>,
     pub(super) bounds: Vec<f32>,
+    pub(super) depths: Vec<u32>,
 }
 
 impl Chunk {
+    /// Blocks of rows without bounds yet, or groups.
+    pub(super) fn new(cells: Vec<f32>, depths: Vec<u32>, features: usize) -> Chunk {
+        let bounds = reaches_of(Kernel::best(), &cells, &depths, features);
+        Chunk { cells, bounds, depths }
+    }
+
     pub(super) fn piece(&self) -> Piece<'_> {
-        Piece { cells: &self.cells, bounds: &self.bounds }
+        Piece { cells: &self.cells, bounds: &self.bounds, depths: &self.depths }
     }
 }
 
 impl Store for Chunks {
     fn set_clip(&mut self, clip: &Clip, kernel: Kernel) -> Result<(), Error> {
         let features = self.features;
-        self.chunks.par_iter_mut().for_each(|chunk| chunk.bounds = bounds(kernel, &chunk.cells, features, clip));
+        let of_rows = self.chunks.par_iter_mut().filter(|chunk| !chunk.piece().is_grouped());
+        of_rows.for_each(|chunk| chunk.bounds = bounds(kernel, &chunk.cells, features, clip));
         Ok(())
     }
 
@@ -129,11 +172,45 @@ impl Store for Chunks {
         u64::MAX
     }
 
-    fn whitened(&self, whitening: &Whitening) -> Result<Chunks, Error> {
-        let whitened =
-            |chunk: &Chunk| Chunk { cells: whitened_cells(&chunk.cells, self.features, whitening), bounds: Vec::new() };
-        Ok(Chunks { features: whitening.outputs(), chunks: self.chunks.par_iter().map(whitened).collect() })
+    fn grouped(&self, grouping: &Grouping) -> Result<Chunks, Error> {
+        let cuts: Vec<Cut> = grouping.cuts(CHUNK_BLOCKS);
+        let chunk = |cut: &Cut| {
+            let mut cells = self.gathered(grouping.rows_of(cut));
+            grouping.weigh(&mut cells, cut, self.features);
+            Chunk::new(cells, grouping.depths_of(cut).to_vec(), self.features)
+        };
+        Ok(Chunks { features: self.features, chunks: cuts.par_iter().map(chunk).collect() })
     }
+
+    fn whitened(&self, whitening: &Whitening) -> Result<Chunks, Error> {
+        let features = whitening.outputs();
+        let whitened = |chunk: &Chunk| {
+            let cells = whitened_cells(&chunk.cells, self.features, whitening);
+            Chunk::new(cells, chunk.depths.clone(), features)
+        };
+        Ok(Chunks { features, chunks: self.chunks.par_iter().map(whitened).collect() })
+    }
+}
+
+impl Chunks {
+    /// Blocks of these rows, in this order; zeros where there is none.
+    fn gathered(&self, rows: &[u32]) -> Vec<f32> {
+        let length = RowBlock::len_for(self.features);
+        let mut cells = vec![0.0; rows.len() / BLOCK_ROWS * length];
+        for (block, rows) in cells.chunks_exact_mut(length).zip(rows.as_chunks::<BLOCK_ROWS>().0) {
+            for (lane, &row) in rows.iter().enumerate().filter(|(_, row)| **row != Grouping::NONE) {
+                let (chunk, row) = (&self.chunks[row as usize / CHUNK_ROWS], row as usize % CHUNK_ROWS);
+                copy_row((&chunk.cells[row / BLOCK_ROWS * length..], row % BLOCK_ROWS), (block, lane));
+            }
+        }
+        cells
+    }
+}
+
+/// Copies one row, its response included, from a lane of one block to a lane of another.
+pub(super) fn copy_row((from, from_lane): (&[f32], usize), (to, to_lane): (&mut [f32], usize)) {
+    let from = from.iter().skip(from_lane).step_by(BLOCK_ROWS);
+    to.iter_mut().skip(to_lane).step_by(BLOCK_ROWS).zip(from).for_each(|(to, from)| *to = *from);
 }
 
 /// Blocks re-encoded.

@@ -233,6 +233,9 @@ pub enum DataError {
         /// The column.
         column: String,
     },
+    /// More persons or rows than the numbers for them count.
+    #[error("a fit by person takes at most four thousand million rows: fit a part of the table")]
+    TooManyPersons,
     /// Interrupted by the user.
     #[error("interrupted while the rows were being read; nothing was spent")]
     Interrupted,

@@ -5,7 +5,7 @@ use dplm::{
     formula::{Column, Kind, Model},
     lattice::{Design, Ladder, Lattice, Outer, Theta},
     privacy::{Neighbours, Sensitive},
-    rows::{Builder, Encoded, MemoryBuilder, MemoryRows, Rows},
+    rows::{Builder, Encoded, MemoryBuilder, MemoryRows, Persons, Rows},
     table::{Block, Cells},
 };
 use rand_chacha::{ChaCha20Rng, rand_core::SeedableRng};
@@ -67,6 +67,13 @@ impl Data {
         let mut builder = Builder::new(&design, Some(memory));
         builder.push(&self.block()).unwrap();
         builder.finish().unwrap()
+    }
+
+    /// The same rows by person, each with at most `most` rows; row `i` is of person `persons[i]`.
+    pub fn by_person(&self, persons: &[u32], most: u32, memory: u64) -> Encoded {
+        let mut of_rows = Persons::new();
+        of_rows.push(persons).unwrap();
+        self.within(memory).by_person(&of_rows, most, false).unwrap()
     }
 
     /// Row `i` replaced by row `j` of `other`.
