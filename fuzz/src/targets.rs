@@ -225,11 +225,11 @@ fn read(inputs: &[String], length: usize) {
     let whole = ReadOptions { strict: length.is_multiple_of(3), ..ReadOptions::default() };
     // Pieces of a few bytes and rows, so that a short text is cut as a long one is.
     let cut = ReadOptions { block_rows: 7, segment_bytes: 1 + length % 97, ..whole };
-    match Dataset::read(&source, &formula, &Reading { table: cut, memory: None }) {
+    match Dataset::read(&source, &formula, &Reading { table: cut, ..Reading::default() }) {
         Ok(dataset) => same_cells(&dataset, &source, &[cut, whole]),
         Err(error) => {
             keeps_cells(&error, hidden);
-            let again = Dataset::read(&source, &formula, &Reading { table: whole, memory: None }).err();
+            let again = Dataset::read(&source, &formula, &Reading { table: whole, ..Reading::default() }).err();
             let again = again.expect("what is refused in pieces is refused whole").to_string();
             // Strict reading names the first column that is bad in a block, so that blocks of other rows may name another.
             assert!(whole.strict || again == error.to_string(), "{error}; {again}");

@@ -97,14 +97,20 @@ class Fit:
         return str(self._facts["formula"])
 
     @property
-    def rows(self) -> int:
-        """How many rows were fitted; public."""
-        return int(self._facts["rows"])
+    def rows(self) -> int | None:
+        """How many rows were fitted; public. None where persons are protected, whose number is in `units`."""
+        rows = self._facts["rows"]
+        return None if rows is None else int(rows)
+
+    @property
+    def units(self) -> dict[str, Any]:
+        """Whose data are protected (`unit`, a `row` or a `person`), and how many of them there are (`count`); public."""
+        return dict(self._facts["units"])
 
     @property
     def nobs(self) -> int:
-        """How many rows were fitted, by the name statsmodels gives it."""
-        return self.rows
+        """How many rows, or persons where those are protected, were fitted, by the name statsmodels gives it."""
+        return int(self._facts["units"]["count"])
 
     @property
     def level(self) -> float:

@@ -32,6 +32,8 @@ def lm(
     batches: int = 10,
     burn_in: int | None = None,
     neighbours: str = "replace-one",
+    person: str | None = None,
+    rows_per_person: int | None = None,
     purpose: str = "inference",
     standardised: bool = False,
     ledger: Ledger | str | os.PathLike[str] | None = None,
@@ -67,9 +69,12 @@ def lm(
         The paper's gamma, T and eta, for `dpgd`; chosen from public numbers when left out.
     interval, target, level, batches, burn_in
         How intervals are made (`"newton"`, `"batched"`, `"checkpoints"`, `"independent"`), what they are for (`"population"`,
-        `"sample"`, `"robust"`), how often they cover, and the details of the paper's intervals.
+        `"sample"`, `"robust"`, with `person` also `"person"`: each counts once), how often they cover, and the details of the paper's intervals.
     neighbours
         `"replace-one"`, or `"zero-out"`: a weaker promise, for comparison with other tools.
+    person, rows_per_person
+        The column that identifies persons, where a person may have several rows: what is protected is then a person with all their rows, and
+        standard errors are clustered by person. Of each person the first `rows_per_person` rows count (1024 when left out).
     purpose
         `"inference"`, or `"prediction"`: estimates only, and nothing spent on intervals.
     standardised
@@ -132,6 +137,8 @@ def lm(
         "batches": batches,
         "burn_in": burn_in,
         "neighbours": neighbours,
+        "person": person,
+        "rows_per_person": rows_per_person,
         "purpose": purpose,
         "standardised": standardised,
         "strict": strict,
@@ -140,7 +147,7 @@ def lm(
         "memory": memory,
     }
     account_name = _account_name(ledger, dataset)
-    table = _data.table(data, names, _native.columns(model, is_file), csv)
+    table = _data.table(data, names, _columns(model, is_file, person), csv)
     bar = Bar() if progress is True else None
     callback = bar if bar is not None else progress or None
     try:
@@ -162,6 +169,12 @@ def _warn_of(fit: Fit, sentences: Sequence[tuple[bool, str]]) -> None:
             raised.fit = fit
             raised.add_note("The fit is made and its budget is spent: it is the attribute 'fit' of this exception.")
             raise
+
+
+def _columns(model: str, is_file: bool, person: str | None) -> list[str] | None:
+    """The columns that are read; none where the model names them all."""
+    columns = _native.columns(model, is_file)
+    return columns if person is None or columns is None else [*columns, *([] if person in columns else [person])]
 
 
 def _account_name(ledger: Ledger | str | os.PathLike[str] | None, dataset: str | None) -> tuple[str, str] | None:

@@ -312,7 +312,7 @@ pub struct BudgetArgs {
 /// What is promised, and how the noise is drawn.
 #[derive(Debug, Group)]
 pub struct PromiseArgs {
-    /// Which change is hidden: replace-one, or zero-out (a row adds nothing)
+    /// What is hidden: replace-one, or zero-out (a row adds nothing)
     #[arg(
         long,
         value_name = "WHICH",
@@ -322,6 +322,12 @@ pub struct PromiseArgs {
         help_heading = "Privacy"
     )]
     pub neighbours: Neighbours,
+    /// Protect persons, each with all their rows: the column that identifies them
+    #[arg(long, value_name = "ID", help_heading = "Privacy")]
+    pub person: Option<String>,
+    /// Of each person the first so many rows count [default: 1024]
+    #[arg(long, value_name = "K", requires = "person", help_heading = "Privacy")]
+    pub rows_per_person: Option<u32>,
     /// Make the noise reproducible: for tests only, the result is then not private
     #[arg(long, value_name = "S", help_heading = "Privacy")]
     pub seed: Option<u64>,
@@ -350,7 +356,7 @@ pub struct IntervalArgs {
     /// newton, or one of the paper's: batched, checkpoints, independent
     #[arg(long, value_name = "HOW", default_value = "newton", value_parser = words::<IntervalMethod>(), hide_possible_values = true, help_heading = "Intervals")]
     pub interval: IntervalMethod,
-    /// What intervals are for: population, sample (these rows) or robust (Huber)
+    /// What intervals are for: population, sample (these rows), robust (Huber), or person (each counts once)
     #[arg(long, value_name = "WHAT", value_parser = words::<Target>(), hide_possible_values = true, help_heading = "Intervals")]
     pub target: Option<Target>,
     /// How often an interval should cover
@@ -668,7 +674,7 @@ pub struct PlanArgs {
     pub noise_sd: Option<f64>,
     #[command(flatten)]
     pub budget: BudgetArgs,
-    /// Which change is hidden: replace-one, or zero-out (a row adds nothing)
+    /// What is hidden: replace-one, or zero-out (a row adds nothing)
     #[arg(
         long,
         value_name = "WHICH",
@@ -803,7 +809,7 @@ mod tests {
             (Some("adassp"), Neighbours::ZeroOut)
         );
         let refusal = parsed(&["--target", "truth"]).expect_err("no such word").to_string();
-        assert!(refusal.contains("population, sample, robust"), "{refusal}");
+        assert!(refusal.contains("population, sample, robust, person"), "{refusal}");
     }
 
     #[test]

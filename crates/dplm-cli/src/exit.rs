@@ -143,7 +143,7 @@ mod tests {
 
     #[test]
     fn data_is_one_and_command_is_two() {
-        let rows = Error::Config(ConfigError::TooFewRows { features: 3, rows: 2 });
+        let rows = Error::Config(ConfigError::TooFewRows { features: 3, rows: 2, unit: dplm::privacy::Unit::Row });
         assert_eq!(Failure::from(rows).status(), 1);
         assert_eq!(Failure::from(Error::Config(ConfigError::Level)).status(), 2);
         assert_eq!(Failure::from(Error::Lattice(LatticeError::TooManyRows)).status(), 1);

@@ -6,7 +6,7 @@ use std::{
 };
 
 use dplm::{
-    Dataset, NoiseSource, Progress, Reading,
+    Dataset, NoiseSource, Person, Progress, Reading,
     formula::Formula,
     method::{self, Asked, Asks, Method, Request, Tuning, dpgd},
     privacy::Rho,
@@ -78,6 +78,8 @@ pub struct DataSettings {
     pub strict: bool,
     /// The most bytes the rows may take.
     pub memory: Option<u64>,
+    /// Who a row is of.
+    pub person: Option<Person>,
 }
 
 impl FitSettings {
@@ -96,7 +98,7 @@ impl FitSettings {
         check_machine(&args.machine)?;
         // A model file says of each such column that it is standard.
         let standardised = args.model.standardised || args.model.model.is_some();
-        let data = data(args.data, &args.model, args.machine.memory)?;
+        let data = data(args.data, &args.model, args.machine.memory, person(&args.promise, &args.interval))?;
         let paper = dpgd::Config { request: request.clone(), tuning };
         let formula = data.formula.clone();
         let model = Asks::Formula { formula, standardised, assumptions: Vec::new() };
@@ -124,6 +126,9 @@ impl FitSettings {
     /// One sentence on the first thing that makes no sense.
     pub fn check_diagnosis(args: DiagnoseArgs) -> Result<FitSettings, Failure> {
         let DiagnoseArgs { data, not_private: _, model, mut budget, promise, method, interval, json, machine } = args;
+        if promise.person.is_some() {
+            return Err(Failure::usage("a diagnosis looks at rows, whoever they are of: leave out --person"));
+        }
         if budget.epsilon.is_none() {
             budget.rho.get_or_insert(DIAGNOSED_RHO);
         }
@@ -164,7 +169,7 @@ impl DataSettings {
         let bar = Bar::new(printer, "reading");
         let update = |done, total| bar.update(done, total);
         let table = ReadOptions { strict: self.strict, progress: Progress::new(&update), ..ReadOptions::default() };
-        Ok(Dataset::read(source, &self.formula, &Reading { table, memory: self.memory })?)
+        Ok(Dataset::read(source, &self.formula, &Reading { table, memory: self.memory, person: self.person.clone() })?)
     }
 }
 
@@ -198,14 +203,25 @@ fn request(budget: &BudgetArgs, promise: &PromiseArgs, interval: &IntervalArgs) 
         level: interval.level,
         batches: interval.batches,
         burn_in: interval.burn_in.given(),
+        person: person(promise, interval),
         ..Request::new(rho)
     };
     Ok(request)
 }
 
-fn data(args: DataArgs, model: &ModelArgs, memory: Option<u64>) -> Result<DataSettings, Failure> {
+fn person(promise: &PromiseArgs, interval: &IntervalArgs) -> Option<Person> {
+    let counts_once = interval.target == Some(method::Target::Person);
+    promise.person.clone().map(|column| Person { column, rows: promise.rows_per_person, counts_once })
+}
+
+fn data(
+    args: DataArgs,
+    model: &ModelArgs,
+    memory: Option<u64>,
+    person: Option<Person>,
+) -> Result<DataSettings, Failure> {
     let DataArgs { inputs, csv, strict } = args;
-    Ok(DataSettings { inputs, csv: csv.unwrap_or_default(), formula: formula(model)?, strict, memory })
+    Ok(DataSettings { inputs, csv: csv.unwrap_or_default(), formula: formula(model)?, strict, memory, person })
 }
 
 fn formula(model: &ModelArgs) -> Result<Formula, Failure> {

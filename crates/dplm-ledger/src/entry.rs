@@ -3,7 +3,7 @@
 use dplm::{
     LedgerEntry, Statement,
     privacy::{
-        Neighbours, Rho,
+        Neighbours, Rho, Unit,
         convert::{self, Conversion},
     },
 };
@@ -24,7 +24,7 @@ pub struct Entry {
     pub rho: Rho,
     /// The delta at which the data set's epsilon is shown; given when it is opened.
     pub delta: Option<f64>,
-    /// Which data sets the fit makes hard to tell apart; empty for grants.
+    /// Which data sets the fit makes hard to tell apart, and of whom where that is not rows; empty for grants.
     pub neighbours: String,
     /// A note, or the formula of the fit.
     pub text: String,
@@ -99,11 +99,21 @@ impl Account {
         (amount.0 > 0).then(|| convert::epsilon(Conversion::Exact, amount.to_f64(), self.delta).ok()).flatten()
     }
 
-    /// The weakest promise that a fit of this data set made: what the sums speak of.
-    pub fn neighbours(&self) -> &'static str {
-        let weaker = self.entries.iter().any(|entry| entry.neighbours == Neighbours::ZeroOut.name());
-        if weaker { Neighbours::ZeroOut.name() } else { Neighbours::ReplaceOne.name() }
+    /// The weakest promise that a fit of this data set made: what the sums speak of. What is promised about persons is promised about rows.
+    pub fn neighbours(&self) -> String {
+        let mut fits = self.entries.iter().filter(|entry| entry.kind == Kind::Spend).peekable();
+        let of_persons = fits.peek().is_some() && fits.clone().all(|entry| entry.neighbours.ends_with(OF_PERSONS));
+        let weaker = fits.any(|entry| entry.neighbours.starts_with(Neighbours::ZeroOut.name()));
+        let neighbours = if weaker { Neighbours::ZeroOut } else { Neighbours::ReplaceOne };
+        promise(neighbours.name(), if of_persons { Unit::Person } else { Unit::Row }.name())
     }
+}
+
+const OF_PERSONS: &str = " of persons";
+
+/// The words for a relation between neighbours and the privacy unit it is about.
+pub(crate) fn promise(neighbours: &str, unit: &str) -> String {
+    format!("{neighbours}{}", if unit == Unit::Person.name() { OF_PERSONS } else { "" })
 }
 
 impl Entry {

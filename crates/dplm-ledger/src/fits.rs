@@ -4,7 +4,7 @@ use std::{fs, path::Path};
 
 use serde::Deserialize;
 
-use crate::{Entry, Kind};
+use crate::{Entry, Kind, entry::promise};
 
 /// JSON readers may round the last digit of a number.
 const ROUNDING: f64 = 1e-12;
@@ -111,7 +111,8 @@ impl FitRecord {
 impl Citation {
     fn of(json: &[u8]) -> Result<Citation, Finding> {
         let document: Document = serde_json::from_slice(json).map_err(|_| Finding::NotAFit)?;
-        let Document { formula, guarantee: Guarantee { rho, neighbours }, ledger } = document;
+        let Document { formula, guarantee: Guarantee { rho, neighbours }, units, ledger } = document;
+        let neighbours = units.map_or(neighbours.clone(), |units| promise(&neighbours, &units.unit));
         let Ledger { dataset, entry, hash } = ledger.ok_or(Finding::NoLedger)?;
         let (entry, hash) = entry.zip(hash).ok_or(Finding::NoHash)?;
         Ok(Citation { entry, hash, dataset, formula, neighbours, rho })
@@ -152,7 +153,13 @@ impl Citation {
 struct Document {
     formula: String,
     guarantee: Guarantee,
+    units: Option<Units>,
     ledger: Option<Ledger>,
+}
+
+#[derive(Deserialize)]
+struct Units {
+    unit: String,
 }
 
 #[derive(Deserialize)]

@@ -8,7 +8,7 @@ use rusqlite::{Connection, Transaction, TransactionBehavior, params};
 use crate::{
     Account, Entry, FitRecord, Kind, LedgerError,
     chain::{START, fingerprint, hash},
-    entry::Amount,
+    entry::{Amount, promise},
     file,
 };
 
@@ -114,7 +114,7 @@ impl Ledger {
         self.write(|transaction, before| {
             let earlier = of_dataset(before, dataset)?;
             refuse_overdraft(dataset, &earlier, charge.rho)?;
-            let neighbours = charge.neighbours.name().to_owned();
+            let neighbours = promise(charge.neighbours.name(), charge.unit.name());
             let new = entry(dataset, Kind::Spend, charge.rho, &charge.formula);
             let recorded = add(transaction, before, Entry { neighbours, plan, table, ..new })?;
             Ok(recorded.statement(&earlier))

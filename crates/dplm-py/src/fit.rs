@@ -79,6 +79,7 @@ pub fn fit(
 ) -> PyResult<NativeFit> {
     let formula = formula(model, model_is_file)?;
     let config = options.config(&budget, &formula, model_is_file)?;
+    let person = options.person()?;
     if account_name.is_some() && options.noise() != NoiseSource::System {
         return Err(Kind::Request.because(LedgerError::Seed));
     }
@@ -90,7 +91,7 @@ pub fn fit(
         let reading = |done, total| signals.reading(done, total);
         let table_options =
             ReadOptions { strict: options.strict, progress: Progress::new(&reading), ..ReadOptions::default() };
-        let reading = Reading { table: table_options, memory: options.memory };
+        let reading = Reading { table: table_options, memory: options.memory, person: person.clone() };
         let mut dataset = Dataset::read(table.source(), &formula, &reading)?;
         let prepared = dataset.prepare(config.as_ref(), options.noise())?;
         let receipt = receipt(prepared.charge(), account_name.as_ref())?;

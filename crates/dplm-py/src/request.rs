@@ -1,7 +1,7 @@
 //! What is asked, from Python keywords to the library's own types, checked before a row is read.
 
 use dplm::{
-    NoiseSource,
+    NoiseSource, Person,
     formula::Formula,
     method::{self, Method, Request, Tuning},
     options::Choice,
@@ -80,6 +80,8 @@ pub struct FitOptions {
     pub threads: Option<usize>,
     /// The most bytes the rows may take.
     pub memory: Option<u64>,
+    person: Option<String>,
+    rows_per_person: Option<u32>,
 }
 
 impl<'a, 'py> FromPyObject<'a, 'py> for FitOptions {
@@ -105,6 +107,8 @@ impl<'a, 'py> FromPyObject<'a, 'py> for FitOptions {
             strict: given.get("strict", truth)?,
             threads: given.get("threads", WHOLE)?,
             memory: given.get("memory", WHOLE)?,
+            person: given.get("person", name)?,
+            rows_per_person: given.get("rows_per_person", WHOLE)?,
         })
     }
 }
@@ -123,12 +127,28 @@ impl FitOptions {
             level: self.level,
             batches: self.batches,
             burn_in: self.burn_in,
+            person: self.person()?,
             ..Request::new(rho)
         };
         let &FitOptions { clip, steps, step_size, .. } = self;
         let tuning = Tuning { clip, steps, step_size };
         let named = self.method.as_deref().map(word).transpose()?;
         method::choose(named, request, tuning, formula, self.standardised || is_file).or_raise()
+    }
+
+    /// Who a row is of.
+    pub fn person(&self) -> PyResult<Option<Person>> {
+        match (&self.person, self.rows_per_person) {
+            (None, Some(_)) => {
+                Err(Kind::Request.because("rows_per_person needs person=, the column that identifies persons"))
+            }
+            (None, None) => Ok(None),
+            (Some(column), rows) => Ok(Some(Person {
+                column: column.clone(),
+                rows,
+                counts_once: self.target.as_deref() == Some(method::Target::Person.name()),
+            })),
+        }
     }
 
     /// Where the noise comes from.

@@ -8,7 +8,7 @@ use crate::{
     interval::{Inference, Interval},
     lattice::Design,
     options::{IntervalMethod, Purpose, Target},
-    privacy::Guarantee,
+    privacy::{Guarantee, Person},
     warning::{LeftOut, Warning, listed},
 };
 
@@ -24,9 +24,12 @@ pub struct Fit {
     pub date: String,
     /// The model, as a formula.
     pub formula: String,
-    /// How many rows were fitted; public.
+    /// How many privacy units were fitted, rows or persons; public.
     pub rows: u64,
-    /// What is promised about each row.
+    /// Who is protected, where it is not each row.
+    #[serde(default)]
+    pub person: Option<Person>,
+    /// What is promised about each of them.
     pub guarantee: Guarantee,
     /// What the fit was for.
     pub purpose: Purpose,
@@ -145,13 +148,14 @@ impl Fit {
     /// What the intervals are for, in words: of which coefficients, of whom, in which model.
     pub fn target_text(&self) -> String {
         let coefficients = match self.target {
-            Target::Population | Target::Sample => "least-squares",
+            Target::Population | Target::Sample | Target::Person => "least-squares",
             Target::Robust => "robust (Huber)",
         };
         // Where clipping bends a fit to this data set, the robust coefficients are of this data set too.
         let of = match self.asked {
             Target::Sample => "this data set",
             Target::Population | Target::Robust => "the population",
+            Target::Person => "the population in which each person counts once",
         };
         let names: Vec<String> = self.left_out.iter().map(|one| one.name.clone()).collect();
         let model = if names.is_empty() { String::new() } else { format!(", in the model without {}", listed(&names)) };

@@ -87,7 +87,7 @@ pub use hypothesis::{Equation, Hypothesis, HypothesisError, TTest, WaldTest};
 pub use lattice::Design;
 pub use lm::{Lm, lm};
 pub use predict::{Covariance, Effect, Ends, Over, OverPoint, OverValue, Prediction, PredictionError};
-pub use privacy::noise::NoiseSource;
+pub use privacy::{Person, noise::NoiseSource};
 pub use progress::{Interrupted, Progress};
 pub use statement::{LedgerEntry, Statement};
 pub use warning::{Cause, Enough, LeftOut, Warning};

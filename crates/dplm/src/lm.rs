@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use crate::{
-    Dataset, Error, Fit, Progress, Reading,
+    Dataset, Error, Fit, Person, Progress, Reading,
     formula::{Formula, FormulaError},
     method::{self, Entry, Request, Tuning},
     options::{IntervalMethod, Purpose, Target},
@@ -45,6 +45,7 @@ pub struct Lm<'a> {
     noise: NoiseSource,
     strict: bool,
     memory: Option<u64>,
+    person: Option<Person>,
     progress: Progress<'a>,
 }
 
@@ -75,6 +76,7 @@ impl Lm<'static> {
             noise: NoiseSource::System,
             strict: false,
             memory: None,
+            person: None,
             progress: Progress::NONE,
         }
     }
@@ -179,6 +181,24 @@ impl<'a> Lm<'a> {
         Lm { memory: Some(bytes), ..self }
     }
 
+    /// Protects persons instead of rows: all rows with the same value in this column are one person's.
+    pub fn person(self, column: &str) -> Lm<'a> {
+        Lm { person: Some(Person::new(column)), ..self }
+    }
+
+    /// After [`Lm::person`]: of each person the first so many rows count.
+    ///
+    /// # Errors
+    /// When nobody is identified, or the number cannot be meant.
+    pub fn rows_per_person(self, rows: u32) -> Result<Lm<'a>, Error> {
+        let person = self.person.clone().ok_or(method::ConfigError::NoPerson)?;
+        let person = Person { rows: Some(rows), ..person };
+        match person.is_sound() {
+            true => Ok(Lm { person: Some(person), ..self }),
+            false => Err(method::ConfigError::RowsPerPerson.into()),
+        }
+    }
+
     /// Where reading and fitting report how far they have come.
     pub fn progress<'b>(self, progress: Progress<'b>) -> Lm<'b>
     where
@@ -215,13 +235,17 @@ impl<'a> Lm<'a> {
     /// # Ok::<(), dplm::Error>(())
     /// ```
     pub fn fit_table(self, table: &Source) -> Result<Fit, Error> {
+        let counts_once = self.target == Some(Target::Person);
+        let person = self.person.clone().map(|person| Person { counts_once, ..person });
         let (rho, delta) = method::budget(self.rho, self.epsilon, self.delta)?;
         let Lm { neighbours, purpose, interval, target, level, batches, burn_in, .. } = self;
-        let request = Request { rho, delta, neighbours, purpose, interval, target, level, batches, burn_in };
+        let request = Request { neighbours, purpose, interval, target, level, batches, burn_in, ..Request::new(rho) };
+        let request = Request { delta, person: person.clone(), ..request };
         let formula = self.formula?;
         let method = method::choose(self.method, request, self.tuning, &formula, self.standardised)?;
         let options = ReadOptions { strict: self.strict, progress: self.progress, ..ReadOptions::default() };
-        let mut dataset = Dataset::read(table, &formula, &Reading { table: options, memory: self.memory })?;
+        let reading = Reading { table: options, memory: self.memory, person };
+        let mut dataset = Dataset::read(table, &formula, &reading)?;
         dataset.fit(method.as_ref(), self.noise, self.progress)
     }
 }

@@ -118,6 +118,8 @@ choice! {
         Sample = "sample" | "empirical" | "ols",
         /// The robust (Huber) coefficients of the population.
         Robust = "robust",
+        /// The least-squares coefficients of the population where each person counts once, whatever their number of rows.
+        Person = "person",
     }
 }
 

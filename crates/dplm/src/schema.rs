@@ -158,6 +158,12 @@ impl Schema {
         self.fields.iter().map(|field| field.name.as_str())
     }
 
+    /// The same columns but one.
+    pub(crate) fn without(&self, name: &str) -> Schema {
+        let others = self.fields.iter().filter(|field| field.name != name).cloned().collect();
+        Self { fields: others, ..*self }
+    }
+
     /// Checks that every column exists and can be read as the formula says.
     ///
     /// # Errors

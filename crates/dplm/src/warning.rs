@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     number::{grouped, two_digits_up},
-    privacy::Rho,
+    privacy::{Rho, Unit},
 };
 
 /// Something a reader of the fit should know. Made from public or released numbers only.
@@ -219,26 +219,34 @@ impl std::fmt::Display for Cause {
     }
 }
 
-/// What would be enough where a budget is not: so many rows, or so large a budget.
+/// What would be enough where a budget is not: so many rows, or persons, or so large a budget.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Enough {
     /// The rows, at the budget given.
     pub rows: u64,
     /// The budget, on the rows given.
     pub rho: f64,
+    /// What is counted as rows.
+    #[serde(default)]
+    pub unit: Unit,
 }
 
 impl Enough {
     /// Where `n sqrt(rho)`, which is what precision grows with, must be `factor` times as large.
     pub(crate) fn times(factor: f64, rows: u64, rho: Rho) -> Enough {
-        Enough { rows: (rows as f64 * factor).ceil() as u64, rho: rho.to_f64() * factor * factor }
+        Enough { rows: (rows as f64 * factor).ceil() as u64, rho: rho.to_f64() * factor * factor, unit: Unit::Row }
+    }
+
+    /// The same number of these.
+    pub(crate) fn of(self, unit: Unit) -> Enough {
+        Enough { unit, ..self }
     }
 }
 
 impl std::fmt::Display for Enough {
     /// Rounded up, so that what is asked for is enough. A budget that no fit can have is not offered.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{} rows", grouped(self.rows))?;
+        write!(f, "{} {}", grouped(self.rows), self.unit.plural())?;
         match self.rho < Rho::LARGEST.to_f64() {
             true => write!(f, ", or rho = {},", two_digits_up(self.rho)),
             false => Ok(()),

@@ -435,7 +435,7 @@ fn seen(source: Result<Source, DataError>, formulas: &[Formula], options: ReadOp
 }
 
 fn model(source: &Source, formula: &Formula, options: ReadOptions<'_>) -> Result<Model, dplm::Error> {
-    let mut data = Dataset::read(source, formula, &Reading { table: options, memory: None })?;
+    let mut data = Dataset::read(source, formula, &Reading { table: options, ..Reading::default() })?;
     let width = data.design().features();
     let clear = data.not_private().standardised_rows()?.into_inner();
     let row = |(x, y): (&[f64], &f64)| x.iter().chain([y]).map(|value| value.to_bits()).collect::<Vec<u64>>();

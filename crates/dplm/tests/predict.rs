@@ -100,7 +100,7 @@ fn reading_stops_when_asked() {
     };
     let table = ReadOptions { progress: Progress::new(&stop), block_rows: 100, ..ReadOptions::default() };
     let formula = Formula::parse(FORMULA).expect("a formula");
-    let refused = Dataset::read(&source(4000), &formula, &Reading { table, memory: None });
+    let refused = Dataset::read(&source(4000), &formula, &Reading { table, ..Reading::default() });
     assert!(matches!(refused.err(), Some(dplm::Error::Data(DataError::Interrupted))));
 }
 

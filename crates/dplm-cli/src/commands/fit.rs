@@ -61,6 +61,25 @@ fn dry_run(
     account: Option<&OpenAccount<'_>>,
     printer: &Printer,
 ) -> Result<(), Failure> {
+    let paid = account.map_or(String::new(), |account| account.would_pay(settings.method.request().rho));
+    let text = if settings.data.person.is_some() {
+        planned_for_persons(settings, source, printer)?
+    } else {
+        planned_for_rows(settings, source, printer)?
+    };
+    let rho = settings.method.request().rho;
+    printer.result(&format!("{text}\nDry run: the fit would cost rho = {rho}.{paid} Nothing was spent.\n"))
+}
+
+/// Persons are counted by reading whose rows are whose. How much their rows say together depends on how alike they are, so nothing is forecast.
+fn planned_for_persons(settings: &FitSettings, source: &Source, printer: &Printer) -> Result<String, Failure> {
+    let dataset = settings.data.read(source, printer)?;
+    checked_plan(settings, dataset.rows(), dataset.design(), printer)?;
+    let (persons, method) = (grouped(dataset.rows()), settings.method.name());
+    Ok(format!("{persons} persons, method {method}: there is no forecast for persons with several rows.\n"))
+}
+
+fn planned_for_rows(settings: &FitSettings, source: &Source, printer: &Printer) -> Result<String, Failure> {
     let design = Design::new(&settings.data.formula.resolve(source.schema()).map_err(Error::from)?);
     let rows = {
         let bar = Bar::new(printer, "counting rows");
@@ -69,23 +88,25 @@ fn dry_run(
         source.count_rows(&design.columns()[0], &ReadOptions { progress, ..ReadOptions::default() })?
     };
     let request = settings.method.request();
-    let plan = settings.method.plan(rows, &design)?;
+    checked_plan(settings, rows, &design, printer)?;
+    let question = Question::new(rows, request.rho, request.delta, request.level);
+    match method::forecast_for(&settings.asked, source.schema(), &question) {
+        Ok(forecast) => Ok(plan::text(&forecast)),
+        Err(Error::Config(ConfigError::NoForecast)) => Ok(format!(
+            "{} rows, method {}: there is no forecast for it on such columns.\n",
+            grouped(rows),
+            settings.method.name()
+        )),
+        Err(other) => Err(other.into()),
+    }
+}
+
+/// Makes the plan, and says what it refuses or warns of.
+fn checked_plan(settings: &FitSettings, rows: u64, design: &Design, printer: &Printer) -> Result<(), Failure> {
+    let plan = settings.method.plan(rows, design)?;
     plan.check().map_err(Error::from)?;
     plan.warn().iter().for_each(|warning| printer.warning(&warning.to_string(), false));
-    let question = Question::new(rows, request.rho, request.delta, request.level);
-    let text = match method::forecast_for(&settings.asked, source.schema(), &question) {
-        Ok(forecast) => plan::text(&forecast),
-        Err(Error::Config(ConfigError::NoForecast)) => {
-            format!(
-                "{} rows, method {}: there is no forecast for it on such columns.\n",
-                grouped(rows),
-                settings.method.name()
-            )
-        }
-        Err(other) => return Err(other.into()),
-    };
-    let paid = account.map_or(String::new(), |account| account.would_pay(request.rho));
-    printer.result(&format!("{text}\nDry run: the fit would cost rho = {}.{paid} Nothing was spent.\n", request.rho))
+    Ok(())
 }
 
 /// A data set in a ledger, open.

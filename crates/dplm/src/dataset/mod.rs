@@ -9,10 +9,10 @@ use crate::{
     diagnose::View,
     formula::{Column, Formula, Kind, Model},
     lattice::Design,
-    method::{Method, Outcome},
-    privacy::noise::NoiseSource,
-    rows::{Builder, Encoded, Rows},
-    table::{Field, ReadOptions, Schema, Source},
+    method::{ConfigError, Method, Outcome},
+    privacy::{Person, Unit, noise::NoiseSource},
+    rows::{Builder, Encoded, Persons, Rows},
+    table::{Block, Cells, DataError, Field, ReadOptions, Schema, Source},
     warning::{Cause, Warning},
 };
 
@@ -26,6 +26,8 @@ pub struct Dataset {
     rows: Encoded,
     /// The columns of the table, used or not.
     columns: String,
+    /// Who a row is of, where the privacy unit is a person.
+    person: Option<Person>,
 }
 
 /// How a table is read.
@@ -36,6 +38,8 @@ pub struct Reading<'a> {
     /// The most bytes that rows and the work on them may take; rows that need more go to a temporary file. Three quarters of the machine's
     /// memory when nothing is said.
     pub memory: Option<u64>,
+    /// Who a row is of; each row stands for itself when nothing is said.
+    pub person: Option<Person>,
 }
 
 impl Dataset {
@@ -44,13 +48,18 @@ impl Dataset {
     /// # Errors
     /// When columns are missing, the table cannot be read, or the encoded rows fit neither in memory nor in a temporary file.
     pub fn read(source: &Source, formula: &Formula, reading: &Reading<'_>) -> Result<Dataset, Error> {
-        let model = formula.resolve(source.schema())?;
+        let model = match (&reading.person, formula.names()) {
+            // `.` stands for columns that are about persons, not for who they are.
+            (Some(person), None) => formula.resolve(&source.schema().without(&person.column))?,
+            _ => formula.resolve(source.schema())?,
+        };
         let design = Design::new(&model);
-        let mut builder = Builder::new(&design, reading.memory);
-        source.for_each_block(design.columns(), &reading.table, &mut |block| builder.push(&block))?;
-        let rows = builder.finish()?;
-        let columns = in_words(source.schema());
-        Ok(Dataset { formula: formula.to_string(), model, design, rows, columns })
+        let rows = match &reading.person {
+            Some(person) => read_persons(source, &design, reading, person)?,
+            None => read_rows(source, &design, reading, &mut |_| Ok(()))?,
+        };
+        let (columns, person) = (in_words(source.schema()), reading.person.clone());
+        Ok(Dataset { formula: formula.to_string(), model, design, rows, columns, person })
     }
 
     /// The model, with every column named.
@@ -63,7 +72,12 @@ impl Dataset {
         &self.design
     }
 
-    /// How many rows there are; public.
+    /// Whose data a fit protects.
+    pub fn unit(&self) -> Unit {
+        if self.person.is_some() { Unit::Person } else { Unit::Row }
+    }
+
+    /// How many privacy units there are, rows or persons; public.
     pub fn rows(&self) -> u64 {
         self.rows.rows().count()
     }
@@ -99,7 +113,14 @@ impl Dataset {
     }
 
     fn table_in_words(&self) -> String {
-        format!("{} rows: {}", self.rows(), self.columns)
+        match &self.person {
+            None => format!("{} rows: {}", self.rows(), self.columns),
+            Some(person) => {
+                let (column, most) = (&person.column, person.most_rows());
+                let once = if person.counts_once { ", each counting once" } else { "" };
+                format!("{} persons by {column}, at most {most} rows each{once}: {}", self.rows(), self.columns)
+            }
+        }
     }
 
     fn rows_and_design(&mut self) -> (&mut dyn Rows, &Design) {
@@ -140,6 +161,36 @@ impl Dataset {
         let (numbers, categories) = (named(numbers), named(categories));
         (!numbers.is_empty() || !categories.is_empty()).then_some(Warning::OtherKind { numbers, categories })
     }
+}
+
+/// Reads and encodes rows, each standing for itself; `see` is shown every block.
+fn read_rows(
+    source: &Source,
+    design: &Design,
+    reading: &Reading<'_>,
+    see: &mut dyn FnMut(&Block) -> Result<(), DataError>,
+) -> Result<Encoded, Error> {
+    let mut builder = Builder::new(design, reading.memory);
+    source.for_each_block(design.columns(), &reading.table, &mut |block| {
+        see(&block)?;
+        builder.push(&block)
+    })?;
+    Ok(builder.finish()?)
+}
+
+/// Reads rows and brings those of each person together. A row in which the identifier is missing has a missing cell, so it becomes zeros.
+fn read_persons(source: &Source, design: &Design, reading: &Reading<'_>, person: &Person) -> Result<Encoded, Error> {
+    if !person.is_sound() {
+        return Err(ConfigError::RowsPerPerson.into());
+    }
+    let table = ReadOptions { person: Some(&person.column), ..reading.table };
+    let reading = Reading { table, memory: reading.memory, person: None };
+    let mut persons = Persons::new();
+    let rows = read_rows(source, design, &reading, &mut |block| match block.columns.last() {
+        Some(Cells::Levels(of_rows)) => persons.push(of_rows),
+        _ => unreachable!("the last column says who a row is of"),
+    })?;
+    rows.by_person(&persons, person.most_rows(), person.counts_once)
 }
 
 /// The coefficients that are not identified though they are in the model.

@@ -5,7 +5,7 @@ use crate::{
     Error, Fit, Progress, Statement, Warning,
     method::{Method, Plan, Request},
     privacy::{
-        Guarantee, Neighbours, PrivacyError, Rho,
+        Guarantee, Neighbours, PrivacyError, Rho, Unit,
         noise::{NoiseRng, NoiseSource},
     },
 };
@@ -28,13 +28,15 @@ pub struct Prepared<'a> {
 pub struct Charge {
     /// How much.
     pub rho: Rho,
+    /// Whose data it protects.
+    pub unit: Unit,
     /// Which data sets the fit makes hard to tell apart.
     pub neighbours: Neighbours,
     /// The model.
     pub formula: String,
     /// The plan in words; the same words are the same plan.
     pub plan: String,
-    /// The columns of the table and its number of rows in words; nothing of its cells.
+    /// The columns of the table and its number of rows, or of persons, in words; nothing of its cells.
     pub table: String,
     /// False when the noise will come from a fixed seed, so that no budget can pay for the fit.
     pub private: bool,
@@ -44,7 +46,8 @@ impl Charge {
     /// A private charge without plan and table, for callers that have none.
     pub fn new(rho: Rho, formula: impl Into<String>) -> Charge {
         let (plan, table) = (String::new(), String::new());
-        Charge { rho, neighbours: Neighbours::default(), formula: formula.into(), plan, table, private: true }
+        let (unit, neighbours) = (Unit::default(), Neighbours::default());
+        Charge { rho, unit, neighbours, formula: formula.into(), plan, table, private: true }
     }
 }
 
@@ -85,7 +88,8 @@ impl<'a> Prepared<'a> {
         plan.check()?;
         // A key that cannot be had, or an epsilon that means nothing, is found out before anything is spent.
         let (rng, private) = (noise.open().map_err(PrivacyError::from)?, noise.is_private());
-        let guarantee = Guarantee::of(request.neighbours, request.rho, request.delta).map_err(PrivacyError::from)?;
+        let of_rows = Guarantee::of(request.neighbours, request.rho, request.delta).map_err(PrivacyError::from)?;
+        let guarantee = Guarantee { unit: dataset.unit(), ..of_rows };
         Ok(Prepared { dataset, request, plan, rng, private, guarantee })
     }
 
@@ -94,6 +98,7 @@ impl<'a> Prepared<'a> {
         let Request { rho, neighbours, .. } = self.request;
         Charge {
             rho,
+            unit: self.dataset.unit(),
             neighbours,
             formula: self.dataset.formula().to_owned(),
             plan: format!("dplm {}: {}: {}", env!("CARGO_PKG_VERSION"), self.dataset.formula(), self.plan.describe()),
@@ -130,6 +135,7 @@ impl<'a> Prepared<'a> {
             date: today(),
             formula: dataset.formula().to_owned(),
             rows,
+            person: dataset.person.clone(),
             guarantee: Guarantee { releases: outcome.releases, ..guarantee },
             purpose: request.purpose,
             asked: request.target(),

@@ -93,19 +93,19 @@ impl Config {
         let Tuning { clip, steps, step_size } = tuning;
         let features = design.features();
         if rows <= features as u64 {
-            return Err(ConfigError::TooFewRows { features, rows }.into());
+            return Err(ConfigError::TooFewRows { features, rows, unit: request.unit() }.into());
         }
-        let scale = Scaling::of(design);
+        let scale = Scaling::of(design, request.rows_per_person());
         let step_size = step_size.unwrap_or(scale.step_size);
         let best = scale.best_setting(rows, request.rho.to_f64(), request.neighbours, step_size)?;
-        let clip = clip.unwrap_or(best.gamma);
+        let clip = clip.unwrap_or(best.gamma * scale.rows.sqrt());
         // A longer run has noisier steps and forgets its start sooner, so the noise of a short one is on the safe side.
         let lambda = noise_sd(rows, clip, request.batches, request.neighbours, request.rho.to_f64());
         let steps =
             steps.unwrap_or_else(|| auto_steps(&request, best.steps, |m| scale.steps_between(m, step_size, lambda)));
         let burn_in = checked_burn_in(&request, steps)?;
         let runs = if intervals_by(&request) == Some(IntervalMethod::Independent) { request.batches } else { 1 };
-        let shares = shares(&request, rows, features, clip, scale.error_sd);
+        let shares = shares(&request, rows, features, clip / scale.rows.sqrt(), scale.error_sd);
         let rho = request.rho.share(shares.descent()).to_f64() / f64::from(runs);
         let descent = Descent::plan(rows, features, clip, steps, step_size, request.neighbours, rho)?;
         let needed =
@@ -169,18 +169,23 @@ fn shares(request: &Request, rows: u64, features: usize, clip: f64, error_sd: f6
     }
     let shares = Shares::recommended(rows, features, request.rho.to_f64(), clip, error_sd);
     match request.target() {
-        Target::Population | Target::Robust => shares,
+        Target::Population | Target::Robust | Target::Person => shares,
         Target::Sample => Shares { gradient_spread: 0.0, ..shares },
     }
 }
 
 /// What public facts about the columns say of sizes, in standardised units.
+///
+/// A person with k rows is as a row of `sqrt k` times the length: gradients are `sqrt k` times as long where errors are independent, the curvature is k
+/// times as large, and a step is that much shorter. In parameters `sqrt k theta` everything is as it is for rows.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Scaling {
     features: usize,
+    /// Rows of a person; 1 where each row stands for itself.
+    rows: f64,
     /// Whether every column has bounds or levels.
     bounded: bool,
-    /// The norm of a typical row: of a row at its bounds where there are bounds, else of a row of unit variances.
+    /// The norm of a typical row, or of a person's rows together: at their bounds where there are bounds, else of unit variances.
     row_norm: f64,
     /// The norm rows are shrunk to when the curvature is released.
     radius: f64,
@@ -192,20 +197,21 @@ struct Scaling {
 }
 
 impl Scaling {
-    fn of(design: &Design) -> Scaling {
-        let features = design.features();
+    fn of(design: &Design, rows_per_person: u32) -> Scaling {
+        let (features, rows) = (design.features(), f64::from(rows_per_person));
         let bound_sq = design.row_norm_sq();
         Scaling {
             features,
+            rows,
             bounded: bound_sq.is_some(),
-            row_norm: bound_sq.unwrap_or(features as f64).sqrt(),
-            radius: bound_sq.unwrap_or_else(|| row_bound_sq(features)).sqrt(),
+            row_norm: (rows * bound_sq.unwrap_or(features as f64)).sqrt(),
+            radius: (rows * bound_sq.unwrap_or_else(|| row_bound_sq(features))).sqrt(),
             error_sd: if design.response().range.0.is_finite() { 0.25 } else { 1.0 },
-            step_size: bound_sq.map_or(0.25, |bound_sq| (1.5 / bound_sq).min(0.25)),
+            step_size: bound_sq.map_or(0.25, |bound_sq| (1.5 / bound_sq).min(0.25)) / rows,
         }
     }
 
-    /// The clip and the number of steps that public numbers recommend for the population.
+    /// The clip and the number of steps that public numbers recommend for the population, as for rows.
     fn best_setting(
         &self,
         rows: u64,
@@ -213,7 +219,8 @@ impl Scaling {
         neighbours: Neighbours,
         step_size: f64,
     ) -> Result<Setting, IntervalError> {
-        let gamma = 2.0 * self.row_norm * self.error_sd;
+        let step_size = step_size * self.rows;
+        let gamma = 2.0 * self.row_norm / self.rows.sqrt() * self.error_sd;
         let shares = Shares::recommended(rows, self.features, rho, gamma, self.error_sd);
         let Scaling { features, error_sd, .. } = *self;
         let setting =
@@ -223,6 +230,7 @@ impl Scaling {
 
     /// The steps between estimates that the coverage theorem asks for, where columns are as well scaled as the formula says.
     fn steps_between(&self, batches: u32, step_size: f64, noise_sd: f64) -> u32 {
+        let (step_size, noise_sd) = (step_size * self.rows, noise_sd / self.rows.sqrt());
         steps_between(self.error_sd, batches, self.features, step_size, noise_sd)
     }
 
@@ -369,7 +377,10 @@ impl Plan {
         let noise = self.noise_of_estimate();
         let mut warnings = Vec::new();
         if noise > 0.5 {
-            warnings.push(Warning::BudgetTooSmall { noise, enough: Enough::times(noise / 0.1, self.rows, rho) });
+            warnings.push(Warning::BudgetTooSmall {
+                noise,
+                enough: Enough::times(noise / 0.1, self.rows, rho).of(self.request.unit()),
+            });
         }
         if self.request.purpose == Purpose::Inference {
             warnings.push(Warning::Robust { clip: self.clip });
@@ -401,6 +412,7 @@ impl Plan {
             true => (enough_for_intervals(features, rows, rho), " with --method auto"),
             false => (Enough::times(CLEAR_CURVATURE * drowned, rows, rho), ""),
         };
+        let enough = enough.of(self.request.unit());
         Err(ConfigError::NoIntervals { features, rows, enough, with })
     }
 
@@ -421,9 +433,9 @@ impl Plan {
         }
     }
 
-    /// The standard error that noise alone gives a coefficient of a column of unit variance: `lambda / sqrt(T)`.
+    /// The standard error that noise alone gives a coefficient of a column of unit variance: `lambda / sqrt(T)` over the rows of a person.
     fn noise_of_estimate(&self) -> f64 {
-        self.summary().noise_sd / (f64::from(self.steps) * f64::from(self.runs)).sqrt()
+        self.summary().noise_sd / self.scale.rows / (f64::from(self.steps) * f64::from(self.runs)).sqrt()
     }
 
     fn rights(&self, budget: &mut Budget) -> Result<Rights, Error> {
@@ -471,7 +483,8 @@ impl Plan {
         Ok(released.with_clip(self.clip / self.scale.typical_gradient()))
     }
 
-    /// `(1/n) sum ||clipped gradient||^2` at `theta`.
+    /// `(1/n) sum ||clipped gradient||^2` at `theta`; where persons have several rows, whose errors may be alike, the whole covariance, which has
+    /// another shape than the curvature then.
     fn spread<R: RandomWords>(
         &self,
         rows: &dyn Rows,
@@ -480,7 +493,14 @@ impl Plan {
         spend: Spend,
         rng: &mut R,
     ) -> Result<Sampling, Error> {
-        let query = rows.clipped_square_sum(theta, lattice, self.request.neighbours)?;
+        let Request { neighbours, person, .. } = &self.request;
+        if person.as_ref().and_then(|person| person.rows).is_some_and(|rows| rows > 1) {
+            let unit = lattice.gradient_unit() / f64::from(self.descent.clip().gradient_shift()).exp2();
+            let gradients = Outer::Gradient { theta, theta_unit: lattice.theta_unit() };
+            let noisy = NoisyMatrix::release(rows, &gradients, unit, *neighbours, spend, rng)?;
+            return Ok(Sampling::from_matrix(self.rows, noisy.mean, noisy.noise_sd)?);
+        }
+        let query = rows.clipped_square_sum(theta, lattice, *neighbours)?;
         let noisy = release(query, spend, rng)?;
         let unit = lattice.gradient_unit().powi(2) / f64::from(self.descent.clip().square_shift()).exp2();
         let mean = |value: f64| value / unit / self.rows as f64;

@@ -1,7 +1,7 @@
 //! Why options are refused.
 
 use super::{IntervalMethod, request::MOST_STEPS};
-use crate::{number::grouped, options::UnknownWord, warning::Enough};
+use crate::{lattice::MOST_ROWS, number::grouped, options::UnknownWord, privacy::Unit, warning::Enough};
 
 /// Why options were refused, before a row was looked at.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
@@ -22,6 +22,15 @@ pub enum ConfigError {
     /// A spread needs two estimates.
     #[error("an interval from the spread of estimates needs at least 2 batches; ask for 10")]
     Batches,
+    /// Nobody would have a row, or more than sums are exact for.
+    #[error("the rows of a person must be between 1 and {most}", most = MOST_ROWS)]
+    RowsPerPerson,
+    /// Nobody is known to be a person.
+    #[error("the target person needs a column that identifies persons: name it with --person")]
+    TargetNeedsPerson,
+    /// Rows of whom?
+    #[error("the rows of a person can be limited only where a column identifies persons: name it with --person")]
+    NoPerson,
     /// The burn-in eats the run.
     #[error("the burn-in of {burn_in} leaves nothing of a run of {steps} steps; shorten it or take more steps")]
     BurnIn {
@@ -87,8 +96,9 @@ pub enum ConfigError {
     Bounds,
     /// The noise would be as large as what is looked for.
     #[error(
-        "the budget is too small for {features} coefficients on {rows} rows: the noise would be larger than the response itself; {enough} would do, or fewer columns",
-        rows = grouped(*rows)
+        "the budget is too small for {features} coefficients on {rows} {units}: the noise would be larger than the response itself; {enough} would do, or fewer columns",
+        rows = grouped(*rows),
+        units = enough.unit.plural()
     )]
     NothingButNoise {
         /// Coefficients.
@@ -100,8 +110,9 @@ pub enum ConfigError {
     },
     /// No coefficient could get an interval.
     #[error(
-        "the budget is too small for {features} coefficients on {rows} rows: no coefficient would be identified, so nothing was spent; {enough} would do for most intervals{with}, and estimates without intervals can be had with --purpose prediction (in Python, purpose=\"prediction\")",
-        rows = grouped(*rows)
+        "the budget is too small for {features} coefficients on {rows} {units}: no coefficient would be identified, so nothing was spent; {enough} would do for most intervals{with}, and estimates without intervals can be had with --purpose prediction (in Python, purpose=\"prediction\")",
+        rows = grouped(*rows),
+        units = enough.unit.plural()
     )]
     NoIntervals {
         /// Coefficients.
@@ -131,12 +142,17 @@ pub enum ConfigError {
     #[error("give the privacy budget once: as rho, or as epsilon")]
     TwoBudgets,
     /// Fewer rows than unknowns.
-    #[error("the model has {features} coefficients and the data {rows} rows; a fit needs more rows than coefficients")]
+    #[error(
+        "the model has {features} coefficients and the data {rows} {units}; a fit needs more {units} than coefficients",
+        units = unit.plural()
+    )]
     TooFewRows {
         /// Coefficients.
         features: usize,
         /// Rows.
         rows: u64,
+        /// What they are.
+        unit: Unit,
     },
 }
 

@@ -6,7 +6,7 @@ use crate::{
     lattice::{Lattice, LatticeError},
     options::{IntervalMethod, Purpose, Target},
     privacy::{
-        Neighbours, PrivacyError, Rho,
+        Neighbours, Person, PrivacyError, Rho, Unit,
         convert::{self, Conversion},
     },
 };
@@ -65,6 +65,8 @@ pub struct Request {
     pub batches: u32,
     /// Steps dropped at the start by the paper's intervals.
     pub burn_in: Option<u32>,
+    /// Who is protected, where it is not each row: as the table was read.
+    pub person: Option<Person>,
 }
 
 /// Parameters that a user may set by hand where the method is [tunable](super::Entry::tunable); `None` chooses from public numbers.
@@ -111,6 +113,20 @@ impl Request {
             level: 0.95,
             batches: 10,
             burn_in: None,
+            person: None,
+        }
+    }
+
+    /// Whose data are protected.
+    pub fn unit(&self) -> Unit {
+        if self.person.is_some() { Unit::Person } else { Unit::Row }
+    }
+
+    /// How many rows' worth a person is said to count, for methods whose parameters are public and scale with it; 1 where nothing is said.
+    pub fn rows_per_person(&self) -> u32 {
+        match &self.person {
+            Some(person) if !person.counts_once => person.rows.unwrap_or(1),
+            _ => 1,
         }
     }
 
@@ -133,6 +149,12 @@ impl Request {
         }
         if !inside(self.delta) {
             return Err(ConfigError::Delta);
+        }
+        if self.target() == Target::Person && self.person.as_ref().is_none_or(|person| !person.counts_once) {
+            return Err(ConfigError::TargetNeedsPerson);
+        }
+        if self.person.as_ref().is_some_and(|person| !person.is_sound()) {
+            return Err(ConfigError::RowsPerPerson);
         }
         if self.batches < 2 {
             return Err(ConfigError::Batches);

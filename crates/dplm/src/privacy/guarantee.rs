@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::{
-    Neighbours, Release, Rho,
+    Neighbours, Release, Rho, Unit,
     convert::{self, Conversion, ConvertError},
 };
 use crate::number::{magnitude, rounded_up};
@@ -12,6 +12,9 @@ use crate::number::{magnitude, rounded_up};
 #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 #[non_exhaustive]
 pub struct Guarantee {
+    /// Whose data it protects.
+    #[serde(default)]
+    pub unit: Unit,
     /// Which data sets it speaks about.
     pub neighbours: Neighbours,
     /// The whole budget, in zCDP.
@@ -28,13 +31,14 @@ pub struct Guarantee {
 }
 
 impl Guarantee {
-    /// What a budget promises, before anything is released.
+    /// What a budget promises about each row, before anything is released.
     ///
     /// # Errors
     /// [`ConvertError`] unless `0 < delta < 1`.
     pub fn of(neighbours: Neighbours, rho: Rho, delta: f64) -> Result<Guarantee, ConvertError> {
         let epsilon = Epsilon::exact(rho.to_f64(), delta)?;
-        Ok(Guarantee { neighbours, rho, delta, epsilon, guess: guess(rho.to_f64())?, releases: Vec::new() })
+        let (unit, guess) = (Unit::Row, guess(rho.to_f64())?);
+        Ok(Guarantee { unit, neighbours, rho, delta, epsilon, guess, releases: Vec::new() })
     }
 }
 

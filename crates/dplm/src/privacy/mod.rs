@@ -25,6 +25,7 @@ pub mod noise;
 pub mod convert;
 mod rho;
 mod budget;
+mod unit;
 mod neighbours;
 mod sensitive;
 mod release;
@@ -41,6 +42,7 @@ pub use release::{Noisy, Released, release};
 pub use rho::Rho;
 pub(crate) use rho::decimal;
 pub use sensitive::{Claim, Sensitive};
+pub use unit::{Person, Unit};
 
 /// Why the guarantee cannot be given.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]

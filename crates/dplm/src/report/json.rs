@@ -4,7 +4,11 @@ use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
 
 use super::text::{attack, promise};
-use crate::{Bounded, Coefficient, Fit, MethodSummary, Statement, options::Purpose, privacy::Epsilon};
+use crate::{
+    Bounded, Coefficient, Fit, MethodSummary, Statement,
+    options::Purpose,
+    privacy::{Epsilon, Unit},
+};
 
 /// The number of this form of the document. A form that older programs would misread gets the next one.
 pub const SCHEMA: u32 = 2;
@@ -18,7 +22,8 @@ struct Facts<'a> {
     private: bool,
     formula: &'a str,
     guarantee: Guarantee<'a>,
-    rows: u64,
+    /// Not told where a person may have several.
+    rows: Option<u64>,
     units: Units,
     purpose: &'static str,
     target: &'static str,
@@ -47,7 +52,7 @@ struct Document<'a> {
 /// Whose data are protected, and how many of them there are.
 #[derive(Serialize)]
 struct Units {
-    unit: &'static str,
+    unit: Unit,
     count: u64,
 }
 
@@ -145,6 +150,7 @@ const VOID: &str = "Void, since the noise is reproducible: ";
 
 impl<'a> Facts<'a> {
     fn of(fit: &'a Fit) -> Facts<'a> {
+        let unit = fit.guarantee.unit;
         Facts {
             dplm: env!("CARGO_PKG_VERSION"),
             schema: SCHEMA,
@@ -152,8 +158,8 @@ impl<'a> Facts<'a> {
             private: fit.private,
             formula: &fit.formula,
             guarantee: Guarantee::of(fit),
-            rows: fit.rows,
-            units: Units { unit: "row", count: fit.rows },
+            rows: (unit == Unit::Row).then_some(fit.rows),
+            units: Units { unit, count: fit.rows },
             purpose: fit.purpose.name(),
             target: fit.target.name(),
             target_text: fit.target_text(),

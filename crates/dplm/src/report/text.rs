@@ -4,7 +4,7 @@ use crate::{
     Coefficient, Fit, Statement, Warning,
     number::{grouped, p_value, percent_up, rounded_up, significant},
     options::{IntervalMethod, Purpose, Target},
-    privacy::{Epsilon, Guarantee, Neighbours},
+    privacy::{Epsilon, Guarantee, Neighbours, Unit},
 };
 
 /// Sentences are broken at so many characters.
@@ -31,10 +31,11 @@ fn heading(fit: &Fit) -> String {
         false => format!("{runs}{} steps of {}, ", method.steps, significant(method.step_size)),
     };
     format!(
-        "Private linear regression (dplm {})\n\n  {}\n  {} rows; method {}: {steps}clip {}, noise sd {}\n",
+        "Private linear regression (dplm {})\n\n  {}\n  {} {}; method {}: {steps}clip {}, noise sd {}\n",
         env!("CARGO_PKG_VERSION"),
         fit.formula,
         grouped(fit.rows),
+        fit.guarantee.unit.plural(),
         method.name,
         significant(method.clip),
         significant(method.noise_sd),
@@ -135,7 +136,7 @@ pub(super) fn covered(fit: &Fit) -> String {
     }
     let noise = match fit.asked {
         Target::Sample => "Only privacy noise is inside.",
-        Target::Population | Target::Robust => "Sampling and privacy noise are both inside.",
+        Target::Population | Target::Robust | Target::Person => "Sampling and privacy noise are both inside.",
     };
     format!("The {} % intervals ({}) are for {}. {noise}", percent(fit.level), fit.interval.name(), fit.target_text())
 }
@@ -150,16 +151,19 @@ fn guarantee(fit: &Fit) -> String {
 
 /// The guarantee in one plain paragraph.
 pub(super) fn promise(guarantee: &Guarantee) -> String {
-    let Guarantee { neighbours, rho, epsilon, delta, .. } = guarantee;
-    let change = match neighbours {
-        Neighbours::ReplaceOne => "replacing any one row of the data by any other row",
-        Neighbours::ZeroOut => "removing the contribution of any one row of the data",
+    let Guarantee { unit, neighbours, rho, epsilon, delta, .. } = guarantee;
+    let change = match (unit, neighbours) {
+        (Unit::Row, Neighbours::ReplaceOne) => "replacing any one row of the data by any other row",
+        (Unit::Row, Neighbours::ZeroOut) => "removing the contribution of any one row of the data",
+        (Unit::Person, Neighbours::ReplaceOne) => "replacing all rows of any one person by any rows of another person",
+        (Unit::Person, Neighbours::ZeroOut) => "removing the contribution of all rows of any one person",
     };
     format!(
         "Everything released is {rho}-zCDP for {neighbours} neighbours, which is (epsilon, delta) = ({epsilon}, {delta:e}) differential \
          privacy: for any set of results, {change} changes the probability that the result is among them by at most the factor \
-         e^{epsilon}{}, plus {delta:e}. The number of rows is public.",
+         e^{epsilon}{}, plus {delta:e}. The number of {} is public.",
         about(*epsilon),
+        unit.plural(),
     )
 }
 
@@ -172,12 +176,14 @@ fn about(epsilon: Epsilon) -> String {
 
 /// What the guarantee means to a reader who would like to know more.
 pub(super) fn attack(guarantee: &Guarantee) -> String {
-    let question = match guarantee.neighbours {
-        Neighbours::ReplaceOne => "which of two equally likely rows was in the data",
-        Neighbours::ZeroOut => "whether a row contributed or not, both equally likely,",
+    let Guarantee { unit, neighbours, .. } = guarantee;
+    let units = unit.plural();
+    let question = match neighbours {
+        Neighbours::ReplaceOne => format!("which of two equally likely {units} was in the data"),
+        Neighbours::ZeroOut => format!("whether a {unit} contributed or not, both equally likely,"),
     };
     format!(
-        "Someone who knows all other rows and sees everything released guesses {question} correctly at most {} of the time; a tossed \
+        "Someone who knows all other {units} and sees everything released guesses {question} correctly at most {} of the time; a tossed \
          coin does so 50 % of the time.",
         percent_up(guarantee.guess),
     )

@@ -6,14 +6,14 @@ use std::{
     hash::{BuildHasherDefault, Hasher},
 };
 
-use super::{Cells, DataError, MISSING};
+use super::{Cells, DataError, MISSING, identifier::Identifiers};
 use crate::{
     date::day_of,
     schema::{Column, Kind},
 };
 
 /// The longest text, in bytes, that is looked at; a longer cell counts as unparsable.
-const LONGEST_CELL: usize = 1 << 20;
+pub(super) const LONGEST_CELL: usize = 1 << 20;
 
 /// The level that stands for every value that is not listed.
 const OTHER: &str = "*";
@@ -31,6 +31,24 @@ pub(super) enum Wanted {
     /// A date, as the number of its day.
     Day,
     Level(LevelMap),
+    /// Who a row is of.
+    Person(Identifiers),
+}
+
+/// From a value of any type to a code, cell by cell.
+pub(super) trait Coding {
+    type Code: Copy;
+    const MISSING: Self::Code;
+
+    fn text(&self, cell: &str) -> Self::Code;
+    fn truth(&self, truth: bool) -> Self::Code;
+    fn integer(&self, integer: i128) -> Self::Code;
+    fn number(&self, number: f64) -> Self::Code;
+
+    /// The codes of texts.
+    fn texts<'a>(&self, cells: impl Iterator<Item = Option<&'a str>>) -> Vec<Self::Code> {
+        cells.map(|cell| cell.map_or(Self::MISSING, |text| self.text(text))).collect()
+    }
 }
 
 impl Extractor {
@@ -41,6 +59,11 @@ impl Extractor {
             Kind::Standard | Kind::Bounded { .. } => Wanted::Number,
         };
         Self { column: column.name.clone(), wanted, strict }
+    }
+
+    /// For the column that says who a row is of.
+    pub fn of_persons(column: &str, strict: bool) -> Self {
+        Self { column: column.to_owned(), wanted: Wanted::Person(Identifiers::default()), strict }
     }
 
     /// The cells of a column of text, nothing where there is none.
@@ -56,8 +79,18 @@ impl Extractor {
             Wanted::Number if decimal_comma => self.checked_numbers(parsed_with_comma(texts)),
             Wanted::Number => self.checked_numbers(parsed(texts)),
             Wanted::Day => self.checked_numbers(days(texts)),
-            Wanted::Level(levels) => self.checked_codes(levels.text_codes(texts)),
+            Wanted::Level(levels) => self.checked_codes(levels.texts(texts)),
+            Wanted::Person(persons) => self.checked_persons(persons, &persons.texts(texts)),
         }
+    }
+
+    /// The numbers of persons.
+    pub fn checked_persons(&self, persons: &Identifiers, hashes: &[u128]) -> Result<Cells, DataError> {
+        let numbers = persons.numbered(hashes).ok_or(DataError::TooManyPersons)?;
+        if self.strict && numbers.contains(&MISSING) {
+            return Err(self.bad_cell());
+        }
+        Ok(Cells::Levels(numbers))
     }
 
     pub fn checked_numbers(&self, numbers: Vec<f64>) -> Result<Cells, DataError> {
@@ -109,13 +142,13 @@ pub(super) fn days<'a>(texts: impl Iterator<Item = Option<&'a str>>) -> Vec<f64>
 }
 
 /// The truth value a text says. Truth values become such texts when a program stores one other text among them.
-fn truth(cell: &str) -> Option<bool> {
+pub(super) fn truth(cell: &str) -> Option<bool> {
     let says = |word: &str| cell.trim().eq_ignore_ascii_case(word);
     says("true").then_some(true).or_else(|| says("false").then_some(false))
 }
 
 /// The number a text says, if it begins as programs print numbers (1, 1.0, -0.5, 1e-05): 01 and +1 stay texts.
-fn printed(cell: &str) -> Option<f64> {
+pub(super) fn printed(cell: &str) -> Option<f64> {
     let digits = cell.strip_prefix('-').unwrap_or(cell);
     let begins_so = digits == "0" || digits.starts_with("0.") || digits.starts_with(|first| matches!(first, '1'..='9'));
     cell.parse().ok().filter(|number: &f64| begins_so && number.is_finite())
@@ -170,11 +203,6 @@ impl LevelMap {
         }
     }
 
-    /// The codes of texts.
-    pub fn text_codes<'a>(&self, cells: impl Iterator<Item = Option<&'a str>>) -> Vec<u32> {
-        cells.map(|cell| cell.map_or(MISSING, |text| self.text_code(text))).collect()
-    }
-
     fn text_code(&self, cell: &str) -> u32 {
         if cell.len() > LONGEST_CELL {
             return MISSING;
@@ -196,26 +224,47 @@ impl LevelMap {
         }
     }
 
-    pub fn truth_code(&self, truth: bool) -> u32 {
+    fn truth_code(&self, truth: bool) -> u32 {
         self.truths[usize::from(truth)]
     }
 
     /// A whole number means the same whether it is stored as an integer or, since another cell of its column is missing, as a float; and
     /// 0 and 1 the same as the truth values they may be stored for.
-    pub fn integer_code(&self, integer: i128) -> u32 {
+    fn integer_code(&self, integer: i128) -> u32 {
         let exact = || (integer.unsigned_abs() <= 1 << f64::MANTISSA_DIGITS).then_some(integer as f64);
         let found = self.integers.get(&integer).or_else(|| self.numbers.get(&bits(exact()?)));
         let truth = || usize::try_from(integer).ok().and_then(|integer| self.truths.get(integer));
         found.or_else(truth).copied().unwrap_or(self.other)
     }
 
-    pub fn number_code(&self, number: f64) -> u32 {
+    fn number_code(&self, number: f64) -> u32 {
         let is_exact_integer = number.trunc() == number && number.abs() <= (1u64 << f64::MANTISSA_DIGITS) as f64;
         match number {
             _ if number.is_nan() => MISSING,
             _ if is_exact_integer => self.integer_code(number as i128),
             _ => self.numbers.get(&bits(number)).copied().unwrap_or(self.other),
         }
+    }
+}
+
+impl Coding for LevelMap {
+    type Code = u32;
+    const MISSING: u32 = MISSING;
+
+    fn text(&self, cell: &str) -> u32 {
+        self.text_code(cell)
+    }
+
+    fn truth(&self, truth: bool) -> u32 {
+        self.truth_code(truth)
+    }
+
+    fn integer(&self, integer: i128) -> u32 {
+        self.integer_code(integer)
+    }
+
+    fn number(&self, number: f64) -> u32 {
+        self.number_code(number)
     }
 }
 

@@ -16,6 +16,7 @@ mod error;
 mod dialect;
 mod spool;
 mod bytes;
+mod identifier;
 mod cells;
 mod projection;
 mod format;

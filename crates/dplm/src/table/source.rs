@@ -21,7 +21,10 @@ use super::{
     format::{DataFile, Pieces},
     projection::Projection,
 };
-use crate::{Progress, schema::Column};
+use crate::{
+    Progress,
+    schema::{Column, Kind},
+};
 
 /// How to read the rows.
 #[derive(Clone, Copy)]
@@ -32,6 +35,8 @@ pub struct ReadOptions<'a> {
     pub block_rows: usize,
     /// About so many bytes of text are split into rows by one thread at a time. The rows are the same, whatever it is.
     pub segment_bytes: usize,
+    /// The column that says who a row is of. Its cells come last in each block, as the numbers of persons, from 0 without gaps.
+    pub person: Option<&'a str>,
     /// Told after each block of the bytes read so far and the bytes in all.
     pub progress: Progress<'a>,
 }
@@ -39,7 +44,7 @@ pub struct ReadOptions<'a> {
 impl Default for ReadOptions<'_> {
     /// Bad cells are marked; 65,536 rows per block; 512 KiB per segment; no progress.
     fn default() -> Self {
-        Self { strict: false, block_rows: 65_536, segment_bytes: 512 << 10, progress: Progress::NONE }
+        Self { strict: false, block_rows: 65_536, segment_bytes: 512 << 10, person: None, progress: Progress::NONE }
     }
 }
 
@@ -162,13 +167,19 @@ impl Source {
         options: &ReadOptions<'_>,
         each: &mut dyn FnMut(Block) -> Result<(), DataError>,
     ) -> Result<(), DataError> {
-        self.schema.check_all(columns)?;
-        let extractors: Vec<Extractor> = columns.iter().map(|column| Extractor::new(column, options.strict)).collect();
+        let mut extractors: Vec<Extractor> =
+            columns.iter().map(|column| Extractor::new(column, options.strict)).collect();
+        extractors.extend(options.person.map(|person| Extractor::of_persons(person, options.strict)));
+        // What may hold levels may hold identifiers.
+        let identifier =
+            options.person.map(|person| Column { name: person.to_owned(), kind: Kind::Levels(Vec::new()) });
+        let columns: Vec<Column> = columns.iter().cloned().chain(identifier).collect();
+        self.schema.check_all(&columns)?;
         let total: u64 = self.files.iter().map(|file| file.bytes.length).sum();
         let report = |done: u64| options.progress.report(done, total);
         let mut before = 0;
         for file in &self.files {
-            let projection = Projection::new(&file.schema, columns, &extractors)?;
+            let projection = Projection::new(&file.schema, &columns, &extractors)?;
             let pieces = Pieces { rows: options.block_rows.max(1), bytes: options.segment_bytes.max(1) };
             file.for_each_block(&projection, pieces, &mut |block, done| {
                 each(block)?;

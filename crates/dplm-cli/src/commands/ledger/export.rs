@@ -8,7 +8,7 @@ use serde::Serialize;
 struct Document<'a> {
     #[serde(flatten)]
     account: &'a Account,
-    neighbours: &'static str,
+    neighbours: String,
     epsilon_spent: Option<f64>,
     epsilon_total: Option<f64>,
 }

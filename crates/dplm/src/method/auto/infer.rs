@@ -82,7 +82,10 @@ impl Plan {
             Some(spend) => self.bent(white, &coordinates, &newton, descent, spend, rng)?,
             None => Vec::new(),
         };
-        let quality = spread.as_ref().and_then(|spread| self.quality(white, spread, descent.gamma(), &newton, design));
+        // The gradient of a person with several rows is no residual.
+        let of_rows = white.rows.rows_in_unit().is_none_or(|most| most == 1);
+        let spread = spread.as_ref().filter(|_| of_rows);
+        let quality = spread.and_then(|spread| self.quality(white, spread, descent.gamma(), &newton, design));
         Ok(Inferred { newton, dropped, bent, quality })
     }
 

@@ -101,7 +101,7 @@ impl Config {
         }
         let features = design.features();
         if rows <= features as u64 {
-            return Err(ConfigError::TooFewRows { features, rows }.into());
+            return Err(ConfigError::TooFewRows { features, rows, unit: request.unit() }.into());
         }
         let plan = Plan { request, rows, features };
         plan.more_than_noise()?;
@@ -122,7 +122,9 @@ impl Plan {
         // Whoever wants intervals needs more than to be above the noise.
         let enough = match self.request.purpose {
             Purpose::Inference => self.enough_for_intervals(),
-            Purpose::Prediction => Enough::times(needed / self.precision(), self.rows, self.request.rho),
+            Purpose::Prediction => {
+                Enough::times(needed / self.precision(), self.rows, self.request.rho).of(self.request.unit())
+            }
         };
         Err(ConfigError::NothingButNoise { features: self.features, rows: self.rows, enough })
     }
@@ -156,7 +158,7 @@ impl Plan {
     }
 
     fn enough_for_intervals(&self) -> Enough {
-        strength::enough_for_intervals(self.features, self.rows, self.request.rho)
+        strength::enough_for_intervals(self.features, self.rows, self.request.rho).of(self.request.unit())
     }
 
     /// Whether intervals are wanted and there is a chance of any.

@@ -15,6 +15,8 @@ pub(super) struct Found {
     pub index: usize,
     /// Whether it is the top or the bottom one, so that the level wanted may lie beyond.
     pub at_edge: bool,
+    /// Whether more rows than wanted are above the top one.
+    pub is_beyond: bool,
 }
 
 /// The lowest threshold with at most about `target` rows above it, by bisection; `counts` descend.
@@ -37,7 +39,7 @@ pub(super) fn search<R: RandomWords>(
         }
     }
     let index = low.min(counts.len() - 1);
-    Ok(Found { index, at_edge: low == 0 || low >= counts.len() - 1 })
+    Ok(Found { index, at_edge: low == 0 || low >= counts.len() - 1, is_beyond: low >= counts.len() })
 }
 
 #[cfg(test)]

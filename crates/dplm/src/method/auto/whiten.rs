@@ -52,8 +52,20 @@ pub(super) struct Round {
     pub at_edge: bool,
 }
 
+/// A norm that few rows exceed.
+struct Length {
+    /// In lattice units.
+    radius: u64,
+    /// Whether it may be smaller still.
+    at_edge: bool,
+    /// Whether more than a few exceed it after all.
+    is_beyond: bool,
+}
+
 /// One lattice unit of a cell.
 const UNIT: f64 = (1u32 << CELL_SCALE_BITS) as f64;
+/// How far the top of the ladder of lengths is above its bottom.
+const LADDER_SPAN: f64 = 16.0;
 /// In whitened coordinates rows have norm `sqrt p` on average: the ladder starts this far above.
 pub(super) const TOP_OF_WHITENED: f64 = 3.0;
 /// The last turn stretches no direction beyond this: a level with a few rows would otherwise become a row of enormous length.
@@ -136,28 +148,31 @@ impl Plan {
         let rho = self.request.rho;
         let whitening = Whitening::new(matrix.as_ref());
         let rows = rows.whitened(&whitening)?;
-        let spend = budget.spend(format!("length of rows, round {number}"), rho.share(self.rules().shares().length))?;
-        let (radius, at_edge) = self.length(rows.as_ref(), top, spend, rng)?;
+        let mut length = |top: f64| {
+            let spend =
+                budget.spend(format!("length of rows, round {number}"), rho.share(self.rules().shares().length))?;
+            self.length(rows.as_ref(), top, spend, rng)
+        };
+        let mut found = length(top)?;
+        // The top of the first ladder is as long as a row can be; all rows of a person together may be longer.
+        if found.is_beyond && number == 1 && rows.rows_in_unit().is_some_and(|most| most > 1) {
+            found = length(top * LADDER_SPAN)?;
+        }
+        let Length { radius, at_edge, .. } = found;
         let spend = budget.spend(format!("second moments, round {number}"), rho.share(moments_share))?;
         let shrunk = Outer::Shrunk { radius };
         let moments = NoisyMatrix::release(rows.as_ref(), &shrunk, UNIT, self.request.neighbours, spend, rng)?;
         Ok(Round { matrix: whitening.matrix(), moments, radius: radius as f64 / UNIT, at_edge })
     }
 
-    /// A norm that few rows exceed, in lattice units, and whether it may be smaller still. The top of the ladder is no sign of anything: bounds
-    /// allow no longer rows at first, and later ones are shortened.
-    fn length<R: RandomWords>(
-        &self,
-        rows: &dyn Rows,
-        top: f64,
-        spend: Spend,
-        rng: &mut R,
-    ) -> Result<(u64, bool), Error> {
+    /// A norm that few rows exceed. That it is at the top of the ladder is no sign of anything: bounds allow no longer rows at first, and later
+    /// ones are shortened.
+    fn length<R: RandomWords>(&self, rows: &dyn Rows, top: f64, spend: Spend, rng: &mut R) -> Result<Length, Error> {
         let threshold = |i: u32| (top * UNIT * (-f64::from(i) / 8.0).exp2()).ceil() as u64;
         let radii: Vec<u64> = (0..LENGTH_THRESHOLDS).rev().map(threshold).collect();
         let counts = rows.tail_counts(&Ladder::Norms { radii: &radii }, self.request.neighbours)?;
         let found = threshold::search(&counts, self.rows_cut(spend.to_f64()), spend, rng)?;
-        Ok((radii[found.index], found.index == 0))
+        Ok(Length { radius: radii[found.index], at_edge: found.index == 0, is_beyond: found.is_beyond })
     }
 
     /// About how many rows may be longer than the length that is found with this budget.

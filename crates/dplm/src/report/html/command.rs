@@ -11,6 +11,10 @@ pub(super) fn of(fit: &Fit) -> String {
         format!("--rho {} --delta {:e} --neighbours {}", guarantee.rho, guarantee.delta, guarantee.neighbours.name()),
         format!("--method {}{}", fit.method.name, by_hand(fit)),
     ];
+    words.extend(fit.person.as_ref().map(|person| {
+        let rows = person.rows.map_or_else(String::new, |rows| format!(" --rows-per-person {rows}"));
+        format!("--person {}{rows}", quoted(&person.column))
+    }));
     words.push(match fit.purpose {
         Purpose::Prediction => "--purpose prediction".to_owned(),
         Purpose::Inference => {

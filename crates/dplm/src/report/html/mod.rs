@@ -15,6 +15,7 @@ use crate::{
     Bounded, Coefficient, Fit, LeftOut,
     number::{grouped, p_value, short, significant},
     options::{IntervalMethod, Purpose},
+    privacy::Unit,
 };
 
 /// The width of a picture in its own units: on a phone each is less than a pixel, on a desk one and a half. The style sheet sets
@@ -64,10 +65,11 @@ pub fn to_html(fit: &Fit, cover: &Cover) -> String {
 pub fn summary_html(fit: &Fit) -> String {
     let guarantee = &fit.guarantee;
     format!(
-        "<div>\n<p><strong>Private linear regression</strong><br><code>{}</code><br>{} rows, &rho; = {}, &epsilon; = {} at &delta; = {:e}</p>\n\
+        "<div>\n<p><strong>Private linear regression</strong><br><code>{}</code><br>{} {}, &rho; = {}, &epsilon; = {} at &delta; = {:e}</p>\n\
          {}{}{}{}{}{}{}</div>\n",
         escaped(&fit.formula),
         grouped(fit.rows),
+        guarantee.unit.plural(),
         guarantee.rho,
         guarantee.epsilon,
         guarantee.delta,
@@ -103,8 +105,8 @@ fn header(fit: &Fit, cover: &Cover) -> String {
         given("Author", cover.author.as_ref()),
         fact("Date", &escaped(&fit.date)),
         given("Data set", cover.dataset.as_ref().or(of_ledger)),
-        fact("Rows", &grouped(fit.rows)),
-        fact("What is protected", "each row"),
+        fact(&capitalised(fit.guarantee.unit.plural()), &grouped(fit.rows)),
+        fact("What is protected", protected(fit.guarantee.unit)),
         fact("Budget", &format!("&rho; = {}", fit.guarantee.rho)),
         fact("Which is", &format!("&epsilon; = {} at &delta; = {:e}", fit.guarantee.epsilon, fit.guarantee.delta)),
         fact("Neighbours", fit.guarantee.neighbours.name()),
@@ -114,6 +116,13 @@ fn header(fit: &Fit, cover: &Cover) -> String {
         banner(fit),
         facts.concat(),
     )
+}
+
+fn protected(unit: Unit) -> &'static str {
+    match unit {
+        Unit::Row => "each row",
+        Unit::Person => "each person, with all their rows",
+    }
 }
 
 fn fact(name: &str, value: &str) -> String {
@@ -201,10 +210,13 @@ fn row(fit: &Fit, one: &Coefficient) -> String {
 }
 
 fn guarantee(fit: &Fit) -> String {
+    let of_whom = match fit.guarantee.unit {
+        Unit::Row => "It speaks of one row: a person with several rows is protected less.",
+        Unit::Person => "It speaks of one person with all their rows, however many.",
+    };
     format!(
         "<p>In plain words: {} The closer to 50 %, the stronger the promise. It holds whatever the reader knows of the people in the \
-             data, and it cannot be weakened by further work on the numbers shown here. It speaks of one row: a person with several rows \
-             is protected less.</p>\n",
+             data, and it cannot be weakened by further work on the numbers shown here. {of_whom}</p>\n",
         escaped(&uncapitalised(&attack(&fit.guarantee))),
     ) + &paragraph(&promise(&fit.guarantee))
 }

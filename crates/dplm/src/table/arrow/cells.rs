@@ -16,8 +16,8 @@ use arrow_schema::{DataType, TimeUnit};
 use rayon::prelude::*;
 
 use crate::table::{
-    Block, Cells, DataError, MISSING, SchemaError,
-    cells::{Extractor, LevelMap, Wanted, days, parsed},
+    Block, Cells, DataError, SchemaError,
+    cells::{Coding, Extractor, Wanted, days, parsed},
     projection::Projection,
 };
 
@@ -50,44 +50,43 @@ impl Extractor {
         match &self.wanted {
             Wanted::Number => self.checked_numbers(numbers(array).ok_or_else(unsupported)?),
             Wanted::Day => self.checked_numbers(days_of(&array).ok_or_else(unsupported)?),
-            Wanted::Level(levels) => self.checked_codes(levels.codes(&array).ok_or_else(unsupported)?),
+            Wanted::Level(levels) => self.checked_codes(codes(levels, &array).ok_or_else(unsupported)?),
+            Wanted::Person(persons) => self.checked_persons(persons, &codes(persons, &array).ok_or_else(unsupported)?),
         }
     }
 }
 
-impl LevelMap {
-    /// An array as codes; `None` for a type that cannot hold levels.
-    fn codes(&self, array: &dyn Array) -> Option<Vec<u32>> {
-        match array.data_type() {
-            DataType::Null => Some(vec![MISSING; array.len()]),
-            DataType::Utf8 => Some(self.text_codes(array.as_string::<i32>().iter())),
-            DataType::LargeUtf8 => Some(self.text_codes(array.as_string::<i64>().iter())),
-            DataType::Utf8View => Some(self.text_codes(array.as_string_view().iter())),
-            DataType::Boolean => Some(codes_of(array.as_boolean().iter(), |truth| self.truth_code(truth))),
-            DataType::Dictionary(..) => by_key(array, MISSING, |entries| self.codes(entries)),
-            DataType::Union(..) => by_type(array, MISSING, |child| self.codes(child)),
-            DataType::Int8 => Some(self.integer_codes::<Int8Type>(array)),
-            DataType::Int16 => Some(self.integer_codes::<Int16Type>(array)),
-            DataType::Int32 => Some(self.integer_codes::<Int32Type>(array)),
-            DataType::Int64 => Some(self.integer_codes::<Int64Type>(array)),
-            DataType::UInt8 => Some(self.integer_codes::<UInt8Type>(array)),
-            DataType::UInt16 => Some(self.integer_codes::<UInt16Type>(array)),
-            DataType::UInt32 => Some(self.integer_codes::<UInt32Type>(array)),
-            DataType::UInt64 => Some(self.integer_codes::<UInt64Type>(array)),
-            _ => Some(codes_of(widened(array)?.iter(), |number| self.number_code(number))),
-        }
-    }
-
-    fn integer_codes<T: ArrowPrimitiveType>(&self, array: &dyn Array) -> Vec<u32>
-    where
-        i128: From<T::Native>,
-    {
-        codes_of(array.as_primitive::<T>().iter(), |integer| self.integer_code(integer.into()))
+/// An array as codes; `None` for a type that cannot hold what is coded.
+fn codes<C: Coding>(coding: &C, array: &dyn Array) -> Option<Vec<C::Code>> {
+    match array.data_type() {
+        DataType::Null => Some(vec![C::MISSING; array.len()]),
+        DataType::Utf8 => Some(coding.texts(array.as_string::<i32>().iter())),
+        DataType::LargeUtf8 => Some(coding.texts(array.as_string::<i64>().iter())),
+        DataType::Utf8View => Some(coding.texts(array.as_string_view().iter())),
+        DataType::Boolean => Some(codes_of::<C, _>(array.as_boolean().iter(), |truth| coding.truth(truth))),
+        DataType::Dictionary(..) => by_key(array, C::MISSING, |entries| codes(coding, entries)),
+        DataType::Union(..) => by_type(array, C::MISSING, |child| codes(coding, child)),
+        DataType::Int8 => Some(integer_codes::<C, Int8Type>(coding, array)),
+        DataType::Int16 => Some(integer_codes::<C, Int16Type>(coding, array)),
+        DataType::Int32 => Some(integer_codes::<C, Int32Type>(coding, array)),
+        DataType::Int64 => Some(integer_codes::<C, Int64Type>(coding, array)),
+        DataType::UInt8 => Some(integer_codes::<C, UInt8Type>(coding, array)),
+        DataType::UInt16 => Some(integer_codes::<C, UInt16Type>(coding, array)),
+        DataType::UInt32 => Some(integer_codes::<C, UInt32Type>(coding, array)),
+        DataType::UInt64 => Some(integer_codes::<C, UInt64Type>(coding, array)),
+        _ => Some(codes_of::<C, _>(widened(array)?.iter(), |number| coding.number(number))),
     }
 }
 
-fn codes_of<T>(cells: impl Iterator<Item = Option<T>>, code: impl Fn(T) -> u32) -> Vec<u32> {
-    cells.map(|cell| cell.map_or(MISSING, &code)).collect()
+fn integer_codes<C: Coding, T: ArrowPrimitiveType>(coding: &C, array: &dyn Array) -> Vec<C::Code>
+where
+    i128: From<T::Native>,
+{
+    codes_of::<C, _>(array.as_primitive::<T>().iter(), |integer| coding.integer(integer.into()))
+}
+
+fn codes_of<C: Coding, T>(cells: impl Iterator<Item = Option<T>>, code: impl Fn(T) -> C::Code) -> Vec<C::Code> {
+    cells.map(|cell| cell.map_or(C::MISSING, &code)).collect()
 }
 
 /// An array as numbers, NaN where there is none; `None` for a type that holds no numbers.

@@ -1,0 +1,89 @@
+//! `fit --person`: what is printed, recorded and refused.
+
+use serde_json::Value;
+
+use crate::common::Directory;
+
+const FORMULA: &str = "y[0..10] ~ x[0..5]";
+
+/// 1500 persons with one to three rows, 3000 in all, and an identifier that must not be seen again.
+fn directory() -> Directory {
+    let directory = Directory::new();
+    let rows = (0..3000).map(|i: u32| format!("{}.5,{}.25,ssn-77{:04}\n", (i * 5) % 9, i % 5, i * i % 1500));
+    directory.write("data.csv", format!("y,x,ssn\n{}", rows.collect::<String>()));
+    directory
+}
+
+fn json(text: &str) -> Value {
+    serde_json::from_str(text).expect("JSON")
+}
+
+#[test]
+fn a_fit_names_the_persons_it_protects_and_not_the_rows() {
+    let directory = directory();
+    let fit = ["fit", "data.csv", "--formula", FORMULA, "--rho", "1", "--person", "ssn"];
+    let done =
+        directory.ok(&[&fit[..], &["--rows-per-person", "2", "--json", "fit.json", "--report", "fit.html"]].concat());
+    let document = json(&directory.read("fit.json"));
+    let persons = document["units"]["count"].as_u64().expect("a number");
+    assert!(persons > 100 && persons < 1500);
+    assert_eq!(document["units"]["unit"], "person");
+    assert_eq!(document["rows"], Value::Null);
+    let seen = [done.stdout, done.stderr, directory.read("fit.json"), directory.read("fit.html")].concat();
+    assert!(seen.contains(&format!("{persons} persons")) || seen.contains("persons; method auto"), "{seen}");
+    assert!(seen.contains("replacing all rows of any one person"), "{seen}");
+    assert!(!seen.contains("ssn-77") && !seen.contains("3,000"), "{seen}");
+}
+
+/// Memory, threads and the kind of file do not matter.
+#[test]
+fn the_fit_is_the_same_beyond_memory() {
+    let directory = directory();
+    let fit = ["fit", "data.csv", "--formula", FORMULA, "--rho", "1", "--person", "ssn", "--seed", "1", "--json", "-"];
+    let all = directory.ok(&fit).stdout;
+    assert_eq!(directory.ok(&[&fit[..], &["--memory", "10KB", "--threads", "2"]].concat()).stdout, all);
+}
+
+#[test]
+fn the_ledger_names_the_unit_and_knows_the_fit_again() {
+    let directory = directory();
+    directory.ok(&["ledger", "init", "budget.db", "--dataset", "wages", "--rho", "5"]);
+    let paid = ["fit", "data.csv", "--formula", FORMULA, "--rho", "1", "--ledger", "budget.db", "--dataset", "wages"];
+    directory.ok(&[&paid[..], &["--person", "ssn", "--json", "fit.json"]].concat());
+    let shown = json(&directory.ok(&["ledger", "show", "budget.db", "--dataset", "wages", "--json", "-"]).stdout);
+    assert_eq!(shown["entries"][1]["neighbours"], "replace-one of persons");
+    directory.ok(&["ledger", "verify", "budget.db", "--against", "fit.json"]);
+    assert!(directory.ok(&["ledger", "show", "budget.db"]).stdout.contains("(neighbours: replace-one of persons)"));
+    // What a fit by rows spends, the sum promises about rows only.
+    directory.ok(&[&paid[..], &["--json", "rows.json"]].concat());
+    assert!(directory.ok(&["ledger", "show", "budget.db"]).stdout.contains("(neighbours: replace-one)"));
+    directory.ok(&["ledger", "verify", "budget.db", "--against", "fit.json", "rows.json"]);
+}
+
+#[test]
+fn a_dry_run_counts_persons_and_spends_nothing() {
+    let directory = directory();
+    let fit = ["fit", "data.csv", "--formula", FORMULA, "--rho", "1", "--person", "ssn", "--dry-run"];
+    let said = directory.ok(&fit).stdout;
+    assert!(said.contains(" persons, method auto") && said.contains("Nothing was spent"), "{said}");
+}
+
+#[test]
+fn what_cannot_be_meant_is_refused() {
+    let directory = directory();
+    let refused = |more: &[&str], status: i32| {
+        let done = directory.run(&[&["fit", "data.csv", "--formula", FORMULA, "--rho", "1"], more].concat());
+        done.assert_refused(status, &format!("{more:?}"));
+        assert!(!done.stderr.contains("ssn-77"), "{}", done.stderr);
+        done.stderr
+    };
+    assert!(refused(&["--person", "ssm"], 1).contains("did you mean 'ssn'"));
+    assert!(refused(&["--person", "ssn", "--rows-per-person", "0"], 2).contains("between 1 and 16384"));
+    refused(&["--rows-per-person", "3"], 2);
+    directory.write("nobody.csv", "y,x,ssn\n1,2,\n1,2,NA\n");
+    let nobody = directory.run(&["fit", "nobody.csv", "--formula", FORMULA, "--rho", "1", "--person", "ssn"]);
+    nobody.assert_refused(1, "nobody");
+    assert!(nobody.stderr.contains("the data 0 persons"), "{}", nobody.stderr);
+    let diagnosed = directory.run(&["diagnose", "data.csv", "--formula", FORMULA, "--not-private", "--person", "ssn"]);
+    diagnosed.assert_refused(2, "diagnose");
+}

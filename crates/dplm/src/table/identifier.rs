@@ -1,0 +1,148 @@
+//! Who a row is of: the values of an identifier column as numbers of persons.
+//!
+//! Identifiers are compared through a hash under a key that is drawn for one reading and forgotten with it. Neither they nor their hashes are
+//! stored, printed or written; what is kept is which rows have the same.
+//!
+//! # Guarantee
+//! Whether two rows are of one person depends on those two cells alone. Two persons are taken for one with probability below `N^2 / 2^128`
+//! over the key.
+
+use std::{
+    collections::HashMap,
+    hash::{BuildHasher, BuildHasherDefault, Hasher, RandomState},
+    sync::{Mutex, PoisonError},
+};
+
+use super::{
+    MISSING,
+    cells::{Coding, LONGEST_CELL, is_missing, printed, truth},
+};
+
+/// Numbers persons as they come.
+#[derive(Default)]
+pub(super) struct Identifiers {
+    key: RandomState,
+    known: Mutex<HashMap<u128, u32, BuildHasherDefault<AsIs>>>,
+}
+
+/// The hash of a missing identifier. One that hashes to it would be missing too, with probability 2^-128.
+const NOBODY: u128 = 0;
+
+impl Identifiers {
+    /// The numbers of the persons with these hashes, new ones where they are not known. None when there are more than 32 bits count.
+    pub fn numbered(&self, hashes: &[u128]) -> Option<Vec<u32>> {
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut number = |&hash: &u128| {
+            let next = u32::try_from(known.len()).ok().filter(|next| *next != MISSING)?;
+            Some(if hash == NOBODY { MISSING } else { *known.entry(hash).or_insert(next) })
+        };
+        hashes.iter().map(&mut number).collect()
+    }
+
+    /// 128 bits: of two texts that begin differently under one key.
+    fn hash(&self, kind: u8, bytes: &[u8]) -> u128 {
+        let half = |first: u8| {
+            let mut hasher = self.key.build_hasher();
+            hasher.write(&[first, kind]);
+            hasher.write(bytes);
+            u128::from(hasher.finish())
+        };
+        half(0) << 64 | half(1)
+    }
+}
+
+/// The same identifier is the same whatever type a program stored it in: 7, 7.0 and the texts of both are one. Texts that programs do not
+/// print for numbers, such as 007, stay texts.
+impl Coding for Identifiers {
+    type Code = u128;
+    const MISSING: u128 = NOBODY;
+
+    fn text(&self, cell: &str) -> u128 {
+        let cell = cell.trim();
+        if cell.len() > LONGEST_CELL || is_missing(cell) {
+            return NOBODY;
+        }
+        let whole = || cell.parse::<i128>().ok().filter(|number| number.to_string() == cell);
+        match (truth(cell), printed(cell)) {
+            (Some(truth), _) => self.truth(truth),
+            (None, Some(number)) => whole().map_or_else(|| self.number(number), |whole| self.integer(whole)),
+            (None, None) => self.hash(b't', cell.as_bytes()),
+        }
+    }
+
+    fn truth(&self, truth: bool) -> u128 {
+        self.hash(b'b', &[u8::from(truth)])
+    }
+
+    fn integer(&self, integer: i128) -> u128 {
+        self.hash(b'i', &integer.to_le_bytes())
+    }
+
+    fn number(&self, number: f64) -> u128 {
+        match number {
+            _ if !number.is_finite() => NOBODY,
+            _ if number.trunc() == number && number.abs() <= (1u64 << f64::MANTISSA_DIGITS) as f64 => {
+                self.integer(number as i128)
+            }
+            _ => self.hash(b'n', &number.to_bits().to_le_bytes()),
+        }
+    }
+}
+
+/// Hashes are their own hash.
+#[derive(Default)]
+struct AsIs(u64);
+
+impl Hasher for AsIs {
+    fn write(&mut self, bytes: &[u8]) {
+        let mut first = [0; 8];
+        first.iter_mut().zip(bytes).for_each(|(to, from)| *to = *from);
+        self.0 = u64::from_le_bytes(first);
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_identifier_is_the_same_in_every_type() {
+        let ids = Identifiers::default();
+        let seven = ids.integer(7);
+        assert!(
+            [ids.number(7.0), ids.text("7"), ids.text(" 7 "), ids.text("7.0"), ids.text("7e0")]
+                .iter()
+                .all(|id| *id == seven)
+        );
+        assert!(
+            [ids.text("007"), ids.text("+7"), ids.text("x7"), ids.number(7.5), ids.integer(-7)]
+                .iter()
+                .all(|id| *id != seven)
+        );
+        assert_eq!(ids.text("True"), ids.truth(true));
+        assert_eq!(ids.number(0.5), ids.text("0.5"));
+        assert_eq!(ids.text("123456789012345678901"), ids.integer(123_456_789_012_345_678_901));
+        for missing in ["", "  ", "NA", "null", "NaN"] {
+            assert_eq!(ids.text(missing), NOBODY);
+        }
+        assert!([ids.number(f64::NAN), ids.number(f64::INFINITY)].iter().all(|id| *id == NOBODY));
+    }
+
+    #[test]
+    fn persons_are_numbered_without_gaps_and_nobody_is_not() {
+        let ids = Identifiers::default();
+        let of = |texts: &[&str]| ids.numbered(&texts.iter().map(|text| ids.text(text)).collect::<Vec<_>>()).unwrap();
+        assert_eq!(of(&["b", "a", "NA", "b"]), [0, 1, MISSING, 0]);
+        assert_eq!(of(&["c", "a", ""]), [2, 1, MISSING]);
+    }
+
+    /// What a hash is, nobody can tell beforehand: another reading has another key.
+    #[test]
+    fn each_reading_has_its_own_key() {
+        assert_ne!(Identifiers::default().text("a"), Identifiers::default().text("a"));
+    }
+}
