@@ -266,7 +266,7 @@ pub struct DataArgs {
     /// Files (.csv .tsv .parquet .arrow), a folder or pattern of them, or - for CSV on standard input
     #[arg(required = true, value_name = "DATA")]
     pub inputs: Vec<String>,
-    /// How text is written: comma, semicolon, tab or pipe, and decimal-comma, as in semicolon,decimal-comma
+    /// How text is written, as semicolon,decimal-comma: comma, semicolon, tab or pipe; decimal-comma
     #[arg(long, value_name = "WORDS")]
     pub csv: Option<Dialect>,
     /// Refuse data with a missing or unusable cell, instead of letting its row contribute nothing
@@ -433,7 +433,7 @@ pub struct InitArgs {
     /// Files (.csv .tsv .parquet .arrow), a folder or pattern of them, or - for CSV on standard input
     #[arg(required = true, value_name = "DATA")]
     pub inputs: Vec<String>,
-    /// How text is written: comma, semicolon, tab or pipe, and decimal-comma, as in semicolon,decimal-comma
+    /// How text is written, as semicolon,decimal-comma: comma, semicolon, tab or pipe; decimal-comma
     #[arg(long, value_name = "WORDS")]
     pub csv: Option<Dialect>,
     /// Write the template to a new file instead

@@ -40,7 +40,8 @@ const FORMULAS: [&str; 6] = [
     "y ~ x + count{0,1,2} + g{b,NA,1} + 0",
     "count[-3..3] ~ y[0..1] + member + g{a,true,0.5}",
     "log(y[0.5..10]) ~ poly(x[0..5], 2) * g{a,b,*} + I(count[0..9]^2):member{false,true} + offset(sqrt(count))",
-    "y[0..10] ~ I(g[2020-01-01..2024-12-31]^2) + x[0..1]",
+    // Refused where notes are nested.
+    "y[0..10] ~ I(note[2020-01-01..2024-12-31]^2) + x[0..1]",
     // Refused where nothing declares types, whatever the cells are.
     "y ~ .",
 ];
@@ -183,7 +184,7 @@ fn ordinary(row: usize) -> Vec<Cell> {
         Integer(row as i64 % 4),
         Text(g.to_owned()),
         Truth(row.is_multiple_of(2)),
-        Text(format!("note {row}")),
+        Text(format!("2020-01-{:02}", 1 + row % 28)),
     ]
 }
 
@@ -460,7 +461,7 @@ fn check(way: &Way) {
     let base: Vec<Vec<Cell>> = (0..ROWS).map(ordinary).collect();
     let before = seen((way.open)(folder.path(), &base), &formulas, ReadOptions::default());
     let reads = |model: &Result<Model, String>| model.as_ref().is_ok_and(|model| model.charge.is_ok());
-    assert!(before.models[..5].iter().all(reads), "{before:?}");
+    assert!(before.models[..4].iter().all(reads), "{before:?}");
     let mut done = 0;
     while done < replaced {
         let mut rows = base.clone();
