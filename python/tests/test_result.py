@@ -34,7 +34,8 @@ def test_columns_are_those_of_the_document(fit, facts):
         assert list(result) == [one[key] for one in facts["coefficients"]]
     assert list(fit.tvalues) == [one["statistic"] for one in facts["coefficients"]]
     assert list(fit.pvalues) == pytest.approx([math.erfc(abs(z) / 2**0.5) for z in fit.tvalues], rel=1e-6)
-    assert fit.residual_sd is None and fit.r_squared is None and math.isnan(fit.rsquared)
+    assert fit.residual_sd == dplm.Bounded(**facts["residual_sd"]) and fit.rsquared == facts["r_squared"]["estimate"]
+    assert fit.residual_sd.low < 4 < fit.residual_sd.high, "the truth"
     assert (fit.rows, fit.nobs, fit.names, fit.level) == (3000, 3000, NAMES, 0.95)
     assert fit.identified == dict.fromkeys(NAMES, True) and fit.method["name"] == "auto"
     assert fit.warnings == facts["warnings"] and not fit.private
@@ -144,21 +145,6 @@ def test_page(fit, tmp_path):
         assert words in page and words not in fit.to_html()
 
 
-def test_what_was_released_of_the_errors(fit, facts, tmp_path):
-    """As a later fit may say it: the document by hand."""
-    spread = {"estimate": 4.0, "low": 3.9, "high": 4.1}
-    share = {"estimate": 0.6, "low": 0.58, "high": 0.62}
-    text = fit.to_json().replace('"residual_sd":null', f'"residual_sd":{json.dumps(spread)}').replace('"r_squared":null', f'"r_squared":{json.dumps(share)}')
-    (tmp_path / "spread.json").write_text(text)
-    spread_fit = dplm.load(tmp_path / "spread.json")
-    assert spread_fit.residual_sd == dplm.Bounded(4.0, 3.9, 4.1) and spread_fit.rsquared == 0.6
-    rows = {"educ": [12, 8], "exper": [10.0, None], "union": ["yes", "no"]}
-    found, without = spread_fit.get_prediction(rows).summary_frame(), fit.get_prediction(rows).summary_frame()
-    assert without["obs_ci_lower"].isna().all() and found[MEAN].equals(without[MEAN]) and found.loc[1].isna().all()
-    half = (found["obs_ci_upper"][0] - found["obs_ci_lower"][0]) / 2
-    assert half == pytest.approx(1.96 * (16 + found["mean_se"][0] ** 2) ** 0.5, rel=1e-2)
-
-
 MEAN = ["mean", "mean_se", "mean_ci_lower", "mean_ci_upper"]
 
 
@@ -172,8 +158,13 @@ def test_predictions_as_statsmodels_has_them(fit):
         assert list(usual[ours]) == list(table[theirs])
     assert list(found.predicted_mean) == list(table["mean"]) and list(found.se_mean) == list(table["mean_se"])
     assert found.conf_int(0.1).tolist() == found.conf_int(level=0.9).tolist() == usual[["low", "high"]].to_numpy().tolist()
+    half = (table["obs_ci_upper"] - table["obs_ci_lower"]) / 2
+    assert list(half) == pytest.approx([1.645 * (fit.residual_sd.estimate**2 + se**2) ** 0.5 for se in found.se_mean], rel=0.02)
     with pytest.raises(dplm.RequestError, match="not both"):
         found.conf_int(0.1, level=0.9)
+    unspread = dplm.lm("wage ~ educ", {"wage": [0.1, 1.2] * 99, "educ": [1, 0] * 99}, rho=9, standardised=True, seed=1, interval="batched")
+    assert unspread.residual_sd is None and math.isnan(unspread.rsquared)
+    assert unspread.get_prediction({"educ": [1]}).summary_frame()["obs_ci_lower"].isna().all()
 
 
 def test_hypotheses(fit):

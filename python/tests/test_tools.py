@@ -26,7 +26,6 @@ def test_a_plan_is_that_of_the_command(command):
             dplm.plan(**({"rows": 5000, "features": 4, "rho": 0.02} | wrong))
 
 
-@pytest.mark.parametrize("design", ["isotropic", "anisotropic"])
 def test_a_plan_for_a_model():
     formula = "log(wage[1..5000]) ~ educ[0..20] + poly(exper[0..60], 2) + union{no,yes}*female{no,yes}"
     assume = ["wage mean 600 sd 300", "educ sd 3", "exper sd 12", "union shares 0.8 0.2", "R2 0.3"]
@@ -57,6 +56,7 @@ def test_a_plan_that_makes_no_sense_is_refused(wrong, words):
         dplm.plan(**({"rows": 5000, "rho": 0.02} | wrong))
 
 
+@pytest.mark.parametrize("design", ["isotropic", "anisotropic"])
 def test_simulated_rows_are_those_of_the_command(command, tmp_path, design):
     command("simulate", "--rows", 500, "--features", 3, "--seed", 9, "--design", design, "--out", tmp_path / "typed.csv")
     drawn = dplm.simulate(rows=500, features=3, seed=9, design=design)

@@ -266,7 +266,7 @@ pub struct DataArgs {
     /// Files (.csv .tsv .parquet .arrow), a folder or pattern of them, or - for CSV on standard input
     #[arg(required = true, value_name = "DATA")]
     pub inputs: Vec<String>,
-    /// How text is written, as semicolon,decimal-comma: comma, semicolon, tab or pipe; decimal-comma
+    /// How text is written: comma, semicolon, tab or pipe, and decimal-comma; joined by commas
     #[arg(long, value_name = "WORDS")]
     pub csv: Option<Dialect>,
     /// Refuse data with a missing or unusable cell, instead of letting its row contribute nothing
@@ -433,7 +433,7 @@ pub struct InitArgs {
     /// Files (.csv .tsv .parquet .arrow), a folder or pattern of them, or - for CSV on standard input
     #[arg(required = true, value_name = "DATA")]
     pub inputs: Vec<String>,
-    /// How text is written, as semicolon,decimal-comma: comma, semicolon, tab or pipe; decimal-comma
+    /// How text is written: comma, semicolon, tab or pipe, and decimal-comma; joined by commas
     #[arg(long, value_name = "WORDS")]
     pub csv: Option<Dialect>,
     /// Write the template to a new file instead
@@ -621,6 +621,9 @@ pub struct PredictArgs {
     /// Rows to predict: files (.csv .tsv .parquet .arrow), a folder or pattern of them, or - for CSV on standard input
     #[arg(required_unless_present = "over", conflicts_with = "over", value_name = "DATA")]
     pub inputs: Vec<String>,
+    /// How text is written: comma, semicolon, tab or pipe, and decimal-comma; joined by commas
+    #[arg(long, value_name = "WORDS")]
+    pub csv: Option<Dialect>,
     /// Instead of rows: go over the bounds, or the levels, of this column
     #[arg(long, value_name = "COLUMN")]
     pub over: Option<String>,

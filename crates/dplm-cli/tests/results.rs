@@ -510,7 +510,9 @@ fn the_demo() {
 #[test]
 fn help_reads_well() {
     let directory = Directory::new();
-    for command in [&[][..], &["demo"], &["fit"], &["plan"], &["simulate"], &["diagnose"], &["init"]] {
+    for command in
+        [&[][..], &["demo"], &["fit"], &["test"], &["predict"], &["plan"], &["simulate"], &["diagnose"], &["init"]]
+    {
         let help = directory.ok(&[command, &["--help"]].concat()).stdout;
         assert!(help.contains("Usage: dplm"), "{command:?}");
         for line in help.lines() {

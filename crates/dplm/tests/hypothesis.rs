@@ -6,8 +6,8 @@ use dplm::{
     interval::IntervalError,
     method::{IntervalMethod, Method, Purpose, Request, auto, dpgd},
     privacy::Rho,
-    report::{summary, to_json},
-    table::Source,
+    report::{Cover, summary, to_html, to_json},
+    table::{ReadOptions, Source},
 };
 
 const FORMULA: &str = "y[0..100] ~ x[0..10] + z[0..1] + g{a,b,c}";
@@ -106,6 +106,35 @@ fn joint_tests_tell_true_hypotheses_from_false_ones() {
         assert!((joint.statistic / alone.statistic.powi(2) - 1.0).abs() < 1e-9);
         assert!((joint.p_value - alone.p_value).abs() < 1e-9);
     }
+}
+
+/// Names as R prints them, of functions and products of columns; predictions over a column follow the same model.
+#[test]
+fn functions_and_products_are_tested_and_followed() {
+    let formula = Formula::parse("y[0..100] ~ poly(x[0..10], 2) + I(z[0..1]^2) + g{a,b,c}*z").expect("a formula");
+    let mut data = Dataset::read(&source(), &formula, &Reading::default()).expect("data");
+    let request = Request::new(Rho::checked_from_f64(5.0).expect("a budget"));
+    let fit = data.fit(&auto::Config::new(request), NoiseSource::Seed(5), Progress::NONE).expect("a fit");
+    let test =
+        |text: &str| fit.wald_test(&fit.hypothesis(text).expect(text)).expect("a test").found.expect("identified");
+    assert!(test("poly(x, 2)1 = 0, poly(x, 2)2 = 0").p_value < 1e-9);
+    assert!(test("g[b]:z = 0, g[c]:z = 0, I(z^2) = 0, z = 0").p_value > 1e-4);
+    let band =
+        fit.over("z", &[("x".to_owned(), "2".to_owned()), ("g".to_owned(), "b".to_owned())], 0.95).expect("a band");
+    let text = "x,g,z\n".to_owned() + &band.points.iter().map(|one| format!("2,b,{}\n", one.value)).collect::<String>();
+    let rows = Source::from_csv_stream(&mut text.as_bytes(), "rows").expect("rows");
+    let found = fit.predict_intervals(&rows, &ReadOptions::default(), 0.95).expect("predictions");
+    for (point, row) in band.points.iter().zip(found) {
+        assert!((point.prediction.estimate - row.estimate).abs() < 1e-9);
+        let (over, row) = (point.prediction.interval.expect("identified"), row.interval.expect("identified"));
+        assert!((over.0 - row.0).abs() < 1e-9 && (over.1 - row.1).abs() < 1e-9);
+    }
+    let names: Vec<String> = fit.effects(0.95).expect("effects").into_iter().map(|one| one.column).collect();
+    assert_eq!(names, ["x", "z", "g", "g"]);
+    let page = to_html(&fit, &Cover::default());
+    assert!(page.contains(
+        "on <code>poly(x, 2)</code>, <code>I(z^2)</code>, <code>g</code>, <code>z</code> and <code>g:z</code>:"
+    ));
 }
 
 #[test]

@@ -186,7 +186,7 @@ fn the_page_says_what_was_asked_and_known() {
         "<code>g</code></th><td>explains</td><td>category</td><td>a (the reference), b, c</td>",
         "in % of the range of y",
         "as a share of the response's own range, 0 to 100",
-        "Neither the spread of the errors",
+        "Rows spread around the model with a standard deviation of",
     ] {
         assert!(page.contains(words), "{words}");
     }
@@ -205,6 +205,14 @@ fn released_numbers_of_the_errors_are_on_the_page() {
     let page = to_html(&fit, &Cover::default());
     assert!(page.contains("a standard deviation of 3.5 (from 3.4 to 3.6), in units of y."), "{page}");
     assert!(page.contains("The model explains 61 % (from 60 to 62.5) of the variance"), "{page}");
+    assert!(
+        summary(&fit)
+            .contains("Residual standard error: 3.500 (3.400 to 3.600); R-squared: 0.6100 (0.6000 to 0.6250)\n")
+    );
+    (fit.residual_sd, fit.r_squared) = (None, None);
+    assert!(to_html(&fit, &Cover::default()).contains("Neither the spread of the errors"));
+    assert!(!summary(&fit).contains("Residual standard error"));
+    fit.residual_sd = Some(Bounded { estimate: 3.5, low: 3.4, high: 3.6 });
     let json = json(&fit);
     assert_eq!(json["residual_sd"], serde_json::json!({"estimate": 3.5, "low": 3.4, "high": 3.6}));
     assert_eq!(Fit::from_json(&to_json(&fit)).expect("a fit"), fit);
@@ -241,12 +249,17 @@ fn ends_that_are_infinite_are_null() {
 #[test]
 fn the_second_edition_of_the_json() {
     let json = json(&usual());
-    assert_eq!((&json["schema"], &json["residual_sd"], &json["r_squared"]), (&2.into(), &Value::Null, &Value::Null));
+    assert_eq!(json["schema"], 2);
+    for key in ["residual_sd", "r_squared"] {
+        let [low, estimate, high] = ["low", "estimate", "high"].map(|end| json[key][end].as_f64().expect("a number"));
+        assert!(0.0 < low && low < estimate && estimate < high, "{key}");
+    }
     assert_eq!(json["units"], serde_json::json!({"unit": "row", "count": 4000}));
     let date = json["date"].as_str().expect("text");
     let shape: String = date.chars().map(|letter| if letter.is_ascii_digit() { '0' } else { letter }).collect();
     assert_eq!(shape, "0000-00-00");
-    assert!(json.as_object().expect("an object").contains_key("r_squared"), "null, and there");
+    let bare = self::json(&fit(|request| Request { purpose: Purpose::Prediction, ..request }));
+    assert_eq!(bare.as_object().expect("an object").get("r_squared"), Some(&Value::Null), "null, and there");
 }
 
 /// Every key of the document is listed, and every key that is listed is there (`ledger` only with a ledger).

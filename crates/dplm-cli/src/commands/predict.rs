@@ -57,7 +57,7 @@ fn held(typed: &str) -> Result<(String, String), Failure> {
 }
 
 fn of_rows(fit: &Fit, args: &PredictArgs, level: f64, printer: &Printer) -> Result<Vec<Prediction>, Failure> {
-    let source = Source::open(&args.inputs)?;
+    let source = Source::open_as(&args.inputs, args.csv.unwrap_or_default())?;
     let bar = Bar::new(printer, "predicting");
     let update = |done, total| bar.update(done, total);
     let options = ReadOptions { strict: args.strict, progress: Progress::new(&update), ..ReadOptions::default() };

@@ -69,6 +69,23 @@ impl Model {
         self.intercept
     }
 
+    /// What stands on the left, as R prints it.
+    pub fn response(&self) -> String {
+        self.response.to_string()
+    }
+
+    /// What is added up on the right, as R prints it and in R's order.
+    pub fn term_names(&self) -> Vec<String> {
+        let offsets = self.offsets.iter().map(|offset| format!("offset({offset})"));
+        self.ordered_terms().iter().map(ToString::to_string).chain(offsets).collect()
+    }
+
+    /// The public bounds of what stands on the left; none where a column of it has none.
+    pub fn response_bounds(&self) -> Option<(f64, f64)> {
+        let Range { low, high } = self.range(&self.response).ok()?;
+        (low.is_finite() && high.is_finite()).then_some((low, high))
+    }
+
     /// Whether any column has public bounds (`name[lo..hi]`); levels do not count.
     pub fn has_bounds(&self) -> bool {
         self.columns.iter().any(|column| column.kind.bounds().is_some())

@@ -4,6 +4,7 @@ use super::{Predictor, RowValues};
 use crate::{
     Contrast, Error, Fit,
     formula::{Column, Kind},
+    interval::Interval,
     table::{Block, Cells},
 };
 
@@ -45,7 +46,7 @@ impl Fit {
         let contrasts: Vec<Contrast> = rows.chunks_exact(2).map(contrast).collect();
         let found = predictor.inference.intervals(&contrasts, level)?;
         let told = changes.iter().zip(found).filter(|(_, interval)| interval.identified);
-        let effect = |(change, interval): (&Change, crate::interval::Interval)| Effect {
+        let effect = |(change, interval): (&Change, Interval)| Effect {
             column: features[change.column].name.clone(),
             from: change.from.in_words(&features[change.column]),
             to: change.to.in_words(&features[change.column]),

@@ -10,6 +10,8 @@ use crate::{
 
 /// Points over the range of a number.
 const POINTS: usize = 41;
+/// Points over a range of dates, each of which is printed.
+const DAYS: i32 = 9;
 /// The most combinations of levels of other columns that are averaged over.
 const MOST_COMBINATIONS: usize = 4096;
 /// A column that is centred and of unit variance is followed so many standard deviations to either side.
@@ -46,7 +48,7 @@ pub struct OverPoint {
 pub enum OverValue {
     /// Of a number.
     Number(f64),
-    /// Of a category.
+    /// Of a category, or a date.
     Level(String),
 }
 
@@ -76,7 +78,7 @@ impl Fit {
         let points = grid.varied.values(&features[grid.column]).into_iter().zip(predictor.of_rows(&means));
         Ok(Over {
             column: column.to_owned(),
-            response: self.design.columns()[0].name.clone(),
+            response: self.design.model().response(),
             level,
             points: points.map(|(value, prediction)| OverPoint { value, prediction }).collect(),
             held: grid.in_words(&features),
@@ -101,7 +103,7 @@ impl Taken {
         match kind {
             Kind::Standard => between(-STANDARD_RANGE, STANDARD_RANGE),
             Kind::Bounded { low, high } => between(*low, *high),
-            Kind::Dates { low, high } => between(f64::from(*low), f64::from(*high)),
+            Kind::Dates { low, high } => Taken::Numbers(days(*low, *high)),
             Kind::Levels(levels) => Taken::Levels((0..).take(levels.len()).collect()),
         }
     }
@@ -157,6 +159,9 @@ impl Taken {
             (Taken::Levels(codes), Kind::Levels(levels)) => {
                 codes.iter().map(|&code| OverValue::Level(levels[code as usize].clone())).collect()
             }
+            (Taken::Numbers(days), kind @ Kind::Dates { .. }) => {
+                days.iter().map(|&day| OverValue::Level(kind.shown(day))).collect()
+            }
             (Taken::Numbers(values), _) => values.iter().map(|&value| OverValue::Number(value)).collect(),
             (Taken::Levels(_), _) => Vec::new(),
         }
@@ -169,6 +174,14 @@ impl Taken {
             (Taken::Levels(_), _) => format!("the mean over the levels of {}", column.name),
         }
     }
+}
+
+/// Whole days from the first to the last, each once.
+fn days(low: i32, high: i32) -> Vec<f64> {
+    let (steps, width) = (i64::from(DAYS) - 1, i64::from(high) - i64::from(low));
+    let mut days: Vec<i64> = (0..=steps).map(|k| i64::from(low) + width * k / steps).collect();
+    days.dedup();
+    days.into_iter().map(|day| day as f64).collect()
 }
 
 /// Every combination of what the columns take; the column that varies varies slowest.

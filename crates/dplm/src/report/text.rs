@@ -1,7 +1,7 @@
 //! The fit for people: a table that users of `lm` and statsmodels recognise.
 
 use crate::{
-    Coefficient, Fit, Statement, Warning,
+    Bounded, Coefficient, Fit, Statement, Warning,
     number::{grouped, p_value, percent_up, rounded_up, significant},
     options::{IntervalMethod, Purpose, Target},
     privacy::{Epsilon, Guarantee, Neighbours, Unit},
@@ -12,7 +12,7 @@ const WIDTH: usize = 100;
 
 /// The summary of a fit.
 pub fn summary(fit: &Fit) -> String {
-    let parts = [heading(fit), table(fit), reading(fit), guarantee(fit), budget(fit), warnings(fit)];
+    let parts = [heading(fit), table(fit), quality(fit), reading(fit), guarantee(fit), budget(fit), warnings(fit)];
     parts.iter().filter(|part| !part.is_empty()).map(String::as_str).collect::<Vec<_>>().join("\n")
 }
 
@@ -123,6 +123,18 @@ fn line(fit: &Fit, coefficient: &Coefficient) -> Vec<String> {
 /// What is said of a coefficient that has no number.
 pub(super) fn in_place_of_numbers(fit: &Fit, coefficient: &Coefficient) -> &'static str {
     if fit.is_left_out(&coefficient.name) { "left out" } else { "not identified" }
+}
+
+/// How well the model fits, as far as it was released.
+fn quality(fit: &Fit) -> String {
+    let with_ends = |name: &str, one: &Bounded| {
+        let [estimate, low, high] = [one.estimate, one.low, one.high].map(significant);
+        format!("{name}: {estimate} ({low} to {high})")
+    };
+    let spread = fit.residual_sd.iter().map(|one| with_ends("Residual standard error", one));
+    let explained = fit.r_squared.iter().map(|one| with_ends("R-squared", one));
+    let known: Vec<String> = spread.chain(explained).collect();
+    if known.is_empty() { String::new() } else { known.join("; ") + "\n" }
 }
 
 fn reading(fit: &Fit) -> String {

@@ -26,19 +26,19 @@ pub(super) fn plot(fit: &Fit) -> String {
 
 /// What counts as 1 on the axis, and what the axis is called.
 fn unit(fit: &Fit) -> (f64, String) {
-    let (low, high) = fit.design.response().range;
-    let response = &fit.design.columns()[0].name;
-    match (high - low).is_finite() {
-        true => ((high - low) / 100.0, format!("change of the mean, in % of the range of {response}")),
-        false => (1.0, format!("change of the mean, in standard deviations of {response}")),
+    let model = fit.design.model();
+    match model.response_bounds() {
+        Some((low, high)) => {
+            ((high - low) / 100.0, format!("change of the mean, in % of the range of {}", model.response()))
+        }
+        None => (1.0, format!("change of the mean, in standard deviations of {}", model.response())),
     }
 }
 
 fn caption(fit: &Fit) -> String {
-    let (low, high) = fit.design.response().range;
-    let unit = match (high - low).is_finite() {
-        true => format!("as a share of the response's own range, {} to {}", short(low), short(high)),
-        false => "in standard deviations of the response".to_owned(),
+    let unit = match fit.design.model().response_bounds() {
+        Some((low, high)) => format!("as a share of the response's own range, {} to {}", short(low), short(high)),
+        None => "in standard deviations of the response".to_owned(),
     };
     format!(
         "What moving a column over its whole range (a category: from its reference level) does to the mean response, {unit}, with {} % intervals. \

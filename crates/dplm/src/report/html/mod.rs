@@ -169,7 +169,7 @@ fn quality(fit: &Fit) -> String {
         format!("{estimate}{unit} (from {low} to {high})")
     };
     let spread = fit.residual_sd.as_ref().map(|one| {
-        let response = &fit.design.columns()[0].name;
+        let response = fit.design.model().response();
         format!(
             "Rows spread around the model with a standard deviation of {}, in units of {response}.",
             with_ends(one, 1.0, "")

@@ -15,8 +15,8 @@ pub(super) fn section(fit: &Fit) -> String {
 }
 
 fn question(fit: &Fit) -> String {
-    let columns = fit.design.columns();
-    let names: Vec<String> = columns[1..].iter().map(|column| code(&column.name)).collect();
+    let model = fit.design.model();
+    let names: Vec<String> = model.term_names().iter().map(|name| code(name)).collect();
     let explained = match names.as_slice() {
         [] => "a constant alone".to_owned(),
         [one] => one.clone(),
@@ -28,7 +28,7 @@ fn question(fit: &Fit) -> String {
         }
         Purpose::Prediction => "how to predict the mean of the first from the others; no intervals were asked for",
     };
-    format!("<p>A linear regression of {} on {explained}: {why}.</p>\n", code(&columns[0].name))
+    format!("<p>A linear regression of {} on {explained}: {why}.</p>\n", code(&model.response()))
 }
 
 fn code(name: &str) -> String {
@@ -37,10 +37,11 @@ fn code(name: &str) -> String {
 
 /// A table of the columns, the response first.
 fn facts(fit: &Fit) -> String {
-    let (response, features) = fit.design.columns().split_first().expect("a design has a response");
+    let predictors = fit.design.predictors();
+    let role = |column: &Column| if predictors.contains(column) { "explains" } else { "explained" };
     // Columns of which the same is known share a line.
-    let alike = features.chunk_by(|one, next| one.kind == next.kind).map(|columns| row(columns, "explains"));
-    let rows: String = std::iter::once(row(std::slice::from_ref(response), "explained")).chain(alike).collect();
+    let alike = fit.design.columns().chunk_by(|one, next| one.kind == next.kind && role(one) == role(next));
+    let rows: String = alike.map(|columns| row(columns, role(&columns[0]))).collect();
     scrolling(
         "Table of columns",
         &format!(
@@ -66,8 +67,9 @@ fn known(kind: &Kind) -> (&'static str, String) {
             ("date", format!("from {} to {}", kind.shown(f64::from(*low)), kind.shown(f64::from(*high))))
         }
         Kind::Levels(levels) => {
-            let others: Vec<String> = levels[1..].iter().map(|level| escaped(level)).collect();
-            ("category", format!("{} (the reference), {}", escaped(&levels[0]), others.join(", ")))
+            let words = |level: &String| if level == "*" { "any other (*)".to_owned() } else { escaped(level) };
+            let others: Vec<String> = levels[1..].iter().map(words).collect();
+            ("category", format!("{} (the reference), {}", words(&levels[0]), others.join(", ")))
         }
     }
 }
@@ -81,7 +83,7 @@ fn reading(fit: &Fit) -> String {
     }
     sentences.push("Each column is in its own units: the coefficient of a number is the change of the mean for one unit more of it.");
     if has(|kind| matches!(kind, Kind::Levels(_))) {
-        sentences.push("The coefficient of a level is the difference from the reference level.");
+        sentences.push("The coefficient of a level is the difference from the reference level; rows with a value that is not listed count as missing.");
     }
     sentences.join(" ")
 }
