@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, overload
 
 from dplm import _data, _native
 from dplm._errors import FitWarning, PrivacyWarning, RequestError, warn
 from dplm._fit import Fit
 from dplm._ledger import Ledger
 from dplm._progress import Bar
+from dplm._tools import Plan
 
 
+@overload
+def lm(formula: str | os.PathLike[str], data: Any, *, dry_run: Literal[True], **options: Any) -> Plan: ...
+@overload
 def lm(
     formula: str | os.PathLike[str],
     data: Any,
@@ -45,7 +50,40 @@ def lm(
     threads: int | None = None,
     memory: int | None = None,
     progress: bool | Callable[[str, int, int], object] = False,
-) -> Fit:
+    dry_run: Literal[False] = False,
+) -> Fit: ...
+def lm(
+    formula: str | os.PathLike[str],
+    data: Any,
+    *,
+    rho: float | None = None,
+    epsilon: float | None = None,
+    delta: float | None = None,
+    method: str | None = None,
+    clip: float | None = None,
+    steps: int | None = None,
+    step_size: float | None = None,
+    interval: str = "newton",
+    target: str | None = None,
+    level: float = 0.95,
+    batches: int = 10,
+    burn_in: int | None = None,
+    neighbours: str = "replace-one",
+    person: str | None = None,
+    rows_per_person: int | None = None,
+    purpose: str = "inference",
+    standardised: bool = False,
+    ledger: Ledger | str | os.PathLike[str] | None = None,
+    dataset: str | None = None,
+    names: Sequence[str] | None = None,
+    csv: str | None = None,
+    strict: bool = False,
+    seed: int | None = None,
+    threads: int | None = None,
+    memory: int | None = None,
+    progress: bool | Callable[[str, int, int], object] = False,
+    dry_run: bool = False,
+) -> Fit | Plan:
     """Fits a linear regression privately.
 
     The formula is R's, with the public facts about each column written into it: `age[18..90]` is a number with public bounds,
@@ -95,6 +133,9 @@ def lm(
         Threads to use, and the most bytes the rows may take; the result does not depend on them.
     progress
         True for a bar on standard error once a second has passed, or a function of the stage, how much is done, and how much there is.
+    dry_run
+        Gives the plan in place of the fit: what to expect of each coefficient, as `dplm.plan` says it for as many rows. No cell is looked at and
+        nothing is spent; what the fit would be refused for is refused.
 
     Warns
     -----
@@ -148,6 +189,8 @@ def lm(
     }
     account_name = _account_name(ledger, dataset)
     table = _data.table(data, names, _columns(model, is_file, person), csv)
+    if dry_run:
+        return Plan(json.loads(_native.dry_run(table, model, is_file, budget, options, account_name)))
     bar = Bar() if progress is True else None
     callback = bar if bar is not None else progress or None
     try:

@@ -123,6 +123,14 @@ def fit(
     account_name: tuple[str | PathLike[str], str] | None,
     progress: Callable[[str, int, int], object] | None,
 ) -> Fit: ...
+def dry_run(
+    table: Table,
+    model: str,
+    model_is_file: bool,
+    budget: Mapping[str, float | None],
+    options: Mapping[str, Any],
+    account_name: tuple[str | PathLike[str], str] | None,
+) -> str: ...
 def encoded(
     table: Table, model: str, model_is_file: bool, budget: Mapping[str, float | None], options: Mapping[str, Any]
 ) -> NotPrivate: ...

@@ -38,6 +38,15 @@ def test_a_plan_for_a_model():
     assert abs(sum(release["share"] for release in plan.releases) - 1) < 1e-9
 
 
+def test_a_dry_run_is_the_plan_for_as_many_rows():
+    rows = {"y": [0.5] * 3000, "x": [0.1] * 3000}
+    plan = dplm.lm("y[0..1] ~ x[0..1]", rows, rho=0.5, dry_run=True)
+    assert isinstance(plan, dplm.Plan) and plan.rows == 3000 and plan.method == "auto"
+    assert dict(plan) == dict(dplm.plan("y[0..1] ~ x[0..1]", rows=3000, rho=0.5))
+    with pytest.raises(dplm.RequestError, match="too small"):
+        dplm.lm("y[0..1] ~ x[0..1]", rows, rho=1e-9, dry_run=True)
+
+
 @pytest.mark.parametrize(
     "wrong, words",
     [

@@ -3,8 +3,10 @@
 use std::path::PathBuf;
 
 use dplm::{
-    Charge, Covariance, Dataset, Ends, Equation, Fit, Hypothesis, NoiseSource, OverValue, Prediction, Progress,
+    Charge, Covariance, Dataset, Design, Ends, Equation, Fit, Hypothesis, NoiseSource, OverValue, Prediction, Progress,
     Reading, Receipt, TTest, Warning,
+    method::{Request, forecast_for},
+    plan::Question,
     report::{Cover, facts_json, summary, summary_html, to_html, to_json},
     table::ReadOptions,
 };
@@ -99,6 +101,38 @@ pub fn fit(
         prepared.run(receipt, Progress::new(&fitting)).map_err(Failure::after_spending)
     })?;
     Ok(NativeFit { fit })
+}
+
+/// The plan of a fit that is not made, as the JSON of `dplm plan`: no cell is looked at and nothing is spent.
+#[pyfunction]
+pub fn dry_run(
+    py: Python<'_>,
+    table: &NativeTable,
+    model: &str,
+    model_is_file: bool,
+    budget: BudgetOptions,
+    options: FitOptions,
+    account_name: Option<AccountName>,
+) -> PyResult<String> {
+    let formula = formula(model, model_is_file)?;
+    let asked = options.asked(&budget, &formula, model_is_file)?;
+    options.config(&budget, &formula, model_is_file)?;
+    if options.person()?.is_some() {
+        return Err(Kind::Request.because("there is no forecast for persons with several rows: leave dry_run out"));
+    }
+    let forecast = work::run(py, options.threads, None, |signals| {
+        if let Some((file, dataset)) = &account_name {
+            Ledger::open(file)?.check(dataset, asked.request.rho)?;
+        }
+        let schema = table.source().schema();
+        let design = Design::new(&formula.resolve(schema).map_err(dplm::Error::from)?);
+        let reading = |done, total| signals.reading(done, total);
+        let reading = ReadOptions { progress: Progress::new(&reading), ..ReadOptions::default() };
+        let rows = table.source().count_rows(&design.columns()[0], &reading).map_err(dplm::Error::from)?;
+        let Request { rho, delta, level, .. } = asked.request;
+        Ok(forecast_for(&asked, schema, &Question::new(rows, rho, delta, level))?)
+    })?;
+    Ok(serde_json::to_string(&forecast).expect("plain data serialise"))
 }
 
 /// Pays from the ledger where there is one; else whoever calls keeps account.

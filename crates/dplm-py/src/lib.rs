@@ -27,7 +27,7 @@ mod _native {
     #[pymodule_export]
     use super::{
         column::NativeColumn,
-        fit::{NativeFit, fit},
+        fit::{NativeFit, dry_run, fit},
         ledger::NativeLedger,
         not_private::{NotPrivate, encoded},
         table::NativeTable,

@@ -3,7 +3,7 @@
 use dplm::{
     NoiseSource, Person,
     formula::Formula,
-    method::{self, Method, Request, Tuning},
+    method::{self, Asked, Asks, Method, Request, Tuning},
     options::Choice,
     privacy::Rho,
 };
@@ -117,6 +117,12 @@ impl FitOptions {
     /// What is asked of the method, checked as far as it can be without a row. A model file says of each column without bounds that it
     /// is standard.
     pub fn config(&self, budget: &BudgetOptions, formula: &Formula, is_file: bool) -> PyResult<Box<dyn Method>> {
+        let Asked { method, request, tuning, .. } = self.asked(budget, formula, is_file)?;
+        method::choose(method, request, tuning, formula, self.standardised || is_file).or_raise()
+    }
+
+    /// What is asked, for a forecast.
+    pub fn asked(&self, budget: &BudgetOptions, formula: &Formula, is_file: bool) -> PyResult<Asked> {
         let (rho, delta) = budget.checked()?;
         let request = Request {
             delta,
@@ -132,8 +138,10 @@ impl FitOptions {
         };
         let &FitOptions { clip, steps, step_size, .. } = self;
         let tuning = Tuning { clip, steps, step_size };
-        let named = self.method.as_deref().map(word).transpose()?;
-        method::choose(named, request, tuning, formula, self.standardised || is_file).or_raise()
+        let method = self.method.as_deref().map(word).transpose()?;
+        let standardised = self.standardised || is_file;
+        let model = Asks::Formula { formula: formula.clone(), standardised, assumptions: Vec::new() };
+        Ok(Asked { method, request, tuning, model })
     }
 
     /// Who a row is of.
