@@ -111,7 +111,8 @@ fn joint_tests_tell_true_hypotheses_from_false_ones() {
 /// Names as R prints them, of functions and products of columns; predictions over a column follow the same model.
 #[test]
 fn functions_and_products_are_tested_and_followed() {
-    let formula = Formula::parse("y[0..100] ~ poly(x[0..10], 2) + I(z[0..1]^2) + g{a,b,c}*z").expect("a formula");
+    let formula =
+        Formula::parse("log1p(y[0..100]) ~ poly(x[0..10], 2) + I(z[0..1]^2) + g{a,b,c}*z").expect("a formula");
     let mut data = Dataset::read(&source(), &formula, &Reading::default()).expect("data");
     let request = Request::new(Rho::checked_from_f64(5.0).expect("a budget"));
     let fit = data.fit(&auto::Config::new(request), NoiseSource::Seed(5), Progress::NONE).expect("a fit");
@@ -132,6 +133,7 @@ fn functions_and_products_are_tested_and_followed() {
     let names: Vec<String> = fit.effects(0.95).expect("effects").into_iter().map(|one| one.column).collect();
     assert_eq!(names, ["x", "z", "g", "g"]);
     let page = to_html(&fit, &Cover::default());
+    assert!(page.contains("own range, 0 to 4.615,"), "of the logarithm");
     assert!(page.contains(
         "on <code>poly(x, 2)</code>, <code>I(z^2)</code>, <code>g</code>, <code>z</code> and <code>g:z</code>:"
     ));

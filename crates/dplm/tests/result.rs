@@ -185,7 +185,7 @@ fn the_page_says_what_was_asked_and_known() {
         "<code>x</code></th><td>explains</td><td>number</td><td>from 0 to 10</td>",
         "<code>g</code></th><td>explains</td><td>category</td><td>a (the reference), b, c</td>",
         "in % of the range of y",
-        "as a share of the response's own range, 0 to 100",
+        "as a share of the response's own range, 0 to 100,",
         "Rows spread around the model with a standard deviation of",
     ] {
         assert!(page.contains(words), "{words}");

@@ -10,7 +10,7 @@ const WIDTH: f64 = 760.0;
 const HEIGHT: f64 = 480.0;
 const LEFT: f64 = 84.0;
 const RIGHT: f64 = 730.0;
-const TOP: f64 = 66.0;
+const TOP: f64 = 84.0;
 const BOTTOM: f64 = 410.0;
 const SIZE: f64 = 14.0;
 
@@ -44,16 +44,18 @@ fn title(over: &Over) -> String {
 
 fn words(svg: &mut Svg, over: &Over) {
     svg.text((LEFT, 28.0), Anchor::Start, &format!("{INK} font-size=\"18\""), &title(over));
-    let held = if over.held.is_empty() { String::new() } else { format!(", at {}", over.held.join(", ")) };
-    let under = format!("with {} % intervals, each by itself{held}", percent(over.level));
-    svg.text((LEFT, 48.0), Anchor::Start, SOFT, &shortened(&under));
+    let intervals = format!("with {} % intervals, each by itself", percent(over.level));
+    svg.text((LEFT, 48.0), Anchor::Start, SOFT, &intervals);
+    if !over.held.is_empty() {
+        svg.text((LEFT, 66.0), Anchor::Start, SOFT, &shortened(&format!("at {}", over.held.join(", "))));
+    }
     svg.text(((LEFT + RIGHT) / 2.0, HEIGHT - 22.0), Anchor::Middle, INK, &over.column);
     svg.line((LEFT, BOTTOM), (RIGHT, BOTTOM), "stroke=\"#666666\"");
 }
 
 /// What fits on a line of the picture.
 fn shortened(text: &str) -> String {
-    const MOST: usize = 98;
+    const MOST: usize = 84;
     if text.chars().count() <= MOST { text.to_owned() } else { text.chars().take(MOST - 1).chain(['…']).collect() }
 }
 
@@ -72,7 +74,10 @@ fn heights(over: &Over) -> (f64, f64) {
         [point.prediction.estimate, low, high]
     };
     let finite = over.points.iter().flat_map(of).filter(|height| height.is_finite());
-    finite.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), height| (low.min(height), high.max(height)))
+    let (low, high) =
+        finite.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), height| (low.min(height), high.max(height)));
+    let margin = 0.04 * (high - low);
+    (low - margin, high + margin)
 }
 
 fn band(svg: &mut Svg, over: &Over, numbers: &[f64], up: &Scale) {

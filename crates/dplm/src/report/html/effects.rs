@@ -37,7 +37,11 @@ fn unit(fit: &Fit) -> (f64, String) {
 
 fn caption(fit: &Fit) -> String {
     let unit = match fit.design.model().response_bounds() {
-        Some((low, high)) => format!("as a share of the response's own range, {} to {}", short(low), short(high)),
+        Some((low, high)) => {
+            // Bounds of functions are rounded outwards: those of log(1) hold a little more than 0.
+            let shown = |end: f64| short(if end.abs() < 1e-9 * (high - low) { 0.0 } else { end });
+            format!("as a share of the response's own range, {} to {}", shown(low), shown(high))
+        }
         None => "in standard deviations of the response".to_owned(),
     };
     format!(
