@@ -21,7 +21,7 @@ fn people(count: u32) -> Vec<Person> {
     let spread = |i: u32, step: u32, modulus: u32| f64::from(i * step % modulus) / f64::from(modulus - 1);
     let person = |i: u32| {
         let (educ, exper) = (20.0 * spread(i, 37, 101), 60.0 * spread(i, 53, 211));
-        let (region, member) = (["north", "south", "east"][(i * 31 % 7 % 3) as usize], i * 29 % 11 % 2 == 0);
+        let (region, member) = (["north", "south", "east"][(i * 31 % 7 % 3) as usize], (i * 29 % 11).is_multiple_of(2));
         let hours = 5.0 + 75.0 * spread(i, 71, 307);
         let noise = 2.0 * spread(i, 7919, 4001) - 1.0;
         let line = 1.0 + 0.08 * educ + 0.05 * exper - 0.0008 * exper * exper + if member { 0.2 } else { 0.0 };
@@ -39,6 +39,7 @@ fn table(people: &[Person]) -> Source {
 }
 
 type Columns = fn(&Person) -> Vec<f64>;
+type Response = fn(&Person) -> f64;
 
 fn is(person: &Person, region: &str) -> f64 {
     f64::from(u8::from(person.region == region))
@@ -61,8 +62,8 @@ fn bernstein(person: &Person) -> [f64; 3] {
 }
 
 /// The model matrix and the response that each formula stands for, written out by hand.
-fn cases() -> Vec<(&'static str, Columns, fn(&Person) -> f64)> {
-    let log_pay: fn(&Person) -> f64 = |p| p.pay.ln();
+fn cases() -> Vec<(&'static str, Columns, Response)> {
+    let log_pay: Response = |p| p.pay.ln();
     vec![
         (
             "log(pay[1..500]) ~ educ[0..20] + exper[0..60] + I(exper^2)",

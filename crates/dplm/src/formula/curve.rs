@@ -160,10 +160,10 @@ fn b_splines(u: f64, count: usize) -> (usize, [f64; ORDER]) {
     let at = first + ORDER - 1;
     for order in 1..ORDER {
         let mut carried = 0.0;
-        for index in 0..order {
+        for (index, value) in values.iter_mut().enumerate().take(order) {
             let (left, right) = (knot(at + 1 + index - order), knot(at + 1 + index));
-            let share = values[index] / (right - left);
-            values[index] = carried + (right - u) * share;
+            let share = *value / (right - left);
+            *value = carried + (right - u) * share;
             carried = (u - left) * share;
         }
         values[order] = carried;

@@ -53,7 +53,7 @@ pub(crate) use term::{Part, Regressor, Variable};
 /// that [`Formula::parse`] reads back as an equal formula.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Formula {
-    model: Model,
+    model: Box<Model>,
     /// Before which of the terms `.` stands.
     dot: Option<usize>,
     /// Columns that `.` leaves out.

@@ -238,7 +238,7 @@ fn sum_of(response: &str, intercept: bool, text: &str, tables: &[Entry<'_>]) -> 
         }
     }
     let response = of_response.ok_or_else(|| FormulaError::ResponseNotDescribed { column: response.to_owned() })?;
-    Ok(Formula { model: Model::of_columns(response, features, intercept), dot, except })
+    Ok(Formula { model: Box::new(Model::of_columns(response, features, intercept)), dot, except })
 }
 
 fn read_except(facts: &[Entry<'_>]) -> Result<Vec<String>, FormulaError> {

@@ -147,7 +147,7 @@ impl Parser<'_> {
         let except = right.except()?;
         let Right { terms, dot, offsets, without_intercept, .. } = right;
         let model = Model { columns: Facts::of(self.columns), response, terms, offsets, intercept: !without_intercept };
-        Ok(Formula { model, dot, except })
+        Ok(Formula { model: Box::new(model), dot, except })
     }
 
     /// Reads one summand; `adds` is the sign before it.
@@ -315,7 +315,7 @@ impl Parser<'_> {
 
     fn negative(&mut self, what: &str) -> Result<Expression, FormulaError> {
         if !self.scanner.eat("-") {
-            return self.to_power(what);
+            return self.powered(what);
         }
         self.deeper()?;
         let of = self.negative("a number after '-'")?;
@@ -323,7 +323,7 @@ impl Parser<'_> {
         Ok(Expression::Negative(Box::new(of)))
     }
 
-    fn to_power(&mut self, what: &str) -> Result<Expression, FormulaError> {
+    fn powered(&mut self, what: &str) -> Result<Expression, FormulaError> {
         let base = self.atom(what)?;
         if !self.scanner.eat("^") {
             return Ok(base);

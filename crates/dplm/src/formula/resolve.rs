@@ -22,7 +22,7 @@ impl Formula {
     /// # Ok::<(), dplm::Error>(())
     /// ```
     pub fn resolve(&self, schema: &Schema) -> Result<Model, SchemaError> {
-        let mut model = self.model.clone();
+        let mut model = Model::clone(&self.model);
         schema.check_all(&model.columns())?;
         schema.check_present(&self.except)?;
         if let Some(place) = self.dot {
@@ -40,7 +40,7 @@ impl Formula {
     /// # Errors
     /// When it holds `.`.
     pub(crate) fn into_model(self) -> Result<Model, FormulaError> {
-        if self.uses_dot() { Err(FormulaError::OpenDot) } else { Ok(self.model) }
+        if self.uses_dot() { Err(FormulaError::OpenDot) } else { Ok(*self.model) }
     }
 
     /// What `.` stands for in this table.

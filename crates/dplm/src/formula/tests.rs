@@ -19,7 +19,7 @@ fn levels(name: &str, levels: &[&str]) -> Column {
 }
 
 fn sum(response: Column, columns: Vec<Column>, intercept: bool) -> Formula {
-    Formula { model: Model::of_columns(response, columns, intercept), dot: None, except: vec![] }
+    Formula { model: Box::new(Model::of_columns(response, columns, intercept)), dot: None, except: vec![] }
 }
 
 fn formula(response: Column, columns: Vec<Column>) -> Formula {
@@ -221,7 +221,7 @@ impl Maker {
             except = (0..self.below(3)).map(|index| format!("{}{}", self.text(), 3000 + index)).collect();
         }
         let intercept = columns.is_empty() || self.flip();
-        Formula { model: Model::of_columns(response, columns, intercept), dot, except }
+        Formula { model: Box::new(Model::of_columns(response, columns, intercept)), dot, except }
     }
 
     /// Arithmetic on two columns that are between 1 and 2.

@@ -102,6 +102,9 @@ pub struct Design {
     offset: Option<Expression<usize>>,
 }
 
+/// What to do with a row: the values that multiply the coefficients, and what is added to their sum; none where a cell is missing.
+pub(crate) type RowVisitor<'a> = dyn FnMut(Option<(&[f64], f64)>) + 'a;
+
 impl Design {
     /// The design of a model: numbers become -1 to 1, levels 0 and 1, and standard columns stay as they are.
     pub fn new(model: &Model) -> Design {
@@ -265,7 +268,7 @@ impl Design {
 
     /// Visits the rows of a block of [`predictors`](Self::predictors): the values that multiply the coefficients, and what is added to their
     /// sum; none for a row with a missing cell.
-    pub(crate) fn for_each_row(&self, block: Block, each: &mut dyn FnMut(Option<(&[f64], f64)>)) {
+    pub(crate) fn for_each_row(&self, block: Block, each: &mut RowVisitor<'_>) {
         let mut values = vec![0.0; self.features()];
         let (block, read) = self.with_gaps(block);
         for row in 0..block.rows {

@@ -129,7 +129,7 @@ mod tests {
         let row = |index: usize| {
             let (x, z) = (1.5 * normal(), normal());
             let y = 1.0 + x - 0.5 * z + 2.0 * normal();
-            if index % missing == 0 { format!("{y},,{z}") } else { format!("{y},{x},{z}") }
+            if index.is_multiple_of(missing) { format!("{y},,{z}") } else { format!("{y},{x},{z}") }
         };
         let text = format!("y,x,z\n{}\n", (0..rows).map(row).collect::<Vec<_>>().join("\n"));
         let source = Source::from_csv_stream(&mut text.as_bytes(), "rows").unwrap();
