@@ -31,16 +31,22 @@ fn files(module: &str) -> Vec<(PathBuf, usize)> {
 
 fn files_in(folder: &Path, depth: usize) -> Vec<(PathBuf, usize)> {
     let mut found = Vec::new();
+    let declares = fs::read_to_string(folder.join("mod.rs")).unwrap_or_default();
     for entry in fs::read_dir(folder).expect("a module is a file or a folder").map(Result::unwrap) {
         let path = entry.path();
         let stem = path.file_stem().and_then(|stem| stem.to_str()).expect("plain names").to_owned();
         if path.is_dir() {
             found.extend(files_in(&path, depth + 1));
-        } else if path.extension().is_some_and(|end| end == "rs") && stem != "tests" {
+        } else if path.extension().is_some_and(|end| end == "rs") && !is_for_tests(&declares, &stem) {
             found.push((path, if stem == "mod" { depth } else { depth + 1 }));
         }
     }
     found
+}
+
+/// Whether a module is compiled for tests only, which may use anything.
+fn is_for_tests(declares: &str, stem: &str) -> bool {
+    stem == "tests" || declares.contains(&format!("#[cfg(test)]\nmod {stem};"))
 }
 
 /// The code without comments, and without what is compiled for tests only: tests may use anything.
