@@ -104,7 +104,7 @@ Examples:
   dplm fit survey.parquet --model model.toml --epsilon 1 --json fit.json";
 
 const TEST: &str = "\
-A hypothesis is a linear equation in the coefficients, named as the fit prints them; one without '=' is tested against 0.
+A hypothesis is a linear equation in the coefficients, named as the fit prints them; without '=' it is tested against 0.
 Equations separated by commas are tested together, by a chi-square test. Nothing is spent and no data are read.
 
 Examples:
@@ -112,11 +112,11 @@ Examples:
   dplm test fit.json 'educ = 1' 'educ - 2*exper' 'exper = 0, union[yes] = 0'";
 
 const PREDICT: &str = "\
-The rows need the model's features and not its response, and cells are read as they were in the fit. The result is a table
-(CSV) with a line for each row: the mean response of all rows like it, its standard error and its interval. Lines are empty
-where a cell is missing. With --over no rows are read: a number goes over its public bounds, a category over its levels.
-Other numbers are held at the middle of their bounds and other categories averaged, each level alike, unless --at says
-otherwise. Nothing is spent, and the data of the fit are not needed.
+The rows need the model's features and not its response, and cells are read as they were in the fit. The result is a
+table (CSV) with a line for each row: the mean response of all rows like it, its standard error and its interval. Lines
+are empty where a cell is missing. With --over no rows are read: a number goes over its public bounds, a category over
+its levels. Other numbers are held at the middle of their bounds and other categories averaged, each level alike, unless
+--at says otherwise. Nothing is spent, and the data of the fit are not needed.
 
 Examples:
   dplm predict fit.json new.csv --out predicted.csv
@@ -618,7 +618,7 @@ pub struct TestArgs {
 pub struct PredictArgs {
     #[command(flatten)]
     pub saved: SavedFit,
-    /// Rows to predict: files (.csv .tsv .parquet .arrow), a folder or pattern of them, or - for CSV on standard input
+    /// Rows to predict: files, a folder or pattern of them, or - for CSV on standard input
     #[arg(required_unless_present = "over", conflicts_with = "over", value_name = "DATA")]
     pub inputs: Vec<String>,
     /// How text is written: comma, semicolon, tab or pipe, and decimal-comma; joined by commas
@@ -633,10 +633,10 @@ pub struct PredictArgs {
     /// How often an interval should cover [default: that of the fit]
     #[arg(long, value_name = "LEVEL", allow_negative_numbers = true)]
     pub level: Option<f64>,
-    /// Also say where the response of a single person falls; needs a released residual standard deviation
+    /// Also say where a single person's response falls, if the spread of errors was released
     #[arg(long)]
     pub person_interval: bool,
-    /// Refuse rows with a missing or unusable cell, instead of leaving their lines empty
+    /// Refuse rows with an unusable cell, instead of leaving their lines empty
     #[arg(long)]
     pub strict: bool,
     /// Write the table to a file [default: standard output]
