@@ -124,13 +124,13 @@ Examples:
 
 const PLAN: &str = "\
 No data are read and nothing is spent: the method that would run says what it would do with the budget. How far columns
-spread within their bounds nobody knows beforehand. Assumed are, and printed: three standard deviations from the middle of the
-bounds to either end, levels that are equally common, no correlation, and errors as spread as the response. Say better with
---assume: 'NAME sd S', 'NAME mean M sd S', 'NAME shares A B ...', 'correlation R', 'R2 R', 'errors sd S'.
+spread within their bounds nobody knows beforehand. Assumed are, and printed: three standard deviations from the
+middle of the bounds to either end, equally common levels, no correlation, and errors as spread as the response. Say
+better with --assume: 'NAME sd S', 'NAME mean M sd S', 'NAME shares A B ...', 'correlation R', 'R2 R', 'errors sd S'.
 With --features, figures are for the paper's method on columns of unit variance that are not correlated.
 
 Examples:
-  dplm plan --formula 'pay[0..200000] ~ age[18..90] + region{north,south}' --rows 10000 --rho 0.015 --assume 'pay sd 30000'
+  dplm plan --formula 'pay[0..200000] ~ age[18..90]' --rows 10000 --rho 0.015 --assume 'pay sd 30000' --page plan.html
   dplm plan --formula 'pay[0..200000] ~ age[18..90]' --rows 10000 --rho 0.015 --want 'age 40' --effect 'age 300'
   dplm plan --features 10 --rows 10000 --rho 0.015 --picture plan.svg";
 
@@ -203,7 +203,7 @@ pub struct FitArgs {
     /// What the ledger calls the data
     #[arg(long, value_name = "NAME", requires = "ledger", help_heading = "Privacy")]
     pub dataset: Option<String>,
-    /// Show the plan, the checks and the cost, and stop: no cell is looked at and nothing is spent
+    /// Show the plan, the checks and the cost, and stop; nothing is spent
     #[arg(long, help_heading = "Output")]
     pub dry_run: bool,
     /// Write the result as JSON; - for standard output, instead of the summary
@@ -356,7 +356,7 @@ pub struct IntervalArgs {
     /// newton, or one of the paper's: batched, checkpoints, independent
     #[arg(long, value_name = "HOW", default_value = "newton", value_parser = words::<IntervalMethod>(), hide_possible_values = true, help_heading = "Intervals")]
     pub interval: IntervalMethod,
-    /// What intervals are for: population, sample (these rows), robust (Huber), or person (each counts once)
+    /// What intervals are for: population, sample, robust (Huber) or person (each counts once)
     #[arg(long, value_name = "WHAT", value_parser = words::<Target>(), hide_possible_values = true, help_heading = "Intervals")]
     pub target: Option<Target>,
     /// How often an interval should cover
@@ -669,7 +669,7 @@ pub struct PlanArgs {
     /// Instead of a model: how many coefficients it will have, of columns with unit variance
     #[arg(long, value_name = "P", value_parser = clap::value_parser!(u32).range(1..=100_000), help_heading = "Model")]
     pub features: Option<u32>,
-    /// Of columns, what a code book says: 'educ sd 3', 'age mean 40 sd 12', 'region shares 0.6 0.4', 'R2 0.3'
+    /// What a code book says of columns: 'educ sd 3', 'region shares 0.6 0.4', 'R2 0.3'
     #[arg(long, value_name = "WHAT", conflicts_with = "features", help_heading = "Model")]
     pub assume: Vec<Assumption>,
     /// With --features, the standard deviation of the errors [default: 1]
@@ -704,7 +704,7 @@ pub struct PlanArgs {
     /// Find the budget that gives a coefficient this standard error: 'educ 0.01'
     #[arg(long, value_name = "NAME SE", conflicts_with = "features", help_heading = "Questions")]
     pub want: Vec<Stated>,
-    /// For a coefficient of this size, how often its sign is right and it is significant: 'educ 0.05'
+    /// How often a coefficient of this size has the right sign and is significant
     #[arg(
         long,
         value_name = "NAME SIZE",

@@ -416,7 +416,7 @@ fn a_plan_for_a_model_is_kept_by_its_fits() {
     let formula = "y[-10..15] ~ x[-5..5] + z[-4..4] + g{a,b} + flat[0..1000]";
     let assumed = ["x sd 1", "z sd 1", "g shares 0.7 0.3", "flat sd 0.0001", "errors sd 1", "correlation 0.6"];
     let assumptions = assumed.iter().flat_map(|text| ["--assume", text]);
-    let questions = ["--want", "x 0.02", "--effect", "x 0.1", "--json", "-"];
+    let questions = ["--want", "x 0.011", "--effect", "x 0.1", "--json", "-"];
     let options: Vec<&str> = ["plan", "--formula", formula, "--rows", "20000", "--rho", "0.05"]
         .into_iter()
         .chain(assumptions)
@@ -485,8 +485,10 @@ fn a_plan_is_what_a_fit_does() {
         .iter()
         .map(|one| one["rho"].as_f64().expect("a number"))
         .collect();
-    for (spent, part) in spent.iter().zip([&plan["extras"]["curvature"], &plan["extras"]["gradient_spread"]]) {
-        assert!((spent / 0.015 - part.as_f64().expect("a number")).abs() < 1e-9, "{spent} {part}");
+    let planned = plan["releases"].as_array().expect("a list");
+    assert_eq!(spent.len(), planned.len());
+    for (spent, part) in spent.iter().zip(planned) {
+        assert!((spent / 0.015 - part["share"].as_f64().expect("a number")).abs() < 1e-9, "{spent} {part}");
     }
     let mean = |value: &Value| {
         let errors: Vec<f64> =

@@ -43,10 +43,6 @@ impl Plan {
         if !intercept || white.coordinates.kept.first() != Some(&0) || self.request.target() == Target::Robust {
             return None;
         }
-        // The gradient of a person is a sum over their rows, and says nothing of a single residual.
-        if self.request.person.is_some() {
-            return None;
-        }
         // Rows with a missing cell are zero, and in no mean.
         let complete = white.found.law.quadratic(white.found.basis.col_as_slice(0)).clamp(0.0, 1.0);
         let errors = self.error_variance(white, spread, clip, complete)?;
