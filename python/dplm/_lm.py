@@ -18,7 +18,38 @@ from dplm._tools import Plan
 
 
 @overload
-def lm(formula: str | os.PathLike[str], data: Any, *, dry_run: Literal[True], **options: Any) -> Plan: ...
+def lm(
+    formula: str | os.PathLike[str],
+    data: Any,
+    *,
+    rho: float | None = None,
+    epsilon: float | None = None,
+    delta: float | None = None,
+    method: str | None = None,
+    clip: float | None = None,
+    steps: int | None = None,
+    step_size: float | None = None,
+    interval: str = "newton",
+    target: str | None = None,
+    level: float = 0.95,
+    batches: int = 10,
+    burn_in: int | None = None,
+    neighbours: str = "replace-one",
+    person: str | None = None,
+    rows_per_person: int | None = None,
+    purpose: str = "inference",
+    standardised: bool = False,
+    ledger: Ledger | str | os.PathLike[str] | None = None,
+    dataset: str | None = None,
+    names: Sequence[str] | None = None,
+    csv: str | None = None,
+    strict: bool = False,
+    seed: int | None = None,
+    threads: int | None = None,
+    memory: int | None = None,
+    progress: bool | Callable[[str, int, int], object] = False,
+    dry_run: Literal[True],
+) -> Plan: ...
 @overload
 def lm(
     formula: str | os.PathLike[str],

@@ -11,6 +11,7 @@ __all__ = [
     "Table",
     "__version__",
     "columns",
+    "dry_run",
     "encoded",
     "fit",
     "plan",
