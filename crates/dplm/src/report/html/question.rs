@@ -83,7 +83,10 @@ fn reading(fit: &Fit) -> String {
     }
     sentences.push("Each column is in its own units: the coefficient of a number is the change of the mean for one unit more of it.");
     if has(|kind| matches!(kind, Kind::Levels(_))) {
-        sentences.push("The coefficient of a level is the difference from the reference level; rows with a value that is not listed count as missing.");
+        sentences.push("The coefficient of a level is the difference from the reference level.");
+    }
+    if has(|kind| matches!(kind, Kind::Levels(levels) if !levels.iter().any(|level| level == "*"))) {
+        sentences.push("A row with a value that is not listed contributes nothing.");
     }
     sentences.join(" ")
 }
