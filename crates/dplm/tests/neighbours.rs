@@ -126,7 +126,7 @@ impl People {
         People { persons, features, most: 1 + cases.below(5) as u32 }
     }
 
-    /// Somebody with any number of rows, none included, half of the time so large that their rows cancel out but for a little.
+    /// A person with any number of rows, none included, half of the time so large that their rows cancel out but for a little.
     fn person(cases: &mut Cases, features: usize) -> Data {
         let rows = cases.below(6);
         let mut person = cases.data(rows, features);
@@ -137,7 +137,7 @@ impl People {
         person
     }
 
-    /// One person replaced by somebody else, or somebody whose rows contribute nothing.
+    /// One person replaced by another, or by one whose rows contribute nothing.
     fn neighbour(&self, cases: &mut Cases, neighbours: Neighbours) -> People {
         let mut other = self.clone();
         let who = cases.below(self.persons.len());

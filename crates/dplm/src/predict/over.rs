@@ -113,7 +113,7 @@ impl Taken {
         kind.middle().map_or_else(|| Taken::all(kind), |middle| Taken::Numbers(vec![middle]))
     }
 
-    /// What somebody asked for.
+    /// What was asked for.
     fn at(column: &Column, value: &str) -> Result<Taken, PredictionError> {
         let name = || column.name.clone();
         match &column.kind {

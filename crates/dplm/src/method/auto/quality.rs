@@ -123,7 +123,7 @@ mod tests {
     };
 
     /// `y = 1 + x - z/2 + 2 error`, the fitted values of variance 2.5; one row in `missing` has an empty cell.
-    fn fit(seed: u64, rows: usize, missing: usize, request: Request) -> Fit {
+    fn fit(seed: u64, rows: usize, missing: usize, right: &str, request: Request) -> Fit {
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
         let mut normal = || -> f64 { StandardNormal.sample(&mut rng) };
         let row = |index: usize| {
@@ -133,10 +133,12 @@ mod tests {
         };
         let text = format!("y,x,z\n{}\n", (0..rows).map(row).collect::<Vec<_>>().join("\n"));
         let source = Source::from_csv_stream(&mut text.as_bytes(), "rows").unwrap();
-        let formula = Formula::parse("y[-20..20] ~ x[-9..9] + z[-6..6]").unwrap();
+        let formula = Formula::parse(&format!("y[-20..20] ~ {right}")).unwrap();
         let mut data = Dataset::read(&source, &formula, &Reading::default()).unwrap();
         data.fit(&Config::new(request), NoiseSource::Seed(seed), Progress::NONE).unwrap()
     }
+
+    const MODEL: &str = "x[-9..9] + z[-6..6]";
 
     fn request(rho: f64) -> Request {
         Request::new(Rho::checked_from_f64(rho).unwrap())
@@ -147,7 +149,7 @@ mod tests {
     fn the_spread_of_errors_and_the_share_explained_are_covered() {
         let fits: Vec<Fit> = (0..60)
             .into_par_iter()
-            .map(|seed| fit(seed, 6000, [usize::MAX, 10][seed as usize % 2], request(0.2)))
+            .map(|seed| fit(seed, 6000, [usize::MAX, 10][seed as usize % 2], MODEL, request(0.2)))
             .collect();
         let misses = |of: &dyn Fn(&Fit) -> Option<Bounded>, truth: f64| {
             let found = fits.iter().map(|fit| of(fit).expect("released"));
@@ -164,7 +166,9 @@ mod tests {
     #[test]
     fn nothing_is_said_without_an_intercept_or_of_a_robust_fit() {
         let robust = Request { target: Some(Target::Robust), ..request(0.2) };
-        let fit = fit(1, 6000, usize::MAX, robust);
-        assert_eq!((fit.residual_sd, fit.r_squared), (None, None));
+        for (right, request) in [(MODEL, robust), ("x[-9..9] + z[-6..6] + 0", request(0.2))] {
+            let fit = fit(1, 6000, usize::MAX, right, request);
+            assert_eq!((fit.residual_sd, fit.r_squared), (None, None), "{right}");
+        }
     }
 }
