@@ -131,7 +131,7 @@ impl std::fmt::Display for Warning {
             }
             Warning::Clipped { share } => write!(
                 f,
-                "about {:.1} % of the rows are clipped; a released test saw no sign of skewed errors, for which the intervals would be for the robust (clipped) coefficients",
+                "about {:.1} % of the gradients are clipped; a released test saw no sign of skewed errors, for which the intervals would be for the robust (clipped) coefficients",
                 100.0 * share
             ),
             Warning::Bent { names } => write!(
