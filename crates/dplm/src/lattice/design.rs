@@ -134,6 +134,11 @@ impl Design {
         self.slots.len()
     }
 
+    /// Whether the first coefficient is the constant.
+    pub(crate) fn has_intercept(&self) -> bool {
+        matches!(self.slots.first(), Some(Slot::Intercept))
+    }
+
     /// The names of the coefficients, in order.
     pub fn names(&self) -> &[String] {
         &self.names
@@ -169,7 +174,7 @@ impl Design {
     pub fn row_norm_sq(&self) -> Option<f64> {
         let is_standard = |column: &Column| column.kind == Kind::Standard;
         let needed = self.predictors();
-        let intercept = f64::from(matches!(self.slots.first(), Some(Slot::Intercept)));
+        let intercept = f64::from(self.has_intercept());
         (!needed.iter().any(is_standard)).then(|| intercept + self.terms_norm_sq(f64::INFINITY))
     }
 
