@@ -630,6 +630,9 @@ pub struct PredictArgs {
     /// With --over: hold another column at this value
     #[arg(long, value_name = "COLUMN=VALUE", conflicts_with = "inputs")]
     pub at: Vec<String>,
+    /// With --over: make the intervals hold all at once, not each for its own point
+    #[arg(long, conflicts_with_all = ["inputs", "person_interval"])]
+    pub simultaneous: bool,
     /// How often an interval should cover [default: that of the fit]
     #[arg(long, value_name = "LEVEL", allow_negative_numbers = true)]
     pub level: Option<f64>,
