@@ -7,7 +7,7 @@ import json
 import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, Literal, overload
+from typing import Any, Literal, TypedDict, Unpack, overload
 
 from dplm import _data, _native
 from dplm._errors import FitWarning, PrivacyWarning, RequestError, warn
@@ -17,72 +17,41 @@ from dplm._progress import Bar
 from dplm._tools import Plan
 
 
+class LmOptions(TypedDict, total=False):
+    """The keywords of `lm` but for `dry_run`, on which depends what it gives."""
+
+    rho: float | None
+    epsilon: float | None
+    delta: float | None
+    method: str | None
+    clip: float | None
+    steps: int | None
+    step_size: float | None
+    interval: str
+    target: str | None
+    level: float
+    batches: int
+    burn_in: int | None
+    neighbours: str
+    person: str | None
+    rows_per_person: int | None
+    purpose: str
+    standardised: bool
+    ledger: Ledger | str | os.PathLike[str] | None
+    dataset: str | None
+    names: Sequence[str] | None
+    csv: str | None
+    strict: bool
+    seed: int | None
+    threads: int | None
+    memory: int | None
+    progress: bool | Callable[[str, int, int], object]
+
+
 @overload
-def lm(
-    formula: str | os.PathLike[str],
-    data: Any,
-    *,
-    rho: float | None = None,
-    epsilon: float | None = None,
-    delta: float | None = None,
-    method: str | None = None,
-    clip: float | None = None,
-    steps: int | None = None,
-    step_size: float | None = None,
-    interval: str = "newton",
-    target: str | None = None,
-    level: float = 0.95,
-    batches: int = 10,
-    burn_in: int | None = None,
-    neighbours: str = "replace-one",
-    person: str | None = None,
-    rows_per_person: int | None = None,
-    purpose: str = "inference",
-    standardised: bool = False,
-    ledger: Ledger | str | os.PathLike[str] | None = None,
-    dataset: str | None = None,
-    names: Sequence[str] | None = None,
-    csv: str | None = None,
-    strict: bool = False,
-    seed: int | None = None,
-    threads: int | None = None,
-    memory: int | None = None,
-    progress: bool | Callable[[str, int, int], object] = False,
-    dry_run: Literal[True],
-) -> Plan: ...
+def lm(formula: str | os.PathLike[str], data: Any, *, dry_run: Literal[True], **options: Unpack[LmOptions]) -> Plan: ...
 @overload
-def lm(
-    formula: str | os.PathLike[str],
-    data: Any,
-    *,
-    rho: float | None = None,
-    epsilon: float | None = None,
-    delta: float | None = None,
-    method: str | None = None,
-    clip: float | None = None,
-    steps: int | None = None,
-    step_size: float | None = None,
-    interval: str = "newton",
-    target: str | None = None,
-    level: float = 0.95,
-    batches: int = 10,
-    burn_in: int | None = None,
-    neighbours: str = "replace-one",
-    person: str | None = None,
-    rows_per_person: int | None = None,
-    purpose: str = "inference",
-    standardised: bool = False,
-    ledger: Ledger | str | os.PathLike[str] | None = None,
-    dataset: str | None = None,
-    names: Sequence[str] | None = None,
-    csv: str | None = None,
-    strict: bool = False,
-    seed: int | None = None,
-    threads: int | None = None,
-    memory: int | None = None,
-    progress: bool | Callable[[str, int, int], object] = False,
-    dry_run: Literal[False] = False,
-) -> Fit: ...
+def lm(formula: str | os.PathLike[str], data: Any, *, dry_run: Literal[False] = False, **options: Unpack[LmOptions]) -> Fit: ...
 def lm(
     formula: str | os.PathLike[str],
     data: Any,

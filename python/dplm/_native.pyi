@@ -77,7 +77,7 @@ class Fit:
     ) -> list[tuple[float, float | None, tuple[float, float] | None, float | None, float | None, float | None]]: ...
     def wald_test(self, rows: Sequence[tuple[str, Sequence[float], float]]) -> tuple[float, float | None, float] | None: ...
     def over(
-        self, column: str, at: Sequence[tuple[str, str]], level: float
+        self, column: str, at: Sequence[tuple[str, str]], level: float, simultaneous: bool
     ) -> tuple[
         list[
             tuple[

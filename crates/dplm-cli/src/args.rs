@@ -84,6 +84,9 @@ pub enum Command {
     /// The paper's experiments: data, pictures, and a verdict for each claim
     #[command(subcommand, after_help = LAB)]
     Lab(LabCommand),
+    /// Print what a shell needs to complete commands and options
+    #[command(after_help = COMPLETIONS)]
+    Completions(CompletionsArgs),
 }
 
 const DEMO: &str = "\
@@ -102,6 +105,11 @@ Bounds and levels must come from public knowledge, never from the data. With --s
 Examples:
   dplm fit survey.csv --formula 'earnings[0..200000] ~ age[18..90] + region{north,south}' --rho 0.015
   dplm fit survey.parquet --model model.toml --epsilon 1 --json fit.json";
+
+const COMPLETIONS: &str = "\
+Examples:
+  dplm completions bash > ~/.local/share/bash-completion/completions/dplm
+  dplm completions zsh > ~/.zfunc/_dplm";
 
 const TEST: &str = "\
 A hypothesis is a linear equation in the coefficients, named as the fit prints them; without '=' it is tested against 0.
@@ -630,6 +638,9 @@ pub struct PredictArgs {
     /// With --over: hold another column at this value
     #[arg(long, value_name = "COLUMN=VALUE", conflicts_with = "inputs")]
     pub at: Vec<String>,
+    /// With --over: make the intervals hold all at once, not each for its own point
+    #[arg(long, conflicts_with_all = ["inputs", "person_interval"])]
+    pub simultaneous: bool,
     /// How often an interval should cover [default: that of the fit]
     #[arg(long, value_name = "LEVEL", allow_negative_numbers = true)]
     pub level: Option<f64>,
@@ -645,6 +656,14 @@ pub struct PredictArgs {
     /// With --over: draw it
     #[arg(long, value_name = "FILE.svg", conflicts_with = "inputs")]
     pub picture: Option<Destination>,
+}
+
+/// `dplm completions`.
+#[derive(Debug, Group)]
+pub struct CompletionsArgs {
+    /// Which shell
+    #[arg(value_name = "SHELL")]
+    pub shell: clap_complete::Shell,
 }
 
 /// `dplm plan`.

@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use dplm::{
-    Charge, Covariance, Dataset, Design, Ends, Equation, Fit, Hypothesis, NoiseSource, OverValue, Prediction, Progress,
-    Reading, Receipt, TTest, Warning,
+    Charge, Covariance, Coverage, Dataset, Design, Ends, Equation, Fit, Hypothesis, NoiseSource, OverValue, Prediction,
+    Progress, Reading, Receipt, TTest, Warning,
     method::{Request, forecast_for},
     plan::Question,
     report::{Cover, facts_json, summary, summary_html, to_html, to_json},
@@ -247,8 +247,16 @@ impl NativeFit {
     }
 
     /// The mean response over a column, and where the others are held.
-    fn over(&self, py: Python<'_>, column: &str, at: Vec<(String, String)>, level: f64) -> PyResult<Band> {
-        let found = py.detach(|| self.fit.over(column, &at, level)).or_raise()?;
+    fn over(
+        &self,
+        py: Python<'_>,
+        column: &str,
+        at: Vec<(String, String)>,
+        level: f64,
+        simultaneous: bool,
+    ) -> PyResult<Band> {
+        let coverage = if simultaneous { Coverage::Simultaneous } else { Coverage::Pointwise };
+        let found = py.detach(|| self.fit.over(column, &at, level, coverage)).or_raise()?;
         let points = found.points.into_iter().map(|one| (one.value.into(), predicted(&one.prediction)));
         Ok((points.collect(), found.held))
     }

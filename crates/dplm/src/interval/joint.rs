@@ -60,7 +60,7 @@ fn mahalanobis_sq(x: &[f64], covariance: &Mat<f64>) -> Result<f64, IntervalError
 }
 
 /// The probability that a chi-square variable exceeds `x`.
-fn chi_square_tail(x: f64, df: usize) -> f64 {
+pub(crate) fn chi_square_tail(x: f64, df: usize) -> f64 {
     match (df, x > 0.0) {
         // As the test of one contrast, to the last bit.
         (1, _) => student::t_two_sided_p(x.sqrt(), f64::INFINITY),
@@ -70,7 +70,7 @@ fn chi_square_tail(x: f64, df: usize) -> f64 {
 }
 
 /// The probability that an F variable exceeds `x`.
-fn f_tail(x: f64, numerator: f64, denominator: f64) -> f64 {
+pub(crate) fn f_tail(x: f64, numerator: f64, denominator: f64) -> f64 {
     let share = denominator / (denominator + numerator * x);
     beta_reg(denominator / 2.0, numerator / 2.0, share)
 }

@@ -53,6 +53,7 @@ pub use inference::Inference;
 pub use interval::Interval;
 pub(crate) use interval::{lengthening, normal_quantile};
 pub use joint::Joint;
+pub(crate) use joint::{chi_square_tail, f_tail};
 pub use newton::{Coordinates, Newton};
 pub use paper::{Batching, batched_means, checkpoints, independent_runs};
 pub(crate) use resolve::{Floor, Resolved, resolve};
