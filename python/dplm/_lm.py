@@ -35,6 +35,7 @@ class LmOptions(TypedDict, total=False):
     neighbours: str
     person: str | None
     rows_per_person: int | None
+    weights: str | None
     purpose: str
     standardised: bool
     ledger: Ledger | str | os.PathLike[str] | None
@@ -71,6 +72,7 @@ def lm(
     neighbours: str = "replace-one",
     person: str | None = None,
     rows_per_person: int | None = None,
+    weights: str | None = None,
     purpose: str = "inference",
     standardised: bool = False,
     ledger: Ledger | str | os.PathLike[str] | None = None,
@@ -113,6 +115,9 @@ def lm(
     person, rows_per_person
         The column that identifies persons, where a person may have several rows: what is protected is then a person with all their rows, and
         standard errors are clustered by person. Of each person the first `rows_per_person` rows count (1024 when left out).
+    weights
+        A column of weights with its public bound, as `"w[0..50]"`: weighted least squares, with standard errors for sampling with replacement. Weights
+        above the bound count as the bound; a row whose weight is missing or negative contributes nothing.
     purpose
         `"inference"`, or `"prediction"`: estimates only, and nothing spent on intervals.
     standardised
@@ -180,6 +185,7 @@ def lm(
         "neighbours": neighbours,
         "person": person,
         "rows_per_person": rows_per_person,
+        "weights": weights,
         "purpose": purpose,
         "standardised": standardised,
         "strict": strict,
@@ -188,7 +194,7 @@ def lm(
         "memory": memory,
     }
     account_name = _account_name(ledger, dataset)
-    table = _data.table(data, names, _columns(model, is_file, person), csv)
+    table = _data.table(data, names, _columns(model, is_file, person, weights), csv)
     if dry_run:
         return Plan(json.loads(_native.dry_run(table, model, is_file, budget, options, account_name)))
     bar = Bar() if progress is True else None
@@ -214,10 +220,13 @@ def _warn_of(fit: Fit, sentences: Sequence[tuple[bool, str]]) -> None:
             raise
 
 
-def _columns(model: str, is_file: bool, person: str | None) -> list[str] | None:
-    """The columns that are read; none where the model names them all."""
+def _columns(model: str, is_file: bool, person: str | None, weights: str | None) -> list[str] | None:
+    """The columns that are read; none where the table names them."""
     columns = _native.columns(model, is_file)
-    return columns if person is None or columns is None else [*columns, *([] if person in columns else [person])]
+    if columns is None:
+        return None
+    others = [person, _native.column_name(weights) if isinstance(weights, str) else None]
+    return list(dict.fromkeys([*columns, *(other for other in others if other is not None)]))
 
 
 def _account_name(ledger: Ledger | str | os.PathLike[str] | None, dataset: str | None) -> tuple[str, str] | None:

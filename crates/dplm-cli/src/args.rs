@@ -8,6 +8,7 @@ use clap::{
 };
 use dplm::table::Dialect;
 use dplm::{
+    formula::Weights,
     method,
     options::{Choice, IntervalMethod, Purpose, Target},
     plan::{Assumption, Stated},
@@ -205,6 +206,9 @@ pub struct FitArgs {
     pub method: MethodArgs,
     #[command(flatten)]
     pub interval: IntervalArgs,
+    /// Weigh rows by a column with a public bound, for instance 'w[0..50]'
+    #[arg(long, value_name = "W", help_heading = "Model")]
+    pub weights: Option<Weights>,
     /// Spend from this ledger: recorded before any noise is drawn
     #[arg(long, value_name = "FILE", requires = "dataset", help_heading = "Privacy")]
     pub ledger: Option<PathBuf>,

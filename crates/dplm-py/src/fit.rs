@@ -81,7 +81,7 @@ pub fn fit(
 ) -> PyResult<NativeFit> {
     let formula = formula(model, model_is_file)?;
     let config = options.config(&budget, &formula, model_is_file)?;
-    let person = options.person()?;
+    let (person, weights) = (options.person()?, options.weights()?);
     if account_name.is_some() && options.noise() != NoiseSource::System {
         return Err(Kind::Request.because(LedgerError::Seed));
     }
@@ -93,7 +93,8 @@ pub fn fit(
         let reading = |done, total| signals.reading(done, total);
         let table_options =
             ReadOptions { strict: options.strict, progress: Progress::new(&reading), ..ReadOptions::default() };
-        let reading = Reading { table: table_options, memory: options.memory, person: person.clone() };
+        let (person, weights) = (person.clone(), weights.clone());
+        let reading = Reading { table: table_options, memory: options.memory, person, weights };
         let mut dataset = Dataset::read(table.source(), &formula, &reading)?;
         let prepared = dataset.prepare(config.as_ref(), options.noise())?;
         let receipt = receipt(prepared.charge(), account_name.as_ref())?;
@@ -119,6 +120,9 @@ pub fn dry_run(
     options.config(&budget, &formula, model_is_file)?;
     if options.person()?.is_some() {
         return Err(Kind::Request.because("there is no forecast for persons with several rows: leave dry_run out"));
+    }
+    if options.weights()?.is_some() {
+        return Err(Kind::Request.because("there is no forecast for weighted rows: leave dry_run out"));
     }
     let forecast = work::run(py, options.threads, None, |signals| {
         if let Some((file, dataset)) = &account_name {

@@ -31,7 +31,7 @@ mod _native {
         ledger::NativeLedger,
         not_private::{NotPrivate, encoded},
         table::NativeTable,
-        tools::{NativeSimulated, columns, plan, rho, simulate},
+        tools::{NativeSimulated, column_name, columns, plan, rho, simulate},
     };
 
     #[pymodule_init]

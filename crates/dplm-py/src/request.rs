@@ -2,7 +2,7 @@
 
 use dplm::{
     NoiseSource, Person,
-    formula::Formula,
+    formula::{Formula, Weights},
     method::{self, Asked, Asks, Method, Request, Tuning},
     options::Choice,
     privacy::Rho,
@@ -82,6 +82,7 @@ pub struct FitOptions {
     pub memory: Option<u64>,
     person: Option<String>,
     rows_per_person: Option<u32>,
+    weights: Option<String>,
 }
 
 impl<'a, 'py> FromPyObject<'a, 'py> for FitOptions {
@@ -109,6 +110,7 @@ impl<'a, 'py> FromPyObject<'a, 'py> for FitOptions {
             memory: given.get("memory", WHOLE)?,
             person: given.get("person", name)?,
             rows_per_person: given.get("rows_per_person", WHOLE)?,
+            weights: given.get("weights", "a column with its bounds, such as 'w[0..50]'")?,
         })
     }
 }
@@ -157,6 +159,12 @@ impl FitOptions {
                 counts_once: self.target.as_deref() == Some(method::Target::Person.name()),
             })),
         }
+    }
+
+    /// What rows are weighted by.
+    pub fn weights(&self) -> PyResult<Option<Weights>> {
+        let parsed = self.weights.as_deref().map(str::parse::<Weights>).transpose();
+        parsed.map_err(dplm::Error::from).or_raise()
     }
 
     /// Where the noise comes from.

@@ -4,6 +4,7 @@ use std::{fs::File, io, path::PathBuf, str::FromStr};
 
 use arrow_array::RecordBatch;
 use dplm::{
+    formula::Column,
     method::{Asked, Asks, Entry, Request, Target, Tuning, forecast},
     plan::Question,
     privacy::Rho,
@@ -22,6 +23,12 @@ use crate::{
 pub fn columns(model: &str, model_is_file: bool) -> PyResult<Option<Vec<String>>> {
     let formula = request::formula(model, model_is_file)?;
     Ok(formula.names().map(|names| names.into_iter().map(str::to_owned).collect()))
+}
+
+/// The name of a column that is given with what is publicly known of it.
+#[pyfunction]
+pub fn column_name(text: &str) -> PyResult<String> {
+    Ok(Column::parse(text).map_err(dplm::Error::from).or_raise()?.name)
 }
 
 /// The rho that a budget comes to.

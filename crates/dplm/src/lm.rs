@@ -4,7 +4,7 @@ use std::path::Path;
 
 use crate::{
     Dataset, Error, Fit, Person, Progress, Reading,
-    formula::{Formula, FormulaError},
+    formula::{Formula, FormulaError, Weights},
     method::{self, Entry, Request, Tuning},
     options::{IntervalMethod, Purpose, Target},
     privacy::{Neighbours, Rho, noise::NoiseSource},
@@ -46,6 +46,7 @@ pub struct Lm<'a> {
     strict: bool,
     memory: Option<u64>,
     person: Option<Person>,
+    weights: Option<Weights>,
     progress: Progress<'a>,
 }
 
@@ -77,6 +78,7 @@ impl Lm<'static> {
             strict: false,
             memory: None,
             person: None,
+            weights: None,
             progress: Progress::NONE,
         }
     }
@@ -199,6 +201,14 @@ impl<'a> Lm<'a> {
         }
     }
 
+    /// Weighs rows by a column with public bounds, such as `w[0..50]`.
+    ///
+    /// # Errors
+    /// When it is not a column with bounds from 0.
+    pub fn weights(self, column: &str) -> Result<Lm<'a>, Error> {
+        Ok(Lm { weights: Some(column.parse()?), ..self })
+    }
+
     /// Where reading and fitting report how far they have come.
     pub fn progress<'b>(self, progress: Progress<'b>) -> Lm<'b>
     where
@@ -244,7 +254,7 @@ impl<'a> Lm<'a> {
         let formula = self.formula?;
         let method = method::choose(self.method, request, self.tuning, &formula, self.standardised)?;
         let options = ReadOptions { strict: self.strict, progress: self.progress, ..ReadOptions::default() };
-        let reading = Reading { table: options, memory: self.memory, person };
+        let reading = Reading { table: options, memory: self.memory, person, weights: self.weights };
         let mut dataset = Dataset::read(table, &formula, &reading)?;
         dataset.fit(method.as_ref(), self.noise, self.progress)
     }

@@ -19,6 +19,7 @@ mod persons;
 mod predict;
 mod result;
 mod saved;
+mod weights;
 
 /// A file that is not named above would never run.
 #[test]

@@ -21,6 +21,7 @@
 //! | `scan.rs`, `parse.rs`, `write.rs` | text to formula and back |
 //! | `model_file.rs`, `template.rs` | the same in a file |
 //! | `resolve.rs` | a formula against a table |
+//! | `weights.rs` | what rows are weighted by |
 
 mod error;
 mod expression;
@@ -34,6 +35,7 @@ mod parse;
 mod model_file;
 mod template;
 mod resolve;
+mod weights;
 
 use std::collections::{HashMap, HashSet};
 
@@ -46,6 +48,7 @@ pub use model::Model;
 pub(crate) use range::Range;
 pub use template::template;
 pub(crate) use term::{Part, Regressor, Variable};
+pub use weights::Weights;
 
 /// A formula as written; `.` is not yet expanded, products are multiplied out.
 ///

@@ -24,7 +24,7 @@
 use std::collections::{HashMap, HashSet};
 
 use super::{
-    Column, Curve, Expression, Formula, FormulaError, Kind, Model, Variable,
+    Column, Curve, Expression, Formula, FormulaError, Kind, Model, Variable, check_facts,
     expression::{Function, Operator},
     model::Facts,
     scan::Scanner,
@@ -432,6 +432,29 @@ fn union(terms: Vec<Term>, more: Vec<Term>) -> Vec<Term> {
 }
 
 impl Column {
+    /// Reads one column with its public facts, such as `w[0..50]` or `region{north,south}`.
+    ///
+    /// # Errors
+    /// Refuses text outside the grammar, saying where, and facts that cannot hold.
+    ///
+    /// # Examples
+    /// ```
+    /// use dplm::formula::Column;
+    /// assert_eq!(Column::parse("region{north, south}")?.to_string(), "region{north,south}");
+    /// # Ok::<(), dplm::formula::FormulaError>(())
+    /// ```
+    pub fn parse(text: &str) -> Result<Column, FormulaError> {
+        let mut scanner = Scanner { text, position: 0 };
+        let name = scanner.name("a column's name")?;
+        let kind = scanner.facts(&name)?;
+        if !scanner.at_end() {
+            return Err(scanner.expected("the end: one column and what is publicly known of it"));
+        }
+        let column = Column { name, kind };
+        check_facts(&column)?;
+        Ok(column)
+    }
+
     /// Takes over a fact that is written at another mention.
     ///
     /// # Errors

@@ -96,8 +96,9 @@ impl Config {
         }
         // A person's rows together are as long as one row of `sqrt k` times the length.
         let of_person = f64::from(request.rows_per_person()).sqrt();
-        let row_bound = row_bound.unwrap_or_else(|| of_person * auto_row_bound(rows, design));
-        let response_bound = response_bound.unwrap_or_else(|| of_person * auto_response_bound(rows, design));
+        let longer = of_person * design.largest_weight().sqrt();
+        let row_bound = row_bound.unwrap_or_else(|| longer * auto_row_bound(rows, design));
+        let response_bound = response_bound.unwrap_or_else(|| longer * auto_response_bound(rows, design));
         if !usable(row_bound) || !usable(response_bound) {
             return Err(ConfigError::Bounds.into());
         }

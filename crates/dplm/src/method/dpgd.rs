@@ -185,6 +185,8 @@ struct Scaling {
     rows: f64,
     /// Whether every column has bounds or levels.
     bounded: bool,
+    /// Whether rows are weighted; weights are taken to be about 1 on average.
+    weighted: bool,
     /// The norm of a typical row, or of a person's rows together: at their bounds where there are bounds, else of unit variances.
     row_norm: f64,
     /// The norm rows are shrunk to when the curvature is released.
@@ -204,8 +206,9 @@ impl Scaling {
             features,
             rows,
             bounded: bound_sq.is_some(),
+            weighted: design.weights().is_some(),
             row_norm: (rows * bound_sq.unwrap_or(features as f64)).sqrt(),
-            radius: (rows * bound_sq.unwrap_or_else(|| row_bound_sq(features))).sqrt(),
+            radius: (rows * design.largest_weight() * bound_sq.unwrap_or_else(|| row_bound_sq(features))).sqrt(),
             error_sd: if design.response().range.0.is_finite() { 0.25 } else { 1.0 },
             step_size: bound_sq.map_or(0.25, |bound_sq| (1.5 / bound_sq).min(0.25)) / rows,
         }
@@ -483,8 +486,8 @@ impl Plan {
         Ok(released.with_clip(self.clip / self.scale.typical_gradient()))
     }
 
-    /// `(1/n) sum ||clipped gradient||^2` at `theta`; where persons have several rows, whose errors may be alike, the whole covariance, which has
-    /// another shape than the curvature then.
+    /// `(1/n) sum ||clipped gradient||^2` at `theta`; where persons have several rows, whose errors may be alike, or rows are weighted, the whole
+    /// covariance, which has another shape than the curvature then.
     fn spread<R: RandomWords>(
         &self,
         rows: &dyn Rows,
@@ -494,7 +497,8 @@ impl Plan {
         rng: &mut R,
     ) -> Result<Sampling, Error> {
         let Request { neighbours, person, .. } = &self.request;
-        if person.as_ref().and_then(|person| person.rows).is_some_and(|rows| rows > 1) {
+        let several = person.as_ref().and_then(|person| person.rows).is_some_and(|rows| rows > 1);
+        if several || self.scale.weighted {
             let unit = lattice.gradient_unit() / f64::from(self.descent.clip().gradient_shift()).exp2();
             let gradients = Outer::Gradient { theta, theta_unit: lattice.theta_unit() };
             let noisy = NoisyMatrix::release(rows, &gradients, unit, *neighbours, spend, rng)?;

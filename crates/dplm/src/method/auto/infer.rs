@@ -94,8 +94,8 @@ impl Plan {
             }
             None => Vec::new(),
         };
-        // The gradient of a person with several rows is no residual.
-        let of_rows = white.rows.rows_in_unit().is_none_or(|most| most == 1);
+        // The gradient of a person with several rows is no residual, nor is that of a weighted row.
+        let of_rows = white.rows.rows_in_unit().is_none_or(|most| most == 1) && design.weights().is_none();
         let spread = spread.as_ref().filter(|_| of_rows);
         let quality = spread.and_then(|spread| self.quality(white, spread, descent.gamma(), &newton, design));
         Ok(Inferred { newton, dropped, bent, quality })

@@ -77,6 +77,8 @@ const STANDARD_RANGE: f64 = 6.0;
 /// Where a share `tail` of rows is clipped, errors as skewed as an exponential law move the intercept by `tail` of their standard deviations, which
 /// is `tail sqrt(n)` of its standard errors. Half of one takes an interval of 95 % to 92 %, and is worth a sentence.
 const NOTABLE_BEND: f64 = 0.5;
+/// Weights that are this much smaller than their bound on average lose digits on the lattice.
+const LOW_WEIGHT: f64 = 1e4;
 
 impl Config {
     /// The automatic method.
@@ -278,7 +280,7 @@ impl Plan {
             // A bent fit is not least squares, nor are its residuals.
             quality: quality.filter(|_| bent.is_empty()),
             target: if bent.is_empty() { self.request.target() } else { Target::Robust },
-            warnings: self.warnings_of_run(&white, start, &left_out, bent),
+            warnings: self.warnings_of_run(&white, start, &left_out, bent, design),
             whitening: Some(white.whitening),
             inference: Some(inference),
             left_out,
@@ -298,6 +300,7 @@ impl Plan {
         start: &Start,
         left_out: &[LeftOut],
         bent: Vec<String>,
+        design: &Design,
     ) -> Vec<Warning> {
         let mut warnings = Vec::new();
         if !left_out.is_empty() {
@@ -308,21 +311,26 @@ impl Plan {
         } else if self.could_bend(start) {
             warnings.push(Warning::Clipped { share: start.threshold.tail });
         }
-        if start.threshold.at_edge || white.at_edge {
-            warnings.push(Warning::LevelAtEdge);
+        let weights =
+            white.mean_weight.zip(design.weights()).filter(|(mean, weights)| mean * LOW_WEIGHT < weights.most());
+        match weights {
+            Some((mean, weights)) => warnings.push(Warning::WeightBound { column: weights.name().to_owned(), mean }),
+            None if start.threshold.at_edge || white.at_edge => warnings.push(Warning::LevelAtEdge),
+            None => {}
         }
         warnings
     }
 }
 
-/// What is publicly known of the largest norm of a standardised row.
+/// What is publicly known of the largest norm of a standardised row, weighted as it is.
 fn largest_norm(design: &Design) -> f64 {
-    (1.0 + design.terms_norm_sq(STANDARD_RANGE)).sqrt()
+    (design.largest_weight() * (1.0 + design.terms_norm_sq(STANDARD_RANGE))).sqrt()
 }
 
-/// The largest absolute response, in standardised units.
+/// The largest absolute response, in standardised units and weighted as it is.
 fn largest_response(design: &Design) -> f64 {
-    if design.response().range.0.is_finite() { 1.0 } else { STANDARD_RANGE }
+    let largest = if design.response().range.0.is_finite() { 1.0 } else { STANDARD_RANGE };
+    largest * design.largest_weight().sqrt()
 }
 
 /// The run in standardised units: iterates are `P theta`, gradients `Q' g` with `Q` the inverse of `P` on what is in the model. What was left out

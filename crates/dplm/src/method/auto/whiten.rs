@@ -42,6 +42,8 @@ pub(super) struct Whitened {
     pub left_out: Vec<LeftOut>,
     /// Whether the length of rows was found at the lower end of its ladder.
     pub at_edge: bool,
+    /// Where rows are weighted and there is a constant, the mean of the weights, as the first round has it.
+    pub mean_weight: Option<f64>,
 }
 
 /// One round: second moments released in the coordinates `theta = P theta_round`.
@@ -50,6 +52,23 @@ pub(super) struct Round {
     pub moments: NoisyMatrix,
     pub radius: f64,
     pub at_edge: bool,
+}
+
+/// Where the length of rows is looked for.
+struct Ladders {
+    /// The top of the ladder.
+    top: f64,
+    /// Whether it is looked for above the ladder too: all rows of a person together may be longer than one row can be.
+    above: bool,
+    /// Whether it is looked for below the ladder too: weights may be far below their bound.
+    below: bool,
+}
+
+impl Ladders {
+    /// One ladder.
+    fn one(top: f64) -> Ladders {
+        Ladders { top, above: false, below: false }
+    }
 }
 
 /// A norm that few rows exceed.
@@ -94,10 +113,10 @@ impl Plan {
         while let Some(share) = self.next_round(&rounds, design) {
             let last = rounds.last().expect("there was a first round");
             let matrix = last.turned();
-            let top = TOP_OF_WHITENED * (self.features as f64).sqrt();
-            rounds.push(self.round(rows, matrix, top, rounds.len() + 1, share, budget, rng)?);
+            let ladders = Ladders::one(TOP_OF_WHITENED * (self.features as f64).sqrt());
+            rounds.push(self.round(rows, matrix, &ladders, rounds.len() + 1, share, budget, rng)?);
         }
-        let found = Found::of(&rounds, self.floor(design));
+        let found = Found::of(&rounds, self.floor_of(&rounds, design));
         let resolved = match self.request.purpose {
             Purpose::Inference => found.resolve(),
             Purpose::Prediction => Resolved { kept: (0..self.features).collect(), pivots: Vec::new() },
@@ -113,7 +132,10 @@ impl Plan {
         rng: &mut R,
     ) -> Result<Round, Error> {
         let identity = Mat::identity(self.features, self.features);
-        self.round(rows, identity, super::largest_norm(design), 1, self.rules().shares().first_moments, budget, rng)
+        let top = super::largest_norm(design);
+        let ladders =
+            Ladders { top, above: rows.rows_in_unit().is_some_and(|most| most > 1), below: design.weights().is_some() };
+        self.round(rows, identity, &ladders, 1, self.rules().shares().first_moments, budget, rng)
     }
 
     /// The share of the budget for another round, if one pays.
@@ -124,7 +146,7 @@ impl Plan {
             MOST_ROUNDS.. => None,
             _ if self.rules().is_weak() || self.request.purpose == Purpose::Prediction => None,
             _ => {
-                let unresolved = Found::of(rounds, self.floor(design))
+                let unresolved = Found::of(rounds, self.floor_of(rounds, design))
                     .resolve()
                     .pivots
                     .iter()
@@ -139,7 +161,7 @@ impl Plan {
         &self,
         rows: &dyn Rows,
         matrix: Mat<f64>,
-        top: f64,
+        ladders: &Ladders,
         number: usize,
         moments_share: f64,
         budget: &mut Budget,
@@ -153,10 +175,11 @@ impl Plan {
                 budget.spend(format!("length of rows, round {number}"), rho.share(self.rules().shares().length))?;
             self.length(rows.as_ref(), top, spend, rng)
         };
-        let mut found = length(top)?;
-        // The top of the first ladder is as long as a row can be; all rows of a person together may be longer.
-        if found.is_beyond && number == 1 && rows.rows_in_unit().is_some_and(|most| most > 1) {
-            found = length(top * LADDER_SPAN)?;
+        let mut found = length(ladders.top)?;
+        if ladders.above && found.is_beyond {
+            found = length(ladders.top * LADDER_SPAN)?;
+        } else if ladders.below && found.at_edge {
+            found = length(ladders.top / LADDER_SPAN)?;
         }
         let Length { radius, at_edge, .. } = found;
         let spend = budget.spend(format!("second moments, round {number}"), rho.share(moments_share))?;
@@ -178,6 +201,14 @@ impl Plan {
     /// About how many rows may be longer than the length that is found with this budget.
     pub(super) fn rows_cut(&self, rho: f64) -> f64 {
         counts::target(0.0, self.rows, LENGTH_THRESHOLDS as usize, rho)
+    }
+
+    /// What a column must exceed, in units of what a row of average weight adds to a level.
+    fn floor_of(&self, rounds: &[Round], design: &Design) -> Floor {
+        let mut floor = self.floor(design);
+        let typical = mean_of_weights(rounds, design).unwrap_or(1.0);
+        floor.least.iter_mut().for_each(|least| *least *= typical);
+        floor
     }
 
     /// A level with fewer rows than may have been cut is understated by an amount that nobody knows: it needs half as many again, which is a
@@ -310,8 +341,15 @@ impl Found {
             left_out: left_out(resolved, &self.law, &self.basis, &self.floor, design),
             found: self,
             at_edge: rounds.iter().any(|round| round.at_edge),
+            mean_weight: mean_of_weights(rounds, design).map(|mean| mean * design.weight_unit()),
         })
     }
+}
+
+/// Where rows are weighted and there is a constant: the mean of the weights on the lattice, which is the second moment of the constant.
+fn mean_of_weights(rounds: &[Round], design: &Design) -> Option<f64> {
+    let is_constant = matches!(design.slots().first(), Some(Slot::Intercept));
+    (is_constant && design.weights().is_some()).then(|| rounds[0].moments.mean[(0, 0)].max(0.0))
 }
 
 fn eigen(matrix: &Mat<f64>) -> Eigen {
