@@ -348,8 +348,8 @@ pub struct PromiseArgs {
 /// How to fit.
 #[derive(Debug, Group)]
 pub struct MethodArgs {
-    /// dpgd, the paper's, or auto, which finds scales privately [default: auto with bounds]
-    #[arg(long, value_name = "M", value_parser = words::<method::Entry>(), hide_possible_values = true, help_heading = "Method")]
+    /// auto, which finds scales privately, dpgd, the paper's, or another (docs/methods.md) [default: auto with bounds]
+    #[arg(long, value_name = "M", value_parser = methods(), hide_possible_values = true, help_heading = "Method")]
     pub method: Option<method::Entry>,
     /// Largest norm of a row's gradient, standardised (gamma): a number or auto
     #[arg(long, value_name = "GAMMA", default_value = "auto", allow_negative_numbers = true, help_heading = "Method")]
@@ -790,6 +790,11 @@ impl<T: FromStr> FromStr for Auto<T> {
 fn words<T: Choice>() -> impl TypedValueParser<Value = T> {
     let listed = |value: &T| PossibleValue::new(value.word()).aliases(value.synonyms().iter().copied());
     PossibleValuesParser::new(T::ALL.iter().map(listed)).try_map(|word| word.parse())
+}
+
+/// The names of all methods, the library's own and others.
+fn methods() -> impl TypedValueParser<Value = method::Entry> {
+    PossibleValuesParser::new(dplm_methods::all().map(|entry| entry.name)).try_map(|name| dplm_methods::find(&name))
 }
 
 /// A size such as `2GB`, in bytes.

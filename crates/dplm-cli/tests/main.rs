@@ -7,6 +7,7 @@ mod hostile;
 mod lab;
 mod ledger;
 mod memory;
+mod methods;
 mod persons;
 mod refusals;
 mod results;

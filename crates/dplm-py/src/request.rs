@@ -3,7 +3,7 @@
 use dplm::{
     NoiseSource, Person,
     formula::{Formula, Weights},
-    method::{self, Asked, Asks, Method, Request, Tuning},
+    method::{self, Asked, Asks, Entry, Method, Request, Tuning},
     options::Choice,
     privacy::Rho,
 };
@@ -140,7 +140,7 @@ impl FitOptions {
         };
         let &FitOptions { clip, steps, step_size, .. } = self;
         let tuning = Tuning { clip, steps, step_size };
-        let method = self.method.as_deref().map(word).transpose()?;
+        let method = self.method.as_deref().map(method).transpose()?;
         let standardised = self.standardised || is_file;
         let model = Asks::Formula { formula: formula.clone(), standardised, assumptions: Vec::new() };
         Ok(Asked { method, request, tuning, model })
@@ -177,6 +177,11 @@ impl FitOptions {
 pub fn formula(text: &str, is_file: bool) -> PyResult<Formula> {
     let parsed = if is_file { Formula::from_toml(text) } else { Formula::parse(text) };
     parsed.map_err(dplm::Error::from).or_raise()
+}
+
+/// The method of a name; names are those of the command line.
+pub fn method(name: &str) -> PyResult<Entry> {
+    dplm_methods::find(name).map_err(|unknown| Kind::Request.because(unknown))
 }
 
 /// The value a word stands for; words are those of the command line.

@@ -5,7 +5,7 @@ use std::{fs::File, io, path::PathBuf, str::FromStr};
 use arrow_array::RecordBatch;
 use dplm::{
     formula::Column,
-    method::{Asked, Asks, Entry, Request, Target, Tuning, forecast},
+    method::{Asked, Asks, Request, Target, Tuning, forecast},
     plan::Question,
     privacy::Rho,
 };
@@ -88,11 +88,11 @@ impl PlanOptions {
             },
             _ => return Err(Kind::Request.because("give a formula, or a number of features, and not both")),
         };
-        let method = self.method.as_deref().map(str::parse::<Entry>).transpose();
+        let method = self.method.as_deref().map(request::method).transpose()?;
         let target = self.target.as_deref().map(str::parse::<Target>).transpose();
         let request = Request { target: target.map_err(|error| Kind::Request.because(error))?, ..Request::new(rho) };
         let tuning = Tuning { clip: self.clip, steps: self.steps, step_size: None };
-        Ok(Asked { method: method.map_err(|error| Kind::Request.because(error))?, request, tuning, model })
+        Ok(Asked { method, request, tuning, model })
     }
 }
 

@@ -148,6 +148,13 @@ pub struct MethodSummary {
     pub runs: u32,
 }
 
+impl MethodSummary {
+    /// The parameters of one run of a method.
+    pub fn new(name: &str, clip: f64, steps: u32, step_size: f64, noise_sd: f64) -> MethodSummary {
+        MethodSummary { name: name.to_owned(), clip, steps, step_size, noise_sd, runs: 1 }
+    }
+}
+
 impl Fit {
     /// What the intervals are for, in words: of which coefficients, of whom, in which model.
     pub fn target_text(&self) -> String {

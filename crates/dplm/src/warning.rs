@@ -254,12 +254,13 @@ pub struct Enough {
 
 impl Enough {
     /// Where `n sqrt(rho)`, which is what precision grows with, must be `factor` times as large.
-    pub(crate) fn times(factor: f64, rows: u64, rho: Rho) -> Enough {
+    pub fn times(factor: f64, rows: u64, rho: Rho) -> Enough {
         Enough { rows: (rows as f64 * factor).ceil() as u64, rho: rho.to_f64() * factor * factor, unit: Unit::Row }
     }
 
     /// The same number of these.
-    pub(crate) fn of(self, unit: Unit) -> Enough {
+    #[must_use]
+    pub fn of(self, unit: Unit) -> Enough {
         Enough { unit, ..self }
     }
 }

@@ -11,12 +11,14 @@ mod audit;
 mod optimum;
 mod oracle;
 mod honest;
+mod arena;
 
 use std::collections::BTreeMap;
 
 use dplm::interval::Interval;
 use dplm_simulate::{Design, Setting};
 
+pub use arena::Arena;
 pub use audit::Audit;
 pub use clipping::Clipping;
 pub use cost::Cost;

@@ -1,11 +1,13 @@
 //! The paper's method: Algorithm 1 on standardised columns, with public parameters.
 
 use super::{
-    ConfigError, Enough, Entry, IntervalMethod, Method, Outcome, Purpose, Request, Target, Tuning, bare,
-    budget_warnings, mean_of_late, noisy::NoisyMatrix, request::MOST_STEPS, with_precision,
+    ConfigError, Enough, Entry, IntervalMethod, Method, Outcome, Purpose, Request, Target, Tuning, budget_warnings,
+    mean_of_late,
+    noisy::{NoisyMatrix, release_spread},
+    request::MOST_STEPS,
 };
 use crate::{
-    Coefficient, Error, MethodSummary, Progress,
+    Error, MethodSummary, Progress,
     descend::{Descent, Trajectory, noise_sd},
     interval::{
         Batching, Coordinates, Curvature, Inference, IntervalError, Newton, Sampling, batched_means, checkpoints,
@@ -23,7 +25,6 @@ use crate::{
     privacy::{
         Budget, Neighbours, Spend,
         noise::{NoiseRng, RandomWords},
-        release,
     },
     rows::Rows,
     warning::Warning,
@@ -323,9 +324,12 @@ impl Plan {
         let extras = self.release_extras(rows, &trajectories[0], rights.curvature, rights.spread, rng)?;
         let summary = MethodSummary { noise_sd: trajectories[0].noise_sd, ..self.summary() };
         let inference = self.inference(&trajectories, extras)?;
-        let coefficients = self.coefficients(design, &trajectories, inference.as_ref())?;
+        let late = mean_of_late(&trajectories[0]);
         let outcome = Outcome::of(self.request.target(), summary, budget.releases().to_vec(), trajectories);
-        Ok(Outcome { coefficients, inference, ..outcome })
+        match inference {
+            None => Ok(outcome.with_estimates(design, &late)),
+            Some(inference) => Ok(outcome.with_inference(design, inference, self.request.level)?),
+        }
     }
 
     /// The arithmetic of the descent.
@@ -465,7 +469,18 @@ impl Plan {
         let lattice = self.descent.lattice();
         let theta = lattice.theta(&mean_of_late(trajectory));
         let curvature = curvature.map(|spend| self.curvature(rows, &theta, lattice, spend, rng)).transpose()?;
-        let spread = spread.map(|spend| self.spread(rows, &theta, lattice, spend, rng)).transpose()?;
+        let spread = spread
+            .map(|spend| {
+                release_spread(
+                    rows,
+                    (&theta, lattice),
+                    self.descent.clip(),
+                    (&self.request, self.scale.weighted),
+                    spend,
+                    rng,
+                )
+            })
+            .transpose()?;
         Ok(Extras { curvature, spread })
     }
 
@@ -484,48 +499,6 @@ impl Plan {
         let noisy = NoisyMatrix::release(rows, &unclipped, unit, self.request.neighbours, spend, rng)?;
         let released = Curvature::of_scaled_columns(noisy.mean, noisy.noise_sd)?;
         Ok(released.with_clip(self.clip / self.scale.typical_gradient()))
-    }
-
-    /// `(1/n) sum ||clipped gradient||^2` at `theta`; where persons have several rows, whose errors may be alike, or rows are weighted, the whole
-    /// covariance, which has another shape than the curvature then.
-    fn spread<R: RandomWords>(
-        &self,
-        rows: &dyn Rows,
-        theta: &Theta,
-        lattice: &Lattice,
-        spend: Spend,
-        rng: &mut R,
-    ) -> Result<Sampling, Error> {
-        let Request { neighbours, person, .. } = &self.request;
-        let several = person.as_ref().and_then(|person| person.rows).is_some_and(|rows| rows > 1);
-        if several || self.scale.weighted {
-            let unit = lattice.gradient_unit() / f64::from(self.descent.clip().gradient_shift()).exp2();
-            let gradients = Outer::Gradient { theta, theta_unit: lattice.theta_unit() };
-            let noisy = NoisyMatrix::release(rows, &gradients, unit, *neighbours, spend, rng)?;
-            return Ok(Sampling::from_matrix(self.rows, noisy.mean, noisy.noise_sd)?);
-        }
-        let query = rows.clipped_square_sum(theta, lattice, *neighbours)?;
-        let noisy = release(query, spend, rng)?;
-        let unit = lattice.gradient_unit().powi(2) / f64::from(self.descent.clip().square_shift()).exp2();
-        let mean = |value: f64| value / unit / self.rows as f64;
-        Ok(Sampling::from_trace(self.rows, mean(noisy.values[0] as f64), mean(noisy.sigma[0] as f64))?)
-    }
-
-    /// Estimates and intervals: post-processing of what was released.
-    fn coefficients(
-        &self,
-        design: &Design,
-        runs: &[Trajectory],
-        inference: Option<&Inference>,
-    ) -> Result<Vec<Coefficient>, Error> {
-        let contrasts = design.contrasts();
-        let names = design.names().iter().cloned();
-        let Some(inference) = inference else {
-            let theta = mean_of_late(&runs[0]);
-            return Ok(names.zip(&contrasts).map(|(name, contrast)| bare(name, contrast.of(&theta))).collect());
-        };
-        let intervals = inference.intervals(&contrasts, self.request.level)?;
-        Ok(names.zip(intervals).map(|(name, interval)| with_precision(name, &interval)).collect())
     }
 
     /// What intervals are made from; none when only a prediction was asked for.

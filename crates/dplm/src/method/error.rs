@@ -1,6 +1,6 @@
 //! Why options are refused.
 
-use super::{IntervalMethod, request::MOST_STEPS};
+use super::{IntervalMethod, Target, request::MOST_STEPS};
 use crate::{lattice::MOST_ROWS, number::grouped, options::UnknownWord, privacy::Unit, warning::Enough};
 
 /// Why options were refused, before a row was looked at.
@@ -74,6 +74,18 @@ pub enum ConfigError {
         offered: IntervalMethod,
         /// The one asked for.
         interval: IntervalMethod,
+    },
+    /// The method estimates other coefficients.
+    #[error(
+        "the method {method} gives no intervals for the target {target}; ask for --target {offered}, or for --method auto"
+    )]
+    OtherTarget {
+        /// The method asked for.
+        method: &'static str,
+        /// The target asked for.
+        target: Target,
+        /// One that it has.
+        offered: Target,
     },
     /// Clip and steps were given to a method that finds them.
     #[error(
