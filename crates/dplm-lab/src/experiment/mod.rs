@@ -11,6 +11,7 @@ mod audit;
 mod optimum;
 mod oracle;
 mod honest;
+mod choices;
 mod arena;
 
 use std::collections::BTreeMap;
@@ -20,6 +21,7 @@ use dplm_simulate::{Design, Setting};
 
 pub use arena::Arena;
 pub use audit::Audit;
+pub use choices::ChoicesStudy;
 pub use clipping::Clipping;
 pub use cost::Cost;
 pub use honest::Honest;

@@ -21,7 +21,7 @@ use crate::{
     plan::{
         Assumed, Foretold, Planned, PlannedRelease,
         counts::{self, CLIP_THRESHOLDS},
-        division::{SECOND_START, Shares},
+        division::Shares,
         noise::matrix_noise_sd,
         white::{self, Setting, clip_for_tail},
     },
@@ -145,7 +145,7 @@ impl Plan {
         let first = clip_for_tail(features, assumed.response_sd, start::TAIL);
         let mut found = self.foreseen_threshold(features, self.start_noise(first, share), error_var, shares, ledger);
         if features as f64 * found.noise_var > start::RIVAL * found.residual_var {
-            let share = ledger.spend(format!("second start, {START_STEPS} steps"), SECOND_START);
+            let share = ledger.spend(format!("second start, {START_STEPS} steps"), self.choices.second_start);
             let noise_var = self.start_noise(found.clip, share);
             found = self.foreseen_threshold(features, noise_var, error_var, shares, ledger);
         }

@@ -41,7 +41,7 @@ use crate::{
     interval::{Contrast, Inference},
     lattice::{Design, Lattice},
     matrix::{times, transposed_times},
-    plan::{division::Rules, strength},
+    plan::{Choices, division::Rules, strength},
     privacy::Budget,
     rows::Rows,
     warning::{Cause, LeftOut, Warning},
@@ -53,17 +53,20 @@ use infer::{Inferred, Rights};
 use start::Start;
 use whiten::Whitened;
 
-/// What is asked of the method: there is nothing to choose but what is asked of any.
+/// What is asked of the method: there is nothing to tune.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Config {
     /// What is asked of any method.
     pub request: Request,
+    /// How the budget is divided; for those who study the method.
+    pub choices: Choices,
 }
 
 /// A checked plan: every number in it is public.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plan {
     request: Request,
+    choices: Choices,
     rows: u64,
     features: usize,
 }
@@ -83,7 +86,7 @@ const LOW_WEIGHT: f64 = 1e4;
 impl Config {
     /// The automatic method.
     pub fn new(request: Request) -> Config {
-        Config { request }
+        Config { request, choices: Choices::DEFAULT }
     }
 
     /// Checks what was asked, from public numbers only.
@@ -91,7 +94,7 @@ impl Config {
     /// # Errors
     /// When options make no sense together, or the arithmetic cannot be made exact.
     pub fn plan(self, rows: u64, design: &Design) -> Result<Plan, Error> {
-        let Config { request } = self;
+        let Config { request, choices } = self;
         request.check()?;
         if request.purpose == Purpose::Inference && request.interval != IntervalMethod::Newton {
             return Err(ConfigError::OtherIntervals {
@@ -105,7 +108,7 @@ impl Config {
         if rows <= features as u64 {
             return Err(ConfigError::TooFewRows { features, rows, unit: request.unit() }.into());
         }
-        let plan = Plan { request, rows, features };
+        let plan = Plan { request, choices, rows, features };
         plan.more_than_noise()?;
         // Any clip will do to learn whether the arithmetic can be made exact.
         plan.descent(features, 1.0, plan.rules().most_steps(), plan.request.rho.to_f64())?;
@@ -147,7 +150,7 @@ impl Plan {
     fn rules(&self) -> Rules {
         let Request { rho, neighbours, .. } = self.request;
         let target = self.gives_intervals().then(|| self.request.target());
-        Rules { rows: self.rows, features: self.features, rho, neighbours, target }
+        Rules { rows: self.rows, features: self.features, rho, neighbours, target, choices: self.choices }
     }
 
     /// `n sqrt(rho)`.
@@ -358,7 +361,7 @@ mod tests {
     #[test]
     fn rows_are_cut_for_the_curvature_only_where_noise_demands_it() {
         let request = Request::new(crate::privacy::Rho::checked_from_f64(0.5).expect("a budget"));
-        let plan = Plan { request, rows: 10_000, features: 8 };
+        let plan = Plan { request, choices: Choices::DEFAULT, rows: 10_000, features: 8 };
         assert_eq!(plan.curvature_radius(6.0, 8, 0.5), 6.0);
         assert!((plan.curvature_radius(6.0, 8, 1e-4) - 4.0).abs() < 1e-12);
         assert!((plan.curvature_radius(60.0, 8, 0.01) - 10.0).abs() < 1e-12);
