@@ -72,6 +72,11 @@ pub enum Warning {
         /// Their mean, as far as it was released.
         mean: f64,
     },
+    /// Rows are clipped in a model without what was left out, which errors then hold.
+    ClippedWithout {
+        /// The share of rows that is clipped.
+        share: f64,
+    },
     /// A level was found at an end of the ladder it was looked for on.
     LevelAtEdge,
     /// Clipping makes the fit robust, which is not least squares when errors are skewed.
@@ -160,6 +165,11 @@ impl std::fmt::Display for Warning {
                 f,
                 "the weights in '{column}' are about {} on average, far below their bound, which costs precision: give a bound near the largest weight there may be",
                 significant(*mean)
+            ),
+            Warning::ClippedWithout { share } => write!(
+                f,
+                "about {:.1} % of the gradients are clipped in a model without what was left out, so the intervals are for the robust (clipped) coefficients of that model: a larger rho, or a formula without those columns, would clip less",
+                100.0 * share
             ),
             Warning::LevelAtEdge => f.write_str(
                 "the size of rows or of errors is at the end of the range that the bounds suggest: check the bounds of the response and of the columns",

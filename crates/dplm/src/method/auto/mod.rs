@@ -272,9 +272,11 @@ impl Plan {
             return Ok(Outcome { coefficients, whitening: Some(white.whitening), ..outcome });
         };
         // Errors may be as skewed as they like where next to no row is clipped.
-        let bent = if self.could_bend(start) { named(&bent) } else { Vec::new() };
+        let could_bend = self.could_bend(start);
+        let bent = if could_bend { named(&bent) } else { Vec::new() };
         left_out.extend(dropped.iter().map(|&j| LeftOut { name: names[j].clone(), cause: Cause::Weak }));
         left_out.sort_by_key(|one| names.iter().position(|name| *name == one.name));
+        let is_robust = !bent.is_empty() || (could_bend && is_in_errors(&left_out));
         let inference = Inference::from(newton);
         let found = inference.intervals(&contrasts, self.request.level)?;
         let coefficients = names.iter().zip(&found).map(|(name, interval)| with_precision(name.clone(), interval));
@@ -282,7 +284,7 @@ impl Plan {
             coefficients: coefficients.collect(),
             // A bent fit is not least squares, nor are its residuals.
             quality: quality.filter(|_| bent.is_empty()),
-            target: if bent.is_empty() { self.request.target() } else { Target::Robust },
+            target: if is_robust { Target::Robust } else { self.request.target() },
             warnings: self.warnings_of_run(&white, start, &left_out, bent, design),
             whitening: Some(white.whitening),
             inference: Some(inference),
@@ -312,7 +314,9 @@ impl Plan {
         if !bent.is_empty() {
             warnings.push(Warning::Bent { names: bent });
         } else if self.could_bend(start) {
-            warnings.push(Warning::Clipped { share: start.threshold.tail });
+            let share = start.threshold.tail;
+            let without = is_in_errors(left_out);
+            warnings.push(if without { Warning::ClippedWithout { share } } else { Warning::Clipped { share } });
         }
         let weights =
             white.mean_weight.zip(design.weights()).filter(|(mean, weights)| mean * LOW_WEIGHT < weights.most());
@@ -323,6 +327,12 @@ impl Plan {
         }
         warnings
     }
+}
+
+/// Whether what was left out is in the errors of many rows, which are not symmetric then. Where clipping could bend a fit, the test is too weak to be
+/// trusted with that. A rare level is in the errors of few.
+fn is_in_errors(left_out: &[LeftOut]) -> bool {
+    left_out.iter().any(|one| one.cause != Cause::RareLevel)
 }
 
 /// What is publicly known of the largest norm of a standardised row, weighted as it is.
