@@ -77,6 +77,11 @@ pub enum Warning {
         /// The share of rows that is clipped.
         share: f64,
     },
+    /// Rows are clipped, and the test of whether that bends the fit would see too little.
+    ClippedUnseen {
+        /// The share of rows that is clipped.
+        share: f64,
+    },
     /// A level was found at an end of the ladder it was looked for on.
     LevelAtEdge,
     /// Clipping makes the fit robust, which is not least squares when errors are skewed.
@@ -169,6 +174,11 @@ impl std::fmt::Display for Warning {
             Warning::ClippedWithout { share } => write!(
                 f,
                 "about {:.1} % of the gradients are clipped in a model without what was left out, so the intervals are for the robust (clipped) coefficients of that model: a larger rho, or a formula without those columns, would clip less",
+                100.0 * share
+            ),
+            Warning::ClippedUnseen { share } => write!(
+                f,
+                "about {:.1} % of the gradients are clipped, and this budget is too small to tell whether errors are skewed, so the intervals are for the robust (clipped) coefficients: a larger rho would clip less and tell",
                 100.0 * share
             ),
             Warning::LevelAtEdge => f.write_str(

@@ -109,16 +109,23 @@ impl Rules {
         }
     }
 
+    /// The variance of an estimate where a share `tail` of rows is clipped, in units of what sampling adds to it: 1, for a population, and what privacy
+    /// adds, `P = (reach gamma)^2 / (2 n rho)`.
+    pub(crate) fn variance(&self, tail: f64, features: usize) -> f64 {
+        let gamma_sq = clip_for_tail(features, 1.0, tail).powi(2);
+        let rho = ABOUT_LEFT * self.rho.to_f64();
+        let privacy = reach_sq(self.neighbours) * gamma_sq / (2.0 * self.rows as f64 * rho);
+        privacy + f64::from(u8::from(self.covers_population()))
+    }
+
     /// The share of the covariance of gradients where a share `tail` of rows is clipped.
     ///
-    /// In units of the errors' variance over `n`, sampling adds 1 to the variance of an estimate and privacy `P = (reach gamma)^2 / (2 n rho)`; a share
-    /// `f` taken from the descent makes it `P / (1 - f)`. The covariance is then known up to a noise of variance `s^2 = m gamma^4 / (2 n^2 rho f)`, `m`
-    /// the squared movement of a matrix, which lengthens a squared interval by `(z^2 + 1) s^2 / (4 T^2)`, `T = 1 + P` (Student's t with `2 T^2 / s^2`
+    /// Of the [`variance`](Self::variance) `T = 1 + P` a share `f` taken from the descent makes `1 + P / (1 - f)`. The covariance is then known up to a noise of variance `s^2 = m gamma^4 / (2 n^2 rho f)`, `m`
+    /// the squared movement of a matrix, which lengthens a squared interval by `(z^2 + 1) s^2 / (4 T^2)` (Student's t with `2 T^2 / s^2`
     /// degrees of freedom). The product is smallest at `f^2 = (z^2 + 1) m gamma^2 / (4 reach^2 n T)`.
     fn spread_share(&self, tail: f64) -> f64 {
         let gamma_sq = clip_for_tail(self.features, 1.0, tail).powi(2);
-        let rows = self.rows as f64;
-        let variance = 1.0 + reach_sq(self.neighbours) * gamma_sq / (2.0 * rows * ABOUT_LEFT * self.rho.to_f64());
+        let (rows, variance) = (self.rows as f64, self.variance(tail, self.features));
         let z_sq = normal_quantile(0.95).powi(2);
         let share_sq =
             (z_sq + 1.0) * moved_sq(self.neighbours) * gamma_sq / (4.0 * reach_sq(self.neighbours) * rows * variance);

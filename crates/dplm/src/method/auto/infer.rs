@@ -2,7 +2,6 @@
 
 use crate::privacy::noise::RandomWords;
 use faer::Mat;
-use statrs::distribution::{ChiSquared, ContinuousCDF};
 
 use super::{Plan, quality::Quality, whiten::Whitened};
 use crate::{
@@ -10,8 +9,9 @@ use crate::{
     descend::{Descent, Trajectory},
     interval::{Coordinates, Curvature, Floor, Newton, Sampling, resolve},
     lattice::{CELL_SCALE_BITS, Design, Outer, Theta},
-    matrix::{dot, inverse, times, transposed_times},
+    matrix::{inverse, times, transposed_times},
     method::noisy::NoisyMatrix,
+    plan::white::clip_for_tail,
     privacy::Spend,
     theory::student::normal_quantile,
 };
@@ -26,7 +26,9 @@ const RESOLVED: f64 = 3.0;
 const NARROWER: f64 = 0.25;
 /// The curvature at that clip is at most this share of the second moments for normal errors clipped at 3.3 standard deviations or less.
 const STEEPEST: f64 = 0.6;
-/// Its false-alarm rate, and that of naming a coefficient. A false alarm costs a sentence, since both coefficients are the same then; a fit that is
+/// Errors as skewed as an exponential law must be seen with this probability, or a fit that clipping could bend is not called least squares.
+const SURELY_SEEN: f64 = 0.9;
+/// Its false-alarm rate. A false alarm costs a sentence, since both coefficients are the same then; a fit that is
 /// bent and not said to be has intervals for something else.
 const FALSE_ALARM: f64 = 0.05;
 
@@ -42,10 +44,18 @@ pub(super) struct Inferred {
     pub newton: Newton,
     /// Standardised parameters that were in the descent and could not be resolved by the curvature.
     pub dropped: Vec<usize>,
-    /// Standardised parameters that clipping moves; none where the test does not reject.
-    pub bent: Vec<usize>,
+    /// What the test of bending saw; none where it was not made.
+    pub bend: Option<Bend>,
     /// How well the model fits, where that was released.
     pub quality: Option<Quality>,
+}
+
+/// What the test of whether clipping bends the fit saw.
+pub(super) struct Bend {
+    /// Standardised parameters that clipping moves; none where the test does not reject.
+    pub moved: Vec<usize>,
+    /// Whether it would have seen errors as skewed as an exponential law.
+    pub is_sharp: bool,
 }
 
 /// Where the curvature is taken, and the descent whose clip and lattice it shares.
@@ -54,25 +64,27 @@ struct Point<'a> {
     descent: &'a Descent,
 }
 
-/// What is estimated, and whether the first parameter is the constant.
+/// What is estimated, whether the first parameter is the constant, and about how large errors are.
 struct Estimate<'a> {
     newton: &'a Newton,
     coordinates: &'a Coordinates,
     has_intercept: bool,
+    error_sd: f64,
 }
 
 impl Plan {
-    /// Releases what intervals need at the end of a run, and makes them.
+    /// Releases what intervals need at the end of a run in which a share `tail` of rows was to be clipped, and makes them.
     pub(super) fn infer<R: RandomWords>(
         &self,
         white: &mut Whitened,
         descent: &Descent,
         run: &Trajectory,
-        rights: Rights,
+        (rights, tail): (Rights, f64),
         design: &Design,
         rng: &mut R,
     ) -> Result<Inferred, Error> {
         let at = Point { theta: descent.lattice().theta(&late_mean(run)), descent };
+        let error_sd = descent.gamma() / clip_for_tail(white.coordinates.kept.len(), 1.0, tail);
         let curvature = self.curvature(white, &at, rights.curvature, rng)?;
         let spread = rights.spread.map(|spend| self.spread(white, &at, spend, rng)).transpose()?;
         let sampling =
@@ -86,19 +98,14 @@ impl Plan {
             (0..all.kept.len()).filter(|place| !places.contains(place)).map(|place| all.kept[place]).collect();
         let coordinates = all.only(&places);
         let newton = Newton::new(run, &coordinates, &curvature, sampling.as_ref())?;
-        let bent = match rights.bend {
-            Some(spend) => {
-                let has_intercept = design.has_intercept() && coordinates.kept.first() == Some(&0);
-                let estimate = Estimate { newton: &newton, coordinates: &coordinates, has_intercept };
-                self.bent(white, &estimate, descent, spend, rng)?
-            }
-            None => Vec::new(),
-        };
+        let has_intercept = design.has_intercept() && coordinates.kept.first() == Some(&0);
+        let estimate = Estimate { newton: &newton, coordinates: &coordinates, has_intercept, error_sd };
+        let bend = rights.bend.map(|spend| self.bend(white, &estimate, descent, spend, rng)).transpose()?;
         // The gradient of a person with several rows is no residual, nor is that of a weighted row.
         let of_rows = white.rows.rows_in_unit().is_none_or(|most| most == 1) && design.weights().is_none();
         let spread = spread.as_ref().filter(|_| of_rows);
         let quality = spread.and_then(|spread| self.quality(white, spread, descent.gamma(), &newton, design));
-        Ok(Inferred { newton, dropped, bent, quality })
+        Ok(Inferred { newton, dropped, bend, quality })
     }
 
     /// `(1/n) sum z z'` over rows that are not clipped, each shortened to the radius: as long as few rows are cut, and no longer than
@@ -144,15 +151,15 @@ impl Plan {
     /// Where errors are symmetric that gradient is zero on average at any clip, and clipping bends nothing. Its covariance is that of its own
     /// noise, of sampling (a clipped gradient is no longer than the clip) and, through the curvature, of the estimate. Second moments in
     /// whitened coordinates are near one, so that the gradient, seen from the kept parameters, is also the direction in which they are off.
-    fn bent<R: RandomWords>(
+    fn bend<R: RandomWords>(
         &self,
         white: &mut Whitened,
         estimate: &Estimate<'_>,
         descent: &Descent,
         spend: Spend,
         rng: &mut R,
-    ) -> Result<Vec<usize>, Error> {
-        let Estimate { newton, coordinates, has_intercept } = *estimate;
+    ) -> Result<Bend, Error> {
+        let Estimate { newton, coordinates, has_intercept, error_sd } = *estimate;
         let theta = newton.parameters();
         let kept: Vec<f64> = coordinates.kept.iter().map(|&j| theta[j]).collect();
         let at = times(&coordinates.basis, &kept);
@@ -165,26 +172,34 @@ impl Plan {
         let of_estimate = newton.covariance();
         let entry = |j: usize, k: usize| STEEPEST.powi(2) * of_estimate[(j, k)] + noise * inverse_gram[(j, k)];
         let covariance = Mat::from_fn(kept.len(), kept.len(), entry);
-        if !Self::stands_out(&shift, &covariance, has_intercept) {
-            return Ok(Vec::new());
-        }
-        let ratio = |place: usize| shift[place].abs() / covariance[(place, place)].sqrt();
-        let most = (0..kept.len()).max_by(|&a, &b| ratio(a).total_cmp(&ratio(b)));
-        let is_named = |place: &usize| ratio(*place) > -normal_quantile(FALSE_ALARM / 2.0) || Some(*place) == most;
-        Ok((0..kept.len()).filter(is_named).map(|place| coordinates.kept[place]).collect())
+        let precision = inverse(&covariance);
+        // The constant, which skewed errors move before anything else, by its most precise estimate if nothing else moves.
+        let ratio = |place: usize| match place {
+            0 if has_intercept => times(&precision, &shift)[0].abs() / precision[(0, 0)].sqrt(),
+            _ => shift[place].abs() / covariance[(place, place)].sqrt(),
+        };
+        let moved = (0..kept.len()).filter(|&place| ratio(place) > limit(place, kept.len(), has_intercept));
+        let per_row = NARROWER * descent.gamma() / (error_sd * (at.len() as f64).sqrt());
+        let seen = error_sd * exponential_shift(per_row) * precision[(0, 0)].sqrt();
+        let is_sharp = seen > limit(0, kept.len(), has_intercept) - normal_quantile(1.0 - SURELY_SEEN);
+        Ok(Bend { moved: moved.map(|place| coordinates.kept[place]).collect(), is_sharp })
     }
+}
 
-    /// Whether a shift with this covariance is more than noise: in all parameters together by a chi-square, or in the constant, which skewed errors
-    /// move before anything else, by its most precise estimate if nothing else moves. Each has half of the false alarms.
-    fn stands_out(shift: &[f64], covariance: &Mat<f64>, has_intercept: bool) -> bool {
-        let precision = inverse(covariance);
-        let scaled = times(&precision, shift);
-        let of_all = dot(&scaled, shift);
-        let of_constant = if has_intercept { scaled[0].powi(2) / precision[(0, 0)] } else { 0.0 };
-        let level = 1.0 - if has_intercept { FALSE_ALARM / 2.0 } else { FALSE_ALARM };
-        let limit = |df: usize| ChiSquared::new(df as f64).expect("one coordinate or more").inverse_cdf(level);
-        of_all > limit(shift.len()) || of_constant > limit(1)
-    }
+/// How far a coefficient must be off to be named: half of the false alarms are the constant's, and the others share the rest.
+fn limit(place: usize, kept: usize, has_intercept: bool) -> f64 {
+    let share = match (has_intercept && kept > 1, place) {
+        (true, 0) => 0.5,
+        (true, _) => 0.5 / (kept - 1) as f64,
+        (false, _) => 1.0 / kept as f64,
+    };
+    -normal_quantile(FALSE_ALARM * share / 2.0)
+}
+
+/// The mean of errors that follow a centred exponential law of standard deviation 1, clipped at `clip`, or at 1 where that is less: `c - 2 sinh(c) / e`.
+fn exponential_shift(clip: f64) -> f64 {
+    let clip = clip.min(1.0);
+    clip - 2.0 * clip.sinh() / std::f64::consts::E
 }
 
 /// The first steps, one in so many, are still on their way.

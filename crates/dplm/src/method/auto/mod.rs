@@ -49,7 +49,7 @@ use crate::{
 pub(super) use entry::ENTRY;
 pub(crate) use quality::Quality;
 
-use infer::{Inferred, Rights};
+use infer::{Bend, Inferred, Rights};
 use start::Start;
 use whiten::Whitened;
 
@@ -78,7 +78,7 @@ const STEP_SIZE: f64 = 0.5;
 /// A column without bounds is taken to lie within this many units.
 const STANDARD_RANGE: f64 = 6.0;
 /// Where a share `tail` of rows is clipped, errors as skewed as an exponential law move the intercept by `tail` of their standard deviations, which
-/// is `tail sqrt(n)` of its standard errors. Half of one takes an interval of 95 % to 92 %, and is worth a sentence.
+/// is so many of its standard errors. Half of one takes an interval of 95 % to 92 %, and is worth a sentence.
 const NOTABLE_BEND: f64 = 0.5;
 /// Weights that are this much smaller than their bound on average lose digits on the lattice.
 const LOW_WEIGHT: f64 = 1e4;
@@ -214,7 +214,9 @@ impl Plan {
             noise_sd: run.noise_sd,
             runs: 1,
         };
-        let inferred = rights.map(|rights| self.infer(&mut white, &descent, &run, rights, design, rng)).transpose()?;
+        let inferred = rights
+            .map(|rights| self.infer(&mut white, &descent, &run, (rights, start.threshold.tail), design, rng))
+            .transpose()?;
         let releases = budget.releases().to_vec();
         let trajectories = vec![standardised(&run, &white)];
         self.outcome(
@@ -260,7 +262,7 @@ impl Plan {
         let (names, contrasts) = (design.names(), design.contrasts());
         let named = |indices: &[usize]| indices.iter().map(|&j| names[j].clone()).collect::<Vec<String>>();
         let mut left_out = white.left_out.clone();
-        let Some(Inferred { newton, dropped, bent, quality }) = inferred else {
+        let Some(Inferred { newton, dropped, bend, quality }) = inferred else {
             let theta = infer::predicted(run, &white.moments, start.threshold.tail);
             let theta = times(&white.whitening.matrix(), &theta);
             let identified = self.request.purpose == Purpose::Prediction;
@@ -271,21 +273,23 @@ impl Plan {
             let coefficients = names.iter().zip(&contrasts).map(estimate).collect();
             return Ok(Outcome { coefficients, whitening: Some(white.whitening), ..outcome });
         };
-        // Errors may be as skewed as they like where next to no row is clipped.
-        let could_bend = self.could_bend(start);
-        let bent = if could_bend { named(&bent) } else { Vec::new() };
         left_out.extend(dropped.iter().map(|&j| LeftOut { name: names[j].clone(), cause: Cause::Weak }));
         left_out.sort_by_key(|one| names.iter().position(|name| *name == one.name));
-        let is_robust = !bent.is_empty() || (could_bend && is_in_errors(&left_out));
+        // Errors may be as skewed as they like where next to no row is clipped.
+        let clipping = bend
+            .filter(|_| self.could_bend(start, white.coordinates.kept.len()))
+            .map(|bend| self.clipping(&bend, start, &left_out, names));
+        let is_robust = clipping.as_ref().is_some_and(|said| !matches!(said, Warning::Clipped { .. }));
+        let is_bent = matches!(clipping, Some(Warning::Bent { .. }));
         let inference = Inference::from(newton);
         let found = inference.intervals(&contrasts, self.request.level)?;
         let coefficients = names.iter().zip(&found).map(|(name, interval)| with_precision(name.clone(), interval));
         Ok(Outcome {
             coefficients: coefficients.collect(),
             // A bent fit is not least squares, nor are its residuals.
-            quality: quality.filter(|_| bent.is_empty()),
+            quality: quality.filter(|_| !is_bent),
             target: if is_robust { Target::Robust } else { self.request.target() },
-            warnings: self.warnings_of_run(&white, start, &left_out, bent, design),
+            warnings: self.warnings_of_run(&white, start, &left_out, clipping, design),
             whitening: Some(white.whitening),
             inference: Some(inference),
             left_out,
@@ -294,8 +298,22 @@ impl Plan {
     }
 
     /// Whether so many rows are clipped that skewed errors would move the fit away from the least squares it is for.
-    fn could_bend(&self, start: &Start) -> bool {
-        self.rules().covers_least_squares() && start.threshold.tail * (self.rows as f64).sqrt() > NOTABLE_BEND
+    fn could_bend(&self, start: &Start, features: usize) -> bool {
+        let tail = start.threshold.tail;
+        let standard_error = (self.rules().variance(tail, features) / self.rows as f64).sqrt();
+        self.rules().covers_least_squares() && tail > NOTABLE_BEND * standard_error
+    }
+
+    /// What to say of a fit that clipping could bend.
+    fn clipping(&self, bend: &Bend, start: &Start, left_out: &[LeftOut], names: &[String]) -> Warning {
+        let share = start.threshold.tail;
+        let moved: Vec<String> = bend.moved.iter().map(|&j| names[j].clone()).collect();
+        match (moved.is_empty(), is_in_errors(left_out), bend.is_sharp) {
+            (false, ..) => Warning::Bent { names: moved },
+            (true, true, _) => Warning::ClippedWithout { share },
+            (true, false, false) => Warning::ClippedUnseen { share },
+            (true, false, true) => Warning::Clipped { share },
+        }
     }
 
     /// What released numbers tell a reader.
@@ -304,20 +322,14 @@ impl Plan {
         white: &Whitened,
         start: &Start,
         left_out: &[LeftOut],
-        bent: Vec<String>,
+        clipping: Option<Warning>,
         design: &Design,
     ) -> Vec<Warning> {
         let mut warnings = Vec::new();
         if !left_out.is_empty() {
             warnings.push(Warning::LeftOut { columns: left_out.to_vec() });
         }
-        if !bent.is_empty() {
-            warnings.push(Warning::Bent { names: bent });
-        } else if self.could_bend(start) {
-            let share = start.threshold.tail;
-            let without = is_in_errors(left_out);
-            warnings.push(if without { Warning::ClippedWithout { share } } else { Warning::Clipped { share } });
-        }
+        warnings.extend(clipping);
         let weights =
             white.mean_weight.zip(design.weights()).filter(|(mean, weights)| mean * LOW_WEIGHT < weights.most());
         match weights {
