@@ -348,7 +348,7 @@ pub struct PromiseArgs {
 /// How to fit.
 #[derive(Debug, Group)]
 pub struct MethodArgs {
-    /// auto, which finds scales privately, dpgd, the paper's, or another (docs/methods.md) [default: auto with bounds]
+    /// auto, dpgd (the paper's), adassp, or one of docs/methods.md [default: auto with bounds]
     #[arg(long, value_name = "M", value_parser = methods(), hide_possible_values = true, help_heading = "Method")]
     pub method: Option<method::Entry>,
     /// Largest norm of a row's gradient, standardised (gamma): a number or auto

@@ -13,8 +13,11 @@ pub(crate) struct Asked {
     pub request: Request,
     pub tuning: Tuning,
     /// From what is asked to a plan, by public numbers only.
-    pub plan: fn(&Asked, u64, &Design) -> Result<Box<dyn Plan>, Error>,
+    pub plan: Planner,
 }
+
+/// Plans for so many rows of a design.
+pub(crate) type Planner = fn(&Asked, u64, &Design) -> Result<Box<dyn Plan>, Error>;
 
 impl Asked {
     /// Whether intervals are wanted.

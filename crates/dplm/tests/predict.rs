@@ -140,6 +140,12 @@ fn over_a_column_the_others_are_held_or_averaged() {
     }
 }
 
+/// How much longer than the textbook's an interval may be. The paper's method, given bounds, takes errors for larger than they are here, so that it
+/// knows their variance badly and says so.
+fn slack(fit: &Fit) -> f64 {
+    if fit.method.name == "dpgd" && fit.interval == IntervalMethod::Newton { 0.3 } else { 0.01 }
+}
+
 /// A line has two dimensions: 95 % of chi-square with two degrees of freedom lie below 2.448 squared, where each point by itself has 1.960; with ten
 /// batches it is Hotelling's law, 3.167 against 2.262.
 #[test]
@@ -152,7 +158,7 @@ fn a_simultaneous_band_is_wider_by_the_ratio_of_the_textbook() {
         let ratio = if fit.interval == IntervalMethod::Newton { 2.4477 / 1.96 } else { 3.1674 / 2.2622 };
         let (each, all) = (band(&fit, Coverage::Pointwise), band(&fit, Coverage::Simultaneous));
         for (each, all) in each.iter().zip(all) {
-            assert!((all / each / ratio - 1.0).abs() < 0.01, "{all} over {each} is not {ratio}");
+            assert!((-0.01..slack(&fit)).contains(&(all / each / ratio - 1.0)), "{all} over {each} is not {ratio}");
         }
         let picture = |coverage| over_svg(&fit.over("x", &[], 0.95, coverage).expect("a band"));
         assert!(picture(Coverage::Simultaneous).contains("95 % intervals, for all points at once"));
@@ -178,7 +184,8 @@ fn a_prediction_is_as_sure_as_the_coefficients_are_together() {
             assert!((error / variance.sqrt() - 1.0).abs() < 1e-6, "{error}, not {}", variance.sqrt());
             let half = |(low, high): (f64, f64)| (high - low) / 2.0 / error;
             let expected = if fit.interval == IntervalMethod::Newton { normal } else { student };
-            assert!((half(found.interval.expect("identified")) / expected - 1.0).abs() < 0.01, "{level}");
+            let beyond = half(found.interval.expect("identified")) / expected - 1.0;
+            assert!((-0.01..slack(&fit)).contains(&beyond), "{level}: {beyond}");
             assert!((half(found.person.expect("released")) / normal - 1.0).abs() < 0.01, "{level}");
         }
     }
