@@ -53,6 +53,11 @@ impl Interval {
         student::t_two_sided_p(self.statistic(null), self.df.unwrap_or(f64::INFINITY))
     }
 
+    /// How well the variance of the estimate's error is known, in degrees of freedom: infinite where it is exact.
+    pub(crate) fn freedom(&self) -> f64 {
+        self.freedom
+    }
+
     /// `estimate +- quantile * std_error`, Student's t where `df` is given.
     pub(crate) fn symmetric(estimate: f64, std_error: f64, df: Option<f64>, level: f64) -> Self {
         let half = df.map_or_else(|| normal_quantile(level), |df| student_quantile(df, level)) * std_error;

@@ -97,7 +97,8 @@ impl Fit {
         let means: Vec<RowValues> = rows.chunks(grid.combinations()).map(mean).collect();
         if coverage == Coverage::Simultaneous {
             let contrasts: Vec<Contrast> = means.iter().map(|row| row.contrast(&predictor.parts)).collect();
-            predictor.level = level_of_each(&contrasts, predictor.inference.df(), level);
+            let each = predictor.inference.intervals(&contrasts, level)?;
+            predictor.level = level_of_each(&contrasts, &each, level);
         }
         let means: Vec<Option<RowValues>> = means.into_iter().map(Some).collect();
         let points = grid.varied.values(&features[grid.column]).into_iter().zip(predictor.of_rows(&means));

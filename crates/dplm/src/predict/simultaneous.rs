@@ -1,7 +1,7 @@
 //! Intervals that hold all at once.
 
 use crate::{
-    interval::{Contrast, chi_square_tail, f_tail},
+    interval::{Contrast, Interval, chi_square_tail, f_tail},
     matrix::dot,
     theory::student,
 };
@@ -14,24 +14,46 @@ const LEAST_NEW: f64 = 1e-8;
 /// The level at which to make the interval of each contrast, so that all of them hold at once at `level`.
 ///
 /// Scheffé's (1953) intervals hold for every combination of the contrasts, Bonferroni's for these contrasts whatever their dependence: the shorter
-/// ones are taken. `df` are the degrees of freedom of Student's t, where the covariance was estimated (Hotelling 1931).
-pub(super) fn level_of_each(contrasts: &[Contrast], df: Option<f64>, level: f64) -> f64 {
-    let miss = 1.0 - level;
-    let each = |z: f64| student::t_two_sided_p(z, df.unwrap_or(f64::INFINITY));
+/// ones are taken. `intervals` are those of each contrast by itself.
+pub(super) fn level_of_each(contrasts: &[Contrast], intervals: &[Interval], level: f64) -> f64 {
+    let (miss, law) = (1.0 - level, Law::of(intervals));
+    let each = |z: f64| student::t_two_sided_p(z, law.df.unwrap_or(f64::INFINITY));
     let bonferroni = miss / contrasts.len().max(1) as f64;
-    let scheffe = |dimensions| each(threshold(miss, &|z| scheffe_tail(z, dimensions, df)));
+    let scheffe = |dimensions| each(threshold(miss, &|z| law.scheffe_tail(z, dimensions)));
     1.0 - dimensions(contrasts).map_or(bonferroni, |dimensions| scheffe(dimensions).max(bonferroni))
 }
 
-/// The probability that some combination of so many dimensions is further than `z` standard errors from the truth.
-fn scheffe_tail(z: f64, dimensions: usize, df: Option<f64>) -> f64 {
-    let count = dimensions as f64;
-    match df {
-        None => chi_square_tail(z * z, dimensions),
-        Some(df) if count > df => 1.0,
-        Some(df) => {
-            let left = df + 1.0 - count;
-            f_tail(z * z * left / (count * df), count, left)
+/// The law of an estimate's distance from the truth, in standard errors.
+#[derive(Clone, Copy)]
+struct Law {
+    /// Degrees of freedom of Student's t, where the covariance is the spread of several estimates.
+    df: Option<f64>,
+    /// How well the variance is known otherwise, in degrees of freedom.
+    freedom: f64,
+}
+
+impl Law {
+    /// Of the interval whose variance is known worst.
+    fn of(intervals: &[Interval]) -> Law {
+        let freedoms = intervals.iter().filter(|one| one.identified).map(Interval::freedom);
+        Law { df: intervals.iter().find_map(|one| one.df), freedom: freedoms.fold(f64::INFINITY, f64::min) }
+    }
+
+    /// The probability that some combination of so many dimensions has a test statistic beyond `z`.
+    ///
+    /// Where variances are known with `v` degrees of freedom, one contrast at a distance `t` has the statistic `(v - 1/2) ln(1 + t^2/v)`, and `q`
+    /// contrasts together have `(v - q/2) ln(1 + t^2/v)` (Bartlett 1954). Where they are the spread of several estimates the law is Hotelling's (1931).
+    fn scheffe_tail(self, z: f64, dimensions: usize) -> f64 {
+        let count = dimensions as f64;
+        match self.df {
+            None if self.freedom <= count / 2.0 => 1.0,
+            None if self.freedom.is_infinite() => chi_square_tail(z * z, dimensions),
+            None => chi_square_tail(z * z * (self.freedom - count / 2.0) / (self.freedom - 0.5), dimensions),
+            Some(df) if count > df => 1.0,
+            Some(df) => {
+                let left = df + 1.0 - count;
+                f_tail(z * z * left / (count * df), count, left)
+            }
         }
     }
 }
@@ -88,6 +110,11 @@ mod tests {
         (0..count).map(|j| Contrast::coordinate(j, count)).collect()
     }
 
+    /// The level of each of contrasts whose variances are known.
+    fn known(contrasts: &[Contrast], level: f64) -> f64 {
+        level_of_each(contrasts, &[Interval::symmetric(0.0, 1.0, None, level)], level)
+    }
+
     fn z(level: f64) -> f64 {
         student::normal_quantile(0.5 + level / 2.0)
     }
@@ -95,14 +122,28 @@ mod tests {
     /// Chi-square with 2 degrees of freedom has its 95 % point at 5.991, F with 2 and 8 at 4.459; a normal variable exceeds 2.241 once in 40.
     #[test]
     fn the_shorter_of_two_textbook_intervals_is_taken() {
-        assert!((z(level_of_each(&line(41), None, 0.95)).powi(2) - 5.991_46).abs() < 1e-4);
-        assert!((z(level_of_each(&separate(2), None, 0.95)) - 2.241_40).abs() < 1e-4);
-        assert!((z(level_of_each(&separate(60), None, 0.95)) - z(1.0 - 0.05 / 60.0)).abs() < 1e-9);
-        assert!((level_of_each(&line(41)[..1], None, 0.9) - 0.9).abs() < 1e-12);
-        let t = student::t_quantile(0.5 + level_of_each(&line(41), Some(9.0), 0.95) / 2.0, 9.0);
+        assert!((z(known(&line(41), 0.95)).powi(2) - 5.991_46).abs() < 1e-4);
+        assert!((z(known(&separate(2), 0.95)) - 2.241_40).abs() < 1e-4);
+        assert!((z(known(&separate(60), 0.95)) - z(1.0 - 0.05 / 60.0)).abs() < 1e-9);
+        assert!((known(&line(41)[..1], 0.9) - 0.9).abs() < 1e-12);
+        let of_ten = [Interval::symmetric(0.0, 1.0, Some(9.0), 0.95)];
+        let t = student::t_quantile(0.5 + level_of_each(&line(41), &of_ten, 0.95) / 2.0, 9.0);
         assert!((t * t - 2.0 * 9.0 / 8.0 * 4.458_97).abs() < 1e-3, "{t}");
         // As many dimensions as batches leave Scheffé nothing.
-        assert!((level_of_each(&separate(10), Some(9.0), 0.95) - 0.995).abs() < 1e-12);
+        assert!((level_of_each(&separate(10), &of_ten, 0.95) - 0.995).abs() < 1e-12);
+    }
+
+    /// Two contrasts whose variances are known with 20 degrees of freedom: the interval of each reaches as far as Hotelling's law for two, whose tail is
+    /// `(1 + t^2 / v)^(-(v - 1) / 2)`.
+    #[test]
+    fn variances_that_are_known_up_to_noise_are_paid_for() {
+        let interval = |level| Interval::by_inversion(0.0, [1.0, 0.0, 0.0], 20.0, level);
+        let level = level_of_each(&line(41), &[interval(0.95), interval(0.95)], 0.95);
+        let reached = interval(level).high;
+        let expected = (20.0 * (0.05f64.powf(-2.0 / 19.0) - 1.0)).sqrt();
+        assert!((reached / expected - 1.0).abs() < 1e-6, "{reached}, not {expected}");
+        let unknown = Interval::by_inversion(0.0, [1.0, 0.0, 0.0], 0.9, 0.95);
+        assert!((level_of_each(&line(41), &[unknown], 0.95) - (1.0 - 0.05 / 41.0)).abs() < 1e-12, "Bonferroni is left");
     }
 
     /// How often a band holds a whole line, whose intercept and slope have independent normal errors: Scheffé's holds any line at 95 %, also one
@@ -113,7 +154,7 @@ mod tests {
     fn a_band_holds_everywhere_at_once() {
         let mut rng = ChaCha8Rng::seed_from_u64(5);
         let (worlds, points) = (20_000, line(41));
-        let levels = [level_of_each(&points, None, 0.95), 0.95];
+        let levels = [known(&points, 0.95), 0.95];
         let mut held = [0; 2];
         for _ in 0..worlds {
             let error = [normal(&mut rng), normal(&mut rng), 0.0];
