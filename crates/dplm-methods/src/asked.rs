@@ -4,6 +4,7 @@ use dplm::{
     Design, Error,
     lattice::CELL_SCALE_BITS,
     method::{ConfigError, Entry, Method, Plan, Purpose, Request, Target, Tuning},
+    privacy::convert::Conversion,
 };
 
 /// A method and what is asked of it.
@@ -40,6 +41,10 @@ impl Method for Asked {
 
     fn request(&self) -> &Request {
         &self.request
+    }
+
+    fn conversion(&self) -> Conversion {
+        self.entry.conversion
     }
 
     fn check(&self) -> Result<(), Error> {

@@ -7,15 +7,17 @@
 //! |---|---|---|
 //! | [`ssp`] | Vu and Slavkovic 2009; Foulds et al. 2016; Sheffet 2017 | least squares from noisy second moments, with intervals |
 //! | [`boosted`] | Tang et al. 2023 | steps preconditioned by noisy second moments |
+//! | [`functional`] | Zhang et al. 2012 | least squares from second moments with Laplace noise: pure differential privacy |
 
 mod asked;
 pub mod ssp;
 pub mod boosted;
+pub mod functional;
 
 use dplm::{method::Entry, options::UnknownWord};
 
 /// The methods of this crate.
-pub const METHODS: &[Entry] = &[ssp::ENTRY, boosted::ENTRY];
+pub const METHODS: &[Entry] = &[ssp::ENTRY, boosted::ENTRY, functional::ENTRY];
 
 /// The method of this name, among the library's own and those of this crate.
 ///

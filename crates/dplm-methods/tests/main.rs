@@ -3,6 +3,7 @@
 mod common;
 
 mod boosted;
+mod functional;
 mod neighbours;
 mod ssp;
 

@@ -60,6 +60,17 @@ impl Twin {
         (Twin { one, other, moved: moved.clone() }, moved)
     }
 
+    /// Scores by nearness to the middle rank move by no more than they claim.
+    fn compare_scores(&self, ladder: &Ladder<'_>, relation: Neighbours) -> Result<(), Error> {
+        let scores = |rows: &dyn Rows| -> Result<_, Error> {
+            let scores = rows.tail_counts(ladder, relation)?.nearness(rows.count() / 2);
+            Ok(scores.into_not_private().into_inner())
+        };
+        let ((one, claimed), (other, _)) = (scores(self.one.as_ref())?, scores(self.other.as_ref())?);
+        assert!(one.iter().zip(other).all(|(one, other)| one.abs_diff(other) <= u64::from(claimed)), "scores moved");
+        Ok(())
+    }
+
     fn both(&self, ask: impl Fn(&dyn Rows) -> Result<Vec<Sensitive>, Error>) -> Result<(), Error> {
         let pairs = ask(self.one.as_ref())?.into_iter().zip(ask(self.other.as_ref())?);
         pairs.for_each(|(one, other)| self.moved.note(one, other));
@@ -113,6 +124,7 @@ impl Rows for Twin {
             let counts = rows.tail_counts(ladder, relation)?;
             Ok((0..counts.len()).map(|threshold| counts.above(threshold)).collect())
         })?;
+        self.compare_scores(ladder, relation)?;
         self.one.tail_counts(ladder, relation)
     }
 
