@@ -7,20 +7,28 @@ use dplm::{
     privacy::convert::Conversion,
 };
 
+/// From what is asked to a plan, by the number of rows and the design: public numbers only.
+pub(crate) type Planner = fn(&Asked, u64, &Design) -> Result<Box<dyn Plan>, Error>;
+
 /// A method and what is asked of it.
 #[derive(Clone, Debug)]
 pub(crate) struct Asked {
     pub entry: &'static Entry,
     pub request: Request,
     pub tuning: Tuning,
-    /// From what is asked to a plan, by public numbers only.
-    pub plan: fn(&Asked, u64, &Design) -> Result<Box<dyn Plan>, Error>,
+    pub plan: Planner,
 }
 
 impl Asked {
     /// Whether intervals are wanted.
     pub(crate) fn wants_intervals(&self) -> bool {
         self.request.purpose == Purpose::Inference
+    }
+
+    /// Refuses persons.
+    pub(crate) fn rows_only(&self) -> Result<(), ConfigError> {
+        let method = self.entry.name;
+        if self.request.person.is_some() { Err(ConfigError::RowsOnly { method }) } else { Ok(()) }
     }
 
     /// Refuses targets other than least squares, of the population or of the data set.

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use dplm::{
     Error,
-    lattice::{Clip, Ladder, Lattice, Moments, Outer, Theta, Whitening},
+    lattice::{Clip, Ladder, Lattice, Moments, Outer, Separate, Theta, Whitening},
     privacy::{Claim, Neighbours, NotPrivate, Sensitive},
     rows::{Forecast, OuterSum, Rows, TailCounts},
 };
@@ -109,6 +109,28 @@ impl Rows for Twin {
     fn clipped_square_sum(&self, at: &Theta, on: &Lattice, relation: Neighbours) -> Result<Sensitive, Error> {
         self.both(|rows| Ok(vec![rows.clipped_square_sum(at, on, relation)?]))?;
         self.one.clipped_square_sum(at, on, relation)
+    }
+
+    fn separate_gradient_sum(
+        &self,
+        at: &Theta,
+        on: &Lattice,
+        bounds: &Separate,
+        relation: Neighbours,
+    ) -> Result<Sensitive, Error> {
+        self.both(|rows| Ok(vec![rows.separate_gradient_sum(at, on, bounds, relation)?]))?;
+        self.one.separate_gradient_sum(at, on, bounds, relation)
+    }
+
+    fn separate_square_sum(
+        &self,
+        at: &Theta,
+        on: &Lattice,
+        bounds: &Separate,
+        relation: Neighbours,
+    ) -> Result<Sensitive, Error> {
+        self.both(|rows| Ok(vec![rows.separate_square_sum(at, on, bounds, relation)?]))?;
+        self.one.separate_square_sum(at, on, bounds, relation)
     }
 
     fn outer_sum(&self, outer: &Outer<'_>, relation: Neighbours) -> Result<OuterSum, Error> {

@@ -158,7 +158,8 @@ mod tests {
         let mut rng = crate::privacy::noise::FixedSeed::new(2);
         let mut budget = Budget::new(Rho::checked_from_f64(0.5).unwrap());
         let spend = budget.spend_on(Mechanism::Laplace, "test", budget.total()).unwrap();
-        let noisy = release_laplace(Sensitive::claim(vec![1000, -1000], 9u32.into()), spend, &mut rng).unwrap();
+        let query = Sensitive { values: vec![1000, -1000], weights: vec![1; 2], delta_sq: 9u32.into() };
+        let noisy = release_laplace(query, spend, &mut rng).unwrap();
         // The scale is 5, the least integer of at least 4.24; its standard deviation is 7.07.
         assert_eq!(noisy.sigma, [7, 7]);
         assert!(noisy.values[0].abs_diff(1000) < 200 && noisy.values[1].abs_diff(-1000) < 200);
