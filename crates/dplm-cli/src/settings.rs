@@ -8,8 +8,8 @@ use std::{
 use dplm::{
     Dataset, NoiseSource, Person, Progress, Reading,
     formula::{Formula, Weights},
-    method::{self, Asked, Asks, Method, Request, Tuning, dpgd},
-    privacy::Rho,
+    method::{self, Asked, Asks, Entry, Method, Request, Tuning, dpgd},
+    privacy::{Rho, convert::Conversion},
     report::Cover,
     table::{Dialect, ReadOptions, Source},
 };
@@ -95,7 +95,8 @@ impl FitSettings {
         check_formats([(&args.report, Format::Html), (&args.json, Format::Json), (&args.trajectory, Format::Csv)])?;
         let account_name = account_name(args.ledger, args.dataset, &args.promise)?;
         check_ledger_is_kept(&outputs, account_name.as_ref())?;
-        let request = request(&args.budget, &args.promise, &args.interval)?;
+        let conversion = Entry::conversion_of(args.method.method);
+        let request = request((&args.budget, conversion), &args.promise, &args.interval)?;
         let tuning = tuning(&args.method);
         check_machine(&args.machine)?;
         // A model file says of each such column that it is standard.
@@ -182,13 +183,17 @@ impl DataSettings {
     }
 }
 
-/// The budget and the delta at which epsilon is stated.
+/// The budget and the delta at which epsilon is stated, of Gaussian releases.
 ///
 /// # Errors
 /// When the numbers mean nothing.
 pub fn budget(args: &BudgetArgs) -> Result<(Rho, f64), Failure> {
+    budget_by(args, Conversion::Exact)
+}
+
+fn budget_by(args: &BudgetArgs, conversion: Conversion) -> Result<(Rho, f64), Failure> {
     // Every number it is refused for was typed.
-    method::budget(args.rho, args.epsilon, args.delta).map_err(Failure::usage)
+    method::budget(args.rho, args.epsilon, args.delta, conversion).map_err(Failure::usage)
 }
 
 fn cover(args: CoverArgs) -> Cover {
@@ -201,8 +206,12 @@ pub fn tuning(method: &MethodArgs) -> Tuning {
     Tuning { clip: method.clip.given(), steps: method.steps.given(), step_size: method.step_size.given() }
 }
 
-fn request(budget: &BudgetArgs, promise: &PromiseArgs, interval: &IntervalArgs) -> Result<Request, Failure> {
-    let (rho, delta) = self::budget(budget)?;
+fn request(
+    (budget, conversion): (&BudgetArgs, Conversion),
+    promise: &PromiseArgs,
+    interval: &IntervalArgs,
+) -> Result<Request, Failure> {
+    let (rho, delta) = budget_by(budget, conversion)?;
     let request = Request {
         delta,
         neighbours: promise.neighbours,

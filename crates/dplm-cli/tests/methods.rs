@@ -29,6 +29,29 @@ fn every_method_fits_and_spends_from_a_ledger() {
     }
 }
 
+/// An epsilon that is asked for is kept, by the conversion that holds for the method; the ledger says the same.
+#[test]
+fn laplace_noise_is_converted_by_a_bound_for_any_mechanism() {
+    let directory = Directory::new();
+    let data = directory.simulate("rows.csv", 4000);
+    directory.ok(&["ledger", "init", "a.ledger", "--dataset", "rows", "--rho", "1"]);
+    let asked = ["--method", "functional", "--epsilon", "1", "--purpose", "prediction", "--json", "-"];
+    let start = ["fit", &data, "--formula", FORMULA, "--ledger", "a.ledger", "--dataset", "rows"];
+    let done = directory.ok(&[&start[..], &asked].concat());
+    let fit: serde_json::Value = serde_json::from_str(&done.stdout).expect("JSON");
+    let guarantee = &fit["guarantee"];
+    let (rho, epsilon) =
+        (guarantee["rho"].as_f64().expect("a number"), guarantee["epsilon"].as_f64().expect("a number"));
+    // At (1, 1e-6) the exact curve of Gaussian noise would allow 0.02801.
+    assert!((rho - 0.02436).abs() < 1e-5 && epsilon <= 1.0 && epsilon > 0.9999, "{rho} {epsilon}");
+    assert_eq!((&guarantee["conversion"], &guarantee["releases"][0]["mechanism"]), (&"cks".into(), &"laplace".into()));
+    assert!(guarantee["text"].as_str().expect("text").contains("holds for every zCDP mechanism"));
+    directory.ok(&["ledger", "verify", "a.ledger"]);
+    let shown = directory.ok(&["ledger", "show", "a.ledger", "--dataset", "rows"]).stdout;
+    // What is granted would come to 7.2861 by the curve of Gaussian mechanisms.
+    assert!(shown.contains("7.7663") && shown.contains("1.0000"), "{shown}");
+}
+
 #[test]
 fn an_unknown_method_is_refused_with_the_names_there_are() {
     let directory = Directory::new();

@@ -7,7 +7,7 @@ use std::sync::{
 
 use dplm::{
     Error,
-    lattice::{Clip, Ladder, Lattice, Moments, Outer, Theta, Whitening},
+    lattice::{Clip, Ladder, Lattice, Moments, Outer, Separate, Theta, Whitening},
     privacy::{Neighbours, NotPrivate, Sensitive},
     rows::{Forecast, OuterSum, Rows, TailCounts},
 };
@@ -62,6 +62,26 @@ impl Rows for Counted {
 
     fn clipped_square_sum(&self, theta: &Theta, lattice: &Lattice, neighbours: Neighbours) -> Result<Sensitive, Error> {
         self.once_more().clipped_square_sum(theta, lattice, neighbours)
+    }
+
+    fn separate_gradient_sum(
+        &self,
+        theta: &Theta,
+        lattice: &Lattice,
+        bounds: &Separate,
+        neighbours: Neighbours,
+    ) -> Result<Sensitive, Error> {
+        self.once_more().separate_gradient_sum(theta, lattice, bounds, neighbours)
+    }
+
+    fn separate_square_sum(
+        &self,
+        theta: &Theta,
+        lattice: &Lattice,
+        bounds: &Separate,
+        neighbours: Neighbours,
+    ) -> Result<Sensitive, Error> {
+        self.once_more().separate_square_sum(theta, lattice, bounds, neighbours)
     }
 
     fn outer_sum(&self, outer: &Outer<'_>, neighbours: Neighbours) -> Result<OuterSum, Error> {

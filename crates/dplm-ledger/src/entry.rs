@@ -80,7 +80,7 @@ impl Account {
     /// The epsilon of everything spent so far at the account's delta; none when nothing is spent.
     ///
     /// # Guarantee
-    /// Every release of every fit is a Gaussian mechanism, so the exact conversion holds for the sum, rounded up. It holds for fits that were fixed
+    /// Where every release of every fit is a Gaussian mechanism the exact conversion holds for the sum, rounded up; else one that holds for any zCDP mechanism. It holds for fits that were fixed
     /// in advance; where later ones are chosen after earlier results, [`Account::epsilon_total`] holds for all together.
     pub fn epsilon_spent(&self) -> Option<f64> {
         self.epsilon(self.spent)
@@ -96,7 +96,9 @@ impl Account {
     }
 
     fn epsilon(&self, amount: Amount) -> Option<f64> {
-        (amount.0 > 0).then(|| convert::epsilon(Conversion::Exact, amount.to_f64(), self.delta).ok()).flatten()
+        let is_other = |entry: &Entry| entry.neighbours.contains(NOT_GAUSSIAN);
+        let conversion = if self.entries.iter().any(is_other) { Conversion::Cks } else { Conversion::Exact };
+        (amount.0 > 0).then(|| convert::epsilon(conversion, amount.to_f64(), self.delta).ok()).flatten()
     }
 
     /// The weakest promise that a fit of this data set made: what the sums speak of. What is promised about persons is promised about rows.
@@ -105,15 +107,18 @@ impl Account {
         let of_persons = fits.peek().is_some() && fits.clone().all(|entry| entry.neighbours.ends_with(OF_PERSONS));
         let weaker = fits.any(|entry| entry.neighbours.starts_with(Neighbours::ZeroOut.name()));
         let neighbours = if weaker { Neighbours::ZeroOut } else { Neighbours::ReplaceOne };
-        promise(neighbours.name(), if of_persons { Unit::Person } else { Unit::Row }.name())
+        promise(neighbours.name(), if of_persons { Unit::Person } else { Unit::Row }.name(), Conversion::Exact)
     }
 }
 
 const OF_PERSONS: &str = " of persons";
 
-/// The words for a relation between neighbours and the privacy unit it is about.
-pub(crate) fn promise(neighbours: &str, unit: &str) -> String {
-    format!("{neighbours}{}", if unit == Unit::Person.name() { OF_PERSONS } else { "" })
+const NOT_GAUSSIAN: &str = " not gaussian";
+
+/// The words for a relation between neighbours, for mechanisms that have no exact conversion, and for the privacy unit it is about.
+pub(crate) fn promise(neighbours: &str, unit: &str, conversion: Conversion) -> String {
+    let mechanism = if conversion == Conversion::Exact { "" } else { NOT_GAUSSIAN };
+    format!("{neighbours}{mechanism}{}", if unit == Unit::Person.name() { OF_PERSONS } else { "" })
 }
 
 impl Entry {

@@ -2,6 +2,7 @@
 
 use std::{fs, path::Path};
 
+use dplm::privacy::convert::Conversion;
 use serde::Deserialize;
 
 use crate::{Entry, Kind, entry::promise};
@@ -111,8 +112,8 @@ impl FitRecord {
 impl Citation {
     fn of(json: &[u8]) -> Result<Citation, Finding> {
         let document: Document = serde_json::from_slice(json).map_err(|_| Finding::NotAFit)?;
-        let Document { formula, guarantee: Guarantee { rho, neighbours }, units, ledger } = document;
-        let neighbours = units.map_or(neighbours.clone(), |units| promise(&neighbours, &units.unit));
+        let Document { formula, guarantee: Guarantee { rho, neighbours, conversion }, units, ledger } = document;
+        let neighbours = units.map_or(neighbours.clone(), |units| promise(&neighbours, &units.unit, conversion));
         let Ledger { dataset, entry, hash } = ledger.ok_or(Finding::NoLedger)?;
         let (entry, hash) = entry.zip(hash).ok_or(Finding::NoHash)?;
         Ok(Citation { entry, hash, dataset, formula, neighbours, rho })
@@ -166,6 +167,8 @@ struct Units {
 struct Guarantee {
     rho: f64,
     neighbours: String,
+    #[serde(default)]
+    conversion: Conversion,
 }
 
 #[derive(Deserialize)]

@@ -114,7 +114,7 @@ impl Ledger {
         self.write(|transaction, before| {
             let earlier = of_dataset(before, dataset)?;
             refuse_overdraft(dataset, &earlier, charge.rho)?;
-            let neighbours = promise(charge.neighbours.name(), charge.unit.name());
+            let neighbours = promise(charge.neighbours.name(), charge.unit.name(), charge.conversion);
             let new = entry(dataset, Kind::Spend, charge.rho, &charge.formula);
             let recorded = add(transaction, before, Entry { neighbours, plan, table, ..new })?;
             Ok(recorded.statement(&earlier))

@@ -4,7 +4,11 @@ use dplm::{
     Design, Error,
     lattice::CELL_SCALE_BITS,
     method::{ConfigError, Entry, Method, Plan, Purpose, Request, Target, Tuning},
+    privacy::convert::Conversion,
 };
+
+/// From what is asked to a plan, by the number of rows and the design: public numbers only.
+pub(crate) type Planner = fn(&Asked, u64, &Design) -> Result<Box<dyn Plan>, Error>;
 
 /// A method and what is asked of it.
 #[derive(Clone, Debug)]
@@ -12,7 +16,6 @@ pub(crate) struct Asked {
     pub entry: &'static Entry,
     pub request: Request,
     pub tuning: Tuning,
-    /// From what is asked to a plan, by public numbers only.
     pub plan: Planner,
 }
 
@@ -23,6 +26,12 @@ impl Asked {
     /// Whether intervals are wanted.
     pub(crate) fn wants_intervals(&self) -> bool {
         self.request.purpose == Purpose::Inference
+    }
+
+    /// Refuses persons.
+    pub(crate) fn rows_only(&self) -> Result<(), ConfigError> {
+        let method = self.entry.name;
+        if self.request.person.is_some() { Err(ConfigError::RowsOnly { method }) } else { Ok(()) }
     }
 
     /// Refuses targets other than least squares, of the population or of the data set.
@@ -43,6 +52,10 @@ impl Method for Asked {
 
     fn request(&self) -> &Request {
         &self.request
+    }
+
+    fn conversion(&self) -> Conversion {
+        self.entry.conversion
     }
 
     fn check(&self) -> Result<(), Error> {

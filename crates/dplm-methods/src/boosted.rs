@@ -15,7 +15,7 @@ use dplm::{
     descend::Descent,
     lattice::Outer,
     method::{self, Entry, NoisyMatrix, Outcome, PublicBounds, Request, Target, budget_warnings},
-    privacy::{Budget, noise::NoiseRng},
+    privacy::{Budget, convert::Conversion, noise::NoiseRng},
     rows::Rows,
 };
 
@@ -28,6 +28,7 @@ pub const ENTRY: Entry = Entry {
     intervals: &[],
     tunable: true,
     assumes_standard: false,
+    conversion: Conversion::Exact,
     suits: |_| false,
     configure: |request, tuning| Box::new(Asked { entry: &ENTRY, request, tuning, plan }),
 };

@@ -22,7 +22,7 @@ use dplm::{
         self, ConfigError, Entry, IntervalMethod, NoisyMatrix, Outcome, PublicBounds, Request, Target, budget_warnings,
         release_spread,
     },
-    privacy::{Budget, Neighbours, Rho, noise::NoiseRng},
+    privacy::{Budget, Neighbours, Rho, convert::Conversion, noise::NoiseRng},
     rows::Rows,
 };
 
@@ -35,6 +35,7 @@ pub const ENTRY: Entry = Entry {
     intervals: &[IntervalMethod::Newton],
     tunable: false,
     assumes_standard: false,
+    conversion: Conversion::Exact,
     suits: |_| false,
     configure: |request, tuning| Box::new(Asked { entry: &ENTRY, request, tuning, plan }),
 };

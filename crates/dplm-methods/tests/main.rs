@@ -3,6 +3,9 @@
 mod common;
 
 mod boosted;
+mod adaptive;
+mod functional;
+mod huber;
 mod neighbours;
 mod ssp;
 

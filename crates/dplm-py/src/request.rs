@@ -52,9 +52,10 @@ impl<'a, 'py> FromPyObject<'a, 'py> for BudgetOptions {
 }
 
 impl BudgetOptions {
-    /// The budget and the delta at which epsilon is stated.
-    pub fn checked(&self) -> PyResult<(Rho, f64)> {
-        method::budget(self.rho, self.epsilon, self.delta).map_err(|error| Kind::Request.because(error))
+    /// The budget and the delta at which epsilon is stated, of the method that is asked for.
+    pub fn checked(&self, method: Option<Entry>) -> PyResult<(Rho, f64)> {
+        let conversion = Entry::conversion_of(method);
+        method::budget(self.rho, self.epsilon, self.delta, conversion).map_err(|error| Kind::Request.because(error))
     }
 }
 
@@ -125,7 +126,8 @@ impl FitOptions {
 
     /// What is asked, for a forecast.
     pub fn asked(&self, budget: &BudgetOptions, formula: &Formula, is_file: bool) -> PyResult<Asked> {
-        let (rho, delta) = budget.checked()?;
+        let method = self.method.as_deref().map(method).transpose()?;
+        let (rho, delta) = budget.checked(method)?;
         let request = Request {
             delta,
             neighbours: word(&self.neighbours)?,
@@ -140,7 +142,6 @@ impl FitOptions {
         };
         let &FitOptions { clip, steps, step_size, .. } = self;
         let tuning = Tuning { clip, steps, step_size };
-        let method = self.method.as_deref().map(method).transpose()?;
         let standardised = self.standardised || is_file;
         let model = Asks::Formula { formula: formula.clone(), standardised, assumptions: Vec::new() };
         Ok(Asked { method, request, tuning, model })

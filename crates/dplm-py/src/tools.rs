@@ -34,7 +34,7 @@ pub fn column_name(text: &str) -> PyResult<String> {
 /// The rho that a budget comes to.
 #[pyfunction]
 pub fn rho(budget: BudgetOptions) -> PyResult<f64> {
-    Ok(budget.checked()?.0.to_f64())
+    Ok(budget.checked(None)?.0.to_f64())
 }
 
 /// The options of a plan as Python gives them.
@@ -88,11 +88,10 @@ impl PlanOptions {
             },
             _ => return Err(Kind::Request.because("give a formula, or a number of features, and not both")),
         };
-        let method = self.method.as_deref().map(request::method).transpose()?;
         let target = self.target.as_deref().map(str::parse::<Target>).transpose();
         let request = Request { target: target.map_err(|error| Kind::Request.because(error))?, ..Request::new(rho) };
         let tuning = Tuning { clip: self.clip, steps: self.steps, step_size: None };
-        Ok(Asked { method, request, tuning, model })
+        Ok(Asked { method: None, request, tuning, model })
     }
 }
 
@@ -106,8 +105,9 @@ where
 /// What accuracy to expect, as the JSON of `dplm plan`.
 #[pyfunction]
 pub fn plan(py: Python<'_>, budget: BudgetOptions, options: PlanOptions) -> PyResult<String> {
-    let (rho, delta) = budget.checked()?;
-    let asked = options.asked(rho)?;
+    let method = options.method.as_deref().map(request::method).transpose()?;
+    let (rho, delta) = budget.checked(method)?;
+    let asked = Asked { method, ..options.asked(rho)? };
     let (wants, effects) = (parsed(&options.want)?, parsed(&options.effect)?);
     let PlanOptions { rows, level, share, .. } = options;
     let question = Question { rows, rho, delta, level, share, wants, effects, curve: false };

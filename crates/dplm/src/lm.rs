@@ -101,7 +101,7 @@ impl<'a> Lm<'a> {
     /// When the formula cannot be read, or the number is no budget.
     pub fn epsilon(self, epsilon: f64) -> Result<Lm<'a>, Error> {
         self.formula.as_ref().map_err(Clone::clone)?;
-        method::budget(None, Some(epsilon), self.delta)?;
+        method::budget(None, Some(epsilon), self.delta, Entry::conversion_of(self.method))?;
         Ok(Lm { epsilon: Some(epsilon), ..self })
     }
 
@@ -247,7 +247,7 @@ impl<'a> Lm<'a> {
     pub fn fit_table(self, table: &Source) -> Result<Fit, Error> {
         let counts_once = self.target == Some(Target::Person);
         let person = self.person.clone().map(|person| Person { counts_once, ..person });
-        let (rho, delta) = method::budget(self.rho, self.epsilon, self.delta)?;
+        let (rho, delta) = method::budget(self.rho, self.epsilon, self.delta, Entry::conversion_of(self.method))?;
         let Lm { neighbours, purpose, interval, target, level, batches, burn_in, .. } = self;
         let request = Request { neighbours, purpose, interval, target, level, batches, burn_in, ..Request::new(rho) };
         let request = Request { delta, person: person.clone(), ..request };

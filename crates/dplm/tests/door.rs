@@ -38,8 +38,14 @@ fn claims_are_made_where_rows_are_summed() {
 }
 
 #[test]
+fn scores_are_claimed_where_rows_are_counted() {
+    assert_eq!(files_that_say("Scores::claim"), ["dplm/src/privacy/select.rs", "dplm/src/rows/answer.rs"]);
+}
+
+#[test]
 fn no_fit_looks_inside_a_query() {
-    assert_eq!(files_that_say("into_not_private"), ["dplm/src/privacy/sensitive.rs"]);
+    let sealed = ["dplm/src/privacy/select.rs", "dplm/src/privacy/sensitive.rs"];
+    assert_eq!(files_that_say("into_not_private"), sealed);
 }
 
 /// What the trait that answers for rows gives is sealed, marked, or rows again.

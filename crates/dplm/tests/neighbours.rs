@@ -4,7 +4,7 @@
 //! compared is what [`release`](dplm::privacy::release) is given: the integers, their weights and the claim.
 
 use dplm::{
-    lattice::{Clip, Ladder, Lattice, Outer, Theta, Whitening},
+    lattice::{Clip, Ladder, Lattice, Outer, Separate, Theta, Weight, Whitening},
     privacy::{Claim, Neighbours, Sensitive},
     rows::{Encoded, Forecast, Rows},
 };
@@ -231,11 +231,26 @@ impl Pair {
         [vec![gradient], vec![square]]
     }
 
-    fn counts(&self, rows: &dyn Rows) -> [Vec<Sensitive>; 2] {
+    /// Sums with rows and residuals bounded separately: for each weight, the gradients, then their squares.
+    fn separate_sums(&self, rows: &dyn Rows) -> [Vec<Sensitive>; 4] {
+        let (theta, lattice, neighbours) = (&self.theta, &self.lattice, self.neighbours);
+        let [a, b] = [Weight::Shrink, Weight::Mallows].map(|weight| {
+            // Residuals of all sizes, by the radius, which is as good as random.
+            let bounds = Separate::new(self.radius, (1 << 42) >> (self.radius % 32), weight);
+            let gradient = rows.separate_gradient_sum(theta, lattice, &bounds, neighbours).unwrap();
+            [vec![gradient], vec![rows.separate_square_sum(theta, lattice, &bounds, neighbours).unwrap()]]
+        });
+        let ([a, b], [c, d]) = (a, b);
+        [a, b, c, d]
+    }
+
+    fn counts(&self, rows: &dyn Rows) -> [Vec<Sensitive>; 3] {
         let radii: Vec<u64> = (0..24).map(|bit| 3 << bit).collect();
         let clips: Vec<Clip> = (0..24).map(|bit| Clip::new(3 << (2 * bit))).collect();
         let gradients = Ladder::Gradients { theta: &self.theta, theta_unit: self.lattice.theta_unit(), clips: &clips };
-        [Ladder::Norms { radii: &radii }, gradients].map(|ladder| {
+        let sizes: Vec<u64> = (0..24).map(|bit| 3 << (2 * bit)).collect();
+        let residuals = Ladder::Residuals { theta: &self.theta, theta_unit: self.lattice.theta_unit(), sizes: &sizes };
+        [Ladder::Norms { radii: &radii }, gradients, residuals].map(|ladder| {
             let counts = rows.tail_counts(&ladder, self.neighbours).unwrap();
             (0..counts.len()).map(|threshold| counts.above(threshold)).collect()
         })
@@ -285,6 +300,22 @@ fn check<const N: usize>(
 #[test]
 fn sums_of_clipped_gradients_and_of_their_squares() {
     check(100_000, (Pair::draw, Place::Memory), Pair::sums);
+}
+
+#[test]
+fn sums_with_rows_and_residuals_bounded_separately() {
+    check(50_000, (Pair::draw, Place::Memory), Pair::separate_sums);
+    check(2_000, (Pair::draw, Place::File), Pair::separate_sums);
+    check(10_000, (Pair::of_persons, Place::Memory), Pair::separate_sums);
+}
+
+#[test]
+fn sums_of_outer_products_of_rows_with_small_residuals() {
+    check(50_000, (Pair::draw, Place::Memory), |pair, rows| {
+        let (theta, theta_unit, radius) = (&pair.theta, pair.lattice.theta_unit(), pair.radius);
+        let within = Outer::Within { theta, theta_unit, radius, residual: (1 << 50) >> (radius % 24) };
+        [vec![rows.outer_sum(&within, pair.neighbours).unwrap().into_matrix()]]
+    });
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use dplm::{
     Error,
-    lattice::{Clip, Ladder, Lattice, Moments, Outer, Theta, Whitening},
+    lattice::{Clip, Ladder, Lattice, Moments, Outer, Separate, Theta, Whitening},
     privacy::{Claim, Neighbours, NotPrivate, Sensitive},
     rows::{Forecast, OuterSum, Rows, TailCounts},
 };
@@ -60,6 +60,17 @@ impl Twin {
         (Twin { one, other, moved: moved.clone() }, moved)
     }
 
+    /// Scores by nearness to the middle rank move by no more than they claim.
+    fn compare_scores(&self, ladder: &Ladder<'_>, relation: Neighbours) -> Result<(), Error> {
+        let scores = |rows: &dyn Rows| -> Result<_, Error> {
+            let scores = rows.tail_counts(ladder, relation)?.nearness(rows.count() / 2);
+            Ok(scores.into_not_private().into_inner())
+        };
+        let ((one, claimed), (other, _)) = (scores(self.one.as_ref())?, scores(self.other.as_ref())?);
+        assert!(one.iter().zip(other).all(|(one, other)| one.abs_diff(other) <= u64::from(claimed)), "scores moved");
+        Ok(())
+    }
+
     fn both(&self, ask: impl Fn(&dyn Rows) -> Result<Vec<Sensitive>, Error>) -> Result<(), Error> {
         let pairs = ask(self.one.as_ref())?.into_iter().zip(ask(self.other.as_ref())?);
         pairs.for_each(|(one, other)| self.moved.note(one, other));
@@ -100,6 +111,28 @@ impl Rows for Twin {
         self.one.clipped_square_sum(at, on, relation)
     }
 
+    fn separate_gradient_sum(
+        &self,
+        at: &Theta,
+        on: &Lattice,
+        bounds: &Separate,
+        relation: Neighbours,
+    ) -> Result<Sensitive, Error> {
+        self.both(|rows| Ok(vec![rows.separate_gradient_sum(at, on, bounds, relation)?]))?;
+        self.one.separate_gradient_sum(at, on, bounds, relation)
+    }
+
+    fn separate_square_sum(
+        &self,
+        at: &Theta,
+        on: &Lattice,
+        bounds: &Separate,
+        relation: Neighbours,
+    ) -> Result<Sensitive, Error> {
+        self.both(|rows| Ok(vec![rows.separate_square_sum(at, on, bounds, relation)?]))?;
+        self.one.separate_square_sum(at, on, bounds, relation)
+    }
+
     fn outer_sum(&self, outer: &Outer<'_>, relation: Neighbours) -> Result<OuterSum, Error> {
         self.both(|rows| {
             let sum = rows.outer_sum(outer, relation)?;
@@ -113,6 +146,7 @@ impl Rows for Twin {
             let counts = rows.tail_counts(ladder, relation)?;
             Ok((0..counts.len()).map(|threshold| counts.above(threshold)).collect())
         })?;
+        self.compare_scores(ladder, relation)?;
         self.one.tail_counts(ladder, relation)
     }
 

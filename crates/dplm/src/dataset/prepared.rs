@@ -6,6 +6,7 @@ use crate::{
     method::{Method, Plan, Request},
     privacy::{
         Guarantee, Neighbours, PrivacyError, Rho, Unit,
+        convert::Conversion,
         noise::{NoiseRng, NoiseSource},
     },
 };
@@ -32,6 +33,8 @@ pub struct Charge {
     pub unit: Unit,
     /// Which data sets the fit makes hard to tell apart.
     pub neighbours: Neighbours,
+    /// How epsilon follows from it, together with charges of the same kind.
+    pub conversion: Conversion,
     /// The model.
     pub formula: String,
     /// The plan in words; the same words are the same plan.
@@ -47,7 +50,8 @@ impl Charge {
     pub fn new(rho: Rho, formula: impl Into<String>) -> Charge {
         let (plan, table) = (String::new(), String::new());
         let (unit, neighbours) = (Unit::default(), Neighbours::default());
-        Charge { rho, unit, neighbours, formula: formula.into(), plan, table, private: true }
+        let conversion = Conversion::default();
+        Charge { rho, unit, neighbours, conversion, formula: formula.into(), plan, table, private: true }
     }
 }
 
@@ -88,7 +92,8 @@ impl<'a> Prepared<'a> {
         plan.check()?;
         // A key that cannot be had, or an epsilon that means nothing, is found out before anything is spent.
         let (rng, private) = (noise.open().map_err(PrivacyError::from)?, noise.is_private());
-        let of_rows = Guarantee::of(request.neighbours, request.rho, request.delta).map_err(PrivacyError::from)?;
+        let of_rows = Guarantee::of(request.neighbours, request.rho, request.delta, method.conversion())
+            .map_err(PrivacyError::from)?;
         let guarantee = Guarantee { unit: dataset.unit(), ..of_rows };
         Ok(Prepared { dataset, request, plan, rng, private, guarantee })
     }
@@ -100,6 +105,7 @@ impl<'a> Prepared<'a> {
             rho,
             unit: self.dataset.unit(),
             neighbours,
+            conversion: self.guarantee.conversion,
             formula: self.dataset.formula().to_owned(),
             plan: format!("dplm {}: {}: {}", env!("CARGO_PKG_VERSION"), self.dataset.formula(), self.plan.describe()),
             table: self.dataset.table_in_words(),
@@ -136,7 +142,7 @@ impl<'a> Prepared<'a> {
             formula: dataset.formula().to_owned(),
             rows,
             person: dataset.person.clone(),
-            guarantee: Guarantee { releases: outcome.releases, ..guarantee },
+            guarantee: guarantee.after(outcome.releases).map_err(PrivacyError::from)?,
             purpose: request.purpose,
             asked: request.target(),
             target: outcome.target,

@@ -5,7 +5,7 @@
 
 use super::{
     BLOCK_ROWS, Clip, Kernel, RowBlock, Theta,
-    exact::natural,
+    exact::{natural, nearest},
     kernel,
     outer::is_light,
     unit::{Group, UnitClip, UnitGradients, frobenius_sq},
@@ -27,6 +27,15 @@ pub enum Ladder<'a> {
         /// The thresholds.
         clips: &'a [Clip],
     },
+    /// The size of a row's residual at `theta`, or of the largest of a person's.
+    Residuals {
+        /// Where residuals are taken.
+        theta: &'a Theta,
+        /// The unit of `theta`.
+        theta_unit: f64,
+        /// The thresholds, in lattice units of a residual.
+        sizes: &'a [u64],
+    },
 }
 
 impl Ladder<'_> {
@@ -35,6 +44,7 @@ impl Ladder<'_> {
         match self {
             Ladder::Norms { radii } => radii.len(),
             Ladder::Gradients { clips, .. } => clips.len(),
+            Ladder::Residuals { sizes, .. } => sizes.len(),
         }
     }
 
@@ -49,7 +59,9 @@ impl Ladder<'_> {
             let norms = kernel::norms_sq(with, block);
             let residual = match self {
                 Ladder::Norms { .. } => [0.0; BLOCK_ROWS],
-                Ladder::Gradients { theta, theta_unit, .. } => kernel::residuals(with, block, theta, *theta_unit),
+                Ladder::Gradients { theta, theta_unit, .. } | Ladder::Residuals { theta, theta_unit, .. } => {
+                    kernel::residuals(with, block, theta, *theta_unit)
+                }
             };
             for (&norm_sq, residual) in norms.iter().zip(residual) {
                 sums[self.thresholds_below(natural(norm_sq), residual.abs())] += 1;
@@ -74,6 +86,18 @@ impl Ladder<'_> {
                     sums[clips.partition_point(|clip| !gradients.is_within(lane, clip))] += 1;
                 }
             }
+            Ladder::Residuals { theta, theta_unit, .. } => {
+                let mut largest = [0f64; BLOCK_ROWS];
+                for block in group.blocks() {
+                    let residual = kernel::residuals(with, block, theta, *theta_unit);
+                    let norms = kernel::norms_sq(with, block);
+                    for ((largest, residual), norm) in largest.iter_mut().zip(residual).zip(norms) {
+                        // Rows of zeros fill a person up and have no residual.
+                        *largest = if norm > 0.0 { largest.max(residual.abs()) } else { *largest };
+                    }
+                }
+                largest.into_iter().for_each(|residual| sums[self.thresholds_below(1, residual)] += 1);
+            }
         }
     }
 
@@ -87,6 +111,7 @@ impl Ladder<'_> {
                 radii.partition_point(|&radius| u128::from(norm_sq) > u128::from(radius) * u128::from(radius))
             }
             Ladder::Gradients { clips, .. } => clips.partition_point(|clip| residual > f64::from(clip.bound(norm_sq))),
+            Ladder::Residuals { sizes, .. } => sizes.partition_point(|&size| residual > nearest(size.into())),
         }
     }
 }

@@ -36,6 +36,7 @@ mod outer;
 mod eigenvalue;
 mod whiten;
 mod count;
+mod separate;
 
 pub use bits::{CELL_RANGE_BITS, CELL_SCALE_BITS, Lattice, LatticeError, Theta};
 pub(crate) use block::{BLOCK_ROWS, BlockWriter, RowBlock};
@@ -50,6 +51,7 @@ pub(crate) use kernel::{
     COMPRESSED, WeightedSum, bounds, clipped_in_block, compressed, norms_sq, residuals, square_of_block,
 };
 pub use outer::Outer;
+pub use separate::{Separate, Weight};
 pub use simd::Kernel;
 pub use unit::MOST_ROWS;
 pub(crate) use unit::{Group, add_unit_gradients, clipped_units, reaches, unit_square_sum, weigh_as_one};

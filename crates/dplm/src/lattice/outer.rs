@@ -33,6 +33,18 @@ pub enum Outer<'a> {
         /// The largest norm, in lattice units of a cell.
         radius: u64,
     },
+    /// The row shrunk to norm at most `radius`, for rows whose residual at `theta` is at most `residual`; the others contribute nothing. For rows that
+    /// stand for themselves only.
+    Within {
+        /// Where residuals are taken.
+        theta: &'a Theta,
+        /// The unit of `theta`.
+        theta_unit: f64,
+        /// The largest norm, in lattice units of a cell.
+        radius: u64,
+        /// The largest residual, in lattice units of a residual.
+        residual: u64,
+    },
     /// The clipped gradient at `theta`, divided by 2^shift and cut towards zero, with the shift of [`Clip::gradient_shift`].
     Gradient {
         /// Where the gradient is taken.
@@ -49,7 +61,9 @@ impl Outer<'_> {
     /// `gamma / 2^shift`. The sum of outer products of a person with several rows has Frobenius norm at most the square of this.
     pub(crate) fn largest_norm(&self, clip: Option<&Clip>) -> u128 {
         match self {
-            Outer::Shrunk { radius } | Outer::Unclipped { radius, .. } => u128::from(*radius),
+            Outer::Shrunk { radius } | Outer::Unclipped { radius, .. } | Outer::Within { radius, .. } => {
+                u128::from(*radius)
+            }
             Outer::Gradient { .. } => clip.map_or(0, |clip| (clip.gamma() >> clip.gradient_shift()) + 1),
         }
     }
@@ -72,6 +86,10 @@ impl Outer<'_> {
                 Outer::Unclipped { theta, theta_unit, radius } => {
                     let (residual, bounds) = (kernel::residuals(kernel, block, theta, *theta_unit), bounds());
                     add_shrunk(sum, kernel, block, *radius, |row| residual[row].abs() <= f64::from(bounds[row]));
+                }
+                Outer::Within { theta, theta_unit, radius, residual: most } => {
+                    let (residual, most) = (kernel::residuals(kernel, block, theta, *theta_unit), (*most).into());
+                    add_shrunk(sum, kernel, block, *radius, |row| residual[row].abs() <= nearest(most));
                 }
                 Outer::Gradient { theta, theta_unit } => {
                     sum.add_columns(&gradients(kernel, block, bounds(), theta, *theta_unit, shift));
@@ -101,6 +119,9 @@ impl Outer<'_> {
             Outer::Unclipped { theta, theta_unit, radius } => {
                 let (gradients, clip, _) = gradients_at(theta, *theta_unit);
                 add_persons(sum, kernel, group, *radius, Some((&gradients, &gradients.factors(&clip))));
+            }
+            Outer::Within { .. } => {
+                unreachable!("bounds on single residuals are for rows, and plans for persons refuse them")
             }
             Outer::Gradient { theta, theta_unit } => {
                 let (gradients, clip, shift) = gradients_at(theta, *theta_unit);
@@ -241,7 +262,7 @@ fn shrunk(
 }
 
 /// A factor for which the row, multiplied and cut, has squared norm at most `radius^2` in exact integers.
-fn factor(norm_sq: u64, radius: u64, row: impl Iterator<Item = f32> + Clone) -> f64 {
+pub(super) fn factor(norm_sq: u64, radius: u64, row: impl Iterator<Item = f32> + Clone) -> f64 {
     if is_short(norm_sq, radius) {
         return 1.0;
     }
@@ -258,7 +279,7 @@ fn cut_norm_sq(row: impl Iterator<Item = f32>, factor: f64) -> u128 {
 }
 
 /// Towards zero.
-fn cut(value: f64) -> f64 {
+pub(super) fn cut(value: f64) -> f64 {
     value.trunc()
 }
 

@@ -12,6 +12,7 @@ use crate::{
     lattice::{CELL_SCALE_BITS, Clip, Design, Lattice, Outer},
     privacy::{
         Budget, Noisy, Release, Sensitive,
+        convert::Conversion,
         noise::{NoiseRng, RandomWords},
         release,
     },
@@ -29,6 +30,7 @@ pub(super) const ENTRY: Entry = Entry {
     intervals: &[],
     tunable: false,
     assumes_standard: false,
+    conversion: Conversion::Exact,
     suits: |_| false,
     configure: |request, _| Box::new(Config::new(request)),
 };

@@ -24,6 +24,7 @@ use crate::{
     },
     privacy::{
         Budget, Neighbours, Spend,
+        convert::Conversion,
         noise::{NoiseRng, RandomWords},
     },
     rows::Rows,
@@ -37,6 +38,7 @@ pub(super) const ENTRY: Entry = Entry {
     intervals: IntervalMethod::ALL,
     tunable: true,
     assumes_standard: true,
+    conversion: Conversion::Exact,
     suits: |_| true,
     configure: |request, tuning| Box::new(Config { request, tuning }),
 };

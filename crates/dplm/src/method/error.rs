@@ -87,6 +87,12 @@ pub enum ConfigError {
         /// One that it has.
         offered: Target,
     },
+    /// The method knows nothing of persons.
+    #[error("the method {method} protects rows only; leave --person out, or ask for --method auto")]
+    RowsOnly {
+        /// The method asked for.
+        method: &'static str,
+    },
     /// Clip and steps were given to a method that finds them.
     #[error(
         "the method {method} finds the clip, the steps and their size itself: leave them out, or ask for --method dpgd"

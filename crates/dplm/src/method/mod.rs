@@ -33,7 +33,7 @@ use crate::{
     Error, Progress,
     lattice::Design,
     plan::{Assumed, Planned},
-    privacy::noise::NoiseRng,
+    privacy::{convert::Conversion, noise::NoiseRng},
     rows::Rows,
     warning::{Enough, Warning},
 };
@@ -45,6 +45,11 @@ pub trait Method: std::fmt::Debug + Send + Sync {
 
     /// What is asked of any method.
     fn request(&self) -> &Request;
+
+    /// How epsilon follows from its budget: exactly where everything it releases is Gaussian.
+    fn conversion(&self) -> Conversion {
+        Conversion::Exact
+    }
 
     /// Refuses what cannot be meant, before a row is read.
     ///

@@ -5,6 +5,7 @@ use crate::{
     Error,
     formula::Formula,
     options::{Choice, UnknownWord, chosen},
+    privacy::convert::Conversion,
 };
 
 /// What is publicly known of a method. Its name is a word of the option `method`.
@@ -20,6 +21,8 @@ pub struct Entry {
     pub tunable: bool,
     /// Whether asking for it by name says that columns without bounds are centred and of about unit variance.
     pub assumes_standard: bool,
+    /// How epsilon follows from its budget: exactly where everything it releases is Gaussian.
+    pub conversion: Conversion,
     /// Whether it may be used for a formula when no method is asked for.
     pub suits: fn(&Formula) -> bool,
     /// The method with what is asked of it.
@@ -59,6 +62,11 @@ pub fn find(name: &str, others: &[Entry]) -> Result<Entry, UnknownWord> {
 }
 
 impl Entry {
+    /// How epsilon follows from the budget of the method that is asked for; the library's own methods are all Gaussian.
+    pub fn conversion_of(named: Option<Entry>) -> Conversion {
+        named.map_or(Conversion::Exact, |entry| entry.conversion)
+    }
+
     /// Refuses what the method does not offer.
     ///
     /// # Errors

@@ -17,19 +17,25 @@ pub const DELTA: f64 = 1e-6;
 /// More steps than anyone needs.
 pub(super) const MOST_STEPS: u32 = 1_000_000;
 
-/// A budget as a person gives it: rho, or epsilon with delta. Also gives the delta at which epsilon is stated.
+/// A budget as a person gives it: rho, or epsilon with delta, by the conversion that holds for the [method](super::Entry::conversion). Also gives
+/// the delta at which epsilon is stated.
 ///
 /// # Errors
 /// When there is no budget, more than one, or one that means nothing.
 ///
 /// # Examples
 /// ```
-/// use dplm::method::{DELTA, budget};
-/// let (rho, delta) = budget(None, Some(1.0), None)?;
+/// use dplm::{method::{DELTA, budget}, privacy::convert::Conversion};
+/// let (rho, delta) = budget(None, Some(1.0), None, Conversion::Exact)?;
 /// assert!((rho.to_f64() - 0.02801).abs() < 1e-5 && delta == DELTA);
 /// # Ok::<(), dplm::Error>(())
 /// ```
-pub fn budget(rho: Option<f64>, epsilon: Option<f64>, delta: Option<f64>) -> Result<(Rho, f64), Error> {
+pub fn budget(
+    rho: Option<f64>,
+    epsilon: Option<f64>,
+    delta: Option<f64>,
+    conversion: Conversion,
+) -> Result<(Rho, f64), Error> {
     let delta = delta.unwrap_or(DELTA);
     if !(delta > 0.0 && delta < 1.0) {
         return Err(ConfigError::Delta.into());
@@ -38,8 +44,8 @@ pub fn budget(rho: Option<f64>, epsilon: Option<f64>, delta: Option<f64>) -> Res
         (Some(_), Some(_)) => return Err(ConfigError::TwoBudgets.into()),
         (None, None) => return Err(ConfigError::NoBudget.into()),
         (Some(rho), None) => rho,
-        // Every release is Gaussian, so the exact curve applies; it is rounded down, and so is the decimal below.
-        (None, Some(epsilon)) => convert::rho(Conversion::Exact, epsilon, delta).map_err(PrivacyError::from)?,
+        // It is rounded down, and so is the decimal below.
+        (None, Some(epsilon)) => convert::rho(conversion, epsilon, delta).map_err(PrivacyError::from)?,
     };
     Ok((Rho::checked_from_f64(rho)?, delta))
 }

@@ -1,6 +1,6 @@
 //! A budget, and the receipts cut from it.
 
-use super::{PrivacyError, Rho};
+use super::{Mechanism, PrivacyError, Rho};
 
 /// The budget of one fit: shares are cut from it, and what was cut is remembered.
 ///
@@ -24,6 +24,9 @@ pub struct Release {
     /// Its cost.
     #[serde(with = "super::rho::decimal")]
     pub rho: Rho,
+    /// How it was made private.
+    #[serde(default)]
+    pub mechanism: Mechanism,
 }
 
 /// The right to make one release. It is moved into [`release`](super::release) and cannot be used twice.
@@ -38,6 +41,7 @@ pub struct Release {
 #[must_use = "a share that was cut is spent whether it is used or not"]
 pub struct Spend {
     rho: Rho,
+    mechanism: Mechanism,
     /// The spend is worth `rho / parts` exactly.
     parts: u32,
 }
@@ -48,18 +52,26 @@ impl Budget {
         Budget { total, left: total, releases: Vec::new() }
     }
 
-    /// Cuts `rho` off the budget.
+    /// Cuts `rho` off the budget, for Gaussian noise.
     ///
     /// # Errors
     /// When less than `rho` is left, or `rho` is nothing.
     pub fn spend(&mut self, what: impl Into<String>, rho: Rho) -> Result<Spend, PrivacyError> {
+        self.spend_on(Mechanism::Gaussian, what, rho)
+    }
+
+    /// Cuts `rho` off the budget, for a mechanism.
+    ///
+    /// # Errors
+    /// When less than `rho` is left, or `rho` is nothing.
+    pub fn spend_on(&mut self, mechanism: Mechanism, what: impl Into<String>, rho: Rho) -> Result<Spend, PrivacyError> {
         if rho.units() == 0 {
             return Err(PrivacyError::RhoNotPositive);
         }
         let left = self.left.checked_sub(rho).ok_or(PrivacyError::Overdraft { asked: rho, left: self.left })?;
         self.left = left;
-        self.releases.push(Release { what: what.into(), rho });
-        Ok(Spend { rho, parts: 1 })
+        self.releases.push(Release { what: what.into(), rho, mechanism });
+        Ok(Spend { rho, mechanism, parts: 1 })
     }
 
     /// Cuts everything that is left, so that the releases add up to exactly the total.
@@ -91,7 +103,13 @@ impl Spend {
     pub fn in_parts(self, parts: u32) -> Vec<Spend> {
         assert!(parts > 0, "a spend is cut into at least one part");
         let parts_each = self.parts.checked_mul(parts).expect("a run has fewer than 2^32 releases");
-        (0..parts).map(|_| Spend { rho: self.rho, parts: parts_each }).collect()
+        let Spend { rho, mechanism, .. } = self;
+        (0..parts).map(|_| Spend { rho, mechanism, parts: parts_each }).collect()
+    }
+
+    /// Stops a method that opens a query by another mechanism than its report would name.
+    pub(super) fn must_be_for(&self, mechanism: Mechanism) {
+        assert_eq!(self.mechanism, mechanism, "this share of the budget was cut for another mechanism");
     }
 
     /// The budget this spend is a part of, and how many parts that has.

@@ -28,13 +28,15 @@ pub use general::{delta_cks, delta_simple, epsilon_cks, epsilon_simple, rho_cks,
 const UNIT: f64 = f64::EPSILON / 2.0;
 
 /// Which argument turns rho into (epsilon, delta).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Conversion {
     /// `epsilon = rho + 2 sqrt(rho ln(1/delta))`, the paper's; any zCDP mechanism.
     Simple,
     /// Canonne, Kamath and Steinke (2020), the tightest known for any zCDP mechanism.
     Cks,
     /// The Gaussian mechanism's own curve. Only when every access to the data is Gaussian, or post-processing of that.
+    #[default]
     Exact,
 }
 

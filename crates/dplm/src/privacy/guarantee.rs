@@ -22,8 +22,11 @@ pub struct Guarantee {
     pub rho: Rho,
     /// The delta at which `epsilon` is stated.
     pub delta: f64,
-    /// The exact epsilon at `delta`.
+    /// The epsilon at `delta`.
     pub epsilon: Epsilon,
+    /// How it follows from `rho`: exactly where every release is Gaussian, else by a bound that holds for any zCDP mechanism.
+    #[serde(default)]
+    pub conversion: Conversion,
     /// How often whoever knows all other rows guesses right, at most: see [`guess`].
     pub guess: f64,
     /// What the budget was spent on; adds up to exactly `rho`.
@@ -31,14 +34,28 @@ pub struct Guarantee {
 }
 
 impl Guarantee {
-    /// What a budget promises about each row, before anything is released.
+    /// What a budget promises about each row, before anything is released, where this conversion holds for every release.
     ///
     /// # Errors
     /// [`ConvertError`] unless `0 < delta < 1`.
-    pub fn of(neighbours: Neighbours, rho: Rho, delta: f64) -> Result<Guarantee, ConvertError> {
-        let epsilon = Epsilon::exact(rho.to_f64(), delta)?;
-        let (unit, guess) = (Unit::Row, guess(rho.to_f64())?);
-        Ok(Guarantee { unit, neighbours, rho, delta, epsilon, guess, releases: Vec::new() })
+    pub fn of(neighbours: Neighbours, rho: Rho, delta: f64, conversion: Conversion) -> Result<Guarantee, ConvertError> {
+        let epsilon = Epsilon(convert::epsilon(conversion, rho.to_f64(), delta)?);
+        let (unit, guess) = (Unit::Row, guess_by(conversion, rho.to_f64())?);
+        Ok(Guarantee { unit, neighbours, rho, delta, epsilon, conversion, guess, releases: Vec::new() })
+    }
+
+    /// What holds after these releases. A mechanism for which the conversion does not hold makes the whole be converted by one that does.
+    ///
+    /// # Errors
+    /// [`ConvertError`] unless `0 < delta < 1`.
+    pub fn after(self, releases: Vec<Release>) -> Result<Guarantee, ConvertError> {
+        let holds = |release: &Release| release.mechanism.conversion() == Conversion::Exact;
+        let all_gaussian = releases.iter().all(holds);
+        let stated = match self.conversion == Conversion::Exact && !all_gaussian {
+            true => Guarantee::of(self.neighbours, self.rho, self.delta, Conversion::Cks)?,
+            false => self.clone(),
+        };
+        Ok(Guarantee { unit: self.unit, releases, ..stated })
     }
 }
 
@@ -63,8 +80,13 @@ impl Guarantee {
 /// # Ok::<(), dplm::privacy::convert::ConvertError>(())
 /// ```
 pub fn guess(rho: f64) -> Result<f64, ConvertError> {
+    guess_by(Conversion::Exact, rho)
+}
+
+/// The same where releases are not Gaussian: delta at epsilon 0 bounds the total variation, whichever conversion it is from.
+fn guess_by(conversion: Conversion, rho: f64) -> Result<f64, ConvertError> {
     // The sum is rounded once, by less than the step up.
-    Ok((0.5 + convert::delta_exact(rho, 0.0)? / 2.0).next_up().min(1.0))
+    Ok((0.5 + convert::delta(conversion, rho, 0.0)? / 2.0).next_up().min(1.0))
 }
 
 /// An epsilon as it is stated: rounded up when computed, and again when printed, so that it is never too small.
@@ -134,6 +156,20 @@ mod tests {
         }
         assert_eq!(guess(1000.0).unwrap(), 1.0);
         assert!(guess(1e-12).unwrap() > 0.5);
+    }
+
+    #[test]
+    fn a_mechanism_that_is_not_gaussian_is_converted_by_a_bound_for_all() {
+        let rho = Rho::checked_from_f64(0.015).unwrap();
+        let before = Guarantee::of(Neighbours::ReplaceOne, rho, 1e-6, Conversion::Exact).unwrap();
+        let mut budget = super::super::Budget::new(rho);
+        let _ = budget.spend("gradients", rho.percent(90)).unwrap();
+        let gaussian = before.clone().after(budget.releases().to_vec()).unwrap();
+        assert_eq!((gaussian.epsilon, gaussian.conversion), (before.epsilon, Conversion::Exact));
+        let _ = budget.spend_on(super::super::Mechanism::Exponential, "a choice", budget.left()).unwrap();
+        let mixed = before.clone().after(budget.releases().to_vec()).unwrap();
+        assert_eq!((mixed.epsilon.to_string().as_str(), mixed.conversion), ("0.7718", Conversion::Cks));
+        assert!(mixed.guess > before.guess && mixed.releases.len() == 2);
     }
 
     /// Budgets from 1e-12 to 1000 and deltas from 1e-12 to 0.1, none of them round.

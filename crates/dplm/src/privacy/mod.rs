@@ -8,6 +8,10 @@
 //! `sigma_j >= sqrt(delta_sq / (2 w_j rho))`, so its privacy loss `sum_j D_j^2 / (2 sigma_j^2)` is at most `rho`. The noise is
 //! `round(sigma_j Z)` on integers, which is post-processing of a real Gaussian: the whole run is `sqrt(2 rho)`-GDP, and the
 //! exact (epsilon, delta) conversion holds.
+//!
+//! Two other mechanisms serve methods that need them: [`release_laplace`] adds discrete Laplace noise, and [`select`] chooses a public candidate by
+//! [`Scores`]. Both are exactly sampled and pay in rho. A run that uses them is not Gaussian, and its guarantee is converted by a bound that holds
+//! for any zCDP mechanism: a share of the budget is cut for one [`Mechanism`], and what it was is part of the result.
 
 #![cfg_attr(
     not(test),
@@ -24,11 +28,13 @@
 pub mod noise;
 pub mod convert;
 mod rho;
+mod mechanism;
 mod budget;
 mod unit;
 mod neighbours;
 mod sensitive;
 mod release;
+mod select;
 mod not_private;
 mod guarantee;
 #[cfg(test)]
@@ -36,11 +42,13 @@ pub(crate) mod transcript;
 
 pub use budget::{Budget, Release, Spend};
 pub use guarantee::{Epsilon, Guarantee, guess};
+pub use mechanism::Mechanism;
 pub use neighbours::Neighbours;
 pub use not_private::NotPrivate;
-pub use release::{Noisy, Released, release};
+pub use release::{Noisy, Released, release, release_laplace};
 pub use rho::Rho;
 pub(crate) use rho::decimal;
+pub use select::{Scores, select};
 pub use sensitive::{Claim, Sensitive};
 pub use unit::{Person, Unit};
 

@@ -7,7 +7,7 @@ use super::text::{attack, promise};
 use crate::{
     Bounded, Coefficient, Fit, MethodSummary, Statement,
     options::Purpose,
-    privacy::{Epsilon, Unit},
+    privacy::{Epsilon, Mechanism, Unit, convert::Conversion},
 };
 
 /// The number of this form of the document. A form that older programs would misread gets the next one.
@@ -91,6 +91,9 @@ struct Guarantee<'a> {
     epsilon: Epsilon,
     delta: f64,
     guess: f64,
+    /// Named where it is not that of Gaussian mechanisms.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    conversion: Option<Conversion>,
     text: String,
     releases: Vec<Release<'a>>,
 }
@@ -98,7 +101,11 @@ struct Guarantee<'a> {
 impl<'a> Guarantee<'a> {
     fn of(fit: &'a Fit) -> Guarantee<'a> {
         let guarantee = &fit.guarantee;
-        let releases = guarantee.releases.iter().map(|one| Release { what: &one.what, rho: one.rho.to_f64() });
+        let releases = guarantee.releases.iter().map(|one| Release {
+            what: &one.what,
+            rho: one.rho.to_f64(),
+            mechanism: Some(one.mechanism).filter(|&mechanism| mechanism != Mechanism::Gaussian),
+        });
         Guarantee {
             definition: "zCDP",
             neighbours: guarantee.neighbours.name(),
@@ -106,6 +113,7 @@ impl<'a> Guarantee<'a> {
             epsilon: guarantee.epsilon,
             delta: guarantee.delta,
             guess: guarantee.guess,
+            conversion: Some(guarantee.conversion).filter(|&conversion| conversion != Conversion::Exact),
             text: format!("{}{} {}", if fit.private { "" } else { VOID }, promise(guarantee), attack(guarantee)),
             releases: releases.collect(),
         }
@@ -116,6 +124,9 @@ impl<'a> Guarantee<'a> {
 struct Release<'a> {
     what: &'a str,
     rho: f64,
+    /// Named where it is not Gaussian.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    mechanism: Option<Mechanism>,
 }
 
 #[derive(Serialize)]

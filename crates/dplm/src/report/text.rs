@@ -4,7 +4,7 @@ use crate::{
     Bounded, Coefficient, Fit, Statement, Warning,
     number::{grouped, p_value, percent_up, rounded_up, significant},
     options::{IntervalMethod, Purpose, Target},
-    privacy::{Epsilon, Guarantee, Neighbours, Unit},
+    privacy::{Epsilon, Guarantee, Neighbours, Unit, convert::Conversion},
 };
 
 /// Sentences are broken at so many characters.
@@ -164,7 +164,10 @@ fn guarantee(fit: &Fit) -> String {
 
 /// The guarantee in one plain paragraph.
 pub(super) fn promise(guarantee: &Guarantee) -> String {
-    let Guarantee { unit, neighbours, rho, epsilon, delta, .. } = guarantee;
+    let Guarantee { unit, neighbours, rho, epsilon, delta, conversion, .. } = guarantee;
+    // A Gaussian mechanism's own curve needs no mention.
+    let bound =
+        if *conversion == Conversion::Exact { "" } else { ", by a conversion that holds for every zCDP mechanism," };
     let change = match (unit, neighbours) {
         (Unit::Row, Neighbours::ReplaceOne) => "replacing any one row of the data by any other row",
         (Unit::Row, Neighbours::ZeroOut) => "removing the contribution of any one row of the data",
@@ -172,7 +175,7 @@ pub(super) fn promise(guarantee: &Guarantee) -> String {
         (Unit::Person, Neighbours::ZeroOut) => "removing the contribution of all rows of any one person",
     };
     format!(
-        "Everything released is {rho}-zCDP for {neighbours} neighbours, which is (epsilon, delta) = ({epsilon}, {delta:e}) differential \
+        "Everything released is {rho}-zCDP for {neighbours} neighbours, which{bound} is (epsilon, delta) = ({epsilon}, {delta:e}) differential \
          privacy: for any set of results, {change} changes the probability that the result is among them by at most the factor \
          e^{epsilon}{}, plus {delta:e}. The number of {} is public.",
         about(*epsilon),

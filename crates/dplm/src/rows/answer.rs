@@ -2,7 +2,7 @@
 
 use crate::{
     lattice::{Moments, eigenvalue_sensitivity, least_eigenvalue_down},
-    privacy::{Neighbours, Sensitive},
+    privacy::{Neighbours, Scores, Sensitive},
 };
 
 /// `sum_i A_i` for `A_i = v_i v_i'` of a row, or the sum of those over a person's rows, for which nothing has been paid: each query of it is a release of its own.
@@ -60,6 +60,14 @@ impl TailCounts {
     /// Whether there are no thresholds.
     pub fn is_empty(&self) -> bool {
         self.counts.is_empty()
+    }
+
+    /// Scores of the thresholds, each the better the nearer to `rank` the number above it is: the threshold that [`select`](crate::privacy::select)
+    /// chooses is near the quantile with so many above it.
+    pub fn nearness(&self, rank: u64) -> Scores {
+        let score = |&count: &u64| -i64::try_from(count.abs_diff(rank)).unwrap_or(i64::MAX);
+        // Each count moves by at most 1, as in `above`, and the rank is public; a distance moves by no more.
+        Scores::claim(self.counts.iter().map(score).collect(), 1)
     }
 
     /// How many are above a threshold.

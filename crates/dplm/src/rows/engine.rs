@@ -2,6 +2,8 @@
 
 use std::sync::{Mutex, PoisonError};
 
+use num_bigint::BigUint;
+
 use super::{
     Forecast, OuterSum, Rows, TailCounts,
     person::Grouping,
@@ -11,8 +13,8 @@ use super::{
 use crate::{
     Error,
     lattice::{
-        BLOCK_ROWS, Clip, GramSum, Kernel, Ladder, Lattice, Moments, Outer, RowBlock, Theta, WeightedSum, Whitening,
-        above, add_unit_gradients, clipped_in_block, clipped_units, norms_sq, residuals, square_of_block,
+        BLOCK_ROWS, Clip, GramSum, Kernel, Ladder, Lattice, Moments, Outer, RowBlock, Separate, Theta, WeightedSum,
+        Whitening, above, add_unit_gradients, clipped_in_block, clipped_units, norms_sq, residuals, square_of_block,
         unit_square_sum,
     },
     privacy::{Neighbours, NotPrivate, Sensitive},
@@ -187,6 +189,41 @@ impl<S: Store + 'static> Rows for Engine<S> {
         // Each row's or person's term is the square of a norm of at most gamma, as above, shifted down: an integer from 0 to
         // gamma^2 / 2^shift.
         Ok(Sensitive::claim(vec![sum], neighbours.of_nonnegative_sum(&(clip.gamma_sq() >> shift))))
+    }
+
+    fn separate_gradient_sum(
+        &self,
+        theta: &Theta,
+        lattice: &Lattice,
+        bounds: &Separate,
+        neighbours: Neighbours,
+    ) -> Result<Sensitive, Error> {
+        let zeros = || vec![0; self.features];
+        let parts = self.store.fold(zeros, |mut sums, piece| {
+            for block in RowBlock::all(piece.cells, self.features) {
+                bounds.add_gradients(self.kernel, block, (theta, lattice.theta_unit()), &mut sums);
+            }
+            sums
+        })?;
+        // Each row's term has integer norm at most that of the bounds (`Separate::for_each_term`), and a person has at most so many rows.
+        let norm = BigUint::from(bounds.norm()) * self.rows_in_unit.unwrap_or(1);
+        Ok(Sensitive::claim(parts.into_iter().fold(zeros(), plus), neighbours.of_vector_sum(&norm.pow(2))))
+    }
+
+    fn separate_square_sum(
+        &self,
+        theta: &Theta,
+        lattice: &Lattice,
+        bounds: &Separate,
+        neighbours: Neighbours,
+    ) -> Result<Sensitive, Error> {
+        let at = (theta, lattice.theta_unit());
+        let sum = self.sum(|piece| {
+            RowBlock::all(piece.cells, self.features).map(|block| bounds.squares(self.kernel, block, at)).sum::<i128>()
+        })?;
+        // The square of a norm of at most that of the bounds, as above, shifted down; and a person has at most so many rows.
+        let top = (BigUint::from(bounds.norm()).pow(2) >> bounds.square_shift()) * self.rows_in_unit.unwrap_or(1);
+        Ok(Sensitive::claim(vec![sum], neighbours.of_nonnegative_sum(&top)))
     }
 
     fn outer_sum(&self, outer: &Outer<'_>, neighbours: Neighbours) -> Result<OuterSum, Error> {

@@ -19,7 +19,7 @@ pub use person::Persons;
 
 use crate::{
     Error,
-    lattice::{Clip, Ladder, Lattice, Moments, Outer, Theta, Whitening},
+    lattice::{Clip, Ladder, Lattice, Moments, Outer, Separate, Theta, Whitening},
     privacy::{Neighbours, NotPrivate, Sensitive},
 };
 
@@ -80,6 +80,30 @@ pub trait Rows: Sync {
     /// # Errors
     /// When rows cannot be read.
     fn clipped_square_sum(&self, theta: &Theta, lattice: &Lattice, neighbours: Neighbours) -> Result<Sensitive, Error>;
+
+    /// `sum_i w_i X_i clamp(r_i)` at `theta`, the row and its residual bounded each by itself. Needs no clip.
+    ///
+    /// # Errors
+    /// When rows cannot be read.
+    fn separate_gradient_sum(
+        &self,
+        theta: &Theta,
+        lattice: &Lattice,
+        bounds: &Separate,
+        neighbours: Neighbours,
+    ) -> Result<Sensitive, Error>;
+
+    /// `sum_i floor(||w_i X_i clamp(r_i)||^2 / 2^shift)` at `theta`, with the shift of [`Separate::square_shift`]. Needs no clip.
+    ///
+    /// # Errors
+    /// When rows cannot be read.
+    fn separate_square_sum(
+        &self,
+        theta: &Theta,
+        lattice: &Lattice,
+        bounds: &Separate,
+        neighbours: Neighbours,
+    ) -> Result<Sensitive, Error>;
 
     /// `sum_i v_i v_i'` for the vectors `outer` describes, ready to be asked for itself and for its least eigenvalue.
     ///

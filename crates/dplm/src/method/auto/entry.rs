@@ -7,7 +7,7 @@ use crate::{
     lattice::Design,
     method::{self, ConfigError, Entry, IntervalMethod, Method, Outcome, Request},
     plan::{Assumed, Planned},
-    privacy::noise::NoiseRng,
+    privacy::{convert::Conversion, noise::NoiseRng},
     rows::Rows,
 };
 
@@ -18,6 +18,7 @@ pub(in crate::method) const ENTRY: Entry = Entry {
     intervals: &[IntervalMethod::Newton],
     tunable: false,
     assumes_standard: false,
+    conversion: Conversion::Exact,
     suits: Formula::has_bounds,
     configure: |request, _| Box::new(Config::new(request)),
 };

@@ -1,0 +1,146 @@
+//! Separate clips that are found privately: one for rows, and one for residuals at every step (Liu, Jain, Kong, Oh and Suggala 2023).
+//!
+//! `theta <- theta + eta mean(clip_R(x_i) clamp(r_i, -c_t, c_t)) + noise`. The radius `R` is a multiple of the median length of rows and `c_t` one of the
+//! median residual, each chosen from a public ladder by the exponential mechanism. Thresholds that follow the residuals make the noise smaller as the
+//! fit gets better, so nothing need be known of scales.
+//!
+//! # Where this differs from what was published
+//! - The sample is not split in three: composition pays for reading it again. Medians are chosen by the exponential mechanism in the place of histograms of
+//!   grouped quantiles, whose failure probability would enter delta.
+//! - Medians and not high quantiles: with fewer rows above a quantile than the error of its rank, every threshold beyond the largest row looks as good, and
+//!   the draw lands anywhere.
+//! - Thresholds change from step to step, so iterates are not stationary and no interval is made from them.
+
+use dplm::{
+    Design, Error, MethodSummary, Progress, Warning,
+    lattice::{Ladder, Weight},
+    method::{self, Entry, Outcome, PublicBounds, Request, Target, budget_warnings},
+    privacy::{Budget, Mechanism, Spend, convert::Conversion, noise::NoiseRng, select},
+    rows::Rows,
+};
+
+use crate::{
+    asked::{Asked, radius},
+    steps::Steps,
+};
+
+/// The method as it is listed.
+pub const ENTRY: Entry = Entry {
+    name: "adaptive-clips",
+    about: "descent with separate clips for rows and residuals, found privately; estimates only",
+    intervals: &[],
+    tunable: false,
+    assumes_standard: false,
+    conversion: Conversion::Cks,
+    suits: |_| false,
+    configure: |request, tuning| Box::new(Asked { entry: &ENTRY, request, tuning, plan }),
+};
+
+const STEPS: u32 = 20;
+
+/// Hundredths of the budget for choosing thresholds.
+const CHOICES: u32 = 10;
+
+/// Thresholds above the medians: few rows are shrunk, and about a third of residuals clamped where they are normal.
+const ROW_OVER_MEDIAN: f64 = 1.3;
+const RESIDUAL_OVER_MEDIAN: f64 = 1.5;
+
+/// A ladder has so many thresholds to a doubling, and ends so many doublings below its top.
+const TO_A_DOUBLING: u32 = 4;
+const DOUBLINGS: u32 = 12;
+
+/// A checked plan: every number in it is public.
+#[derive(Clone, Debug)]
+struct Plan {
+    request: Request,
+    rows: u64,
+    features: usize,
+    bounds: PublicBounds,
+    arithmetic: Steps,
+}
+
+fn plan(asked: &Asked, rows: u64, design: &Design) -> Result<Box<dyn method::Plan>, Error> {
+    asked.rows_only()?;
+    let request = asked.request.clone();
+    let (features, bounds) = (design.features(), PublicBounds::of(rows, design, &request));
+    let largest = ROW_OVER_MEDIAN * bounds.row * RESIDUAL_OVER_MEDIAN * top_of_residuals(&bounds);
+    let arithmetic = Steps::plan(rows, features, largest, request.neighbours)?;
+    Ok(Box::new(Plan { request, rows, features, bounds, arithmetic }))
+}
+
+/// Residuals are searched up to twice the largest response.
+fn top_of_residuals(bounds: &PublicBounds) -> f64 {
+    2.0 * bounds.response
+}
+
+/// Thresholds up to `top`, each a quarter of a doubling above the one before.
+fn ladder(top: f64) -> Vec<f64> {
+    let steps = TO_A_DOUBLING * DOUBLINGS;
+    (0..=steps).map(|step| top * (f64::from(step) / f64::from(TO_A_DOUBLING) - f64::from(DOUBLINGS)).exp2()).collect()
+}
+
+impl method::Plan for Plan {
+    fn warn(&self) -> Vec<Warning> {
+        budget_warnings(&self.request, self.rows)
+    }
+
+    fn run(
+        &self,
+        rows: &mut dyn Rows,
+        design: &Design,
+        rng: &mut NoiseRng,
+        progress: Progress<'_>,
+    ) -> Result<Outcome, Error> {
+        let rho = self.request.rho;
+        let mut budget = Budget::new(rho);
+        let choices = budget.spend_on(Mechanism::Exponential, "clip thresholds", rho.percent(CHOICES))?;
+        let gradients = budget.spend_rest(format!("bounded gradients, {STEPS} steps"))?;
+        let mut choices = choices.in_parts(STEPS + 1).into_iter();
+        let mut next = || choices.next().expect("one for the rows and one for each step");
+        let median_row = self.median_row(rows, next(), rng)?;
+        // The largest curvature is at most the mean squared length of rows, so that any step shorter than twice its inverse is stable.
+        let step_size = 1.5 / (ROW_OVER_MEDIAN * median_row).powi(2);
+        let (mut theta, mut iterates, mut last) = (vec![0.0; self.features], Vec::new(), (0.0, 0.0));
+        for (step, part) in (1u32..).zip(gradients.in_parts(STEPS)) {
+            let residual = RESIDUAL_OVER_MEDIAN * self.median_residual(rows, &theta, next(), rng)?;
+            let bounds = self.arithmetic.bounds(ROW_OVER_MEDIAN * median_row, residual, Weight::Shrink);
+            let released = self.arithmetic.release(rows, &theta, &bounds, part, rng)?;
+            let moved: Vec<f64> = theta.iter().zip(released.gradient).map(|(theta, g)| theta - step_size * g).collect();
+            theta = self.arithmetic.rounded(&moved);
+            iterates.push(theta.clone());
+            last = (ROW_OVER_MEDIAN * median_row * residual, released.noise_sd);
+            progress.report(step, STEPS)?;
+        }
+        let summary = MethodSummary::new(ENTRY.name, last.0, STEPS, step_size, last.1);
+        let outcome = Outcome::of(Target::Sample, summary, budget.releases().to_vec(), Vec::new());
+        Ok(outcome.with_estimates(design, &mean(&iterates[iterates.len() / 2..])))
+    }
+}
+
+impl Plan {
+    /// A length near the median of the rows'.
+    fn median_row(&self, rows: &dyn Rows, spend: Spend, rng: &mut NoiseRng) -> Result<f64, Error> {
+        let ladder = ladder(self.bounds.row);
+        let radii: Vec<u64> = ladder.iter().map(|&length| radius(length)).collect();
+        let counts = rows.tail_counts(&Ladder::Norms { radii: &radii }, self.request.neighbours)?;
+        let chosen = select(counts.nearness(self.rows / 2), spend, rng)?;
+        Ok(ladder[*chosen])
+    }
+
+    /// A size near the median of the residuals'.
+    fn median_residual(&self, rows: &dyn Rows, theta: &[f64], spend: Spend, rng: &mut NoiseRng) -> Result<f64, Error> {
+        let ladder = ladder(top_of_residuals(&self.bounds));
+        let unit = self.arithmetic.residual_unit();
+        let sizes: Vec<u64> = ladder.iter().map(|&size| (size * unit).ceil() as u64).collect();
+        let (theta, theta_unit) = (self.arithmetic.theta(theta), self.arithmetic.theta_unit());
+        let residuals = Ladder::Residuals { theta: &theta, theta_unit, sizes: &sizes };
+        let counts = rows.tail_counts(&residuals, self.request.neighbours)?;
+        let chosen = select(counts.nearness(self.rows / 2), spend, rng)?;
+        Ok(ladder[*chosen])
+    }
+}
+
+fn mean(iterates: &[Vec<f64>]) -> Vec<f64> {
+    let count = iterates.len() as f64;
+    (0..iterates[0].len()).map(|j| iterates.iter().map(|theta| theta[j]).sum::<f64>() / count).collect()
+}

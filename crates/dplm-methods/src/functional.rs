@@ -1,0 +1,88 @@
+//! The functional mechanism: least squares from second moments with Laplace noise (Zhang, Zhang, Xiao, Yang and Winslett 2012).
+//!
+//! The coefficients of the polynomial `sum_i (y_i - x_i' theta)^2` in `theta` are `X'X` and `X'y`; each gets discrete Laplace noise, and the noisy
+//! polynomial is minimised. It is the pure form of sufficient statistics (Vu and Slavkovic 2009; Foulds et al. 2016): without delta, at an error that
+//! grows with the square of the number of columns in the place of its first power.
+//!
+//! # Where this differs from what was published
+//! - The constant `y'y` is not released: nothing depends on it.
+//! - Noise is sized by the norm of a row, `||x|| <= Bx`, and not by the largest entry, for both relations between neighbours; a well-known library's
+//!   version takes a sensitivity of zero for columns that start at zero, and spends the budget of its means twice.
+//! - A noisy matrix that is not positive is floored at its noise, where the published repair drops such directions.
+//! - Its budget is stated in rho as all others are: two releases of `epsilon_1` and `epsilon_2` are `(epsilon_1^2 + epsilon_2^2) / 2`-zCDP, and
+//!   `epsilon_1 + epsilon_2`-DP.
+
+use dplm::{
+    Design, Error, MethodSummary, Progress, Warning,
+    lattice::{Lattice, Outer},
+    method::{self, Entry, NoisyMatrix, Outcome, PublicBounds, Request, Target, budget_warnings},
+    privacy::{Budget, Mechanism, noise::NoiseRng, release_laplace},
+    rows::Rows,
+};
+
+use crate::asked::{Asked, cell_unit, radius};
+
+/// The method as it is listed.
+pub const ENTRY: Entry = Entry {
+    name: "functional",
+    about: "least squares from second moments with Laplace noise; estimates only",
+    intervals: &[],
+    tunable: false,
+    assumes_standard: false,
+    conversion: dplm::privacy::convert::Conversion::Cks,
+    suits: |_| false,
+    configure: |request, tuning| Box::new(Asked { entry: &ENTRY, request, tuning, plan }),
+};
+
+/// Hundredths of the budget for the second moments: there are more of them than of products.
+const MOMENTS: u32 = 70;
+
+/// A checked plan: every number in it is public.
+#[derive(Clone, Debug)]
+struct Plan {
+    request: Request,
+    rows: u64,
+    bounds: PublicBounds,
+    lattice: Lattice,
+}
+
+fn plan(asked: &Asked, rows: u64, design: &Design) -> Result<Box<dyn method::Plan>, Error> {
+    let request = asked.request.clone();
+    let bounds = PublicBounds::of(rows, design, &request);
+    // Any grid will do for the one point, zero, at which gradients are taken: the coarsest that is exact.
+    let lattice = Lattice::plan(rows, design.features(), bounds.row * bounds.response, f64::INFINITY)?;
+    Ok(Box::new(Plan { request, rows, bounds, lattice }))
+}
+
+impl method::Plan for Plan {
+    fn warn(&self) -> Vec<Warning> {
+        budget_warnings(&self.request, self.rows)
+    }
+
+    fn run(
+        &self,
+        rows: &mut dyn Rows,
+        design: &Design,
+        rng: &mut NoiseRng,
+        _progress: Progress<'_>,
+    ) -> Result<Outcome, Error> {
+        let Request { rho, neighbours, .. } = self.request;
+        let mut budget = Budget::new(rho);
+        let moments = budget.spend_on(Mechanism::Laplace, "second moments", rho.percent(MOMENTS))?;
+        let products = budget.spend_on(Mechanism::Laplace, "products with the response", budget.left())?;
+        let clip = self.bounds.row * self.bounds.response;
+        rows.set_clip(self.lattice.clip(clip))?;
+        let sum = rows.outer_sum(&Outer::Shrunk { radius: radius(self.bounds.row) }, neighbours)?;
+        let size = sum.size();
+        let moments = release_laplace(sum.into_matrix(), moments, rng)?;
+        let moments = NoisyMatrix::of(&moments, size, cell_unit(), self.rows);
+        let zero = self.lattice.theta(&vec![0.0; size]);
+        let query = rows.negative_gradient_sum(&zero, &self.lattice, neighbours)?;
+        let products = release_laplace(query, products, rng)?;
+        let mean = |value: f64| value / self.lattice.gradient_unit() / self.rows as f64;
+        let right: Vec<f64> = products.values.iter().map(|&value| mean(value as f64)).collect();
+        let summary = MethodSummary::new(ENTRY.name, clip, 1, 1.0, mean(products.sigma[0] as f64));
+        let outcome = Outcome::of(Target::Sample, summary, budget.releases().to_vec(), Vec::new());
+        Ok(outcome.with_estimates(design, &moments.solve(0.0, &right)))
+    }
+}

@@ -1,0 +1,130 @@
+//! The exponential mechanism: a public candidate, chosen by scores that rows give it.
+
+use num_bigint::BigUint;
+
+use super::{
+    Mechanism, PrivacyError, Released, Rho, Spend, noise::RandomWords, noise::exp_minus, noise::uniform_below,
+};
+
+/// Integer scores of public candidates, computed from rows, with a claim about how far one row can move each.
+///
+/// As a [`Sensitive`](super::Sensitive) it cannot be printed, cloned, compared or serialised, and its values cannot be read.
+///
+/// ```compile_fail
+/// # use dplm::privacy::Scores;
+/// println!("{:?}", Scores::claim(vec![1], 1)); // not Debug
+/// ```
+/// ```compile_fail
+/// # use dplm::privacy::Scores;
+/// let values = Scores::claim(vec![1], 1).values; // private
+/// ```
+pub struct Scores {
+    values: Vec<i64>,
+    sensitivity: u32,
+}
+
+impl Scores {
+    /// Claims that neighbouring data sets give scores that differ by at most `sensitivity`, each of them.
+    ///
+    /// # Guarantee
+    /// None of its own: the call site names the argument that proves the claim.
+    #[doc(hidden)]
+    pub fn claim(values: Vec<i64>, sensitivity: u32) -> Scores {
+        assert!(!values.is_empty() && sensitivity > 0, "there is something to choose from, and rows matter");
+        Scores { values, sensitivity }
+    }
+
+    /// The scores and the claim, for tests that compare them on neighbouring data sets.
+    #[doc(hidden)]
+    pub fn into_not_private(self) -> super::NotPrivate<(Vec<i64>, u32)> {
+        super::NotPrivate::new((self.values, self.sensitivity))
+    }
+}
+
+/// Parts of one that the rate of a choice is counted in.
+const RATE_PARTS: u128 = 1 << 32;
+
+/// Chooses a candidate and lets its number go: `i` with probability proportional to `exp(-c (best - score_i))`.
+///
+/// # Guarantee
+/// If the claim of `scores` is true, the choice is `rho`-zCDP, `rho` the worth of `spend`. Between neighbours `c score_i` moves within `c` times the
+/// sensitivity either way, so the logarithm of the ratio of probabilities has a range of `r = 2 c sensitivity` over the candidates, and a mechanism of
+/// bounded range `r` is `r^2/8`-zCDP (Cesar and Rogers 2021, after Durfee and Rogers 2019). `c` is the largest number of 2^-32 with
+/// `c^2 sensitivity^2 <= 2 rho`, in exact integers. The choice is made by uniform draws and exact trials of probability `exp(-c d)`: no probability
+/// is rounded.
+///
+/// # Panics
+/// When `spend` was cut for another mechanism.
+///
+/// # Errors
+/// When the budget is so small that every candidate would be as likely.
+pub fn select<R: RandomWords>(scores: Scores, spend: Spend, rng: &mut R) -> Result<Released<usize>, PrivacyError> {
+    spend.must_be_for(Mechanism::Exponential);
+    let rate = rate_down(scores.sensitivity, &spend)?;
+    let best = scores.values.iter().copied().max().expect("there is something to choose from");
+    let count = u64::try_from(scores.values.len()).expect("candidates fit memory");
+    loop {
+        let drawn = usize::try_from(uniform_below(count, rng)).expect("a number of a candidate");
+        let behind = u128::from(best.abs_diff(scores.values[drawn]));
+        if exp_minus(behind * rate, RATE_PARTS, rng) {
+            return Ok(Released::new(drawn));
+        }
+    }
+}
+
+/// The largest integer `a` with `(a / 2^32)^2 sensitivity^2 <= 2 rho`.
+fn rate_down(sensitivity: u32, spend: &Spend) -> Result<u128, PrivacyError> {
+    let (units, parts) = spend.fraction();
+    let have = BigUint::from(units) * 2u32 * RATE_PARTS * RATE_PARTS;
+    let need = BigUint::from(Rho::UNITS) * parts * sensitivity * sensitivity;
+    let rate = u128::try_from((have / need).sqrt()).map_err(|_| PrivacyError::RhoOutOfRange)?;
+    // At most 2^6 by `Rho::LARGEST`, so that scores of 2^64 apart still fit.
+    if rate == 0 { Err(PrivacyError::NoiseTooLarge) } else { Ok(rate) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Budget, noise::FixedSeed};
+    use super::*;
+
+    fn spend(rho: f64, parts: u32) -> Spend {
+        let mut budget = Budget::new(Rho::checked_from_f64(rho).unwrap());
+        let spend = budget.spend_on(Mechanism::Exponential, "test", budget.total()).unwrap();
+        spend.in_parts(parts).pop().unwrap()
+    }
+
+    #[test]
+    fn the_rate_is_the_largest_that_pays() {
+        for (rho, parts, sensitivity) in [(0.5, 1, 1), (0.015, 3, 1), (0.1, 7, 2), (1e-9, 1, 1), (900.0, 1, 5)] {
+            let rate = rate_down(sensitivity, &spend(rho, parts)).unwrap() as f64 / RATE_PARTS as f64;
+            let most = (2.0 * rho / f64::from(parts)).sqrt() / f64::from(sensitivity);
+            assert!(rate <= most * (1.0 + 1e-12) && rate > most - 1e-9, "{rate} {most}");
+        }
+    }
+
+    /// Six standard deviations: a false alarm in 5e8 for each candidate.
+    #[test]
+    fn candidates_are_drawn_with_their_exact_chances() {
+        let (scores, rho, trials) = (vec![3, 0, 5, 5, -20], 0.08, 100_000u32);
+        let mut rng = FixedSeed::new(8);
+        let mut drawn = [0u32; 5];
+        for _ in 0..trials {
+            drawn[*select(Scores::claim(scores.clone(), 1), spend(rho, 1), &mut rng).unwrap()] += 1;
+        }
+        let weights: Vec<f64> = scores.iter().map(|&score| (0.4 * score as f64).exp()).collect();
+        let total: f64 = weights.iter().sum();
+        for (weight, drawn) in weights.iter().zip(drawn) {
+            let (mean, trials) = (f64::from(trials) * weight / total, f64::from(trials));
+            let sd = (mean * (1.0 - mean / trials)).sqrt().max(1.0);
+            assert!((f64::from(drawn) - mean).abs() < 6.0 * sd, "{drawn} {mean}");
+        }
+    }
+
+    #[test]
+    #[should_panic(expected = "was cut for")]
+    fn a_share_for_gaussian_noise_pays_for_no_choice() {
+        let mut budget = Budget::new(Rho::checked_from_f64(0.1).unwrap());
+        let spend = budget.spend_rest("gradients").unwrap();
+        let _ = select(Scores::claim(vec![1, 2], 1), spend, &mut FixedSeed::new(1));
+    }
+}
