@@ -112,7 +112,7 @@ impl Dataset {
         &self.formula
     }
 
-    fn table_in_words(&self) -> String {
+    pub(crate) fn table_in_words(&self) -> String {
         match &self.person {
             None => format!("{} rows: {}", self.rows(), self.columns),
             Some(person) => {
@@ -123,7 +123,7 @@ impl Dataset {
         }
     }
 
-    fn rows_and_design(&mut self) -> (&mut dyn Rows, &Design) {
+    pub(crate) fn rows_and_design(&mut self) -> (&mut dyn Rows, &Design) {
         (self.rows.rows_mut(), &self.design)
     }
 

@@ -27,6 +27,7 @@ pub(super) const ENTRY: Entry = Entry {
     intervals: &[],
     tunable: false,
     assumes_standard: false,
+    whitens: false,
     suits: |_| false,
     configure: |request, _| Box::new(Config::new(request)),
 };

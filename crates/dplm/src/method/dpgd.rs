@@ -36,6 +36,7 @@ pub(super) const ENTRY: Entry = Entry {
     intervals: IntervalMethod::ALL,
     tunable: true,
     assumes_standard: true,
+    whitens: false,
     suits: |_| true,
     configure: |request, tuning| Box::new(Config { request, tuning }),
 };

@@ -20,6 +20,8 @@ pub struct Entry {
     pub tunable: bool,
     /// Whether asking for it by name says that columns without bounds are centred and of about unit variance.
     pub assumes_standard: bool,
+    /// Whether it whitens columns, so that second moments that are known are of use.
+    pub whitens: bool,
     /// Whether it may be used for a formula when no method is asked for.
     pub suits: fn(&Formula) -> bool,
     /// The method with what is asked of it.
@@ -54,6 +56,9 @@ impl Entry {
         let (method, interval) = (self.name, request.interval);
         if *tuning != Tuning::default() && !self.tunable {
             return Err(ConfigError::FindsItself { method });
+        }
+        if request.moments.is_some() && !self.whitens {
+            return Err(ConfigError::NoUseForMoments { method });
         }
         match self.intervals.first() {
             _ if request.purpose == Purpose::Prediction => Ok(()),

@@ -18,6 +18,7 @@ pub(in crate::method) const ENTRY: Entry = Entry {
     intervals: &[IntervalMethod::Newton],
     tunable: false,
     assumes_standard: false,
+    whitens: true,
     suits: Formula::has_bounds,
     configure: |request, _| Box::new(Config::new(request)),
 };
