@@ -11,6 +11,7 @@ mod persons;
 mod refusals;
 mod results;
 mod saved_fit;
+mod studies;
 
 /// A file that is not named above would never run.
 #[test]

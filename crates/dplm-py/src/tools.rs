@@ -14,7 +14,7 @@ use pyo3::{prelude::*, types::PyCapsule};
 use crate::{
     arrow::exported,
     failure::{Kind, OrRaise},
-    request::{self, BudgetOptions, Keywords, WHOLE, word},
+    request::{self, BudgetOptions, GivenMoments, Keywords, WHOLE, word},
 };
 
 /// The columns a formula reads, the response first; `None` where `.` leaves them to the table.
@@ -45,6 +45,7 @@ pub struct PlanOptions {
     assume: Vec<String>,
     want: Vec<String>,
     effect: Vec<String>,
+    moments: Option<GivenMoments>,
 }
 
 impl<'a, 'py> FromPyObject<'a, 'py> for PlanOptions {
@@ -66,6 +67,7 @@ impl<'a, 'py> FromPyObject<'a, 'py> for PlanOptions {
             assume: given.get("assume", "a list of texts")?,
             want: given.get("want", "a list of texts")?,
             effect: given.get("effect", "a list of texts")?,
+            moments: given.get("moments", "a path or a mapping")?,
         })
     }
 }
@@ -83,7 +85,9 @@ impl PlanOptions {
         };
         let method = self.method.as_deref().map(str::parse::<Entry>).transpose();
         let target = self.target.as_deref().map(str::parse::<Target>).transpose();
-        let request = Request { target: target.map_err(|error| Kind::Request.because(error))?, ..Request::new(rho) };
+        let moments = request::moments(self.moments.as_ref())?;
+        let target = target.map_err(|error| Kind::Request.because(error))?;
+        let request = Request { target, moments, ..Request::new(rho) };
         let tuning = Tuning { clip: self.clip, steps: self.steps, step_size: None };
         Ok(Asked { method: method.map_err(|error| Kind::Request.because(error))?, request, tuning, model })
     }
