@@ -315,12 +315,19 @@ class Fit:
         return table, (data.index if _data.is_pandas(data) else None)
 
     def over(
-        self, column: str, at: Mapping[str, float | str] | None = None, *, alpha: float | None = None, level: float | None = None
+        self,
+        column: str,
+        at: Mapping[str, float | str] | None = None,
+        *,
+        alpha: float | None = None,
+        level: float | None = None,
+        simultaneous: bool = False,
     ) -> pd.DataFrame:
         """The mean response over the public bounds of a column, or over its levels (marginal means), with intervals; it reads no data.
 
         Other columns are held where `at` says. Else numbers are held at the middle of their bounds, and over categories the mean is taken, each
-        level counting alike. The index has the values of the column, `attrs["held"]` where the others are, and each interval is for its own point.
+        level counting alike. The index has the values of the column, and `attrs["held"]` where the others are. Each interval is for its own point, unless
+        `simultaneous=True` asks for a band that holds at all points at once.
 
         >>> import dplm
         >>> data = dplm.simulate(rows=1000, features=2, seed=1)
@@ -328,11 +335,13 @@ class Fit:
         >>> band = fit.over("x1", at={"x2": 1})
         >>> list(band.columns), band.index.name, band.attrs["held"]
         (['estimate', 'std_error', 'low', 'high'], 'x1', ['x2 = 1'])
+        >>> bool((fit.over("x1", at={"x2": 1}, simultaneous=True)["high"] > band["high"]).all())
+        True
         """
         import pandas as pd
 
         fixed = [(name, str(value)) for name, value in (at or {}).items()]
-        points, held = self._native.over(column, fixed, coverage(alpha, level, self.level))
+        points, held = self._native.over(column, fixed, coverage(alpha, level, self.level), simultaneous)
         low, high = zip(*(ends(found[2]) for _, found in points), strict=True)
         columns = {
             "estimate": [found[0] for _, found in points],
@@ -424,7 +433,7 @@ class Fit:
         return page
 
     def plot(self, kind: str = "coefficients", ax: Any = None) -> Any:
-        """Draws the coefficients with their intervals, or the `"trajectory"`. Needs matplotlib; returns its axes."""
+        """Draws the coefficients but the intercept with their intervals, or the `"trajectory"`. Needs matplotlib; returns its axes."""
         from dplm import _plot
 
         draw = {"coefficients": _plot.coefficients, "trajectory": _plot.trajectory}.get(kind)
@@ -433,12 +442,18 @@ class Fit:
         return draw(self, ax)
 
     def plot_over(
-        self, column: str, at: Mapping[str, float | str] | None = None, *, level: float | None = None, ax: Any = None
+        self,
+        column: str,
+        at: Mapping[str, float | str] | None = None,
+        *,
+        level: float | None = None,
+        simultaneous: bool = False,
+        ax: Any = None,
     ) -> Any:
-        """Draws `over(column, at)`: a confidence band, or the mean of each level. Needs matplotlib; returns its axes."""
+        """Draws `over(...)`: a confidence band, or the mean of each level. Needs matplotlib; returns its axes."""
         from dplm import _plot
 
-        return _plot.over(self, column, at, level, ax)
+        return _plot.over(self, column, at, level, simultaneous, ax)
 
     def __repr__(self) -> str:
         return f"<dplm.Fit of {self.formula!r}: {len(self._names)} coefficients, rho = {self.guarantee.rho}>"

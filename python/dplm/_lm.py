@@ -7,7 +7,7 @@ import json
 import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, Literal, overload
+from typing import Any, Literal, TypedDict, Unpack, overload
 
 from dplm import _data, _native
 from dplm._errors import FitWarning, PrivacyWarning, RequestError, warn
@@ -18,41 +18,43 @@ from dplm._progress import Bar
 from dplm._tools import Plan
 
 
+class LmOptions(TypedDict, total=False):
+    """The keywords of `lm` but for `dry_run`, on which depends what it gives."""
+
+    rho: float | None
+    epsilon: float | None
+    delta: float | None
+    method: str | None
+    clip: float | None
+    steps: int | None
+    step_size: float | None
+    interval: str
+    target: str | None
+    level: float
+    batches: int
+    burn_in: int | None
+    neighbours: str
+    person: str | None
+    rows_per_person: int | None
+    weights: str | None
+    purpose: str
+    standardised: bool
+    moments: MomentsLike | None
+    ledger: Ledger | str | os.PathLike[str] | None
+    dataset: str | None
+    names: Sequence[str] | None
+    csv: str | None
+    strict: bool
+    seed: int | None
+    threads: int | None
+    memory: int | None
+    progress: bool | Callable[[str, int, int], object]
+
+
 @overload
-def lm(
-    formula: str | os.PathLike[str],
-    data: Any,
-    *,
-    rho: float | None = None,
-    epsilon: float | None = None,
-    delta: float | None = None,
-    method: str | None = None,
-    clip: float | None = None,
-    steps: int | None = None,
-    step_size: float | None = None,
-    interval: str = "newton",
-    target: str | None = None,
-    level: float = 0.95,
-    batches: int = 10,
-    burn_in: int | None = None,
-    neighbours: str = "replace-one",
-    person: str | None = None,
-    rows_per_person: int | None = None,
-    purpose: str = "inference",
-    standardised: bool = False,
-    moments: MomentsLike | None = None,
-    ledger: Ledger | str | os.PathLike[str] | None = None,
-    dataset: str | None = None,
-    names: Sequence[str] | None = None,
-    csv: str | None = None,
-    strict: bool = False,
-    seed: int | None = None,
-    threads: int | None = None,
-    memory: int | None = None,
-    progress: bool | Callable[[str, int, int], object] = False,
-    dry_run: Literal[True],
-) -> Plan: ...
+def lm(formula: str | os.PathLike[str], data: Any, *, dry_run: Literal[True], **options: Unpack[LmOptions]) -> Plan: ...
 @overload
+def lm(formula: str | os.PathLike[str], data: Any, *, dry_run: Literal[False] = False, **options: Unpack[LmOptions]) -> Fit: ...
 def lm(
     formula: str | os.PathLike[str],
     data: Any,
@@ -72,39 +74,7 @@ def lm(
     neighbours: str = "replace-one",
     person: str | None = None,
     rows_per_person: int | None = None,
-    purpose: str = "inference",
-    standardised: bool = False,
-    moments: MomentsLike | None = None,
-    ledger: Ledger | str | os.PathLike[str] | None = None,
-    dataset: str | None = None,
-    names: Sequence[str] | None = None,
-    csv: str | None = None,
-    strict: bool = False,
-    seed: int | None = None,
-    threads: int | None = None,
-    memory: int | None = None,
-    progress: bool | Callable[[str, int, int], object] = False,
-    dry_run: Literal[False] = False,
-) -> Fit: ...
-def lm(
-    formula: str | os.PathLike[str],
-    data: Any,
-    *,
-    rho: float | None = None,
-    epsilon: float | None = None,
-    delta: float | None = None,
-    method: str | None = None,
-    clip: float | None = None,
-    steps: int | None = None,
-    step_size: float | None = None,
-    interval: str = "newton",
-    target: str | None = None,
-    level: float = 0.95,
-    batches: int = 10,
-    burn_in: int | None = None,
-    neighbours: str = "replace-one",
-    person: str | None = None,
-    rows_per_person: int | None = None,
+    weights: str | None = None,
     purpose: str = "inference",
     standardised: bool = False,
     moments: MomentsLike | None = None,
@@ -148,6 +118,9 @@ def lm(
     person, rows_per_person
         The column that identifies persons, where a person may have several rows: what is protected is then a person with all their rows, and
         standard errors are clustered by person. Of each person the first `rows_per_person` rows count (1024 when left out).
+    weights
+        A column of weights with its public bound, as `"w[0..50]"`: weighted least squares, with standard errors for sampling with replacement. Weights
+        above the bound count as the bound; a row whose weight is missing or negative contributes nothing.
     purpose
         `"inference"`, or `"prediction"`: estimates only, and nothing spent on intervals.
     standardised
@@ -219,6 +192,7 @@ def lm(
         "neighbours": neighbours,
         "person": person,
         "rows_per_person": rows_per_person,
+        "weights": weights,
         "purpose": purpose,
         "standardised": standardised,
         "moments": given_moments(moments),
@@ -228,7 +202,7 @@ def lm(
         "memory": memory,
     }
     account_name = _account_name(ledger, dataset)
-    table = _data.table(data, names, _columns(model, is_file, person), csv)
+    table = _data.table(data, names, _columns(model, is_file, person, weights), csv)
     if dry_run:
         return Plan(json.loads(_native.dry_run(table, model, is_file, budget, options, account_name)))
     bar = Bar() if progress is True else None
@@ -254,10 +228,13 @@ def _warn_of(fit: Fit, sentences: Sequence[tuple[bool, str]]) -> None:
             raise
 
 
-def _columns(model: str, is_file: bool, person: str | None) -> list[str] | None:
-    """The columns that are read; none where the model names them all."""
+def _columns(model: str, is_file: bool, person: str | None, weights: str | None) -> list[str] | None:
+    """The columns that are read; none where the table names them."""
     columns = _native.columns(model, is_file)
-    return columns if person is None or columns is None else [*columns, *([] if person in columns else [person])]
+    if columns is None:
+        return None
+    others = [person, _native.column_name(weights) if isinstance(weights, str) else None]
+    return list(dict.fromkeys([*columns, *(other for other in others if other is not None)]))
 
 
 def _account_name(ledger: Ledger | str | os.PathLike[str] | None, dataset: str | None) -> tuple[str, str] | None:

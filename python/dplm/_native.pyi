@@ -11,6 +11,7 @@ __all__ = [
     "StudyFit",
     "Table",
     "__version__",
+    "column_name",
     "columns",
     "dry_run",
     "encoded",
@@ -80,7 +81,7 @@ class Fit:
     ) -> list[tuple[float, float | None, tuple[float, float] | None, float | None, float | None, float | None]]: ...
     def wald_test(self, rows: Sequence[tuple[str, Sequence[float], float]]) -> tuple[float, float | None, float] | None: ...
     def over(
-        self, column: str, at: Sequence[tuple[str, str]], level: float
+        self, column: str, at: Sequence[tuple[str, str]], level: float, simultaneous: bool
     ) -> tuple[
         list[
             tuple[
@@ -138,6 +139,7 @@ def dry_run(
 def encoded(
     table: Table, model: str, model_is_file: bool, budget: Mapping[str, float | None], options: Mapping[str, Any]
 ) -> NotPrivate: ...
+def column_name(text: str) -> str: ...
 def columns(model: str, model_is_file: bool) -> list[str] | None: ...
 def rho(budget: Mapping[str, float | None]) -> float: ...
 def plan(budget: Mapping[str, float | None], options: Mapping[str, Any]) -> str: ...

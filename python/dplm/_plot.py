@@ -12,29 +12,27 @@ if TYPE_CHECKING:
 
 
 def coefficients(fit: Fit, ax: Any = None) -> Any:
-    """Each coefficient with its interval, in standard errors from zero: columns have units of their own."""
-    ends, errors, params = fit._native.intervals(fit.level), fit._values("std_error"), fit._values("estimate")
-    shown = [j for j, pair in enumerate(ends) if pair is not None]
-    if not shown:
+    """Each coefficient that is identified with its interval, each in its own units; the intercept only where it is all there is."""
+    found = fit.conf_int().assign(estimate=fit.params).dropna()
+    shown = found.drop(index="(Intercept)", errors="ignore") if len(found) > 1 else found
+    if shown.empty:
         raise RequestError("no coefficient of this fit is identified, so there is nothing to draw: spend more budget")
     ax = _axes(ax, height=0.9 + 0.32 * len(shown))
-    bars = [[end / errors[j] for end in ends[j] or ()] for j in shown]
-    finite = [end for bar in bars for end in bar if math.isfinite(end)]
+    places = range(len(shown))
     # An interval without an end goes on to the edge of the picture.
-    low, high = min(finite, default=-3.0), max(finite, default=3.0)
-    for place, (j, bar) in enumerate(zip(shown, bars, strict=True)):
-        ax.plot([min(max(end, low), high) for end in bar], [place, place], color="#1f5fa8", linewidth=2)
-        ax.plot(params[j] / errors[j], place, "o", color="#1f5fa8", markersize=6)
+    finite = [end for end in (*shown["low"], *shown["high"], *shown["estimate"]) if math.isfinite(end)]
+    ax.hlines(places, shown["low"].clip(lower=min(finite)), shown["high"].clip(upper=max(finite)), color="#1f5fa8", linewidth=2)
+    ax.plot(shown["estimate"], places, "o", color="#1f5fa8", markersize=6)
     ax.axvline(0.0, color="0.5", linestyle="--", linewidth=1)
-    ax.set_yticks(range(len(shown)), [fit.names[j] for j in shown])
+    ax.set_yticks(places, list(shown.index))
     ax.invert_yaxis()
-    ax.set_xlabel(f"standard errors from zero ({100 * fit.level:g} % intervals)")
+    ax.set_xlabel(f"coefficient, per unit of its column ({100 * fit.level:g} % intervals)")
     return ax
 
 
-def over(fit: Fit, column: str, at: Any, level: float | None, ax: Any = None) -> Any:
+def over(fit: Fit, column: str, at: Any, level: float | None, simultaneous: bool, ax: Any = None) -> Any:
     """The mean response over a column: a band over a number, a dot with its interval for each level."""
-    found = fit.over(column, at, level=level)
+    found = fit.over(column, at, level=level, simultaneous=simultaneous)
     ax = _axes(ax, height=4.0)
     if found.index.dtype.kind == "f":
         ax.fill_between(found.index, found["low"], found["high"], color="#1f5fa8", alpha=0.2, linewidth=0)
@@ -47,7 +45,8 @@ def over(fit: Fit, column: str, at: Any, level: float | None, ax: Any = None) ->
     ax.set_xlabel(column)
     held = "; ".join(found.attrs["held"])
     coverage = 100 * (fit.level if level is None else level)
-    ax.set_title(f"{coverage:g} % intervals" + (f", at {held}" if held else ""), fontsize="medium")
+    covered = "for all points at once" if simultaneous else "each for its own point"
+    ax.set_title(f"{coverage:g} % intervals, {covered}" + (f"\nat {held}" if held else ""), fontsize="medium")
     ax.set_ylabel("mean response")
     return ax
 

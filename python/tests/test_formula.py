@@ -1,5 +1,7 @@
 """The formulas people write, on the tables people have."""
 
+import datetime
+
 import dplm
 import numpy as np
 import pandas as pd
@@ -46,8 +48,30 @@ def test_dates_are_days_whatever_stores_them(people):
     zoned = people.assign(day=people["day"].dt.tz_localize("UTC") + pd.Timedelta("23h"))
     texts = people.assign(day=people["day"].dt.strftime("%Y-%m-%d"))
     arrays = {name: people[name].to_numpy() for name in ("wage", "day")}
-    for data in (zoned, texts, arrays):
+    dates = [time.date() if row % 2 else time for row, time in enumerate(people["day"].dt.to_pydatetime())]
+    lists = [{"wage": people["wage"], "day": cells} for cells in (dates, list(arrays["day"]), list(people["day"]))]
+    objects = people.assign(day=people["day"].astype(object))
+    for data in (zoned, texts, arrays, objects, *lists):
         assert dplm.lm(formula, data, rho=1.0, seed=1).params.equals(expected)
+
+
+def test_what_is_no_date_is_missing(people):
+    class Birthday(datetime.date):
+        def toordinal(self):
+            raise AssertionError("a cell's own method was called")
+
+    formula = "log(wage[1..5000]) ~ day[2020-01-01..2020-12-31]"
+    days, gone = list(people["day"]), [pd.NaT, np.datetime64("NaT"), Birthday(2020, 5, 5), datetime.time(5), pd.Timedelta("1D")]
+
+    def estimates(cells):
+        return dplm.lm(formula, {"wage": people["wage"], "day": [*cells, *days[len(gone) :]]}, rho=1.0, seed=1).params
+
+    missing = estimates([None] * len(gone))
+    assert estimates(gone).equals(missing)
+    assert not estimates(days[: len(gone)]).equals(missing)
+    far = [datetime.date(1, 1, 1), np.datetime64("9999-12-31"), np.datetime64("-5000-01-01"), days[3], days[4]]
+    near = [pd.Timestamp("2020-01-01"), pd.Timestamp("2020-12-31"), pd.Timestamp("2020-01-01"), days[3], days[4]]
+    assert estimates(far).equals(estimates(near)), "days outside the bounds are clamped to them"
 
 
 def test_text_files_are_read_as_they_are_said_to_be_written(people, tmp_path):

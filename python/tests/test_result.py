@@ -158,6 +158,8 @@ def test_predictions_as_statsmodels_has_them(fit):
         assert list(usual[ours]) == list(table[theirs])
     assert list(found.predicted_mean) == list(table["mean"]) and list(found.se_mean) == list(table["mean_se"])
     assert found.conf_int(0.1).tolist() == found.conf_int(level=0.9).tolist() == usual[["low", "high"]].to_numpy().tolist()
+    x = np.array([[1, 12, 10, 1], [1, 16, 20, 0]])
+    assert list(found.se_mean**2) == pytest.approx(np.diag(x @ fit.cov_params().to_numpy() @ x.T), rel=1e-6)
     half = (table["obs_ci_upper"] - table["obs_ci_lower"]) / 2
     assert list(half) == pytest.approx([1.645 * (fit.residual_sd.estimate**2 + se**2) ** 0.5 for se in found.se_mean], rel=0.02)
     with pytest.raises(dplm.RequestError, match="not both"):
@@ -207,6 +209,9 @@ def test_over_a_column(fit):
     assert band.attrs["held"] == ["educ = 12", "union = yes"]
     ends = fit.predict({"educ": [12, 12], "exper": [0, 45], "union": ["yes", "yes"]}, interval=True)
     assert band.iloc[[0, -1]][["estimate", "low", "high"]].to_numpy() == pytest.approx(ends.to_numpy())
+    wide = fit.over("exper", at={"educ": 12, "union": "yes"}, simultaneous=True)
+    ratio = (wide["high"] - wide["low"]) / (band["high"] - band["low"])
+    assert ratio.to_numpy() == pytest.approx(5.9915**0.5 / 1.96, rel=0.01), "Scheffé's band of a line"
     means = fit.over("union", level=0.5)
     assert list(means.index) == ["no", "yes"] and (means["low"] > fit.over("union")["low"]).all()
     assert means["estimate"]["yes"] - means["estimate"]["no"] == pytest.approx(fit.params["union[yes]"])
@@ -302,7 +307,12 @@ def test_plots(fit, monkeypatch):
 
     matplotlib.use("Agg")
     axes = fit.plot()
-    assert [label.get_text() for label in axes.get_yticklabels()] == NAMES
+    assert [label.get_text() for label in axes.get_yticklabels()] == NAMES[1:], "the intercept has another scale"
+    dots, bars = axes.get_lines()[0].get_xdata(), axes.collections[0].get_segments()
+    assert list(dots) == list(fit.params[1:])
+    assert [[bar[0][0], bar[1][0]] for bar in bars] == fit.conf_int()[1:].to_numpy().tolist()
+    low, high = axes.get_xlim()
+    assert low < min(0, *fit.conf_int()["low"][1:]) and max(fit.conf_int()["high"][1:]) < high
     assert len(fit.plot("trajectory").get_lines()) == len(NAMES)
     assert fit.plot(ax=axes) is axes
     assert fit.plot_over("exper", at={"union": "no"}).get_xlabel() == "exper"

@@ -8,6 +8,7 @@ use clap::{
 };
 use dplm::table::Dialect;
 use dplm::{
+    formula::Weights,
     method,
     options::{Choice, IntervalMethod, Purpose, Target},
     plan::{Assumption, Stated},
@@ -93,6 +94,9 @@ pub enum Command {
     /// The paper's experiments: data, pictures, and a verdict for each claim
     #[command(subcommand, after_help = LAB)]
     Lab(LabCommand),
+    /// Print what a shell needs to complete commands and options
+    #[command(after_help = COMPLETIONS)]
+    Completions(CompletionsArgs),
 }
 
 const DEMO: &str = "\
@@ -140,6 +144,11 @@ Example of a file:
 
 Example:
   dplm study wages.toml wages.csv --report study.html";
+
+const COMPLETIONS: &str = "\
+Examples:
+  dplm completions bash > ~/.local/share/bash-completion/completions/dplm
+  dplm completions zsh > ~/.zfunc/_dplm";
 
 const TEST: &str = "\
 A hypothesis is a linear equation in the coefficients, named as the fit prints them; without '=' it is tested against 0.
@@ -247,6 +256,9 @@ pub struct FitArgs {
     pub method: MethodArgs,
     #[command(flatten)]
     pub interval: IntervalArgs,
+    /// Weigh rows by a column with a public bound, for instance 'w[0..50]'
+    #[arg(long, value_name = "W", help_heading = "Model")]
+    pub weights: Option<Weights>,
     /// Spend from this ledger: recorded before any noise is drawn
     #[arg(long, value_name = "FILE", requires = "dataset", help_heading = "Privacy")]
     pub ledger: Option<PathBuf>,
@@ -401,8 +413,8 @@ pub struct PromiseArgs {
 /// How to fit.
 #[derive(Debug, Group)]
 pub struct MethodArgs {
-    /// dpgd, the paper's, or auto, which finds scales privately [default: auto with bounds]
-    #[arg(long, value_name = "M", value_parser = words::<method::Entry>(), hide_possible_values = true, help_heading = "Method")]
+    /// auto, dpgd (the paper's), adassp, or one of docs/methods.md [default: auto with bounds]
+    #[arg(long, value_name = "M", value_parser = methods(), hide_possible_values = true, help_heading = "Method")]
     pub method: Option<method::Entry>,
     /// Largest norm of a row's gradient, standardised (gamma): a number or auto
     #[arg(long, value_name = "GAMMA", default_value = "auto", allow_negative_numbers = true, help_heading = "Method")]
@@ -754,6 +766,9 @@ pub struct PredictArgs {
     /// With --over: hold another column at this value
     #[arg(long, value_name = "COLUMN=VALUE", conflicts_with = "inputs")]
     pub at: Vec<String>,
+    /// With --over: make the intervals hold all at once, not each for its own point
+    #[arg(long, conflicts_with_all = ["inputs", "person_interval"])]
+    pub simultaneous: bool,
     /// How often an interval should cover [default: that of the fit]
     #[arg(long, value_name = "LEVEL", allow_negative_numbers = true)]
     pub level: Option<f64>,
@@ -769,6 +784,14 @@ pub struct PredictArgs {
     /// With --over: draw it
     #[arg(long, value_name = "FILE.svg", conflicts_with = "inputs")]
     pub picture: Option<Destination>,
+}
+
+/// `dplm completions`.
+#[derive(Debug, Group)]
+pub struct CompletionsArgs {
+    /// Which shell
+    #[arg(value_name = "SHELL")]
+    pub shell: clap_complete::Shell,
 }
 
 /// `dplm plan`.
@@ -894,6 +917,11 @@ impl<T: FromStr> FromStr for Auto<T> {
 fn words<T: Choice>() -> impl TypedValueParser<Value = T> {
     let listed = |value: &T| PossibleValue::new(value.word()).aliases(value.synonyms().iter().copied());
     PossibleValuesParser::new(T::ALL.iter().map(listed)).try_map(|word| word.parse())
+}
+
+/// The names of all methods, the library's own and others.
+fn methods() -> impl TypedValueParser<Value = method::Entry> {
+    PossibleValuesParser::new(dplm_methods::all().map(|entry| entry.name)).try_map(|name| dplm_methods::find(&name))
 }
 
 /// A size such as `2GB`, in bytes.

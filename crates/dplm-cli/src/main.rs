@@ -42,5 +42,6 @@ fn run(command: Command, printer: &Printer) -> Result<(), Failure> {
         Command::Ledger(asked) => commands::ledger::run(asked, printer),
         Command::Init(args) => commands::init::run(&args, printer),
         Command::Lab(asked) => commands::lab::run(asked),
+        Command::Completions(args) => commands::completions::run(&args, printer),
     }
 }

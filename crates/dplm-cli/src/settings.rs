@@ -8,7 +8,7 @@ use std::{
 
 use dplm::{
     Dataset, NoiseSource, Person, Progress, Reading,
-    formula::Formula,
+    formula::{Formula, Weights},
     method::{self, Asked, Asks, Method, Request, Tuning, dpgd},
     moments::{Moments, MomentsError},
     privacy::Rho,
@@ -82,6 +82,8 @@ pub struct DataSettings {
     pub memory: Option<u64>,
     /// Who a row is of.
     pub person: Option<Person>,
+    /// What rows are weighted by.
+    pub weights: Option<Weights>,
 }
 
 impl FitSettings {
@@ -101,7 +103,8 @@ impl FitSettings {
         check_machine(&args.machine)?;
         // A model file says of each such column that it is standard.
         let standardised = args.model.standardised || args.model.model.is_some();
-        let data = data(args.data, &args.model, args.machine.memory, person(&args.promise, &args.interval))?;
+        let person = person(&args.promise, &args.interval);
+        let data = data(args.data, &args.model, args.machine.memory, person, args.weights)?;
         let paper = dpgd::Config { request: request.clone(), tuning };
         let formula = data.formula.clone();
         let model = Asks::Formula { formula, standardised, assumptions: Vec::new() };
@@ -144,6 +147,7 @@ impl FitSettings {
             promise,
             method,
             interval,
+            weights: None,
             ledger: None,
             dataset: None,
             dry_run: false,
@@ -173,7 +177,12 @@ impl DataSettings {
         let bar = Bar::new(printer, "reading");
         let update = |done, total| bar.update(done, total);
         let table = ReadOptions { strict: self.strict, progress: Progress::new(&update), ..ReadOptions::default() };
-        Ok(Dataset::read(source, &self.formula, &Reading { table, memory: self.memory, person: self.person.clone() })?)
+        Ok(Dataset::read(source, &self.formula, &self.reading(table))?)
+    }
+
+    /// How the table is read.
+    pub fn reading<'a>(&self, table: ReadOptions<'a>) -> Reading<'a> {
+        Reading { table, memory: self.memory, person: self.person.clone(), weights: self.weights.clone() }
     }
 }
 
@@ -223,9 +232,10 @@ fn data(
     model: &ModelArgs,
     memory: Option<u64>,
     person: Option<Person>,
+    weights: Option<Weights>,
 ) -> Result<DataSettings, Failure> {
     let DataArgs { inputs, csv, strict } = args;
-    Ok(DataSettings { inputs, csv: csv.unwrap_or_default(), formula: formula(model)?, strict, memory, person })
+    Ok(DataSettings { inputs, csv: csv.unwrap_or_default(), formula: formula(model)?, strict, memory, person, weights })
 }
 
 fn formula(model: &ModelArgs) -> Result<Formula, Failure> {

@@ -18,7 +18,7 @@ fn the_list_names_the_paper_s_twelve_figures_and_ours() {
         assert!(names.contains(&name), "{name}");
     }
     assert!(["intervals", "audit", "oracle"].iter().all(|name| names.contains(name)));
-    assert_eq!(names.len(), 18);
+    assert_eq!(names.len(), 20);
 }
 
 #[test]

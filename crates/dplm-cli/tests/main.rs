@@ -7,11 +7,13 @@ mod hostile;
 mod lab;
 mod ledger;
 mod memory;
+mod methods;
 mod persons;
 mod refusals;
 mod results;
 mod saved_fit;
 mod studies;
+mod weights;
 
 /// A file that is not named above would never run.
 #[test]

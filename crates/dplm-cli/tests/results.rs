@@ -512,9 +512,18 @@ fn the_demo() {
 #[test]
 fn help_reads_well() {
     let directory = Directory::new();
-    for command in
-        [&[][..], &["demo"], &["fit"], &["test"], &["predict"], &["plan"], &["simulate"], &["diagnose"], &["init"]]
-    {
+    for command in [
+        &[][..],
+        &["demo"],
+        &["fit"],
+        &["test"],
+        &["predict"],
+        &["plan"],
+        &["simulate"],
+        &["diagnose"],
+        &["init"],
+        &["completions"],
+    ] {
         let help = directory.ok(&[command, &["--help"]].concat()).stdout;
         assert!(help.contains("Usage: dplm"), "{command:?}");
         for line in help.lines() {
@@ -525,6 +534,17 @@ fn help_reads_well() {
     let bare = directory.run(&[]);
     assert_eq!(bare.status, 2);
     assert!(bare.stderr.contains("Usage: dplm"));
+}
+
+#[test]
+fn shells_complete_commands_and_options() {
+    let directory = Directory::new();
+    for shell in ["bash", "zsh", "fish"] {
+        let script = directory.ok(&["completions", shell]).stdout;
+        assert!(script.contains("--rows-per-person") || script.contains("-l rows-per-person"), "{shell}");
+        assert!(script.contains("simulate"), "{shell}");
+    }
+    directory.run(&["completions", "abacus"]).assert_refused(2, "no shell");
 }
 
 #[test]

@@ -103,6 +103,7 @@ fn senseless_questions_are_refused() {
         (&["predict", "fit.json"], 2, "were not provided"),
         (&["predict", "fit.json", "new.csv", "--over", "x"], 2, "cannot be used with"),
         (&["predict", "fit.json", "new.csv", "--at", "x=1"], 2, "cannot be used with"),
+        (&["predict", "fit.json", "new.csv", "--simultaneous"], 2, "cannot be used with"),
         (&["predict", "fit.json", "new.csv", "--out", "new.csv"], 2, "would be overwritten"),
         (&["predict", "fit.json", "new.csv", "--out", "fit.json"], 2, "would be overwritten"),
         (&["predict", "bare.json", "new.csv", "--person-interval"], 2, "no residual standard deviation"),
@@ -165,6 +166,13 @@ fn a_column_is_followed_over_its_bounds_and_levels() {
         for (a, b) in numbers(over)[1..].iter().zip(numbers(row)) {
             assert!((a.unwrap() - b.unwrap()).abs() < 1e-9, "{over} {row}");
         }
+    }
+    assert!(band.stderr.contains("intervals are each for its own point"), "{}", band.stderr);
+    let wide = directory.ok(&["predict", "fit.json", "--over", "x", "--at", "g=b", "--simultaneous"]);
+    assert!(wide.stderr.contains("intervals are for all points at once"), "{}", wide.stderr);
+    for (wide, each) in wide.stdout.lines().zip(&lines).skip(1) {
+        let (wide, each) = (numbers(wide), numbers(each));
+        assert!(wide[1] == each[1] && wide[3] < each[3] && wide[4] > each[4], "{wide:?} {each:?}");
     }
     let picture = directory.read("band.svg");
     assert!(

@@ -8,7 +8,8 @@ use toml::{Table, Value};
 use crate::{
     LabError,
     experiment::{
-        Audit, Clipping, Cost, Experiment, Honest, Intervals, Oracle, Population, Ratio, Tolerance, Tradeoff,
+        Arena, Audit, ChoicesStudy, Clipping, Cost, Experiment, Honest, Intervals, Oracle, Population, Ratio,
+        Tolerance, Tradeoff,
     },
 };
 
@@ -32,10 +33,12 @@ const BUILT_IN: [(&str, &str); 15] = [
 ];
 
 /// Grids that judge what is printed. They take longer and have records of their own, so they run when named.
-const GRIDS: [(&str, &str); 3] = [
+const GRIDS: [(&str, &str); 5] = [
     ("honest", include_str!("../definitions/honest.toml")),
     ("honest-fresh", include_str!("../definitions/honest-fresh.toml")),
+    ("choices", include_str!("../definitions/choices.toml")),
     ("cases", include_str!("../definitions/cases.toml")),
+    ("arena", include_str!("../definitions/arena.toml")),
 ];
 
 /// What a person changes in a definition for one run.
@@ -142,6 +145,8 @@ fn experiment(kind: &str, table: Table) -> Result<Box<dyn Experiment>, String> {
         "audit" => of::<Audit>(table),
         "oracle" => of::<Oracle>(table),
         "honest" => of::<Honest>(table),
+        "choices" => of::<ChoicesStudy>(table),
+        "arena" => of::<Arena>(table),
         other => Err(format!("there is no kind `{other}`")),
     }
 }

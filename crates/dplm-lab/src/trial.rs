@@ -98,21 +98,7 @@ impl Data {
     /// # Errors
     /// When rows cannot be read.
     pub fn least_squares(&self) -> Result<LeastSquares, LabError> {
-        let (sums, p) = (self.rows.moments()?.into_inner(), self.rows.features());
-        let unit = f64::from(2 * CELL_SCALE_BITS).exp2();
-        let entry = |i: usize, j: usize| sums.entry(i, j) as f64 / unit;
-        let factor = Mat::from_fn(p, p, entry).llt(Side::Lower).expect("simulated columns are not dependent");
-        let theta = factor.solve(&Mat::from_fn(p, 1, |i, _| entry(i, p)));
-        let inverse = factor.solve(Mat::<f64>::identity(p, p));
-        let explained: f64 = (0..p).map(|i| theta[(i, 0)] * entry(i, p)).sum();
-        let degrees_of_freedom = (self.rows.count() - p as u64) as f64;
-        let variance = (entry(p, p) - explained) / degrees_of_freedom;
-        Ok(LeastSquares {
-            theta: (0..p).map(|i| theta[(i, 0)]).collect(),
-            inverse_moments: (0..p).map(|i| self.rows.count() as f64 * inverse[(i, i)]).collect(),
-            std_errors: (0..p).map(|i| (variance * inverse[(i, i)]).sqrt()).collect(),
-            degrees_of_freedom,
-        })
+        least_squares_of(&self.rows)
     }
 
     /// One run of Algorithm 1 from zero.
@@ -245,6 +231,28 @@ impl LeastSquares {
         let quantile = t_quantile(0.5 + level / 2.0, self.degrees_of_freedom);
         self.std_errors.iter().map(|error| 2.0 * quantile * error).collect()
     }
+}
+
+/// Least squares, from the exact second moments of encoded rows, in standardised units.
+///
+/// # Errors
+/// When rows cannot be read.
+pub fn least_squares_of(rows: &dyn Rows) -> Result<LeastSquares, LabError> {
+    let (sums, p) = (rows.moments()?.into_inner(), rows.features());
+    let unit = f64::from(2 * CELL_SCALE_BITS).exp2();
+    let entry = |i: usize, j: usize| sums.entry(i, j) as f64 / unit;
+    let factor = Mat::from_fn(p, p, entry).llt(Side::Lower).expect("simulated columns are not dependent");
+    let theta = factor.solve(&Mat::from_fn(p, 1, |i, _| entry(i, p)));
+    let inverse = factor.solve(Mat::<f64>::identity(p, p));
+    let explained: f64 = (0..p).map(|i| theta[(i, 0)] * entry(i, p)).sum();
+    let degrees_of_freedom = (rows.count() - p as u64) as f64;
+    let variance = (entry(p, p) - explained) / degrees_of_freedom;
+    Ok(LeastSquares {
+        theta: (0..p).map(|i| theta[(i, 0)]).collect(),
+        inverse_moments: (0..p).map(|i| rows.count() as f64 * inverse[(i, i)]).collect(),
+        std_errors: (0..p).map(|i| (variance * inverse[(i, i)]).sqrt()).collect(),
+        degrees_of_freedom,
+    })
 }
 
 /// The Euclidean distance.

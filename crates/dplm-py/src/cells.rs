@@ -5,13 +5,13 @@
 //!
 //! # Guarantee
 //! What a cell becomes depends on that cell alone. No method that a cell's own class defines is called, and nothing a cell says is in a
-//! message: what is neither a truth value, a number nor a text (or the bytes of one) counts as missing.
+//! message: what is neither a truth value, a number, a date nor a text (or the bytes of one) counts as missing.
 
 use std::{borrow::Cow, sync::Arc};
 
 use arrow_array::{
     ArrayRef, NullArray, UnionArray,
-    builder::{ArrayBuilder, BooleanBuilder, Float64Builder, Int64Builder, LargeStringBuilder},
+    builder::{ArrayBuilder, BooleanBuilder, Date32Builder, Float64Builder, Int64Builder, LargeStringBuilder},
 };
 use arrow_buffer::ScalarBuffer;
 use arrow_schema::{DataType, Field, UnionFields, UnionMode};
@@ -24,12 +24,13 @@ use pyo3::{
 const MOST_CELLS: usize = 1 << 20;
 
 /// The types a cell can have, in the order of the union's children.
-const TYPES: [(&str, DataType); 5] = [
+const TYPES: [(&str, DataType); 6] = [
     ("missing", DataType::Null),
     ("truth", DataType::Boolean),
     ("integer", DataType::Int64),
     ("number", DataType::Float64),
     ("text", DataType::LargeUtf8),
+    ("day", DataType::Date32),
 ];
 
 /// The type of a column of cells.
@@ -59,6 +60,8 @@ enum Cell<'a> {
     Integer(i64),
     Number(f64),
     Text(Cow<'a, str>),
+    /// Days after 1970-01-01.
+    Day(i32),
 }
 
 impl Cell<'_> {
@@ -77,6 +80,7 @@ struct Union {
     integers: Int64Builder,
     numbers: Float64Builder,
     texts: LargeStringBuilder,
+    days: Date32Builder,
 }
 
 impl Union {
@@ -87,6 +91,7 @@ impl Union {
             Cell::Integer(_) => (2, self.integers.len()),
             Cell::Number(_) => (3, self.numbers.len()),
             Cell::Text(_) => (4, self.texts.len()),
+            Cell::Day(_) => (5, self.days.len()),
         };
         self.types.push(child);
         self.offsets.push(i32::try_from(offset).expect("an array has fewer than 2^31 cells"));
@@ -96,6 +101,7 @@ impl Union {
             Cell::Integer(integer) => self.integers.append_value(integer),
             Cell::Number(number) => self.numbers.append_value(number),
             Cell::Text(text) => self.texts.append_value(text),
+            Cell::Day(day) => self.days.append_value(day),
         }
     }
 
@@ -106,6 +112,7 @@ impl Union {
             Arc::new(self.integers.finish()),
             Arc::new(self.numbers.finish()),
             Arc::new(self.texts.finish()),
+            Arc::new(self.days.finish()),
         ];
         let (types, offsets) = (ScalarBuffer::from(self.types), Some(ScalarBuffer::from(self.offsets)));
         let union = UnionArray::try_new(union_fields(), types, offsets, children);
@@ -124,19 +131,28 @@ struct Reader<'py> {
     digits: Bound<'py, PyAny>,
     /// `Decimal` and `Fraction`, each with what turns it into a float. Only the classes themselves: one made from them may define anything.
     exact: [(Bound<'py, PyType>, Bound<'py, PyAny>); 2],
+    /// `date` and `datetime`, likewise: `NaT` of pandas is made from them, and is none.
+    dates: [Bound<'py, PyType>; 2],
+    /// From a date to its day, counted from the first of the year 1.
+    ordinal: Bound<'py, PyAny>,
     numpy: Option<Numpy<'py>>,
 }
 
 impl<'py> Reader<'py> {
     fn new(py: Python<'py>) -> PyResult<Self> {
-        let class = |module: &str, name: &str| -> PyResult<_> {
-            let class = py.import(module)?.getattr(name)?.cast_into::<PyType>()?;
+        let class =
+            |module: &str, name: &str| -> PyResult<_> { Ok(py.import(module)?.getattr(name)?.cast_into::<PyType>()?) };
+        let exact = |module: &str, name: &str| -> PyResult<_> {
+            let class = class(module, name)?;
             let to_float = class.getattr("__float__")?;
             Ok((class, to_float))
         };
+        let dates = [class("datetime", "date")?, class("datetime", "datetime")?];
         Ok(Reader {
             digits: py.get_type::<PyInt>().getattr("__repr__")?,
-            exact: [class("decimal", "Decimal")?, class("fractions", "Fraction")?],
+            exact: [exact("decimal", "Decimal")?, exact("fractions", "Fraction")?],
+            ordinal: dates[0].getattr("toordinal")?,
+            dates,
             numpy: Numpy::if_loaded(py)?,
         })
     }
@@ -181,6 +197,10 @@ impl<'py> Reader<'py> {
         if let Some((_, to_float)) = self.exact.iter().find(|(exact, _)| class.is(exact)) {
             return Some(Cell::number(to_float.call1((cell,)).ok()?.extract().ok()?));
         }
+        if self.dates.iter().any(|date| class.is(date)) {
+            let ordinal: i32 = self.ordinal.call1((cell,)).ok()?.extract().ok()?;
+            return Some(Cell::Day(ordinal - EPOCH));
+        }
         let numpy = self.numpy.as_ref()?;
         let is = |one: &Bound<'py, PyType>| class.is_subclass(one).unwrap_or(false);
         if is(&numpy.floating) {
@@ -189,11 +209,19 @@ impl<'py> Reader<'py> {
             Some(Cell::Truth(numpy.item.call1((cell,)).ok()?.cast::<PyBool>().ok()?.is_true()))
         } else if is(&numpy.integer) && !is(&numpy.span) {
             Some(self.integer(numpy.item.call1((cell,)).ok()?.cast::<PyInt>().ok()?))
+        } else if is(&numpy.date) {
+            numpy.day(cell)
+        } else if numpy.timestamp.as_ref().is_some_and(|(timestamp, _)| class.is(timestamp)) {
+            let (_, to_numpy) = numpy.timestamp.as_ref()?;
+            numpy.day(&to_numpy.call1((cell,)).ok()?)
         } else {
             None
         }
     }
 }
+
+/// 1970-01-01, counted in days from the first of the year 1, which is 1.
+const EPOCH: i32 = 719_163;
 
 /// The scalars of NumPy, where it is loaded.
 struct Numpy<'py> {
@@ -202,6 +230,9 @@ struct Numpy<'py> {
     /// Spans of time are integers to NumPy, and no numbers.
     span: Bound<'py, PyType>,
     floating: Bound<'py, PyType>,
+    date: Bound<'py, PyType>,
+    /// A time of pandas, where that is loaded too, and what turns it into one of NumPy. Only the class itself.
+    timestamp: Option<(Bound<'py, PyType>, Bound<'py, PyAny>)>,
     item: Bound<'py, PyAny>,
     astype: Bound<'py, PyAny>,
 }
@@ -212,13 +243,29 @@ impl<'py> Numpy<'py> {
         let Some(numpy) = modules.get_item("numpy")? else { return Ok(None) };
         let class = |name: &str| -> PyResult<_> { Ok(numpy.getattr(name)?.cast_into::<PyType>()?) };
         let generic = class("generic")?;
+        let timestamp = match modules.get_item("pandas")? {
+            Some(pandas) => {
+                let timestamp = pandas.getattr("Timestamp")?.cast_into::<PyType>()?;
+                let to_numpy = timestamp.getattr("to_datetime64")?;
+                Some((timestamp, to_numpy))
+            }
+            None => None,
+        };
         Ok(Some(Numpy {
             truth: class("bool_")?,
             integer: class("integer")?,
             span: class("timedelta64")?,
             floating: class("floating")?,
+            date: class("datetime64")?,
+            timestamp,
             item: generic.getattr("item")?,
             astype: generic.getattr("astype")?,
         }))
+    }
+
+    /// A day; none of a time that is none.
+    fn day(&self, date: &Bound<'py, PyAny>) -> Option<Cell<'static>> {
+        let day = self.astype.call1((date, "datetime64[D]")).and_then(|day| self.astype.call1((day, "int64")));
+        Some(Cell::Day(i32::try_from(self.item.call1((day.ok()?,)).ok()?.extract::<i64>().ok()?).ok()?))
     }
 }

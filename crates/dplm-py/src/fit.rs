@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use dplm::{
-    Charge, Covariance, Dataset, Design, Ends, Equation, Fit, Hypothesis, NoiseSource, OverValue, Prediction, Progress,
-    Reading, Receipt, TTest, Warning,
+    Charge, Covariance, Coverage, Dataset, Design, Ends, Equation, Fit, Hypothesis, NoiseSource, OverValue, Prediction,
+    Progress, Reading, Receipt, TTest, Warning,
     method::{Request, forecast_for},
     plan::Question,
     report::{Cover, facts_json, summary, summary_html, to_html, to_json},
@@ -93,7 +93,7 @@ pub fn fit(
 ) -> PyResult<NativeFit> {
     let formula = formula(model, model_is_file)?;
     let config = options.config(&budget, &formula, model_is_file)?;
-    let person = options.person()?;
+    let (person, weights) = (options.person()?, options.weights()?);
     if account_name.is_some() && options.noise() != NoiseSource::System {
         return Err(Kind::Request.because(LedgerError::Seed));
     }
@@ -105,7 +105,8 @@ pub fn fit(
         let reading = |done, total| signals.reading(done, total);
         let table_options =
             ReadOptions { strict: options.strict, progress: Progress::new(&reading), ..ReadOptions::default() };
-        let reading = Reading { table: table_options, memory: options.memory, person: person.clone() };
+        let (person, weights) = (person.clone(), weights.clone());
+        let reading = Reading { table: table_options, memory: options.memory, person, weights };
         let mut dataset = Dataset::read(table.source(), &formula, &reading)?;
         let prepared = dataset.prepare(config.as_ref(), options.noise())?;
         let receipt = receipt(prepared.charge(), account_name.as_ref())?;
@@ -131,6 +132,9 @@ pub fn dry_run(
     options.config(&budget, &formula, model_is_file)?;
     if options.person()?.is_some() {
         return Err(Kind::Request.because("there is no forecast for persons with several rows: leave dry_run out"));
+    }
+    if options.weights()?.is_some() {
+        return Err(Kind::Request.because("there is no forecast for weighted rows: leave dry_run out"));
     }
     let forecast = work::run(py, options.threads, None, |signals| {
         if let Some((file, dataset)) = &account_name {
@@ -259,8 +263,16 @@ impl NativeFit {
     }
 
     /// The mean response over a column, and where the others are held.
-    fn over(&self, py: Python<'_>, column: &str, at: Vec<(String, String)>, level: f64) -> PyResult<Band> {
-        let found = py.detach(|| self.fit.over(column, &at, level)).or_raise()?;
+    fn over(
+        &self,
+        py: Python<'_>,
+        column: &str,
+        at: Vec<(String, String)>,
+        level: f64,
+        simultaneous: bool,
+    ) -> PyResult<Band> {
+        let coverage = if simultaneous { Coverage::Simultaneous } else { Coverage::Pointwise };
+        let found = py.detach(|| self.fit.over(column, &at, level, coverage)).or_raise()?;
         let points = found.points.into_iter().map(|one| (one.value.into(), predicted(&one.prediction)));
         Ok((points.collect(), found.held))
     }

@@ -33,7 +33,7 @@ mod _native {
         not_private::{NotPrivate, encoded},
         study::{NativeStudy, refine, study},
         table::NativeTable,
-        tools::{NativeSimulated, columns, plan, rho, simulate},
+        tools::{NativeSimulated, column_name, columns, plan, rho, simulate},
     };
 
     #[pymodule_init]

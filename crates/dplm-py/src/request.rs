@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use dplm::{
     NoiseSource, Person,
-    formula::Formula,
-    method::{self, Asked, Asks, Method, Request, Tuning},
+    formula::{Formula, Weights},
+    method::{self, Asked, Asks, Entry, Method, Request, Tuning},
     moments::Moments,
     options::Choice,
     privacy::Rho,
@@ -86,6 +86,7 @@ pub struct FitOptions {
     person: Option<String>,
     rows_per_person: Option<u32>,
     moments: Option<GivenMoments>,
+    weights: Option<String>,
 }
 
 /// Moments as Python gives them: whether it is the path of a file, and that or the JSON of one.
@@ -124,6 +125,7 @@ impl<'a, 'py> FromPyObject<'a, 'py> for FitOptions {
             person: given.get("person", name)?,
             rows_per_person: given.get("rows_per_person", WHOLE)?,
             moments: given.get("moments", "a path or a mapping")?,
+            weights: given.get("weights", "a column with its bounds, such as 'w[0..50]'")?,
         })
     }
 }
@@ -154,7 +156,7 @@ impl FitOptions {
         };
         let &FitOptions { clip, steps, step_size, .. } = self;
         let tuning = Tuning { clip, steps, step_size };
-        let method = self.method.as_deref().map(word).transpose()?;
+        let method = self.method.as_deref().map(method).transpose()?;
         let standardised = self.standardised || is_file;
         let model = Asks::Formula { formula: formula.clone(), standardised, assumptions: Vec::new() };
         Ok(Asked { method, request, tuning, model })
@@ -175,6 +177,12 @@ impl FitOptions {
         }
     }
 
+    /// What rows are weighted by.
+    pub fn weights(&self) -> PyResult<Option<Weights>> {
+        let parsed = self.weights.as_deref().map(str::parse::<Weights>).transpose();
+        parsed.map_err(dplm::Error::from).or_raise()
+    }
+
     /// Where the noise comes from.
     pub fn noise(&self) -> NoiseSource {
         self.seed.map_or(NoiseSource::System, NoiseSource::Seed)
@@ -185,6 +193,11 @@ impl FitOptions {
 pub fn formula(text: &str, is_file: bool) -> PyResult<Formula> {
     let parsed = if is_file { Formula::from_toml(text) } else { Formula::parse(text) };
     parsed.map_err(dplm::Error::from).or_raise()
+}
+
+/// The method of a name; names are those of the command line.
+pub fn method(name: &str) -> PyResult<Entry> {
+    dplm_methods::find(name).map_err(|unknown| Kind::Request.because(unknown))
 }
 
 /// The value a word stands for; words are those of the command line.

@@ -75,7 +75,12 @@ pub fn refine(
         check_ledger(account_name.as_ref(), rho)?;
         let reading = |done, total| signals.reading(done, total);
         let read = ReadOptions { strict: options.strict, progress: Progress::new(&reading), ..ReadOptions::default() };
-        let reading = Reading { table: read, memory: options.memory, person: refinement.person().cloned() };
+        let reading = Reading {
+            table: read,
+            memory: options.memory,
+            person: refinement.person().cloned(),
+            weights: refinement.weights().cloned(),
+        };
         let mut dataset = Dataset::read(table.source(), &refinement.formula()?, &reading)?;
         let prepared = dataset.prepare(refinement.method(), noise)?;
         let receipt = receipt(prepared.charge(), account_name.as_ref())?;
@@ -142,7 +147,7 @@ pub fn study(
         check_ledger(account_name.as_ref(), plan.request().rho)?;
         let reading = |done, total| signals.reading(done, total);
         let read = ReadOptions { strict: options.strict, progress: Progress::new(&reading), ..ReadOptions::default() };
-        let reading = Reading { table: read, memory: options.memory, person: None };
+        let reading = Reading { table: read, memory: options.memory, ..Reading::default() };
         let prepared = plan.prepare(table.source(), &reading, noise)?;
         let receipt = receipt(prepared.charge(), account_name.as_ref())?;
         let fitting = |done, total| signals.fitting(done, total);

@@ -4,7 +4,8 @@ use std::{fs::File, io, path::PathBuf, str::FromStr};
 
 use arrow_array::RecordBatch;
 use dplm::{
-    method::{Asked, Asks, Entry, Request, Target, Tuning, forecast},
+    formula::Column,
+    method::{Asked, Asks, Request, Target, Tuning, forecast},
     plan::Question,
     privacy::Rho,
 };
@@ -22,6 +23,12 @@ use crate::{
 pub fn columns(model: &str, model_is_file: bool) -> PyResult<Option<Vec<String>>> {
     let formula = request::formula(model, model_is_file)?;
     Ok(formula.names().map(|names| names.into_iter().map(str::to_owned).collect()))
+}
+
+/// The name of a column that is given with what is publicly known of it.
+#[pyfunction]
+pub fn column_name(text: &str) -> PyResult<String> {
+    Ok(Column::parse(text).map_err(dplm::Error::from).or_raise()?.name)
 }
 
 /// The rho that a budget comes to.
@@ -83,13 +90,13 @@ impl PlanOptions {
             },
             _ => return Err(Kind::Request.because("give a formula, or a number of features, and not both")),
         };
-        let method = self.method.as_deref().map(str::parse::<Entry>).transpose();
+        let method = self.method.as_deref().map(request::method).transpose()?;
         let target = self.target.as_deref().map(str::parse::<Target>).transpose();
         let moments = request::moments(self.moments.as_ref())?;
         let target = target.map_err(|error| Kind::Request.because(error))?;
         let request = Request { target, moments, ..Request::new(rho) };
         let tuning = Tuning { clip: self.clip, steps: self.steps, step_size: None };
-        Ok(Asked { method: method.map_err(|error| Kind::Request.because(error))?, request, tuning, model })
+        Ok(Asked { method, request, tuning, model })
     }
 }
 

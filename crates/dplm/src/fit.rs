@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     Statement,
     descend::Trajectory,
+    formula::Weights,
     interval::{Inference, Interval},
     lattice::Design,
     options::{IntervalMethod, Purpose, Target},
@@ -29,6 +30,9 @@ pub struct Fit {
     /// Who is protected, where it is not each row.
     #[serde(default)]
     pub person: Option<Person>,
+    /// What rows were weighted by, where they do not count alike.
+    #[serde(default)]
+    pub weights: Option<Weights>,
     /// What is promised about each of them.
     pub guarantee: Guarantee,
     /// What the fit was for.
@@ -144,12 +148,21 @@ pub struct MethodSummary {
     pub runs: u32,
 }
 
+impl MethodSummary {
+    /// The parameters of one run of a method.
+    pub fn new(name: &str, clip: f64, steps: u32, step_size: f64, noise_sd: f64) -> MethodSummary {
+        MethodSummary { name: name.to_owned(), clip, steps, step_size, noise_sd, runs: 1 }
+    }
+}
+
 impl Fit {
     /// What the intervals are for, in words: of which coefficients, of whom, in which model.
     pub fn target_text(&self) -> String {
-        let coefficients = match self.target {
-            Target::Population | Target::Sample | Target::Person => "least-squares",
-            Target::Robust => "robust (Huber)",
+        let coefficients = match (self.target, &self.weights) {
+            (Target::Population | Target::Sample | Target::Person, None) => "least-squares",
+            (Target::Population | Target::Sample | Target::Person, Some(_)) => "weighted least-squares",
+            (Target::Robust, None) => "robust (Huber)",
+            (Target::Robust, Some(_)) => "weighted robust (Huber)",
         };
         // Where clipping bends a fit to this data set, the robust coefficients are of this data set too.
         let of = match self.asked {

@@ -89,7 +89,7 @@ pub use fit::{Bounded, Coefficient, Fit, MethodSummary, Precision};
 pub use hypothesis::{Equation, Hypothesis, HypothesisError, TTest, WaldTest};
 pub use lattice::Design;
 pub use lm::{Lm, lm};
-pub use predict::{Covariance, Effect, Ends, Over, OverPoint, OverValue, Prediction, PredictionError};
+pub use predict::{Covariance, Coverage, Effect, Ends, Over, OverPoint, OverValue, Prediction, PredictionError};
 pub use privacy::{Person, noise::NoiseSource};
 pub use progress::{Interrupted, Progress};
 pub use refine::Refinement;

@@ -4,7 +4,7 @@ use std::{path::Path, sync::Arc};
 
 use crate::{
     Dataset, Error, Fit, Person, Progress, Reading,
-    formula::{Formula, FormulaError},
+    formula::{Formula, FormulaError, Weights},
     method::{self, Entry, Request, Tuning},
     moments::Moments,
     options::{IntervalMethod, Purpose, Target},
@@ -48,6 +48,7 @@ pub struct Lm<'a> {
     memory: Option<u64>,
     person: Option<Person>,
     moments: Option<Arc<Moments>>,
+    weights: Option<Weights>,
     progress: Progress<'a>,
 }
 
@@ -80,6 +81,7 @@ impl Lm<'static> {
             memory: None,
             person: None,
             moments: None,
+            weights: None,
             progress: Progress::NONE,
         }
     }
@@ -207,6 +209,14 @@ impl<'a> Lm<'a> {
         Lm { moments: Some(Arc::new(moments)), ..self }
     }
 
+    /// Weighs rows by a column with public bounds, such as `w[0..50]`.
+    ///
+    /// # Errors
+    /// When it is not a column with bounds from 0.
+    pub fn weights(self, column: &str) -> Result<Lm<'a>, Error> {
+        Ok(Lm { weights: Some(column.parse()?), ..self })
+    }
+
     /// Where reading and fitting report how far they have come.
     pub fn progress<'b>(self, progress: Progress<'b>) -> Lm<'b>
     where
@@ -252,7 +262,7 @@ impl<'a> Lm<'a> {
         let formula = self.formula?;
         let method = method::choose(self.method, request, self.tuning, &formula, self.standardised)?;
         let options = ReadOptions { strict: self.strict, progress: self.progress, ..ReadOptions::default() };
-        let reading = Reading { table: options, memory: self.memory, person };
+        let reading = Reading { table: options, memory: self.memory, person, weights: self.weights };
         let mut dataset = Dataset::read(table, &formula, &reading)?;
         dataset.fit(method.as_ref(), self.noise, self.progress)
     }

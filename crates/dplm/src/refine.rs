@@ -2,7 +2,7 @@
 
 use crate::{
     Error, Fit, Person,
-    formula::Formula,
+    formula::{Formula, Weights},
     interval::Inference,
     method::{ConfigError, Method, Request, auto},
     options::{IntervalMethod, Purpose},
@@ -63,6 +63,11 @@ impl Refinement {
     /// Who a row is of.
     pub fn person(&self) -> Option<&Person> {
         self.first.person.as_ref()
+    }
+
+    /// What rows are weighted by.
+    pub fn weights(&self) -> Option<&Weights> {
+        self.first.design.weights()
     }
 
     /// What is asked of the second fit.

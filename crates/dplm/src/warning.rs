@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    number::{grouped, two_digits_up},
+    number::{grouped, significant, two_digits_up},
     privacy::{Rho, Unit},
 };
 
@@ -70,6 +70,23 @@ pub enum Warning {
     Bent {
         /// The coefficients that move.
         names: Vec<String>,
+    },
+    /// Rows do not count alike, and clipping bounds how much one may count.
+    Weighted {
+        /// The column of weights.
+        column: String,
+    },
+    /// The weights are much smaller than their bound.
+    WeightBound {
+        /// The column of weights.
+        column: String,
+        /// Their mean, as far as it was released.
+        mean: f64,
+    },
+    /// Rows are clipped in a model without what was left out, which errors then hold.
+    ClippedWithout {
+        /// The share of rows that is clipped.
+        share: f64,
     },
     /// A level was found at an end of the ladder it was looked for on.
     LevelAtEdge,
@@ -161,6 +178,20 @@ impl std::fmt::Display for Warning {
                 "clipping moves this fit away from least squares, as errors that are skewed or a mean that is not linear make it do: the intervals are for the robust (clipped) coefficients; {} {} most",
                 listed(names),
                 if names.len() == 1 { "moves" } else { "move" }
+            ),
+            Warning::Weighted { column } => write!(
+                f,
+                "rows are weighted by '{column}': where a gradient is clipped, a large weight counts for less than it says; neither the spread of the errors nor R^2 is released for weighted rows"
+            ),
+            Warning::WeightBound { column, mean } => write!(
+                f,
+                "the weights in '{column}' are about {} on average, far below their bound, which costs precision: give a bound near the largest weight there may be",
+                significant(*mean)
+            ),
+            Warning::ClippedWithout { share } => write!(
+                f,
+                "about {:.1} % of the gradients are clipped in a model without what was left out, so the intervals are for the robust (clipped) coefficients of that model: a larger rho, or a formula without those columns, would clip less",
+                100.0 * share
             ),
             Warning::LevelAtEdge => f.write_str(
                 "the size of rows or of errors is at the end of the range that the bounds suggest: check the bounds of the response and of the columns",
@@ -255,12 +286,13 @@ pub struct Enough {
 
 impl Enough {
     /// Where `n sqrt(rho)`, which is what precision grows with, must be `factor` times as large.
-    pub(crate) fn times(factor: f64, rows: u64, rho: Rho) -> Enough {
+    pub fn times(factor: f64, rows: u64, rho: Rho) -> Enough {
         Enough { rows: (rows as f64 * factor).ceil() as u64, rho: rho.to_f64() * factor * factor, unit: Unit::Row }
     }
 
     /// The same number of these.
-    pub(crate) fn of(self, unit: Unit) -> Enough {
+    #[must_use]
+    pub fn of(self, unit: Unit) -> Enough {
         Enough { unit, ..self }
     }
 }

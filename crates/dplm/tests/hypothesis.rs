@@ -1,7 +1,7 @@
 //! Tests of hypotheses, and that they agree with what a fit prints.
 
 use dplm::{
-    Dataset, Equation, Error, Fit, Hypothesis, HypothesisError, NoiseSource, Progress, Reading,
+    Coverage, Dataset, Equation, Error, Fit, Hypothesis, HypothesisError, NoiseSource, Progress, Reading,
     formula::Formula,
     interval::IntervalError,
     method::{IntervalMethod, Method, Purpose, Request, auto, dpgd},
@@ -120,8 +120,9 @@ fn functions_and_products_are_tested_and_followed() {
         |text: &str| fit.wald_test(&fit.hypothesis(text).expect(text)).expect("a test").found.expect("identified");
     assert!(test("poly(x, 2)1 = 0, poly(x, 2)2 = 0").p_value < 1e-9);
     assert!(test("g[b]:z = 0, g[c]:z = 0, I(z^2) = 0, z = 0").p_value > 1e-4);
-    let band =
-        fit.over("z", &[("x".to_owned(), "2".to_owned()), ("g".to_owned(), "b".to_owned())], 0.95).expect("a band");
+    let band = fit
+        .over("z", &[("x".to_owned(), "2".to_owned()), ("g".to_owned(), "b".to_owned())], 0.95, Coverage::Pointwise)
+        .expect("a band");
     let text = "x,g,z\n".to_owned() + &band.points.iter().map(|one| format!("2,b,{}\n", one.value)).collect::<String>();
     let rows = Source::from_csv_stream(&mut text.as_bytes(), "rows").expect("rows");
     let found = fit.predict_intervals(&rows, &ReadOptions::default(), 0.95).expect("predictions");

@@ -22,6 +22,7 @@ mod refine;
 mod result;
 mod saved;
 mod study;
+mod weights;
 
 /// A file that is not named above would never run.
 #[test]

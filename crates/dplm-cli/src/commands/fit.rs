@@ -74,7 +74,8 @@ fn planned_for_persons(settings: &FitSettings, source: &Source, printer: &Printe
 }
 
 fn planned_for_rows(settings: &FitSettings, source: &Source, printer: &Printer) -> Result<String, Failure> {
-    let design = Design::new(&settings.data.formula.resolve(source.schema()).map_err(Error::from)?);
+    let reading = settings.data.reading(ReadOptions::default());
+    let design = reading.design(&reading.model(&settings.data.formula, source.schema())?);
     let rows = {
         let bar = Bar::new(printer, "counting rows");
         let update = |done, total| bar.update(done, total);
@@ -83,14 +84,16 @@ fn planned_for_rows(settings: &FitSettings, source: &Source, printer: &Printer) 
     };
     let request = settings.method.request();
     checked_plan(settings, rows, &design, printer)?;
+    let unforeseen = |what: &str| {
+        format!("{} rows, method {}: there is no forecast for {what}.\n", grouped(rows), settings.method.name())
+    };
+    if reading.weights.is_some() {
+        return Ok(unforeseen("weighted rows"));
+    }
     let question = Question::new(rows, request.rho, request.delta, request.level);
     match method::forecast_for(&settings.asked, source.schema(), &question) {
         Ok(forecast) => Ok(plan::text(&forecast)),
-        Err(Error::Config(ConfigError::NoForecast)) => Ok(format!(
-            "{} rows, method {}: there is no forecast for it on such columns.\n",
-            grouped(rows),
-            settings.method.name()
-        )),
+        Err(Error::Config(ConfigError::NoForecast)) => Ok(unforeseen("it on such columns")),
         Err(other) => Err(other.into()),
     }
 }

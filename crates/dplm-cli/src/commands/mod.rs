@@ -13,3 +13,4 @@ pub mod diagnose;
 pub mod ledger;
 pub mod init;
 pub mod lab;
+pub mod completions;

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use dplm::{
-    Ends, Fit, Over, Prediction, PredictionError, Progress,
+    Coverage, Ends, Fit, Over, Prediction, PredictionError, Progress,
     report::over_svg,
     table::{ReadOptions, Source},
 };
@@ -34,7 +34,8 @@ pub fn run(args: &PredictArgs, printer: &Printer) -> Result<(), Failure> {
     let level = args.level.unwrap_or(fit.level);
     let table = match &args.over {
         Some(column) => {
-            let over = fit.over(column, &held, level)?;
+            let coverage = if args.simultaneous { Coverage::Simultaneous } else { Coverage::Pointwise };
+            let over = fit.over(column, &held, level, coverage)?;
             tell(&over, printer);
             if let Some(place) = &args.picture {
                 Output::open(place)?.finish_with(&over_svg(&over))?;
@@ -64,8 +65,9 @@ fn of_rows(fit: &Fit, args: &PredictArgs, level: f64, printer: &Printer) -> Resu
     Ok(fit.predict_intervals(&source, &options, level)?)
 }
 
-/// Says where the other columns are.
+/// Says what the intervals are for, and where the other columns are.
 fn tell(over: &Over, printer: &Printer) {
+    printer.note(&format!("intervals are {}", over.coverage));
     if !over.held.is_empty() {
         printer.note(&format!("the other columns are held: {}", over.held.join("; ")));
     }

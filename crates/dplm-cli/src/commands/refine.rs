@@ -33,7 +33,12 @@ pub fn run(args: RefineArgs, printer: &Printer) -> Result<(), Failure> {
         let bar = Bar::new(printer, "reading");
         let update = |done, total| bar.update(done, total);
         let table = ReadOptions { strict: data.strict, progress: Progress::new(&update), ..ReadOptions::default() };
-        let reading = Reading { table, memory: machine.memory, person: refinement.person().cloned() };
+        let reading = Reading {
+            table,
+            memory: machine.memory,
+            person: refinement.person().cloned(),
+            weights: refinement.weights().cloned(),
+        };
         Dataset::read(&source, &refinement.formula()?, &reading)?
     };
     let prepared = dataset.prepare(refinement.method(), seed.map_or(NoiseSource::System, NoiseSource::Seed))?;

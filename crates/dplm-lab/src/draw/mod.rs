@@ -9,11 +9,13 @@ mod svg;
 mod plot;
 mod heat;
 mod dots;
+mod panels;
 mod png;
 
 pub use axis::Axis;
 pub use dots::{Dot, DotRow, DotSeries, Dots};
 pub use heat::HeatMap;
+pub use panels::{Panel, Panels};
 pub use plot::{Mark, Plot, Reference, Series};
 pub use png::png;
 
@@ -40,6 +42,7 @@ enum Content {
     Plot(Plot),
     Heat(HeatMap),
     Dots(Dots),
+    Panels(Panels),
 }
 
 /// A rectangle of the picture.
@@ -67,6 +70,11 @@ impl Figure {
         Figure { caption: caption.into(), content: Content::Dots(dots) }
     }
 
+    /// Small panels side by side.
+    pub fn panels(caption: impl Into<String>, panels: Panels) -> Figure {
+        Figure { caption: caption.into(), content: Content::Panels(panels) }
+    }
+
     /// What the parameters were.
     pub fn caption(&self) -> &str {
         &self.caption
@@ -80,6 +88,7 @@ impl Figure {
             Content::Plot(plot) => plot.draw(&mut svg, 34.0),
             Content::Heat(heat) => heat.draw(&mut svg, 38.0),
             Content::Dots(dots) => dots.draw(&mut svg, 30.0),
+            Content::Panels(panels) => panels.draw(&mut svg, 34.0),
         };
         let mut below = bottom + 12.0;
         for line in wrapped(&self.caption, WIDTH - 36.0, SMALL) {

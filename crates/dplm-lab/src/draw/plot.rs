@@ -43,8 +43,8 @@ pub struct Series {
 /// A value with its error bar and a note.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Mark {
-    x: f64,
-    y: f64,
+    pub(super) x: f64,
+    pub(super) y: f64,
     low: f64,
     high: f64,
     note: Option<String>,
@@ -120,30 +120,35 @@ impl Plot {
 
     /// The legend in rows above the panel; gives its lower edge.
     fn legend(&self, svg: &mut Svg, top: f64) -> f64 {
-        let labels = self.series.iter().map(|series| &series.label);
-        let labels: Vec<&String> = labels.chain(self.references.iter().map(|reference| &reference.label)).collect();
-        let width = |index: usize| 42.0 + width_of(labels[index], SMALL + 1.0);
-        let mut y = top;
-        for row in in_rows(&(0..labels.len()).map(width).collect::<Vec<_>>(), RIGHT - LEFT) {
-            y += 16.0;
-            let mut x = (LEFT + RIGHT - row.iter().map(|&index| width(index)).sum::<f64>()) / 2.0;
-            for index in row {
-                self.swatch(svg, index, x, y - 4.0);
-                svg.text(x + 30.0, y, Anchor::Start, SMALL + 1.0, labels[index]);
-                x += width(index);
-            }
-        }
-        y
+        let series: Vec<String> = self.series.iter().map(|series| series.label.clone()).collect();
+        let references: Vec<String> = self.references.iter().map(|reference| reference.label.clone()).collect();
+        legend(svg, &series, &references, top)
     }
+}
 
-    /// A piece of the line of a series, or of a reference after them.
-    fn swatch(&self, svg: &mut Svg, index: usize, x: f64, y: f64) {
-        let series = index < self.series.len();
-        let style = if series { line_style(index) } else { DASHED.to_owned() };
-        svg.line((x, y), (x + 24.0, y), &style);
-        if series {
-            marker(svg, index, x + 12.0, y);
+/// A legend of series, then of dashed lines, in rows; gives its lower edge.
+pub(super) fn legend(svg: &mut Svg, series: &[String], references: &[String], top: f64) -> f64 {
+    let labels: Vec<&String> = series.iter().chain(references).collect();
+    let width = |index: usize| 42.0 + width_of(labels[index], SMALL + 1.0);
+    let mut y = top;
+    for row in in_rows(&(0..labels.len()).map(width).collect::<Vec<_>>(), RIGHT - LEFT) {
+        y += 16.0;
+        let mut x = (LEFT + RIGHT - row.iter().map(|&index| width(index)).sum::<f64>()) / 2.0;
+        for index in row {
+            swatch(svg, (index < series.len()).then_some(index), x, y - 4.0);
+            svg.text(x + 30.0, y, Anchor::Start, SMALL + 1.0, labels[index]);
+            x += width(index);
         }
+    }
+    y
+}
+
+/// A piece of the line of a series, or of a dashed line where it is none.
+fn swatch(svg: &mut Svg, series: Option<usize>, x: f64, y: f64) {
+    let style = series.map_or_else(|| DASHED.to_owned(), line_style);
+    svg.line((x, y), (x + 24.0, y), &style);
+    if let Some(index) = series {
+        marker(svg, index, x + 12.0, y);
     }
 }
 
@@ -162,7 +167,7 @@ fn in_rows(widths: &[f64], width: f64) -> Vec<Vec<usize>> {
     rows
 }
 
-fn draw_axes(svg: &mut Svg, frame: &Frame, across: &Scale, upwards: &Scale) {
+pub(super) fn draw_axes(svg: &mut Svg, frame: &Frame, across: &Scale, upwards: &Scale) {
     const GRID: &str = "stroke=\"#e4e4e4\" stroke-width=\"0.8\"";
     const EDGE: &str = "stroke=\"#1a1a1a\" stroke-width=\"1\"";
     for Tick { place: x, label } in across.ticks() {
@@ -189,7 +194,7 @@ impl Reference {
 }
 
 impl Series {
-    fn draw(&self, svg: &mut Svg, index: usize, shift: f64, across: &Scale, upwards: &Scale) {
+    pub(super) fn draw(&self, svg: &mut Svg, index: usize, shift: f64, across: &Scale, upwards: &Scale) {
         let colour = colour(index);
         let placed: Vec<(f64, f64, &Mark)> = self
             .marks

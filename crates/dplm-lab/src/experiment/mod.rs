@@ -11,13 +11,17 @@ mod audit;
 mod optimum;
 mod oracle;
 mod honest;
+mod choices;
+mod arena;
 
 use std::collections::BTreeMap;
 
 use dplm::interval::Interval;
 use dplm_simulate::{Design, Setting};
 
+pub use arena::Arena;
 pub use audit::Audit;
+pub use choices::ChoicesStudy;
 pub use clipping::Clipping;
 pub use cost::Cost;
 pub use honest::Honest;

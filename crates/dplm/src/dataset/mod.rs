@@ -7,7 +7,7 @@ pub use prepared::{Charge, Prepared, Receipt};
 use crate::{
     Error, Fit, Progress,
     diagnose::View,
-    formula::{Column, Formula, Kind, Model},
+    formula::{Column, Formula, Kind, Model, Weights},
     lattice::Design,
     method::{ConfigError, Method, Outcome},
     privacy::{Person, Unit, noise::NoiseSource},
@@ -40,6 +40,34 @@ pub struct Reading<'a> {
     pub memory: Option<u64>,
     /// Who a row is of; each row stands for itself when nothing is said.
     pub person: Option<Person>,
+    /// What rows are weighted by; all count alike when nothing is said.
+    pub weights: Option<Weights>,
+}
+
+impl Reading<'_> {
+    /// The model of a formula for a table that is read so.
+    ///
+    /// # Errors
+    /// When columns are missing, or cannot be read as the formula says.
+    pub fn model(&self, formula: &Formula, schema: &Schema) -> Result<Model, Error> {
+        if !formula.uses_dot() {
+            return Ok(formula.resolve(schema)?);
+        }
+        // `.` stands for what rows say of persons, not for who these are or how much a row counts.
+        let person = self.person.as_ref().map(|person| person.column.as_str());
+        let weights = self.weights.as_ref().map(Weights::name);
+        Ok(formula
+            .resolve(&person.into_iter().chain(weights).fold(schema.clone(), |schema, name| schema.without(name)))?)
+    }
+
+    /// How a row of the model is encoded.
+    pub fn design(&self, model: &Model) -> Design {
+        let design = Design::new(model);
+        match &self.weights {
+            Some(weights) => design.weighted(weights.clone()),
+            None => design,
+        }
+    }
 }
 
 impl Dataset {
@@ -48,12 +76,8 @@ impl Dataset {
     /// # Errors
     /// When columns are missing, the table cannot be read, or the encoded rows fit neither in memory nor in a temporary file.
     pub fn read(source: &Source, formula: &Formula, reading: &Reading<'_>) -> Result<Dataset, Error> {
-        let model = match (&reading.person, formula.names()) {
-            // `.` stands for columns that are about persons, not for who they are.
-            (Some(person), None) => formula.resolve(&source.schema().without(&person.column))?,
-            _ => formula.resolve(source.schema())?,
-        };
-        let design = Design::new(&model);
+        let model = reading.model(formula, source.schema())?;
+        let design = reading.design(&model);
         let rows = match &reading.person {
             Some(person) => read_persons(source, &design, reading, person)?,
             None => read_rows(source, &design, reading, &mut |_| Ok(()))?,
@@ -113,12 +137,14 @@ impl Dataset {
     }
 
     pub(crate) fn table_in_words(&self) -> String {
+        let weighted = self.design.weights().map_or(String::new(), |weights| format!(", weighted by {weights}"));
         match &self.person {
-            None => format!("{} rows: {}", self.rows(), self.columns),
+            None => format!("{} rows{weighted}: {}", self.rows(), self.columns),
             Some(person) => {
                 let (column, most) = (&person.column, person.most_rows());
                 let once = if person.counts_once { ", each counting once" } else { "" };
-                format!("{} persons by {column}, at most {most} rows each{once}: {}", self.rows(), self.columns)
+                let persons = format!("{} persons by {column}, at most {most} rows each{once}", self.rows());
+                format!("{persons}{weighted}: {}", self.columns)
             }
         }
     }
@@ -136,6 +162,7 @@ impl Dataset {
         if !columns.is_empty() {
             warnings.push(Warning::AssumedStandard { columns });
         }
+        warnings.extend(self.design.weights().map(|weights| Warning::Weighted { column: weights.name().to_owned() }));
         warnings.extend(not_identified(outcome));
         warnings.extend(self.other_kinds(outcome));
         warnings
@@ -184,7 +211,7 @@ fn read_persons(source: &Source, design: &Design, reading: &Reading<'_>, person:
         return Err(ConfigError::RowsPerPerson.into());
     }
     let table = ReadOptions { person: Some(&person.column), ..reading.table };
-    let reading = Reading { table, memory: reading.memory, person: None };
+    let reading = Reading { table, memory: reading.memory, ..Reading::default() };
     let mut persons = Persons::new();
     let rows = read_rows(source, design, &reading, &mut |block| match block.columns.last() {
         Some(Cells::Levels(of_rows)) => persons.push(of_rows),

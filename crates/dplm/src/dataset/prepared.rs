@@ -156,7 +156,8 @@ impl<'a> Prepared<'a> {
             method: outcome.summary,
             warnings,
             trajectories: outcome.trajectories,
-            design: dataset.design().clone(),
+            weights: dataset.design().weights().cloned(),
+            design: dataset.design().unweighted(),
             inference: outcome.inference,
             statement,
         })

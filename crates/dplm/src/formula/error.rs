@@ -12,6 +12,12 @@ pub enum FormulaError {
         /// Where, counted in characters from 1.
         at: usize,
     },
+    /// Weights whose bounds do not start at 0, or that have none.
+    #[error("weights are numbers from 0 to a public bound: write them as {column}[0..50]")]
+    WeightBounds {
+        /// The column.
+        column: String,
+    },
     /// An operator that has no meaning where it stands.
     #[error(
         "formula: '{symbol}' has no meaning here: arithmetic is + - * / ^ inside I(...), and an odd name stands in backquotes \

@@ -22,6 +22,7 @@
 //! | `model_file.rs`, `template.rs` | the same in a file |
 //! | `resolve.rs` | a formula against a table |
 //! | `union.rs` | one model with the terms of several |
+//! | `weights.rs` | what rows are weighted by |
 
 mod error;
 mod expression;
@@ -36,6 +37,7 @@ mod model_file;
 mod template;
 mod resolve;
 mod union;
+mod weights;
 
 use std::collections::{HashMap, HashSet};
 
@@ -48,6 +50,7 @@ pub use model::Model;
 pub(crate) use range::Range;
 pub use template::template;
 pub(crate) use term::{Part, Regressor, Variable};
+pub use weights::Weights;
 
 /// A formula as written; `.` is not yet expanded, products are multiplied out.
 ///

@@ -15,8 +15,10 @@ use crate::schema::{Column, Kind};
 pub struct Model {
     pub(super) columns: Facts,
     pub(super) response: Expression,
-    /// As written, products multiplied out.
+    /// As written, products multiplied out and their factors put in order.
     pub(super) terms: Vec<Term>,
+    /// The variables that are multiplied by others, in the order in which the formula first names them: that of factors in every product.
+    pub(super) factors: Vec<Variable>,
     pub(super) offsets: Vec<Expression>,
     pub(super) intercept: bool,
 }
@@ -54,6 +56,7 @@ impl Model {
             response: Expression::Column(response.name.clone()),
             terms: features.iter().map(|column| Term(vec![Variable::column(&column.name)])).collect(),
             columns: Facts::of(std::iter::once(response).chain(features).collect()),
+            factors: Vec::new(),
             offsets: Vec::new(),
             intercept,
         }
@@ -292,10 +295,11 @@ impl Model {
     }
 }
 
-/// Which categories have a column for every level, and which leave their reference out: R's rule. A category in a term leaves it out where the
-/// term without the category is in the model too. Without an intercept, the first category keeps it.
+/// Which categories have a column for every level, and which leave their reference out: R's rule. A category in a term leaves it out where an
+/// earlier term has all other variables of the term, so that its columns add up to theirs. Without an intercept, the first category keeps it.
 struct Coding {
-    terms: HashSet<String>,
+    /// For variables, the place of the first of the ordered terms that has them all: as many as a term has, or one fewer.
+    first_with: HashMap<String, usize>,
     /// The place of the first term with a category, among the ordered ones, where there is no intercept.
     first: Option<usize>,
 }
@@ -303,10 +307,15 @@ struct Coding {
 impl Coding {
     fn of(model: &Model) -> Coding {
         let has_category = |term: &&Term| term.0.iter().any(|variable| model.levels(variable).is_some());
-        Coding {
-            terms: model.terms.iter().map(Term::key).chain([String::new()]).collect(),
-            first: model.ordered_terms().iter().position(has_category).filter(|_| !model.intercept),
+        let terms = model.ordered_terms();
+        let mut first_with = HashMap::new();
+        for (index, term) in terms.iter().enumerate() {
+            let parts = term.0.iter().map(|variable| term.without(variable).key());
+            for key in parts.chain([term.key()]) {
+                first_with.entry(key).or_insert(index);
+            }
         }
+        Coding { first_with, first: terms.iter().position(has_category).filter(|_| !model.intercept) }
     }
 
     /// Which columns of a variable enter a term.
@@ -319,8 +328,10 @@ impl Coding {
     }
 
     fn is_full(&self, model: &Model, index: usize, term: &Term, variable: &Variable) -> bool {
-        let others = Term(term.0.iter().filter(|other| *other != variable).cloned().collect());
         let is_first = || term.0.iter().find(|one| model.levels(one).is_some()) == Some(variable);
-        !self.terms.contains(&others.key()) || self.first == Some(index) && is_first()
+        let is_alone = term.0.len() == 1;
+        let is_earlier = |first: &usize| *first < index;
+        let is_covered = is_alone || self.first_with.get(&term.without(variable).key()).is_some_and(is_earlier);
+        !is_covered || self.first == Some(index) && is_first()
     }
 }

@@ -24,7 +24,7 @@
 use std::collections::{HashMap, HashSet};
 
 use super::{
-    Column, Curve, Expression, Formula, FormulaError, Kind, Model, Variable,
+    Column, Curve, Expression, Formula, FormulaError, Kind, Model, Variable, check_facts,
     expression::{Function, Operator},
     model::Facts,
     scan::Scanner,
@@ -72,6 +72,8 @@ struct Parser<'a> {
     scanner: Scanner<'a>,
     columns: Vec<Column>,
     places: HashMap<String, usize>,
+    /// When each variable of the right side was first named, also where its term was taken away again.
+    mentions: HashMap<String, usize>,
     depth: usize,
     operations: usize,
 }
@@ -145,9 +147,24 @@ impl Parser<'_> {
             adds = self.scanner.sign().ok_or_else(|| self.scanner.expected(wanted))?;
         }
         let except = right.except()?;
-        let Right { terms, dot, offsets, without_intercept, .. } = right;
-        let model = Model { columns: Facts::of(self.columns), response, terms, offsets, intercept: !without_intercept };
+        let Right { mut terms, dot, offsets, without_intercept, .. } = right;
+        let factors = self.put_factors_in_order(&mut terms);
+        let (columns, intercept) = (Facts::of(self.columns), !without_intercept);
+        let model = Model { columns, response, terms, factors, offsets, intercept };
         Ok(Formula { model: Box::new(model), dot, except })
+    }
+
+    /// Puts the factors of each product in the order in which the formula first names them, as R does, and gives that order.
+    fn put_factors_in_order(&self, terms: &mut [Term]) -> Vec<Variable> {
+        let first_mention = |variable: &Variable| self.mentions[&variable.to_string()];
+        let mut factors = Vec::new();
+        for term in terms.iter_mut().filter(|term| term.0.len() > 1) {
+            term.0.sort_by_cached_key(first_mention);
+            factors.extend_from_slice(&term.0);
+        }
+        factors.sort_by_cached_key(first_mention);
+        factors.dedup();
+        factors
     }
 
     /// Reads one summand; `adds` is the sign before it.
@@ -235,6 +252,13 @@ impl Parser<'_> {
 
     /// A column, a function of numbers, or a family of them.
     fn variable(&mut self, what: &str) -> Result<Variable, FormulaError> {
+        let variable = self.unplaced_variable(what)?;
+        let place = self.mentions.len();
+        self.mentions.entry(variable.to_string()).or_insert(place);
+        Ok(variable)
+    }
+
+    fn unplaced_variable(&mut self, what: &str) -> Result<Variable, FormulaError> {
         for family in [Curve::Poly as fn(u32) -> Curve, Curve::Bs, Curve::Ns] {
             if self.eat_call(family(0).name()) {
                 return self.curve(family);
@@ -408,6 +432,29 @@ fn union(terms: Vec<Term>, more: Vec<Term>) -> Vec<Term> {
 }
 
 impl Column {
+    /// Reads one column with its public facts, such as `w[0..50]` or `region{north,south}`.
+    ///
+    /// # Errors
+    /// Refuses text outside the grammar, saying where, and facts that cannot hold.
+    ///
+    /// # Examples
+    /// ```
+    /// use dplm::formula::Column;
+    /// assert_eq!(Column::parse("region{north, south}")?.to_string(), "region{north,south}");
+    /// # Ok::<(), dplm::formula::FormulaError>(())
+    /// ```
+    pub fn parse(text: &str) -> Result<Column, FormulaError> {
+        let mut scanner = Scanner { text, position: 0 };
+        let name = scanner.name("a column's name")?;
+        let kind = scanner.facts(&name)?;
+        if !scanner.at_end() {
+            return Err(scanner.expected("the end: one column and what is publicly known of it"));
+        }
+        let column = Column { name, kind };
+        check_facts(&column)?;
+        Ok(column)
+    }
+
     /// Takes over a fact that is written at another mention.
     ///
     /// # Errors

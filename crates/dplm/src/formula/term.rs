@@ -52,6 +52,11 @@ impl Term {
         Term(self.0.iter().chain(new).cloned().collect())
     }
 
+    /// The product of its other variables.
+    pub(super) fn without(&self, variable: &Variable) -> Term {
+        Term(self.0.iter().filter(|other| *other != variable).cloned().collect())
+    }
+
     /// The same text for the same variables in any order.
     pub(super) fn key(&self) -> String {
         let mut names: Vec<String> = self.0.iter().map(Variable::to_string).collect();

@@ -303,13 +303,16 @@ fn products_are_multiplied_out_as_r_does() {
         ("a:b", "a:b"),
         ("a:a", "a"),
         ("b:a + a", "b:a + a"),
-        ("a + b:a + a:b", "a + b:a"),
+        ("a + b:a + a:b", "a + a:b"),
+        ("c + b:a:c", "c + c:b:a"),
         ("(a + b + c)^2", "a + b + c + a:b + a:c + b:c"),
         ("(a + b)^5", "a + b + a:b"),
         ("(a + b + c)^3 - a:b:c", "a + b + c + a:b + a:c + b:c"),
         ("a*b*c", "a + b + a:b + c + a:c + b:c + a:b:c"),
-        ("(a + b):c", "a:c + b:c"),
-        ("a*b - a", "b + a:b"),
+        ("(a + b):c", "a - a + b - b + a:c + b:c"),
+        ("a*b - a", "a - a + b + a:b"),
+        ("a*b*c - a - a:b", "a - a + b + c + a:c + b:c + a:b:c"),
+        ("a:c + b:c - a:c + a:b", "a - a + c:b + a:b"),
         ("a + a + I(a^2)", "a + I(a^2)"),
         ("poly(a, degree=2)*g", "poly(a, 2) + g + poly(a, 2):g"),
         ("ns(log( a+1 ),df=4)", "ns(log(a + 1), df = 4)"),
@@ -335,7 +338,7 @@ fn products_are_multiplied_out_as_r_does() {
 /// As `colnames(model.matrix(...))` gives them in R 4, but for the brackets around levels.
 #[test]
 fn names_are_those_of_r() {
-    let table: [(&str, &[&str]); 14] = [
+    let table: [(&str, &[&str]); 17] = [
         ("union{no,yes}*female{no,yes}", &["(Intercept)", "union[yes]", "female[yes]", "union[yes]:female[yes]"]),
         ("poly(a[1..2], 3)", &["(Intercept)", "poly(a, 3)1", "poly(a, 3)2", "poly(a, 3)3"]),
         ("poly(a[1..2], 1)", &["(Intercept)", "poly(a, 1)"]),
@@ -350,6 +353,9 @@ fn names_are_those_of_r() {
         ("a[1..2]:g{u,v}", &["(Intercept)", "a:g[u]", "a:g[v]"]),
         ("g{u,v}:h{p,q}", &["(Intercept)", "g[u]:h[p]", "g[v]:h[p]", "g[u]:h[q]", "g[v]:h[q]"]),
         ("g{u,v} + g:h{p,q}", &["(Intercept)", "g[v]", "g[u]:h[q]", "g[v]:h[q]"]),
+        ("a[1..2]:(g{u,v} + h{p,q})", &["(Intercept)", "a:g[u]", "a:g[v]", "a:h[q]"]),
+        ("a[1..2] + g{u,v}:a", &["(Intercept)", "a", "a:g[v]"]),
+        ("a[1..2]*g{u,v} - a", &["(Intercept)", "g[v]", "a:g[u]", "a:g[v]"]),
         ("0 + a[1..2] + g{u,v}", &["a", "g[u]", "g[v]"]),
         ("h{p,q} + a[1..2]:b[0..1] + b", &["(Intercept)", "h[q]", "b", "a:b"]),
         ("`odd name`[0..1] + I(`odd name`^2)", &["(Intercept)", "odd name", "I(`odd name`^2)"]),

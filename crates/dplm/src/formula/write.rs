@@ -52,6 +52,11 @@ fn write_formula(
     mentions.arithmetic(f, &model.response, Binding::Sum)?;
     f.write_str(" ~ ")?;
     let mut summands = Separated { first: true };
+    for variable in named_first(model) {
+        summands.next(f)?;
+        mentions.variable(f, variable)?;
+        write!(f, " - {variable}")?;
+    }
     for place in 0..=model.terms.len() {
         if dot == Some(place) {
             summands.next(f)?;
@@ -80,6 +85,20 @@ fn write_formula(
         (false, true) => Ok(()),
         (false, false) => f.write_str(" + 0"),
     }
+}
+
+/// The variables to name before any term, so that factors come in the model's order when it is read again: `a*b - a` is `a - a + b + a:b`.
+fn named_first(model: &Model) -> &[Variable] {
+    let places: HashMap<String, usize> = model.factors.iter().map(Variable::to_string).zip(0..).collect();
+    let (mut count, mut furthest) = (0, 0);
+    for variable in model.variables() {
+        if let Some(&place) = places.get(&variable.to_string()) {
+            // One that comes after another which should follow it.
+            count = if place < furthest { count.max(place + 1) } else { count };
+            furthest = furthest.max(place);
+        }
+    }
+    &model.factors[..count]
 }
 
 /// Writes a plus between summands.

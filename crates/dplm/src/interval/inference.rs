@@ -52,6 +52,14 @@ impl Inference {
         }
     }
 
+    /// Degrees of freedom of Student's t; `None` where the scale of the noise is known and the normal law serves.
+    pub(crate) fn df(&self) -> Option<f64> {
+        match self {
+            Inference::Newton(_) => None,
+            Inference::Student { estimates } => Some(estimates.len() as f64 - 1.0),
+        }
+    }
+
     /// The estimates of all standardised parameters; zero for those that are not in the model.
     pub fn parameters(&self) -> Vec<f64> {
         match self {

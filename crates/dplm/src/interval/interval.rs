@@ -1,5 +1,6 @@
 //! An interval for one contrast.
 
+use super::score;
 use crate::theory::student;
 
 /// An interval for one contrast: the values that a test does not reject.
@@ -13,15 +14,17 @@ pub struct Interval {
     pub low: f64,
     /// The upper end; infinity where the budget cannot bound it at this level.
     pub high: f64,
-    /// Degrees of freedom of Student's t; `None` where the scale of the noise is known and the normal law serves.
+    /// Degrees of freedom of Student's t; `None` where the test is on the scale of the normal law.
     pub df: Option<f64>,
     /// False when the released numbers cannot bound the contrast: there is then no number to print. It does not depend on the level.
     pub identified: bool,
     /// The variance of the estimate's error if the contrast is larger than the estimate by `t`: `v0 + v1 t + v2 t^2`.
     variance: [f64; 3],
+    /// How well that variance is known: infinite where it is exact.
+    freedom: f64,
 }
 
-/// A contrast is identified where its interval is bounded at this many standard deviations, whatever level is asked for (99.7 %).
+/// A contrast is identified where its interval is bounded at this z value, whatever level is asked for (99.7 %).
 const IDENTIFIED_AT: f64 = 3.0;
 
 impl Interval {
@@ -35,11 +38,13 @@ impl Interval {
         self.low <= value && value <= self.high
     }
 
-    /// `(estimate - null) / sd`, a z or a t value according to `df`, with the standard deviation that holds under the null.
+    /// `(estimate - null) / sd`, a z or a t value according to `df`, with the standard deviation that holds under the null; smaller where that
+    /// is not known exactly.
     pub fn statistic(&self, null: f64) -> f64 {
         let [v0, v1, v2] = self.variance;
         let apart = null - self.estimate;
-        -apart / (v0 + v1 * apart + v2 * apart * apart).sqrt()
+        let distance_sq = apart * apart / (v0 + v1 * apart + v2 * apart * apart);
+        -apart.signum() * score::chi_square(distance_sq, 1, self.freedom).sqrt()
     }
 
     /// Two-sided p-value of the hypothesis that the contrast equals `null`. It is below `1 - level` exactly where the interval at that
@@ -52,19 +57,30 @@ impl Interval {
     pub(crate) fn symmetric(estimate: f64, std_error: f64, df: Option<f64>, level: f64) -> Self {
         let half = df.map_or_else(|| normal_quantile(level), |df| student_quantile(df, level)) * std_error;
         let variance = [std_error * std_error, 0.0, 0.0];
-        Interval { estimate, std_error, low: estimate - half, high: estimate + half, df, identified: true, variance }
+        Interval {
+            estimate,
+            std_error,
+            low: estimate - half,
+            high: estimate + half,
+            df,
+            identified: true,
+            variance,
+            freedom: f64::INFINITY,
+        }
     }
 
-    /// All values at a distance `t` from the estimate with `t^2 <= z^2 (v0 + v1 t + v2 t^2)`.
-    pub(crate) fn by_inversion(estimate: f64, variance: [f64; 3], level: f64) -> Self {
+    /// All values at a distance `t` from the estimate with `t^2 <= z^2 (v0 + v1 t + v2 t^2)`, `z` being larger than the normal quantile where the
+    /// variance is only as good as one estimated with `freedom` degrees of freedom.
+    pub(crate) fn by_inversion(estimate: f64, variance: [f64; 3], freedom: f64, level: f64) -> Self {
         let [v0, v1, v2] = variance;
-        let z_sq = normal_quantile(level).powi(2);
+        let distance_sq = |z: f64| score::distance_sq(z * z, freedom);
+        let z_sq = distance_sq(normal_quantile(level));
         let lead = 1.0 - z_sq * v2;
         let root = ((z_sq * v1).powi(2) / 4.0 + lead * z_sq * v0).sqrt();
         let ends = [-root, root].map(|root| (z_sq * v1 / 2.0 + root) / lead);
         // Where the quadratic opens downwards the values not rejected are not an interval.
         let [low, high] = if lead > 0.0 { ends } else { [f64::NEG_INFINITY, f64::INFINITY] };
-        let bounded = v2 * IDENTIFIED_AT.powi(2) < 1.0 && v0 > 0.0 && (v0 + v1).is_finite();
+        let bounded = v2 * distance_sq(IDENTIFIED_AT) < 1.0 && v0 > 0.0 && (v0 + v1).is_finite();
         Interval {
             estimate,
             std_error: v0.sqrt(),
@@ -73,6 +89,7 @@ impl Interval {
             df: None,
             identified: bounded && estimate.is_finite(),
             variance,
+            freedom,
         }
     }
 }
@@ -80,6 +97,12 @@ impl Interval {
 /// The normal quantile that leaves half of `1 - level` above it.
 pub(crate) fn normal_quantile(level: f64) -> f64 {
     student::normal_quantile(0.5 + level / 2.0)
+}
+
+/// How much longer an interval is whose variance is only as good as one estimated with `freedom` degrees of freedom.
+pub(crate) fn lengthening(level: f64, freedom: f64) -> f64 {
+    let z = normal_quantile(level);
+    score::distance_sq(z * z, freedom).sqrt() / z
 }
 
 /// The Student t quantile that leaves half of `1 - level` above it.
@@ -110,6 +133,12 @@ mod tests {
             assert!((interval.p_value(interval.low) - 0.1).abs() < 1e-6);
             assert!((interval.p_value(interval.high) - 0.1).abs() < 1e-6);
             assert_eq!(interval.p_value(1.0), 1.0);
+        }
+        for freedom in [8.0, 200.0, f64::INFINITY] {
+            let interval = Interval::by_inversion(1.0, [0.09, 0.01, 0.02], freedom, 0.9);
+            assert!(interval.low < 1.0 && 1.0 < interval.high && interval.length() > 2.0 * 1.64 * 0.3);
+            assert!((interval.p_value(interval.low) - 0.1).abs() < 1e-9);
+            assert!((interval.p_value(interval.high) - 0.1).abs() < 1e-9);
         }
     }
 }

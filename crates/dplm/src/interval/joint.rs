@@ -3,7 +3,7 @@
 use faer::Mat;
 use statrs::function::{beta::beta_reg, gamma::gamma_ur};
 
-use super::IntervalError;
+use super::{IntervalError, score};
 use crate::{
     matrix::{Eigen, dot},
     theory::student,
@@ -13,7 +13,7 @@ use crate::{
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Joint {
-    /// The statistic: chi-square where the scale of the noise is known, else F.
+    /// The statistic: chi-square, or F for the spread of several estimates.
     pub statistic: f64,
     /// How many contrasts there are: the degrees of freedom, of the numerator for F.
     pub equations: usize,
@@ -24,9 +24,11 @@ pub struct Joint {
 }
 
 impl Joint {
-    /// The test of `apart`, normal with mean zero and this covariance if the hypothesis holds.
-    pub(super) fn chi_square(apart: &[f64], covariance: &Mat<f64>) -> Result<Joint, IntervalError> {
-        let (statistic, equations) = (mahalanobis_sq(apart, covariance)?, apart.len());
+    /// The test of `apart`, normal with mean zero and this covariance if the hypothesis holds, the covariance being as good as one estimated with
+    /// `freedom` degrees of freedom.
+    pub(super) fn of(apart: &[f64], covariance: &Mat<f64>, freedom: f64) -> Result<Joint, IntervalError> {
+        let equations = apart.len();
+        let statistic = score::chi_square(mahalanobis_sq(apart, covariance)?, equations, freedom);
         Ok(Joint { statistic, equations, df: None, p_value: chi_square_tail(statistic, equations) })
     }
 
@@ -58,7 +60,7 @@ fn mahalanobis_sq(x: &[f64], covariance: &Mat<f64>) -> Result<f64, IntervalError
 }
 
 /// The probability that a chi-square variable exceeds `x`.
-fn chi_square_tail(x: f64, df: usize) -> f64 {
+pub(crate) fn chi_square_tail(x: f64, df: usize) -> f64 {
     match (df, x > 0.0) {
         // As the test of one contrast, to the last bit.
         (1, _) => student::t_two_sided_p(x.sqrt(), f64::INFINITY),
@@ -68,7 +70,7 @@ fn chi_square_tail(x: f64, df: usize) -> f64 {
 }
 
 /// The probability that an F variable exceeds `x`.
-fn f_tail(x: f64, numerator: f64, denominator: f64) -> f64 {
+pub(crate) fn f_tail(x: f64, numerator: f64, denominator: f64) -> f64 {
     let share = denominator / (denominator + numerator * x);
     beta_reg(denominator / 2.0, numerator / 2.0, share)
 }
@@ -100,9 +102,9 @@ mod tests {
     #[test]
     fn equations_that_repeat_each_other_are_refused() {
         let repeated = Mat::from_fn(2, 2, |j, k| [1.0, 3.0][j] * [1.0, 3.0][k]);
-        assert_eq!(Joint::chi_square(&[1.0, 3.0], &repeated), Err(IntervalError::RepeatedEquations));
+        assert_eq!(Joint::of(&[1.0, 3.0], &repeated, f64::INFINITY), Err(IntervalError::RepeatedEquations));
         let none = diagonal(&[1.0, 0.0]);
-        assert_eq!(Joint::chi_square(&[1.0, 3.0], &none), Err(IntervalError::RepeatedEquations));
+        assert_eq!(Joint::of(&[1.0, 3.0], &none, f64::INFINITY), Err(IntervalError::RepeatedEquations));
         let two = Joint::hotelling(&[0.0, 0.0], &diagonal(&[1.0, 1.0]), 2);
         assert_eq!(two, Err(IntervalError::TooManyEquations { equations: 2, batches: 2 }));
     }
@@ -120,7 +122,7 @@ mod tests {
         for _ in 0..worlds {
             let newton = weak_world(&mut rng);
             let apart: Vec<f64> = newton.parameters().iter().zip(OPT).map(|(found, truth)| found - truth).collect();
-            let by_covariance = Joint::chi_square(&apart, &newton.covariance()).unwrap();
+            let by_covariance = Joint::of(&apart, &newton.covariance(), f64::INFINITY).unwrap();
             let inference = Inference::from(newton);
             let tests =
                 [inference.joint(&hypothesis).unwrap(), inference.joint(&hypothesis[..2]).unwrap(), by_covariance];
@@ -149,11 +151,11 @@ mod tests {
     #[test]
     fn scales_do_not_matter() {
         let covariance = Mat::from_fn(2, 2, |j, k| if j == k { 2.0 } else { 1.0 });
-        let found = Joint::chi_square(&[1.0, 2.0], &covariance).unwrap();
+        let found = Joint::of(&[1.0, 2.0], &covariance, f64::INFINITY).unwrap();
         assert!((found.statistic - 2.0).abs() < 1e-12, "{found:?}");
         let scales = [1e-8, 1e7];
         let scaled = Mat::from_fn(2, 2, |j, k| covariance[(j, k)] * scales[j] * scales[k]);
-        let found = Joint::chi_square(&[1e-8, 2e7], &scaled).unwrap();
+        let found = Joint::of(&[1e-8, 2e7], &scaled, f64::INFINITY).unwrap();
         assert!((found.statistic - 2.0).abs() < 1e-9, "{found:?}");
     }
 }

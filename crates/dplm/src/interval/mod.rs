@@ -32,6 +32,7 @@
 
 #[allow(clippy::module_inception)] // One file, one idea: this one is the interval itself.
 mod interval;
+mod score;
 mod paper;
 mod curvature;
 mod resolve;
@@ -51,8 +52,9 @@ pub use curvature::Curvature;
 pub(crate) use curvature::{bend_at, expected_doubt_sq};
 pub use inference::Inference;
 pub use interval::Interval;
-pub(crate) use interval::normal_quantile;
+pub(crate) use interval::{lengthening, normal_quantile};
 pub use joint::Joint;
+pub(crate) use joint::{chi_square_tail, f_tail};
 pub use newton::{Coordinates, Newton};
 pub use paper::{Batching, batched_means, checkpoints, independent_runs};
 pub(crate) use resolve::{Floor, Resolved, resolve};

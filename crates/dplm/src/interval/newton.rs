@@ -21,7 +21,7 @@
 use faer::Mat;
 use serde::{Deserialize, Serialize};
 
-use super::{Contrast, Curvature, Interval, IntervalError, Joint, Sampling, weights::Transient};
+use super::{Contrast, Curvature, Interval, IntervalError, Joint, Sampling, sampling::Sampled, weights::Transient};
 use super::{check_contrasts, check_features, check_not_negative, check_positive, check_run};
 use crate::{
     descend::Trajectory,
@@ -67,6 +67,9 @@ pub struct Newton {
     /// `L`: the covariance of what privacy and sampling add to the mean gradient.
     #[serde(with = "by_row")]
     pub(super) noise: Mat<f64>,
+    /// `D`: what is known of `a' L a` has noise of standard deviation `a' D a`.
+    #[serde(with = "by_row")]
+    pub(super) noise_doubt: Mat<f64>,
     /// What privacy adds to each coordinate; none in fits of versions that did not keep it apart.
     #[serde(default)]
     pub(super) privacy: Vec<f64>,
@@ -95,9 +98,9 @@ impl Newton {
         check_features("the curvature", p, curvature.features())?;
         check_features("the basis", p, coordinates.basis.nrows())?;
         let averages = Averages::of(run, curvature);
-        let mut noise = match sampling {
+        let Sampled { covariance: mut noise, doubt: noise_doubt } = match sampling {
             Some(sampling) => sampling.covariance(curvature)?,
-            None => Mat::zeros(p, p),
+            None => Sampled { covariance: Mat::zeros(p, p), doubt: Mat::zeros(p, p) },
         };
         (0..p).for_each(|j| noise[(j, j)] += averages.noise_var);
         let basis = curvature.axes.transpose() * &coordinates.basis;
@@ -113,6 +116,7 @@ impl Newton {
             basis,
             displacement,
             noise,
+            noise_doubt,
             privacy: vec![averages.noise_var; p],
             curvature: curvature.mean.clone(),
             entry_sd: curvature.entry_sd.clone(),
@@ -171,7 +175,11 @@ impl Newton {
         self.parameters == parameters
             && (ascend && in_range && self.estimate.len() == kept && kept <= p)
             && (self.privacy.is_empty() || self.privacy.len() == p)
-            && (is(&self.basis, kept) && is(&self.noise, p) && is(&self.curvature, p) && is(&self.entry_sd, p))
+            && (is(&self.basis, kept)
+                && is(&self.noise, p)
+                && is(&self.noise_doubt, p)
+                && is(&self.curvature, p)
+                && is(&self.entry_sd, p))
     }
 }
 
@@ -214,7 +222,8 @@ impl<'a> Solved<'a> {
             2.0 * form(displacement, &shift),
             form(&shift, &shift),
         ];
-        Interval::by_inversion(contrast.offset + dot(&weights, estimate), variance, level)
+        let freedom = self.freedom(&Mat::from_fn(a.len(), 1, |j, _| a[j]));
+        Interval::by_inversion(contrast.offset + dot(&weights, estimate), variance, freedom, level)
     }
 }
 
@@ -231,7 +240,20 @@ impl Solved<'_> {
         let per_unit = inverse(&(weights.transpose() * &along));
         let shift = times(&(basis * along), &times(&per_unit, &apart));
         let moved: Vec<f64> = displacement.iter().zip(&shift).map(|(d, shift)| d + shift).collect();
-        Joint::chi_square(&apart, &(a.transpose() * (noise + self.law.covariance_times(&moved)) * &a))
+        let covariance = a.transpose() * (noise + self.law.covariance_times(&moved)) * &a;
+        Joint::of(&apart, &covariance, self.freedom(&a))
+    }
+
+    /// How well the covariance `a' (L + Cov(E d)) a` is known, in degrees of freedom; infinite where it is known exactly.
+    ///
+    /// A variance with noise of variance `v` times its square is as good as one estimated with `2 / v` degrees of freedom (Satterthwaite 1946), and
+    /// symmetric noise, smaller by `sqrt 2` off the diagonal, is that of a Wishart matrix: so several contrasts share one law.
+    fn freedom(&self, a: &Mat<f64>) -> f64 {
+        let relative = inverse(&(a.transpose() * &self.total * a)) * (a.transpose() * &self.of.noise_doubt * a);
+        let q = a.ncols();
+        let entries = (0..q).flat_map(|j| (0..q).map(move |k| (j, k)));
+        let variance = entries.map(|(j, k)| relative[(j, k)] * relative[(k, j)]).sum::<f64>() / q as f64;
+        2.0 / variance
     }
 }
 
@@ -272,8 +294,12 @@ fn start_distance_sq(run: &Trajectory) -> f64 {
 
 #[cfg(test)]
 mod tests {
+    use rand_chacha::ChaCha8Rng;
+    use rand_core::SeedableRng;
+
+    use super::super::{Inference, simulate::normal};
     use super::*;
-    use crate::{interval::Inference, matrix::diagonal};
+    use crate::matrix::diagonal;
 
     /// A run without noise on a quadratic of curvature `h` with its optimum at `opt`; the noise is only claimed.
     fn quadratic_run(h: &Mat<f64>, opt: &[f64], steps: usize, noise_sd: f64) -> Trajectory {
@@ -438,5 +464,42 @@ mod tests {
         let curvature = Curvature::scalar(1.0, 0.0, 3).unwrap();
         let refused = Newton::new(&empty, &Coordinates::identity(3), &curvature, None);
         assert!(matches!(refused, Err(IntervalError::NoSteps)));
+    }
+
+    /// Errors three times as variable along one direction, seen through noise of four tenths: each direction is covered, by intervals and
+    /// by the joint test. With the normal quantile two of them would be at 93.5 %; the noise is normal and not
+    /// a chi-square's, so that the correction is a little too large.
+    ///
+    /// 20,000 worlds, and one chance in a million of a false alarm for the lower bound at 95 %, 4.9 standard errors of 0.0016.
+    #[test]
+    fn a_covariance_known_up_to_noise_covers_in_every_direction() {
+        let (worlds, mut rng) = (20_000, ChaCha8Rng::seed_from_u64(11));
+        let (spread, noise_sd, privacy_sd) = ([1.0f64, 1.0, 3.0], 0.4, 0.5);
+        let contrasts: Vec<Contrast> = (0..3).map(|j| Contrast::coordinate(j, 3)).collect();
+        let (mut covered, mut kept) = ([0; 3], 0);
+        for _ in 0..worlds {
+            let gradient =
+                spread.iter().map(|variance| (variance + privacy_sd * privacy_sd).sqrt() * normal(&mut rng)).collect();
+            let run = Trajectory {
+                theta: vec![vec![0.0; 3]; 2],
+                gradient: vec![gradient],
+                step_size: 0.5,
+                noise_sd: privacy_sd,
+            };
+            let draws = Mat::from_fn(3, 3, |_, _| noise_sd * normal(&mut rng));
+            let entry = |j: usize, k: usize| match j == k {
+                true => spread[j] + draws[(j, j)],
+                false => draws[(j.max(k), j.min(k))] / 2f64.sqrt(),
+            };
+            let sampling = Sampling::from_matrix(1, Mat::from_fn(3, 3, entry), noise_sd).unwrap();
+            let exact = Curvature::scalar(1.0, 0.0, 3).unwrap();
+            let inference = Inference::from(newton(&run, exact, Some(&sampling)));
+            let found = inference.intervals(&contrasts, 0.95).unwrap();
+            covered.iter_mut().zip(&found).for_each(|(count, one)| *count += u32::from(one.covers(0.0)));
+            kept += u32::from(inference.joint(&contrasts).unwrap().p_value > 0.05);
+        }
+        let share = |count: u32| f64::from(count) / f64::from(worlds);
+        assert!(covered.iter().all(|&count| (0.942..0.967).contains(&share(count))), "{covered:?}");
+        assert!((0.942..0.967).contains(&share(kept)), "{}", share(kept));
     }
 }

@@ -32,7 +32,8 @@ impl Newton {
             displacement: stacked_displacement(&parts, weights, &estimate),
             estimate,
             basis: on_top(first, second, weights, |part| part.basis.clone()),
-            noise: sampling_with(&sampling, &parts, weights),
+            noise: with_privacy(lifted(&sampling, &parts, weights), &parts, weights),
+            noise_doubt: lifted(&pooled_doubt(&parts, weights), &parts, weights),
             privacy: parts.iter().zip(weights).flat_map(|(part, w)| part.privacy.iter().map(move |v| w * v)).collect(),
             curvature: blocks(&first.curvature, &second.curvature),
             entry_sd: blocks(&first.entry_sd, &second.entry_sd),
@@ -99,11 +100,24 @@ fn stacked_displacement(parts: &[Newton; 2], weights: [f64; 2], estimate: &[f64]
     parts.iter().zip(weights).flat_map(|(part, weight)| of(part, weight)).collect()
 }
 
-/// `C V C'` and the noise for privacy, with `C` such that `B' C` is the identity: a contrast then has the sampling variance that `V` says.
-fn sampling_with(sampling: &Mat<f64>, parts: &[Newton; 2], weights: [f64; 2]) -> Mat<f64> {
-    let lifted = |part: &Newton| &part.basis * inverse(&(part.basis.transpose() * &part.basis));
-    let lift = on_top(&parts[0], &parts[1], weights, lifted);
-    let mut noise = &lift * sampling * lift.transpose();
+/// How uncertain that is. The errors are independent: they add up in squares, as their traces do.
+fn pooled_doubt(parts: &[Newton; 2], weights: [f64; 2]) -> Mat<f64> {
+    let [first, second] = parts.each_ref().map(|part| part.basis.transpose() * &part.noise_doubt * &part.basis);
+    let k = first.nrows();
+    let trace = |doubt: &Mat<f64>| (0..k).map(|j| doubt[(j, j)]).sum::<f64>();
+    let (one, two) = (weights[0] * trace(&first), weights[1] * trace(&second));
+    let factor = one.hypot(two) / (one + two).max(f64::MIN_POSITIVE);
+    Mat::from_fn(k, k, |j, k| factor * (weights[0] * first[(j, k)] + weights[1] * second[(j, k)]))
+}
+
+/// `C V C'` with `C` such that `B' C` is the identity: a contrast then has the variance that `V` says.
+fn lifted(matrix: &Mat<f64>, parts: &[Newton; 2], weights: [f64; 2]) -> Mat<f64> {
+    let of_part = |part: &Newton| &part.basis * inverse(&(part.basis.transpose() * &part.basis));
+    let lift = on_top(&parts[0], &parts[1], weights, of_part);
+    &lift * matrix * lift.transpose()
+}
+
+fn with_privacy(mut noise: Mat<f64>, parts: &[Newton; 2], weights: [f64; 2]) -> Mat<f64> {
     let privacy = parts.iter().zip(weights).flat_map(|(part, w)| part.privacy.iter().map(move |v| w * v));
     privacy.enumerate().for_each(|(j, variance)| noise[(j, j)] += variance);
     noise

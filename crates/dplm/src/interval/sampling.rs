@@ -3,7 +3,6 @@
 use super::{Curvature, IntervalError, check_features, check_not_negative, check_positive};
 use crate::matrix::Eigen;
 use faer::Mat;
-use statrs::distribution::{ChiSquared, ContinuousCDF};
 
 /// What was released of the covariance `V` of the clipped gradients, for intervals that cover the population.
 #[derive(Clone, Debug, PartialEq)]
@@ -50,56 +49,42 @@ impl Sampling {
         Ok(Sampling { rows: rows as f64, spread: Spread::Matrix(matrix, noise_sd) })
     }
 
-    /// `V / n` in the axes of the curvature; positive.
-    pub(super) fn covariance(&self, curvature: &Curvature) -> Result<Mat<f64>, IntervalError> {
+    /// `V / n` in the axes of the curvature, positive, and how well it is known.
+    ///
+    /// A released matrix is taken as it is, direction by direction: errors that are larger in some rows, or alike within persons, give it
+    /// another shape than the curvature's, and any rule that pulls it there is wrong by a little in just those directions that matter. Its
+    /// noise is paid for in degrees of freedom instead, which costs little, since what privacy adds to the gradient is known
+    /// exactly and is large where this noise is.
+    pub(super) fn covariance(&self, curvature: &Curvature) -> Result<Sampled, IntervalError> {
         let p = curvature.features();
-        let trace_of = |matrix: &Mat<f64>| (0..p).map(|j| matrix[(j, j)]).sum::<f64>();
-        let shape = positive(&curvature.mean)?;
-        let shape_trace = trace_of(&shape).max(f64::MIN_POSITIVE);
-        // Not below its own noise: a sampling part of nothing would be a claim.
-        let scaled = |trace: f64, noise: f64| {
-            let factor = trace.max(noise) / shape_trace / self.rows;
-            Mat::from_fn(p, p, |j, k| factor * shape[(j, k)])
-        };
         match &self.spread {
-            Spread::Trace(mean, noise_sd) => Ok(scaled(*mean, *noise_sd)),
+            Spread::Trace(mean, noise_sd) => {
+                let shape = positive(&curvature.mean)?;
+                let trace: f64 = (0..p).map(|j| shape[(j, j)]).sum();
+                let scaled = |value: f64| {
+                    let factor = value / trace.max(f64::MIN_POSITIVE) / self.rows;
+                    Mat::from_fn(p, p, |j, k| factor * shape[(j, k)])
+                };
+                // Not below its own noise: a sampling part of nothing would be a claim.
+                Ok(Sampled { covariance: scaled(mean.max(*noise_sd)), doubt: scaled(*noise_sd) })
+            }
             Spread::Matrix(matrix, noise_sd) => {
                 check_features("the gradient covariance", p, matrix.nrows())?;
                 let turned = curvature.axes.transpose() * matrix * &curvature.axes;
-                let centre = scaled(trace_of(&turned), noise_sd * (p as f64).sqrt());
-                let apart =
-                    Mat::from_fn(p, p, |j, k| 0.5 * (turned[(j, k)] + turned[(k, j)]) / self.rows - centre[(j, k)]);
-                let noise_sd = noise_sd / self.rows;
-                // Errors that are alike within persons, or larger in some rows, give it another shape: then each direction is as it was seen.
-                let kept = if is_other_shape(&apart, noise_sd) { apart } else { above_noise(&apart, noise_sd)? };
-                positive(&(centre + kept))
+                let symmetric = Mat::from_fn(p, p, |j, k| 0.5 * (turned[(j, k)] + turned[(k, j)]) / self.rows);
+                let doubt = Mat::from_fn(p, p, |j, k| if j == k { noise_sd / self.rows } else { 0.0 });
+                Ok(Sampled { covariance: positive(&symmetric)?, doubt })
             }
         }
     }
 }
 
-/// The false-alarm rate of [`is_other_shape`].
-const FALSE_ALARM: f64 = 0.1;
-
-/// Whether a symmetric matrix with noise of this sd on its diagonal, smaller by `sqrt 2` off it, is more than noise: its squares in units of their
-/// variances add up to a chi-square with `p (p + 1) / 2` degrees of freedom where it is not.
-fn is_other_shape(matrix: &Mat<f64>, noise_sd: f64) -> bool {
-    let p = matrix.nrows();
-    // Each entry off the diagonal stands for half of the pair, whose weight is 2.
-    let statistic: f64 = (0..p).flat_map(|j| (0..p).map(move |k| (matrix[(j, k)] / noise_sd).powi(2))).sum();
-    let degrees = (p * (p + 1)) as f64 / 2.0;
-    ChiSquared::new(degrees).is_ok_and(|law| statistic > law.inverse_cdf(1.0 - FALSE_ALARM))
-}
-
-/// What stands out of symmetric noise, direction by direction.
-///
-/// Noise of sd `s` fills the eigenvalues up to `b = s sqrt(2p)`. One that stands out at `e` was made by a true one of
-/// `t + b^2 / (4 t) = e` (Baik, Ben Arous and Peche 2005; Benaych-Georges and Nadakuditi 2011), so that is what is kept of it; what
-/// does not stand out is not kept. One factor for all directions would erase a departure in a single one.
-fn above_noise(matrix: &Mat<f64>, noise_sd: f64) -> Result<Mat<f64>, IntervalError> {
-    let edge = noise_sd * (2.0 * matrix.nrows() as f64).sqrt();
-    let kept = |e: f64| if e.abs() > edge { 0.5 * (e + e.signum() * (e * e - edge * edge).sqrt()) } else { 0.0 };
-    Ok(eigen(matrix)?.map(kept))
+/// What the draw of the rows adds to the mean gradient.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Sampled {
+    pub covariance: Mat<f64>,
+    /// `D`, where the noise in `a' covariance a` has standard deviation `a' D a`.
+    pub doubt: Mat<f64>,
 }
 
 /// The matrix with negative eigenvalues set to zero.
@@ -116,8 +101,12 @@ mod tests {
     use super::*;
     use crate::matrix::diagonal;
 
-    fn covariance(sampling: Result<Sampling, IntervalError>, curvature: &Curvature) -> Mat<f64> {
+    fn sampled(sampling: Result<Sampling, IntervalError>, curvature: &Curvature) -> Sampled {
         sampling.unwrap().covariance(curvature).unwrap()
+    }
+
+    fn covariance(sampling: Result<Sampling, IntervalError>, curvature: &Curvature) -> Mat<f64> {
+        sampled(sampling, curvature).covariance
     }
 
     fn identity(p: usize) -> Curvature {
@@ -127,34 +116,20 @@ mod tests {
     #[test]
     fn a_trace_is_shared_in_the_shape_of_the_curvature() {
         let curvature = Curvature::released(diagonal(&[1.0, 2.0]), 0.0).unwrap();
-        let found = covariance(Sampling::from_trace(100, 6.0, 0.3), &curvature);
-        assert!((found[(0, 0)] - 0.02).abs() < 1e-12 && (found[(1, 1)] - 0.04).abs() < 1e-12);
+        let found = sampled(Sampling::from_trace(100, 6.0, 0.3), &curvature);
+        assert!((found.covariance[(0, 0)] - 0.02).abs() < 1e-12 && (found.covariance[(1, 1)] - 0.04).abs() < 1e-12);
+        // Its noise is shared likewise.
+        assert!((found.doubt[(0, 0)] - 0.001).abs() < 1e-12 && (found.doubt[(1, 1)] - 0.002).abs() < 1e-12);
     }
 
+    /// However noisy: the noise is paid for elsewhere.
     #[test]
-    fn a_clear_matrix_keeps_its_shape_and_a_noisy_one_takes_that_of_the_curvature() {
-        let shape = |noise_sd| covariance(Sampling::from_matrix(100, diagonal(&[1.0, 3.0]), noise_sd), &identity(2));
-        assert!((shape(0.0)[(0, 0)] - 0.01).abs() < 1e-12 && (shape(0.0)[(1, 1)] - 0.03).abs() < 1e-12);
-        assert!((shape(0.6)[(0, 0)] - 0.02).abs() < 1e-12 && (shape(0.6)[(1, 1)] - 0.02).abs() < 1e-12);
-    }
-
-    /// One direction of ten with six times the variance of the others survives noise that would erase it on average.
-    #[test]
-    fn a_departure_in_one_direction_is_kept() {
-        let mut values = vec![1.0; 10];
-        values[3] = 6.0;
-        let found = covariance(Sampling::from_matrix(1, diagonal(&values), 0.5), &identity(10));
-        assert!(found[(3, 3)] > 5.0 && found[(0, 0)] < 1.6, "{found:?}");
-    }
-
-    /// Half of the directions with twice the variance of the others, each within the edge of the noise: together they are no noise.
-    #[test]
-    fn a_shape_that_is_no_noise_is_kept_in_every_direction() {
-        let values: Vec<f64> = (0..20).map(|j| if j % 2 == 0 { 1.0 } else { 2.0 }).collect();
-        let found = covariance(Sampling::from_matrix(1, diagonal(&values), 0.1), &identity(20));
-        assert!((found[(0, 0)] - 1.0).abs() < 1e-9 && (found[(1, 1)] - 2.0).abs() < 1e-9, "{found:?}");
-        let drowned = covariance(Sampling::from_matrix(1, diagonal(&values), 0.3), &identity(20));
-        assert!((drowned[(0, 0)] - 1.5).abs() < 1e-9 && (drowned[(1, 1)] - 1.5).abs() < 1e-9, "{drowned:?}");
+    fn a_matrix_keeps_its_shape() {
+        for noise_sd in [0.0, 0.6] {
+            let found = sampled(Sampling::from_matrix(100, diagonal(&[1.0, 3.0]), noise_sd), &identity(2));
+            assert!((found.covariance[(0, 0)] - 0.01).abs() < 1e-12 && (found.covariance[(1, 1)] - 0.03).abs() < 1e-12);
+            assert!((found.doubt[(1, 1)] - noise_sd / 100.0).abs() < 1e-15 && found.doubt[(0, 1)] == 0.0);
+        }
     }
 
     #[test]

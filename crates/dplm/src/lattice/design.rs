@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use crate::{
     Contrast,
-    formula::{Column, Expression, Formula, FormulaError, Kind, Model, Range, Variable},
+    formula::{Column, Expression, Formula, FormulaError, Kind, Model, Range, Variable, Weights},
     table::{Block, Cells, MISSING},
 };
 
@@ -100,6 +100,8 @@ pub struct Design {
     fitted: Expression<usize>,
     response: Scale,
     offset: Option<Expression<usize>>,
+    /// What each row is multiplied by the root of; its column is the last that is read.
+    weights: Option<Weights>,
 }
 
 /// What to do with a row: the values that multiply the coefficients, and what is added to their sum; none where a cell is missing.
@@ -126,12 +128,46 @@ impl Design {
             model: model.clone(),
             ranges,
             columns,
+            weights: None,
         }
+    }
+
+    /// The same for weighted rows: `(sqrt(w) x, sqrt(w) y)` in the place of `(x, y)`, the constant included.
+    pub fn weighted(self, weights: Weights) -> Design {
+        let mut columns = self.columns;
+        columns.push(weights.column());
+        let ranges = self.ranges.into_iter().chain([Range { low: 0.0, high: weights.most() }]).collect();
+        Design { columns, ranges, weights: Some(weights), ..self }
+    }
+
+    /// The same for rows that count alike.
+    pub fn unweighted(&self) -> Design {
+        Design::new(&self.model)
+    }
+
+    /// What rows are weighted by.
+    pub fn weights(&self) -> Option<&Weights> {
+        self.weights.as_ref()
+    }
+
+    /// The largest weight on the lattice; 1 where rows count alike.
+    pub(crate) fn largest_weight(&self) -> f64 {
+        self.weights.as_ref().map_or(1.0, |weights| weights.most() / weight_unit(weights))
+    }
+
+    /// The weight that is 1 on the lattice.
+    pub(crate) fn weight_unit(&self) -> f64 {
+        self.weights.as_ref().map_or(1.0, weight_unit)
     }
 
     /// How many coefficients there are.
     pub fn features(&self) -> usize {
         self.slots.len()
+    }
+
+    /// Whether the first coefficient is the constant.
+    pub(crate) fn has_intercept(&self) -> bool {
+        matches!(self.slots.first(), Some(Slot::Intercept))
     }
 
     /// The names of the coefficients, in order.
@@ -165,11 +201,11 @@ impl Design {
         self.columns.iter().filter(|column| needed.contains(column.name.as_str())).cloned().collect()
     }
 
-    /// What is publicly known of the largest squared norm of a standardised row. None when a column has no bounds.
+    /// What is publicly known of the largest squared norm of a standardised row, before it is weighted. None when a column has no bounds.
     pub fn row_norm_sq(&self) -> Option<f64> {
         let is_standard = |column: &Column| column.kind == Kind::Standard;
         let needed = self.predictors();
-        let intercept = f64::from(matches!(self.slots.first(), Some(Slot::Intercept)));
+        let intercept = f64::from(self.has_intercept());
         (!needed.iter().any(is_standard)).then(|| intercept + self.terms_norm_sq(f64::INFINITY))
     }
 
@@ -188,7 +224,7 @@ impl Design {
     /// The variance that rounding to the lattice gives to each column of the design matrix, in standardised units.
     pub(crate) fn rounding_variances(&self) -> Vec<f64> {
         let step = f64::from(ONE).recip();
-        let is_whole = |slot: &Slot| *slot == Slot::Intercept || slot.is_level();
+        let is_whole = |slot: &Slot| self.weights.is_none() && (*slot == Slot::Intercept || slot.is_level());
         self.slots.iter().map(|slot| if is_whole(slot) { 0.0 } else { step * step / 12.0 }).collect()
     }
 
@@ -249,6 +285,21 @@ impl Design {
                     });
                 }
             }
+        }
+        if let Some(weights) = &self.weights {
+            self.weigh(weights, &numbers(&block.columns[self.columns.len() - 1])[rows], out);
+        }
+    }
+
+    /// Multiplies each row by the root of its weight and rounds it to the lattice: products of two cells then count as often as the weight says.
+    fn weigh(&self, weights: &Weights, cells: &[f64], out: &mut LaneWriter<'_>) {
+        let (most, unit) = (weights.most(), weight_unit(weights));
+        let mut factors = [0.0; BLOCK_ROWS];
+        // A weight that is missing is NaN, of which the larger with 0 is 0.
+        factors.iter_mut().zip(cells).for_each(|(factor, weight)| *factor = (weight.max(0.0).min(most) / unit).sqrt());
+        for column in 0..=self.features() {
+            let cells = out.column(column).iter_mut().zip(factors);
+            cells.for_each(|(cell, factor)| *cell = nearest_cell(f64::from(*cell) * factor));
         }
     }
 
@@ -367,6 +418,14 @@ pub(super) fn nearest_cell(value: f64) -> f32 {
     // Not `clamp`, which lets NaN through.
     let number = if value.is_nan() { 0.0 } else { value };
     narrow(number.clamp(-LARGEST, LARGEST) + WHOLE - WHOLE)
+}
+
+/// Cells grow by at most this factor when they are weighted, so that most stay far below saturation.
+const LARGEST_ROOT: f64 = 16.0;
+
+/// The weight at which a cell stays what it is: 1 where bounds allow that, so that weights whose mean is about 1 leave rows at their scale.
+fn weight_unit(weights: &Weights) -> f64 {
+    1f64.clamp(weights.most() / (LARGEST_ROOT * LARGEST_ROOT), weights.most())
 }
 
 /// Without an intercept nothing may be shifted, so bounds are then only scaled.

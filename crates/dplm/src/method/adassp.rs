@@ -4,7 +4,9 @@
 //! the noise in `X'X` asks for, less what the least eigenvalue is known to be. There are no intervals: the ridge shrinks the estimate
 //! towards zero by an amount nobody outside knows.
 
-use super::{ConfigError, Entry, Method, Request, Target, Tuning, bare, budget_warnings};
+use super::{
+    ConfigError, Entry, Method, PublicBounds, Request, Target, Tuning, bare, budget_warnings, noisy::solve_floored,
+};
 use crate::{
     Coefficient, Error, MethodSummary, Progress, Warning,
     lattice::{CELL_SCALE_BITS, Clip, Design, Lattice, Outer},
@@ -95,10 +97,8 @@ impl Config {
         if rows <= features as u64 {
             return Err(ConfigError::TooFewRows { features, rows, unit: request.unit() }.into());
         }
-        // A person's rows together are as long as one row of `sqrt k` times the length.
-        let of_person = f64::from(request.rows_per_person()).sqrt();
-        let row_bound = row_bound.unwrap_or_else(|| of_person * auto_row_bound(rows, design));
-        let response_bound = response_bound.unwrap_or_else(|| of_person * auto_response_bound(rows, design));
+        let public = PublicBounds::of(rows, design, &request);
+        let (row_bound, response_bound) = (row_bound.unwrap_or(public.row), response_bound.unwrap_or(public.response));
         if !usable(row_bound) || !usable(response_bound) {
             return Err(ConfigError::Bounds.into());
         }
@@ -126,10 +126,6 @@ impl Method for Config {
 }
 
 impl super::Plan for Plan {
-    fn check(&self) -> Result<(), ConfigError> {
-        Ok(())
-    }
-
     fn warn(&self) -> Vec<Warning> {
         budget_warnings(&self.request, self.rows)
     }
@@ -148,20 +144,6 @@ impl super::Plan for Plan {
 /// Bounds outside this range are a mistake, and would leave the lattice.
 fn usable(bound: f64) -> bool {
     (1e-3..=1e5).contains(&bound)
-}
-
-/// The public bound on a row where there is one. Else that of standard normal columns, which all `n` rows keep with probability 0.95:
-/// `sqrt(p) + sqrt(2 ln(n / 0.05))`.
-fn auto_row_bound(rows: u64, design: &Design) -> f64 {
-    let normal = || (design.features() as f64).sqrt() + (2.0 * (rows as f64 / FAILURE).ln()).sqrt();
-    design.row_norm_sq().map_or_else(normal, f64::sqrt)
-}
-
-/// One for a bounded response, which is scaled to -1 to 1. Else that of a normal response of variance 2, the paper's setting:
-/// `sqrt(2) sqrt(2 ln(2n / 0.05))`.
-fn auto_response_bound(rows: u64, design: &Design) -> f64 {
-    let bounded = design.response().range.0.is_finite();
-    if bounded { 1.0 } else { 2.0 * (2.0 * rows as f64 / FAILURE).ln().sqrt() }
 }
 
 fn cell_unit() -> f64 {
@@ -274,14 +256,6 @@ impl Statistics {
     }
 }
 
-fn solve_floored(matrix: &Mat<f64>, right: &Mat<f64>, floor: f64) -> Mat<f64> {
-    let found = matrix.self_adjoint_eigen(Side::Lower).expect("a finite symmetric matrix has eigenvalues");
-    let (vectors, values) = (found.U(), found.S().column_vector());
-    let turned = vectors.transpose() * right;
-    let scaled = Mat::from_fn(right.nrows(), 1, |i, _| turned[(i, 0)] / values[i].max(floor));
-    vectors * scaled
-}
-
 fn coefficients(design: &Design, theta: &[f64]) -> Vec<Coefficient> {
     let names = design.names().iter().cloned();
     names.zip(design.contrasts()).map(|(name, contrast)| bare(name, contrast.of(theta))).collect()
@@ -384,13 +358,5 @@ mod tests {
             let config = Config { row_bound: Some(bound), ..Config::new(request) };
             assert!(matches!(config.plan(100, &design(2)), Err(Error::Config(ConfigError::Bounds))));
         }
-    }
-
-    #[test]
-    fn a_direction_lost_in_noise_is_floored() {
-        let matrix = Mat::from_fn(2, 2, |i, j| if i == j { [4.0, -3.0][i] } else { 0.0 });
-        let right = Mat::from_fn(2, 1, |_, _| 8.0);
-        let solution = solve_floored(&matrix, &right, 2.0);
-        assert!((solution[(0, 0)] - 2.0).abs() < 1e-12 && (solution[(1, 0)] - 4.0).abs() < 1e-12);
     }
 }

@@ -1,11 +1,13 @@
 //! The paper's method: Algorithm 1 on standardised columns, with public parameters.
 
 use super::{
-    ConfigError, Enough, Entry, IntervalMethod, Method, Outcome, Purpose, Request, Target, Tuning, bare,
-    budget_warnings, mean_of_late, noisy::NoisyMatrix, request::MOST_STEPS, with_precision,
+    ConfigError, Enough, Entry, IntervalMethod, Method, Outcome, Purpose, Request, Target, Tuning, budget_warnings,
+    mean_of_late,
+    noisy::{NoisyMatrix, release_spread},
+    request::MOST_STEPS,
 };
 use crate::{
-    Coefficient, Error, MethodSummary, Progress,
+    Error, MethodSummary, Progress,
     descend::{Descent, Trajectory, noise_sd},
     interval::{
         Batching, Coordinates, Curvature, Inference, IntervalError, Newton, Sampling, batched_means, checkpoints,
@@ -23,7 +25,6 @@ use crate::{
     privacy::{
         Budget, Neighbours, Spend,
         noise::{NoiseRng, RandomWords},
-        release,
     },
     rows::Rows,
     warning::Warning,
@@ -186,6 +187,8 @@ struct Scaling {
     rows: f64,
     /// Whether every column has bounds or levels.
     bounded: bool,
+    /// Whether rows are weighted; weights are taken to be about 1 on average.
+    weighted: bool,
     /// The norm of a typical row, or of a person's rows together: at their bounds where there are bounds, else of unit variances.
     row_norm: f64,
     /// The norm rows are shrunk to when the curvature is released.
@@ -205,8 +208,9 @@ impl Scaling {
             features,
             rows,
             bounded: bound_sq.is_some(),
+            weighted: design.weights().is_some(),
             row_norm: (rows * bound_sq.unwrap_or(features as f64)).sqrt(),
-            radius: (rows * bound_sq.unwrap_or_else(|| row_bound_sq(features))).sqrt(),
+            radius: (rows * design.largest_weight() * bound_sq.unwrap_or_else(|| row_bound_sq(features))).sqrt(),
             error_sd: if design.response().range.0.is_finite() { 0.25 } else { 1.0 },
             step_size: bound_sq.map_or(0.25, |bound_sq| (1.5 / bound_sq).min(0.25)) / rows,
         }
@@ -321,9 +325,12 @@ impl Plan {
         let extras = self.release_extras(rows, &trajectories[0], rights.curvature, rights.spread, rng)?;
         let summary = MethodSummary { noise_sd: trajectories[0].noise_sd, ..self.summary() };
         let inference = self.inference(&trajectories, extras)?;
-        let coefficients = self.coefficients(design, &trajectories, inference.as_ref())?;
+        let late = mean_of_late(&trajectories[0]);
         let outcome = Outcome::of(self.request.target(), summary, budget.releases().to_vec(), trajectories);
-        Ok(Outcome { coefficients, inference, ..outcome })
+        match inference {
+            None => Ok(outcome.with_estimates(design, &late)),
+            Some(inference) => Ok(outcome.with_inference(design, inference, self.request.level)?),
+        }
     }
 
     /// The arithmetic of the descent.
@@ -463,7 +470,18 @@ impl Plan {
         let lattice = self.descent.lattice();
         let theta = lattice.theta(&mean_of_late(trajectory));
         let curvature = curvature.map(|spend| self.curvature(rows, &theta, lattice, spend, rng)).transpose()?;
-        let spread = spread.map(|spend| self.spread(rows, &theta, lattice, spend, rng)).transpose()?;
+        let spread = spread
+            .map(|spend| {
+                release_spread(
+                    rows,
+                    (&theta, lattice),
+                    self.descent.clip(),
+                    (&self.request, self.scale.weighted),
+                    spend,
+                    rng,
+                )
+            })
+            .transpose()?;
         Ok(Extras { curvature, spread })
     }
 
@@ -482,47 +500,6 @@ impl Plan {
         let noisy = NoisyMatrix::release(rows, &unclipped, unit, self.request.neighbours, spend, rng)?;
         let released = Curvature::of_scaled_columns(noisy.mean, noisy.noise_sd)?;
         Ok(released.with_clip(self.clip / self.scale.typical_gradient()))
-    }
-
-    /// `(1/n) sum ||clipped gradient||^2` at `theta`; where persons have several rows, whose errors may be alike, the whole covariance, which has
-    /// another shape than the curvature then.
-    fn spread<R: RandomWords>(
-        &self,
-        rows: &dyn Rows,
-        theta: &Theta,
-        lattice: &Lattice,
-        spend: Spend,
-        rng: &mut R,
-    ) -> Result<Sampling, Error> {
-        let Request { neighbours, person, .. } = &self.request;
-        if person.as_ref().and_then(|person| person.rows).is_some_and(|rows| rows > 1) {
-            let unit = lattice.gradient_unit() / f64::from(self.descent.clip().gradient_shift()).exp2();
-            let gradients = Outer::Gradient { theta, theta_unit: lattice.theta_unit() };
-            let noisy = NoisyMatrix::release(rows, &gradients, unit, *neighbours, spend, rng)?;
-            return Ok(Sampling::from_matrix(self.rows, noisy.mean, noisy.noise_sd)?);
-        }
-        let query = rows.clipped_square_sum(theta, lattice, *neighbours)?;
-        let noisy = release(query, spend, rng)?;
-        let unit = lattice.gradient_unit().powi(2) / f64::from(self.descent.clip().square_shift()).exp2();
-        let mean = |value: f64| value / unit / self.rows as f64;
-        Ok(Sampling::from_trace(self.rows, mean(noisy.values[0] as f64), mean(noisy.sigma[0] as f64))?)
-    }
-
-    /// Estimates and intervals: post-processing of what was released.
-    fn coefficients(
-        &self,
-        design: &Design,
-        runs: &[Trajectory],
-        inference: Option<&Inference>,
-    ) -> Result<Vec<Coefficient>, Error> {
-        let contrasts = design.contrasts();
-        let names = design.names().iter().cloned();
-        let Some(inference) = inference else {
-            let theta = mean_of_late(&runs[0]);
-            return Ok(names.zip(&contrasts).map(|(name, contrast)| bare(name, contrast.of(&theta))).collect());
-        };
-        let intervals = inference.intervals(&contrasts, self.request.level)?;
-        Ok(names.zip(intervals).map(|(name, interval)| with_precision(name, &interval)).collect())
     }
 
     /// What intervals are made from; none when only a prediction was asked for.

@@ -1,6 +1,6 @@
 //! Why options are refused.
 
-use super::{IntervalMethod, request::MOST_STEPS};
+use super::{IntervalMethod, Target, request::MOST_STEPS};
 use crate::{lattice::MOST_ROWS, number::grouped, options::UnknownWord, privacy::Unit, warning::Enough};
 
 /// Why options were refused, before a row was looked at.
@@ -75,6 +75,18 @@ pub enum ConfigError {
         /// The one asked for.
         interval: IntervalMethod,
     },
+    /// The method estimates other coefficients.
+    #[error(
+        "the method {method} gives no intervals for the target {target}; ask for --target {offered}, or for --method auto"
+    )]
+    OtherTarget {
+        /// The method asked for.
+        method: &'static str,
+        /// The target asked for.
+        target: Target,
+        /// One that it has.
+        offered: Target,
+    },
     /// Clip and steps were given to a method that finds them.
     #[error(
         "the method {method} finds the clip, the steps and their size itself: leave them out, or ask for --method dpgd"
@@ -91,6 +103,9 @@ pub enum ConfigError {
     /// Another model or another table.
     #[error("the data are not those of the fit: the columns of its model and its number of rows must be the same")]
     OtherFit,
+    /// Moments of which rows?
+    #[error("public moments are those of rows that count alike: leave out the moments, or the weights")]
+    MomentsOfWeighted,
     /// Moments that nobody would use.
     #[error(
         "the method {method} whitens nothing, so moments are of no use to it: leave them out, or ask for --method auto"

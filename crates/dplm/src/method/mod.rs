@@ -1,13 +1,15 @@
 //! Ways to fit, each in a file or a folder of its own.
 //!
 //! A method is what is asked of it (a [`Method`]), then a checked plan of public numbers (a [`Plan`]), then an [`Outcome`] of released ones.
-//! To add one: write its file, with these two traits and an [`Entry`], and add that entry to the list in `registry.rs`. The command
-//! line, Python and the ledger find it there.
+//! The three here are what the paper is about. To add another, write its file in the crate `dplm-methods`, with these two traits and an [`Entry`],
+//! and add that entry to the list there: the command line, Python, the ledger and the experiments find it. A method asks [`Rows`] and opens what
+//! they answer by [`release`](crate::privacy::release); [`NoisyMatrix`] and [`Descent`](crate::descend::Descent) do both for the usual questions.
 
 mod error;
 mod request;
 mod outcome;
 mod noisy;
+mod bounds;
 pub mod dpgd;
 pub mod auto;
 pub mod adassp;
@@ -17,13 +19,15 @@ mod registry;
 mod audit;
 
 pub use crate::options::{IntervalMethod, Purpose, Target};
+pub use bounds::PublicBounds;
 pub use error::ConfigError;
 pub use forecast::{Asked, Asks, forecast, forecast_for};
-pub use outcome::Outcome;
-pub use registry::{Entry, choose};
+pub use noisy::{NoisyMatrix, release_spread};
+pub use outcome::{Outcome, budget_warnings, mean_of_late};
+pub use registry::{Entry, choose, find};
 pub use request::{DELTA, Request, Tuning, budget};
 
-use outcome::{bare, budget_warnings, mean_of_late, with_precision};
+use outcome::{bare, with_precision};
 
 use crate::{
     Error, Progress,
@@ -68,7 +72,9 @@ pub trait Plan: std::fmt::Debug + Send + Sync {
     ///
     /// # Errors
     /// Says what would be enough.
-    fn check(&self) -> Result<(), ConfigError>;
+    fn check(&self) -> Result<(), ConfigError> {
+        Ok(())
+    }
 
     /// What public numbers already tell a reader, before anything is spent.
     fn warn(&self) -> Vec<Warning>;

@@ -4,7 +4,7 @@ use super::{Request, Target, auto::Quality};
 use crate::{
     Coefficient, MethodSummary, Precision,
     descend::Trajectory,
-    interval::{Inference, Interval},
+    interval::{Inference, Interval, IntervalError},
     lattice::{Design, Whitening},
     predict::predictor,
     privacy::Release,
@@ -38,7 +38,7 @@ pub struct Outcome {
 
 impl Outcome {
     /// An outcome without coefficients yet.
-    pub(super) fn of(
+    pub fn of(
         target: Target,
         summary: MethodSummary,
         releases: Vec<Release>,
@@ -56,6 +56,25 @@ impl Outcome {
             quality: None,
             target,
         }
+    }
+
+    /// The outcome with estimates from standardised parameters, and without intervals.
+    #[must_use]
+    pub fn with_estimates(self, design: &Design, theta: &[f64]) -> Outcome {
+        let names = design.names().iter().cloned();
+        let coefficients = names.zip(design.contrasts()).map(|(name, contrast)| bare(name, contrast.of(theta)));
+        Outcome { coefficients: coefficients.collect(), ..self }
+    }
+
+    /// The outcome with estimates and intervals at a level from what was released for them.
+    ///
+    /// # Errors
+    /// When the level is no probability, or what was released is for another number of features.
+    pub fn with_inference(self, design: &Design, inference: Inference, level: f64) -> Result<Outcome, IntervalError> {
+        let intervals = inference.intervals(&design.contrasts(), level)?;
+        let names = design.names().iter().cloned();
+        let coefficients = names.zip(intervals).map(|(name, interval)| with_precision(name, &interval)).collect();
+        Ok(Outcome { coefficients, inference: Some(inference), ..self })
     }
 
     /// The coefficients that predictions are made with; see [`Fit::predictor`](crate::Fit::predictor). Where nothing was released for intervals
@@ -90,14 +109,14 @@ pub(super) fn with_precision(name: String, interval: &Interval) -> Coefficient {
 }
 
 /// The mean of the last three quarters of the iterates: an early stop where the descent is slow.
-pub(super) fn mean_of_late(trajectory: &Trajectory) -> Vec<f64> {
+pub fn mean_of_late(trajectory: &Trajectory) -> Vec<f64> {
     let late = &trajectory.theta[trajectory.theta.len() / 4..];
     let mean = |j: usize| late.iter().map(|theta| theta[j]).sum::<f64>() / late.len() as f64;
     (0..late[0].len()).map(mean).collect()
 }
 
 /// What a reader should know of the guarantee itself.
-pub(super) fn budget_warnings(request: &Request, rows: u64) -> Vec<Warning> {
+pub fn budget_warnings(request: &Request, rows: u64) -> Vec<Warning> {
     let &Request { delta, rho, .. } = request;
     let mut warnings = Vec::new();
     if delta * rows as f64 > 0.1 {

@@ -1,4 +1,4 @@
-//! The methods there are, and which of them is used when none is asked for.
+//! The methods of the library, and which of them is used when none is asked for. Other crates have methods too: [`find`] takes their lists.
 
 use super::{ConfigError, IntervalMethod, Method, Purpose, Request, Tuning, adassp, auto, dpgd};
 use crate::{
@@ -50,9 +50,22 @@ impl std::str::FromStr for Entry {
     }
 }
 
+/// The method of this name, among the library's own and `others`: those of another crate, which the library need not know.
+///
+/// # Errors
+/// Lists the names there are.
+pub fn find(name: &str, others: &[Entry]) -> Result<Entry, UnknownWord> {
+    let all = || Entry::ALL.iter().chain(others);
+    let words = || all().map(|entry| entry.name).collect();
+    all().find(|entry| entry.name == name).copied().ok_or_else(|| UnknownWord { option: Entry::OPTION, words: words() })
+}
+
 impl Entry {
     /// Refuses what the method does not offer.
-    pub(super) fn check(&self, request: &Request, tuning: &Tuning) -> Result<(), ConfigError> {
+    ///
+    /// # Errors
+    /// When parameters are set that the method finds itself, or intervals are asked for that it does not make.
+    pub fn check(&self, request: &Request, tuning: &Tuning) -> Result<(), ConfigError> {
         let (method, interval) = (self.name, request.interval);
         if *tuning != Tuning::default() && !self.tunable {
             return Err(ConfigError::FindsItself { method });

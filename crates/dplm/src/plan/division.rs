@@ -4,11 +4,14 @@
 //! fraction of themselves, a curvature to a tenth. What is not needed goes to the descent, whose noise is the noise of the estimate.
 
 use super::{
+    Choices,
     counts::{CLEAR_OF_NOISE, CLIP_THRESHOLDS, queries},
-    noise::matrix_rho,
+    noise::{matrix_rho, moved_sq, reach_sq},
     strength::{WEAK, strength},
+    white::clip_for_tail,
 };
 use crate::{
+    interval::normal_quantile,
     options::Target,
     privacy::{Neighbours, Rho},
     theory::student::normal_cdf,
@@ -31,36 +34,22 @@ pub(crate) struct Shares {
     pub bend: f64,
 }
 
-/// A count is wanted to this share of the rows, and a threshold gets between these parts of the budget.
-const COUNT_PRECISION: f64 = 0.03;
+/// A threshold gets between these parts of the budget, and the length of rows no more than this in a round.
 const THRESHOLD_PARTS: (f64, f64) = (0.005, 0.03);
-/// The length of rows is wanted with few rows beyond it.
-const LENGTH_PRECISION: f64 = 0.01;
 const LENGTH_MOST: f64 = 0.01;
-/// One round must find everything; the first of several only has to be followed by others.
-const ONLY_MOMENTS: f64 = 0.15;
-const FIRST_MOMENTS: f64 = 0.05;
-/// Entries of a later round are wanted to this. The second round is always made; a further one where it costs no more than this.
-const MOMENTS_PRECISION: f64 = 0.15;
+/// The second round is always made, for between these parts.
 const SECOND_PARTS: (f64, f64) = (0.02, 0.12);
-const FURTHER_MOST: f64 = 0.07;
 /// No more rounds than these.
 pub(crate) const MOST_ROUNDS: usize = 5;
-const START: f64 = 0.05;
-pub(crate) const SECOND_START: f64 = 0.10;
-/// The curvature is wanted to this in each entry, the covariance of gradients to this share of its diagonal.
-const CURVATURE_PRECISION: f64 = 0.1;
 const CURVATURE_PARTS: (f64, f64) = (0.02, 0.12);
-const SPREAD_PRECISION: f64 = 0.08;
-const SPREAD_PARTS: (f64, f64) = (0.01, 0.03);
-/// The test of whether clipping bends the fit.
-const BEND: f64 = 0.03;
+/// The covariance of gradients gets no more than this.
+const SPREAD_MOST: f64 = 0.1;
 /// About what the descent is left, for rules that come before the division.
 const ABOUT_LEFT: f64 = 0.75;
-
-/// Steps for each unit of strength, and their limits: short directions need many, and where noise rules an early stop is better.
+/// Steps for each unit of strength where some direction is short, and how many times as many as otherwise there may be: where noise rules an early
+/// stop is better.
 const STEPS_PER_STRENGTH: f64 = 12.0;
-const STEP_LIMITS: (f64, f64) = (80.0, 120.0);
+const MOST_STEPS: f64 = 1.5;
 /// A quarter of the rows is clipped where noise exceeds the first of these, half of them more where it exceeds the second.
 const TAIL_NOISE: (f64, f64) = (1e-3, 1e-2);
 
@@ -73,6 +62,8 @@ pub(crate) struct Rules {
     pub neighbours: Neighbours,
     /// What intervals are for; none where there are none.
     pub target: Option<Target>,
+    /// What no theory gives.
+    pub choices: Choices,
 }
 
 impl Rules {
@@ -97,27 +88,41 @@ impl Rules {
 
     /// How the budget is divided.
     pub(crate) fn shares(&self) -> Shares {
-        let (rows, features, rho) = (self.rows as f64, self.features as f64, self.rho.to_f64());
-        let start_threshold = self.threshold_share(COUNT_PRECISION);
+        let (rho, choices) = (self.rho.to_f64(), &self.choices);
+        let start_threshold = self.threshold_share(choices.count_precision);
         // The tail aimed at must itself stand clear of the noise.
-        let tail = self.tail(ABOUT_LEFT * rho, self.features) / CLEAR_OF_NOISE;
-        let threshold = self.threshold_share(tail.min(COUNT_PRECISION));
-        let between = |part: f64, (least, most): (f64, f64)| part.clamp(least, most);
-        let spread = between((4.0 * features / (SPREAD_PRECISION * rows)).powi(2) / rho, SPREAD_PARTS);
+        let tail = self.tail(ABOUT_LEFT * rho, self.features);
+        let threshold = self.threshold_share((tail / CLEAR_OF_NOISE).min(choices.count_precision));
         let only = |wanted: bool, share: f64| if wanted { share } else { 0.0 };
         Shares {
             length: if self.is_weak() {
                 start_threshold
             } else {
-                self.threshold_share(LENGTH_PRECISION).min(LENGTH_MOST)
+                self.threshold_share(choices.length_precision).min(LENGTH_MOST)
             },
-            first_moments: if self.is_weak() { ONLY_MOMENTS } else { FIRST_MOMENTS },
+            first_moments: if self.is_weak() { choices.only_moments } else { choices.first_moments },
             start_threshold,
-            start: START,
+            start: choices.start,
             threshold,
-            spread: only(self.covers_population(), spread),
-            bend: only(self.covers_least_squares(), BEND),
+            spread: only(self.covers_population(), self.spread_share(tail)),
+            bend: only(self.covers_least_squares(), choices.bend),
         }
+    }
+
+    /// The share of the covariance of gradients where a share `tail` of rows is clipped.
+    ///
+    /// In units of the errors' variance over `n`, sampling adds 1 to the variance of an estimate and privacy `P = (reach gamma)^2 / (2 n rho)`; a share
+    /// `f` taken from the descent makes it `P / (1 - f)`. The covariance is then known up to a noise of variance `s^2 = m gamma^4 / (2 n^2 rho f)`, `m`
+    /// the squared movement of a matrix, which lengthens a squared interval by `(z^2 + 1) s^2 / (4 T^2)`, `T = 1 + P` (Student's t with `2 T^2 / s^2`
+    /// degrees of freedom). The product is smallest at `f^2 = (z^2 + 1) m gamma^2 / (4 reach^2 n T)`.
+    fn spread_share(&self, tail: f64) -> f64 {
+        let gamma_sq = clip_for_tail(self.features, 1.0, tail).powi(2);
+        let rows = self.rows as f64;
+        let variance = 1.0 + reach_sq(self.neighbours) * gamma_sq / (2.0 * rows * ABOUT_LEFT * self.rho.to_f64());
+        let z_sq = normal_quantile(0.95).powi(2);
+        let share_sq =
+            (z_sq + 1.0) * moved_sq(self.neighbours) * gamma_sq / (4.0 * reach_sq(self.neighbours) * rows * variance);
+        (self.choices.spread * share_sq.sqrt()).min(SPREAD_MOST)
     }
 
     /// The share of the second round, in whitened coordinates for the first time, where rows have norm `sqrt p` on average.
@@ -127,12 +132,12 @@ impl Rules {
 
     /// The share of a further round in which few rows are longer than `radius`, if it is worth its price.
     pub(crate) fn further_round(&self, radius: f64) -> Option<f64> {
-        Some(self.moments_share(radius)).filter(|&share| share <= FURTHER_MOST)
+        Some(self.moments_share(radius)).filter(|&share| share <= self.choices.further_round)
     }
 
     fn moments_share(&self, radius: f64) -> f64 {
         let length_sq = radius.powi(2).max(2.0 * self.features as f64);
-        self.matrix_share(length_sq, MOMENTS_PRECISION).max(SECOND_PARTS.0)
+        self.matrix_share(length_sq, self.choices.moments_precision).max(SECOND_PARTS.0)
     }
 
     /// The share that brings the noise on the entries of a matrix to `noise_sd`.
@@ -142,7 +147,7 @@ impl Rules {
 
     /// The share of the curvature where few rows are longer than `radius`.
     pub(crate) fn curvature_share(&self, radius: f64) -> f64 {
-        self.matrix_share(radius.powi(2), CURVATURE_PRECISION).clamp(CURVATURE_PARTS.0, CURVATURE_PARTS.1)
+        self.matrix_share(radius.powi(2), self.choices.curvature_precision).clamp(CURVATURE_PARTS.0, CURVATURE_PARTS.1)
     }
 
     /// What a threshold needs for counts to this share of the rows, six or seven of them.
@@ -154,12 +159,13 @@ impl Rules {
 
     /// Steps of the descent: few where whitening stretched every direction to full length.
     pub(crate) fn steps(&self, moments: &[f64]) -> u32 {
-        if moments.iter().all(|&moment| moment >= 1.0) { STEP_LIMITS.0 as u32 } else { self.most_steps() }
+        if moments.iter().all(|&moment| moment >= 1.0) { self.choices.steps as u32 } else { self.most_steps() }
     }
 
     /// Steps where some direction is short.
     pub(crate) fn most_steps(&self) -> u32 {
-        (STEPS_PER_STRENGTH * self.strength()).round().clamp(STEP_LIMITS.0, STEP_LIMITS.1) as u32
+        let limits = (self.choices.steps, MOST_STEPS * self.choices.steps);
+        (STEPS_PER_STRENGTH * self.strength()).round().clamp(limits.0, limits.1) as u32
     }
 
     /// The share of rows to clip when `rho` is spent on the descent of `features` parameters.
@@ -178,7 +184,7 @@ impl Rules {
     fn least_squares_tail(&self, rho: f64, features: usize) -> f64 {
         let noise = 2.0 * (features as f64 / self.rows as f64).powi(2) / rho;
         let quarter = |scale: f64| 0.25 * (1.0 - (-noise / scale).exp());
-        quarter(TAIL_NOISE.0) + 2.0 * quarter(TAIL_NOISE.1)
+        self.choices.tail * (quarter(TAIL_NOISE.0) + 2.0 * quarter(TAIL_NOISE.1))
     }
 
     /// The share that makes the estimate most precise where errors are normal.
@@ -186,11 +192,7 @@ impl Rules {
     /// At a clip of `k` standard deviations a coordinate of the estimate has variance `(E psi^2 + nu k^2) / (E psi')^2` over `n`, `psi` being the
     /// clamp at `k` (Huber 1964) and `nu k^2`, `nu = 2 p / (n rho)`, the noise for privacy. The clip is at its minimum.
     fn most_precise_tail(&self, rho: f64, features: usize) -> f64 {
-        let reach = match self.neighbours {
-            Neighbours::ReplaceOne => 2.0,
-            Neighbours::ZeroOut => 1.0f64,
-        };
-        let nu = reach.powi(2) / 2.0 * features as f64 / (self.rows as f64 * rho);
+        let nu = reach_sq(self.neighbours) / 2.0 * features as f64 / (self.rows as f64 * rho);
         2.0 * normal_cdf(-most_precise_clip(nu))
     }
 }
@@ -217,7 +219,14 @@ mod tests {
 
     fn rules(rows: u64, rho: f64) -> Rules {
         let rho = Rho::checked_from_f64(rho).expect("a budget");
-        Rules { rows, features: 4, rho, neighbours: Neighbours::ReplaceOne, target: Some(Target::Population) }
+        Rules {
+            rows,
+            features: 4,
+            rho,
+            neighbours: Neighbours::ReplaceOne,
+            target: Some(Target::Population),
+            choices: Choices::DEFAULT,
+        }
     }
 
     /// More clipping where noise is large, next to none where it is small, never more than three quarters.
@@ -235,7 +244,7 @@ mod tests {
         }
     }
 
-    /// More than half of a budget that is ample goes to the estimate even when every round is made, and there is always something left for it.
+    /// Half of a budget that is ample goes to the estimate even when every round is made, and there is always something left for it.
     #[test]
     fn what_is_not_needed_goes_to_the_descent() {
         for rho in [0.001f64, 0.015, 0.1, 0.5, 5.0] {
@@ -243,7 +252,7 @@ mod tests {
                 let Some(plan) = (rows as f64 * rho.sqrt() > 10.0).then(|| rules(rows, rho)) else { continue };
                 let left = 1.0 - most_spent(&plan);
                 assert!(left > 0.15, "{rows} rows, rho {rho}: {left}");
-                assert!(rows < 100_000 || rho < 0.015 || left > 0.55, "{rows} rows, rho {rho}: {left}");
+                assert!(rows < 100_000 || rho < 0.015 || left > 0.5, "{rows} rows, rho {rho}: {left}");
             }
         }
     }
@@ -254,14 +263,14 @@ mod tests {
         let later = if plan.is_weak() { 0 } else { MOST_ROUNDS - 2 };
         let second = if plan.is_weak() { 0.0 } else { plan.second_round() + shares.length };
         let further = plan.further_round(radius).map_or(0.0, |share| share + shares.length) * later as f64;
-        let starts = shares.start_threshold + shares.start + SECOND_START + 2.0 * shares.threshold;
+        let starts = shares.start_threshold + shares.start + plan.choices.second_start + 2.0 * shares.threshold;
         let intervals = plan.curvature_share(radius) + shares.spread + shares.bend;
         shares.length + shares.first_moments + second + further + starts + intervals
     }
 
     #[test]
     fn a_further_round_is_made_only_where_it_is_cheap() {
-        assert!(rules(10_000, 0.015).further_round(4.0).is_some_and(|share| share <= FURTHER_MOST));
+        assert!(rules(10_000, 0.015).further_round(4.0).is_some_and(|share| share <= Choices::DEFAULT.further_round));
         assert_eq!(rules(1_000, 0.015).further_round(4.0), None);
     }
 }

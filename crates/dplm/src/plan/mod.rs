@@ -11,6 +11,7 @@
 //! | `steps.rs` | how many steps forget a start |
 //! | `shares.rs` | what the paper's method spends beside its descent |
 //! | `white.rs` | the errors of a descent on white rows, given its clip and its steps |
+//! | `choices.rs` | what that division rests on and no theory gives |
 //! | `division.rs` | how the automatic method divides its budget |
 //! | `assume.rs` | what is assumed of columns before they are read |
 //! | `planned.rs` | what a method says of itself: releases, clip, steps, errors |
@@ -22,12 +23,14 @@ pub(crate) mod counts;
 pub(crate) mod steps;
 mod shares;
 pub mod white;
+mod choices;
 pub(crate) mod division;
 mod assume;
 mod planned;
 mod forecast;
 
 pub use assume::{AssumeError, Assumed, Assumption};
+pub use choices::Choices;
 pub use forecast::{
     AtBudget, Classical, Effect, Forecast, ForecastError, Foreseen, Outlook, Plans, Question, Share, Stated, Want,
 };

@@ -15,9 +15,18 @@ pub(crate) fn matrix_rho(rows: u64, length_sq: f64, neighbours: Neighbours, nois
     moved_sq(neighbours) / 2.0 * (length_sq / (noise_sd * rows as f64)).powi(2)
 }
 
-fn moved_sq(neighbours: Neighbours) -> f64 {
+/// How far one row moves a sum of outer products, squared, in units of its squared length.
+pub(crate) fn moved_sq(neighbours: Neighbours) -> f64 {
     match neighbours {
         Neighbours::ReplaceOne => 2.0,
+        Neighbours::ZeroOut => 1.0,
+    }
+}
+
+/// How far one row moves a sum of clipped gradients, squared, in units of the clip.
+pub(crate) fn reach_sq(neighbours: Neighbours) -> f64 {
+    match neighbours {
+        Neighbours::ReplaceOne => 4.0,
         Neighbours::ZeroOut => 1.0,
     }
 }

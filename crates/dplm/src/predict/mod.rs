@@ -2,9 +2,10 @@
 
 mod effects;
 mod over;
+mod simultaneous;
 
 pub use effects::Effect;
-pub use over::{Over, OverPoint, OverValue};
+pub use over::{Coverage, Over, OverPoint, OverValue};
 
 use rayon::prelude::*;
 use serde::Serialize;

@@ -1,8 +1,8 @@
 //! The mean response over the range of one column, or over its levels, the other columns held.
 
-use super::{Prediction, PredictionError, Predictor, RowValues};
+use super::{Prediction, PredictionError, Predictor, RowValues, simultaneous::level_of_each};
 use crate::{
-    Error, Fit,
+    Contrast, Error, Fit,
     date::day_of,
     formula::{Column, Kind},
     table::{Block, Cells},
@@ -25,12 +25,32 @@ pub struct Over {
     pub column: String,
     /// The response.
     pub response: String,
-    /// The coverage of the intervals, each by itself.
+    /// The coverage of the intervals.
     pub level: f64,
+    /// What they cover.
+    pub coverage: Coverage,
     /// From the lower bound to the upper one, or the levels in order.
     pub points: Vec<OverPoint>,
     /// Where the other columns are held, in words.
     pub held: Vec<String>,
+}
+
+/// What the intervals over a column cover.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Coverage {
+    /// Each its own point.
+    Pointwise,
+    /// All points at once: a band that holds the whole curve as often as its level says.
+    Simultaneous,
+}
+
+impl std::fmt::Display for Coverage {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Coverage::Pointwise => "each for its own point",
+            Coverage::Simultaneous => "for all points at once",
+        })
+    }
 }
 
 /// One place on a column.
@@ -65,21 +85,27 @@ impl Fit {
     /// The mean response over the public range of a column, or over its levels.
     ///
     /// The other columns are held where `at` says. Else numbers are held at the middle of their public bounds, and over categories the mean is
-    /// taken, each level counting alike: what the rows have there is not known. It reads no data. Intervals are for each point by itself.
+    /// taken, each level counting alike: what the rows have there is not known. It reads no data.
     ///
     /// # Errors
     /// When a column or a level is not in the model, the level is not a probability, or nothing was released to make intervals from.
-    pub fn over(&self, column: &str, at: &[(String, String)], level: f64) -> Result<Over, Error> {
+    pub fn over(&self, column: &str, at: &[(String, String)], level: f64, coverage: Coverage) -> Result<Over, Error> {
         let features = self.design.predictors();
         let grid = Grid::of(&features, column, at)?;
-        let predictor = Predictor::new(self, level)?;
+        let mut predictor = Predictor::new(self, level)?;
         let rows: Vec<RowValues> = self.rows(grid.block(&features)).into_iter().flatten().collect();
-        let means: Vec<Option<RowValues>> = rows.chunks(grid.combinations()).map(|rows| Some(mean(rows))).collect();
+        let means: Vec<RowValues> = rows.chunks(grid.combinations()).map(mean).collect();
+        if coverage == Coverage::Simultaneous {
+            let contrasts: Vec<Contrast> = means.iter().map(|row| row.contrast(&predictor.parts)).collect();
+            predictor.level = level_of_each(&contrasts, predictor.inference.df(), level);
+        }
+        let means: Vec<Option<RowValues>> = means.into_iter().map(Some).collect();
         let points = grid.varied.values(&features[grid.column]).into_iter().zip(predictor.of_rows(&means));
         Ok(Over {
             column: column.to_owned(),
             response: self.design.model().response(),
             level,
+            coverage,
             points: points.map(|(value, prediction)| OverPoint { value, prediction }).collect(),
             held: grid.in_words(&features),
         })

@@ -25,6 +25,9 @@ struct Facts<'a> {
     /// Not told where a person may have several.
     rows: Option<u64>,
     units: Units,
+    /// What rows were weighted by, as a formula writes it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    weights: Option<String>,
     purpose: &'static str,
     target: &'static str,
     target_text: String,
@@ -163,6 +166,7 @@ impl<'a> Facts<'a> {
             guarantee: Guarantee::of(&fit.guarantee, fit.private),
             rows: (unit == Unit::Row).then_some(fit.rows),
             units: Units { unit, count: fit.rows },
+            weights: fit.weights.as_ref().map(ToString::to_string),
             purpose: fit.purpose.name(),
             target: fit.target.name(),
             target_text: fit.target_text(),

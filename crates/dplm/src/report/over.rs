@@ -44,7 +44,7 @@ fn title(over: &Over) -> String {
 
 fn words(svg: &mut Svg, over: &Over) {
     svg.text((LEFT, 28.0), Anchor::Start, &format!("{INK} font-size=\"18\""), &title(over));
-    let intervals = format!("with {} % intervals, each by itself", percent(over.level));
+    let intervals = format!("with {} % intervals, {}", percent(over.level), over.coverage);
     svg.text((LEFT, 48.0), Anchor::Start, SOFT, &intervals);
     if !over.held.is_empty() {
         svg.text((LEFT, 66.0), Anchor::Start, SOFT, &shortened(&format!("at {}", over.held.join(", "))));

@@ -30,8 +30,9 @@ fn heading(fit: &Fit) -> String {
         true => String::new(),
         false => format!("{runs}{} steps of {}, ", method.steps, significant(method.step_size)),
     };
+    let weighted = fit.weights.as_ref().map_or(String::new(), |weights| format!(" weighted by {weights}"));
     format!(
-        "Private linear regression (dplm {})\n\n  {}\n  {} {}; method {}: {steps}clip {}, noise sd {}\n",
+        "Private linear regression (dplm {})\n\n  {}\n  {} {}{weighted}; method {}: {steps}clip {}, noise sd {}\n",
         env!("CARGO_PKG_VERSION"),
         fit.formula,
         grouped(fit.rows),

@@ -10,7 +10,7 @@ use crate::{
 /// What an interval is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub(super) enum Target {
+pub(in crate::experiment) enum Target {
     /// The least-squares coefficients of the population.
     Population,
     /// The least-squares coefficients of the table.
@@ -70,7 +70,7 @@ impl TryFrom<String> for ErrorsName {
 /// All combinations of a few lists.
 #[derive(Clone, Debug, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Block {
+pub(in crate::experiment) struct Block {
     designs: Vec<DesignName>,
     errors: Vec<ErrorsName>,
     n: Vec<u64>,
@@ -82,7 +82,7 @@ pub(super) struct Block {
 
 /// One combination.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Cell {
+pub(in crate::experiment) struct Cell {
     pub design: String,
     pub errors: String,
     pub n: u64,
@@ -91,8 +91,16 @@ pub(super) struct Cell {
     pub repetitions: u32,
 }
 
+impl Cell {
+    /// What it is, without how often.
+    pub(in crate::experiment) fn in_words(&self) -> String {
+        let Cell { design, errors, n, rho, target, .. } = self;
+        format!("design={design} errors={errors} n={n} rho={rho} target={}", target.name())
+    }
+}
+
 impl Block {
-    pub(super) fn cells(&self) -> Vec<Cell> {
+    pub(in crate::experiment) fn cells(&self) -> Vec<Cell> {
         let mut cells = Vec::new();
         for (DesignName(design), ErrorsName(errors)) in
             self.designs.iter().flat_map(|design| self.errors.iter().map(move |errors| (design, errors)))

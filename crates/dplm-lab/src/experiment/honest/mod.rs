@@ -27,9 +27,11 @@ use crate::{
     trial::seed,
     world::{Design, Errors, Moments, World},
 };
-use grid::{Block, Cell, Limit, Measure, Reason, Side, Target};
+use dplm::plan::Choices;
+pub(super) use grid::{Block, Cell};
+use grid::{Limit, Measure, Reason, Side, Target};
 use line::{COLUMNS, Coverage, Line};
-use trial::Trial;
+pub(super) use trial::Trial;
 
 /// Coverage given printed, cell by cell.
 #[derive(Debug, serde::Deserialize)]
@@ -52,15 +54,19 @@ pub struct Honest {
     before: String,
     seed: u64,
     #[serde(skip)]
-    known: Mutex<BTreeMap<String, Known>>,
+    populations: Populations,
 }
 
 /// A population with its moments.
 #[derive(Clone)]
-struct Known {
-    world: Arc<World>,
-    moments: Arc<Moments>,
+pub(super) struct Known {
+    pub world: Arc<World>,
+    pub moments: Arc<Moments>,
 }
+
+/// Populations, their moments computed once.
+#[derive(Debug, Default)]
+pub(super) struct Populations(Mutex<BTreeMap<String, Known>>);
 
 impl std::fmt::Debug for Known {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -68,34 +74,36 @@ impl std::fmt::Debug for Known {
     }
 }
 
+impl Populations {
+    /// The population of a cell.
+    pub(super) fn of(&self, cell: &Cell, tables: &str, rows: u64, from: u64) -> Result<Known, LabError> {
+        let key = format!("{}; {}", Design::identity(&cell.design, cell.n), cell.errors);
+        let lock = || self.0.lock().expect("nobody panics while holding it");
+        if let Some(known) = lock().get(&key) {
+            return Ok(known.clone());
+        }
+        // Not while holding the lock: this runs on all threads, and they may need it.
+        let design = Design::named(&cell.design, cell.n, Some(Path::new(tables)))?;
+        let errors = Errors::named(&cell.errors).ok_or(LabError::Setting { given: cell.errors.clone() })?;
+        let world = World::new(design, errors);
+        let moments = world.population(rows, seed(from, "population", &words(&key)));
+        let known = Known { world: Arc::new(world), moments: Arc::new(moments) };
+        lock().insert(key, known.clone());
+        Ok(known)
+    }
+}
+
 impl Honest {
+    fn known(&self, cell: &Cell) -> Result<Known, LabError> {
+        self.populations.of(cell, &self.tables, self.population_rows, self.seed)
+    }
+
     fn cells(&self) -> Vec<Cell> {
         self.grid.iter().flat_map(Block::cells).collect()
     }
 
     fn cell_of(&self, point: &Point) -> Cell {
         self.cells().swap_remove(point.whole("cell") as usize)
-    }
-
-    fn world(&self, cell: &Cell) -> Result<World, LabError> {
-        let design = Design::named(&cell.design, cell.n, Some(Path::new(&self.tables)))?;
-        let errors = Errors::named(&cell.errors).ok_or(LabError::Setting { given: cell.errors.clone() })?;
-        Ok(World::new(design, errors))
-    }
-
-    /// The population of a cell, its moments computed once.
-    fn known(&self, cell: &Cell) -> Result<Known, LabError> {
-        let key = format!("{}; {}", Design::identity(&cell.design, cell.n), cell.errors);
-        let lock = || self.known.lock().expect("nobody panics while holding it");
-        if let Some(known) = lock().get(&key) {
-            return Ok(known.clone());
-        }
-        // Not while holding the lock: this runs on all threads, and they may need it.
-        let world = self.world(cell)?;
-        let moments = world.population(self.population_rows, seed(self.seed, "population", &words(&key)));
-        let known = Known { world: Arc::new(world), moments: Arc::new(moments) };
-        lock().insert(key, known.clone());
-        Ok(known)
     }
 
     fn lines(&self, done: &[Finished]) -> Vec<Line> {
@@ -250,7 +258,8 @@ impl Experiment for Honest {
         let data = seed(self.seed, "data", &about);
         about.extend([cell.rho.to_bits(), cell.target as u64]);
         let noise = seed(self.seed, "noise", &about);
-        Trial { world: &world, population: &moments, cell: &cell }.run(data, noise, repetition)
+        let choices = Choices::DEFAULT;
+        Trial { world: &world, population: &moments, cell: &cell, choices }.run(data, noise, repetition)
     }
 
     fn summarise(&self, point: &Point, repetitions: &[Measures]) -> Values {

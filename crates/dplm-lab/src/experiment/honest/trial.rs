@@ -5,6 +5,7 @@ use dplm::{
     formula::Formula,
     lattice::Design,
     method::{self, Request, auto},
+    plan::Choices,
     privacy::{Rho, noise::FixedSeed},
     report::facts_json,
     rows::MemoryBuilder,
@@ -27,10 +28,12 @@ const OTHER_LEVEL: f64 = 0.5;
 const LOOKED_INTO: u64 = 20;
 
 /// A population, what is true of it, and what is asked of a table drawn from it.
-pub(super) struct Trial<'a> {
+pub(in crate::experiment) struct Trial<'a> {
     pub world: &'a World,
     pub population: &'a Moments,
     pub cell: &'a Cell,
+    /// How the method divides its budget.
+    pub choices: Choices,
 }
 
 /// What a fit left out of the model.
@@ -65,6 +68,11 @@ impl Trial<'_> {
         Ok(measures)
     }
 
+    /// The same without looking into the fit further.
+    pub(in crate::experiment) fn fit_once(&self, data_seed: u64, noise_seed: u64) -> Result<Measures, LabError> {
+        self.run(data_seed, noise_seed, LOOKED_INTO)
+    }
+
     fn source(&self, sample: &Sample) -> Result<Source, LabError> {
         let table = self.world.table(sample);
         Ok(Source::from_batches(table.schema(), vec![table], "a simulated table").map_err(Error::from)?)
@@ -77,7 +85,8 @@ impl Trial<'_> {
 
     /// None when the plan is refused: nothing is printed then, and nothing is spent.
     fn fit(&self, dataset: &mut Dataset, level: f64, seed: u64) -> Result<Option<Fit>, LabError> {
-        let config = auto::Config::new(self.request(level)?);
+        let mut config = auto::Config::new(self.request(level)?);
+        config.choices = self.choices;
         match dataset.fit(&config, NoiseSource::Seed(seed), Progress::NONE) {
             Ok(fit) => Ok(Some(fit)),
             Err(Error::Config(_)) => Ok(None),

@@ -69,6 +69,7 @@ impl Plan {
             found: None,
             left_out: Vec::new(),
             at_edge: false,
+            mean_weight: None,
             trust: None,
         })
     }

@@ -16,13 +16,13 @@ use super::{
 use crate::{
     Error,
     descend::noise_sd,
-    interval::{Resolved, expected_doubt_sq},
+    interval::{Resolved, expected_doubt_sq, lengthening},
     lattice::Design,
     method::{Purpose, noisy::NoisyMatrix},
     plan::{
         Assumed, Foretold, Planned, PlannedRelease,
         counts::{self, CLIP_THRESHOLDS},
-        division::{SECOND_START, Shares},
+        division::Shares,
         noise::matrix_noise_sd,
         white::{self, Setting, clip_for_tail},
     },
@@ -90,7 +90,8 @@ impl Plan {
         let errors = self.errors(features, &start, steps, left, assumed)?;
         let errors = white::Expected {
             privacy_error: errors.privacy_error * (1.0 + uneven).sqrt(),
-            widening: self.widening(curvature, radius, features, errors.curvature),
+            widening: self.widening(curvature, radius, features, errors.curvature)
+                * self.doubt_of_spread(&shares, start.clip, &errors),
             ..errors
         };
         Ok(Planned {
@@ -183,7 +184,7 @@ impl Plan {
         let first = clip_for_tail(features, assumed.response_sd, start::TAIL);
         let mut found = self.foreseen_threshold(features, self.start_noise(first, share), error_var, shares, ledger);
         if features as f64 * found.noise_var > start::RIVAL * found.residual_var {
-            let share = ledger.spend(format!("second start, {START_STEPS} steps"), SECOND_START);
+            let share = ledger.spend(format!("second start, {START_STEPS} steps"), self.choices.second_start);
             let noise_var = self.start_noise(found.clip, share);
             found = self.foreseen_threshold(features, noise_var, error_var, shares, ledger);
         }
@@ -246,6 +247,18 @@ impl Plan {
         let radius = self.curvature_radius(radius, features, rho);
         let noise_sd = matrix_noise_sd(self.rows, radius.powi(2), self.request.neighbours, rho);
         (1.0 + 3.0 * expected_doubt_sq(noise_sd, curvature, features)).sqrt()
+    }
+
+    /// How much longer doubt about the covariance of gradients makes intervals.
+    fn doubt_of_spread(&self, shares: &Shares, clip: f64, errors: &white::Expected) -> f64 {
+        if shares.spread == 0.0 {
+            return 1.0;
+        }
+        let rho = shares.spread * self.request.rho.to_f64();
+        let noise_sd = matrix_noise_sd(self.rows, clip.powi(2), self.request.neighbours, rho);
+        let doubt = noise_sd / (self.rows as f64 * errors.curvature.powi(2));
+        let variance = errors.privacy_error.powi(2) + errors.sampling_error.powi(2);
+        lengthening(self.request.level, 2.0 * (variance / doubt).powi(2))
     }
 }
 

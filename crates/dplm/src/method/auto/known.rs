@@ -117,6 +117,7 @@ impl Plan {
             found: None,
             left_out: known.left_out.clone(),
             at_edge: false,
+            mean_weight: None,
             trust: Some(if contradicted { Trust::Contradicted } else { Trust::Kept }),
         })
     }

@@ -46,7 +46,7 @@ impl Plan {
         rng: &mut R,
     ) -> Result<Learned, Error> {
         let rounds = self.rounds(rows, design, budget, rng)?;
-        let Found { law, basis, noise_sd, .. } = Found::of(&rounds, self.floor(design));
+        let Found { law, basis, noise_sd, .. } = Found::of(&rounds, self.floor_of(&rounds, design));
         Ok(Learned { design: design.clone(), law, basis, noise_sd, level_rows: self.level_rows() })
     }
 
@@ -64,7 +64,7 @@ impl Plan {
             law: learned.law.clone(),
             basis: &learned.basis * turn,
             noise_sd: learned.noise_sd,
-            floor: self.floor_of(design, learned.level_rows),
+            floor: self.floor_for(design, learned.level_rows),
         };
         let resolved = match self.request.purpose {
             Purpose::Inference => found.resolve(),

@@ -46,7 +46,7 @@ use crate::{
     interval::{Contrast, Inference},
     lattice::{Design, Lattice},
     matrix::{times, transposed_times},
-    plan::{division::Rules, strength},
+    plan::{Choices, division::Rules, strength},
     privacy::Budget,
     rows::Rows,
     warning::{Cause, LeftOut, Warning},
@@ -61,11 +61,13 @@ use known::{Known, Trust};
 use start::Start;
 use whiten::Whitened;
 
-/// What is asked of the method: there is nothing to choose but what is asked of any.
+/// What is asked of the method: there is nothing to tune.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Config {
     /// What is asked of any method.
     pub request: Request,
+    /// How the budget is divided; for those who study the method.
+    pub choices: Choices,
     /// A fit of the same model that this one is to be pooled with.
     earlier: Option<Arc<Earlier>>,
     /// Whether second moments are released elsewhere, for this model and others; and those, once they are.
@@ -77,6 +79,7 @@ pub struct Config {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plan {
     request: Request,
+    choices: Choices,
     rows: u64,
     features: usize,
     known: Option<Known>,
@@ -97,11 +100,13 @@ const STANDARD_RANGE: f64 = 6.0;
 /// Where a share `tail` of rows is clipped, errors as skewed as an exponential law move the intercept by `tail` of their standard deviations, which
 /// is `tail sqrt(n)` of its standard errors. Half of one takes an interval of 95 % to 92 %, and is worth a sentence.
 const NOTABLE_BEND: f64 = 0.5;
+/// Weights that are this much smaller than their bound on average lose digits on the lattice.
+const LOW_WEIGHT: f64 = 1e4;
 
 impl Config {
     /// The automatic method.
     pub fn new(request: Request) -> Config {
-        Config { request, earlier: None, shares_moments: false, learned: None }
+        Config { request, choices: Choices::DEFAULT, earlier: None, shares_moments: false, learned: None }
     }
 
     /// The same after a fit of the same model on the same rows, to be pooled with it.
@@ -124,7 +129,7 @@ impl Config {
     /// # Errors
     /// When options make no sense together, or the arithmetic cannot be made exact.
     pub fn plan(self, rows: u64, design: &Design) -> Result<Plan, Error> {
-        let Config { request, earlier, shares_moments, learned } = self;
+        let Config { request, choices, earlier, shares_moments, learned } = self;
         request.check()?;
         if request.purpose == Purpose::Inference && request.interval != IntervalMethod::Newton {
             return Err(ConfigError::OtherIntervals {
@@ -138,9 +143,12 @@ impl Config {
         if rows <= features as u64 {
             return Err(ConfigError::TooFewRows { features, rows, unit: request.unit() }.into());
         }
+        if request.moments.is_some() && design.weights().is_some() {
+            return Err(ConfigError::MomentsOfWeighted.into());
+        }
         let moments = request.moments.as_ref().map(|moments| moments.of(design)).transpose()?;
         earlier.as_ref().map_or(Ok(()), |earlier| earlier.check(rows, design))?;
-        let mut plan = Plan { request, rows, features, known: None, earlier, shares_moments, learned };
+        let mut plan = Plan { request, choices, rows, features, known: None, earlier, shares_moments, learned };
         plan.known = moments.map(|moments| Known::new(moments, &plan.floor_of_known(design), design));
         plan.more_than_noise()?;
         // Any clip will do to learn whether the arithmetic can be made exact.
@@ -183,7 +191,7 @@ impl Plan {
     fn rules(&self) -> Rules {
         let Request { rho, neighbours, .. } = self.request;
         let target = self.gives_intervals().then(|| self.request.target());
-        Rules { rows: self.rows, features: self.features, rho, neighbours, target }
+        Rules { rows: self.rows, features: self.features, rho, neighbours, target, choices: self.choices }
     }
 
     /// Known moments, where the budget is too weak to do without trusting them.
@@ -322,9 +330,11 @@ impl Plan {
             return Ok(Outcome { coefficients, whitening: Some(white.whitening), warnings, ..outcome });
         };
         // Errors may be as skewed as they like where next to no row is clipped.
-        let bent = if self.could_bend(start) { named(&bent) } else { Vec::new() };
+        let could_bend = self.could_bend(start);
+        let bent = if could_bend { named(&bent) } else { Vec::new() };
         left_out.extend(dropped.iter().map(|&j| LeftOut { name: names[j].clone(), cause: Cause::Weak }));
         left_out.sort_by_key(|one| names.iter().position(|name| *name == one.name));
+        let is_robust = !bent.is_empty() || (could_bend && is_in_errors(&left_out));
         let inference = Inference::from(newton);
         let found = inference.intervals(&contrasts, self.request.level)?;
         let coefficients = names.iter().zip(&found).map(|(name, interval)| with_precision(name.clone(), interval));
@@ -334,10 +344,10 @@ impl Plan {
             quality: quality.filter(|_| bent.is_empty()),
             target: match &self.earlier {
                 Some(earlier) => earlier.target,
-                None if bent.is_empty() => self.request.target(),
-                None => Target::Robust,
+                None if is_robust => Target::Robust,
+                None => self.request.target(),
             },
-            warnings: self.warnings_of_run(&white, start, &left_out, bent),
+            warnings: self.warnings_of_run(&white, start, &left_out, bent, design),
             whitening: Some(white.whitening),
             inference: Some(inference),
             left_out,
@@ -357,6 +367,7 @@ impl Plan {
         start: &Start,
         left_out: &[LeftOut],
         bent: Vec<String>,
+        design: &Design,
     ) -> Vec<Warning> {
         let mut warnings = Vec::new();
         if white.trust == Some(Trust::Kept) {
@@ -368,10 +379,16 @@ impl Plan {
         if !bent.is_empty() {
             warnings.push(Warning::Bent { names: bent });
         } else if self.could_bend(start) {
-            warnings.push(Warning::Clipped { share: start.threshold.tail });
+            let share = start.threshold.tail;
+            let without = is_in_errors(left_out);
+            warnings.push(if without { Warning::ClippedWithout { share } } else { Warning::Clipped { share } });
         }
-        if start.threshold.at_edge || white.at_edge {
-            warnings.push(Warning::LevelAtEdge);
+        let weights =
+            white.mean_weight.zip(design.weights()).filter(|(mean, weights)| mean * LOW_WEIGHT < weights.most());
+        match weights {
+            Some((mean, weights)) => warnings.push(Warning::WeightBound { column: weights.name().to_owned(), mean }),
+            None if start.threshold.at_edge || white.at_edge => warnings.push(Warning::LevelAtEdge),
+            None => {}
         }
         warnings
     }
@@ -382,14 +399,21 @@ fn contradicted(white: &Whitened) -> Option<Warning> {
     (white.trust == Some(Trust::Contradicted)).then_some(Warning::MomentsContradicted)
 }
 
-/// What is publicly known of the largest norm of a standardised row.
-fn largest_norm(design: &Design) -> f64 {
-    (1.0 + design.terms_norm_sq(STANDARD_RANGE)).sqrt()
+/// Whether what was left out is in the errors of many rows, which are not symmetric then. Where clipping could bend a fit, the test is too weak to be
+/// trusted with that. A rare level is in the errors of few.
+fn is_in_errors(left_out: &[LeftOut]) -> bool {
+    left_out.iter().any(|one| one.cause != Cause::RareLevel)
 }
 
-/// The largest absolute response, in standardised units.
+/// What is publicly known of the largest norm of a standardised row, weighted as it is.
+fn largest_norm(design: &Design) -> f64 {
+    (design.largest_weight() * (1.0 + design.terms_norm_sq(STANDARD_RANGE))).sqrt()
+}
+
+/// The largest absolute response, in standardised units and weighted as it is.
 fn largest_response(design: &Design) -> f64 {
-    if design.response().range.0.is_finite() { 1.0 } else { STANDARD_RANGE }
+    let largest = if design.response().range.0.is_finite() { 1.0 } else { STANDARD_RANGE };
+    largest * design.largest_weight().sqrt()
 }
 
 /// The run in standardised units: iterates are `P theta`, gradients `Q' g` with `Q` the inverse of `P` on what is in the model. What was left out
@@ -419,6 +443,7 @@ mod tests {
         let request = Request::new(crate::privacy::Rho::checked_from_f64(0.5).expect("a budget"));
         let plan = Plan {
             request,
+            choices: Choices::DEFAULT,
             rows: 10_000,
             features: 8,
             known: None,

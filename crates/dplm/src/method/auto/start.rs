@@ -13,7 +13,6 @@ use crate::{
     descend::Trajectory,
     lattice::{Design, Slot},
     matrix::dot,
-    plan::division::SECOND_START,
     privacy::{Budget, Spend},
     theory::student::normal_quantile,
 };
@@ -67,7 +66,8 @@ impl Plan {
         let mut reached = self.approach(white, &zero, first.gamma, design, spend, rng, progress)?;
         let mut threshold = self.threshold_at(white, &reached.theta, first.gamma, budget, rng)?;
         if rivals(reached.noise_var, &threshold, k) {
-            let spend = budget.spend(format!("second start, {START_STEPS} steps"), rho.share(SECOND_START))?;
+            let spend =
+                budget.spend(format!("second start, {START_STEPS} steps"), rho.share(self.choices.second_start))?;
             reached = self.approach(white, &reached.theta, threshold.gamma, design, spend, rng, progress)?;
             threshold = self.threshold_at(white, &reached.theta, threshold.gamma, budget, rng)?;
         }

@@ -42,6 +42,8 @@ pub(super) struct Whitened {
     pub left_out: Vec<LeftOut>,
     /// Whether the length of rows was found at the lower end of its ladder.
     pub at_edge: bool,
+    /// Where rows are weighted and there is a constant, the mean of the weights, as the first round has it.
+    pub mean_weight: Option<f64>,
     /// What became of moments that were trusted.
     pub trust: Option<Trust>,
 }
@@ -52,6 +54,23 @@ pub(super) struct Round {
     pub moments: NoisyMatrix,
     pub radius: f64,
     pub at_edge: bool,
+}
+
+/// Where the length of rows is looked for.
+struct Ladders {
+    /// The top of the ladder.
+    top: f64,
+    /// Whether it is looked for above the ladder too: all rows of a person together may be longer than one row can be.
+    above: bool,
+    /// Whether it is looked for below the ladder too: weights may be far below their bound.
+    below: bool,
+}
+
+impl Ladders {
+    /// One ladder.
+    fn one(top: f64) -> Ladders {
+        Ladders { top, above: false, below: false }
+    }
 }
 
 /// A norm that few rows exceed.
@@ -99,14 +118,15 @@ impl Plan {
             return self.whiten_on_trust(known, rows, budget, rng);
         }
         let rounds = self.rounds(rows, design, budget, rng)?;
-        let found = Found::of(&rounds, self.floor(design));
+        let found = Found::of(&rounds, self.floor_of(&rounds, design));
         let resolved = match self.request.purpose {
             Purpose::Inference => found.resolve(),
             Purpose::Prediction => Resolved { kept: (0..self.features).collect(), pivots: Vec::new() },
         };
         let last = rounds.last().expect("there was a first round");
         let white = found.whitened(rows, &resolved, last.radius, design)?;
-        Ok(Whitened { at_edge: rounds.iter().any(|round| round.at_edge), ..white })
+        let mean_weight = mean_of_weights(&rounds, design).map(|mean| mean * design.weight_unit());
+        Ok(Whitened { at_edge: rounds.iter().any(|round| round.at_edge), mean_weight, ..white })
     }
 
     /// Rounds of second moments, while one pays and the budget has it.
@@ -123,8 +143,8 @@ impl Plan {
         while let Some(share) = self.next_round(&rounds, design).filter(|&share| has(budget, share)) {
             let last = rounds.last().expect("there was a first round");
             let matrix = last.turned();
-            let top = TOP_OF_WHITENED * (self.features as f64).sqrt();
-            rounds.push(self.round(rows, matrix, top, rounds.len() + 1, share, budget, rng)?);
+            let ladders = Ladders::one(TOP_OF_WHITENED * (self.features as f64).sqrt());
+            rounds.push(self.round(rows, matrix, &ladders, rounds.len() + 1, share, budget, rng)?);
         }
         Ok(rounds)
     }
@@ -137,7 +157,10 @@ impl Plan {
         rng: &mut R,
     ) -> Result<Round, Error> {
         let (matrix, top, share) = self.first_coordinates(design);
-        self.round(rows, matrix, top, 1, share, budget, rng)
+        // Rows may also be longer in coordinates that wrong moments made.
+        let above = rows.rows_in_unit().is_some_and(|most| most > 1) || self.known.is_some();
+        let ladders = Ladders { top, above, below: design.weights().is_some() };
+        self.round(rows, matrix, &ladders, 1, share, budget, rng)
     }
 
     /// The coordinates of the first round, how long its rows may be, and its share: what known moments whiten is as far as a first round would
@@ -166,7 +189,7 @@ impl Plan {
             MOST_ROUNDS.. => None,
             _ if self.rules().is_weak() || self.request.purpose == Purpose::Prediction => None,
             _ => {
-                let unresolved = Found::of(rounds, self.floor(design))
+                let unresolved = Found::of(rounds, self.floor_of(rounds, design))
                     .resolve()
                     .pivots
                     .iter()
@@ -181,7 +204,7 @@ impl Plan {
         &self,
         rows: &dyn Rows,
         matrix: Mat<f64>,
-        top: f64,
+        ladders: &Ladders,
         number: usize,
         moments_share: f64,
         budget: &mut Budget,
@@ -191,11 +214,7 @@ impl Plan {
         let whitening = Whitening::new(matrix.as_ref());
         let rows = rows.whitened(&whitening)?;
         let what = format!("length of rows, round {number}");
-        // The top of the first ladder is as long as a row can be; all rows of a person together may be longer, and so may rows in coordinates
-        // that wrong moments made.
-        let may_be_longer = rows.rows_in_unit().is_some_and(|most| most > 1) || self.known.is_some();
-        let tops = if number == 1 && may_be_longer { 2 } else { 1 };
-        let Length { radius, at_edge, .. } = self.length_within(rows.as_ref(), top, tops, &what, budget, rng)?;
+        let Length { radius, at_edge, .. } = self.length_on(rows.as_ref(), ladders, &what, budget, rng)?;
         let spend = budget.spend(format!("second moments, round {number}"), rho.share(moments_share))?;
         let shrunk = Outer::Shrunk { radius };
         let moments = NoisyMatrix::release(rows.as_ref(), &shrunk, UNIT, self.request.neighbours, spend, rng)?;
@@ -210,27 +229,26 @@ impl Plan {
         budget: &mut Budget,
         rng: &mut R,
     ) -> Result<Length, Error> {
-        self.length_within(rows, TOP_OF_WHITENED * (rows.features() as f64).sqrt(), 2, what, budget, rng)
+        let top = TOP_OF_WHITENED * (rows.features() as f64).sqrt();
+        self.length_on(rows, &Ladders { top, above: true, below: false }, what, budget, rng)
     }
 
-    /// A norm that few rows exceed, looked for on up to so many ladders, each above the one before.
-    fn length_within<R: RandomWords>(
+    /// A norm that few rows exceed, on the ladders on which it is looked for.
+    fn length_on<R: RandomWords>(
         &self,
         rows: &dyn Rows,
-        top: f64,
-        ladders: i32,
+        ladders: &Ladders,
         what: &str,
         budget: &mut Budget,
         rng: &mut R,
     ) -> Result<Length, Error> {
         let share = self.request.rho.share(self.rules().shares().length);
-        let mut found = self.length(rows, top, budget.spend(what, share)?, rng)?;
-        for ladder in 1..ladders {
-            if found.is_beyond {
-                found = self.length(rows, top * LADDER_SPAN.powi(ladder), budget.spend(what, share)?, rng)?;
-            }
+        let mut length = |top: f64| self.length(rows, top, budget.spend(what, share)?, rng);
+        let found = length(ladders.top)?;
+        if ladders.above && found.is_beyond {
+            return length(ladders.top * LADDER_SPAN);
         }
-        Ok(found)
+        if ladders.below && found.at_edge { length(ladders.top / LADDER_SPAN) } else { Ok(found) }
     }
 
     /// A norm that few rows exceed. That it is at the top of the ladder is no sign of anything: bounds allow no longer rows at first, and later
@@ -248,10 +266,18 @@ impl Plan {
         counts::target(0.0, self.rows, LENGTH_THRESHOLDS as usize, rho)
     }
 
+    /// What a column must exceed, in units of what a row of average weight adds to a level.
+    pub(super) fn floor_of(&self, rounds: &[Round], design: &Design) -> Floor {
+        let mut floor = self.floor(design);
+        let typical = mean_of_weights(rounds, design).unwrap_or(1.0);
+        floor.least.iter_mut().for_each(|least| *least *= typical);
+        floor
+    }
+
     /// A level with fewer rows than may have been cut is understated by an amount that nobody knows: it needs half as many again, which is a
     /// standard deviation and a half of the noisy count.
     pub(super) fn floor(&self, design: &Design) -> Floor {
-        self.floor_of(design, self.level_rows())
+        self.floor_for(design, self.level_rows())
     }
 
     /// How many rows a level needs.
@@ -262,11 +288,11 @@ impl Plan {
     /// The same where moments are known. Rows of a level with the share `pi` are `1 / sqrt(pi)` long once they are white; where that is more than
     /// `sqrt(2p)` they are clipped far more than others, and a curvature that is not known precisely overstates theirs.
     pub(super) fn floor_of_known(&self, design: &Design) -> Floor {
-        self.floor_of(design, self.level_rows().min(self.rows as f64 / (2.0 * self.features as f64)))
+        self.floor_for(design, self.level_rows().min(self.rows as f64 / (2.0 * self.features as f64)))
     }
 
     /// What a column must exceed where a level needs so many rows.
-    pub(super) fn floor_of(&self, design: &Design, level_rows: f64) -> Floor {
+    pub(super) fn floor_for(&self, design: &Design, level_rows: f64) -> Floor {
         let least = |slot: &Slot| if slot.is_level() { level_rows / self.rows as f64 } else { 0.0 };
         Floor {
             rounding: design.rounding_variances(),
@@ -361,7 +387,7 @@ impl Found {
         let edge = self.noise_sd * (2.0 * kept.len() as f64).sqrt();
         let floor = edge.clamp(LEAST_FLOOR, 1.0);
         let scales: Vec<f64> = found.values.iter().map(|value| value.max(floor)).collect();
-        let (k, p) = (kept.len(), self.basis.nrows());
+        let (k, p) = (kept.len(), self.basis.ncols());
         let turn = inverse(&triangle) * Mat::from_fn(k, k, |i, j| found.vectors[(i, j)] / scales[j].sqrt());
         let mut matrix = Mat::zeros(p, k);
         kept.iter().enumerate().for_each(|(i, &row)| (0..k).for_each(|j| matrix[(row, j)] = turn[(i, j)]));
@@ -386,16 +412,23 @@ impl Found {
         let basis = inverse(&Mat::from_fn(k, k, |i, j| exact[(kept[i], j)]));
         Ok(Whitened {
             rows: rows.whitened(&whitening)?,
-            coordinates: Coordinates { parameters: self.basis.nrows(), kept: kept.clone(), basis },
+            coordinates: Coordinates { parameters: self.basis.ncols(), kept: kept.clone(), basis },
             whitening,
             radius,
             moments,
             left_out: left_out(resolved, &self.law, &self.basis, &self.floor, design),
             found: Some(self),
             at_edge: false,
+            mean_weight: None,
             trust: None,
         })
     }
+}
+
+/// Where rows are weighted and there is a constant: the mean of the weights on the lattice, which is the second moment of the constant.
+fn mean_of_weights(rounds: &[Round], design: &Design) -> Option<f64> {
+    let is_constant = matches!(design.slots().first(), Some(Slot::Intercept));
+    (is_constant && design.weights().is_some()).then(|| rounds[0].moments.mean[(0, 0)].max(0.0))
 }
 
 pub(super) fn eigen(matrix: &Mat<f64>) -> Eigen {

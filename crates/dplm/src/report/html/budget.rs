@@ -2,7 +2,7 @@
 
 use super::WIDTH;
 use crate::{
-    number::significant,
+    number::{short, significant},
     privacy::Guarantee,
     report::{
         svg::{Svg, escaped},
@@ -26,7 +26,7 @@ pub(super) fn plot(guarantee: &Guarantee) -> String {
             "<li><svg viewBox=\"0 0 14 14\" aria-hidden=\"true\"><rect class=\"f{colour}\" width=\"14\" height=\"14\"/></svg>\
              <span>{} % (&rho; {}): {}</span></li>\n",
             significant_percent(share),
-            release.rho,
+            short(release.rho.to_f64()),
             escaped(&release.what)
         );
         start += share;

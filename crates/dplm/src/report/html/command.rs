@@ -15,6 +15,7 @@ pub(super) fn of(fit: &Fit) -> String {
         let rows = person.rows.map_or_else(String::new, |rows| format!(" --rows-per-person {rows}"));
         format!("--person {}{rows}", quoted(&person.column))
     }));
+    words.extend(fit.weights.as_ref().map(|weights| format!("--weights {}", quoted(&weights.to_string()))));
     words.push(match fit.purpose {
         Purpose::Prediction => "--purpose prediction".to_owned(),
         Purpose::Inference => {

@@ -113,6 +113,7 @@ fn header(fit: &Fit, cover: &Cover) -> String {
         fact("Date", &escaped(&fit.date)),
         given("Data set", cover.dataset.as_ref().or(of_ledger)),
         fact(&capitalised(fit.guarantee.unit.plural()), &grouped(fit.rows)),
+        given("Weights", fit.weights.as_ref().map(ToString::to_string).as_ref()),
         fact("What is protected", protected(fit.guarantee.unit)),
         fact("Budget", &format!("&rho; = {}", fit.guarantee.rho)),
         fact("Which is", &format!("&epsilon; = {} at &delta; = {:e}", fit.guarantee.epsilon, fit.guarantee.delta)),
