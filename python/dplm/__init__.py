@@ -16,6 +16,7 @@ from dplm._ledger import Ledger
 from dplm._lm import lm
 from dplm._native import __version__
 from dplm._prediction import Prediction
+from dplm._study import Study, refine, study
 from dplm._tools import Plan, Simulated, plan, simulate
 
 __all__ = [
@@ -34,6 +35,7 @@ __all__ = [
     "Release",
     "RequestError",
     "Simulated",
+    "Study",
     "Summary",
     "TTest",
     "WaldTest",
@@ -41,5 +43,7 @@ __all__ = [
     "lm",
     "load",
     "plan",
+    "refine",
     "simulate",
+    "study",
 ]

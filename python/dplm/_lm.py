@@ -13,6 +13,7 @@ from dplm import _data, _native
 from dplm._errors import FitWarning, PrivacyWarning, RequestError, warn
 from dplm._fit import Fit
 from dplm._ledger import Ledger
+from dplm._moments import MomentsLike, given_moments
 from dplm._progress import Bar
 from dplm._tools import Plan
 
@@ -38,6 +39,7 @@ class LmOptions(TypedDict, total=False):
     weights: str | None
     purpose: str
     standardised: bool
+    moments: MomentsLike | None
     ledger: Ledger | str | os.PathLike[str] | None
     dataset: str | None
     names: Sequence[str] | None
@@ -75,6 +77,7 @@ def lm(
     weights: str | None = None,
     purpose: str = "inference",
     standardised: bool = False,
+    moments: MomentsLike | None = None,
     ledger: Ledger | str | os.PathLike[str] | None = None,
     dataset: str | None = None,
     names: Sequence[str] | None = None,
@@ -123,6 +126,10 @@ def lm(
     standardised
         Says that columns without bounds or levels are centred and of about unit variance. Without it, and without `method="dpgd"`, such
         columns are refused: on any others the budget would be spent on nonsense.
+    moments
+        Means and covariances of the columns that are public, so that nothing is spent on finding them: the path of a TOML, JSON or CSV
+        file, or a mapping with `means` and `covariance` (pandas objects with names, or lists beside `names`), or `means`, `sds` and
+        `correlations`. See docs/moments.md.
     ledger, dataset
         A `dplm.Ledger` or its file, and what it calls the data. The budget is on disk as spent before any noise is drawn; a fit that needs
         more than is left is refused, and so is one with a seed.
@@ -188,6 +195,7 @@ def lm(
         "weights": weights,
         "purpose": purpose,
         "standardised": standardised,
+        "moments": given_moments(moments),
         "strict": strict,
         "seed": seed,
         "threads": threads,

@@ -8,6 +8,7 @@ __all__ = [
     "Ledger",
     "NotPrivate",
     "Simulated",
+    "StudyFit",
     "Table",
     "__version__",
     "column_name",
@@ -16,8 +17,10 @@ __all__ = [
     "encoded",
     "fit",
     "plan",
+    "refine",
     "rho",
     "simulate",
+    "study",
 ]
 __version__: str
 
@@ -141,3 +144,27 @@ def columns(model: str, model_is_file: bool) -> list[str] | None: ...
 def rho(budget: Mapping[str, float | None]) -> float: ...
 def plan(budget: Mapping[str, float | None], options: Mapping[str, Any]) -> str: ...
 def simulate(options: Mapping[str, Any]) -> Simulated: ...
+
+@final
+class StudyFit:
+    def json(self) -> str: ...
+    def summary(self) -> str: ...
+    def page(self, title: str | None, author: str | None, dataset: str | None) -> str: ...
+    def parts(self) -> list[tuple[str, float, Fit, tuple[float, tuple[float, float]] | None]]: ...
+    def warnings(self) -> list[tuple[bool, str]]: ...
+
+def refine(
+    first: Fit,
+    table: Table,
+    rho: float,
+    options: Mapping[str, Any],
+    account_name: tuple[str, str] | None,
+    progress: Callable[[str, int, int], object] | None,
+) -> Fit: ...
+def study(
+    text: str,
+    table: Table,
+    options: Mapping[str, Any],
+    account_name: tuple[str, str] | None,
+    progress: Callable[[str, int, int], object] | None,
+) -> StudyFit: ...

@@ -9,6 +9,7 @@ from typing import Any
 
 from dplm import _native
 from dplm._errors import RequestError
+from dplm._moments import MomentsLike, given_moments
 
 
 class Plan(Mapping[str, Any]):
@@ -57,6 +58,7 @@ def plan(
     assume: Sequence[str] = (),
     want: Sequence[str] = (),
     effect: Sequence[str] = (),
+    moments: MomentsLike | None = None,
     clip: float | None = None,
     steps: int | None = None,
     noise_sd: float = 1.0,
@@ -67,7 +69,7 @@ def plan(
 
     With a formula, the method that would run says what it would do with the budget, for each coefficient in its own units. What nobody knows
     beforehand is assumed, and listed in `assumed`: how far columns spread within their bounds, and how large the errors are. Say better with
-    `assume=["educ sd 3", "R2 0.3"]`. `want=["educ 0.01"]` asks for the budget that gives a standard error, `effect=["educ 0.05"]` how often an
+    `assume=["educ sd 3", "R2 0.3"]`, or give `moments` as to `dplm.lm`. `want=["educ 0.01"]` asks for the budget that gives a standard error, `effect=["educ 0.05"]` how often an
     effect of that size has the right sign and is significant, `share` for the budget at which privacy adds that share of the sampling error.
 
     With `features` in place of a formula, figures are for the paper's method on columns of unit variance that are not correlated, and errors of
@@ -98,6 +100,7 @@ def plan(
         "assume": _texts("assume", assume),
         "want": _texts("want", want),
         "effect": _texts("effect", effect),
+        "moments": given_moments(moments),
     }
     return Plan(json.loads(_native.plan(budget, options)))
 

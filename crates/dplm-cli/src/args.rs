@@ -61,6 +61,12 @@ pub enum Command {
     /// Fit a linear regression privately
     #[command(after_help = FIT)]
     Fit(FitArgs),
+    /// Spend more on a model that was fitted before, and pool both fits
+    #[command(after_help = REFINE)]
+    Refine(RefineArgs),
+    /// Fit a main specification and its checks under one budget
+    #[command(after_help = STUDY)]
+    Study(StudyArgs),
     /// Test hypotheses about the coefficients of a saved fit
     #[command(after_help = TEST)]
     Test(TestArgs),
@@ -70,6 +76,9 @@ pub enum Command {
     /// What accuracy to expect, from public numbers only
     #[command(after_help = PLAN)]
     Plan(PlanArgs),
+    /// Write the means and covariances of a table that is public, for fits of other tables
+    #[command(after_help = MOMENTS)]
+    Moments(MomentsArgs),
     /// Write simulated data to a file
     #[command(after_help = SIMULATE)]
     Simulate(SimulateArgs),
@@ -107,6 +116,35 @@ Examples:
   dplm fit survey.csv --formula 'earnings[0..200000] ~ age[18..90] + region{north,south}' --rho 0.015
   dplm fit survey.parquet --model model.toml --epsilon 1 --json fit.json";
 
+const REFINE: &str = "\
+Fits the model of a saved fit again on the same data, from where that fit ended, and pools both by their precision. The
+result promises what both budgets together promise, is about as precise as one fit at that budget, and can be refined
+again. A ledger is charged for the second fit only: the first was paid for.
+
+Example:
+  dplm fit wages.csv --formula 'wage[0..60] ~ educ[0..20] + exper[0..45]' --rho 0.01 --json fit.json
+  dplm refine fit.json wages.csv --rho 0.02 --json refined.json";
+
+const STUDY: &str = "\
+A study is a TOML file: a budget, and a [[specification]] with a name, a formula and (if it should not be the usual one)
+a share for each model. What is known of columns is written in the formulas or once under [columns.NAME]. Second moments
+are released once for all specifications; of the rest the first one, the main one, gets half and the others what is left,
+unless shares say otherwise. A ledger is charged once, for the whole study, before any noise is drawn.
+
+Example of a file:
+  rho = 0.1
+  interest = 'educ'       # followed across specifications
+  simultaneous = true     # its intervals hold in all of them at once
+  [[specification]]
+  name = 'main'
+  formula = 'wage[0..60] ~ educ[0..20] + exper[0..45]'
+  [[specification]]
+  name = 'without exper'
+  formula = 'wage[0..60] ~ educ[0..20]'
+
+Example:
+  dplm study wages.toml wages.csv --report study.html";
+
 const COMPLETIONS: &str = "\
 Examples:
   dplm completions bash > ~/.local/share/bash-completion/completions/dplm
@@ -142,6 +180,15 @@ Examples:
   dplm plan --formula 'pay[0..200000] ~ age[18..90]' --rows 10000 --rho 0.015 --assume 'pay sd 30000' --page plan.html
   dplm plan --formula 'pay[0..200000] ~ age[18..90]' --rows 10000 --rho 0.015 --want 'age 40' --effect 'age 300'
   dplm plan --features 10 --rows 10000 --rho 0.015 --picture plan.svg";
+
+const MOMENTS: &str = "\
+Second moments that are public spare a fit what it would spend to find them: at a weak budget that is the difference
+between intervals and none. This writes those of the terms of a model from a table that is public itself: an earlier
+wave, a public-use file, another country. Nothing about it is private: never use the table that the fit is to protect.
+
+Example:
+  dplm moments public-2019.csv --formula 'pay[0..200000] ~ age[18..90] + educ[0..20]' --not-private --out pay.toml
+  dplm fit survey-2024.csv --formula 'pay[0..200000] ~ age[18..90] + educ[0..20]' --rho 0.005 --moments pay.toml";
 
 const SIMULATE: &str = "\
 Writes a table with columns x1 to xP and y = x'theta + error, and prints the true coefficients theta. The setting is the
@@ -198,6 +245,9 @@ pub struct FitArgs {
     pub data: DataArgs,
     #[command(flatten)]
     pub model: ModelArgs,
+    /// Means and covariances that are public (TOML, JSON or CSV), so that nothing is spent on them
+    #[arg(long, value_name = "FILE", help_heading = "Model")]
+    pub moments: Option<PathBuf>,
     #[command(flatten)]
     pub budget: BudgetArgs,
     #[command(flatten)]
@@ -245,6 +295,21 @@ pub struct CoverArgs {
     /// With --report: what the data are called [default: what the ledger calls them]
     #[arg(long, value_name = "TEXT", requires = "report", help_heading = "Output")]
     pub data_name: Option<String>,
+}
+
+/// `dplm moments`.
+#[derive(Debug, Group)]
+pub struct MomentsArgs {
+    #[command(flatten)]
+    pub data: DataArgs,
+    /// Say that the table is public, and that what is written of it may be published
+    #[arg(long)]
+    pub not_private: bool,
+    #[command(flatten)]
+    pub model: ModelArgs,
+    /// Write the moments to a file [default: standard output]
+    #[arg(long, short, value_name = "FILE.toml")]
+    pub out: Option<Destination>,
 }
 
 /// `dplm diagnose`.
@@ -609,6 +674,65 @@ pub struct SavedFit {
     pub fit: PathBuf,
 }
 
+/// `dplm refine`.
+#[derive(Debug, Group)]
+pub struct RefineArgs {
+    #[command(flatten)]
+    pub saved: SavedFit,
+    #[command(flatten)]
+    pub data: DataArgs,
+    #[command(flatten)]
+    pub budget: BudgetArgs,
+    /// Make the noise reproducible: for tests only, the result is then not private
+    #[arg(long, value_name = "S", help_heading = "Privacy")]
+    pub seed: Option<u64>,
+    /// Spend from this ledger: recorded before any noise is drawn
+    #[arg(long, value_name = "FILE", requires = "dataset", help_heading = "Privacy")]
+    pub ledger: Option<PathBuf>,
+    /// What the ledger calls the data
+    #[arg(long, value_name = "NAME", requires = "ledger", help_heading = "Privacy")]
+    pub dataset: Option<String>,
+    /// Write the result as JSON; - for standard output, instead of the summary
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub json: Option<Destination>,
+    /// Write a self-contained page for readers of the release
+    #[arg(long, value_name = "FILE.html", help_heading = "Output")]
+    pub report: Option<Destination>,
+    #[command(flatten)]
+    pub cover: CoverArgs,
+    #[command(flatten)]
+    pub machine: MachineArgs,
+}
+
+/// `dplm study`.
+#[derive(Debug, Group)]
+pub struct StudyArgs {
+    /// The study: its budget and its specifications
+    #[arg(value_name = "FILE.toml")]
+    pub study: PathBuf,
+    #[command(flatten)]
+    pub data: DataArgs,
+    /// Make the noise reproducible: for tests only, the result is then not private
+    #[arg(long, value_name = "S", help_heading = "Privacy")]
+    pub seed: Option<u64>,
+    /// Spend from this ledger: recorded before any noise is drawn
+    #[arg(long, value_name = "FILE", requires = "dataset", help_heading = "Privacy")]
+    pub ledger: Option<PathBuf>,
+    /// What the ledger calls the data
+    #[arg(long, value_name = "NAME", requires = "ledger", help_heading = "Privacy")]
+    pub dataset: Option<String>,
+    /// Write all fits as JSON; - for standard output, instead of the summary
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub json: Option<Destination>,
+    /// Write a self-contained page with all specifications side by side
+    #[arg(long, value_name = "FILE.html", help_heading = "Output")]
+    pub report: Option<Destination>,
+    #[command(flatten)]
+    pub cover: CoverArgs,
+    #[command(flatten)]
+    pub machine: MachineArgs,
+}
+
 /// `dplm test`.
 #[derive(Debug, Group)]
 pub struct TestArgs {
@@ -695,6 +819,9 @@ pub struct PlanArgs {
     /// What a code book says of columns: 'educ sd 3', 'region shares 0.6 0.4', 'R2 0.3'
     #[arg(long, value_name = "WHAT", conflicts_with = "features", help_heading = "Model")]
     pub assume: Vec<Assumption>,
+    /// Means and covariances that are public, as 'dplm fit' takes them
+    #[arg(long, value_name = "FILE", conflicts_with = "features", help_heading = "Model")]
+    pub moments: Option<PathBuf>,
     /// With --features, the standard deviation of the errors [default: 1]
     #[arg(long, value_name = "SD", allow_negative_numbers = true, requires = "features", help_heading = "Model")]
     pub noise_sd: Option<f64>,

@@ -102,6 +102,8 @@ impl From<Error> for Failure {
             Error::Config(ConfigError::TooFewRows { .. }) => Failure::refused(error),
             Error::Formula(_)
             | Error::Config(_)
+            | Error::Moments(_)
+            | Error::Study(_)
             | Error::Hypothesis(_)
             | Error::Prediction(_)
             | Error::Interval(IntervalError::Level { .. } | IntervalError::RepeatedEquations)

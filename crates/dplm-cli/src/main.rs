@@ -31,9 +31,12 @@ fn run(command: Command, printer: &Printer) -> Result<(), Failure> {
     match command {
         Command::Demo(args) => commands::demo::run(&args, printer),
         Command::Fit(args) => commands::fit::run(args, printer),
+        Command::Refine(args) => commands::refine::run(args, printer),
+        Command::Study(args) => commands::study::run(args, printer),
         Command::Test(args) => commands::test::run(&args, printer),
         Command::Predict(args) => commands::predict::run(&args, printer),
         Command::Plan(args) => commands::plan::run(&args, printer),
+        Command::Moments(args) => commands::moments::run(args, printer),
         Command::Simulate(args) => commands::simulate::run(args, printer),
         Command::Diagnose(args) => commands::diagnose::run(args, printer),
         Command::Ledger(asked) => commands::ledger::run(asked, printer),

@@ -3,12 +3,14 @@
 use std::{
     fs, io,
     path::{Path, PathBuf},
+    sync::Arc,
 };
 
 use dplm::{
     Dataset, NoiseSource, Person, Progress, Reading,
     formula::{Formula, Weights},
     method::{self, Asked, Asks, Entry, Method, Request, Tuning, dpgd},
+    moments::{Moments, MomentsError},
     privacy::{Rho, convert::Conversion},
     report::Cover,
     table::{Dialect, ReadOptions, Source},
@@ -93,10 +95,11 @@ impl FitSettings {
         let outputs: Vec<&Destination> = args.json.iter().chain(&args.trajectory).chain(&args.report).collect();
         check_outputs(&outputs, &args.data.inputs)?;
         check_formats([(&args.report, Format::Html), (&args.json, Format::Json), (&args.trajectory, Format::Csv)])?;
-        let account_name = account_name(args.ledger, args.dataset, &args.promise)?;
+        let account_name = account_name(args.ledger, args.dataset, args.promise.seed)?;
         check_ledger_is_kept(&outputs, account_name.as_ref())?;
         let conversion = Entry::conversion_of(args.method.method);
         let request = request((&args.budget, conversion), &args.promise, &args.interval)?;
+        let request = Request { moments: moments(args.moments.as_deref())?, ..request };
         let tuning = tuning(&args.method);
         check_machine(&args.machine)?;
         // A model file says of each such column that it is standard.
@@ -140,6 +143,7 @@ impl FitSettings {
         FitSettings::check(FitArgs {
             data,
             model,
+            moments: None,
             budget,
             promise,
             method,
@@ -196,7 +200,7 @@ fn budget_by(args: &BudgetArgs, conversion: Conversion) -> Result<(Rho, f64), Fa
     method::budget(args.rho, args.epsilon, args.delta, conversion).map_err(Failure::usage)
 }
 
-fn cover(args: CoverArgs) -> Cover {
+pub fn cover(args: CoverArgs) -> Cover {
     let CoverArgs { title, author, data_name } = args;
     Cover { title, author, dataset: data_name }
 }
@@ -259,6 +263,19 @@ pub fn formula_in(text: Option<&str>, file: Option<&Path>) -> Result<Formula, Fa
     }
 }
 
+/// Moments that are public, from a file.
+///
+/// # Errors
+/// When it cannot be read or understood.
+pub fn moments(file: Option<&Path>) -> Result<Option<Arc<Moments>>, Failure> {
+    let Some(path) = file else { return Ok(None) };
+    let read = Moments::read(path).map_err(|error| match error {
+        MomentsError::Unread { .. } => Failure::Refused(format!("{}: {error}", path.display())),
+        other => Failure::Usage(format!("{}: {other}", path.display())),
+    });
+    read.map(|moments| Some(Arc::new(moments)))
+}
+
 fn read_model(path: &Path) -> Result<String, Failure> {
     fs::read_to_string(path).map_err(|error| {
         let path = path.display();
@@ -270,7 +287,7 @@ fn read_model(path: &Path) -> Result<String, Failure> {
 }
 
 /// Sets the number of threads, for the whole program.
-fn check_machine(machine: &MachineArgs) -> Result<(), Failure> {
+pub fn check_machine(machine: &MachineArgs) -> Result<(), Failure> {
     let Some(threads) = machine.threads else { return Ok(()) };
     if !(1..=MOST_THREADS).contains(&threads) {
         return Err(Failure::Usage(format!("the number of threads must be between 1 and {MOST_THREADS}")));
@@ -300,13 +317,13 @@ pub fn check_outputs(outputs: &[&Destination], inputs: &[String]) -> Result<(), 
 }
 
 /// What pays. A fixed seed is refused here, before anything is opened.
-fn account_name(
+pub fn account_name(
     file: Option<PathBuf>,
     dataset: Option<String>,
-    promise: &PromiseArgs,
+    seed: Option<u64>,
 ) -> Result<Option<AccountName>, Failure> {
     let Some((file, dataset)) = file.zip(dataset) else { return Ok(None) };
-    match promise.seed {
+    match seed {
         Some(_) => Err(Failure::usage(LedgerError::Seed)),
         None => Ok(Some(AccountName { file, dataset })),
     }
@@ -323,7 +340,7 @@ fn check_ledger_is_kept(outputs: &[&Destination], account_name: Option<&AccountN
     }
 }
 
-fn is_same_file(one: &Path, other: &Path) -> bool {
+pub fn is_same_file(one: &Path, other: &Path) -> bool {
     matches!((fs::canonicalize(one), fs::canonicalize(other)), (Ok(one), Ok(other)) if one == other)
 }
 

@@ -12,6 +12,7 @@ mod persons;
 mod refusals;
 mod results;
 mod saved_fit;
+mod studies;
 mod weights;
 
 /// A file that is not named above would never run.

@@ -114,7 +114,8 @@ impl Citation {
         let document: Document = serde_json::from_slice(json).map_err(|_| Finding::NotAFit)?;
         let Document { formula, guarantee: Guarantee { rho, neighbours, conversion }, units, ledger } = document;
         let neighbours = units.map_or(neighbours.clone(), |units| promise(&neighbours, &units.unit, conversion));
-        let Ledger { dataset, entry, hash } = ledger.ok_or(Finding::NoLedger)?;
+        let Ledger { dataset, entry, hash, charged } = ledger.ok_or(Finding::NoLedger)?;
+        let rho = charged.unwrap_or(rho);
         let (entry, hash) = entry.zip(hash).ok_or(Finding::NoHash)?;
         Ok(Citation { entry, hash, dataset, formula, neighbours, rho })
     }
@@ -176,4 +177,6 @@ struct Ledger {
     dataset: String,
     entry: Option<i64>,
     hash: Option<String>,
+    #[serde(default)]
+    charged: Option<f64>,
 }

@@ -19,9 +19,6 @@ pub(crate) struct Asked {
     pub plan: Planner,
 }
 
-/// Plans for so many rows of a design.
-pub(crate) type Planner = fn(&Asked, u64, &Design) -> Result<Box<dyn Plan>, Error>;
-
 impl Asked {
     /// Whether intervals are wanted.
     pub(crate) fn wants_intervals(&self) -> bool {

@@ -26,6 +26,18 @@ pub struct NativeFit {
     fit: Fit,
 }
 
+impl NativeFit {
+    /// A fit for Python.
+    pub fn new(fit: Fit) -> NativeFit {
+        NativeFit { fit }
+    }
+
+    /// The fit itself.
+    pub fn fit(&self) -> &Fit {
+        &self.fit
+    }
+}
+
 /// The mean, its standard error, its interval, and where a person's response falls.
 type Predicted = (f64, Option<f64>, Ends, Ends);
 
@@ -64,7 +76,7 @@ fn hypothesis(rows: Rows) -> PyResult<Hypothesis> {
 }
 
 /// A data set in a ledger: the file, and what it calls the data.
-type AccountName = (PathBuf, String);
+pub type AccountName = (PathBuf, String);
 
 /// Reads and fits. With a `account`, the ledger has the budget on disk as spent before noise is drawn. `progress` is called with the stage, how much is done, and how much there is.
 #[pyfunction]
@@ -140,7 +152,7 @@ pub fn dry_run(
 }
 
 /// Pays from the ledger where there is one; else whoever calls keeps account.
-fn receipt(charge: Charge, account_name: Option<&AccountName>) -> Result<Receipt, LedgerError> {
+pub fn receipt(charge: Charge, account_name: Option<&AccountName>) -> Result<Receipt, LedgerError> {
     match account_name {
         Some((file, dataset)) => Ledger::open(file)?.charge(dataset, charge),
         None => Ok(Receipt::by_caller(charge)),

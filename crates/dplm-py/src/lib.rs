@@ -13,6 +13,7 @@ mod table;
 mod request;
 mod work;
 mod fit;
+mod study;
 mod tools;
 mod ledger;
 mod not_private;
@@ -30,6 +31,7 @@ mod _native {
         fit::{NativeFit, dry_run, fit},
         ledger::NativeLedger,
         not_private::{NotPrivate, encoded},
+        study::{NativeStudy, refine, study},
         table::NativeTable,
         tools::{NativeSimulated, column_name, columns, plan, rho, simulate},
     };

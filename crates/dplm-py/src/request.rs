@@ -1,9 +1,12 @@
 //! What is asked, from Python keywords to the library's own types, checked before a row is read.
 
+use std::sync::Arc;
+
 use dplm::{
     NoiseSource, Person,
     formula::{Formula, Weights},
     method::{self, Asked, Asks, Entry, Method, Request, Tuning},
+    moments::Moments,
     options::Choice,
     privacy::Rho,
 };
@@ -83,7 +86,18 @@ pub struct FitOptions {
     pub memory: Option<u64>,
     person: Option<String>,
     rows_per_person: Option<u32>,
+    moments: Option<GivenMoments>,
     weights: Option<String>,
+}
+
+/// Moments as Python gives them: whether it is the path of a file, and that or the JSON of one.
+pub type GivenMoments = (bool, String);
+
+/// The moments.
+pub fn moments(given: Option<&GivenMoments>) -> PyResult<Option<Arc<Moments>>> {
+    let Some((is_file, text)) = given else { return Ok(None) };
+    let read = if *is_file { Moments::read(text) } else { Moments::from_json(text) };
+    read.map(|moments| Some(Arc::new(moments))).map_err(|error| Kind::Request.because(error))
 }
 
 impl<'a, 'py> FromPyObject<'a, 'py> for FitOptions {
@@ -111,6 +125,7 @@ impl<'a, 'py> FromPyObject<'a, 'py> for FitOptions {
             memory: given.get("memory", WHOLE)?,
             person: given.get("person", name)?,
             rows_per_person: given.get("rows_per_person", WHOLE)?,
+            moments: given.get("moments", "a path or a mapping")?,
             weights: given.get("weights", "a column with its bounds, such as 'w[0..50]'")?,
         })
     }
@@ -138,6 +153,7 @@ impl FitOptions {
             batches: self.batches,
             burn_in: self.burn_in,
             person: self.person()?,
+            moments: moments(self.moments.as_ref())?,
             ..Request::new(rho)
         };
         let &FitOptions { clip, steps, step_size, .. } = self;

@@ -15,7 +15,7 @@ use pyo3::{prelude::*, types::PyCapsule};
 use crate::{
     arrow::exported,
     failure::{Kind, OrRaise},
-    request::{self, BudgetOptions, Keywords, WHOLE, word},
+    request::{self, BudgetOptions, GivenMoments, Keywords, WHOLE, word},
 };
 
 /// The columns a formula reads, the response first; `None` where `.` leaves them to the table.
@@ -52,6 +52,7 @@ pub struct PlanOptions {
     assume: Vec<String>,
     want: Vec<String>,
     effect: Vec<String>,
+    moments: Option<GivenMoments>,
 }
 
 impl<'a, 'py> FromPyObject<'a, 'py> for PlanOptions {
@@ -73,6 +74,7 @@ impl<'a, 'py> FromPyObject<'a, 'py> for PlanOptions {
             assume: given.get("assume", "a list of texts")?,
             want: given.get("want", "a list of texts")?,
             effect: given.get("effect", "a list of texts")?,
+            moments: given.get("moments", "a path or a mapping")?,
         })
     }
 }
@@ -89,7 +91,9 @@ impl PlanOptions {
             _ => return Err(Kind::Request.because("give a formula, or a number of features, and not both")),
         };
         let target = self.target.as_deref().map(str::parse::<Target>).transpose();
-        let request = Request { target: target.map_err(|error| Kind::Request.because(error))?, ..Request::new(rho) };
+        let moments = request::moments(self.moments.as_ref())?;
+        let target = target.map_err(|error| Kind::Request.because(error))?;
+        let request = Request { target, moments, ..Request::new(rho) };
         let tuning = Tuning { clip: self.clip, steps: self.steps, step_size: None };
         Ok(Asked { method: None, request, tuning, model })
     }

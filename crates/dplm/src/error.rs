@@ -7,10 +7,12 @@ use crate::{
     interval::IntervalError,
     lattice::LatticeError,
     method::ConfigError,
+    moments::MomentsError,
     plan::{AssumeError, ForecastError},
     privacy::PrivacyError,
     report::FitFileError,
     schema::SchemaError,
+    study::StudyError,
     table::DataError,
 };
 
@@ -24,6 +26,12 @@ pub enum Error {
     /// The options do not make sense; nothing was read.
     #[error(transparent)]
     Config(#[from] ConfigError),
+    /// Moments that are publicly known are not understood, or not those of the model.
+    #[error(transparent)]
+    Moments(#[from] MomentsError),
+    /// A study makes no sense.
+    #[error(transparent)]
+    Study(#[from] StudyError),
     /// An assumption about a column is not understood.
     #[error(transparent)]
     Assume(#[from] AssumeError),

@@ -65,6 +65,7 @@ pub mod rows;
 #[doc(hidden)]
 pub mod descend;
 pub mod theory;
+pub mod moments;
 pub mod interval;
 mod warning;
 mod statement;
@@ -75,6 +76,8 @@ pub mod plan;
 pub mod method;
 pub mod diagnose;
 mod dataset;
+mod refine;
+pub mod study;
 mod lm;
 pub mod report;
 
@@ -89,6 +92,7 @@ pub use lm::{Lm, lm};
 pub use predict::{Covariance, Coverage, Effect, Ends, Over, OverPoint, OverValue, Prediction, PredictionError};
 pub use privacy::{Person, noise::NoiseSource};
 pub use progress::{Interrupted, Progress};
+pub use refine::Refinement;
 pub use statement::{LedgerEntry, Statement};
 pub use warning::{Cause, Enough, LeftOut, Warning};
 

@@ -1,11 +1,12 @@
 //! The usual way in: a formula, a budget, a file.
 
-use std::path::Path;
+use std::{path::Path, sync::Arc};
 
 use crate::{
     Dataset, Error, Fit, Person, Progress, Reading,
     formula::{Formula, FormulaError, Weights},
     method::{self, Entry, Request, Tuning},
+    moments::Moments,
     options::{IntervalMethod, Purpose, Target},
     privacy::{Neighbours, Rho, noise::NoiseSource},
     table::{ReadOptions, Source},
@@ -46,6 +47,7 @@ pub struct Lm<'a> {
     strict: bool,
     memory: Option<u64>,
     person: Option<Person>,
+    moments: Option<Arc<Moments>>,
     weights: Option<Weights>,
     progress: Progress<'a>,
 }
@@ -78,6 +80,7 @@ impl Lm<'static> {
             strict: false,
             memory: None,
             person: None,
+            moments: None,
             weights: None,
             progress: Progress::NONE,
         }
@@ -201,6 +204,11 @@ impl<'a> Lm<'a> {
         }
     }
 
+    /// Means and covariances of the columns that are public, so that nothing is spent on finding them.
+    pub fn moments(self, moments: Moments) -> Lm<'a> {
+        Lm { moments: Some(Arc::new(moments)), ..self }
+    }
+
     /// Weighs rows by a column with public bounds, such as `w[0..50]`.
     ///
     /// # Errors
@@ -250,7 +258,7 @@ impl<'a> Lm<'a> {
         let (rho, delta) = method::budget(self.rho, self.epsilon, self.delta, Entry::conversion_of(self.method))?;
         let Lm { neighbours, purpose, interval, target, level, batches, burn_in, .. } = self;
         let request = Request { neighbours, purpose, interval, target, level, batches, burn_in, ..Request::new(rho) };
-        let request = Request { delta, person: person.clone(), ..request };
+        let request = Request { delta, person: person.clone(), moments: self.moments.clone(), ..request };
         let formula = self.formula?;
         let method = method::choose(self.method, request, self.tuning, &formula, self.standardised)?;
         let options = ReadOptions { strict: self.strict, progress: self.progress, ..ReadOptions::default() };

@@ -49,6 +49,11 @@ impl Statement {
         in_rho(self.units(false).saturating_sub(self.units(true)))
     }
 
+    /// What the entry of the fit records: the last that spends.
+    pub fn charged(&self) -> Option<Rho> {
+        self.entries.iter().rfind(|one| one.spends).map(|one| one.rho)
+    }
+
     fn units(&self, spent: bool) -> u128 {
         self.entries.iter().filter(|one| one.spends == spent).map(|one| u128::from(one.rho.units())).sum()
     }

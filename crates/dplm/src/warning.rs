@@ -50,6 +50,17 @@ pub enum Warning {
         /// Which, and why.
         columns: Vec<LeftOut>,
     },
+    /// A fit whose guarantee is that of a study.
+    PartOfStudy {
+        /// What the specification is called.
+        name: String,
+        /// How many there are.
+        of: usize,
+    },
+    /// Intervals rest on moments that were given, which nothing released contradicts.
+    TrustsMoments,
+    /// Moments that were given are not those of these rows, so that nothing can be said at this budget.
+    MomentsContradicted,
     /// Clipping could bend the fit, and a released test saw no sign of it.
     Clipped {
         /// The share of rows that is clipped.
@@ -155,6 +166,17 @@ impl std::fmt::Display for Warning {
                 f,
                 "about {:.1} % of the gradients are clipped; a released test saw no sign of skewed errors, for which the intervals would be for the robust (clipped) coefficients",
                 100.0 * share
+            ),
+            Warning::PartOfStudy { name, of } => write!(
+                f,
+                "this is the specification '{name}' of a study of {of}: the guarantee is that of the whole study, which was charged once"
+            ),
+            Warning::TrustsMoments => f.write_str(
+                "the intervals trust the moments that were given: nothing released contradicts them, but this budget sees large errors only",
+            ),
+            Warning::MomentsContradicted => f.write_str(
+                "released numbers show that the moments given are not those of these rows, so no interval is printed: correct them, or fit \
+                 without them at a larger budget",
             ),
             Warning::Bent { names } => write!(
                 f,

@@ -11,14 +11,17 @@ mod formula;
 mod hypothesis;
 mod law;
 mod locality;
+mod moments;
 mod neighbours;
 mod nist;
 mod order;
 mod paper;
 mod persons;
 mod predict;
+mod refine;
 mod result;
 mod saved;
+mod study;
 mod weights;
 
 /// A file that is not named above would never run.

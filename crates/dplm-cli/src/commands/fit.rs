@@ -2,7 +2,7 @@
 
 use dplm::{
     Charge, Design, Error, Fit, Progress, Receipt, Warning,
-    method::{self, ConfigError, Method},
+    method::{self, ConfigError},
     plan::Question,
     privacy::Rho,
     report::{Cover, summary, to_html, to_json},
@@ -31,22 +31,16 @@ pub fn run(args: FitArgs, printer: &Printer) -> Result<(), Failure> {
         return Err(Failure::usage("a dry run has no result to write: leave out --json, --trajectory and --report"));
     }
     // Opened before anything is spent: a result that cannot be written down would be lost.
-    let outputs = Outputs::open(&settings)?;
-    let mut account = settings
-        .account_name
-        .as_ref()
-        .map(|account_name| OpenAccount::open(account_name, settings.method.as_ref()))
-        .transpose()?;
+    let FitSettings { json, trajectory, report, cover, .. } = &settings;
+    let outputs = Outputs::open([json, trajectory, report], cover)?;
+    let mut account = OpenAccount::open(settings.account_name.as_ref(), settings.method.request().rho)?;
     let source = settings.data.open()?;
     if settings.dry_run {
         return dry_run(&settings, &source, account.as_ref(), printer);
     }
     let mut dataset = settings.data.read(&source, printer)?;
     let prepared = dataset.prepare(settings.method.as_ref(), settings.noise)?;
-    let receipt = match &mut account {
-        Some(account) => account.charge(prepared.charge(), printer)?,
-        None => Receipt::by_caller(prepared.charge()),
-    };
+    let receipt = OpenAccount::receipt(account.as_mut(), prepared.charge(), printer)?;
     let fit = {
         let bar = Bar::new(printer, "fitting");
         prepared.run(receipt, Progress::new(&|done, total| bar.update(done, total)))?
@@ -113,17 +107,26 @@ fn checked_plan(settings: &FitSettings, rows: u64, design: &Design, printer: &Pr
 }
 
 /// A data set in a ledger, open.
-struct OpenAccount<'a> {
+pub struct OpenAccount<'a> {
     account_name: &'a AccountName,
     ledger: Ledger,
 }
 
 impl<'a> OpenAccount<'a> {
-    /// Opens the ledger, and refuses what it could not pay for before a row is read.
-    fn open(account_name: &'a AccountName, method: &dyn Method) -> Result<OpenAccount<'a>, Failure> {
+    /// Opens the ledger, if there is one, and refuses what it could not pay for before a row is read.
+    pub fn open(account_name: Option<&'a AccountName>, rho: Rho) -> Result<Option<OpenAccount<'a>>, Failure> {
+        let Some(account_name) = account_name else { return Ok(None) };
         let ledger = Ledger::open(&account_name.file).map_err(Failure::not_recorded)?;
-        ledger.check(&account_name.dataset, method.request().rho).map_err(Failure::not_recorded)?;
-        Ok(OpenAccount { account_name, ledger })
+        ledger.check(&account_name.dataset, rho).map_err(Failure::not_recorded)?;
+        Ok(Some(OpenAccount { account_name, ledger }))
+    }
+
+    /// Records a charge; where there is no ledger, whoever calls keeps account.
+    pub fn receipt(account: Option<&mut Self>, charge: Charge, printer: &Printer) -> Result<Receipt, Failure> {
+        match account {
+            Some(account) => account.charge(charge, printer),
+            None => Ok(Receipt::by_caller(charge)),
+        }
     }
 
     /// What the ledger has for a fit that is not made; that it is enough was checked when it was opened.
@@ -142,7 +145,7 @@ impl<'a> OpenAccount<'a> {
 }
 
 /// Where results go.
-struct Outputs {
+pub struct Outputs {
     json: Option<Output>,
     trajectory: Option<Output>,
     report: Option<Output>,
@@ -152,19 +155,20 @@ struct Outputs {
 }
 
 impl Outputs {
-    fn open(settings: &FitSettings) -> Result<Outputs, Failure> {
-        let FitSettings { json, trajectory, report, cover, .. } = settings;
+    /// Opens the places of the JSON, of the iterates and of the page.
+    pub fn open(places: [&Option<Destination>; 3], cover: &Cover) -> Result<Outputs, Failure> {
+        let [json, trajectory, report] = places;
         Ok(Outputs {
             json: json.as_ref().map(Output::open).transpose()?,
             trajectory: trajectory.as_ref().map(Output::open).transpose()?,
             report: report.as_ref().map(Output::open).transpose()?,
             cover: cover.clone(),
-            summary: ![json, trajectory, report].contains(&&Some(Destination::Stdout)),
+            summary: !places.contains(&&Some(Destination::Stdout)),
         })
     }
 
     /// Reports a fit everywhere. The budget is spent by now, so a file that fails does not keep the others from being written.
-    fn report(self, fit: &Fit, printer: &Printer) -> Result<(), Failure> {
+    pub fn report(self, fit: &Fit, printer: &Printer) -> Result<(), Failure> {
         for warning in &fit.warnings {
             match warning {
                 // The iterates have no room to say it, and a seed voids the guarantee.

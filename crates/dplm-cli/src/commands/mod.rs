@@ -2,9 +2,12 @@
 
 pub mod demo;
 pub mod fit;
+pub mod refine;
+pub mod study;
 pub mod test;
 pub mod predict;
 pub mod plan;
+pub mod moments;
 pub mod simulate;
 pub mod diagnose;
 pub mod ledger;

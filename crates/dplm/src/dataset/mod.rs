@@ -136,7 +136,7 @@ impl Dataset {
         &self.formula
     }
 
-    fn table_in_words(&self) -> String {
+    pub(crate) fn table_in_words(&self) -> String {
         let weighted = self.design.weights().map_or(String::new(), |weights| format!(", weighted by {weights}"));
         match &self.person {
             None => format!("{} rows{weighted}: {}", self.rows(), self.columns),
@@ -149,7 +149,7 @@ impl Dataset {
         }
     }
 
-    fn rows_and_design(&mut self) -> (&mut dyn Rows, &Design) {
+    pub(crate) fn rows_and_design(&mut self) -> (&mut dyn Rows, &Design) {
         (self.rows.rows_mut(), &self.design)
     }
 

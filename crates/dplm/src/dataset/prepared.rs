@@ -81,6 +81,16 @@ impl Receipt {
     }
 }
 
+impl Receipt {
+    /// The account with a charge in it, if one is kept.
+    ///
+    /// # Errors
+    /// When the receipt is for another charge.
+    pub(crate) fn statement_of(self, charge: &Charge) -> Result<Option<Statement>, PrivacyError> {
+        if self.charge == *charge { Ok(self.statement) } else { Err(PrivacyError::OtherCharge) }
+    }
+}
+
 impl<'a> Prepared<'a> {
     pub(super) fn new(
         dataset: &'a mut Dataset,
@@ -121,9 +131,7 @@ impl<'a> Prepared<'a> {
     /// # Errors
     /// When `receipt` is for another fit (nothing is drawn then), or a release fails.
     pub fn run(self, receipt: Receipt, progress: Progress<'_>) -> Result<Fit, Error> {
-        if receipt.charge != self.charge() {
-            return Err(PrivacyError::OtherCharge.into());
-        }
+        let statement = receipt.statement_of(&self.charge())?;
         let Prepared { dataset, request, plan, mut rng, private, guarantee } = self;
         let rows = dataset.rows();
         let (table, design) = dataset.rows_and_design();
@@ -132,7 +140,6 @@ impl<'a> Prepared<'a> {
         let of_outcome = dataset.warnings(private, &outcome);
         warnings.extend(outcome.warnings);
         warnings.extend(of_outcome);
-        let statement = receipt.statement;
         if let Some(Statement { dataset, other_table: true, .. }) = &statement {
             warnings.push(Warning::OtherTable { dataset: dataset.clone() });
         }

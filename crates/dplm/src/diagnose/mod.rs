@@ -3,7 +3,9 @@
 //! Everything here is [`NotPrivate`] by type.
 
 mod ols;
+mod moments;
 
+pub use moments::moments;
 pub use ols::{Ols, OlsError, OlsFit};
 
 use crate::{

@@ -21,6 +21,7 @@
 //! | `scan.rs`, `parse.rs`, `write.rs` | text to formula and back |
 //! | `model_file.rs`, `template.rs` | the same in a file |
 //! | `resolve.rs` | a formula against a table |
+//! | `union.rs` | one model with the terms of several |
 //! | `weights.rs` | what rows are weighted by |
 
 mod error;
@@ -35,6 +36,7 @@ mod parse;
 mod model_file;
 mod template;
 mod resolve;
+mod union;
 mod weights;
 
 use std::collections::{HashMap, HashSet};

@@ -40,6 +40,7 @@ mod sampling;
 mod weights;
 mod joint;
 mod newton;
+mod pool;
 mod inference;
 #[cfg(test)]
 mod simulate;

@@ -55,27 +55,30 @@ impl Coordinates {
 /// All that Newton intervals are made from: released and public numbers, in coordinates in which entries of the curvature are independent.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Newton {
-    parameters: usize,
-    kept: Vec<usize>,
+    pub(super) parameters: usize,
+    pub(super) kept: Vec<usize>,
     /// The estimates of the kept parameters.
-    estimate: Vec<f64>,
+    pub(super) estimate: Vec<f64>,
     /// `B`.
     #[serde(with = "by_row")]
-    basis: Mat<f64>,
+    pub(super) basis: Mat<f64>,
     /// `d`.
-    displacement: Vec<f64>,
+    pub(super) displacement: Vec<f64>,
     /// `L`: the covariance of what privacy and sampling add to the mean gradient.
     #[serde(with = "by_row")]
-    noise: Mat<f64>,
+    pub(super) noise: Mat<f64>,
     /// `D`: what is known of `a' L a` has noise of standard deviation `a' D a`.
     #[serde(with = "by_row")]
-    noise_doubt: Mat<f64>,
+    pub(super) noise_doubt: Mat<f64>,
+    /// What privacy adds to each coordinate; none in fits of versions that did not keep it apart.
+    #[serde(default)]
+    pub(super) privacy: Vec<f64>,
     /// `M` and the standard deviations of the entries of `E`.
     #[serde(with = "by_row")]
-    curvature: Mat<f64>,
+    pub(super) curvature: Mat<f64>,
     #[serde(with = "by_row")]
-    entry_sd: Mat<f64>,
-    scale_sd: f64,
+    pub(super) entry_sd: Mat<f64>,
+    pub(super) scale_sd: f64,
 }
 
 impl Newton {
@@ -114,6 +117,7 @@ impl Newton {
             displacement,
             noise,
             noise_doubt,
+            privacy: vec![averages.noise_var; p],
             curvature: curvature.mean.clone(),
             entry_sd: curvature.entry_sd.clone(),
             scale_sd: curvature.scale_sd,
@@ -170,6 +174,7 @@ impl Newton {
         let in_range = self.kept.last().is_some_and(|&last| last < parameters);
         self.parameters == parameters
             && (ascend && in_range && self.estimate.len() == kept && kept <= p)
+            && (self.privacy.is_empty() || self.privacy.len() == p)
             && (is(&self.basis, kept)
                 && is(&self.noise, p)
                 && is(&self.noise_doubt, p)

@@ -31,6 +31,7 @@ pub(super) const ENTRY: Entry = Entry {
     tunable: false,
     assumes_standard: false,
     conversion: Conversion::Exact,
+    whitens: false,
     suits: |_| false,
     configure: |request, _| Box::new(Config::new(request)),
 };

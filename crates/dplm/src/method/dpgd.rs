@@ -39,6 +39,7 @@ pub(super) const ENTRY: Entry = Entry {
     tunable: true,
     assumes_standard: true,
     conversion: Conversion::Exact,
+    whitens: false,
     suits: |_| true,
     configure: |request, tuning| Box::new(Config { request, tuning }),
 };

@@ -101,6 +101,25 @@ pub enum ConfigError {
         /// The method asked for.
         method: &'static str,
     },
+    /// There is nothing to pool.
+    #[error(
+        "this fit cannot be refined: only one by the method auto, with intervals, made by this version of dplm can"
+    )]
+    NotRefinable,
+    /// Another model or another table.
+    #[error("the data are not those of the fit: the columns of its model and its number of rows must be the same")]
+    OtherFit,
+    /// Moments of which rows?
+    #[error("public moments are those of rows that count alike: leave out the moments, or the weights")]
+    MomentsOfWeighted,
+    /// Moments that nobody would use.
+    #[error(
+        "the method {method} whitens nothing, so moments are of no use to it: leave them out, or ask for --method auto"
+    )]
+    NoUseForMoments {
+        /// The method asked for.
+        method: &'static str,
+    },
     /// Nobody knows how precise a fit would be.
     #[error(
         "there is no forecast for this method on such columns: plan for --method auto, or for --method dpgd with standardised columns"

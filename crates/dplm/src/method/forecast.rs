@@ -72,6 +72,8 @@ fn forecast_of(
     assumed: &Assumed,
     question: &Question,
 ) -> Result<Forecast, Error> {
+    let known = request.moments.as_ref().map(|moments| moments.of(design)).transpose()?;
+    let assumed = &known.map_or_else(|| assumed.clone(), |moments| assumed.clone().with_moments(moments));
     let plans = |rho: Rho| {
         let method = choose_at(Request { rho, level: question.level, delta: question.delta, ..request.clone() })?;
         let plan = method.plan(question.rows, design)?;

@@ -23,6 +23,8 @@ pub struct Entry {
     pub assumes_standard: bool,
     /// How epsilon follows from its budget: exactly where everything it releases is Gaussian.
     pub conversion: Conversion,
+    /// Whether it whitens columns, so that second moments that are known are of use.
+    pub whitens: bool,
     /// Whether it may be used for a formula when no method is asked for.
     pub suits: fn(&Formula) -> bool,
     /// The method with what is asked of it.
@@ -75,6 +77,9 @@ impl Entry {
         let (method, interval) = (self.name, request.interval);
         if *tuning != Tuning::default() && !self.tunable {
             return Err(ConfigError::FindsItself { method });
+        }
+        if request.moments.is_some() && !self.whitens {
+            return Err(ConfigError::NoUseForMoments { method });
         }
         match self.intervals.first() {
             _ if request.purpose == Purpose::Prediction => Ok(()),

@@ -1,9 +1,12 @@
 //! What is asked of any method.
 
+use std::sync::Arc;
+
 use super::ConfigError;
 use crate::{
     Error,
     lattice::{Lattice, LatticeError},
+    moments::Moments,
     options::{IntervalMethod, Purpose, Target},
     privacy::{
         Neighbours, Person, PrivacyError, Rho, Unit,
@@ -73,6 +76,8 @@ pub struct Request {
     pub burn_in: Option<u32>,
     /// Who is protected, where it is not each row: as the table was read.
     pub person: Option<Person>,
+    /// What is publicly known of the columns' means and covariances, for a method that whitens.
+    pub moments: Option<Arc<Moments>>,
 }
 
 /// Parameters that a user may set by hand where the method is [tunable](super::Entry::tunable); `None` chooses from public numbers.
@@ -120,6 +125,7 @@ impl Request {
             batches: 10,
             burn_in: None,
             person: None,
+            moments: None,
         }
     }
 

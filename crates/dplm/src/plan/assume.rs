@@ -190,6 +190,13 @@ impl Assumed {
         self.moments.clone().unwrap_or_else(|| Mat::identity(features, features))
     }
 
+    /// The same where the second moments of the columns of the design matrix are known.
+    pub(crate) fn with_moments(self, moments: Mat<f64>) -> Assumed {
+        let errors = self.sentences.last().cloned();
+        let known = "columns: means, spreads and correlations as the moments given say".to_owned();
+        Assumed { moments: Some(moments), sentences: std::iter::once(known).chain(errors).collect(), ..self }
+    }
+
     /// What is assumed, a line for each column.
     pub fn sentences(&self) -> &[String] {
         &self.sentences

@@ -3,8 +3,11 @@
 use crate::{privacy::Rho, warning::Enough};
 
 /// Below this strength the intervals of the automatic method would say nothing, and below the second only some will.
-pub(crate) const NO_INTERVALS: f64 = 8.0;
-pub(crate) const SOME_INTERVALS: f64 = 25.0;
+const NO_INTERVALS: f64 = 8.0;
+const SOME_INTERVALS: f64 = 25.0;
+/// The same two where second moments are publicly known and trusted, of `n sqrt(rho) / p`: that is how far a single entry of a released
+/// curvature stands above its noise, and the moments say how the entries go together.
+const WITH_MOMENTS: (f64, f64) = (12.0, 30.0);
 /// Below this strength there is no second round of moments: to bring its noise to 15 % of what it measures would cost `2 / p` of the whole
 /// budget, `(2 p / (.15 n))^2 / rho`, and an only round is then given more.
 pub(crate) const WEAK: f64 = 9.4;
@@ -20,6 +23,16 @@ pub(crate) fn precision(rows: u64, rho: f64) -> f64 {
 /// Above 50 a matrix is known well; from 10 to 50 well-scaled designs are, correlated ones in part.
 pub(crate) fn strength(features: usize, rows: u64, rho: f64) -> f64 {
     precision(rows, rho) / (features as f64).powf(1.5)
+}
+
+/// The `n sqrt(rho)` below which there would be no intervals, and that below which only some.
+pub(crate) fn needed(features: usize, knows_moments: bool) -> (f64, f64) {
+    let p = features as f64;
+    let without = (NO_INTERVALS * p.powf(1.5), SOME_INTERVALS * p.powf(1.5));
+    match knows_moments {
+        true => ((WITH_MOMENTS.0 * p).min(without.0), (WITH_MOMENTS.1 * p).min(without.1)),
+        false => without,
+    }
 }
 
 /// What would be enough for most intervals of the automatic method.

@@ -7,7 +7,7 @@ use super::text::{attack, promise};
 use crate::{
     Bounded, Coefficient, Fit, MethodSummary, Statement,
     options::Purpose,
-    privacy::{Epsilon, Mechanism, Unit, convert::Conversion},
+    privacy::{Epsilon, Mechanism, Rho, Unit, convert::Conversion},
 };
 
 /// The number of this form of the document. A form that older programs would misread gets the next one.
@@ -54,28 +54,32 @@ struct Document<'a> {
 
 /// Whose data are protected, and how many of them there are.
 #[derive(Serialize)]
-struct Units {
-    unit: Unit,
-    count: u64,
+pub(super) struct Units {
+    pub unit: Unit,
+    pub count: u64,
 }
 
 /// The ledger entry of this fit, and the data set's budget with this fit in it.
 #[derive(Serialize)]
-struct Ledger<'a> {
+pub(super) struct Ledger<'a> {
     dataset: &'a str,
     entry: i64,
     hash: &'a str,
+    /// What the entry records, where it is not the guarantee's rho: a fit may be paid for in parts, or together with others.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    charged: Option<f64>,
     total: f64,
     spent: f64,
     left: f64,
 }
 
 impl<'a> Ledger<'a> {
-    fn of(statement: &'a Statement) -> Ledger<'a> {
+    pub(super) fn of(statement: &'a Statement, rho: Rho) -> Ledger<'a> {
         Ledger {
             dataset: &statement.dataset,
             entry: statement.entry,
             hash: &statement.hash,
+            charged: statement.charged().filter(|charged| *charged != rho).map(Rho::to_f64),
             total: statement.total(),
             spent: statement.spent(),
             left: statement.left(),
@@ -84,7 +88,7 @@ impl<'a> Ledger<'a> {
 }
 
 #[derive(Serialize)]
-struct Guarantee<'a> {
+pub(super) struct Guarantee<'a> {
     definition: &'static str,
     neighbours: &'static str,
     rho: f64,
@@ -99,8 +103,7 @@ struct Guarantee<'a> {
 }
 
 impl<'a> Guarantee<'a> {
-    fn of(fit: &'a Fit) -> Guarantee<'a> {
-        let guarantee = &fit.guarantee;
+    pub(super) fn of(guarantee: &'a crate::privacy::Guarantee, private: bool) -> Guarantee<'a> {
         let releases = guarantee.releases.iter().map(|one| Release {
             what: &one.what,
             rho: one.rho.to_f64(),
@@ -114,7 +117,7 @@ impl<'a> Guarantee<'a> {
             delta: guarantee.delta,
             guess: guarantee.guess,
             conversion: Some(guarantee.conversion).filter(|&conversion| conversion != Conversion::Exact),
-            text: format!("{}{} {}", if fit.private { "" } else { VOID }, promise(guarantee), attack(guarantee)),
+            text: format!("{}{} {}", if private { "" } else { VOID }, promise(guarantee), attack(guarantee)),
             releases: releases.collect(),
         }
     }
@@ -171,7 +174,7 @@ impl<'a> Facts<'a> {
             date: &fit.date,
             private: fit.private,
             formula: &fit.formula,
-            guarantee: Guarantee::of(fit),
+            guarantee: Guarantee::of(&fit.guarantee, fit.private),
             rows: (unit == Unit::Row).then_some(fit.rows),
             units: Units { unit, count: fit.rows },
             weights: fit.weights.as_ref().map(ToString::to_string),
@@ -186,7 +189,7 @@ impl<'a> Facts<'a> {
             r_squared: fit.r_squared,
             method: &fit.method,
             warnings: fit.warnings.iter().map(ToString::to_string).collect(),
-            ledger: fit.statement.as_ref().map(Ledger::of),
+            ledger: fit.statement.as_ref().map(|statement| Ledger::of(statement, fit.guarantee.rho)),
         }
     }
 }

@@ -5,12 +5,14 @@ mod file;
 mod html;
 mod json;
 mod over;
+mod study;
 mod text;
 
 pub use file::FitFileError;
-pub use html::{Cover, summary_html, to_html};
+pub use html::{Cover, study_html, summary_html, to_html};
 pub use json::{facts_json, to_json};
 pub use over::over_svg;
+pub use study::{study_json, study_summary};
 pub use text::{interval_heads, summary};
 
 /// The style sheet of the pages, for others that should look like them.

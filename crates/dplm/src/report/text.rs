@@ -46,19 +46,25 @@ fn heading(fit: &Fit) -> String {
 fn table(fit: &Fit) -> String {
     let rows: Vec<Vec<String>> =
         std::iter::once(columns(fit)).chain(fit.coefficients.iter().map(|one| line(fit, one))).collect();
-    let width = |j: usize| rows.iter().filter_map(|row| row.get(j)).map(|cell| cell.chars().count()).max().unwrap_or(0);
-    let widths: Vec<usize> = (0..rows[0].len()).map(width).collect();
-    let print = |row: &Vec<String>| {
-        let cells = row.iter().zip(&widths).enumerate();
-        let padded =
-            cells.map(|(j, (cell, &width))| if j == 0 { format!("{cell:<width$}") } else { format!("{cell:>width$}") });
-        format!("  {}\n", padded.collect::<Vec<_>>().join("  ").trim_end())
-    };
     let heading = match fit.left_out.len() {
         0 => "Coefficients:".to_owned(),
         count => format!("Coefficients: ({count} left out)"),
     };
-    format!("{heading}\n{}{}", rows.iter().map(print).collect::<String>(), left_out(fit))
+    format!("{heading}\n{}{}", aligned(&rows, 2), left_out(fit))
+}
+
+/// Rows of cells in columns, the first aligned on the left and the others on the right, with so many spaces before and between.
+pub(super) fn aligned(rows: &[Vec<String>], spaces: usize) -> String {
+    let width = |j: usize| rows.iter().filter_map(|row| row.get(j)).map(|cell| cell.chars().count()).max().unwrap_or(0);
+    let widths: Vec<usize> = (0..rows.first().map_or(0, Vec::len)).map(width).collect();
+    let gap = " ".repeat(spaces);
+    let print = |row: &Vec<String>| {
+        let cells = row.iter().zip(&widths).enumerate();
+        let padded =
+            cells.map(|(j, (cell, &width))| if j == 0 { format!("{cell:<width$}") } else { format!("{cell:>width$}") });
+        format!("{gap}{}\n", padded.collect::<Vec<_>>().join(&gap).trim_end())
+    };
+    rows.iter().map(print).collect()
 }
 
 /// Why coefficients are not in the model, and what would bring them in.
@@ -206,7 +212,7 @@ pub(super) fn attack(guarantee: &Guarantee) -> String {
 }
 
 /// Lines of at most `width` characters beside what stands before them.
-fn wrapped(text: &str, width: usize, before: &str) -> String {
+pub(super) fn wrapped(text: &str, width: usize, before: &str) -> String {
     let mut lines = vec![String::new()];
     for word in text.split_whitespace() {
         let line = lines.last_mut().expect("there is a line");

@@ -14,7 +14,7 @@ use crate::{
     exit::Failure,
     output::{Destination, Format, Output},
     printer::Printer,
-    settings::{budget, check_formats, check_outputs, formula_in, tuning},
+    settings::{budget, check_formats, check_outputs, formula_in, moments, tuning},
 };
 
 pub use text::render as text;
@@ -54,7 +54,8 @@ fn asked(args: &PlanArgs) -> Result<Asked, Failure> {
             assumptions: args.assume.clone(),
         },
     };
-    let request = Request { delta, neighbours: args.neighbours, target: args.target, ..Request::new(rho) };
+    let moments = moments(args.moments.as_deref())?;
+    let request = Request { delta, neighbours: args.neighbours, target: args.target, moments, ..Request::new(rho) };
     Ok(Asked { method: args.method.method, request, tuning: tuning(&args.method), model })
 }
 

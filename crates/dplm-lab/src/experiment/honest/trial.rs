@@ -85,7 +85,8 @@ impl Trial<'_> {
 
     /// None when the plan is refused: nothing is printed then, and nothing is spent.
     fn fit(&self, dataset: &mut Dataset, level: f64, seed: u64) -> Result<Option<Fit>, LabError> {
-        let config = auto::Config { choices: self.choices, ..auto::Config::new(self.request(level)?) };
+        let mut config = auto::Config::new(self.request(level)?);
+        config.choices = self.choices;
         match dataset.fit(&config, NoiseSource::Seed(seed), Progress::NONE) {
             Ok(fit) => Ok(Some(fit)),
             Err(Error::Config(_)) => Ok(None),

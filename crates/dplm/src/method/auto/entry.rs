@@ -19,6 +19,7 @@ pub(in crate::method) const ENTRY: Entry = Entry {
     tunable: false,
     assumes_standard: false,
     conversion: Conversion::Exact,
+    whitens: true,
     suits: Formula::has_bounds,
     configure: |request, _| Box::new(Config::new(request)),
 };

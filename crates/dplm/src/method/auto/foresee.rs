@@ -8,6 +8,7 @@ use statrs::distribution::{ChiSquared, ContinuousCDF};
 
 use super::{
     Plan, START_STEPS, STEP_SIZE,
+    known::{self, Known},
     left_out::left_out,
     start,
     whiten::{Found, Round, TOP_OF_WHITENED},
@@ -25,6 +26,7 @@ use crate::{
         noise::matrix_noise_sd,
         white::{self, Setting, clip_for_tail},
     },
+    warning::LeftOut,
 };
 
 /// Noise that the last round leaves in the whitening counts no more than this.
@@ -47,6 +49,17 @@ impl Ledger {
     }
 }
 
+/// Whitened rows, as they are foreseen.
+struct White {
+    kept: Vec<usize>,
+    left_out: Vec<LeftOut>,
+    /// The second moment of each coordinate.
+    moments: Vec<f64>,
+    radius: f64,
+    /// How uneven noise leaves them.
+    uneven: f64,
+}
+
 /// A start, as it is foreseen.
 struct Start {
     /// The variance of the residuals there.
@@ -64,22 +77,17 @@ impl Plan {
     /// When the budget leaves nothing for the descent.
     pub(super) fn foresee(&self, design: &Design, assumed: &Assumed) -> Result<Planned, Error> {
         let mut ledger = Ledger::default();
-        let rounds = self.assumed_rounds(design, &assumed.moments(self.features), &mut ledger);
-        let found = Found::of(&rounds, self.floor(design));
-        let resolved = match self.request.purpose {
-            Purpose::Inference => found.resolve(),
-            Purpose::Prediction => Resolved { kept: (0..self.features).collect(), pivots: Vec::new() },
+        let White { kept, left_out, moments, radius, uneven } = match self.trusted() {
+            Some(known) => self.trusted_white(known, &mut ledger),
+            None => self.assumed_white(design, assumed, &mut ledger),
         };
-        let moments = found.turn(&resolved.kept).moments;
-        let radius = rounds.last().expect("there is a first round").radius;
-        let (features, shares) = (resolved.kept.len(), self.rules().shares());
+        let (features, shares) = (kept.len(), self.rules().shares());
         let curvature = self.reserve(radius, &shares, &mut ledger);
         let start = self.foreseen_start(features, assumed, &shares, &mut ledger);
         let steps = self.rules().steps(&moments);
         let left = ledger.left();
         ledger.spend(format!("clipped gradients, {steps} steps"), left);
         let errors = self.errors(features, &start, steps, left, assumed)?;
-        let uneven = unevenness(&found, features);
         let errors = white::Expected {
             privacy_error: errors.privacy_error * (1.0 + uneven).sqrt(),
             widening: self.widening(curvature, radius, features, errors.curvature)
@@ -91,15 +99,46 @@ impl Plan {
             descent: Foretold { clip: start.clip, steps, step_size: STEP_SIZE, errors },
             recommended: None,
             releases: ledger.0,
-            left_out: left_out(&resolved, &found.law, &found.basis, &found.floor, design),
-            kept: resolved.kept,
+            left_out,
+            kept,
         })
     }
 
+    /// What the rounds would make of rows with the moments assumed.
+    fn assumed_white(&self, design: &Design, assumed: &Assumed, ledger: &mut Ledger) -> White {
+        let rounds = self.assumed_rounds(design, &assumed.moments(self.features), ledger);
+        let found = Found::of(&rounds, self.floor(design));
+        let resolved = match self.request.purpose {
+            Purpose::Inference => found.resolve(),
+            Purpose::Prediction => Resolved { kept: (0..self.features).collect(), pivots: Vec::new() },
+        };
+        White {
+            left_out: left_out(&resolved, &found.law, &found.basis, &found.floor, design),
+            moments: found.turn(&resolved.kept).moments,
+            radius: rounds.last().expect("there is a first round").radius,
+            uneven: unevenness(&found, resolved.kept.len()),
+            kept: resolved.kept,
+        }
+    }
+
+    /// Rows that known moments whiten.
+    fn trusted_white(&self, known: &Known, ledger: &mut Ledger) -> White {
+        let k = known.kept.len();
+        let length = ledger.spend("length of rows", self.rules().shares().length);
+        ledger.spend("check of the known moments", known::CHECK);
+        let cut = self.rows_cut(self.request.rho.to_f64() * length) / self.rows as f64;
+        White {
+            kept: known.kept.clone(),
+            left_out: known.left_out.clone(),
+            moments: vec![1.0; k],
+            radius: length_exceeded_by(&Mat::identity(k, k), cut),
+            uneven: 0.0,
+        }
+    }
+
     fn assumed_rounds(&self, design: &Design, assumed: &Mat<f64>, ledger: &mut Ledger) -> Vec<Round> {
-        let identity = Mat::identity(self.features, self.features);
-        let first = self.rules().shares().first_moments;
-        let mut rounds = vec![self.assumed_round(identity, super::largest_norm(design), assumed, 1, first, ledger)];
+        let (matrix, top, share) = self.first_coordinates(design);
+        let mut rounds = vec![self.assumed_round(matrix, top, assumed, 1, share, ledger)];
         while let Some(share) = self.next_round(&rounds, design) {
             let matrix = rounds.last().expect("there is a first round").turned();
             let top = TOP_OF_WHITENED * (self.features as f64).sqrt();

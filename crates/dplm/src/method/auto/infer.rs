@@ -91,13 +91,15 @@ impl Plan {
             spread.as_ref().map(|spread| Sampling::from_matrix(self.rows, spread.mean.clone(), spread.noise_sd));
         let sampling = sampling.transpose()?;
         let all = &white.coordinates;
-        let floor = Floor { needs: white.found.needs_among(&all.kept), ..Floor::none(all.kept.len()) };
-        let places = resolve(&curvature, &all.basis, &floor, RESOLVED).kept;
-        let places = if places.is_empty() { vec![0] } else { places };
+        let places = self.resolved(&curvature, all, design);
         let dropped =
             (0..all.kept.len()).filter(|place| !places.contains(place)).map(|place| all.kept[place]).collect();
         let coordinates = all.only(&places);
         let newton = Newton::new(run, &coordinates, &curvature, sampling.as_ref())?;
+        let newton = match &self.earlier {
+            Some(earlier) => earlier.newton.pooled(&newton)?,
+            None => newton,
+        };
         let has_intercept = design.has_intercept() && coordinates.kept.first() == Some(&0);
         let estimate = Estimate { newton: &newton, coordinates: &coordinates, has_intercept, error_sd };
         let bend = rights.bend.map(|spend| self.bend(white, &estimate, descent, spend, rng)).transpose()?;
@@ -106,6 +108,16 @@ impl Plan {
         let spread = spread.as_ref().filter(|_| of_rows);
         let quality = spread.and_then(|spread| self.quality(white, spread, descent.gamma(), &newton, design));
         Ok(Inferred { newton, dropped, bend, quality })
+    }
+
+    /// The kept columns that the curvature resolves, by their places; all of them where an earlier fit has settled which are in the model.
+    fn resolved(&self, curvature: &Curvature, all: &Coordinates, design: &Design) -> Vec<usize> {
+        if self.earlier.is_some() {
+            return (0..all.kept.len()).collect();
+        }
+        let floor = Floor { needs: needs_among(&all.kept, &design.margins()), ..Floor::none(all.kept.len()) };
+        let places = resolve(curvature, &all.basis, &floor, RESOLVED).kept;
+        if places.is_empty() { vec![0] } else { places }
     }
 
     /// `(1/n) sum z z'` over rows that are not clipped, each shortened to the radius: as long as few rows are cut, and no longer than
@@ -200,6 +212,12 @@ fn limit(place: usize, kept: usize, has_intercept: bool) -> f64 {
 fn exponential_shift(clip: f64) -> f64 {
     let clip = clip.min(1.0);
     clip - 2.0 * clip.sinh() / std::f64::consts::E
+}
+
+/// What each of the kept columns can only be kept with, by its place among them.
+fn needs_among(kept: &[usize], needs: &[Vec<usize>]) -> Vec<Vec<usize>> {
+    let place = |k: &usize| kept.iter().position(|one| one == k);
+    kept.iter().map(|&j| needs[j].iter().filter_map(place).collect()).collect()
 }
 
 /// The first steps, one in so many, are still on their way.

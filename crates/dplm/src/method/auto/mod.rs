@@ -21,6 +21,9 @@
 //! that are shortened, not lost.
 
 mod whiten;
+mod known;
+mod again;
+mod learn;
 mod left_out;
 mod start;
 mod threshold;
@@ -29,6 +32,8 @@ mod infer;
 mod quality;
 mod foresee;
 mod entry;
+
+use std::sync::Arc;
 
 use crate::privacy::noise::RandomWords;
 
@@ -46,10 +51,13 @@ use crate::{
     rows::Rows,
     warning::{Cause, LeftOut, Warning},
 };
+pub(crate) use again::Earlier;
 pub(super) use entry::ENTRY;
+pub(crate) use learn::{LEARNING, Learned};
 pub(crate) use quality::Quality;
 
 use infer::{Bend, Inferred, Rights};
+use known::{Known, Trust};
 use start::Start;
 use whiten::Whitened;
 
@@ -60,6 +68,11 @@ pub struct Config {
     pub request: Request,
     /// How the budget is divided; for those who study the method.
     pub choices: Choices,
+    /// A fit of the same model that this one is to be pooled with.
+    earlier: Option<Arc<Earlier>>,
+    /// Whether second moments are released elsewhere, for this model and others; and those, once they are.
+    shares_moments: bool,
+    learned: Option<Arc<Learned>>,
 }
 
 /// A checked plan: every number in it is public.
@@ -69,7 +82,14 @@ pub struct Plan {
     choices: Choices,
     rows: u64,
     features: usize,
+    known: Option<Known>,
+    earlier: Option<Arc<Earlier>>,
+    shares_moments: bool,
+    learned: Option<Arc<Learned>>,
 }
+
+/// The method's name on the command line and in reports.
+pub(crate) const NAME: &str = ENTRY.name;
 
 /// Steps to be near the answer, and the size of any step.
 const START_STEPS: u32 = 10;
@@ -86,7 +106,22 @@ const LOW_WEIGHT: f64 = 1e4;
 impl Config {
     /// The automatic method.
     pub fn new(request: Request) -> Config {
-        Config { request, choices: Choices::DEFAULT }
+        Config { request, choices: Choices::DEFAULT, earlier: None, shares_moments: false, learned: None }
+    }
+
+    /// The same after a fit of the same model on the same rows, to be pooled with it.
+    pub(crate) fn after(self, earlier: Earlier) -> Config {
+        Config { earlier: Some(Arc::new(earlier)), ..self }
+    }
+
+    /// The same with second moments that were released before.
+    pub(crate) fn knowing(self, learned: Arc<Learned>) -> Config {
+        Config { learned: Some(learned), shares_moments: true, ..self }
+    }
+
+    /// The same for a plan that will have such moments.
+    pub(crate) fn sharing_moments(self) -> Config {
+        Config { shares_moments: true, ..self }
     }
 
     /// Checks what was asked, from public numbers only.
@@ -94,7 +129,7 @@ impl Config {
     /// # Errors
     /// When options make no sense together, or the arithmetic cannot be made exact.
     pub fn plan(self, rows: u64, design: &Design) -> Result<Plan, Error> {
-        let Config { request, choices } = self;
+        let Config { request, choices, earlier, shares_moments, learned } = self;
         request.check()?;
         if request.purpose == Purpose::Inference && request.interval != IntervalMethod::Newton {
             return Err(ConfigError::OtherIntervals {
@@ -108,7 +143,13 @@ impl Config {
         if rows <= features as u64 {
             return Err(ConfigError::TooFewRows { features, rows, unit: request.unit() }.into());
         }
-        let plan = Plan { request, choices, rows, features };
+        if request.moments.is_some() && design.weights().is_some() {
+            return Err(ConfigError::MomentsOfWeighted.into());
+        }
+        let moments = request.moments.as_ref().map(|moments| moments.of(design)).transpose()?;
+        earlier.as_ref().map_or(Ok(()), |earlier| earlier.check(rows, design))?;
+        let mut plan = Plan { request, choices, rows, features, known: None, earlier, shares_moments, learned };
+        plan.known = moments.map(|moments| Known::new(moments, &plan.floor_of_known(design), design));
         plan.more_than_noise()?;
         // Any clip will do to learn whether the arithmetic can be made exact.
         plan.descent(features, 1.0, plan.rules().most_steps(), plan.request.rho.to_f64())?;
@@ -153,28 +194,36 @@ impl Plan {
         Rules { rows: self.rows, features: self.features, rho, neighbours, target, choices: self.choices }
     }
 
+    /// Known moments, where the budget is too weak to do without trusting them.
+    fn trusted(&self) -> Option<&Known> {
+        self.known.as_ref().filter(|_| self.rules().is_weak())
+    }
+
     /// `n sqrt(rho)`.
     fn precision(&self) -> f64 {
         strength::precision(self.rows, self.request.rho.to_f64())
     }
 
-    fn strength(&self) -> f64 {
-        strength::strength(self.features, self.rows, self.request.rho.to_f64())
+    /// The `n sqrt(rho)` below which there would be no intervals, and that below which only some.
+    fn needed(&self) -> (f64, f64) {
+        strength::needed(self.features, self.known.is_some() || self.shares_moments)
     }
 
     fn enough_for_intervals(&self) -> Enough {
-        strength::enough_for_intervals(self.features, self.rows, self.request.rho).of(self.request.unit())
+        let times = self.needed().1 / self.precision();
+        Enough::times(times, self.rows, self.request.rho).of(self.request.unit())
     }
 
     /// Whether intervals are wanted and there is a chance of any.
     pub fn gives_intervals(&self) -> bool {
-        self.request.purpose == Purpose::Inference && self.strength() >= strength::NO_INTERVALS
+        let has_enough = self.earlier.is_some() || self.precision() >= self.needed().0;
+        self.request.purpose == Purpose::Inference && has_enough
     }
 
     /// What public numbers already tell a reader, before anything is spent.
     pub fn warnings(&self) -> Vec<Warning> {
         let mut warnings = Vec::new();
-        if self.request.purpose == Purpose::Inference && self.strength() < strength::SOME_INTERVALS {
+        if self.request.purpose == Purpose::Inference && self.precision() < self.needed().1 {
             let (features, enough) = (self.features, self.enough_for_intervals());
             warnings.push(Warning::BudgetForColumns { features, enough });
         }
@@ -197,9 +246,15 @@ impl Plan {
         progress: Progress<'_>,
     ) -> Result<Outcome, Error> {
         let mut budget = Budget::new(self.request.rho);
-        let mut white = self.whiten(rows, design, &mut budget, rng)?;
+        let mut white = match &self.earlier {
+            Some(earlier) => self.whiten_as(earlier, rows, &mut budget, rng)?,
+            None => self.whiten(rows, design, &mut budget, rng)?,
+        };
         let rights = self.rights(&white, &mut budget)?;
-        let start = self.start(&mut white, design, &mut budget, rng, progress)?;
+        let start = match &self.earlier {
+            Some(earlier) => earlier.start(&white),
+            None => self.start(&mut white, design, &mut budget, rng, progress)?,
+        };
         let steps = self.rules().steps(&white.moments);
         let spend = budget.spend_rest(format!("clipped gradients, {steps} steps"))?;
         let features = white.coordinates.kept.len();
@@ -237,7 +292,7 @@ impl Plan {
 
     /// What intervals need is set aside before the clip is chosen, which depends on what the descent will have.
     fn rights(&self, white: &Whitened, budget: &mut Budget) -> Result<Option<Rights>, Error> {
-        if !self.gives_intervals() {
+        if !self.gives_intervals() || white.trust == Some(Trust::Contradicted) {
             return Ok(None);
         }
         let (rho, shares) = (self.request.rho, self.rules().shares());
@@ -245,7 +300,9 @@ impl Plan {
         let curvature = self.rules().curvature_share(white.radius);
         let curvature = cut("curvature of the loss", curvature)?.expect("intervals need the curvature");
         let spread = cut("covariance of the gradients", shares.spread)?;
-        let bend = cut("test of whether clipping bends the fit", shares.bend)?;
+        // An earlier fit made that test.
+        let bend = if self.earlier.is_some() { 0.0 } else { shares.bend };
+        let bend = cut("test of whether clipping bends the fit", bend)?;
         Ok(Some(Rights { curvature, spread, bend }))
     }
 
@@ -260,7 +317,6 @@ impl Plan {
         outcome: Outcome,
     ) -> Result<Outcome, Error> {
         let (names, contrasts) = (design.names(), design.contrasts());
-        let named = |indices: &[usize]| indices.iter().map(|&j| names[j].clone()).collect::<Vec<String>>();
         let mut left_out = white.left_out.clone();
         let Some(Inferred { newton, dropped, bend, quality }) = inferred else {
             let theta = infer::predicted(run, &white.moments, start.threshold.tail);
@@ -271,7 +327,8 @@ impl Plan {
                 false => Coefficient { name: name.clone(), estimate: None, precision: None, identified },
             };
             let coefficients = names.iter().zip(&contrasts).map(estimate).collect();
-            return Ok(Outcome { coefficients, whitening: Some(white.whitening), ..outcome });
+            let warnings = contradicted(&white).into_iter().collect();
+            return Ok(Outcome { coefficients, whitening: Some(white.whitening), warnings, ..outcome });
         };
         left_out.extend(dropped.iter().map(|&j| LeftOut { name: names[j].clone(), cause: Cause::Weak }));
         left_out.sort_by_key(|one| names.iter().position(|name| *name == one.name));
@@ -288,7 +345,11 @@ impl Plan {
             coefficients: coefficients.collect(),
             // A bent fit is not least squares, nor are its residuals.
             quality: quality.filter(|_| !is_bent),
-            target: if is_robust { Target::Robust } else { self.request.target() },
+            target: match &self.earlier {
+                _ if is_robust => Target::Robust,
+                Some(earlier) => earlier.target,
+                None => self.request.target(),
+            },
             warnings: self.warnings_of_run(&white, start, &left_out, clipping, design),
             whitening: Some(white.whitening),
             inference: Some(inference),
@@ -326,6 +387,9 @@ impl Plan {
         design: &Design,
     ) -> Vec<Warning> {
         let mut warnings = Vec::new();
+        if white.trust == Some(Trust::Kept) {
+            warnings.push(Warning::TrustsMoments);
+        }
         if !left_out.is_empty() {
             warnings.push(Warning::LeftOut { columns: left_out.to_vec() });
         }
@@ -339,6 +403,11 @@ impl Plan {
         }
         warnings
     }
+}
+
+/// That released numbers contradict the moments that were given, where they do.
+fn contradicted(white: &Whitened) -> Option<Warning> {
+    (white.trust == Some(Trust::Contradicted)).then_some(Warning::MomentsContradicted)
 }
 
 /// Whether what was left out is in the errors of many rows, which are not symmetric then. Where clipping could bend a fit, the test is too weak to be
@@ -383,7 +452,16 @@ mod tests {
     #[test]
     fn rows_are_cut_for_the_curvature_only_where_noise_demands_it() {
         let request = Request::new(crate::privacy::Rho::checked_from_f64(0.5).expect("a budget"));
-        let plan = Plan { request, choices: Choices::DEFAULT, rows: 10_000, features: 8 };
+        let plan = Plan {
+            request,
+            choices: Choices::DEFAULT,
+            rows: 10_000,
+            features: 8,
+            known: None,
+            earlier: None,
+            shares_moments: false,
+            learned: None,
+        };
         assert_eq!(plan.curvature_radius(6.0, 8, 0.5), 6.0);
         assert!((plan.curvature_radius(6.0, 8, 1e-4) - 4.0).abs() < 1e-12);
         assert!((plan.curvature_radius(60.0, 8, 0.01) - 10.0).abs() < 1e-12);

@@ -5,7 +5,10 @@
 //! count at the clip, and the share that normal errors lose by that is put back: an estimate that is consistent for normal errors, as
 //! robust ones of scale are. The fitted values have the variance `v' M v`, `M` the released second moments and `v` the slopes.
 
-use super::{Plan, whiten::Whitened};
+use super::{
+    Plan,
+    whiten::{Found, Whitened},
+};
 use crate::{
     Bounded,
     interval::{Newton, normal_quantile},
@@ -44,9 +47,10 @@ impl Plan {
             return None;
         }
         // Rows with a missing cell are zero, and in no mean.
-        let complete = white.found.law.quadratic(white.found.basis.col_as_slice(0)).clamp(0.0, 1.0);
+        let found = white.found.as_ref()?;
+        let complete = found.law.quadratic(found.basis.col_as_slice(0)).clamp(0.0, 1.0);
         let errors = self.error_variance(white, spread, clip, complete)?;
-        let explained = self.explained_variance(white, newton, complete);
+        let explained = self.explained_variance(found, newton, complete);
         let total = errors.value + explained.value;
         let share = explained.value / total;
         let share_sd = (errors.value.powi(2) * explained.variance + explained.value.powi(2) * errors.variance).sqrt()
@@ -79,8 +83,8 @@ impl Plan {
     }
 
     /// `v' M v` less what the noise of the coefficients adds to it on average.
-    fn explained_variance(&self, white: &Whitened, newton: &Newton, complete: f64) -> Estimate {
-        let (law, basis) = (&white.found.law, &white.found.basis);
+    fn explained_variance(&self, found: &Found, newton: &Newton, complete: f64) -> Estimate {
+        let (law, basis) = (&found.law, &found.basis);
         let (mut theta, constant) = (newton.parameters(), basis.col_as_slice(0));
         let mean = dot(&times(law.mean(), &times(basis, &theta)), constant) / law.quadratic(constant);
         theta[0] -= mean;

@@ -8,7 +8,7 @@
 use crate::privacy::noise::RandomWords;
 use faer::Mat;
 
-use super::{Plan, left_out::left_out, threshold};
+use super::{Plan, known::Trust, left_out::left_out, threshold};
 use crate::{
     Error,
     interval::{Coordinates, Curvature, Floor, Resolved, resolve},
@@ -36,14 +36,16 @@ pub(super) struct Whitened {
     pub radius: f64,
     /// The second moment of each final coordinate: 1 where whitening succeeded, less where it stopped at the floor.
     pub moments: Vec<f64>,
-    /// What the rounds said of the second moments.
-    pub found: Found,
+    /// What was released of the second moments; none where moments were trusted.
+    pub found: Option<Found>,
     /// What the budget could not resolve.
     pub left_out: Vec<LeftOut>,
     /// Whether the length of rows was found at the lower end of its ladder.
     pub at_edge: bool,
     /// Where rows are weighted and there is a constant, the mean of the weights, as the first round has it.
     pub mean_weight: Option<f64>,
+    /// What became of moments that were trusted.
+    pub trust: Option<Trust>,
 }
 
 /// One round: second moments released in the coordinates `theta = P theta_round`.
@@ -72,9 +74,9 @@ impl Ladders {
 }
 
 /// A norm that few rows exceed.
-struct Length {
+pub(super) struct Length {
     /// In lattice units.
-    radius: u64,
+    pub radius: u64,
     /// Whether it may be smaller still.
     at_edge: bool,
     /// Whether more than a few exceed it after all.
@@ -82,7 +84,7 @@ struct Length {
 }
 
 /// One lattice unit of a cell.
-const UNIT: f64 = (1u32 << CELL_SCALE_BITS) as f64;
+pub(super) const UNIT: f64 = (1u32 << CELL_SCALE_BITS) as f64;
 /// How far the top of the ladder of lengths is above its bottom.
 const LADDER_SPAN: f64 = 16.0;
 /// In whitened coordinates rows have norm `sqrt p` on average: the ladder starts this far above.
@@ -109,19 +111,42 @@ impl Plan {
         budget: &mut Budget,
         rng: &mut R,
     ) -> Result<Whitened, Error> {
-        let mut rounds = vec![self.first_round(rows, design, budget, rng)?];
-        while let Some(share) = self.next_round(&rounds, design) {
-            let last = rounds.last().expect("there was a first round");
-            let matrix = last.turned();
-            let ladders = Ladders::one(TOP_OF_WHITENED * (self.features as f64).sqrt());
-            rounds.push(self.round(rows, matrix, &ladders, rounds.len() + 1, share, budget, rng)?);
+        if let Some(learned) = &self.learned {
+            return self.whiten_learned(learned, rows, design, budget, rng);
         }
+        if let Some(known) = self.trusted() {
+            return self.whiten_on_trust(known, rows, budget, rng);
+        }
+        let rounds = self.rounds(rows, design, budget, rng)?;
         let found = Found::of(&rounds, self.floor_of(&rounds, design));
         let resolved = match self.request.purpose {
             Purpose::Inference => found.resolve(),
             Purpose::Prediction => Resolved { kept: (0..self.features).collect(), pivots: Vec::new() },
         };
-        found.whitened(rows, &resolved, &rounds, design)
+        let last = rounds.last().expect("there was a first round");
+        let white = found.whitened(rows, &resolved, last.radius, design)?;
+        let mean_weight = mean_of_weights(&rounds, design).map(|mean| mean * design.weight_unit());
+        Ok(Whitened { at_edge: rounds.iter().any(|round| round.at_edge), mean_weight, ..white })
+    }
+
+    /// Rounds of second moments, while one pays and the budget has it.
+    pub(super) fn rounds<R: RandomWords>(
+        &self,
+        rows: &dyn Rows,
+        design: &Design,
+        budget: &mut Budget,
+        rng: &mut R,
+    ) -> Result<Vec<Round>, Error> {
+        let mut rounds = vec![self.first_round(rows, design, budget, rng)?];
+        let has =
+            |budget: &Budget, share: f64| budget.left() >= self.request.rho.share(share + self.rules().shares().length);
+        while let Some(share) = self.next_round(&rounds, design).filter(|&share| has(budget, share)) {
+            let last = rounds.last().expect("there was a first round");
+            let matrix = last.turned();
+            let ladders = Ladders::one(TOP_OF_WHITENED * (self.features as f64).sqrt());
+            rounds.push(self.round(rows, matrix, &ladders, rounds.len() + 1, share, budget, rng)?);
+        }
+        Ok(rounds)
     }
 
     fn first_round<R: RandomWords>(
@@ -131,17 +156,35 @@ impl Plan {
         budget: &mut Budget,
         rng: &mut R,
     ) -> Result<Round, Error> {
-        let identity = Mat::identity(self.features, self.features);
-        let top = super::largest_norm(design);
-        let ladders =
-            Ladders { top, above: rows.rows_in_unit().is_some_and(|most| most > 1), below: design.weights().is_some() };
-        self.round(rows, identity, &ladders, 1, self.rules().shares().first_moments, budget, rng)
+        let (matrix, top, share) = self.first_coordinates(design);
+        // Rows may also be longer in coordinates that wrong moments made.
+        let above = rows.rows_in_unit().is_some_and(|most| most > 1) || self.known.is_some();
+        let ladders = Ladders { top, above, below: design.weights().is_some() };
+        self.round(rows, matrix, &ladders, 1, share, budget, rng)
+    }
+
+    /// The coordinates of the first round, how long its rows may be, and its share: what known moments whiten is as far as a first round would
+    /// have come.
+    pub(super) fn first_coordinates(&self, design: &Design) -> (Mat<f64>, f64, f64) {
+        match &self.known {
+            None => {
+                let identity = Mat::identity(self.features, self.features);
+                (identity, super::largest_norm(design), self.rules().shares().first_moments)
+            }
+            Some(known) => {
+                let all: Vec<usize> = (0..self.features).collect();
+                let top = TOP_OF_WHITENED * (self.features as f64).sqrt();
+                (known.turn(&all), top, self.rules().second_round())
+            }
+        }
     }
 
     /// The share of the budget for another round, if one pays.
     pub(super) fn next_round(&self, rounds: &[Round], design: &Design) -> Option<f64> {
         let last = rounds.last().expect("there was a first round");
-        match rounds.len() {
+        // Known moments are as good as a first round, unless the first that is made shows that they are not.
+        let known = self.known.is_some() && !(rounds.len() == 1 && last.is_uneven());
+        match rounds.len() + usize::from(known) {
             1 => (!self.rules().is_weak()).then(|| self.rules().second_round()),
             MOST_ROUNDS.. => None,
             _ if self.rules().is_weak() || self.request.purpose == Purpose::Prediction => None,
@@ -170,22 +213,42 @@ impl Plan {
         let rho = self.request.rho;
         let whitening = Whitening::new(matrix.as_ref());
         let rows = rows.whitened(&whitening)?;
-        let mut length = |top: f64| {
-            let spend =
-                budget.spend(format!("length of rows, round {number}"), rho.share(self.rules().shares().length))?;
-            self.length(rows.as_ref(), top, spend, rng)
-        };
-        let mut found = length(ladders.top)?;
-        if ladders.above && found.is_beyond {
-            found = length(ladders.top * LADDER_SPAN)?;
-        } else if ladders.below && found.at_edge {
-            found = length(ladders.top / LADDER_SPAN)?;
-        }
-        let Length { radius, at_edge, .. } = found;
+        let what = format!("length of rows, round {number}");
+        let Length { radius, at_edge, .. } = self.length_on(rows.as_ref(), ladders, &what, budget, rng)?;
         let spend = budget.spend(format!("second moments, round {number}"), rho.share(moments_share))?;
         let shrunk = Outer::Shrunk { radius };
         let moments = NoisyMatrix::release(rows.as_ref(), &shrunk, UNIT, self.request.neighbours, spend, rng)?;
         Ok(Round { matrix: whitening.matrix(), moments, radius: radius as f64 / UNIT, at_edge })
+    }
+
+    /// A norm that few rows exceed in coordinates that known moments made. Those may be wrong, and rows longer than white ones.
+    pub(super) fn length_of_whitened<R: RandomWords>(
+        &self,
+        rows: &dyn Rows,
+        what: &str,
+        budget: &mut Budget,
+        rng: &mut R,
+    ) -> Result<Length, Error> {
+        let top = TOP_OF_WHITENED * (rows.features() as f64).sqrt();
+        self.length_on(rows, &Ladders { top, above: true, below: false }, what, budget, rng)
+    }
+
+    /// A norm that few rows exceed, on the ladders on which it is looked for.
+    fn length_on<R: RandomWords>(
+        &self,
+        rows: &dyn Rows,
+        ladders: &Ladders,
+        what: &str,
+        budget: &mut Budget,
+        rng: &mut R,
+    ) -> Result<Length, Error> {
+        let share = self.request.rho.share(self.rules().shares().length);
+        let mut length = |top: f64| self.length(rows, top, budget.spend(what, share)?, rng);
+        let found = length(ladders.top)?;
+        if ladders.above && found.is_beyond {
+            return length(ladders.top * LADDER_SPAN);
+        }
+        if ladders.below && found.at_edge { length(ladders.top / LADDER_SPAN) } else { Ok(found) }
     }
 
     /// A norm that few rows exceed. That it is at the top of the ladder is no sign of anything: bounds allow no longer rows at first, and later
@@ -204,7 +267,7 @@ impl Plan {
     }
 
     /// What a column must exceed, in units of what a row of average weight adds to a level.
-    fn floor_of(&self, rounds: &[Round], design: &Design) -> Floor {
+    pub(super) fn floor_of(&self, rounds: &[Round], design: &Design) -> Floor {
         let mut floor = self.floor(design);
         let typical = mean_of_weights(rounds, design).unwrap_or(1.0);
         floor.least.iter_mut().for_each(|least| *least *= typical);
@@ -214,8 +277,23 @@ impl Plan {
     /// A level with fewer rows than may have been cut is understated by an amount that nobody knows: it needs half as many again, which is a
     /// standard deviation and a half of the noisy count.
     pub(super) fn floor(&self, design: &Design) -> Floor {
-        let cut = self.rows_cut(self.request.rho.share(self.rules().shares().length).to_f64());
-        let least = |slot: &Slot| if slot.is_level() { 1.5 * cut / self.rows as f64 } else { 0.0 };
+        self.floor_for(design, self.level_rows())
+    }
+
+    /// How many rows a level needs.
+    pub(super) fn level_rows(&self) -> f64 {
+        1.5 * self.rows_cut(self.request.rho.share(self.rules().shares().length).to_f64())
+    }
+
+    /// The same where moments are known. Rows of a level with the share `pi` are `1 / sqrt(pi)` long once they are white; where that is more than
+    /// `sqrt(2p)` they are clipped far more than others, and a curvature that is not known precisely overstates theirs.
+    pub(super) fn floor_of_known(&self, design: &Design) -> Floor {
+        self.floor_for(design, self.level_rows().min(self.rows as f64 / (2.0 * self.features as f64)))
+    }
+
+    /// What a column must exceed where a level needs so many rows.
+    pub(super) fn floor_for(&self, design: &Design, level_rows: f64) -> Floor {
+        let least = |slot: &Slot| if slot.is_level() { level_rows / self.rows as f64 } else { 0.0 };
         Floor {
             rounding: design.rounding_variances(),
             least: design.slots().iter().map(least).collect(),
@@ -225,6 +303,12 @@ impl Plan {
 }
 
 impl Round {
+    /// Whether some direction is twice as long, or half as long, as it should be, beyond what noise makes.
+    fn is_uneven(&self) -> bool {
+        let edge = self.moments.edge();
+        eigen(&self.moments.mean).values.iter().any(|value| value - edge > 2.0 || value + edge < 0.5)
+    }
+
     /// `P U e^(-1/2)` for moments `U e U'`. Eigenvalues lost in noise are scaled alike, by their mean, within what noise allows.
     pub(super) fn turned(&self) -> Mat<f64> {
         let found = eigen(&self.moments.mean);
@@ -249,7 +333,7 @@ pub(super) struct Found {
     pub law: Curvature,
     /// The standardised parameters in those coordinates, one to a column: the inverse of `P` of the last round.
     pub basis: Mat<f64>,
-    noise_sd: f64,
+    pub noise_sd: f64,
     /// What a column must exceed.
     pub floor: Floor,
 }
@@ -292,12 +376,6 @@ impl Found {
         resolved
     }
 
-    /// What each of the kept columns can only be kept with, by its place among them.
-    pub(super) fn needs_among(&self, kept: &[usize]) -> Vec<Vec<usize>> {
-        let place = |k: &usize| kept.iter().position(|one| one == k);
-        kept.iter().map(|&j| self.floor.needs[j].iter().filter_map(place).collect()).collect()
-    }
-
     /// The coordinates that whiten the kept columns.
     ///
     /// With `Q_K = O R` the kept parameters span the orthonormal `O` in the coordinates of the last round, where noise is the same in every
@@ -309,7 +387,7 @@ impl Found {
         let edge = self.noise_sd * (2.0 * kept.len() as f64).sqrt();
         let floor = edge.clamp(LEAST_FLOOR, 1.0);
         let scales: Vec<f64> = found.values.iter().map(|value| value.max(floor)).collect();
-        let (k, p) = (kept.len(), self.basis.nrows());
+        let (k, p) = (kept.len(), self.basis.ncols());
         let turn = inverse(&triangle) * Mat::from_fn(k, k, |i, j| found.vectors[(i, j)] / scales[j].sqrt());
         let mut matrix = Mat::zeros(p, k);
         kept.iter().enumerate().for_each(|(i, &row)| (0..k).for_each(|j| matrix[(row, j)] = turn[(i, j)]));
@@ -320,11 +398,11 @@ impl Found {
     }
 
     /// Whitens the kept columns.
-    fn whitened(
+    pub(super) fn whitened(
         self,
         rows: &dyn Rows,
         resolved: &Resolved,
-        rounds: &[Round],
+        radius: f64,
         design: &Design,
     ) -> Result<Whitened, Error> {
         let (kept, k) = (&resolved.kept, resolved.kept.len());
@@ -334,14 +412,15 @@ impl Found {
         let basis = inverse(&Mat::from_fn(k, k, |i, j| exact[(kept[i], j)]));
         Ok(Whitened {
             rows: rows.whitened(&whitening)?,
-            coordinates: Coordinates { parameters: self.basis.nrows(), kept: kept.clone(), basis },
+            coordinates: Coordinates { parameters: self.basis.ncols(), kept: kept.clone(), basis },
             whitening,
-            radius: rounds.last().expect("there was a first round").radius,
+            radius,
             moments,
             left_out: left_out(resolved, &self.law, &self.basis, &self.floor, design),
-            found: self,
-            at_edge: rounds.iter().any(|round| round.at_edge),
-            mean_weight: mean_of_weights(rounds, design).map(|mean| mean * design.weight_unit()),
+            found: Some(self),
+            at_edge: false,
+            mean_weight: None,
+            trust: None,
         })
     }
 }
@@ -352,6 +431,6 @@ fn mean_of_weights(rounds: &[Round], design: &Design) -> Option<f64> {
     (is_constant && design.weights().is_some()).then(|| rounds[0].moments.mean[(0, 0)].max(0.0))
 }
 
-fn eigen(matrix: &Mat<f64>) -> Eigen {
+pub(super) fn eigen(matrix: &Mat<f64>) -> Eigen {
     Eigen::of(matrix.as_ref()).expect("released moments are finite")
 }

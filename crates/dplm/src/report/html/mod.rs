@@ -5,7 +5,10 @@ mod command;
 mod effects;
 mod ledger;
 mod question;
+mod study;
 mod trajectory;
+
+pub use study::study_html;
 
 use super::{
     svg::{Anchor, Scale, Svg, escaped},
@@ -51,13 +54,17 @@ pub fn to_html(fit: &Fit, cover: &Cover) -> String {
         section("reproduce", "How this was made", &method(fit)),
         section("iterates", "Appendix: the descent", &trajectory::plot(fit)),
     ];
+    page(&title, &body.concat())
+}
+
+/// A page that needs nothing else.
+fn page(title: &str, body: &str) -> String {
     format!(
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>{}</title>\n<style>\n{}</style>\n</head>\n\
-         <body>\n<main>\n{}</main>\n</body>\n</html>\n",
-        escaped(&title),
+         <body>\n<main>\n{body}</main>\n</body>\n</html>\n",
+        escaped(title),
         super::STYLE,
-        body.concat(),
     )
 }
 

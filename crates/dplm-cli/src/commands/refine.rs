@@ -1,0 +1,51 @@
+//! `dplm refine`: a second release of a model that was fitted before, pooled with the first.
+
+use dplm::{Dataset, Fit, NoiseSource, Progress, Reading, Refinement, table::ReadOptions, table::Source};
+
+use crate::{
+    args::RefineArgs,
+    commands::fit::{OpenAccount, Outputs},
+    exit::Failure,
+    output::{Destination, Format},
+    printer::Printer,
+    progress::Bar,
+    settings::{account_name, budget, check_formats, check_machine, check_outputs, cover, is_same_file},
+};
+
+/// Reads the fit and its data, spends more on them, and reports both together.
+pub fn run(args: RefineArgs, printer: &Printer) -> Result<(), Failure> {
+    let RefineArgs { saved, data, budget: asked, seed, ledger, dataset, json, report, cover: about, machine } = args;
+    let outputs: Vec<&Destination> = json.iter().chain(&report).collect();
+    check_outputs(&outputs, &data.inputs)?;
+    check_formats([(&report, Format::Html), (&json, Format::Json)])?;
+    let overwrites = |place: &&Destination| matches!(place, Destination::File(path) if is_same_file(path, &saved.fit));
+    if let Some(place) = outputs.iter().copied().find(overwrites) {
+        return Err(Failure::Usage(format!("{place} is the fit to refine: name another file, and keep both")));
+    }
+    let (rho, _) = budget(&asked)?;
+    check_machine(&machine)?;
+    let account_name = account_name(ledger, dataset, seed)?;
+    let refinement = Refinement::new(Fit::load(&saved.fit)?, rho).map_err(Failure::usage)?;
+    let outputs = Outputs::open([&json, &None, &report], &cover(about))?;
+    let mut account = OpenAccount::open(account_name.as_ref(), rho)?;
+    let source = Source::open_as(&data.inputs, data.csv.unwrap_or_default())?;
+    let mut dataset = {
+        let bar = Bar::new(printer, "reading");
+        let update = |done, total| bar.update(done, total);
+        let table = ReadOptions { strict: data.strict, progress: Progress::new(&update), ..ReadOptions::default() };
+        let reading = Reading {
+            table,
+            memory: machine.memory,
+            person: refinement.person().cloned(),
+            weights: refinement.weights().cloned(),
+        };
+        Dataset::read(&source, &refinement.formula()?, &reading)?
+    };
+    let prepared = dataset.prepare(refinement.method(), seed.map_or(NoiseSource::System, NoiseSource::Seed))?;
+    let receipt = OpenAccount::receipt(account.as_mut(), prepared.charge(), printer)?;
+    let second = {
+        let bar = Bar::new(printer, "fitting");
+        prepared.run(receipt, Progress::new(&|done, total| bar.update(done, total)))?
+    };
+    outputs.report(&refinement.join(second)?, printer)
+}

@@ -1,0 +1,157 @@
+//! More than one fit of a table: a second release pooled with the first, and several specifications under one budget.
+
+use dplm::{
+    Dataset, NoiseSource, Progress, Reading, Refinement, Warning,
+    privacy::Rho,
+    report::{Cover, study_html, study_json, study_summary},
+    study::{Study, StudyFit},
+    table::ReadOptions,
+};
+use dplm_ledger::{Ledger, LedgerError};
+use pyo3::prelude::*;
+
+use crate::{
+    failure::{Failure, Kind, OrRaise},
+    fit::{AccountName, NativeFit, receipt},
+    request::{Keywords, WHOLE},
+    table::NativeTable,
+    work,
+};
+
+/// How a table is read and where noise comes from, as Python gives it.
+pub struct WorkOptions {
+    strict: bool,
+    seed: Option<u64>,
+    threads: Option<usize>,
+    memory: Option<u64>,
+}
+
+impl<'a, 'py> FromPyObject<'a, 'py> for WorkOptions {
+    type Error = PyErr;
+
+    fn extract(given: Borrowed<'a, 'py, PyAny>) -> PyResult<WorkOptions> {
+        let given = Keywords(given);
+        Ok(WorkOptions {
+            strict: given.get("strict", "True or False")?,
+            seed: given.get("seed", WHOLE)?,
+            threads: given.get("threads", WHOLE)?,
+            memory: given.get("memory", WHOLE)?,
+        })
+    }
+}
+
+impl WorkOptions {
+    /// Where the noise comes from; a ledger pays for no seed.
+    fn noise(&self, account_name: Option<&AccountName>) -> PyResult<NoiseSource> {
+        match (self.seed, account_name) {
+            (Some(_), Some(_)) => Err(Kind::Request.because(LedgerError::Seed)),
+            (seed, _) => Ok(seed.map_or(NoiseSource::System, NoiseSource::Seed)),
+        }
+    }
+}
+
+fn check_ledger(account_name: Option<&AccountName>, rho: Rho) -> Result<(), LedgerError> {
+    match account_name {
+        Some((file, dataset)) => Ledger::open(file)?.check(dataset, rho),
+        None => Ok(()),
+    }
+}
+
+/// Fits the model of a fit again on the same data and pools both.
+#[pyfunction]
+pub fn refine(
+    py: Python<'_>,
+    first: &NativeFit,
+    table: &NativeTable,
+    rho: f64,
+    options: WorkOptions,
+    account_name: Option<AccountName>,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<NativeFit> {
+    let rho = Rho::checked_from_f64(rho).map_err(|error| Kind::Request.because(error))?;
+    let refinement = Refinement::new(first.fit().clone(), rho).map_err(|error| Kind::Request.because(error))?;
+    let noise = options.noise(account_name.as_ref())?;
+    let fit = work::run(py, options.threads, progress.as_ref(), |signals| {
+        check_ledger(account_name.as_ref(), rho)?;
+        let reading = |done, total| signals.reading(done, total);
+        let read = ReadOptions { strict: options.strict, progress: Progress::new(&reading), ..ReadOptions::default() };
+        let reading = Reading {
+            table: read,
+            memory: options.memory,
+            person: refinement.person().cloned(),
+            weights: refinement.weights().cloned(),
+        };
+        let mut dataset = Dataset::read(table.source(), &refinement.formula()?, &reading)?;
+        let prepared = dataset.prepare(refinement.method(), noise)?;
+        let receipt = receipt(prepared.charge(), account_name.as_ref())?;
+        let fitting = |done, total| signals.fitting(done, total);
+        let second = prepared.run(receipt, Progress::new(&fitting)).map_err(Failure::after_spending)?;
+        Ok(refinement.join(second)?)
+    })?;
+    Ok(NativeFit::new(fit))
+}
+
+/// What came of a study.
+#[pyclass(name = "StudyFit", module = "dplm._native", frozen)]
+pub struct NativeStudy {
+    study: StudyFit,
+}
+
+/// The estimate of the coefficient that is followed, and the ends of its interval.
+type Followed = Option<(f64, (f64, f64))>;
+
+#[pymethods]
+impl NativeStudy {
+    fn json(&self) -> String {
+        study_json(&self.study)
+    }
+
+    fn summary(&self) -> String {
+        study_summary(&self.study)
+    }
+
+    fn page(&self, title: Option<String>, author: Option<String>, dataset: Option<String>) -> String {
+        study_html(&self.study, &Cover { title, author, dataset })
+    }
+
+    /// The name, the share, the fit and the followed coefficient of each specification.
+    fn parts(&self) -> PyResult<Vec<(String, f64, NativeFit, Followed)>> {
+        let part = |part: &dplm::study::StudyPart| {
+            let followed = self.study.followed(part).or_raise()?;
+            Ok((part.name.clone(), part.share, NativeFit::new(part.fit.clone()), followed))
+        };
+        self.study.parts.iter().map(part).collect()
+    }
+
+    /// Whether it is about privacy, and the sentence, of every warning.
+    fn warnings(&self) -> Vec<(bool, String)> {
+        let of_parts = self.study.parts.iter().flat_map(|part| part.fit.warnings.iter().map(move |one| (part, one)));
+        let said = of_parts.filter(|(_, one)| !matches!(one, Warning::PartOfStudy { .. }));
+        said.map(|(part, one)| (matches!(one, Warning::FixedSeed), format!("{}: {one}", part.name))).collect()
+    }
+}
+
+/// Fits every specification of a study, given as TOML, under one budget that is charged once.
+#[pyfunction]
+pub fn study(
+    py: Python<'_>,
+    text: &str,
+    table: &NativeTable,
+    options: WorkOptions,
+    account_name: Option<AccountName>,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<NativeStudy> {
+    let plan = Study::from_toml(text).map_err(|error| Kind::Request.because(error))?;
+    let noise = options.noise(account_name.as_ref())?;
+    let study = work::run(py, options.threads, progress.as_ref(), |signals| {
+        check_ledger(account_name.as_ref(), plan.request().rho)?;
+        let reading = |done, total| signals.reading(done, total);
+        let read = ReadOptions { strict: options.strict, progress: Progress::new(&reading), ..ReadOptions::default() };
+        let reading = Reading { table: read, memory: options.memory, ..Reading::default() };
+        let prepared = plan.prepare(table.source(), &reading, noise)?;
+        let receipt = receipt(prepared.charge(), account_name.as_ref())?;
+        let fitting = |done, total| signals.fitting(done, total);
+        prepared.run(receipt, Progress::new(&fitting)).map_err(Failure::after_spending)
+    })?;
+    Ok(NativeStudy { study })
+}

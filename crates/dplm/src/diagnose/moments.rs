@@ -1,0 +1,66 @@
+//! Means and covariances of the terms of a model, from a table that is public itself.
+
+use faer::Mat;
+
+use crate::{
+    Error,
+    formula::Model,
+    lattice::{Design, Slot},
+    moments::{Moments, MomentsError},
+    privacy::NotPrivate,
+    table::{ReadOptions, Source},
+};
+
+/// Sums of products, of rows less the first one: differences keep their digits.
+struct Sums {
+    first: Option<Vec<f64>>,
+    rows: f64,
+    sums: Vec<f64>,
+    products: Mat<f64>,
+}
+
+impl Sums {
+    fn new(size: usize) -> Sums {
+        Sums { first: None, rows: 0.0, sums: vec![0.0; size], products: Mat::zeros(size, size) }
+    }
+
+    fn add(&mut self, row: &[f64]) {
+        let first = self.first.get_or_insert_with(|| row.to_vec());
+        let apart: Vec<f64> = row.iter().zip(first.iter()).map(|(value, first)| value - first).collect();
+        self.rows += 1.0;
+        for (j, value) in apart.iter().enumerate() {
+            self.sums[j] += value;
+            (0..=j).for_each(|k| self.products[(j, k)] += value * apart[k]);
+        }
+    }
+
+    fn mean(&self, j: usize) -> f64 {
+        self.first.as_ref().map_or(0.0, |first| first[j]) + self.sums[j] / self.rows
+    }
+
+    fn covariance(&self, j: usize, k: usize) -> f64 {
+        self.products[(j.max(k), j.min(k))] / self.rows - self.sums[j] * self.sums[k] / (self.rows * self.rows)
+    }
+}
+
+/// Means and covariances of the terms of a model but the constant, over rows without a missing cell, with cells moved to their bounds as in a fit:
+/// for a table that is public, and for fits of other tables.
+///
+/// # Errors
+/// When the table cannot be read, or no row is complete.
+pub fn moments(source: &Source, model: &Model, options: &ReadOptions<'_>) -> Result<NotPrivate<Moments>, Error> {
+    let design = Design::new(model);
+    let mut sums = Sums::new(design.features());
+    source.for_each_block(&design.predictors(), options, &mut |block| {
+        design.for_each_row(block, &mut |row| row.into_iter().for_each(|(values, _)| sums.add(values)));
+        Ok(())
+    })?;
+    let intercept = matches!(design.slots().first(), Some(Slot::Intercept));
+    let terms: Vec<usize> = (usize::from(intercept)..design.features()).collect();
+    if sums.rows == 0.0 {
+        return Err(MomentsError::NoRows.into());
+    }
+    let covariance = Mat::from_fn(terms.len(), terms.len(), |j, k| sums.covariance(terms[j], terms[k]));
+    let names = terms.iter().map(|&j| design.names()[j].clone()).collect();
+    Ok(NotPrivate::new(Moments::new(names, terms.iter().map(|&j| sums.mean(j)).collect(), covariance)?))
+}

@@ -1,0 +1,48 @@
+//! One model with the terms of several.
+
+use super::{Formula, FormulaError, Model, model::Facts};
+use crate::schema::Column;
+
+impl Model {
+    /// The response of the first model on the terms of all, each once, without offsets.
+    ///
+    /// # Errors
+    /// When two models say different things of one column, or what one has on its left the other has on its right.
+    pub(crate) fn union(models: &[&Model]) -> Result<Model, FormulaError> {
+        let mut union = models[0].clone();
+        union.offsets = Vec::new();
+        let mut columns: Vec<Column> = union.columns();
+        for model in &models[1..] {
+            for column in model.columns.iter() {
+                match columns.iter().find(|one| one.name == column.name) {
+                    Some(known) if known.kind != column.kind => {
+                        return Err(FormulaError::TwoFacts { column: column.name.clone() });
+                    }
+                    Some(_) => {}
+                    None => columns.push(column.clone()),
+                }
+            }
+            for term in &model.terms {
+                if !union.terms.iter().any(|one| one.key() == term.key()) {
+                    union.terms.push(term.clone());
+                }
+            }
+            union.intercept |= model.intercept;
+        }
+        union.columns = Facts::of(columns);
+        union.put_in_order();
+        union.check()?;
+        Ok(union)
+    }
+}
+
+impl Formula {
+    /// As [`Model::union`], of formulas whose columns are all named.
+    ///
+    /// # Errors
+    /// As [`Model::union`].
+    pub(crate) fn union(formulas: &[&Formula]) -> Result<Formula, FormulaError> {
+        let models: Vec<&Model> = formulas.iter().map(|formula| formula.model.as_ref()).collect();
+        Ok(Formula { model: Box::new(Model::union(&models)?), dot: None, except: Vec::new() })
+    }
+}

@@ -1,0 +1,186 @@
+//! A study as text and as JSON.
+
+use serde::Serialize;
+use serde_json::value::RawValue;
+
+use super::{
+    json::{self, SCHEMA, to_json},
+    text::{aligned, attack, percent, promise, wrapped},
+};
+use crate::{
+    Coefficient,
+    number::significant,
+    study::{StudyFit, StudyPart},
+};
+
+const WIDTH: usize = 100;
+
+/// The summary of a study: the coefficient that is followed, then all of them side by side.
+pub fn study_summary(study: &StudyFit) -> String {
+    let width = study.parts.iter().map(|part| part.name.chars().count()).max().unwrap_or(0);
+    let formulas = study.parts.iter().map(|part| format!("  {:<width$}  {}\n", part.name, part.fit.formula));
+    let heading = format!(
+        "Private study of {} specifications (dplm {})\n\n{}",
+        study.parts.len(),
+        env!("CARGO_PKG_VERSION"),
+        formulas.collect::<String>(),
+    );
+    let guarantee = wrapped(&promise(&study.guarantee), WIDTH, "  ") + &wrapped(&attack(&study.guarantee), WIDTH, "  ");
+    let parts = [
+        heading,
+        followed(study),
+        side_by_side(study),
+        format!("Guarantee of the whole study\n{guarantee}"),
+        budget(study),
+    ];
+    parts.iter().filter(|part| !part.is_empty()).map(String::as_str).collect::<Vec<_>>().join("\n")
+}
+
+/// What the intervals of the coefficient that is followed are, in words.
+pub(super) fn of_intervals(study: &StudyFit) -> String {
+    let level = percent(study.interest_level());
+    match study.simultaneous {
+        false => format!("with {level} % intervals, each by itself"),
+        true => {
+            let level_of_all = study.parts.first().map_or(0.95, |part| part.fit.level);
+            format!("with {level} % intervals, so that all hold at once with probability {} %", percent(level_of_all))
+        }
+    }
+}
+
+fn followed(study: &StudyFit) -> String {
+    let Some(interest) = &study.interest else { return String::new() };
+    let heads = ["", "Estimate", "Std. Error", "From", "To", "Share"].map(str::to_owned).to_vec();
+    let line = |part: &StudyPart| {
+        let share = format!("{} %", percent(part.share));
+        let numbers = study.followed(part).ok().flatten().map(|(estimate, (low, high))| {
+            let error = study
+                .place_in(part)
+                .and_then(|place| part.fit.coefficients[place].precision)
+                .map_or(f64::NAN, |one| one.std_error);
+            [estimate, error, low, high].map(significant).to_vec()
+        });
+        let numbers = numbers.unwrap_or_else(|| {
+            vec![in_place_of_numbers(study, part).to_owned(), String::new(), String::new(), String::new()]
+        });
+        [vec![part.name.clone()], numbers, vec![share]].concat()
+    };
+    let rows: Vec<Vec<String>> = std::iter::once(heads).chain(study.parts.iter().map(line)).collect();
+    format!("{interest}, {}:\n{}", of_intervals(study), aligned(&rows, 2))
+}
+
+/// What is said of a specification that has no number for the coefficient that is followed.
+pub(super) fn in_place_of_numbers(study: &StudyFit, part: &StudyPart) -> &'static str {
+    match study.place_in(part) {
+        None => "not in it",
+        Some(place) if part.fit.is_left_out(&part.fit.coefficients[place].name) => "left out",
+        Some(_) => "not identified",
+    }
+}
+
+/// The names of all coefficients, in the order of their first mention.
+pub(super) fn names(study: &StudyFit) -> Vec<&str> {
+    let mut names: Vec<&str> = Vec::new();
+    for one in study.parts.iter().flat_map(|part| &part.fit.coefficients) {
+        if !names.contains(&one.name.as_str()) {
+            names.push(&one.name);
+        }
+    }
+    names
+}
+
+/// An estimate with its standard error in brackets; words, or nothing, where there is none.
+pub(super) fn cell(part: &StudyPart, name: &str) -> String {
+    let Some(one) = part.fit.coefficients.iter().find(|one| one.name == name) else { return String::new() };
+    match one {
+        Coefficient { estimate: Some(estimate), precision: Some(precision), .. } => {
+            format!("{} ({})", significant(*estimate), significant(precision.std_error))
+        }
+        _ if part.fit.is_left_out(name) => "left out".to_owned(),
+        _ => "not identified".to_owned(),
+    }
+}
+
+fn side_by_side(study: &StudyFit) -> String {
+    let heads: Vec<String> =
+        std::iter::once(String::new()).chain(study.parts.iter().map(|part| part.name.clone())).collect();
+    let row = |name: &str| -> Vec<String> {
+        std::iter::once(name.to_owned()).chain(study.parts.iter().map(|part| cell(part, name))).collect()
+    };
+    let rows: Vec<Vec<String>> = std::iter::once(heads).chain(names(study).into_iter().map(row)).collect();
+    format!("Coefficients, with standard errors in brackets:\n{}", aligned(&rows, 2))
+}
+
+fn budget(study: &StudyFit) -> String {
+    let total = study.guarantee.rho.to_f64();
+    let line = |release: &crate::privacy::Release| {
+        format!("  {:5.1} %  rho {}  {}\n", 100.0 * release.rho.to_f64() / total, release.rho, release.what)
+    };
+    format!("Budget\n{}", study.guarantee.releases.iter().map(line).collect::<String>())
+}
+
+#[derive(Serialize)]
+struct Document<'a> {
+    dplm: &'static str,
+    schema: u32,
+    private: bool,
+    formula: &'a str,
+    guarantee: json::Guarantee<'a>,
+    units: json::Units,
+    level: f64,
+    interest: Option<&'a str>,
+    simultaneous: bool,
+    interest_level: f64,
+    specifications: Vec<Part<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ledger: Option<json::Ledger<'a>>,
+}
+
+#[derive(Serialize)]
+struct Part<'a> {
+    name: &'a str,
+    formula: &'a str,
+    share: f64,
+    rho: f64,
+    estimate: Option<f64>,
+    low: Option<f64>,
+    high: Option<f64>,
+    fit: Box<RawValue>,
+}
+
+impl<'a> Part<'a> {
+    fn of(study: &StudyFit, part: &'a StudyPart) -> Part<'a> {
+        let found = study.followed(part).ok().flatten();
+        let finite = |end: f64| Some(end).filter(|end| end.is_finite());
+        Part {
+            name: &part.name,
+            formula: &part.fit.formula,
+            share: part.share,
+            rho: part.rho.to_f64(),
+            estimate: found.map(|(estimate, _)| estimate),
+            low: found.and_then(|(_, (low, _))| finite(low)),
+            high: found.and_then(|(_, (_, high))| finite(high)),
+            fit: RawValue::from_string(to_json(&part.fit).trim_end().to_owned()).expect("a fit is JSON"),
+        }
+    }
+}
+
+/// The study as JSON: each fit as `dplm fit --json` would write it.
+pub fn study_json(study: &StudyFit) -> String {
+    let first = &study.parts[0].fit;
+    let document = Document {
+        dplm: env!("CARGO_PKG_VERSION"),
+        schema: SCHEMA,
+        private: study.parts.iter().all(|part| part.fit.private),
+        formula: &study.words,
+        guarantee: json::Guarantee::of(&study.guarantee, first.private),
+        units: json::Units { unit: study.guarantee.unit, count: first.rows },
+        level: first.level,
+        interest: study.interest.as_deref(),
+        simultaneous: study.simultaneous,
+        interest_level: study.interest_level(),
+        specifications: study.parts.iter().map(|part| Part::of(study, part)).collect(),
+        ledger: study.statement.as_ref().map(|statement| json::Ledger::of(statement, study.guarantee.rho)),
+    };
+    serde_json::to_string_pretty(&document).expect("plain data serialises") + "\n"
+}

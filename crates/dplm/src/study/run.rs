@@ -1,0 +1,227 @@
+//! A study in two halves: planned and checked, then charged and run.
+
+use std::sync::Arc;
+
+use super::{Study, StudyError};
+use crate::{
+    Charge, Dataset, Error, Fit, NoiseSource, Progress, Reading, Receipt, Statement,
+    method::{Plan, Request, auto},
+    privacy::{Budget, Guarantee, Mechanism, PrivacyError, Release, Rho, convert::Conversion},
+    table::Source,
+    warning::Warning,
+};
+
+/// A study whose rows are read, planned and checked. Nothing is spent.
+pub struct PreparedStudy {
+    study: Study,
+    /// The rows of one model that holds the terms of all, and those of each specification.
+    union: Dataset,
+    data: Vec<Dataset>,
+    plan: auto::Plan,
+    noise: NoiseSource,
+}
+
+/// What came of a study: released and public numbers.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct StudyFit {
+    /// The specifications in words, as a ledger records them.
+    pub words: String,
+    /// What is promised of all fits together.
+    pub guarantee: Guarantee,
+    /// The fits, the main one first.
+    pub parts: Vec<StudyPart>,
+    /// The coefficient that is followed.
+    pub interest: Option<String>,
+    /// Whether its intervals hold in all specifications at once.
+    pub simultaneous: bool,
+    /// The budget of the data set, where a ledger keeps it.
+    pub statement: Option<Statement>,
+}
+
+/// One fit of a study.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct StudyPart {
+    /// What the specification is called.
+    pub name: String,
+    /// Its share of what whitening left, and what that was.
+    pub share: f64,
+    /// What was spent on this specification alone.
+    pub rho: Rho,
+    /// The fit. Its guarantee is that of the whole study.
+    pub fit: Fit,
+}
+
+impl Study {
+    /// Reads the rows of every specification, plans each fit and checks it, from public numbers only.
+    ///
+    /// # Errors
+    /// When the table cannot be read, or a plan is refused.
+    pub fn prepare(self, source: &Source, reading: &Reading<'_>, noise: NoiseSource) -> Result<PreparedStudy, Error> {
+        let union = Dataset::read(source, &self.union()?, reading)?;
+        let read = |one: &super::Specification| Dataset::read(source, &one.formula, reading);
+        let data: Vec<Dataset> = self.specifications.iter().map(read).collect::<Result<_, _>>()?;
+        let plan = auto::Config::new(self.request.clone()).plan(union.rows(), union.design())?;
+        let prepared = PreparedStudy { study: self, union, data, plan, noise };
+        prepared.check()?;
+        Ok(prepared)
+    }
+}
+
+impl PreparedStudy {
+    /// Refuses a specification that public numbers show cannot have an interval at the least budget it can get.
+    fn check(&self) -> Result<(), Error> {
+        let least = self.study.request.rho.share(1.0 - auto::LEARNING);
+        for ((one, share), data) in self.study.specifications.iter().zip(self.study.shares()?).zip(&self.data) {
+            let wrong = |error: Error| StudyError::Specification { name: one.name.clone(), problem: error.to_string() };
+            let request = Request { rho: least.share(share), ..self.study.request.clone() };
+            let plan = auto::Config::new(request).sharing_moments().plan(data.rows(), data.design()).map_err(wrong)?;
+            plan.check_intervals().map_err(Error::from).map_err(wrong)?;
+        }
+        Ok(())
+    }
+
+    /// What is to be recorded before [`run`](Self::run): one charge for all.
+    pub fn charge(&self) -> Charge {
+        let Request { rho, neighbours, .. } = self.study.request;
+        let shares: Vec<String> = self.study.shares().unwrap_or_default().iter().map(f64::to_string).collect();
+        let words = self.study.in_words();
+        Charge {
+            conversion: Conversion::Exact,
+            rho,
+            unit: self.union.unit(),
+            neighbours,
+            plan: format!(
+                "dplm {}: {words}: shares {}: {}",
+                env!("CARGO_PKG_VERSION"),
+                shares.join(", "),
+                self.plan.describe()
+            ),
+            formula: words,
+            table: self.union.table_in_words(),
+            private: self.noise.is_private(),
+        }
+    }
+
+    /// Draws the noise and fits every specification.
+    ///
+    /// # Guarantee
+    /// With [`NoiseSource::System`] all fits together are `rho`-zCDP for the budget of the charge: what whitening takes and what each
+    /// specification gets add up to it.
+    ///
+    /// # Errors
+    /// When `receipt` is for another study (nothing is drawn then), or a release fails.
+    pub fn run(mut self, receipt: Receipt, progress: Progress<'_>) -> Result<StudyFit, Error> {
+        let statement = receipt.statement_of(&self.charge())?;
+        let mut budget = Budget::new(self.study.request.rho);
+        let learned = self.learn(&mut budget)?;
+        let rhos = divided(&mut budget, &self.study.shares()?)?;
+        let words = self.study.in_words();
+        let Study { specifications, request, interest, simultaneous } = self.study;
+        let mut parts = Vec::new();
+        for (place, (one, data)) in specifications.iter().zip(&mut self.data).enumerate() {
+            let config = auto::Config::new(Request { rho: rhos[place].1, ..request.clone() });
+            let config = if learned.holds(data.design()) { config.knowing(Arc::clone(&learned)) } else { config };
+            let prepared = data.prepare(&config, another(self.noise, place))?;
+            // The whole study was charged.
+            let paid = Receipt::by_caller(prepared.charge());
+            let fit = prepared.run(paid, progress)?;
+            parts.push(StudyPart { name: one.name.clone(), share: rhos[place].0, rho: rhos[place].1, fit });
+        }
+        let promised = Guarantee::of(request.neighbours, request.rho, request.delta, Conversion::Exact)
+            .map_err(PrivacyError::from)?;
+        let guarantee = Guarantee { unit: self.union.unit(), releases: budget.releases().to_vec(), ..promised };
+        let study = StudyFit { words, guarantee, parts, interest, simultaneous, statement };
+        Ok(study.with_whole_guarantees())
+    }
+
+    /// Second moments of the columns of all.
+    fn learn(&mut self, budget: &mut Budget) -> Result<Arc<auto::Learned>, Error> {
+        let mut rng = self.noise.open().map_err(PrivacyError::from)?;
+        let mut own = Budget::new(self.study.request.rho.share(auto::LEARNING));
+        let (rows, design) = self.union.rows_and_design();
+        let learned = self.plan.learn(rows, design, &mut own, &mut rng)?;
+        for Release { what, rho, mechanism } in own.releases() {
+            let _ = budget.spend_on(*mechanism, format!("{what}, for all specifications"), *rho)?;
+        }
+        Ok(learned.shared())
+    }
+}
+
+/// The rest of a budget by shares, the first taking what rounding leaves; recorded as spent.
+fn divided(budget: &mut Budget, shares: &[f64]) -> Result<Vec<(f64, Rho)>, Error> {
+    let rest = budget.left();
+    let others: Vec<Rho> = shares[1..].iter().map(|&share| rest.share(share)).collect();
+    let of_others: u64 = others.iter().map(|rho| rho.units()).sum();
+    let first = Rho::from_units(rest.units() - of_others).ok_or(PrivacyError::RhoNotPositive)?;
+    let rhos: Vec<Rho> = std::iter::once(first).chain(others).collect();
+    for (place, rho) in rhos.iter().enumerate() {
+        let _ = budget.spend(format!("specification {}", place + 1), *rho)?;
+    }
+    Ok(shares.iter().copied().zip(rhos).collect())
+}
+
+/// A seed of its own for each fit.
+fn another(noise: NoiseSource, place: usize) -> NoiseSource {
+    match noise {
+        NoiseSource::Seed(seed) => NoiseSource::Seed(seed.wrapping_add(1 + place as u64)),
+        other => other,
+    }
+}
+
+impl StudyFit {
+    /// Gives every fit the guarantee of the study: whoever sees one may see all.
+    fn with_whole_guarantees(mut self) -> StudyFit {
+        let of = self.parts.len();
+        for place in 0..of {
+            let shared = self.guarantee.releases.iter().filter(|release| release.what.ends_with(SHARED));
+            let own = self.parts[place].fit.guarantee.releases.iter();
+            let others: u64 = self
+                .parts
+                .iter()
+                .enumerate()
+                .filter(|(other, _)| *other != place)
+                .map(|(_, part)| part.rho.units())
+                .sum();
+            let others = Rho::from_units(others).map(|rho| Release {
+                what: "other specifications of the study".to_owned(),
+                rho,
+                mechanism: Mechanism::Gaussian,
+            });
+            let releases = shared.chain(own).cloned().chain(others).collect();
+            let part = &mut self.parts[place];
+            part.fit.guarantee = Guarantee { releases, ..self.guarantee.clone() };
+            part.fit.statement.clone_from(&self.statement);
+            part.fit.warnings.insert(0, Warning::PartOfStudy { name: part.name.clone(), of });
+        }
+        self
+    }
+
+    /// The level of each interval of the coefficient that is followed: so high that all hold at once (Bonferroni), where that is asked for.
+    pub fn interest_level(&self) -> f64 {
+        let level = self.parts.first().map_or(0.95, |part| part.fit.level);
+        let family = self.parts.iter().filter(|part| self.place_in(part).is_some()).count().max(1);
+        if self.simultaneous { 1.0 - (1.0 - level) / family as f64 } else { level }
+    }
+
+    /// Where a fit has the coefficient that is followed.
+    pub fn place_in(&self, part: &StudyPart) -> Option<usize> {
+        let interest = self.interest.as_ref()?;
+        part.fit.coefficients.iter().position(|one| one.name == *interest)
+    }
+
+    /// The estimate of the coefficient that is followed, and its interval at [`interest_level`](Self::interest_level); none where it is not in the
+    /// specification or not identified.
+    ///
+    /// # Errors
+    /// When the interval cannot be computed.
+    pub fn followed(&self, part: &StudyPart) -> Result<Option<(f64, (f64, f64))>, Error> {
+        let Some(place) = self.place_in(part) else { return Ok(None) };
+        let ends = part.fit.intervals(self.interest_level())?[place];
+        Ok(part.fit.coefficients[place].estimate.zip(ends))
+    }
+}
+
+/// How what was released for all specifications is called.
+const SHARED: &str = ", for all specifications";
