@@ -30,6 +30,7 @@ pub const ENTRY: Entry = Entry {
     tunable: false,
     assumes_standard: false,
     conversion: dplm::privacy::convert::Conversion::Cks,
+    whitens: false,
     suits: |_| false,
     configure: |request, tuning| Box::new(Asked { entry: &ENTRY, request, tuning, plan }),
 };

@@ -36,6 +36,7 @@ pub const ENTRY: Entry = Entry {
     tunable: true,
     assumes_standard: false,
     conversion: Conversion::Exact,
+    whitens: false,
     suits: |_| false,
     configure: |request, tuning| Box::new(Asked { entry: &ENTRY, request, tuning, plan }),
 };

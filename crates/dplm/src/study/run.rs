@@ -216,12 +216,15 @@ impl StudyFit {
     ///
     /// # Errors
     /// When the interval cannot be computed.
-    pub fn followed(&self, part: &StudyPart) -> Result<Option<(f64, (f64, f64))>, Error> {
+    pub fn followed(&self, part: &StudyPart) -> Result<Followed, Error> {
         let Some(place) = self.place_in(part) else { return Ok(None) };
         let ends = part.fit.intervals(self.interest_level())?[place];
         Ok(part.fit.coefficients[place].estimate.zip(ends))
     }
 }
+
+/// An estimate and the ends of its interval, where there are any.
+type Followed = Option<(f64, (f64, f64))>;
 
 /// How what was released for all specifications is called.
 const SHARED: &str = ", for all specifications";
