@@ -30,7 +30,7 @@ fn main() -> ExitCode {
 fn run(command: Command, printer: &Printer) -> Result<(), Failure> {
     match command {
         Command::Demo(args) => commands::demo::run(&args, printer),
-        Command::Fit(args) => commands::fit::run(args, printer),
+        Command::Fit(args) => commands::fit::run(*args, printer),
         Command::Test(args) => commands::test::run(&args, printer),
         Command::Predict(args) => commands::predict::run(&args, printer),
         Command::Plan(args) => commands::plan::run(&args, printer),

@@ -23,7 +23,7 @@ use crate::{
 /// A fit: released and public numbers only.
 #[pyclass(name = "Fit", module = "dplm._native", frozen)]
 pub struct NativeFit {
-    fit: Fit,
+    pub fit: Fit,
 }
 
 /// The mean, its standard error, its interval, and where a person's response falls.
@@ -64,7 +64,7 @@ fn hypothesis(rows: Rows) -> PyResult<Hypothesis> {
 }
 
 /// A data set in a ledger: the file, and what it calls the data.
-type AccountName = (PathBuf, String);
+pub type AccountName = (PathBuf, String);
 
 /// Reads and fits. With a `account`, the ledger has the budget on disk as spent before noise is drawn. `progress` is called with the stage, how much is done, and how much there is.
 #[pyfunction]
@@ -121,6 +121,9 @@ pub fn dry_run(
     if options.person()?.is_some() {
         return Err(Kind::Request.because("there is no forecast for persons with several rows: leave dry_run out"));
     }
+    if options.groups()?.is_some() {
+        return Err(Kind::Request.because("there is no forecast for groups: leave dry_run out"));
+    }
     if options.weights()?.is_some() {
         return Err(Kind::Request.because("there is no forecast for weighted rows: leave dry_run out"));
     }
@@ -140,7 +143,7 @@ pub fn dry_run(
 }
 
 /// Pays from the ledger where there is one; else whoever calls keeps account.
-fn receipt(charge: Charge, account_name: Option<&AccountName>) -> Result<Receipt, LedgerError> {
+pub fn receipt(charge: Charge, account_name: Option<&AccountName>) -> Result<Receipt, LedgerError> {
     match account_name {
         Some((file, dataset)) => Ledger::open(file)?.charge(dataset, charge),
         None => Ok(Receipt::by_caller(charge)),

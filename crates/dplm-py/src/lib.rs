@@ -13,6 +13,7 @@ mod table;
 mod request;
 mod work;
 mod fit;
+mod groups;
 mod tools;
 mod ledger;
 mod not_private;
@@ -28,6 +29,7 @@ mod _native {
     use super::{
         column::NativeColumn,
         fit::{NativeFit, dry_run, fit},
+        groups::{NativeGroupedFit, fit_groups},
         ledger::NativeLedger,
         not_private::{NotPrivate, encoded},
         table::NativeTable,

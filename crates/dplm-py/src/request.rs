@@ -1,8 +1,10 @@
 //! What is asked, from Python keywords to the library's own types, checked before a row is read.
 
+use std::collections::HashMap;
+
 use dplm::{
     NoiseSource, Person,
-    formula::{Formula, Weights},
+    formula::{By, Formula, Weights},
     method::{self, Asked, Asks, Method, Request, Tuning},
     options::Choice,
     privacy::Rho,
@@ -83,6 +85,8 @@ pub struct FitOptions {
     person: Option<String>,
     rows_per_person: Option<u32>,
     weights: Option<String>,
+    by: Option<String>,
+    group_sizes: Option<HashMap<String, u64>>,
 }
 
 impl<'a, 'py> FromPyObject<'a, 'py> for FitOptions {
@@ -110,6 +114,8 @@ impl<'a, 'py> FromPyObject<'a, 'py> for FitOptions {
             memory: given.get("memory", WHOLE)?,
             person: given.get("person", name)?,
             rows_per_person: given.get("rows_per_person", WHOLE)?,
+            by: given.get("by", "a column with its levels, such as 'region{north,south}'")?,
+            group_sizes: given.get("group_sizes", "a whole number for each level")?,
             weights: given.get("weights", "a column with its bounds, such as 'w[0..50]'")?,
         })
     }
@@ -165,6 +171,18 @@ impl FitOptions {
     pub fn weights(&self) -> PyResult<Option<Weights>> {
         let parsed = self.weights.as_deref().map(str::parse::<Weights>).transpose();
         parsed.map_err(dplm::Error::from).or_raise()
+    }
+
+    /// What groups are by, and their sizes where those are public.
+    pub fn groups(&self) -> PyResult<Option<(By, Option<Vec<u64>>)>> {
+        let Some(by) = &self.by else {
+            let without = "group_sizes needs by=, the column that groups are by";
+            return if self.group_sizes.is_some() { Err(Kind::Request.because(without)) } else { Ok(None) };
+        };
+        let by: By = by.parse().map_err(dplm::Error::from).or_raise()?;
+        let pairs = self.group_sizes.as_ref().map(|sizes| sizes.clone().into_iter().collect::<Vec<_>>());
+        let sizes = pairs.map(|pairs| by.sizes_of(&pairs)).transpose().map_err(dplm::Error::from).or_raise()?;
+        Ok(Some((by, sizes)))
     }
 
     /// Where the noise comes from.

@@ -75,6 +75,11 @@ impl Receipt {
     pub fn by_caller(charge: Charge) -> Receipt {
         Receipt { charge, statement: None }
     }
+
+    /// The account, where there is one, if this is the receipt of that charge.
+    pub(super) fn accepted_for(self, charge: &Charge) -> Result<Option<Statement>, PrivacyError> {
+        if self.charge == *charge { Ok(self.statement) } else { Err(PrivacyError::OtherCharge) }
+    }
 }
 
 impl<'a> Prepared<'a> {
@@ -115,9 +120,7 @@ impl<'a> Prepared<'a> {
     /// # Errors
     /// When `receipt` is for another fit (nothing is drawn then), or a release fails.
     pub fn run(self, receipt: Receipt, progress: Progress<'_>) -> Result<Fit, Error> {
-        if receipt.charge != self.charge() {
-            return Err(PrivacyError::OtherCharge.into());
-        }
+        let statement = receipt.accepted_for(&self.charge())?;
         let Prepared { dataset, request, plan, mut rng, private, guarantee } = self;
         let rows = dataset.rows();
         let (table, design) = dataset.rows_and_design();
@@ -126,7 +129,6 @@ impl<'a> Prepared<'a> {
         let of_outcome = dataset.warnings(private, &outcome);
         warnings.extend(outcome.warnings);
         warnings.extend(of_outcome);
-        let statement = receipt.statement;
         if let Some(Statement { dataset, other_table: true, .. }) = &statement {
             warnings.push(Warning::OtherTable { dataset: dataset.clone() });
         }
@@ -136,6 +138,7 @@ impl<'a> Prepared<'a> {
             formula: dataset.formula().to_owned(),
             rows,
             person: dataset.person.clone(),
+            group: None,
             guarantee: Guarantee { releases: outcome.releases, ..guarantee },
             purpose: request.purpose,
             asked: request.target(),
@@ -158,7 +161,7 @@ impl<'a> Prepared<'a> {
 }
 
 /// The day in UTC. Not the time, so that fits with one seed are the same to the last bit all day long.
-fn today() -> String {
+pub(super) fn today() -> String {
     jiff::tz::Offset::UTC.to_datetime(jiff::Timestamp::now()).date().to_string()
 }
 

@@ -21,7 +21,7 @@
 //! | `scan.rs`, `parse.rs`, `write.rs` | text to formula and back |
 //! | `model_file.rs`, `template.rs` | the same in a file |
 //! | `resolve.rs` | a formula against a table |
-//! | `weights.rs` | what rows are weighted by |
+//! | `weights.rs`, `by.rs` | what rows are weighted by, and grouped by |
 
 mod error;
 mod expression;
@@ -36,10 +36,12 @@ mod model_file;
 mod template;
 mod resolve;
 mod weights;
+mod by;
 
 use std::collections::{HashMap, HashSet};
 
 pub use crate::schema::{Column, Kind};
+pub use by::By;
 pub(crate) use curve::{Curve, Shape, legendre_in_powers};
 pub use error::FormulaError;
 pub(crate) use expression::Expression;

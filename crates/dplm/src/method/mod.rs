@@ -42,6 +42,9 @@ pub trait Method: std::fmt::Debug + Send + Sync {
     /// What is asked of any method.
     fn request(&self) -> &Request;
 
+    /// The same method with something else asked of it.
+    fn with_request(&self, request: Request) -> Box<dyn Method>;
+
     /// Refuses what cannot be meant, before a row is read.
     ///
     /// # Errors

@@ -67,6 +67,8 @@ pub struct Request {
     pub burn_in: Option<u32>,
     /// Who is protected, where it is not each row: as the table was read.
     pub person: Option<Person>,
+    /// Whether the rows are those of one of several groups that are fitted alike: noise on counts is then larger by `sqrt 2`.
+    pub one_of_groups: bool,
 }
 
 /// Parameters that a user may set by hand where the method is [tunable](super::Entry::tunable); `None` chooses from public numbers.
@@ -114,7 +116,13 @@ impl Request {
             batches: 10,
             burn_in: None,
             person: None,
+            one_of_groups: false,
         }
+    }
+
+    /// The budget at which noisy counts of a whole table are as precise as those that this one buys.
+    pub(super) fn worth_in_counts(&self, rho: f64) -> f64 {
+        if self.one_of_groups && self.neighbours == Neighbours::ReplaceOne { rho / 2.0 } else { rho }
     }
 
     /// Whose data are protected.

@@ -27,6 +27,7 @@ mod rho;
 mod budget;
 mod unit;
 mod neighbours;
+mod sensitivity;
 mod sensitive;
 mod release;
 mod not_private;
@@ -42,6 +43,7 @@ pub use release::{Noisy, Released, release};
 pub use rho::Rho;
 pub(crate) use rho::decimal;
 pub use sensitive::{Claim, Sensitive};
+pub(crate) use sensitivity::Sensitivity;
 pub use unit::{Person, Unit};
 
 /// Why the guarantee cannot be given.

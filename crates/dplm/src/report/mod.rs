@@ -2,14 +2,16 @@
 
 pub mod svg;
 mod file;
+mod groups;
 mod html;
 mod json;
 mod over;
 mod text;
 
 pub use file::FitFileError;
-pub use html::{Cover, summary_html, to_html};
-pub use json::{facts_json, to_json};
+pub use groups::grouped_summary;
+pub use html::{Cover, grouped_to_html, summary_html, to_html};
+pub use json::{facts_json, grouped_to_json, to_json};
 pub use over::over_svg;
 pub use text::{interval_heads, summary};
 
