@@ -10,7 +10,8 @@ The scikit-learn estimator is in `dplm.sklearn`, which needs scikit-learn.
 """
 
 from dplm._errors import DataError, DplmError, FitError, FitWarning, LedgerError, PrivacyWarning, RequestError
-from dplm._fit import Bounded, Fit, Guarantee, Release, Summary, load
+from dplm._fit import Bounded, Fit, Guarantee, Release, Summary
+from dplm._groups import GroupedFit, load
 from dplm._hypothesis import TTest, WaldTest
 from dplm._ledger import Ledger
 from dplm._lm import lm
@@ -26,6 +27,7 @@ __all__ = [
     "Fit",
     "FitError",
     "FitWarning",
+    "GroupedFit",
     "Guarantee",
     "Ledger",
     "LedgerError",

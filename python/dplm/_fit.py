@@ -484,11 +484,6 @@ class Fit:
         return _frames.series(self._names, self._values(key), key)
 
 
-def load(path: str | os.PathLike[str]) -> Fit:
-    """The fit that `Fit.save`, or `dplm fit --json` on the command line, has written. It answers as that one did, to the last bit."""
-    return Fit(_native.Fit.load(path))
-
-
 def _from_json(text: str) -> Fit:
     return Fit(_native.Fit.from_json(text))
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, TypedDict, Unpack, overload
 
 from dplm import _data, _native
 from dplm._errors import FitWarning, PrivacyWarning, RequestError, warn
 from dplm._fit import Fit
+from dplm._groups import GroupedFit
 from dplm._ledger import Ledger
 from dplm._moments import MomentsLike, given_moments
 from dplm._progress import Bar
@@ -19,7 +20,7 @@ from dplm._tools import Plan
 
 
 class LmOptions(TypedDict, total=False):
-    """The keywords of `lm` but for `dry_run`, on which depends what it gives."""
+    """The keywords of `lm` but for `by` and `dry_run`, on which depends what it gives."""
 
     rho: float | None
     epsilon: float | None
@@ -52,9 +53,29 @@ class LmOptions(TypedDict, total=False):
 
 
 @overload
-def lm(formula: str | os.PathLike[str], data: Any, *, dry_run: Literal[True], **options: Unpack[LmOptions]) -> Plan: ...
+def lm(
+    formula: str | os.PathLike[str],
+    data: Any,
+    *,
+    by: str | None = None,
+    group_sizes: Mapping[str, int] | None = None,
+    dry_run: Literal[True],
+    **options: Unpack[LmOptions],
+) -> Plan: ...
 @overload
-def lm(formula: str | os.PathLike[str], data: Any, *, dry_run: Literal[False] = False, **options: Unpack[LmOptions]) -> Fit: ...
+def lm(
+    formula: str | os.PathLike[str], data: Any, *, by: None = None, group_sizes: None = None, dry_run: Literal[False] = False, **options: Unpack[LmOptions]
+) -> Fit: ...
+@overload
+def lm(
+    formula: str | os.PathLike[str],
+    data: Any,
+    *,
+    by: str,
+    group_sizes: Mapping[str, int] | None = None,
+    dry_run: Literal[False] = False,
+    **options: Unpack[LmOptions],
+) -> GroupedFit: ...
 def lm(
     formula: str | os.PathLike[str],
     data: Any,
@@ -75,6 +96,8 @@ def lm(
     person: str | None = None,
     rows_per_person: int | None = None,
     weights: str | None = None,
+    by: str | None = None,
+    group_sizes: Mapping[str, int] | None = None,
     purpose: str = "inference",
     standardised: bool = False,
     moments: MomentsLike | None = None,
@@ -88,7 +111,7 @@ def lm(
     memory: int | None = None,
     progress: bool | Callable[[str, int, int], object] = False,
     dry_run: bool = False,
-) -> Fit | Plan:
+) -> Fit | GroupedFit | Plan:
     """Fits a linear regression privately.
 
     The formula is R's, with the public facts about each column written into it: `age[18..90]` is a number with public bounds,
@@ -121,6 +144,9 @@ def lm(
     weights
         A column of weights with its public bound, as `"w[0..50]"`: weighted least squares, with standard errors for sampling with replacement. Weights
         above the bound count as the bound; a row whose weight is missing or negative contributes nothing.
+    by, group_sizes
+        A column with its public levels, as `"region{north,south}"`: the model is fitted in each group, all of them under one budget, and a `GroupedFit` is
+        returned. The groups' sizes are released with a fiftieth of the budget, or given where they are public, as `{"north": 1000, "south": 800}`.
     purpose
         `"inference"`, or `"prediction"`: estimates only, and nothing spent on intervals.
     standardised
@@ -193,6 +219,8 @@ def lm(
         "person": person,
         "rows_per_person": rows_per_person,
         "weights": weights,
+        "by": by,
+        "group_sizes": None if group_sizes is None else dict(group_sizes),
         "purpose": purpose,
         "standardised": standardised,
         "moments": given_moments(moments),
@@ -202,22 +230,27 @@ def lm(
         "memory": memory,
     }
     account_name = _account_name(ledger, dataset)
-    table = _data.table(data, names, _columns(model, is_file, person, weights), csv)
+    table = _data.table(data, names, _columns(model, is_file, person, weights, by), csv)
     if dry_run:
         return Plan(json.loads(_native.dry_run(table, model, is_file, budget, options, account_name)))
     bar = Bar() if progress is True else None
     callback = bar if bar is not None else progress or None
+    fit: Fit | GroupedFit
     try:
-        found = _native.fit(table, model, is_file, budget, options, account_name, callback)  # type: ignore[arg-type]
+        if by is None:
+            found = _native.fit(table, model, is_file, budget, options, account_name, callback)  # type: ignore[arg-type]
+            fit, sentences = Fit(found), found.warnings()
+        else:
+            groups = _native.fit_groups(table, model, is_file, budget, options, account_name, callback)  # type: ignore[arg-type]
+            fit, sentences = GroupedFit(groups), groups.warnings()
     finally:
         if bar is not None:
             bar.close()
-    fit = Fit(found)
-    _warn_of(fit, found.warnings())
+    _warn_of(fit, sentences)
     return fit
 
 
-def _warn_of(fit: Fit, sentences: Sequence[tuple[bool, str]]) -> None:
+def _warn_of(fit: Fit | GroupedFit, sentences: Sequence[tuple[bool, str]]) -> None:
     """Warns of what the command line warns of. Where warnings are made exceptions, the fit, which is paid for, goes with the exception."""
     for about_privacy, sentence in sentences:
         try:
@@ -228,13 +261,13 @@ def _warn_of(fit: Fit, sentences: Sequence[tuple[bool, str]]) -> None:
             raise
 
 
-def _columns(model: str, is_file: bool, person: str | None, weights: str | None) -> list[str] | None:
+def _columns(model: str, is_file: bool, person: str | None, *with_facts: str | None) -> list[str] | None:
     """The columns that are read; none where the table names them."""
     columns = _native.columns(model, is_file)
     if columns is None:
         return None
-    others = [person, _native.column_name(weights) if isinstance(weights, str) else None]
-    return list(dict.fromkeys([*columns, *(other for other in others if other is not None)]))
+    others = [_native.column_name(text) for text in with_facts if isinstance(text, str)]
+    return list(dict.fromkeys([*columns, *([] if person is None else [person]), *others]))
 
 
 def _account_name(ledger: Ledger | str | os.PathLike[str] | None, dataset: str | None) -> tuple[str, str] | None:

@@ -5,6 +5,7 @@ from typing import Any, final
 __all__ = [
     "Column",
     "Fit",
+    "GroupedFit",
     "Ledger",
     "NotPrivate",
     "Simulated",
@@ -16,6 +17,7 @@ __all__ = [
     "dry_run",
     "encoded",
     "fit",
+    "fit_groups",
     "plan",
     "refine",
     "rho",
@@ -93,6 +95,19 @@ class Fit:
     ]: ...
 
 @final
+class GroupedFit:
+    @staticmethod
+    def load(path: str | PathLike[str]) -> GroupedFit: ...
+    @staticmethod
+    def from_json(text: str) -> GroupedFit: ...
+    def save(self, path: str | PathLike[str]) -> None: ...
+    def json(self) -> str: ...
+    def summary(self) -> str: ...
+    def page(self, title: str | None, author: str | None, dataset: str | None) -> str: ...
+    def groups(self) -> list[tuple[str, Fit | None, str | None]]: ...
+    def warnings(self) -> list[tuple[bool, str]]: ...
+
+@final
 class NotPrivate:
     @property
     def schema(self) -> list[tuple[str, str]]: ...
@@ -128,6 +143,15 @@ def fit(
     account_name: tuple[str | PathLike[str], str] | None,
     progress: Callable[[str, int, int], object] | None,
 ) -> Fit: ...
+def fit_groups(
+    table: Table,
+    model: str,
+    model_is_file: bool,
+    budget: Mapping[str, float | None],
+    options: Mapping[str, Any],
+    account_name: tuple[str | PathLike[str], str] | None,
+    progress: Callable[[str, int, int], object] | None,
+) -> GroupedFit: ...
 def dry_run(
     table: Table,
     model: str,

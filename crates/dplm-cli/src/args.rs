@@ -8,7 +8,7 @@ use clap::{
 };
 use dplm::table::Dialect;
 use dplm::{
-    formula::Weights,
+    formula::{By, Weights},
     method,
     options::{Choice, IntervalMethod, Purpose, Target},
     plan::{Assumption, Stated},
@@ -60,7 +60,7 @@ pub enum Command {
     Demo(DemoArgs),
     /// Fit a linear regression privately
     #[command(after_help = FIT)]
-    Fit(FitArgs),
+    Fit(Box<FitArgs>),
     /// Spend more on a model that was fitted before, and pool both fits
     #[command(after_help = REFINE)]
     Refine(RefineArgs),
@@ -259,6 +259,12 @@ pub struct FitArgs {
     /// Weigh rows by a column with a public bound, for instance 'w[0..50]'
     #[arg(long, value_name = "W", help_heading = "Model")]
     pub weights: Option<Weights>,
+    /// Fit each of several groups under one budget: 'region{north,south}'
+    #[arg(long, value_name = "G", help_heading = "Model")]
+    pub by: Option<By>,
+    /// With --by: public sizes of the groups, as north=1000,south=800
+    #[arg(long, value_name = "SIZES", requires = "by", help_heading = "Model")]
+    pub group_sizes: Option<String>,
     /// Spend from this ledger: recorded before any noise is drawn
     #[arg(long, value_name = "FILE", requires = "dataset", help_heading = "Privacy")]
     pub ledger: Option<PathBuf>,

@@ -30,7 +30,7 @@ fn main() -> ExitCode {
 fn run(command: Command, printer: &Printer) -> Result<(), Failure> {
     match command {
         Command::Demo(args) => commands::demo::run(&args, printer),
-        Command::Fit(args) => commands::fit::run(args, printer),
+        Command::Fit(args) => commands::fit::run(*args, printer),
         Command::Refine(args) => commands::refine::run(args, printer),
         Command::Study(args) => commands::study::run(args, printer),
         Command::Test(args) => commands::test::run(&args, printer),

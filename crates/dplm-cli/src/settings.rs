@@ -7,8 +7,8 @@ use std::{
 };
 
 use dplm::{
-    Dataset, NoiseSource, Person, Progress, Reading,
-    formula::{Formula, Weights},
+    Dataset, GroupedDataset, NoiseSource, Person, Progress, Reading,
+    formula::{By, Formula, Weights},
     method::{self, Asked, Asks, Entry, Method, Request, Tuning, dpgd},
     moments::{Moments, MomentsError},
     privacy::{Rho, convert::Conversion},
@@ -42,6 +42,8 @@ pub struct FitSettings {
     pub method: Box<dyn Method>,
     /// What was asked, for a forecast.
     pub asked: Asked,
+    /// The groups that the model is fitted in, where it is not all rows together.
+    pub groups: Option<GroupSettings>,
     /// Whether to stop before anything is spent.
     pub dry_run: bool,
     /// The same asked of the paper's method, which a diagnosis is about.
@@ -58,6 +60,14 @@ pub struct FitSettings {
     pub cover: Cover,
     /// What pays for the fit, if a ledger does.
     pub account_name: Option<AccountName>,
+}
+
+/// Groups that are fitted under one budget.
+pub struct GroupSettings {
+    /// What they are by.
+    pub by: By,
+    /// Their sizes, where those are public.
+    pub sizes: Option<Vec<u64>>,
 }
 
 /// A data set in a ledger.
@@ -97,6 +107,10 @@ impl FitSettings {
         check_formats([(&args.report, Format::Html), (&args.json, Format::Json), (&args.trajectory, Format::Csv)])?;
         let account_name = account_name(args.ledger, args.dataset, args.promise.seed)?;
         check_ledger_is_kept(&outputs, account_name.as_ref())?;
+        let groups = groups(args.by, args.group_sizes.as_deref())?;
+        if groups.is_some() && args.trajectory.is_some() {
+            return Err(Failure::usage("there is no table of the iterates of several groups: leave out --trajectory"));
+        }
         let conversion = Entry::conversion_of(args.method.method);
         let request = request((&args.budget, conversion), &args.promise, &args.interval)?;
         let request = Request { moments: moments(args.moments.as_deref())?, ..request };
@@ -116,6 +130,7 @@ impl FitSettings {
             data,
             method,
             asked,
+            groups,
             dry_run: args.dry_run,
             paper,
             noise: args.promise.seed.map_or(NoiseSource::System, NoiseSource::Seed),
@@ -149,6 +164,8 @@ impl FitSettings {
             method,
             interval,
             weights: None,
+            by: None,
+            group_sizes: None,
             ledger: None,
             dataset: None,
             dry_run: false,
@@ -179,6 +196,23 @@ impl DataSettings {
         let update = |done, total| bar.update(done, total);
         let table = ReadOptions { strict: self.strict, progress: Progress::new(&update), ..ReadOptions::default() };
         Ok(Dataset::read(source, &self.formula, &self.reading(table))?)
+    }
+
+    /// Reads and encodes the rows of each group.
+    ///
+    /// # Errors
+    /// When they cannot be read, or need too much memory.
+    pub fn read_groups(
+        &self,
+        source: &Source,
+        groups: &GroupSettings,
+        printer: &Printer,
+    ) -> Result<GroupedDataset, Failure> {
+        let bar = Bar::new(printer, "reading");
+        let update = |done, total| bar.update(done, total);
+        let table = ReadOptions { strict: self.strict, progress: Progress::new(&update), ..ReadOptions::default() };
+        let GroupSettings { by, sizes } = groups;
+        Ok(GroupedDataset::read(source, &self.formula, &self.reading(table), by, sizes.clone())?)
     }
 
     /// How the table is read.
@@ -245,6 +279,12 @@ fn data(
 ) -> Result<DataSettings, Failure> {
     let DataArgs { inputs, csv, strict } = args;
     Ok(DataSettings { inputs, csv: csv.unwrap_or_default(), formula: formula(model)?, strict, memory, person, weights })
+}
+
+fn groups(by: Option<By>, sizes: Option<&str>) -> Result<Option<GroupSettings>, Failure> {
+    let Some(by) = by else { return Ok(None) };
+    let sizes = sizes.map(|sizes| by.sizes(sizes)).transpose().map_err(Failure::usage)?;
+    Ok(Some(GroupSettings { by, sizes }))
 }
 
 fn formula(model: &ModelArgs) -> Result<Formula, Failure> {

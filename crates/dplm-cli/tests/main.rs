@@ -3,6 +3,7 @@
 mod common;
 
 mod crate_agrees;
+mod groups;
 mod hostile;
 mod lab;
 mod ledger;

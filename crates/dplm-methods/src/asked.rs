@@ -51,6 +51,10 @@ impl Method for Asked {
         &self.request
     }
 
+    fn with_request(&self, request: Request) -> Box<dyn Method> {
+        Box::new(Asked { request, ..self.clone() })
+    }
+
     fn conversion(&self) -> Conversion {
         self.entry.conversion
     }

@@ -23,7 +23,7 @@ use crate::{
 /// A fit: released and public numbers only.
 #[pyclass(name = "Fit", module = "dplm._native", frozen)]
 pub struct NativeFit {
-    fit: Fit,
+    pub fit: Fit,
 }
 
 impl NativeFit {
@@ -132,6 +132,9 @@ pub fn dry_run(
     options.config(&budget, &formula, model_is_file)?;
     if options.person()?.is_some() {
         return Err(Kind::Request.because("there is no forecast for persons with several rows: leave dry_run out"));
+    }
+    if options.groups()?.is_some() {
+        return Err(Kind::Request.because("there is no forecast for groups: leave dry_run out"));
     }
     if options.weights()?.is_some() {
         return Err(Kind::Request.because("there is no forecast for weighted rows: leave dry_run out"));

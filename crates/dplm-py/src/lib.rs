@@ -14,6 +14,7 @@ mod request;
 mod work;
 mod fit;
 mod study;
+mod groups;
 mod tools;
 mod ledger;
 mod not_private;
@@ -29,6 +30,7 @@ mod _native {
     use super::{
         column::NativeColumn,
         fit::{NativeFit, dry_run, fit},
+        groups::{NativeGroupedFit, fit_groups},
         ledger::NativeLedger,
         not_private::{NotPrivate, encoded},
         study::{NativeStudy, refine, study},

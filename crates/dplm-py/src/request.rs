@@ -1,10 +1,10 @@
 //! What is asked, from Python keywords to the library's own types, checked before a row is read.
 
-use std::sync::Arc;
+use std::{collections::HashMap, sync::Arc};
 
 use dplm::{
     NoiseSource, Person,
-    formula::{Formula, Weights},
+    formula::{By, Formula, Weights},
     method::{self, Asked, Asks, Entry, Method, Request, Tuning},
     moments::Moments,
     options::Choice,
@@ -88,6 +88,8 @@ pub struct FitOptions {
     rows_per_person: Option<u32>,
     moments: Option<GivenMoments>,
     weights: Option<String>,
+    by: Option<String>,
+    group_sizes: Option<HashMap<String, u64>>,
 }
 
 /// Moments as Python gives them: whether it is the path of a file, and that or the JSON of one.
@@ -126,6 +128,8 @@ impl<'a, 'py> FromPyObject<'a, 'py> for FitOptions {
             person: given.get("person", name)?,
             rows_per_person: given.get("rows_per_person", WHOLE)?,
             moments: given.get("moments", "a path or a mapping")?,
+            by: given.get("by", "a column with its levels, such as 'region{north,south}'")?,
+            group_sizes: given.get("group_sizes", "a whole number for each level")?,
             weights: given.get("weights", "a column with its bounds, such as 'w[0..50]'")?,
         })
     }
@@ -182,6 +186,18 @@ impl FitOptions {
     pub fn weights(&self) -> PyResult<Option<Weights>> {
         let parsed = self.weights.as_deref().map(str::parse::<Weights>).transpose();
         parsed.map_err(dplm::Error::from).or_raise()
+    }
+
+    /// What groups are by, and their sizes where those are public.
+    pub fn groups(&self) -> PyResult<Option<(By, Option<Vec<u64>>)>> {
+        let Some(by) = &self.by else {
+            let without = "group_sizes needs by=, the column that groups are by";
+            return if self.group_sizes.is_some() { Err(Kind::Request.because(without)) } else { Ok(None) };
+        };
+        let by: By = by.parse().map_err(dplm::Error::from).or_raise()?;
+        let pairs = self.group_sizes.as_ref().map(|sizes| sizes.clone().into_iter().collect::<Vec<_>>());
+        let sizes = pairs.map(|pairs| by.sizes_of(&pairs)).transpose().map_err(dplm::Error::from).or_raise()?;
+        Ok(Some((by, sizes)))
     }
 
     /// Where the noise comes from.

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     Statement,
     descend::Trajectory,
-    formula::Weights,
+    formula::{By, Weights},
     interval::{Inference, Interval},
     lattice::Design,
     options::{IntervalMethod, Purpose, Target},
@@ -33,6 +33,9 @@ pub struct Fit {
     /// What rows were weighted by, where they do not count alike.
     #[serde(default)]
     pub weights: Option<Weights>,
+    /// Which of several groups that were fitted together it is of.
+    #[serde(default)]
+    pub group: Option<Group>,
     /// What is promised about each of them.
     pub guarantee: Guarantee,
     /// What the fit was for.
@@ -67,6 +70,18 @@ pub struct Fit {
     pub inference: Option<Inference>,
     /// The budget of the data set, where a ledger keeps it.
     pub statement: Option<Statement>,
+}
+
+/// One of several groups that were fitted together.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Group {
+    /// What the groups are by.
+    pub by: By,
+    /// The level of this one.
+    pub level: String,
+    /// The standard deviation of the noise in its number of units; none where that is publicly known.
+    pub size_sd: Option<f64>,
 }
 
 /// One coefficient in its own units.

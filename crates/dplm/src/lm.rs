@@ -3,9 +3,9 @@
 use std::{path::Path, sync::Arc};
 
 use crate::{
-    Dataset, Error, Fit, Person, Progress, Reading,
-    formula::{Formula, FormulaError, Weights},
-    method::{self, Entry, Request, Tuning},
+    Dataset, Error, Fit, GroupedDataset, GroupedFit, Person, Progress, Reading,
+    formula::{By, Formula, FormulaError, Weights},
+    method::{self, Entry, Method, Request, Tuning},
     moments::Moments,
     options::{IntervalMethod, Purpose, Target},
     privacy::{Neighbours, Rho, noise::NoiseSource},
@@ -217,6 +217,22 @@ impl<'a> Lm<'a> {
         Ok(Lm { weights: Some(column.parse()?), ..self })
     }
 
+    /// Fits the model in each of several groups, the levels of a column such as `region{north,south}`, under one budget.
+    ///
+    /// # Errors
+    /// When it is not a column with levels.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// let fit = dplm::lm("pay[0..200000] ~ age[18..90]").rho(0.015)?.by("region{north,south}")?.fit("people.csv")?;
+    /// let north = fit.get("north").expect("large enough");
+    /// println!("{north}");
+    /// # Ok::<(), dplm::Error>(())
+    /// ```
+    pub fn by(self, column: &str) -> Result<LmByGroup<'a>, Error> {
+        Ok(LmByGroup { by: column.parse()?, sizes: None, lm: self })
+    }
+
     /// Where reading and fitting report how far they have come.
     pub fn progress<'b>(self, progress: Progress<'b>) -> Lm<'b>
     where
@@ -253,6 +269,13 @@ impl<'a> Lm<'a> {
     /// # Ok::<(), dplm::Error>(())
     /// ```
     pub fn fit_table(self, table: &Source) -> Result<Fit, Error> {
+        let (noise, progress) = (self.noise, self.progress);
+        let Asked { formula, method, reading } = self.checked()?;
+        Dataset::read(table, &formula, &reading)?.fit(method.as_ref(), noise, progress)
+    }
+
+    /// What is asked, checked as far as it can be without rows.
+    fn checked(self) -> Result<Asked<'a>, Error> {
         let counts_once = self.target == Some(Target::Person);
         let person = self.person.clone().map(|person| Person { counts_once, ..person });
         let (rho, delta) = method::budget(self.rho, self.epsilon, self.delta, Entry::conversion_of(self.method))?;
@@ -263,8 +286,55 @@ impl<'a> Lm<'a> {
         let method = method::choose(self.method, request, self.tuning, &formula, self.standardised)?;
         let options = ReadOptions { strict: self.strict, progress: self.progress, ..ReadOptions::default() };
         let reading = Reading { table: options, memory: self.memory, person, weights: self.weights };
-        let mut dataset = Dataset::read(table, &formula, &reading)?;
-        dataset.fit(method.as_ref(), self.noise, self.progress)
+        Ok(Asked { formula, method, reading })
+    }
+}
+
+/// What is asked of a table, checked.
+struct Asked<'a> {
+    formula: Formula,
+    method: Box<dyn Method>,
+    reading: Reading<'a>,
+}
+
+/// A regression in each of several groups that is being described; [`Lm::by`] starts one.
+#[derive(Clone)]
+#[must_use = "nothing is fitted before fit is called"]
+pub struct LmByGroup<'a> {
+    lm: Lm<'a>,
+    by: By,
+    sizes: Option<Vec<u64>>,
+}
+
+impl LmByGroup<'_> {
+    /// The sizes of the groups where they are public, as `north=1000,south=800`; else they are released with a small part of the budget.
+    ///
+    /// # Errors
+    /// When not every group has one.
+    pub fn sizes(self, sizes: &str) -> Result<Self, Error> {
+        Ok(LmByGroup { sizes: Some(self.by.sizes(sizes)?), ..self })
+    }
+
+    /// Fits a file, a folder or a pattern of them, as [`Lm::fit`] does.
+    ///
+    /// # Guarantee
+    /// All fits together are `rho`-zCDP for the budget given, as an exact statement about this program, unless a seed was fixed.
+    ///
+    /// # Errors
+    /// As [`Lm::fit`].
+    pub fn fit(self, path: impl AsRef<Path>) -> Result<GroupedFit, Error> {
+        self.fit_table(&Source::open(&[path])?)
+    }
+
+    /// As [`LmByGroup::fit`], for a table that is already open.
+    ///
+    /// # Errors
+    /// As [`Lm::fit`].
+    pub fn fit_table(self, table: &Source) -> Result<GroupedFit, Error> {
+        let (noise, progress) = (self.lm.noise, self.lm.progress);
+        let Asked { formula, method, reading } = self.lm.checked()?;
+        let mut groups = GroupedDataset::read(table, &formula, &reading, &self.by, self.sizes)?;
+        groups.fit(method.as_ref(), noise, progress)
     }
 }
 

@@ -48,6 +48,14 @@ impl<'a> Progress<'a> {
         Progress { part: Some(Part { before: before.into(), total: total.into() }), ..self }
     }
 
+    /// Of the piece `index` of `pieces` that are alike, so much is done; for the callback of that piece.
+    pub(crate) fn within(&self, index: u64, pieces: u64, done: u64, total: u64) -> ControlFlow<()> {
+        match self.report(index * total + done, pieces * total) {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(Interrupted) => ControlFlow::Break(()),
+        }
+    }
+
     /// So much is done, of so much in all.
     ///
     /// # Errors

@@ -8,6 +8,7 @@ mod coverage;
 mod door;
 mod engines;
 mod formula;
+mod groups;
 mod hypothesis;
 mod law;
 mod locality;

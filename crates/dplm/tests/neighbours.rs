@@ -1,4 +1,5 @@
-//! One row moves no query further than it claims, as integers, whatever the rows hold; and no more do all rows of a person.
+//! One row moves no query further than it claims, as integers, whatever the rows hold; and no more do all rows of a person. A unit that changes its
+//! group moves the queries of both no further than one that is replaced may move one.
 //!
 //! Every query of [`Rows`], for both relations between neighbours, on every engine, for rows as they are and re-encoded ones. What is
 //! compared is what [`release`](dplm::privacy::release) is given: the integers, their weights and the claim.
@@ -153,6 +154,10 @@ impl People {
 
     /// The rows of all in one table, those of different persons mixed, and a last row of the last person so that each has a number.
     fn rows(&self, place: Place) -> Box<dyn Rows> {
+        boxed(self.encoded(place), place)
+    }
+
+    fn encoded(&self, place: Place) -> Encoded {
         let (mut table, mut of_rows) = (Data { x: Vec::new(), y: Vec::new() }, Vec::new());
         let longest = self.persons.iter().map(|person| person.y.len()).max().unwrap_or(0);
         for row in 0..longest {
@@ -165,8 +170,7 @@ impl People {
         table.x.push(vec![f64::NAN; self.features]);
         table.y.push(0.0);
         of_rows.push(self.persons.len() as u32);
-        let memory = if matches!(place, Place::File) { 1 } else { u64::MAX };
-        boxed(table.by_person(&of_rows, self.most, memory), place)
+        table.by_person(&of_rows, self.most, memory_of(place))
     }
 }
 
@@ -355,6 +359,98 @@ fn every_query_of_persons_in_a_file() {
     check(1_000, (Pair::of_persons, Place::File), Pair::sums);
     check(1_000, (Pair::of_persons, Place::File), Pair::counts);
     check(1_000, (Pair::of_persons, Place::File), Pair::outer_products);
+}
+
+/// Rows of one of several groups, said to be so many.
+fn in_group(mut rows: Encoded, place: Place) -> Box<dyn Rows> {
+    rows.say_of_group(7);
+    boxed(rows, place)
+}
+
+fn memory_of(place: Place) -> u64 {
+    if matches!(place, Place::File) { 1 } else { u64::MAX }
+}
+
+impl Pair {
+    /// A group, and the same with one row replaced by another, or zeroed out.
+    fn of_group(seed: usize, place: Place) -> Pair {
+        let cases = &mut Cases::new(seed as u64);
+        let neighbours = if seed.is_multiple_of(2) { Neighbours::ReplaceOne } else { Neighbours::ZeroOut };
+        let (count, features) = (1 + cases.below(40), 1 + cases.below(3));
+        let data = cases.data(count, features);
+        let other = data.replaced(cases.below(count), &cases.other_row(features, neighbours), 0);
+        let rows = [data, other].map(|data| in_group(data.within(memory_of(place)), place));
+        Pair::ask_about(seed, cases, rows, neighbours)
+    }
+
+    /// A group, and the same with one row more.
+    fn with_one_more_row(seed: usize, cases: &mut Cases, place: Place) -> Pair {
+        let (count, features) = (1 + cases.below(40), 1 + cases.below(3));
+        let more = cases.data(1 + count, features);
+        let without = Data { x: more.x[..count].to_vec(), y: more.y[..count].to_vec() };
+        let rows = [without, more].map(|data| in_group(data.within(memory_of(place)), place));
+        Pair::ask_about(seed, cases, rows, Neighbours::ReplaceOne)
+    }
+
+    /// A group of persons, and the same with one person more.
+    fn with_one_more_person(seed: usize, cases: &mut Cases, place: Place) -> Pair {
+        let with = People::draw(cases);
+        let mut without = with.clone();
+        without.persons.pop();
+        let rows = [&without, &with].map(|people| in_group(people.encoded(place), place));
+        Pair::ask_about(seed, cases, rows, Neighbours::ReplaceOne)
+    }
+
+    /// How far each query is moved, squared, and what it claims.
+    fn losses<const N: usize>(&self, ask: impl Fn(&Pair, &dyn Rows) -> [Vec<Sensitive>; N]) -> Vec<(BigUint, BigUint)> {
+        let [one, other] = [0, 1].map(|which| ask(self, self.rows[which].as_ref()).into_iter().flatten());
+        let claim = |answer: Sensitive| answer.into_not_private().into_inner();
+        let pairs = one.zip(other).map(|(one, other)| (claim(one), claim(other)));
+        pairs.map(|(one, other)| (distance_sq(&one, &other), one.delta_sq)).collect()
+    }
+}
+
+/// A unit leaves one group and comes into another, which has a clip, coordinates and parameters of its own: what it costs in both is within one budget.
+fn check_change<const N: usize>(
+    pairs: usize,
+    (draw, place): (impl Fn(usize, &mut Cases, Place) -> Pair + Sync, Place),
+    ask: impl Fn(&Pair, &dyn Rows) -> [Vec<Sensitive>; N] + Sync + Copy,
+) {
+    let moved = (0..pairs).into_par_iter().map(|seed| {
+        let cases = &mut Cases::new(seed as u64);
+        let [left, joined] = [2 * seed, seed].map(|seed| draw(seed, cases, place).losses(ask));
+        let mut any = 0;
+        for ((left, claimed_left), (joined, claimed_joined)) in left.into_iter().zip(joined) {
+            let both = &left * &claimed_joined + &joined * &claimed_left;
+            assert!(both <= claimed_left * claimed_joined, "{left} and {joined} in one budget");
+            any += usize::from(both > BigUint::ZERO);
+        }
+        any
+    });
+    assert!(moved.sum::<usize>() > pairs / 20, "a unit that moves nothing tests nothing");
+}
+
+#[test]
+fn every_query_of_a_group() {
+    check(20_000, (Pair::of_group, Place::Memory), Pair::sums);
+    check(20_000, (Pair::of_group, Place::Memory), Pair::counts);
+    check(20_000, (Pair::of_group, Place::Memory), Pair::outer_products);
+    check(1_000, (Pair::of_group, Place::File), Pair::sums);
+}
+
+#[test]
+fn a_row_that_changes_its_group_costs_no_more_than_one_that_is_replaced() {
+    check_change(20_000, (Pair::with_one_more_row, Place::Memory), Pair::sums);
+    check_change(20_000, (Pair::with_one_more_row, Place::Memory), Pair::counts);
+    check_change(20_000, (Pair::with_one_more_row, Place::Memory), Pair::outer_products);
+    check_change(1_000, (Pair::with_one_more_row, Place::File), Pair::counts);
+}
+
+#[test]
+fn a_person_who_changes_their_group_costs_no_more_than_one_who_is_replaced() {
+    check_change(20_000, (Pair::with_one_more_person, Place::Memory), Pair::sums);
+    check_change(20_000, (Pair::with_one_more_person, Place::Memory), Pair::counts);
+    check_change(20_000, (Pair::with_one_more_person, Place::Memory), Pair::outer_products);
 }
 
 /// One row alone is within the bound on a row: the claim of the weaker relation.

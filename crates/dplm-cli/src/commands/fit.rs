@@ -1,11 +1,11 @@
 //! `dplm fit`: the main job.
 
 use dplm::{
-    Charge, Design, Error, Fit, Progress, Receipt, Warning,
+    Charge, Design, Error, Fit, GroupedFit, Progress, Receipt, Warning,
     method::{self, ConfigError},
     plan::Question,
     privacy::Rho,
-    report::{Cover, summary, to_html, to_json},
+    report::{Cover, grouped_summary, grouped_to_html, grouped_to_json, summary, to_html, to_json},
     table::{ReadOptions, Source},
 };
 use dplm_ledger::Ledger;
@@ -38,14 +38,32 @@ pub fn run(args: FitArgs, printer: &Printer) -> Result<(), Failure> {
     if settings.dry_run {
         return dry_run(&settings, &source, account.as_ref(), printer);
     }
+    if let Some(groups) = &settings.groups {
+        let mut dataset = settings.data.read_groups(&source, groups, printer)?;
+        let prepared = dataset.prepare(settings.method.as_ref(), settings.noise)?;
+        let receipt = receipt(account.as_mut(), prepared.charge(), printer)?;
+        let fit = fitting(printer, |progress| prepared.run(receipt, progress))?;
+        return outputs.report_groups(&fit, printer);
+    }
     let mut dataset = settings.data.read(&source, printer)?;
     let prepared = dataset.prepare(settings.method.as_ref(), settings.noise)?;
     let receipt = OpenAccount::receipt(account.as_mut(), prepared.charge(), printer)?;
-    let fit = {
-        let bar = Bar::new(printer, "fitting");
-        prepared.run(receipt, Progress::new(&|done, total| bar.update(done, total)))?
-    };
+    let fit = fitting(printer, |progress| prepared.run(receipt, progress))?;
     outputs.report(&fit, printer)
+}
+
+/// Pays from the ledger where there is one; else whoever calls keeps account.
+fn receipt(account: Option<&mut OpenAccount<'_>>, charge: Charge, printer: &Printer) -> Result<Receipt, Failure> {
+    match account {
+        Some(account) => account.charge(charge, printer),
+        None => Ok(Receipt::by_caller(charge)),
+    }
+}
+
+/// Fits, and shows how far it has come.
+fn fitting<T>(printer: &Printer, fit: impl FnOnce(Progress<'_>) -> Result<T, Error>) -> Result<T, Failure> {
+    let bar = Bar::new(printer, "fitting");
+    Ok(fit(Progress::new(&|done, total| bar.update(done, total)))?)
 }
 
 /// The plan, the checks and the cost of a fit that is not made.
@@ -87,6 +105,9 @@ fn planned_for_rows(settings: &FitSettings, source: &Source, printer: &Printer) 
     let unforeseen = |what: &str| {
         format!("{} rows, method {}: there is no forecast for {what}.\n", grouped(rows), settings.method.name())
     };
+    if settings.groups.is_some() {
+        return Ok(unforeseen("groups"));
+    }
     if reading.weights.is_some() {
         return Ok(unforeseen("weighted rows"));
     }
@@ -167,19 +188,53 @@ impl Outputs {
         })
     }
 
-    /// Reports a fit everywhere. The budget is spent by now, so a file that fails does not keep the others from being written.
+    /// Reports a fit everywhere.
     pub fn report(self, fit: &Fit, printer: &Printer) -> Result<(), Failure> {
-        for warning in &fit.warnings {
+        self.warn(&fit.warnings, printer);
+        self.write(printer, |form| match form {
+            Form::Json => to_json(fit),
+            Form::Trajectory => fit.trajectory_csv(),
+            Form::Page(cover) => to_html(fit, cover),
+            Form::Summary => summary(fit),
+        })
+    }
+
+    /// Reports the fits of all groups everywhere.
+    fn report_groups(self, fit: &GroupedFit, printer: &Printer) -> Result<(), Failure> {
+        let warnings: Vec<Warning> = fit.notes().into_iter().map(|(_, warning)| warning.clone()).collect();
+        self.warn(&warnings, printer);
+        self.write(printer, |form| match form {
+            Form::Json => grouped_to_json(fit),
+            Form::Trajectory => unreachable!("refused before anything is read"),
+            Form::Page(cover) => grouped_to_html(fit, cover),
+            Form::Summary => grouped_summary(fit),
+        })
+    }
+
+    fn warn(&self, warnings: &[Warning], printer: &Printer) {
+        for warning in warnings {
             match warning {
                 // The iterates have no room to say it, and a seed voids the guarantee.
                 Warning::FixedSeed => Printer::alarm(&warning.to_string(), self.summary),
                 _ => printer.warning(&warning.to_string(), self.summary),
             }
         }
-        let json = self.json.map_or(Ok(()), |output| output.finish_with(&to_json(fit)));
-        let trajectory = self.trajectory.map_or(Ok(()), |output| output.finish_with(&fit.trajectory_csv()));
-        let report = self.report.map_or(Ok(()), |output| output.finish_with(&to_html(fit, &self.cover)));
-        let shown = if self.summary { printer.result(&summary(fit)) } else { Ok(()) };
+    }
+
+    /// Writes every form that was asked for. The budget is spent by now, so a file that fails does not keep the others from being written.
+    fn write(self, printer: &Printer, text: impl Fn(Form<'_>) -> String) -> Result<(), Failure> {
+        let json = self.json.map_or(Ok(()), |output| output.finish_with(&text(Form::Json)));
+        let trajectory = self.trajectory.map_or(Ok(()), |output| output.finish_with(&text(Form::Trajectory)));
+        let report = self.report.map_or(Ok(()), |output| output.finish_with(&text(Form::Page(&self.cover))));
+        let shown = if self.summary { printer.result(&text(Form::Summary)) } else { Ok(()) };
         Failure::of_all([json, trajectory, report, shown])
     }
+}
+
+/// A form that a result is written in.
+enum Form<'a> {
+    Json,
+    Trajectory,
+    Page(&'a Cover),
+    Summary,
 }

@@ -1,7 +1,9 @@
 //! A table and a model, encoded and ready to be fitted.
 
 mod prepared;
+mod groups;
 
+pub use groups::{GroupedDataset, PreparedGroups};
 pub use prepared::{Charge, Prepared, Receipt};
 
 use crate::{

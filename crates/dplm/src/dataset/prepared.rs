@@ -149,6 +149,7 @@ impl<'a> Prepared<'a> {
             formula: dataset.formula().to_owned(),
             rows,
             person: dataset.person.clone(),
+            group: None,
             guarantee: guarantee.after(outcome.releases).map_err(PrivacyError::from)?,
             purpose: request.purpose,
             asked: request.target(),
@@ -171,7 +172,7 @@ impl<'a> Prepared<'a> {
 }
 
 /// The day in UTC. Not the time, so that fits with one seed are the same to the last bit all day long.
-fn today() -> String {
+pub(super) fn today() -> String {
     jiff::tz::Offset::UTC.to_datetime(jiff::Timestamp::now()).date().to_string()
 }
 

@@ -18,6 +18,18 @@ pub enum FormulaError {
         /// The column.
         column: String,
     },
+    /// Groups that are not the levels of a column.
+    #[error("groups are the levels of a column: write them as {column}{{north,south}}")]
+    GroupLevels {
+        /// The column.
+        column: String,
+    },
+    /// Sizes of groups that are not one for each.
+    #[error("the public sizes of groups are one whole number for each: write them as {example}")]
+    GroupSizes {
+        /// How they are written.
+        example: String,
+    },
     /// An operator that has no meaning where it stands.
     #[error(
         "formula: '{symbol}' has no meaning here: arithmetic is + - * / ^ inside I(...), and an odd name stands in backquotes \

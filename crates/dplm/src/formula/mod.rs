@@ -22,7 +22,7 @@
 //! | `model_file.rs`, `template.rs` | the same in a file |
 //! | `resolve.rs` | a formula against a table |
 //! | `union.rs` | one model with the terms of several |
-//! | `weights.rs` | what rows are weighted by |
+//! | `weights.rs`, `by.rs` | what rows are weighted by, and grouped by |
 
 mod error;
 mod expression;
@@ -38,10 +38,12 @@ mod template;
 mod resolve;
 mod union;
 mod weights;
+mod by;
 
 use std::collections::{HashMap, HashSet};
 
 pub use crate::schema::{Column, Kind};
+pub use by::By;
 pub(crate) use curve::{Curve, Shape, legendre_in_powers};
 pub use error::FormulaError;
 pub(crate) use expression::Expression;

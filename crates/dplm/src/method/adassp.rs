@@ -121,6 +121,10 @@ impl Method for Config {
         &self.request
     }
 
+    fn with_request(&self, request: Request) -> Box<dyn Method> {
+        Box::new(Config { request, ..self.clone() })
+    }
+
     fn plan(&self, rows: u64, design: &Design) -> Result<Box<dyn super::Plan>, Error> {
         ENTRY.check(&self.request, &Tuning::default())?;
         Ok(Box::new(self.clone().plan(rows, design)?))

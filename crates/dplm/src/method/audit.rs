@@ -1,20 +1,20 @@
 //! Whole fits on neighbouring tables: along every path the releases together cost no more than their budget.
 //!
 //! This is the guarantee that is printed, of the program that runs: every question of every method, those that depend on earlier answers too,
-//! with the claims that set their noise; for rows, for persons, and for weighted rows.
+//! with the claims that set their noise; for rows, for persons, for weighted rows, and for groups, of which a unit may leave one and come into another.
 
 use rand_chacha::ChaCha8Rng;
 use rand_core::{Rng, SeedableRng};
 
 use super::{Method, Purpose, Request, Target, adassp, auto, dpgd};
 use crate::{
-    Dataset, NoiseSource, Person, Progress, Reading,
+    Dataset, GroupOutcome, GroupedDataset, NoiseSource, Person, Progress, Reading,
     formula::Formula,
     privacy::{Neighbours, Rho, transcript},
     table::Source,
 };
 
-const UNITS: usize = 300;
+const UNITS: usize = 400;
 const RHO: f64 = 3.0;
 const FORMULA: &str = "y[-4..4] ~ a[-2..2] + b[0..10] + g{u,v,w}";
 
@@ -41,44 +41,63 @@ fn row(rng: &mut ChaCha8Rng) -> String {
     format!("{y},{a},{b},{level},{weight}")
 }
 
-/// What is the unit, and what rows are weighted by.
+/// What is the unit, and whether rows are weighted, and in groups.
 #[derive(Clone, Copy, Debug)]
 struct Kind {
     persons: bool,
     weighted: bool,
+    grouped: bool,
 }
 
 impl Kind {
-    const ALL: [Kind; 4] = [
-        Kind { persons: false, weighted: false },
-        Kind { persons: false, weighted: true },
-        Kind { persons: true, weighted: false },
-        Kind { persons: true, weighted: true },
-    ];
+    fn all() -> impl Iterator<Item = Kind> {
+        (0..8).map(|bits| Kind { persons: bits & 1 > 0, weighted: bits & 2 > 0, grouped: bits & 4 > 0 })
+    }
 
     fn person(self) -> Option<Person> {
         self.persons.then(|| Person { rows: Some(4), ..Person::new("id") })
     }
 
-    /// Units with one row, or with one to three.
+    /// Units with one row, or with one to three, of two groups.
     fn units(self, rng: &mut ChaCha8Rng) -> Vec<Unit> {
         let rows = |unit: usize| if self.persons { 1 + unit % 3 } else { 1 };
-        (0..UNITS).map(|unit| (0..rows(unit)).map(|_| row(rng)).collect()).collect()
+        let group = |unit: usize| ["n", "s"][unit / 5 % 2];
+        (0..UNITS).map(|unit| (0..rows(unit)).map(|_| format!("{},{}", row(rng), group(unit))).collect()).collect()
     }
 
-    /// A unit of this row, or of several like it: what is as hostile as rows can be is more so four times.
-    fn unit(self, row: &str) -> Unit {
-        vec![row.to_owned(); if self.persons { 4 } else { 1 }]
+    /// A unit of this row in a group, or of several like it: what is as hostile as rows can be is more so four times.
+    fn unit(self, row: &str, group: &str) -> Unit {
+        vec![format!("{row},{group}"); if self.persons { 4 } else { 1 }]
     }
 
-    fn table(self, units: &[Unit]) -> Dataset {
+    /// Units in the place of one in the group `n`: in that group, and where there are groups in the other, in none, and with rows in both.
+    fn others(self, rows: &[&str]) -> Vec<Unit> {
+        let groups: &[&str] = if self.grouped { &["n", "s", "q"] } else { &["n"] };
+        let of_row = |row: &&str| groups.iter().map(|group| self.unit(row, group)).collect::<Vec<Unit>>();
+        let mut others: Vec<Unit> = rows.iter().flat_map(of_row).collect();
+        if self.grouped && self.persons {
+            others.push([self.unit(rows[0], "s"), self.unit(rows[0], "n")].concat());
+        }
+        others
+    }
+
+    fn fit(self, units: &[Unit], method: &dyn Method, seed: u64) {
         let of_unit = |(id, rows): (usize, &Unit)| rows.iter().map(|row| format!("{row},{id}\n")).collect::<String>();
         let text: String = units.iter().enumerate().map(of_unit).collect();
         let source =
-            Source::from_csv_stream(&mut format!("y,a,b,g,w,id\n{text}").as_bytes(), "a table").expect("a table");
+            Source::from_csv_stream(&mut format!("y,a,b,g,w,r,id\n{text}").as_bytes(), "a table").expect("a table");
         let weights = self.weighted.then(|| "w[0..9]".parse().expect("weights"));
         let reading = Reading { person: self.person(), weights, ..Reading::default() };
-        Dataset::read(&source, &Formula::parse(FORMULA).expect("a formula"), &reading).expect("rows")
+        let formula = Formula::parse(FORMULA).expect("a formula");
+        if !self.grouped {
+            let mut rows = Dataset::read(&source, &formula, &reading).expect("rows");
+            rows.fit(method, NoiseSource::Seed(seed), Progress::NONE).expect("a fit");
+            return;
+        }
+        let by = "r{n,s}".parse().expect("groups");
+        let mut groups = GroupedDataset::read(&source, &formula, &reading, &by, None).expect("rows");
+        let fit = groups.fit(method, NoiseSource::Seed(seed), Progress::NONE).expect("fits");
+        assert!(fit.groups.iter().all(|group| matches!(group.outcome, GroupOutcome::Fitted(_))), "{fit}");
     }
 
     fn methods(self, neighbours: Neighbours) -> Vec<Box<dyn Method>> {
@@ -98,34 +117,34 @@ impl Kind {
     }
 
     /// The largest loss of a method over these neighbours, as a share of its budget.
-    fn largest_loss(self, method: &dyn Method, units: &[Unit], others: &[&str]) -> f64 {
-        let fit = |units: &[Unit], seed: u64| {
-            self.table(units).fit(method, NoiseSource::Seed(seed), Progress::NONE).expect("a fit");
-        };
+    fn largest_loss(self, method: &dyn Method, units: &[Unit], others: &[Unit]) -> f64 {
         let mut largest = 0f64;
-        for (seed, other) in (0..).zip(others) {
-            let ((), heard) = transcript::recorded(|| fit(units, seed));
+        for (case, other) in others.iter().enumerate() {
+            let seed = 10 * case as u64;
+            let ((), heard) = transcript::recorded(|| self.fit(units, method, seed));
             let mut neighbour = units.to_vec();
-            neighbour[replaced(seed as usize)] = self.unit(other);
-            let losses = transcript::losses(&heard, || fit(&neighbour, seed));
+            neighbour[replaced(case)].clone_from(other);
+            let losses = transcript::losses(&heard, || self.fit(&neighbour, method, seed));
             largest = largest.max(losses.iter().sum::<f64>() / RHO);
         }
         largest
     }
 }
 
-/// Which unit another takes the place of.
+/// Which unit another takes the place of; all of them are in the group `n`.
 fn replaced(case: usize) -> usize {
-    17 * (1 + case)
+    10 * (1 + case)
 }
 
 #[test]
 fn no_neighbour_costs_more_than_the_budget() {
-    for kind in Kind::ALL {
+    for kind in Kind::all() {
         let mut units = kind.units(&mut ChaCha8Rng::seed_from_u64(4));
+        let missing = kind.unit(OTHERS[7], if kind.grouped { "NA" } else { "n" });
+        let all = kind.others(if kind.grouped { &OTHERS[..3] } else { &OTHERS });
         // What is replaced is itself at the bounds, against the others' trend.
-        (0..OTHERS.len()).for_each(|case| units[replaced(case)] = kind.unit("-4,2,0,v,9"));
-        for (neighbours, others) in [(Neighbours::ReplaceOne, &OTHERS[..]), (Neighbours::ZeroOut, &OTHERS[7..])] {
+        (0..all.len()).for_each(|case| units[replaced(case)] = kind.unit("-4,2,0,v,9", "n"));
+        for (neighbours, others) in [(Neighbours::ReplaceOne, &all[..]), (Neighbours::ZeroOut, &[missing][..])] {
             for method in kind.methods(neighbours) {
                 let loss = kind.largest_loss(method.as_ref(), &units, others);
                 assert!(loss <= 1.0, "{kind:?}, {}, {neighbours:?}: {loss} of the budget", method.name());

@@ -127,6 +127,10 @@ impl Method for Config {
         &self.request
     }
 
+    fn with_request(&self, request: Request) -> Box<dyn Method> {
+        Box::new(Config { request, ..self.clone() })
+    }
+
     fn check(&self) -> Result<(), Error> {
         self.request.check()?;
         self.tuning.check()

@@ -25,6 +25,14 @@ pub enum ConfigError {
     /// Nobody would have a row, or more than sums are exact for.
     #[error("the rows of a person must be between 1 and {most}", most = MOST_ROWS)]
     RowsPerPerson,
+    /// Groups are by a column that the model has.
+    #[error(
+        "'{column}' is the same for all rows of a group, so that its coefficient cannot be told there: leave it out of the formula"
+    )]
+    ByInModel {
+        /// The column.
+        column: String,
+    },
     /// Nobody is known to be a person.
     #[error("the target person needs a column that identifies persons: name it with --person")]
     TargetNeedsPerson,
@@ -90,6 +98,12 @@ pub enum ConfigError {
     /// The method knows nothing of persons.
     #[error("the method {method} protects rows only; leave --person out, or ask for --method auto")]
     RowsOnly {
+        /// The method asked for.
+        method: &'static str,
+    },
+    /// The method has noise for which groups do not share a budget.
+    #[error("the method {method} cannot fit groups under one budget; leave --by out, or ask for --method auto")]
+    NotByGroups {
         /// The method asked for.
         method: &'static str,
     },

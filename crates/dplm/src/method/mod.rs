@@ -50,6 +50,8 @@ pub trait Method: std::fmt::Debug + Send + Sync {
     fn conversion(&self) -> Conversion {
         Conversion::Exact
     }
+    /// The same method with something else asked of it.
+    fn with_request(&self, request: Request) -> Box<dyn Method>;
 
     /// Refuses what cannot be meant, before a row is read.
     ///

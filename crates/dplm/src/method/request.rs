@@ -78,6 +78,8 @@ pub struct Request {
     pub person: Option<Person>,
     /// What is publicly known of the columns' means and covariances, for a method that whitens.
     pub moments: Option<Arc<Moments>>,
+    /// Whether the rows are those of one of several groups that are fitted alike: noise on counts is then larger by `sqrt 2`.
+    pub one_of_groups: bool,
 }
 
 /// Parameters that a user may set by hand where the method is [tunable](super::Entry::tunable); `None` chooses from public numbers.
@@ -126,7 +128,13 @@ impl Request {
             burn_in: None,
             person: None,
             moments: None,
+            one_of_groups: false,
         }
+    }
+
+    /// The budget at which noisy counts of a whole table are as precise as those that this one buys.
+    pub(super) fn worth_in_counts(&self, rho: f64) -> f64 {
+        if self.one_of_groups && self.neighbours == Neighbours::ReplaceOne { rho / 2.0 } else { rho }
     }
 
     /// Whose data are protected.

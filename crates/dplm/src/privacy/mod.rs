@@ -32,6 +32,7 @@ mod mechanism;
 mod budget;
 mod unit;
 mod neighbours;
+mod sensitivity;
 mod sensitive;
 mod release;
 mod select;
@@ -50,6 +51,7 @@ pub use rho::Rho;
 pub(crate) use rho::decimal;
 pub use select::{Scores, select};
 pub use sensitive::{Claim, Sensitive};
+pub(crate) use sensitivity::Sensitivity;
 pub use unit::{Person, Unit};
 
 /// Why the guarantee cannot be given.

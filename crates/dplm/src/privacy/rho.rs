@@ -107,7 +107,7 @@ impl Rho {
         Rho(((self.0 as f64 * share).floor() as u64).min(self.0))
     }
 
-    pub(super) fn checked_sub(self, other: Rho) -> Option<Rho> {
+    pub(crate) fn checked_sub(self, other: Rho) -> Option<Rho> {
         self.0.checked_sub(other.0).map(Rho)
     }
 }

@@ -5,8 +5,8 @@ use std::{fs, io::ErrorKind, path::Path};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::json::{SCHEMA, to_json};
-use crate::{Error, Fit};
+use super::json::{SCHEMA, grouped_to_json, to_json};
+use crate::{Error, Fit, GroupedFit};
 
 /// Why a fit was not written or read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -38,6 +38,11 @@ pub enum FitFileError {
         /// That version.
         version: String,
     },
+    /// The fits of several groups.
+    #[error(
+        "this file has the fits of several groups: take that of one group, as dplm.load(file).groups[level] does in Python, and save it"
+    )]
+    Grouped,
     /// What is needed is incomplete or does not go together.
     #[error("this fit is damaged or was changed by hand: load an unchanged copy")]
     Damaged,
@@ -51,6 +56,20 @@ struct Envelope<'a> {
     schema: Option<u32>,
     #[serde(borrow, default)]
     fit: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    grouped_fit: Option<&'a RawValue>,
+}
+
+impl<'a> Envelope<'a> {
+    /// What tells a fit, or the fits of groups, of a version that is known.
+    fn open(text: &'a str) -> Result<Envelope<'a>, FitFileError> {
+        let envelope: Envelope<'a> = serde_json::from_str(text).map_err(|_| FitFileError::NotAFit)?;
+        match envelope.schema {
+            None => Err(FitFileError::Older),
+            Some(schema) if schema > SCHEMA => Err(FitFileError::Newer { version: envelope.dplm }),
+            Some(_) => Ok(envelope),
+        }
+    }
 }
 
 impl Fit {
@@ -68,11 +87,7 @@ impl Fit {
     /// # Errors
     /// When the file cannot be read, is something else, or is from a newer version.
     pub fn load(path: impl AsRef<Path>) -> Result<Fit, Error> {
-        let text = fs::read_to_string(path).map_err(|error| match error.kind() {
-            ErrorKind::InvalidData => FitFileError::NotAFit,
-            kind => FitFileError::Unread { kind },
-        })?;
-        Ok(Fit::from_json(&text)?)
+        Ok(Fit::from_json(&read(path)?)?)
     }
 
     /// As [`load`](Self::load), from the text itself.
@@ -80,16 +95,53 @@ impl Fit {
     /// # Errors
     /// When it is something else, or from a newer version.
     pub fn from_json(text: &str) -> Result<Fit, FitFileError> {
-        let Envelope { dplm, schema, fit } = serde_json::from_str(text).map_err(|_| FitFileError::NotAFit)?;
-        match schema {
-            None => return Err(FitFileError::Older),
-            Some(schema) if schema > SCHEMA => return Err(FitFileError::Newer { version: dplm }),
-            Some(_) => {}
+        let Envelope { fit, grouped_fit, .. } = Envelope::open(text)?;
+        if grouped_fit.is_some() {
+            return Err(FitFileError::Grouped);
         }
         let fit: Fit =
             serde_json::from_str(fit.ok_or(FitFileError::Damaged)?.get()).map_err(|_| FitFileError::Damaged)?;
         if is_whole(&fit) { Ok(fit) } else { Err(FitFileError::Damaged) }
     }
+}
+
+impl GroupedFit {
+    /// Writes the fits to a file, as the JSON that `dplm fit --by --json` gives: for readers, for programs, and for [`load`](Self::load).
+    ///
+    /// # Errors
+    /// When the file cannot be written.
+    pub fn save(&self, path: impl AsRef<Path>) -> Result<(), Error> {
+        Ok(fs::write(path, grouped_to_json(self)).map_err(|error| FitFileError::Unwritten { kind: error.kind() })?)
+    }
+
+    /// Reads fits that [`save`](Self::save) or `dplm fit --by --json` has written: equal to those that were written, to the last bit.
+    ///
+    /// # Errors
+    /// When the file cannot be read, is something else, or is from a newer version.
+    pub fn load(path: impl AsRef<Path>) -> Result<GroupedFit, Error> {
+        Ok(GroupedFit::from_json(&read(path)?)?)
+    }
+
+    /// As [`load`](Self::load), from the text itself.
+    ///
+    /// # Errors
+    /// When it is something else, or from a newer version.
+    pub fn from_json(text: &str) -> Result<GroupedFit, FitFileError> {
+        let grouped = Envelope::open(text)?.grouped_fit.ok_or(FitFileError::NotAFit)?;
+        let grouped: GroupedFit = serde_json::from_str(grouped.get()).map_err(|_| FitFileError::Damaged)?;
+        let (levels, names) = (grouped.by.levels(), grouped.names());
+        let of_levels = grouped.groups.iter().map(|group| &group.level).eq(levels);
+        let alike = |fit: &Fit| is_whole(fit) && fit.coefficients.iter().map(|one| &one.name).eq(&names);
+        let sound = of_levels && grouped.fits().all(|(_, fit)| alike(fit));
+        if sound { Ok(grouped) } else { Err(FitFileError::Damaged) }
+    }
+}
+
+fn read(path: impl AsRef<Path>) -> Result<String, FitFileError> {
+    fs::read_to_string(path).map_err(|error| match error.kind() {
+        ErrorKind::InvalidData => FitFileError::NotAFit,
+        kind => FitFileError::Unread { kind },
+    })
 }
 
 /// Whether all parts are for the same coefficients, so that no question can go wrong.

@@ -1,13 +1,15 @@
 //! The fit for programs.
 
+use std::collections::HashMap;
+
 use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
 
 use super::text::{attack, promise};
 use crate::{
-    Bounded, Coefficient, Fit, MethodSummary, Statement,
+    Bounded, Coefficient, EqualityTest, Fit, FittedGroup, GroupOutcome, GroupedFit, MethodSummary, Statement,
     options::Purpose,
-    privacy::{Epsilon, Mechanism, Rho, Unit, convert::Conversion},
+    privacy::{self, Epsilon, Mechanism, Rho, Unit, convert::Conversion},
 };
 
 /// The number of this form of the document. A form that older programs would misread gets the next one.
@@ -21,6 +23,9 @@ struct Facts<'a> {
     date: &'a str,
     private: bool,
     formula: &'a str,
+    /// Which of several groups it is of.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    by: Option<HashMap<&'a str, &'a str>>,
     guarantee: Guarantee<'a>,
     /// Not told where a person may have several.
     rows: Option<u64>,
@@ -103,7 +108,7 @@ pub(super) struct Guarantee<'a> {
 }
 
 impl<'a> Guarantee<'a> {
-    pub(super) fn of(guarantee: &'a crate::privacy::Guarantee, private: bool) -> Guarantee<'a> {
+    pub(super) fn of(guarantee: &'a privacy::Guarantee, private: bool) -> Guarantee<'a> {
         let releases = guarantee.releases.iter().map(|one| Release {
             what: &one.what,
             rho: one.rho.to_f64(),
@@ -174,6 +179,7 @@ impl<'a> Facts<'a> {
             date: &fit.date,
             private: fit.private,
             formula: &fit.formula,
+            by: fit.group.as_ref().map(|group| HashMap::from([(group.by.name(), group.level.as_str())])),
             guarantee: Guarantee::of(&fit.guarantee, fit.private),
             rows: (unit == Unit::Row).then_some(fit.rows),
             units: Units { unit, count: fit.rows },
@@ -202,6 +208,100 @@ pub fn to_json(fit: &Fit) -> String {
         fit: on_one_line(fit),
     };
     pretty(&document)
+}
+
+/// The fits of all groups: what holds for all of them, and the document of each.
+#[derive(Serialize)]
+struct GroupedDocument<'a> {
+    dplm: &'static str,
+    schema: u32,
+    date: &'a str,
+    private: bool,
+    formula: &'a str,
+    guarantee: Guarantee<'a>,
+    /// Not told where a person may have several.
+    rows: Option<u64>,
+    units: Units,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    weights: Option<String>,
+    purpose: &'static str,
+    level: f64,
+    by: By<'a>,
+    groups: Vec<GroupDocument<'a>>,
+    equality: Vec<EqualityTest>,
+    warnings: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ledger: Option<Ledger<'a>>,
+    grouped_fit: Box<RawValue>,
+}
+
+/// What groups are by.
+#[derive(Serialize)]
+struct By<'a> {
+    column: &'a str,
+    levels: &'a [String],
+}
+
+/// A group: its fit, or why there is none.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum GroupDocument<'a> {
+    Fitted {
+        #[serde(flatten)]
+        facts: Box<Facts<'a>>,
+        size_sd: Option<f64>,
+        covariance: Option<Box<RawValue>>,
+    },
+    NotFitted {
+        by: HashMap<&'a str, &'a str>,
+        units: Units,
+        size_sd: Option<f64>,
+        coefficients: Vec<Entry<'a>>,
+        not_fitted: &'a str,
+    },
+}
+
+impl<'a> GroupDocument<'a> {
+    fn of(whole: &'a GroupedFit, group: &'a FittedGroup) -> GroupDocument<'a> {
+        let size_sd = group.size_sd;
+        match &group.outcome {
+            GroupOutcome::Fitted(fit) => {
+                let covariance = fit.covariance().as_ref().map(on_one_line);
+                GroupDocument::Fitted { facts: Box::new(Facts::of(fit)), size_sd, covariance }
+            }
+            GroupOutcome::NotFitted(why) => GroupDocument::NotFitted {
+                by: HashMap::from([(whole.by.name(), group.level.as_str())]),
+                units: Units { unit: whole.guarantee.unit, count: group.size },
+                size_sd,
+                coefficients: Vec::new(),
+                not_fitted: why,
+            },
+        }
+    }
+}
+
+/// The fits of all groups as JSON, every number at full precision.
+pub fn grouped_to_json(fit: &GroupedFit) -> String {
+    let unit = fit.guarantee.unit;
+    pretty(&GroupedDocument {
+        dplm: env!("CARGO_PKG_VERSION"),
+        schema: SCHEMA,
+        date: &fit.date,
+        private: fit.private,
+        formula: &fit.formula,
+        guarantee: Guarantee::of(&fit.guarantee, fit.private),
+        rows: (unit == Unit::Row).then_some(fit.rows),
+        units: Units { unit, count: fit.rows },
+        weights: fit.weights.as_ref().map(ToString::to_string),
+        purpose: fit.purpose.name(),
+        level: fit.level,
+        by: By { column: fit.by.name(), levels: fit.by.levels() },
+        groups: fit.groups.iter().map(|group| GroupDocument::of(fit, group)).collect(),
+        equality: fit.equality(),
+        warnings: fit.warnings.iter().map(ToString::to_string).collect(),
+        ledger: fit.statement.as_ref().map(|statement| Ledger::of(statement, fit.guarantee.rho)),
+        grouped_fit: on_one_line(fit),
+    })
 }
 
 /// [`to_json`] without what is long: the covariance, and what loading needs.

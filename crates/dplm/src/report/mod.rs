@@ -2,6 +2,7 @@
 
 pub mod svg;
 mod file;
+mod groups;
 mod html;
 mod json;
 mod over;
@@ -9,8 +10,9 @@ mod study;
 mod text;
 
 pub use file::FitFileError;
-pub use html::{Cover, study_html, summary_html, to_html};
-pub use json::{facts_json, to_json};
+pub use groups::grouped_summary;
+pub use html::{Cover, grouped_to_html, study_html, summary_html, to_html};
+pub use json::{facts_json, grouped_to_json, to_json};
 pub use over::over_svg;
 pub use study::{study_json, study_summary};
 pub use text::{interval_heads, summary};

@@ -1,18 +1,20 @@
 //! The fit for people: a table that users of `lm` and statsmodels recognise.
 
 use crate::{
-    Bounded, Coefficient, Fit, Statement, Warning,
+    Bounded, Coefficient, Fit, Group, Statement, Warning,
     number::{grouped, p_value, percent_up, rounded_up, significant},
     options::{IntervalMethod, Purpose, Target},
     privacy::{Epsilon, Guarantee, Neighbours, Unit, convert::Conversion},
 };
 
 /// Sentences are broken at so many characters.
-const WIDTH: usize = 100;
+pub(super) const WIDTH: usize = 100;
 
 /// The summary of a fit.
 pub fn summary(fit: &Fit) -> String {
-    let parts = [heading(fit), table(fit), quality(fit), reading(fit), guarantee(fit), budget(fit), warnings(fit)];
+    let guarantee = guarantee_in_words(fit.private, &fit.guarantee);
+    let budget = budget(&fit.guarantee, fit.statement.as_ref());
+    let parts = [heading(fit), table(fit), quality(fit), reading(fit), guarantee, budget, warnings(fit)];
     parts.iter().filter(|part| !part.is_empty()).map(String::as_str).collect::<Vec<_>>().join("\n")
 }
 
@@ -30,9 +32,10 @@ fn heading(fit: &Fit) -> String {
         true => String::new(),
         false => format!("{runs}{} steps of {}, ", method.steps, significant(method.step_size)),
     };
+    let about = fit.group.as_ref().map_or(String::new(), in_group);
     let weighted = fit.weights.as_ref().map_or(String::new(), |weights| format!(" weighted by {weights}"));
     format!(
-        "Private linear regression (dplm {})\n\n  {}\n  {} {}{weighted}; method {}: {steps}clip {}, noise sd {}\n",
+        "Private linear regression (dplm {})\n\n  {}\n  {about}{} {}{weighted}; method {}: {steps}clip {}, noise sd {}\n",
         env!("CARGO_PKG_VERSION"),
         fit.formula,
         grouped(fit.rows),
@@ -41,6 +44,11 @@ fn heading(fit: &Fit) -> String {
         significant(method.clip),
         significant(method.noise_sd),
     )
+}
+
+/// Which group a fit is of, before its size.
+fn in_group(group: &Group) -> String {
+    format!("{} = {}: {}", group.by.name(), group.level, if group.size_sd.is_some() { "about " } else { "" })
 }
 
 fn table(fit: &Fit) -> String {
@@ -56,7 +64,8 @@ fn table(fit: &Fit) -> String {
 /// Rows of cells in columns, the first aligned on the left and the others on the right, with so many spaces before and between.
 pub(super) fn aligned(rows: &[Vec<String>], spaces: usize) -> String {
     let width = |j: usize| rows.iter().filter_map(|row| row.get(j)).map(|cell| cell.chars().count()).max().unwrap_or(0);
-    let widths: Vec<usize> = (0..rows.first().map_or(0, Vec::len)).map(width).collect();
+    let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
+    let widths: Vec<usize> = (0..columns).map(width).collect();
     let gap = " ".repeat(spaces);
     let print = |row: &Vec<String>| {
         let cells = row.iter().zip(&widths).enumerate();
@@ -110,7 +119,8 @@ pub(super) fn percent(share: f64) -> String {
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
-fn line(fit: &Fit, coefficient: &Coefficient) -> Vec<String> {
+/// A coefficient as cells, its name first.
+pub(super) fn line(fit: &Fit, coefficient: &Coefficient) -> Vec<String> {
     let mut cells = vec![coefficient.name.clone()];
     match (coefficient.estimate, &coefficient.precision) {
         (Some(estimate), Some(precision)) => cells.extend([
@@ -160,12 +170,9 @@ pub(super) fn covered(fit: &Fit) -> String {
     format!("The {} % intervals ({}) are for {}. {noise}", percent(fit.level), fit.interval.name(), fit.target_text())
 }
 
-fn guarantee(fit: &Fit) -> String {
-    let heading = if fit.private { "Guarantee" } else { "Guarantee (void: the noise is reproducible)" };
-    format!(
-        "{heading}\n{}",
-        wrapped(&promise(&fit.guarantee), WIDTH, "  ") + &wrapped(&attack(&fit.guarantee), WIDTH, "  ")
-    )
+pub(super) fn guarantee_in_words(private: bool, guarantee: &Guarantee) -> String {
+    let heading = if private { "Guarantee" } else { "Guarantee (void: the noise is reproducible)" };
+    format!("{heading}\n{}", wrapped(&promise(guarantee), WIDTH, "  ") + &wrapped(&attack(guarantee), WIDTH, "  "))
 }
 
 /// The guarantee in one plain paragraph.
@@ -228,13 +235,12 @@ pub(super) fn wrapped(text: &str, width: usize, before: &str) -> String {
     lines.iter().map(|line| format!("{before}{line}\n")).collect()
 }
 
-fn budget(fit: &Fit) -> String {
-    let guarantee = &fit.guarantee;
+pub(super) fn budget(guarantee: &Guarantee, statement: Option<&Statement>) -> String {
     let lines = guarantee.releases.iter().map(|release| {
         let share = 100.0 * release.rho.to_f64() / guarantee.rho.to_f64();
         format!("  {share:5.1} %  rho {}  {}\n", release.rho, release.what)
     });
-    let left = fit.statement.as_ref().map_or(String::new(), |statement| {
+    let left = statement.map_or(String::new(), |statement| {
         let (total, left) = (statement.total(), statement.left());
         let Statement { dataset, entry, hash, .. } = statement;
         format!("  The ledger has rho = {left} of {total} left for '{dataset}'.\n  Entry {entry}: {hash}\n")

@@ -2,7 +2,7 @@
 
 use crate::{
     lattice::{Moments, eigenvalue_sensitivity, least_eigenvalue_down},
-    privacy::{Neighbours, Scores, Sensitive},
+    privacy::{Neighbours, Scores, Sensitive, Sensitivity},
 };
 
 /// `sum_i A_i` for `A_i = v_i v_i'` of a row, or the sum of those over a person's rows, for which nothing has been paid: each query of it is a release of its own.
@@ -10,12 +10,12 @@ pub struct OuterSum {
     sum: Moments,
     /// The largest `||A_i||_F`, which is `||v_i||^2` of a row, whatever a row or a person holds.
     norm_sq: u128,
-    neighbours: Neighbours,
+    sensitivity: Sensitivity,
 }
 
 impl OuterSum {
-    pub(super) fn new(sum: Moments, largest_norm: u128, neighbours: Neighbours) -> OuterSum {
-        OuterSum { sum, norm_sq: largest_norm * largest_norm, neighbours }
+    pub(super) fn new(sum: Moments, largest_norm: u128, sensitivity: Sensitivity) -> OuterSum {
+        OuterSum { sum, norm_sq: largest_norm * largest_norm, sensitivity }
     }
 
     /// How many rows and columns the matrix has.
@@ -27,7 +27,7 @@ impl OuterSum {
     pub fn least_eigenvalue(&self) -> Sensitive {
         let value = least_eigenvalue_down(&self.sum, self.norm_sq);
         // `||A_i|| <= ||A_i||_F`, Weyl's inequality, and a grid that is the same for both data sets: argued at `eigenvalue_sensitivity`, for both relations.
-        Sensitive::claim(vec![value], eigenvalue_sensitivity(self.norm_sq).pow(2))
+        Sensitive::claim(vec![value], self.sensitivity.of_number(&eigenvalue_sensitivity(self.norm_sq)))
     }
 
     /// The upper triangle, column by column, with weight 2 off the diagonal: noise there is smaller by `sqrt(2)`.
@@ -36,7 +36,7 @@ impl OuterSum {
         // Every row's vector has integer norm at most `largest_norm` (`Outer::largest_norm`), so its outer product has Frobenius norm at
         // most `norm_sq`; a person's sum of outer products has by the same rule, and is positive semidefinite. A weighted triangle has
         // the squared norm of the matrix.
-        let delta_sq = self.neighbours.of_outer_sum(&self.norm_sq.into());
+        let delta_sq = self.sensitivity.of_outer_sum(&self.norm_sq.into());
         Sensitive::claim_weighted(self.sum.into_upper(), Moments::multiplicities(size), delta_sq)
     }
 }
@@ -44,12 +44,12 @@ impl OuterSum {
 /// How many rows, or persons, are above each threshold of a ladder, for which nothing has been paid: each count is a release of its own.
 pub struct TailCounts {
     counts: Vec<u64>,
-    neighbours: Neighbours,
+    sensitivity: Sensitivity,
 }
 
 impl TailCounts {
-    pub(crate) fn new(counts: Vec<u64>, neighbours: Neighbours) -> TailCounts {
-        TailCounts { counts, neighbours }
+    pub(crate) fn new(counts: Vec<u64>, sensitivity: Sensitivity) -> TailCounts {
+        TailCounts { counts, sensitivity }
     }
 
     /// How many thresholds there are.
@@ -67,13 +67,19 @@ impl TailCounts {
     pub fn nearness(&self, rank: u64) -> Scores {
         let score = |&count: &u64| -i64::try_from(count.abs_diff(rank)).unwrap_or(i64::MAX);
         // Each count moves by at most 1, as in `above`, and the rank is public; a distance moves by no more.
-        Scores::claim(self.counts.iter().map(score).collect(), 1)
+        Scores::claim(self.counts.iter().map(score).collect(), self.sensitivity.of_scores())
     }
 
     /// How many are above a threshold.
     pub fn above(&self, threshold: usize) -> Sensitive {
         let count = i128::from(self.counts[threshold]);
         // A row, or a person, is above the threshold or not, by a rule about them alone: the term is 0 or 1.
-        Sensitive::claim(vec![count], self.neighbours.of_nonnegative_sum(&1u32.into()))
+        Sensitive::claim(vec![count], self.sensitivity.of_number(&1u32.into()))
     }
+}
+
+/// How many units there are in each of several groups: for none of them is that public.
+pub(super) fn group_sizes(sizes: impl Iterator<Item = u64>, neighbours: Neighbours) -> Sensitive {
+    // A unit is counted in one group at most, by a rule about it alone.
+    Sensitive::claim(sizes.map(i128::from).collect(), Sensitivity::of_sizes(neighbours))
 }

@@ -17,7 +17,7 @@ use crate::{
         Whitening, above, add_unit_gradients, clipped_in_block, clipped_units, norms_sq, residuals, square_of_block,
         unit_square_sum,
     },
-    privacy::{Neighbours, NotPrivate, Sensitive},
+    privacy::{Neighbours, NotPrivate, Sensitive, Sensitivity},
 };
 
 /// Rows in a store of their own kind, ready for questions.
@@ -27,6 +27,8 @@ pub struct Engine<S> {
     /// How many units there are: rows, or persons with at most so many rows.
     count: u64,
     rows_in_unit: Option<u32>,
+    /// Where these are the units of one of several groups, how many there are said to be: that is public, and how many there are is not.
+    said: Option<u64>,
     kernel: Kernel,
     clip: Option<Clip>,
     /// What is known of the rows beyond their cells. Answers do not depend on it, only the time they take.
@@ -35,14 +37,31 @@ pub struct Engine<S> {
 
 impl<S: Store> Engine<S> {
     pub(super) fn new(store: S, features: usize, count: u64) -> Engine<S> {
-        let rows_in_unit = None;
-        Engine { store, features, count, rows_in_unit, kernel: Kernel::best(), clip: None, screen: Mutex::new(None) }
+        let (kernel, screen) = (Kernel::best(), Mutex::new(None));
+        Engine { store, features, count, rows_in_unit: None, said: None, kernel, clip: None, screen }
     }
 
     /// The same rows by person, each with at most so many rows.
     pub(super) fn by_person(self, grouping: &Grouping, most: u32) -> Result<Engine<S>, Error> {
         let grouped = Engine::new(self.store.grouped(grouping)?, self.features, grouping.persons());
-        Ok(Engine { rows_in_unit: Some(most), kernel: self.kernel, ..grouped })
+        Ok(Engine { rows_in_unit: Some(most), said: self.said, kernel: self.kernel, ..grouped })
+    }
+
+    /// Says that these are the units of one of several groups, about so many.
+    pub(super) fn say_of_group(&mut self, said: u64) {
+        self.said = Some(said);
+    }
+
+    /// How many units there are, which is not public of a group.
+    pub(super) fn true_count(&self) -> u64 {
+        self.count
+    }
+
+    fn sensitivity(&self, neighbours: Neighbours) -> Sensitivity {
+        match self.said {
+            None => Sensitivity::of_table(neighbours),
+            Some(_) => Sensitivity::of_group(neighbours),
+        }
     }
 
     /// Uses these instructions instead of the fastest; answers are the same.
@@ -123,7 +142,7 @@ pub(super) fn plus(mut mine: Vec<i128>, theirs: Vec<i128>) -> Vec<i128> {
 
 impl<S: Store + 'static> Rows for Engine<S> {
     fn count(&self) -> u64 {
-        self.count
+        self.said.unwrap_or(self.count)
     }
 
     fn rows_in_unit(&self) -> Option<u32> {
@@ -170,7 +189,7 @@ impl<S: Store + 'static> Rows for Engine<S> {
         };
         // Each row's term `X_i w`, `|w| <= B_i`, has integer norm at most gamma (`Clip::bound`); so has a person's, the sum over their rows
         // clipped as a whole (`UnitGradients::factors`), and a person's rows decide nobody else's term.
-        Ok(Sensitive::claim(sum, neighbours.of_vector_sum(&clip.gamma_sq())))
+        Ok(Sensitive::claim(sum, self.sensitivity(neighbours).of_vector_sum(&clip.gamma_sq())))
     }
 
     fn clipped_square_sum(&self, theta: &Theta, lattice: &Lattice, neighbours: Neighbours) -> Result<Sensitive, Error> {
@@ -188,7 +207,7 @@ impl<S: Store + 'static> Rows for Engine<S> {
         })?;
         // Each row's or person's term is the square of a norm of at most gamma, as above, shifted down: an integer from 0 to
         // gamma^2 / 2^shift.
-        Ok(Sensitive::claim(vec![sum], neighbours.of_nonnegative_sum(&(clip.gamma_sq() >> shift))))
+        Ok(Sensitive::claim(vec![sum], self.sensitivity(neighbours).of_number(&(clip.gamma_sq() >> shift))))
     }
 
     fn separate_gradient_sum(
@@ -207,7 +226,10 @@ impl<S: Store + 'static> Rows for Engine<S> {
         })?;
         // Each row's term has integer norm at most that of the bounds (`Separate::for_each_term`), and a person has at most so many rows.
         let norm = BigUint::from(bounds.norm()) * self.rows_in_unit.unwrap_or(1);
-        Ok(Sensitive::claim(parts.into_iter().fold(zeros(), plus), neighbours.of_vector_sum(&norm.pow(2))))
+        Ok(Sensitive::claim(
+            parts.into_iter().fold(zeros(), plus),
+            self.sensitivity(neighbours).of_vector_sum(&norm.pow(2)),
+        ))
     }
 
     fn separate_square_sum(
@@ -223,7 +245,7 @@ impl<S: Store + 'static> Rows for Engine<S> {
         })?;
         // The square of a norm of at most that of the bounds, as above, shifted down; and a person has at most so many rows.
         let top = (BigUint::from(bounds.norm()).pow(2) >> bounds.square_shift()) * self.rows_in_unit.unwrap_or(1);
-        Ok(Sensitive::claim(vec![sum], neighbours.of_nonnegative_sum(&top)))
+        Ok(Sensitive::claim(vec![sum], self.sensitivity(neighbours).of_number(&top)))
     }
 
     fn outer_sum(&self, outer: &Outer<'_>, neighbours: Neighbours) -> Result<OuterSum, Error> {
@@ -232,7 +254,7 @@ impl<S: Store + 'static> Rows for Engine<S> {
             true => piece.groups(self.features).for_each(|group| outer.add_group(sum, self.kernel, group, clip)),
             false => outer.add_to(sum, self.kernel, piece.cells, (clip, piece.bounds), self.features),
         })?;
-        Ok(OuterSum::new(sum, outer.largest_norm(clip), neighbours))
+        Ok(OuterSum::new(sum, outer.largest_norm(clip), self.sensitivity(neighbours)))
     }
 
     fn tail_counts(&self, ladder: &Ladder<'_>, neighbours: Neighbours) -> Result<TailCounts, Error> {
@@ -247,7 +269,7 @@ impl<S: Store + 'static> Rows for Engine<S> {
             sums
         })?;
         let plus = |mine: Vec<u64>, theirs: Vec<u64>| mine.iter().zip(theirs).map(|(a, b)| a + b).collect();
-        Ok(TailCounts::new(above(&parts.into_iter().fold(zeros(), plus)), neighbours))
+        Ok(TailCounts::new(above(&parts.into_iter().fold(zeros(), plus)), self.sensitivity(neighbours)))
     }
 
     fn clipped_count(&self, theta: &Theta, lattice: &Lattice) -> Result<NotPrivate<u64>, Error> {
@@ -272,6 +294,6 @@ impl<S: Store + 'static> Rows for Engine<S> {
 
     fn whitened(&self, whitening: &Whitening) -> Result<Box<dyn Rows>, Error> {
         let rows = Engine::new(self.store.whitened(whitening)?, whitening.outputs(), self.count);
-        Ok(Box::new(Engine { kernel: self.kernel, rows_in_unit: self.rows_in_unit, ..rows }))
+        Ok(Box::new(Engine { kernel: self.kernel, rows_in_unit: self.rows_in_unit, said: self.said, ..rows }))
     }
 }

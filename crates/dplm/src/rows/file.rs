@@ -169,6 +169,14 @@ fn windows(cuts: &[Cut], most: usize) -> impl Iterator<Item = &[Cut]> {
     })
 }
 
+/// How much is needed tells how many rows there are, which is not public of persons and of groups.
+pub(super) fn without_size(error: DataError) -> DataError {
+    match error {
+        DataError::ScratchSpace { .. } => DataError::Scratch { kind: io::ErrorKind::StorageFull },
+        other => other,
+    }
+}
+
 fn failed(error: io::Error) -> DataError {
     DataError::Scratch { kind: error.kind() }
 }
@@ -221,9 +229,7 @@ impl Store for Scratch {
         let mut grouped = Scratch::create(self.features, self.spare * SPARE_SHARE)?;
         let cuts = grouping.cuts(self.blocks_per_piece());
         grouped.blocks = cuts.last().map_or(0, |cut| cut.blocks.end);
-        // How much is needed tells how many rows there are, which is not public.
-        let full = |_| DataError::Scratch { kind: io::ErrorKind::StorageFull };
-        grouped.check_space((grouped.blocks * grouped.block_bytes()) as u64).map_err(full)?;
+        grouped.check_space((grouped.blocks * grouped.block_bytes()) as u64).map_err(without_size)?;
         let most = usize::try_from(self.spare).unwrap_or(usize::MAX) / 2 / self.block_bytes();
         for window in windows(&cuts, most) {
             let blocks = window[0].blocks.start..window[window.len() - 1].blocks.end;
@@ -236,7 +242,7 @@ impl Store for Scratch {
 
     fn whitened(&self, whitening: &Whitening) -> Result<Scratch, Error> {
         let mut whitened = Scratch::create(whitening.outputs(), self.spare * SPARE_SHARE)?;
-        whitened.check_space((self.blocks * whitened.block_bytes()) as u64)?;
+        whitened.check_space((self.blocks * whitened.block_bytes()) as u64).map_err(without_size)?;
         whitened.blocks = self.blocks;
         (whitened.depths, whitened.cuts) = (self.depths.clone(), self.cuts.clone());
         let write = |mut buffer: Buffer, index: usize| {
@@ -277,6 +283,11 @@ impl<'a> Builder<'a> {
         let memory = memory.unwrap_or_else(|| machine_memory().map_or(u64::MAX, |bytes| bytes / 4 * 3));
         let encoded = MemoryBuilder::new(design);
         Builder { encoded, features: design.features(), memory, scratch: None }
+    }
+
+    /// One of so many builders that share the memory.
+    pub(super) fn one_of(self, builders: usize) -> Builder<'a> {
+        Builder { memory: self.memory / builders.max(1) as u64, ..self }
     }
 
     /// Encodes a block of the table.
@@ -322,6 +333,26 @@ impl Encoded {
             Encoded::Memory(rows) => Encoded::Memory(rows.by_person(&grouping, most)?),
             Encoded::File(rows) => Encoded::File(rows.by_person(&grouping, most)?),
         })
+    }
+
+    /// Says that these are the units of one of several groups, and how many of them there are, as that was released or is public.
+    ///
+    /// # Guarantee
+    /// From then on every query claims what [`Sensitivity`](crate::privacy) asks of groups, and how many units there are is not told.
+    #[doc(hidden)]
+    pub fn say_of_group(&mut self, said: u64) {
+        match self {
+            Encoded::Memory(rows) => rows.say_of_group(said),
+            Encoded::File(rows) => rows.say_of_group(said),
+        }
+    }
+
+    /// How many units there are, which is not public of a group.
+    pub(super) fn true_count(&self) -> u64 {
+        match self {
+            Encoded::Memory(rows) => rows.true_count(),
+            Encoded::File(rows) => rows.true_count(),
+        }
     }
 
     /// The engine.

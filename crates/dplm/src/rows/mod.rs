@@ -10,10 +10,12 @@ mod screen;
 mod engine;
 mod memory;
 mod file;
+mod group;
 
 pub use answer::{OuterSum, TailCounts};
 pub use engine::Engine;
 pub use file::{Builder, Encoded, FileRows};
+pub(crate) use group::{GroupBuilder, group_sizes};
 pub use memory::{MemoryBuilder, MemoryRows};
 pub use person::Persons;
 
@@ -44,7 +46,7 @@ pub struct Forecast {
 /// for the relation between neighbours that was handed in. What a custodian may see is [`NotPrivate`]. No other number computed from rows
 /// comes out, and nothing else of the rows can be asked.
 pub trait Rows: Sync {
-    /// How many privacy units there are, rows or persons; public.
+    /// How many privacy units there are, rows or persons; public. Where these are the units of one of several groups, how many there are said to be.
     fn count(&self) -> u64;
 
     /// Where the unit is a person, the most rows that one has; public. How many rows there are in all is not.

@@ -65,6 +65,15 @@ impl Block {
         joined
     }
 
+    /// Some of the rows, in this order.
+    pub(crate) fn only(&self, rows: &[usize]) -> Block {
+        let of_column = |column: &Cells| match column {
+            Cells::Numbers(cells) => Cells::Numbers(rows.iter().map(|&row| cells[row]).collect()),
+            Cells::Levels(codes) => Cells::Levels(rows.iter().map(|&row| codes[row]).collect()),
+        };
+        Block { rows: rows.len(), columns: self.columns.iter().map(of_column).collect() }
+    }
+
     fn append(&mut self, other: Block) {
         self.rows += other.rows;
         for pair in self.columns.iter_mut().zip(other.columns) {

@@ -61,7 +61,8 @@ impl Plan {
         let theta = lattice.theta(theta);
         let ladder = Ladder::Gradients { theta: &theta, theta_unit: lattice.theta_unit(), clips: &clips };
         let counts = rows.tail_counts(&ladder, self.request.neighbours)?;
-        let target = counts::target(tail, self.rows, clips.len(), spend.to_f64());
+        let worth = self.request.worth_in_counts(spend.to_f64());
+        let target = counts::target(tail, self.rows, clips.len(), worth);
         let found = threshold::search(&counts, target, spend, rng)?;
         Ok(Threshold { gamma: gammas[found.index], at_edge: found.at_edge, tail: target / self.rows as f64 })
     }

@@ -45,14 +45,14 @@ pub(super) fn search<R: RandomWords>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::privacy::{Budget, Neighbours, Rho, noise::FixedSeed};
+    use crate::privacy::{Budget, Neighbours, Rho, Sensitivity, noise::FixedSeed};
 
     fn spend(rho: f64) -> Spend {
         Budget::new(Rho::checked_from_f64(rho).unwrap()).spend_rest("test").unwrap()
     }
 
     fn tail(counts: &[u64]) -> TailCounts {
-        TailCounts::new(counts.to_vec(), Neighbours::ReplaceOne)
+        TailCounts::new(counts.to_vec(), Sensitivity::of_table(Neighbours::ReplaceOne))
     }
 
     #[test]

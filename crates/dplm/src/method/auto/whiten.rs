@@ -263,7 +263,7 @@ impl Plan {
 
     /// About how many rows may be longer than the length that is found with this budget.
     pub(super) fn rows_cut(&self, rho: f64) -> f64 {
-        counts::target(0.0, self.rows, LENGTH_THRESHOLDS as usize, rho)
+        counts::target(0.0, self.rows, LENGTH_THRESHOLDS as usize, self.request.worth_in_counts(rho))
     }
 
     /// What a column must exceed, in units of what a row of average weight adds to a level.

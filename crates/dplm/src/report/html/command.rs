@@ -16,6 +16,7 @@ pub(super) fn of(fit: &Fit) -> String {
         format!("--person {}{rows}", quoted(&person.column))
     }));
     words.extend(fit.weights.as_ref().map(|weights| format!("--weights {}", quoted(&weights.to_string()))));
+    words.extend(fit.group.as_ref().map(|group| format!("--by {}", quoted(&group.by.to_string()))));
     words.push(match fit.purpose {
         Purpose::Prediction => "--purpose prediction".to_owned(),
         Purpose::Inference => {

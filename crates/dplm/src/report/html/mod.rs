@@ -3,11 +3,13 @@
 mod budget;
 mod command;
 mod effects;
+mod groups;
 mod ledger;
 mod question;
 mod study;
 mod trajectory;
 
+pub use groups::grouped_to_html;
 pub use study::study_html;
 
 use super::{
@@ -18,7 +20,7 @@ use crate::{
     Bounded, Coefficient, Fit, LeftOut,
     number::{grouped, p_value, short, significant},
     options::{IntervalMethod, Purpose},
-    privacy::Unit,
+    privacy::{Guarantee, Unit},
 };
 
 /// The width of a picture in its own units: on a phone each is less than a pixel, on a desk one and a half. The style sheet sets
@@ -48,7 +50,7 @@ pub fn to_html(fit: &Fit, cover: &Cover) -> String {
         section("effects", "Effect sizes", &effects::plot(fit)),
         section("quality", "How well the model fits", &quality(fit)),
         section("notes", "Notes", &all_notes(fit)),
-        section("guarantee", "What is promised", &guarantee(fit)),
+        section("guarantee", "What is promised", &guarantee(&fit.guarantee)),
         section("budget", "How the budget was spent", &budget::plot(&fit.guarantee)),
         section("ledger", "The budget of the data set", &ledger::plot(fit.statement.as_ref())),
         section("reproduce", "How this was made", &method(fit)),
@@ -80,7 +82,7 @@ pub fn summary_html(fit: &Fit) -> String {
         guarantee.rho,
         guarantee.epsilon,
         guarantee.delta,
-        banner(fit),
+        void(fit.private),
         table(fit),
         left_out(fit),
         paragraph(&covered(fit)),
@@ -91,8 +93,8 @@ pub fn summary_html(fit: &Fit) -> String {
 }
 
 /// The warning that goes before everything else.
-fn banner(fit: &Fit) -> &'static str {
-    match fit.private {
+fn void(private: bool) -> &'static str {
+    match private {
         true => "",
         false => {
             "<p class=\"void\" role=\"alert\"><strong>Not private.</strong> The noise came from a fixed seed. Do not publish this page.</p>\n"
@@ -101,17 +103,13 @@ fn banner(fit: &Fit) -> &'static str {
 }
 
 fn header(fit: &Fit, cover: &Cover) -> String {
-    let formula = format!("<code>{}</code>", escaped(&fit.formula));
-    let heading = match &cover.title {
-        Some(title) => format!("<h1>{}</h1>\n<p class=\"formula\">{formula}</p>\n", escaped(title)),
-        None => format!("<h1>{formula}</h1>\n"),
-    };
     let of_ledger = fit.statement.as_ref().map(|statement| &statement.dataset);
-    let given = |name: &str, value: Option<&String>| value.map_or(String::new(), |value| fact(name, &escaped(value)));
+    let group = fit.group.as_ref().map(|group| format!("{} = {}", group.by.name(), group.level));
     let facts = [
         given("Author", cover.author.as_ref()),
         fact("Date", &escaped(&fit.date)),
         given("Data set", cover.dataset.as_ref().or(of_ledger)),
+        given("Group", group.as_ref()),
         fact(&capitalised(fit.guarantee.unit.plural()), &grouped(fit.rows)),
         given("Weights", fit.weights.as_ref().map(ToString::to_string).as_ref()),
         fact("What is protected", protected(fit.guarantee.unit)),
@@ -119,11 +117,23 @@ fn header(fit: &Fit, cover: &Cover) -> String {
         fact("Which is", &format!("&epsilon; = {} at &delta; = {:e}", fit.guarantee.epsilon, fit.guarantee.delta)),
         fact("Neighbours", fit.guarantee.neighbours.name()),
     ];
+    heading_of_page(&fit.formula, cover, void(fit.private), &facts.concat())
+}
+
+fn heading_of_page(formula: &str, cover: &Cover, void: &str, facts: &str) -> String {
+    let formula = format!("<code>{}</code>", escaped(formula));
+    let heading = match &cover.title {
+        Some(title) => format!("<h1>{}</h1>\n<p class=\"formula\">{formula}</p>\n", escaped(title)),
+        None => format!("<h1>{formula}</h1>\n"),
+    };
     format!(
-        "<header>\n<p class=\"kind\">Private linear regression</p>\n{heading}{}<dl class=\"facts\">\n{}</dl>\n</header>\n",
-        banner(fit),
-        facts.concat(),
+        "<header>\n<p class=\"kind\">Private linear regression</p>\n{heading}{void}<dl class=\"facts\">\n{facts}</dl>\n</header>\n"
     )
+}
+
+/// A fact that may not be there.
+fn given(name: &str, value: Option<&String>) -> String {
+    value.map_or(String::new(), |value| fact(name, &escaped(value)))
 }
 
 fn protected(unit: Unit) -> &'static str {
@@ -197,7 +207,12 @@ fn quality(fit: &Fit) -> String {
 }
 
 fn row(fit: &Fit, one: &Coefficient) -> String {
-    let name = format!("<th scope=\"row\"><code>{}</code></th>", escaped(&one.name));
+    significant_row(fit, one, &one.name)
+}
+
+/// A coefficient as a line of a table that calls it so.
+fn significant_row(fit: &Fit, one: &Coefficient, name: &str) -> String {
+    let name = format!("<th scope=\"row\"><code>{}</code></th>", escaped(name));
     let cells = match (one.estimate, &one.precision) {
         (Some(estimate), None) => vec![significant(estimate)],
         (Some(estimate), Some(precision)) => vec![
@@ -217,16 +232,16 @@ fn row(fit: &Fit, one: &Coefficient) -> String {
     format!("<tr>{name}{cells}</tr>\n")
 }
 
-fn guarantee(fit: &Fit) -> String {
-    let of_whom = match fit.guarantee.unit {
+fn guarantee(guarantee: &Guarantee) -> String {
+    let of_whom = match guarantee.unit {
         Unit::Row => "It speaks of one row: a person with several rows is protected less.",
         Unit::Person => "It speaks of one person with all their rows, however many.",
     };
     format!(
         "<p>In plain words: {} The closer to 50 %, the stronger the promise. It holds whatever the reader knows of the people in the \
              data, and it cannot be weakened by further work on the numbers shown here. {of_whom}</p>\n",
-        escaped(&uncapitalised(&attack(&fit.guarantee))),
-    ) + &paragraph(&promise(&fit.guarantee))
+        escaped(&uncapitalised(&attack(guarantee))),
+    ) + &paragraph(&promise(guarantee))
 }
 
 /// Why coefficients are not in the model, and what would bring them in.

@@ -54,7 +54,7 @@ fn header(study: &StudyFit, cover: &Cover, title: &str) -> String {
     format!(
         "<header>\n<p class=\"kind\">Private study</p>\n<h1>{}</h1>\n{}<dl class=\"facts\">\n{}</dl>\n</header>\n",
         escaped(title),
-        super::banner(first),
+        super::void(first.private),
         facts.concat(),
     )
 }

@@ -1,0 +1,118 @@
+//! The fits of several groups, and what may be asked of them.
+
+use std::path::PathBuf;
+
+use dplm::{
+    FittedGroup, GroupOutcome, GroupedDataset, GroupedFit, NoiseSource, Progress, Reading, Warning,
+    report::{Cover, grouped_summary, grouped_to_html, grouped_to_json},
+    table::ReadOptions,
+};
+use dplm_ledger::{Ledger, LedgerError};
+use pyo3::prelude::*;
+
+use crate::{
+    failure::{Failure, Kind, OrRaise},
+    fit::{AccountName, NativeFit, receipt},
+    request::{BudgetOptions, FitOptions, formula},
+    table::NativeTable,
+    work,
+};
+
+/// The fits of several groups: released and public numbers only.
+#[pyclass(name = "GroupedFit", module = "dplm._native", frozen)]
+pub struct NativeGroupedFit {
+    fit: GroupedFit,
+}
+
+/// Reads and fits every group, as `fit` does one.
+#[pyfunction]
+#[expect(clippy::too_many_arguments, reason = "called from one place, by position")]
+pub fn fit_groups(
+    py: Python<'_>,
+    table: &NativeTable,
+    model: &str,
+    model_is_file: bool,
+    budget: BudgetOptions,
+    options: FitOptions,
+    account_name: Option<AccountName>,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<NativeGroupedFit> {
+    let formula = formula(model, model_is_file)?;
+    let config = options.config(&budget, &formula, model_is_file)?;
+    let (person, weights) = (options.person()?, options.weights()?);
+    let (by, sizes) =
+        options.groups()?.ok_or_else(|| Kind::Request.because("groups need by=, a column with its levels"))?;
+    if account_name.is_some() && options.noise() != NoiseSource::System {
+        return Err(Kind::Request.because(LedgerError::Seed));
+    }
+    let fit = work::run(py, options.threads, progress.as_ref(), |signals| {
+        if let Some((file, dataset)) = &account_name {
+            // What the ledger could not pay for is refused before a row is read.
+            Ledger::open(file)?.check(dataset, config.request().rho)?;
+        }
+        let reading = |done, total| signals.reading(done, total);
+        let table_options =
+            ReadOptions { strict: options.strict, progress: Progress::new(&reading), ..ReadOptions::default() };
+        let (person, weights) = (person.clone(), weights.clone());
+        let reading = Reading { table: table_options, memory: options.memory, person, weights };
+        let mut groups = GroupedDataset::read(table.source(), &formula, &reading, &by, sizes.clone())?;
+        let prepared = groups.prepare(config.as_ref(), options.noise())?;
+        let receipt = receipt(prepared.charge(), account_name.as_ref())?;
+        let fitting = |done, total| signals.fitting(done, total);
+        prepared.run(receipt, Progress::new(&fitting)).map_err(Failure::after_spending)
+    })?;
+    Ok(NativeGroupedFit { fit })
+}
+
+#[pymethods]
+impl NativeGroupedFit {
+    /// Fits that were saved.
+    #[staticmethod]
+    fn load(path: PathBuf) -> PyResult<NativeGroupedFit> {
+        Ok(NativeGroupedFit { fit: GroupedFit::load(path).or_raise()? })
+    }
+
+    /// Fits from their JSON.
+    #[staticmethod]
+    fn from_json(text: &str) -> PyResult<NativeGroupedFit> {
+        Ok(NativeGroupedFit { fit: GroupedFit::from_json(text).map_err(dplm::Error::from).or_raise()? })
+    }
+
+    /// Writes the JSON of the command line to a file.
+    fn save(&self, path: PathBuf) -> PyResult<()> {
+        self.fit.save(path).or_raise()
+    }
+
+    /// The JSON of the command line.
+    fn json(&self) -> String {
+        grouped_to_json(&self.fit)
+    }
+
+    /// The summary of the command line.
+    fn summary(&self) -> String {
+        grouped_summary(&self.fit)
+    }
+
+    /// The page of `--report`.
+    fn page(&self, title: Option<String>, author: Option<String>, dataset: Option<String>) -> String {
+        grouped_to_html(&self.fit, &Cover { title, author, dataset })
+    }
+
+    /// Each level with its fit, or with why there is none.
+    fn groups(&self) -> Vec<(String, Option<NativeFit>, Option<String>)> {
+        let group = |group: &FittedGroup| match &group.outcome {
+            GroupOutcome::Fitted(fit) => (group.level.clone(), Some(NativeFit { fit: fit.as_ref().clone() }), None),
+            GroupOutcome::NotFitted(why) => (group.level.clone(), None, Some(why.clone())),
+        };
+        self.fit.groups.iter().map(group).collect()
+    }
+
+    /// What a reader should know, each with whether it is about privacy itself.
+    fn warnings(&self) -> Vec<(bool, String)> {
+        let sentence = |(levels, warning): (Vec<&str>, &Warning)| {
+            let of = if levels.is_empty() { String::new() } else { format!("{}: ", levels.join(", ")) };
+            (matches!(warning, Warning::FixedSeed), format!("{of}{warning}"))
+        };
+        self.fit.notes().into_iter().map(sentence).collect()
+    }
+}

@@ -1,0 +1,311 @@
+//! A table and a model, encoded for each of several groups, and all of them fitted under one budget.
+
+use super::{Charge, Dataset, Prepared, Reading, Receipt, in_words, prepared::today};
+use crate::{
+    Error, FittedGroup, Group, GroupOutcome, GroupedFit, Progress, Statement, Warning,
+    formula::{By, Formula},
+    lattice::Design,
+    method::{ConfigError, Method, Request},
+    privacy::{
+        Budget, Guarantee, Mechanism, PrivacyError, Release, Rho, Unit,
+        convert::Conversion,
+        noise::{NoiseRng, NoiseSource},
+        release,
+    },
+    rows::{GroupBuilder, group_sizes},
+    table::{ReadOptions, Source},
+};
+
+/// Rows of a table encoded for one model, those of each group by themselves.
+///
+/// # Guarantee
+/// A unit is in one group at most, by a rule about that unit. All groups' fits together cost what one costs: argued at `privacy/sensitivity.rs`.
+pub struct GroupedDataset {
+    by: By,
+    groups: Vec<Dataset>,
+    /// How many units there are in all; public.
+    units: u64,
+    /// The sizes of the groups, where those are public.
+    sizes: Option<Vec<u64>>,
+}
+
+/// The part of the budget that the sizes of groups are released with, where they are not public. They are a scale that cancels from estimates
+/// and their errors, so that little will do.
+const SIZES_SHARE: f64 = 0.02;
+
+impl GroupedDataset {
+    /// Reads and encodes the columns of a formula, for each group. Sizes are given where they are public, one for each group.
+    ///
+    /// # Errors
+    /// As [`Dataset::read`]; and when the column that groups are by is in the model.
+    pub fn read(
+        source: &Source,
+        formula: &Formula,
+        reading: &Reading<'_>,
+        by: &By,
+        sizes: Option<Vec<u64>>,
+    ) -> Result<GroupedDataset, Error> {
+        let schema = source.schema();
+        let schema = if formula.uses_dot() { &schema.without(by.name()) } else { schema };
+        let model = reading.model(formula, schema)?;
+        let design = reading.design(&model);
+        if design.columns().iter().any(|column| column.name == by.name()) {
+            return Err(ConfigError::ByInModel { column: by.name().to_owned() }.into());
+        }
+        if reading.person.as_ref().is_some_and(|person| !person.is_sound()) {
+            return Err(ConfigError::RowsPerPerson.into());
+        }
+        let person = reading.person.clone();
+        let columns: Vec<_> = design.columns().iter().cloned().chain([by.column()]).collect();
+        let table = ReadOptions { person: person.as_ref().map(|person| person.column.as_str()), ..reading.table };
+        let mut builder = GroupBuilder::new(&design, reading.memory, by.levels().len(), person.is_some());
+        source.for_each_block(&columns, &table, &mut |block| builder.push(&block, columns.len() - 1))?;
+        let (encoded, units) = builder.finish(person.as_ref())?;
+        let group = |rows| Dataset {
+            formula: formula.to_string(),
+            model: model.clone(),
+            design: design.clone(),
+            rows,
+            columns: in_words(source.schema()),
+            person: person.clone(),
+        };
+        Ok(GroupedDataset { by: by.clone(), groups: encoded.into_iter().map(group).collect(), units, sizes })
+    }
+
+    /// Whose data a fit protects.
+    pub fn unit(&self) -> Unit {
+        self.first().unit()
+    }
+
+    /// How many privacy units there are in all, rows or persons, in a group or in none; public.
+    pub fn rows(&self) -> u64 {
+        self.units
+    }
+
+    /// How the columns are standardised; public.
+    pub fn design(&self) -> &Design {
+        self.first().design()
+    }
+
+    /// What the groups are by.
+    pub fn by(&self) -> &By {
+        &self.by
+    }
+
+    fn first(&self) -> &Dataset {
+        &self.groups[0]
+    }
+
+    /// Plans the fits and checks what can be checked, from public numbers only. Nothing is asked of a row and nothing is spent.
+    ///
+    /// # Errors
+    /// When the plan is refused: for a group of all units, where sizes are not public; else for every group. Or when the noise has no source.
+    pub fn prepare(&mut self, method: &dyn Method, noise: NoiseSource) -> Result<PreparedGroups<'_>, Error> {
+        PreparedGroups::new(self, method, noise)
+    }
+
+    /// Fits every group by the method asked for. Whoever calls keeps account of the budget; with a ledger, use [`GroupedDataset::prepare`].
+    ///
+    /// # Guarantee
+    /// With [`NoiseSource::System`] the result is `rho`-zCDP for the budget of the request, as an exact statement about this program.
+    ///
+    /// # Errors
+    /// When the plan is refused (nothing is spent then), or a release fails (the budget is spent then).
+    pub fn fit(
+        &mut self,
+        method: &dyn Method,
+        noise: NoiseSource,
+        progress: Progress<'_>,
+    ) -> Result<GroupedFit, Error> {
+        let prepared = self.prepare(method, noise)?;
+        let receipt = Receipt::by_caller(prepared.charge());
+        prepared.run(receipt, progress)
+    }
+
+    fn table_in_words(&self) -> String {
+        let sizes = match &self.sizes {
+            Some(sizes) => format!(" of {sizes:?}"),
+            None => String::new(),
+        };
+        let (unit, columns) = (self.unit().plural(), &self.first().columns);
+        let weighted = self.design().weights().map_or(String::new(), |weights| format!(", weighted by {weights}"));
+        let persons = self.first().person.as_ref().map_or(String::new(), |person| {
+            let once = if person.counts_once { ", each counting once" } else { "" };
+            format!(" by {}, at most {} rows each{once}", person.column, person.most_rows())
+        });
+        format!("{} {unit}{persons}{weighted}, in groups{sizes} by {}: {columns}", self.units, self.by)
+    }
+}
+
+/// Fits of all groups that are planned as far as public numbers go. Nothing has been asked of a row yet, and nothing is spent.
+pub struct PreparedGroups<'a> {
+    data: &'a mut GroupedDataset,
+    method: Box<dyn Method>,
+    noise: NoiseSource,
+    rng: NoiseRng,
+    guarantee: Guarantee,
+    /// What the sizes are released with, if they are, and what the fits are made with.
+    for_sizes: Option<Rho>,
+    for_fits: Rho,
+}
+
+/// The size of each group, and the standard deviation of its noise if it was released.
+struct Sizes {
+    counts: Vec<u64>,
+    sd: Option<f64>,
+}
+
+impl<'a> PreparedGroups<'a> {
+    fn new(data: &'a mut GroupedDataset, method: &dyn Method, noise: NoiseSource) -> Result<PreparedGroups<'a>, Error> {
+        let request = method.request();
+        // The argument for groups is about Gaussian noise: see `Sensitivity`.
+        if method.conversion() != Conversion::Exact {
+            return Err(ConfigError::NotByGroups { method: method.name() }.into());
+        }
+        let for_sizes = data.sizes.is_none().then(|| request.rho.share(SIZES_SHARE));
+        let for_fits = for_sizes.map_or(request.rho, |sizes| request.rho.checked_sub(sizes).expect("a part is less"));
+        let method = method.with_request(Request { rho: for_fits, one_of_groups: true, ..request.clone() });
+        let guarantee = Guarantee::of(request.neighbours, request.rho, request.delta, Conversion::Exact)
+            .map_err(PrivacyError::from)?;
+        let guarantee = Guarantee { unit: data.unit(), ..guarantee };
+        check(data, method.as_ref())?;
+        // A key that cannot be had is found out before anything is spent.
+        let rng = noise.open().map_err(PrivacyError::from)?;
+        Ok(PreparedGroups { data, method, noise, rng, guarantee, for_sizes, for_fits })
+    }
+
+    /// What is to be recorded before [`run`](Self::run).
+    pub fn charge(&self) -> Charge {
+        let (formula, by) = (&self.data.first().formula, &self.data.by);
+        Charge {
+            conversion: self.guarantee.conversion,
+            rho: self.guarantee.rho,
+            unit: self.data.unit(),
+            neighbours: self.guarantee.neighbours,
+            formula: formula.clone(),
+            plan: format!("dplm {}: {formula}: by {by}: {:?}", env!("CARGO_PKG_VERSION"), self.method),
+            table: self.data.table_in_words(),
+            private: self.noise.is_private(),
+        }
+    }
+
+    /// Draws the noise and fits every group. A group whose size shows that nothing can be told is not fitted; the others stand.
+    ///
+    /// # Guarantee
+    /// With [`NoiseSource::System`] the result is `rho`-zCDP for the budget of the charge, as an exact statement about this program: the sizes, and then
+    /// fits of which each is asked of the rows of one group only, with the claims of groups.
+    ///
+    /// # Errors
+    /// When `receipt` is for another fit (nothing is drawn then), or a release fails.
+    pub fn run(mut self, receipt: Receipt, progress: Progress<'_>) -> Result<GroupedFit, Error> {
+        let statement = receipt.statement_of(&self.charge())?;
+        let sizes = self.sizes()?;
+        let guarantee = Guarantee { releases: self.releases(), ..self.guarantee.clone() };
+        let mut groups = Vec::new();
+        for (index, &size) in sizes.counts.iter().enumerate() {
+            let outcome = self.fit(index, size, sizes.sd, statement.as_ref(), progress)?;
+            groups.push(FittedGroup { level: self.data.by.levels()[index].clone(), size, size_sd: sizes.sd, outcome });
+        }
+        let first = self.data.first();
+        Ok(GroupedFit {
+            private: self.noise.is_private(),
+            date: today(),
+            formula: first.formula.clone(),
+            by: self.data.by.clone(),
+            rows: self.data.units,
+            person: first.person.clone(),
+            weights: first.design.weights().cloned(),
+            guarantee,
+            purpose: self.method.request().purpose,
+            level: self.method.request().level,
+            groups,
+            warnings: self.warnings(statement.as_ref()),
+            statement,
+        })
+    }
+
+    /// What the sizes are released with, if they are.
+    fn release_of_sizes(&self) -> Option<Release> {
+        self.for_sizes.map(|rho| Release { what: SIZES.to_owned(), rho, mechanism: Mechanism::Gaussian })
+    }
+
+    /// What the budget is spent on, over all groups.
+    fn releases(&self) -> Vec<Release> {
+        let what = format!("the model in each of {} groups, on the rows of one each", self.data.groups.len());
+        self.release_of_sizes()
+            .into_iter()
+            .chain([Release { what, rho: self.for_fits, mechanism: Mechanism::Gaussian }])
+            .collect()
+    }
+
+    fn warnings(&self, statement: Option<&Statement>) -> Vec<Warning> {
+        let seed = (!self.noise.is_private()).then_some(Warning::FixedSeed);
+        let other = statement.filter(|statement| statement.other_table);
+        seed.into_iter().chain(other.map(|one| Warning::OtherTable { dataset: one.dataset.clone() })).collect()
+    }
+
+    /// The sizes of all groups: one query. A size of less than 1 is 1.
+    fn sizes(&mut self) -> Result<Sizes, Error> {
+        let Some(rho) = self.for_sizes else {
+            return Ok(Sizes { counts: self.data.sizes.clone().expect("sizes are public"), sd: None });
+        };
+        let spend = Budget::new(rho).spend_rest(SIZES)?;
+        let query = group_sizes(self.data.groups.iter().map(|group| &group.rows), self.guarantee.neighbours);
+        let noisy = release(query, spend, &mut self.rng)?;
+        let counts = noisy.values.iter().map(|&count| u64::try_from(count.max(1)).unwrap_or(u64::MAX)).collect();
+        Ok(Sizes { counts, sd: Some(noisy.sigma[0] as f64) })
+    }
+
+    fn fit(
+        &mut self,
+        index: usize,
+        size: u64,
+        size_sd: Option<f64>,
+        statement: Option<&Statement>,
+        progress: Progress<'_>,
+    ) -> Result<GroupOutcome, Error> {
+        let groups = self.data.groups.len() as u64;
+        let data = &mut self.data.groups[index];
+        data.rows.say_of_group(size);
+        // Noise of its own, also where it comes from a seed.
+        let noise = match self.noise {
+            NoiseSource::Seed(seed) => NoiseSource::Seed(seed.wrapping_add(1 + index as u64)),
+            system => system,
+        };
+        let prepared = match Prepared::new(data, self.method.as_ref(), noise) {
+            Ok(prepared) => prepared,
+            // Refused for its size, which was released or is public.
+            Err(refusal @ (Error::Config(_) | Error::Lattice(_))) => {
+                return Ok(GroupOutcome::NotFitted(refusal.to_string()));
+            }
+            Err(other) => return Err(other),
+        };
+        // The charge of all groups was recorded.
+        let receipt = Receipt::by_caller(prepared.charge());
+        let report = |done: u64, total: u64| progress.within(index as u64, groups, done, total);
+        let fit = prepared.run(receipt, Progress::new(&report))?;
+        let releases = self.release_of_sizes().into_iter().chain(fit.guarantee.releases.iter().cloned()).collect();
+        let group = Group { by: self.data.by.clone(), level: self.data.by.levels()[index].clone(), size_sd };
+        Ok(GroupOutcome::Fitted(Box::new(crate::Fit {
+            group: Some(group),
+            guarantee: Guarantee { releases, ..self.guarantee.clone() },
+            statement: statement.cloned(),
+            ..fit
+        })))
+    }
+}
+
+/// Refuses what public numbers show cannot give what was asked, in any group: of sizes that are public, or else where all units are in one.
+fn check(data: &GroupedDataset, method: &dyn Method) -> Result<(), Error> {
+    let mut refusal = None;
+    for &size in data.sizes.as_deref().unwrap_or(&[data.units]) {
+        match method.plan(size, data.design()).and_then(|plan| Ok(plan.check()?)) {
+            Ok(()) => return Ok(()),
+            Err(error) => refusal = Some(error),
+        }
+    }
+    refusal.map_or(Ok(()), Err)
+}
+
+/// What the release of sizes is called.
+const SIZES: &str = "sizes of the groups";

@@ -1,0 +1,239 @@
+//! The model fitted in each of several groups, and whether it is the same in all of them: post-processing of their fits.
+
+use faer::Mat;
+use serde::{Deserialize, Serialize};
+use statrs::distribution::{ChiSquared, ContinuousCDF};
+
+use crate::{
+    Fit, Person, Statement, Warning,
+    formula::{By, Weights},
+    matrix::{inverse, quadratic, times},
+    options::Purpose,
+    privacy::Guarantee,
+};
+
+/// The fits of all groups, made together under one budget.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct GroupedFit {
+    /// False when the noise came from a fixed seed: whoever knows the seed can take the noise off.
+    pub private: bool,
+    /// The day it was made, in UTC, as `2026-11-16`.
+    pub date: String,
+    /// The model, as a formula.
+    pub formula: String,
+    /// What the groups are by.
+    pub by: By,
+    /// How many privacy units there are in all, rows or persons, in a group or in none; public.
+    pub rows: u64,
+    /// Who is protected, where it is not each row.
+    pub person: Option<Person>,
+    /// What rows were weighted by, where they do not count alike.
+    pub weights: Option<Weights>,
+    /// What is promised about each unit, of everything that was released for all groups together.
+    pub guarantee: Guarantee,
+    /// What the fits were for.
+    pub purpose: Purpose,
+    /// The coverage asked for.
+    pub level: f64,
+    /// The groups, in the order of the levels.
+    pub groups: Vec<FittedGroup>,
+    /// What a reader should know of all that was released; each fit has what there is to know of its group.
+    pub warnings: Vec<Warning>,
+    /// The budget of the data set, where a ledger keeps it.
+    pub statement: Option<Statement>,
+}
+
+/// One group.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct FittedGroup {
+    /// Its level.
+    pub level: String,
+    /// How many units it has, as that was released, and at least 1; or as it is publicly known.
+    pub size: u64,
+    /// The standard deviation of the noise in the size; none where it is publicly known.
+    pub size_sd: Option<f64>,
+    /// Its fit, or why there is none.
+    pub outcome: GroupOutcome,
+}
+
+/// What became of a group.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum GroupOutcome {
+    /// It was fitted.
+    Fitted(Box<Fit>),
+    /// Its size shows that nothing can be told, for this reason.
+    NotFitted(String),
+}
+
+/// A test of whether coefficients are the same in all groups in which they are identified.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct EqualityTest {
+    /// The coefficients.
+    pub names: Vec<String>,
+    /// In how many groups they are identified.
+    pub groups: usize,
+    /// Wald's statistic: how far apart the estimates are, against their covariances.
+    pub statistic: f64,
+    /// Its degrees of freedom if the coefficients are the same.
+    pub df: u32,
+    /// How often it is this large or larger if they are.
+    pub p_value: f64,
+}
+
+impl FittedGroup {
+    /// Its fit, if it has one.
+    pub fn fit(&self) -> Option<&Fit> {
+        match &self.outcome {
+            GroupOutcome::Fitted(fit) => Some(fit),
+            GroupOutcome::NotFitted(_) => None,
+        }
+    }
+}
+
+impl GroupedFit {
+    /// The fit of a group, if there is one.
+    pub fn get(&self, level: &str) -> Option<&Fit> {
+        self.groups.iter().find(|group| group.level == level).and_then(FittedGroup::fit)
+    }
+
+    /// The groups that were fitted.
+    pub fn fits(&self) -> impl Iterator<Item = (&FittedGroup, &Fit)> {
+        self.groups.iter().filter_map(|group| group.fit().map(|fit| (group, fit)))
+    }
+
+    /// The names of the coefficients, in formula order; none where no group was fitted.
+    pub fn names(&self) -> Vec<String> {
+        let first = self.fits().next();
+        first.map_or(Vec::new(), |(_, fit)| fit.coefficients.iter().map(|one| one.name.clone()).collect())
+    }
+
+    /// What a reader should know: each sentence once, with the levels of the groups that it is about; none of them where it is about all that
+    /// was released.
+    pub fn notes(&self) -> Vec<(Vec<&str>, &Warning)> {
+        let mut notes: Vec<(Vec<&str>, &Warning)> = self.warnings.iter().map(|warning| (Vec::new(), warning)).collect();
+        let of_groups =
+            self.fits().flat_map(|(group, fit)| fit.warnings.iter().map(move |one| (group.level.as_str(), one)));
+        for (level, warning) in of_groups.filter(|(_, warning)| !self.warnings.contains(warning)) {
+            match notes.iter_mut().find(|(_, known)| *known == warning) {
+                Some((levels, _)) => levels.push(level),
+                None => notes.push((vec![level], warning)),
+            }
+        }
+        notes
+    }
+
+    /// Whether each coefficient is the same in all groups, and last whether all of them are: Wald's test. The estimates of different groups are
+    /// independent, as their rows and their noise are.
+    pub fn equality(&self) -> Vec<EqualityTest> {
+        let names = self.names();
+        let mut tests: Vec<EqualityTest> =
+            names.iter().filter_map(|name| self.equality_of(std::slice::from_ref(name))).collect();
+        let in_all = |name: &&String| self.known().iter().all(|known| known.place(name).is_some());
+        let common: Vec<String> = names.iter().filter(in_all).cloned().collect();
+        if common.len() > 1 {
+            tests.extend(self.equality_of(&common));
+        }
+        tests
+    }
+
+    /// Tests whether some coefficients are the same in all groups that have them all; none where fewer than two do.
+    pub fn equality_of(&self, names: &[String]) -> Option<EqualityTest> {
+        let known = self.known();
+        let parts: Vec<Estimates> = known.iter().filter_map(|one| one.only(names)).collect();
+        if names.is_empty() || parts.len() < 2 {
+            return None;
+        }
+        let statistic = distance(&parts);
+        let df = (parts.len() - 1) * names.len();
+        let law = ChiSquared::new(df as f64).expect("one degree of freedom or more");
+        Some(EqualityTest {
+            names: names.to_vec(),
+            groups: parts.len(),
+            statistic,
+            df: u32::try_from(df).expect("few"),
+            p_value: law.sf(statistic),
+        })
+    }
+
+    /// What is known of each group that was fitted.
+    fn known(&self) -> Vec<Estimates> {
+        self.fits().filter_map(|(_, fit)| Estimates::of(fit)).collect()
+    }
+}
+
+/// The identified coefficients of a group, and their covariance.
+struct Estimates {
+    names: Vec<String>,
+    values: Vec<f64>,
+    covariance: Mat<f64>,
+}
+
+impl Estimates {
+    fn of(fit: &Fit) -> Option<Estimates> {
+        let covariance = fit.covariance()?;
+        let value = |name: &String| fit.coefficients.iter().find(|one| one.name == *name).and_then(|one| one.estimate);
+        let values = covariance.names.iter().map(value).collect::<Option<Vec<f64>>>()?;
+        let size = values.len();
+        Some(Estimates {
+            values,
+            covariance: Mat::from_fn(size, size, |i, j| covariance.values[i][j]),
+            names: covariance.names,
+        })
+    }
+
+    fn place(&self, name: &str) -> Option<usize> {
+        self.names.iter().position(|one| one == name)
+    }
+
+    /// Some of them; none where one is not identified.
+    fn only(&self, names: &[String]) -> Option<Estimates> {
+        let places = names.iter().map(|name| self.place(name)).collect::<Option<Vec<usize>>>()?;
+        let size = places.len();
+        Some(Estimates {
+            names: names.to_vec(),
+            values: places.iter().map(|&place| self.values[place]).collect(),
+            covariance: Mat::from_fn(size, size, |i, j| self.covariance[(places[i], places[j])]),
+        })
+    }
+}
+
+/// `sum_g (b_g - b)' V_g^-1 (b_g - b)` at the `b` that makes it least, `(sum V_g^-1)^-1 sum V_g^-1 b_g`: Wald's statistic for `b_g` being equal, whose
+/// covariance is block diagonal.
+fn distance(parts: &[Estimates]) -> f64 {
+    let size = parts[0].values.len();
+    let precisions: Vec<Mat<f64>> = parts.iter().map(|part| inverse(&part.covariance)).collect();
+    let total = precisions.iter().fold(Mat::zeros(size, size), |sum: Mat<f64>, one| sum + one);
+    let mut weighed = vec![0.0; size];
+    for (part, precision) in parts.iter().zip(&precisions) {
+        weighed.iter_mut().zip(times(precision, &part.values)).for_each(|(sum, value)| *sum += value);
+    }
+    let common = times(&inverse(&total), &weighed);
+    let apart =
+        |part: &Estimates| part.values.iter().zip(&common).map(|(one, common)| one - common).collect::<Vec<_>>();
+    parts.iter().zip(&precisions).map(|(part, precision)| quadratic(precision, &apart(part))).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn estimates(values: [f64; 2], covariance: [f64; 3]) -> Estimates {
+        let [a, b, c] = covariance;
+        let names = ["x", "z"].map(str::to_owned).to_vec();
+        Estimates { names, values: values.to_vec(), covariance: Mat::from_fn(2, 2, |i, j| [[a, b], [b, c]][i][j]) }
+    }
+
+    /// Two groups: the statistic is `d' (V1 + V2)^-1 d` for the difference `d`.
+    #[test]
+    fn of_two_groups_it_is_the_test_of_their_difference() {
+        let parts = [estimates([1.0, 2.0], [0.5, 0.1, 0.3]), estimates([0.4, 2.5], [0.2, -0.05, 0.4])];
+        let (d, sum) = ([0.6, -0.5], Mat::from_fn(2, 2, |i, j| [[0.7, 0.05], [0.05, 0.7]][i][j]));
+        assert!((distance(&parts) - quadratic(&inverse(&sum), &d)).abs() < 1e-12);
+        let same = [estimates([1.0, 2.0], [0.5, 0.1, 0.3]), estimates([1.0, 2.0], [0.2, -0.05, 0.4])];
+        assert!(distance(&same).abs() < 1e-12);
+    }
+}

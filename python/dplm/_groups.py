@@ -1,0 +1,171 @@
+"""The model fitted in each of several groups. It holds released and public numbers only."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import fields
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+from dplm import _frames, _native
+from dplm._fit import Fit, Guarantee, Release
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+class GroupedFit:
+    """The fits of several groups under one budget, as `dplm.lm(..., by=)` gives them.
+
+    >>> import dplm
+    >>> data = dplm.simulate(rows=4000, features=1, theta=[1.0], seed=1)
+    >>> table = {"y": data["y"], "x": data["x1"], "g": ["a", "b"] * 2000}
+    >>> fit = dplm.lm("y[-9..9] ~ x[-4..4]", table, rho=1.0, by="g{a,b}", seed=1)
+    >>> fit.by, list(fit.groups)
+    ('g', ['a', 'b'])
+    >>> round(fit.groups["a"].params["x"])
+    1
+    """
+
+    def __init__(self, native: _native.GroupedFit) -> None:
+        self._native = native
+        self._facts: dict[str, Any] = json.loads(native.json())
+        found = native.groups()
+        self._fits = {level: Fit(fit) for level, fit, _ in found if fit is not None}
+        self._not_fitted = {level: why for level, _, why in found if why is not None}
+
+    @property
+    def by(self) -> str:
+        """The column that groups are by."""
+        return str(self._facts["by"]["column"])
+
+    @property
+    def groups(self) -> Mapping[str, Fit]:
+        """The fit of each group that could be fitted, by its level."""
+        return MappingProxyType(self._fits)
+
+    @property
+    def not_fitted(self) -> Mapping[str, str]:
+        """Why a group could not be fitted, by its level."""
+        return MappingProxyType(self._not_fitted)
+
+    @property
+    def sizes(self) -> pd.DataFrame:
+        """How many rows, or persons, each group has (`count`), and the standard deviation of the noise in that (`noise_sd`; 0 where it is public)."""
+        import pandas as pd
+
+        groups = self._facts["groups"]
+        columns = {
+            "count": [group["units"]["count"] for group in groups],
+            "noise_sd": [group["size_sd"] or 0.0 for group in groups],
+        }
+        return _frames.frame(columns, pd.Index([group["by"][self.by] for group in groups], name=self.by))
+
+    @property
+    def params(self) -> pd.DataFrame:
+        """The estimates: a row for each group, a column for each coefficient."""
+        import pandas as pd
+
+        return pd.DataFrame({level: fit.params for level, fit in self._fits.items()}).T.rename_axis(index=self.by)
+
+    @property
+    def bse(self) -> pd.DataFrame:
+        """The standard errors: a row for each group, a column for each coefficient."""
+        import pandas as pd
+
+        return pd.DataFrame({level: fit.bse for level, fit in self._fits.items()}).T.rename_axis(index=self.by)
+
+    def equality(self) -> pd.DataFrame:
+        """Whether each coefficient is the same in all groups, and last whether all together are: Wald's chi-square test."""
+        import pandas as pd
+
+        tests = self._facts["equality"]
+        names = [one["names"][0] if len(one["names"]) == 1 else "all together" for one in tests]
+        columns = {"chi2": "statistic", "df": "df", "pvalue": "p_value", "groups": "groups"}
+        return _frames.frame({name: [one[key] for one in tests] for name, key in columns.items()}, pd.Index(names))
+
+    @property
+    def formula(self) -> str:
+        """The model."""
+        return str(self._facts["formula"])
+
+    @property
+    def units(self) -> dict[str, Any]:
+        """Whose data are protected (`unit`), and how many of them there are in all (`count`); public."""
+        return dict(self._facts["units"])
+
+    @property
+    def private(self) -> bool:
+        """False when a seed was fixed: whoever knows the seed can take the noise off."""
+        return bool(self._facts["private"])
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """What is promised about each row or person, of all that was released for all groups."""
+        facts = self._facts["guarantee"]
+        return Guarantee(**{field.name: facts[field.name] for field in fields(Guarantee)})
+
+    @property
+    def releases(self) -> list[Release]:
+        """What the budget was spent on; adds up to exactly `guarantee.rho`."""
+        return [Release(one["what"], one["rho"]) for one in self._facts["guarantee"]["releases"]]
+
+    @property
+    def warnings(self) -> list[str]:
+        """What a reader should know, with the groups that it is about."""
+        return [sentence for _, sentence in self._native.warnings()]
+
+    def summary(self) -> str:
+        """The summary of the command line."""
+        return self._native.summary()
+
+    def to_json(self) -> str:
+        """The fits for programs, every number at full precision: the same document as `dplm fit --by --json`."""
+        return self._native.json()
+
+    def to_html(
+        self,
+        path: str | os.PathLike[str] | None = None,
+        *,
+        title: str | None = None,
+        author: str | None = None,
+        data_name: str | None = None,
+    ) -> str:
+        """The page of `dplm fit --by --report`, also written to `path` if there is one: one table, and a picture of each coefficient across groups."""
+        page = self._native.page(title, author, data_name)
+        if path is not None:
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(page)
+        return page
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes `to_json()` to a file. `dplm.load` makes the same fits of it, to the last bit."""
+        self._native.save(path)
+
+    def __repr__(self) -> str:
+        return f"<dplm.GroupedFit of {self.formula!r} by {self.by}: {len(self._fits)} groups, rho = {self.guarantee.rho:g}>"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, GroupedFit) and self.to_json() == other.to_json()
+
+    def __hash__(self) -> int:
+        return hash(self.to_json())
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _from_json, (self.to_json(),)
+
+
+def load(path: str | os.PathLike[str]) -> Fit | GroupedFit:
+    """Reads what `save` has written: a fit, or the fits of several groups."""
+    try:
+        with open(path, encoding="utf-8") as file:
+            is_grouped = '"grouped_fit"' in file.read()
+    except (OSError, UnicodeDecodeError):
+        is_grouped = False
+    return GroupedFit(_native.GroupedFit.load(path)) if is_grouped else Fit(_native.Fit.load(path))
+
+
+def _from_json(text: str) -> GroupedFit:
+    return GroupedFit(_native.GroupedFit.from_json(text))
