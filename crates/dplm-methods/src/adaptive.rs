@@ -37,7 +37,8 @@ pub const ENTRY: Entry = Entry {
     configure: |request, tuning| Box::new(Asked { entry: &ENTRY, request, tuning, plan }),
 };
 
-const STEPS: u32 = 20;
+/// Steps are short, since the largest curvature is only bounded: a direction of average strength among ten takes so many.
+const STEPS: u32 = 60;
 
 /// Hundredths of the budget for choosing thresholds.
 const CHOICES: u32 = 10;

@@ -10,6 +10,7 @@
 //! - They add the noise of one step to the variance. Iterates remember earlier steps; the [Newton interval](dplm::interval::Newton) takes one Newton step
 //!   from their mean, whose noise is known, and inverts the law with what is not known of the curvature in it.
 //! - The middle of the sandwich is its trace: it has the shape of the curvature where errors do not depend on the features.
+//! - The size of steps is the inverse of the norm of noisy second moments, since nothing public bounds the curvature closely.
 //! - The scale of the errors is the public one that the response's bounds give; estimating it jointly would cost a share of every step.
 
 use dplm::{
@@ -44,12 +45,12 @@ pub const ENTRY: Entry = Entry {
 /// Where residuals are clamped, in standard deviations of the errors: 95 % efficient where these are normal (Huber 1981).
 const TURN: f64 = 1.345;
 
-/// Steps and their size where none are asked for: on columns of unit variance `(1/2)^20` of the start is left.
+/// Steps where none are asked for.
 const STEPS: u32 = 20;
-const STEP_SIZE: f64 = 0.5;
 
-/// Hundredths of the budget for the curvature and for the spread of the gradients.
-const CURVATURE: u32 = 20;
+/// Hundredths of the budget for the size of steps, for the curvature and for the spread of the gradients.
+const STEP_SIZE: u32 = 5;
+const CURVATURE: u32 = 15;
 const SPREAD: u32 = 5;
 
 /// A checked plan: every number in it is public.
@@ -64,7 +65,8 @@ struct Plan {
     residual: f64,
     error_sd: f64,
     steps: u32,
-    step_size: f64,
+    /// The size of steps, where it is given.
+    step_size: Option<f64>,
     arithmetic: Steps,
     bounds: Separate,
 }
@@ -76,7 +78,6 @@ fn plan(asked: &Asked, rows: u64, design: &Design) -> Result<Box<dyn method::Pla
     // Half of all standard rows are longer than sqrt(p), and lose little weight for it.
     let row = design.row_norm_sq().map_or((features as f64).sqrt(), f64::sqrt);
     let residual = tuning.clip.map_or(TURN * public.error_sd, |clip| clip / row);
-    let stable = design.row_norm_sq().map_or(STEP_SIZE, |norm_sq| (1.5 / norm_sq).min(STEP_SIZE));
     let arithmetic = Steps::plan(rows, features, row * residual, request.neighbours)?;
     let bounds = arithmetic.bounds(row, residual, Weight::Mallows);
     let intervals = asked.wants_intervals();
@@ -91,7 +92,7 @@ fn plan(asked: &Asked, rows: u64, design: &Design) -> Result<Box<dyn method::Pla
         residual,
         error_sd: public.error_sd,
         steps: tuning.steps.unwrap_or(STEPS),
-        step_size: tuning.step_size.unwrap_or(stable),
+        step_size: tuning.step_size,
         arithmetic,
         bounds,
     }))
@@ -112,20 +113,19 @@ impl method::Plan for Plan {
     ) -> Result<Outcome, Error> {
         let rho = self.request.rho;
         let mut budget = Budget::new(rho);
+        let sizing = self.step_size.is_none().then(|| budget.spend("size of steps", rho.percent(STEP_SIZE)));
         let curvature = self.intervals.then(|| budget.spend("curvature of the loss", rho.percent(CURVATURE)));
         let spread = self.population.then(|| budget.spend("spread of the gradients", rho.percent(SPREAD)));
-        let (curvature, spread) = (curvature.transpose()?, spread.transpose()?);
+        let (sizing, curvature, spread) = (sizing.transpose()?, curvature.transpose()?, spread.transpose()?);
         let gradients = budget.spend_rest(format!("bounded gradients, {} steps", self.steps))?;
-        let mut run = Trajectory {
-            theta: vec![vec![0.0; self.features]],
-            gradient: Vec::new(),
-            step_size: self.step_size,
-            noise_sd: 0.0,
-        };
+        let found = sizing.map(|spend| self.find_step_size(rows, spend, rng)).transpose()?;
+        let step_size = self.step_size.or(found).expect("given or found");
+        let start = vec![vec![0.0; self.features]];
+        let mut run = Trajectory { theta: start, gradient: Vec::new(), step_size, noise_sd: 0.0 };
         for (step, part) in (1u32..).zip(gradients.in_parts(self.steps)) {
             let here = run.theta.last().expect("a start");
             let released = self.arithmetic.release(rows, here, &self.bounds, part, rng)?;
-            let moved = here.iter().zip(&released.gradient).map(|(theta, g)| theta - self.step_size * g);
+            let moved = here.iter().zip(&released.gradient).map(|(theta, g)| theta - step_size * g);
             // Iterates are points of the lattice, where gradients are taken.
             let next = self.arithmetic.rounded(&moved.collect::<Vec<f64>>());
             run.noise_sd = released.noise_sd;
@@ -141,7 +141,7 @@ impl method::Plan for Plan {
             .map(|(mean, noise_sd)| Sampling::from_trace(self.rows, mean, noise_sd))
             .transpose()?;
         let clip = self.row * self.residual;
-        let summary = MethodSummary::new(ENTRY.name, clip, self.steps, self.step_size, run.noise_sd);
+        let summary = MethodSummary::new(ENTRY.name, clip, self.steps, step_size, run.noise_sd);
         let releases = budget.releases().to_vec();
         let outcome = Outcome::of(self.request.target(), summary, releases, vec![run.clone()]);
         let Some(curvature) = curvature else { return Ok(outcome.with_estimates(design, &late)) };
@@ -151,6 +151,16 @@ impl method::Plan for Plan {
 }
 
 impl Plan {
+    /// The inverse of the norm of `mean(w x x')`, which is no smaller than any curvature of the loss: such steps are stable, and on columns that are alike
+    /// and not correlated only `sqrt(p)` times shorter than the best.
+    fn find_step_size(&self, rows: &dyn Rows, spend: dplm::privacy::Spend, rng: &mut NoiseRng) -> Result<f64, Error> {
+        let shrunk = Outer::Shrunk { radius: radius(self.row) };
+        let noisy = NoisyMatrix::release(rows, &shrunk, cell_unit(), self.request.neighbours, spend, rng)?;
+        let entries = (0..self.features).flat_map(|i| (0..self.features).map(move |j| (i, j)));
+        let norm_sq: f64 = entries.map(|at| noisy.mean[at].powi(2)).sum();
+        Ok(norm_sq.sqrt().max(noisy.noise_sd).recip())
+    }
+
     /// `mean(1{|r| <= k} w x x')` at the late iterates.
     fn curvature(
         &self,

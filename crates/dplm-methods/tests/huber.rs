@@ -38,10 +38,18 @@ fn a_large_budget_gives_the_minimiser() {
 /// 900 intervals at 95 %: by chance below 0.92 or above 0.977 less often than once in ten thousand.
 #[test]
 fn intervals_cover_the_population() {
+    assert_covered(0.5, "");
+    assert_covered(2.0, "[-4..4]");
+}
+
+/// Of columns that are standard, or known to lie within bounds and much narrower than those.
+fn assert_covered(rho: f64, known: &str) {
     let mut held = 0usize;
     for seed in 0..300 {
         let data = Data::normal(2000, 3, 3000 + seed);
-        let outcome = fit("huber", Request { target: Some(Target::Population), ..request(0.5) }, &data, seed);
+        let formula = data.formula(known);
+        let asked = (Request { target: Some(Target::Population), ..request(rho) }, Tuning::default());
+        let outcome = fit_rows("huber", asked, &formula, &mut data.rows(&design(&formula, 3)), seed).expect("a fit");
         held += outcome
             .coefficients
             .iter()
