@@ -1,0 +1,68 @@
+"""Public moments, a second release, and several specifications under one budget."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+import dplm
+
+FORMULA = "y[0..100] ~ x[0..10] + z[0..1]"
+
+
+@pytest.fixture(scope="module")
+def rows():
+    numbers = range(4000)
+    x = [(i * 37 % 101) / 10.1 for i in numbers]
+    z = [(i * 53 % 97) / 97 for i in numbers]
+    y = [20 + 4 * x[i] + 3 * z[i] + (i * 7919) % 13 - 6 for i in numbers]
+    return {"y": y, "x": x, "z": z}
+
+
+def test_moments_come_as_a_file_a_mapping_and_a_data_frame(rows, tmp_path):
+    pandas = pytest.importorskip("pandas")
+    public = pandas.DataFrame(rows)[["z", "x"]]
+    mapping = {
+        "names": ["x", "z"],
+        "means": [float(public.x.mean()), float(public.z.mean())],
+        "covariance": public[["x", "z"]].cov().to_numpy().tolist(),
+    }
+    path = tmp_path / "known.json"
+    path.write_text(json.dumps(mapping))
+    frames = {"means": public.mean(), "covariance": public.cov()}
+    with pytest.warns(dplm.PrivacyWarning):
+        fits = [dplm.lm(FORMULA, rows, rho=0.1, seed=1, moments=given) for given in (mapping, path, frames)]
+    assert fits[0].to_json() == fits[1].to_json()
+    assert fits[2].params.to_dict() == pytest.approx(fits[0].params.to_dict(), rel=1e-3)
+    with pytest.raises(dplm.RequestError, match="lack 'z'"):
+        dplm.lm(FORMULA, rows, rho=0.1, moments={"names": ["x"], "means": [5.0], "covariance": [[8.0]]})
+    with pytest.raises(dplm.RequestError, match="has no key 'mean'"):
+        dplm.lm(FORMULA, rows, rho=0.1, moments={"mean": [5.0]})
+    assert dplm.plan(FORMULA, rows=4000, rho=0.01, moments=mapping).assumed[0].startswith("columns: means")
+
+
+def test_a_refined_fit_is_more_precise(rows):
+    with pytest.warns(dplm.PrivacyWarning):
+        first = dplm.lm(FORMULA, rows, rho=0.02, seed=1)
+        second = dplm.refine(first, rows, rho=0.05, seed=2)
+    assert second.guarantee.rho == pytest.approx(0.07)
+    assert second.bse["x"] < first.bse["x"]
+    with pytest.raises(dplm.RequestError, match="another|same"):
+        dplm.refine(first, {name: cells[:-1] for name, cells in rows.items()}, rho=0.05)
+
+
+def test_a_study_has_a_fit_for_each_specification(rows, tmp_path):
+    specifications = {"main": FORMULA, "bare": "y[0..100] ~ x[0..10]"}
+    with pytest.warns(dplm.PrivacyWarning):
+        study = dplm.study(specifications, rows, rho=0.2, interest="x", simultaneous=True, shares={"main": 0.7}, seed=1)
+    assert list(study.fits) == ["main", "bare"]
+    assert study.shares == pytest.approx({"main": 0.7, "bare": 0.3})
+    estimate, low, high = study.curve()["bare"]
+    assert low < estimate < high
+    assert "Private study of 2 specifications" in study.summary()
+    assert json.loads(study.to_json())["specifications"][1]["fit"]["guarantee"]["rho"] == 0.2
+    study.report(tmp_path / "study.html", title="Two ways")
+    assert "Two ways" in (tmp_path / "study.html").read_text()
+    with pytest.raises(dplm.RequestError, match="add up to 1"):
+        dplm.study(specifications, rows, rho=0.2, shares={"main": 0.7, "bare": 0.7})
