@@ -159,9 +159,10 @@ fn less_identity(matrix: &Mat<f64>, scale: f64) -> Mat<f64> {
 /// `C^(-1/2)` where `C` is what the released moments show in place of the identity that was expected.
 ///
 /// Noise of sd `s` fills the eigenvalues up to `b = s sqrt(2k)`. One that stands out at `e` was made by a true one of
-/// `t + b^2 / (4 t) = e` (Benaych-Georges and Nadakuditi 2011).
+/// `t + b^2 / (4 t) = e` (Benaych-Georges and Nadakuditi 2011). What is common to all directions is the median, which one long direction does not move.
 fn correction(seen: &NoisyMatrix) -> Mat<f64> {
-    let (level, edge) = (level(seen).max(LEAST), seen.edge());
+    let (values, edge) = (eigen(&seen.mean).values, seen.edge());
+    let level = (0.5 * (values[(values.len() - 1) / 2] + values[values.len() / 2])).max(LEAST);
     let departure = |e: f64| match e.abs() > ABOVE_EDGE * edge {
         true => 0.5 * (e + e.signum() * (e * e - edge * edge).sqrt()),
         false => 0.0,
