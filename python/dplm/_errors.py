@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from dplm._fit import Fit
+    from dplm._groups import GroupedFit
 
 
 class DplmError(Exception):
@@ -34,7 +35,7 @@ class _OfFit(UserWarning):
     """A warning that comes with a fit."""
 
     #: The fit, where the warning was made an exception.
-    fit: Fit
+    fit: Fit | GroupedFit
 
 
 class PrivacyWarning(_OfFit):

@@ -20,13 +20,13 @@ class GroupedFit:
     """The fits of several groups under one budget, as `dplm.lm(..., by=)` gives them.
 
     >>> import dplm
-    >>> data = dplm.simulate(rows=4000, features=1, theta=[1.0], seed=1)
-    >>> table = {"y": data["y"], "x": data["x1"], "g": ["a", "b"] * 2000}
-    >>> fit = dplm.lm("y[-9..9] ~ x[-4..4]", table, rho=1.0, by="g{a,b}", seed=1)
+    >>> x = [i % 7 for i in range(4000)]
+    >>> table = {"y": [2 * x + i % 3 for i, x in enumerate(x)], "x": x, "g": ["a", "b"] * 2000}
+    >>> fit = dplm.lm("y[0..20] ~ x[0..7]", table, rho=1.0, by="g{a,b}", seed=1)
     >>> fit.by, list(fit.groups)
     ('g', ['a', 'b'])
     >>> round(fit.groups["a"].params["x"])
-    1
+    2
     """
 
     def __init__(self, native: _native.GroupedFit) -> None:

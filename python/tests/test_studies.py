@@ -35,7 +35,7 @@ def test_moments_come_as_a_file_a_mapping_and_a_data_frame(rows, tmp_path):
         fits = [dplm.lm(FORMULA, rows, rho=0.1, seed=1, moments=given) for given in (mapping, path, frames)]
     assert fits[0].to_json() == fits[1].to_json()
     assert fits[2].params.to_dict() == pytest.approx(fits[0].params.to_dict(), rel=1e-3)
-    with pytest.raises(dplm.RequestError, match="lack 'z'"):
+    with pytest.raises(dplm.DplmError, match="lack 'z'"):
         dplm.lm(FORMULA, rows, rho=0.1, moments={"names": ["x"], "means": [5.0], "covariance": [[8.0]]})
     with pytest.raises(dplm.RequestError, match="has no key 'mean'"):
         dplm.lm(FORMULA, rows, rho=0.1, moments={"mean": [5.0]})

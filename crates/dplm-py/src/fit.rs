@@ -93,6 +93,8 @@ pub fn fit(
 ) -> PyResult<NativeFit> {
     let formula = formula(model, model_is_file)?;
     let config = options.config(&budget, &formula, model_is_file)?;
+    // Python asks for groups elsewhere; sizes without them are a mistake.
+    options.groups()?;
     let (person, weights) = (options.person()?, options.weights()?);
     if account_name.is_some() && options.noise() != NoiseSource::System {
         return Err(Kind::Request.because(LedgerError::Seed));
