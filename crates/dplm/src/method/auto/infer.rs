@@ -64,12 +64,13 @@ struct Point<'a> {
     descent: &'a Descent,
 }
 
-/// What is estimated, whether the first parameter is the constant, and about how large errors are.
+/// What is estimated, whether the first parameter is the constant, about how large errors are, and the share of rows that was to be clipped.
 struct Estimate<'a> {
     newton: &'a Newton,
     coordinates: &'a Coordinates,
     has_intercept: bool,
     error_sd: f64,
+    tail: f64,
 }
 
 impl Plan {
@@ -101,7 +102,7 @@ impl Plan {
             None => newton,
         };
         let has_intercept = design.has_intercept() && coordinates.kept.first() == Some(&0);
-        let estimate = Estimate { newton: &newton, coordinates: &coordinates, has_intercept, error_sd };
+        let estimate = Estimate { newton: &newton, coordinates: &coordinates, has_intercept, error_sd, tail };
         let bend = rights.bend.map(|spend| self.bend(white, &estimate, descent, spend, rng)).transpose()?;
         // The gradient of a person with several rows is no residual, nor is that of a weighted row.
         let of_rows = white.rows.rows_in_unit().is_none_or(|most| most == 1) && design.weights().is_none();
@@ -171,7 +172,7 @@ impl Plan {
         spend: Spend,
         rng: &mut R,
     ) -> Result<Bend, Error> {
-        let Estimate { newton, coordinates, has_intercept, error_sd } = *estimate;
+        let Estimate { newton, coordinates, has_intercept, error_sd, tail } = *estimate;
         let theta = newton.parameters();
         let kept: Vec<f64> = coordinates.kept.iter().map(|&j| theta[j]).collect();
         let at = times(&coordinates.basis, &kept);
@@ -192,7 +193,8 @@ impl Plan {
         };
         let moved = (0..kept.len()).filter(|&place| ratio(place) > limit(place, kept.len(), has_intercept));
         let per_row = NARROWER * descent.gamma() / (error_sd * (at.len() as f64).sqrt());
-        let seen = error_sd * exponential_shift(per_row) * precision[(0, 0)].sqrt();
+        // Such errors move the fit itself by the share clipped, so that less of it is seen from there.
+        let seen = error_sd * (exponential_shift(per_row) - STEEPEST * tail) * precision[(0, 0)].sqrt();
         let is_sharp = seen > limit(0, kept.len(), has_intercept) - normal_quantile(1.0 - SURELY_SEEN);
         Ok(Bend { moved: moved.map(|place| coordinates.kept[place]).collect(), is_sharp })
     }
