@@ -3,7 +3,7 @@
 use dplm::{
     Dataset, Error, Fit, NoiseSource, Progress, Reading, Receipt, Refinement,
     formula::Formula,
-    method::{ConfigError, Purpose, Request, Target, auto, dpgd},
+    method::{ConfigError, Purpose, Request, auto, dpgd},
     privacy::Rho,
     report::to_json,
     table::Source,
@@ -101,7 +101,7 @@ fn a_refined_fit_adds_up_and_is_refined_again() {
             .iter()
             .any(|release| release.what.contains("moments") && release.what.contains("refinement"))
     );
-    assert_eq!((two.residual_sd, two.target), (one.residual_sd, Target::Population));
+    assert_eq!((two.residual_sd, two.target), (one.residual_sd, one.target));
 }
 
 #[test]
