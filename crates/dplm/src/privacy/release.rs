@@ -45,7 +45,7 @@ impl<T> std::ops::Deref for Released<T> {
     }
 }
 
-/// Adds exactly rounded Gaussian noise to a query and lets it go.
+/// Adds exactly rounded Gaussian noise to a query and releases it.
 ///
 /// # Guarantee
 /// If the claim of `query` is true, the output is `rho`-zCDP and `sqrt(2 rho)`-GDP, `rho` the worth of `spend`: the noise in
@@ -72,7 +72,7 @@ pub fn release<R: RandomWords>(query: Sensitive, spend: Spend, rng: &mut R) -> R
     Ok(Released(noisy))
 }
 
-/// Adds exactly sampled discrete Laplace noise to a query and lets it go.
+/// Adds exactly sampled discrete Laplace noise to a query and releases it.
 ///
 /// # Guarantee
 /// If the claim of `query` is true, the output is `epsilon`-DP with `epsilon^2 / 2 = rho`, so `rho`-zCDP, `rho` the worth of `spend` (Bun and Steinke 2016).
