@@ -137,7 +137,7 @@ class Fit:
         >>> import dplm
         >>> data = dplm.simulate(rows=1000, features=1, seed=1)
         >>> dplm.lm("y ~ x1 + 0", data, rho=0.1, standardised=True, target="sample", clip=20, seed=1).target_text
-        'the least-squares coefficients of this data set; errors are taken to be symmetric where rows are clipped'
+        'the least-squares coefficients of this data set; rows that are clipped count up to the clip'
         """
         return str(self._facts["target_text"])
 

@@ -187,15 +187,17 @@ impl Fit {
         };
         let names: Vec<String> = self.left_out.iter().map(|one| one.name.clone()).collect();
         let model = if names.is_empty() { String::new() } else { format!(", in the model without {}", listed(&names)) };
-        let assumed =
-            if self.assumes_symmetry() { "; errors are taken to be symmetric where rows are clipped" } else { "" };
+        let assumed = self.assumed_of_clipped();
         format!("the {coefficients} coefficients of {of}{model}{assumed}")
     }
 
-    /// Whether rows may be clipped in a fit that says its intervals are for least squares.
-    fn assumes_symmetry(&self) -> bool {
-        let clips = |warning: &Warning| matches!(warning, Warning::Clipped { .. } | Warning::Robust { .. });
-        self.target != Target::Robust && self.warnings.iter().any(clips)
+    /// What is taken for granted of rows that are clipped in a fit that says its intervals are for least squares.
+    fn assumed_of_clipped(&self) -> &'static str {
+        match (self.target, self.trajectories.is_empty()) {
+            (_, true) | (Target::Robust, _) => "",
+            (Target::Sample, _) => "; rows that are clipped count up to the clip",
+            (Target::Population | Target::Person, _) => "; errors are taken to be symmetric where rows are clipped",
+        }
     }
 
     /// Whether a coefficient is not in the model that was fitted.

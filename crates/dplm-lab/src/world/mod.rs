@@ -160,7 +160,11 @@ impl World {
             for _ in 0..BLOCK_ROWS.min(rows - block * BLOCK_ROWS) {
                 let response = self.draw(&mut rng, &mut cells);
                 if self.expand(&cells, &mut row) && response.is_finite() {
-                    moments.add(&row, self.clamped(response));
+                    let clamped = self.clamped(response);
+                    moments.add(&row, clamped);
+                    if clamped != response {
+                        moments.note_cut();
+                    }
                 }
             }
             moments

@@ -20,6 +20,7 @@ pub struct Moments {
     sums: Vec<f64>,
     scaled: Vec<f64>,
     rows: f64,
+    cut: f64,
 }
 
 /// Least squares of some of the columns.
@@ -51,7 +52,18 @@ impl Moments {
             sums: vec![0.0; size * size],
             scaled: vec![0.0; size],
             rows: 0.0,
+            cut: 0.0,
         }
+    }
+
+    /// The share of rows whose response lies beyond its bounds.
+    pub fn share_cut(&self) -> f64 {
+        self.cut / self.rows
+    }
+
+    /// Notes that the response of a row lies beyond its bounds.
+    pub(super) fn note_cut(&mut self) {
+        self.cut += 1.0;
     }
 
     /// Adds a row: 1, the clamped cells, and the response.
@@ -70,6 +82,7 @@ impl Moments {
     pub(super) fn plus(mut self, other: Moments) -> Moments {
         self.sums.iter_mut().zip(&other.sums).for_each(|(sum, more)| *sum += more);
         self.rows += other.rows;
+        self.cut += other.cut;
         self
     }
 

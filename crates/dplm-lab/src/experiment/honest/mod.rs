@@ -124,7 +124,7 @@ impl Honest {
                     length: of("length"),
                     rmse: of("rmse"),
                     contradictions: of("contradictions"),
-                    bent: value("bent"),
+                    robust: value("robust"),
                     passes: value("passes"),
                     level_changes: value("level_changes"),
                     bare_numbers: value("bare_numbers"),
@@ -268,7 +268,7 @@ impl Experiment for Honest {
         let terms = World::new(design, Errors::Normal).terms();
         let mut values = Values::new();
         let mut put = |name: String, value: Option<f64>| value.and_then(|value| values.insert(name, value));
-        for name in ["bent", "passes", "level_changes", "bare_numbers", "refused"] {
+        for name in ["robust", "passes", "level_changes", "bare_numbers", "refused"] {
             put(name.to_owned(), mean(&numbers(repetitions, name, &[0])));
         }
         for (place, term) in terms.iter().enumerate().filter(|(place, term)| !terms[..*place].contains(term)) {

@@ -1,7 +1,7 @@
 //! One table of one cell: a fit, and how it compares with what it is for.
 
 use dplm::{
-    Dataset, Error, Fit, NoiseSource, Precision, Progress, Reading, Warning,
+    Dataset, Error, Fit, NoiseSource, Precision, Progress, Reading,
     formula::Formula,
     lattice::Design,
     method::{self, Request, auto},
@@ -24,6 +24,9 @@ use crate::{
 const LEVEL: f64 = 0.95;
 const OTHER_LEVEL: f64 = 0.5;
 
+/// Errors are not symmetric where more than this share of responses lies beyond the bounds.
+const MOST_CUT: f64 = 1e-4;
+
 /// So many repetitions are also fitted at the other level and written as JSON.
 const LOOKED_INTO: u64 = 20;
 
@@ -41,9 +44,9 @@ fn left_out(fit: &Fit) -> Vec<String> {
     fit.left_out.iter().map(|one| one.name.clone()).collect()
 }
 
-/// Whether the fit says that clipping bends it.
-fn says_bent(fit: &Fit) -> bool {
-    fit.warnings.iter().any(|warning| matches!(warning, Warning::Bent { .. }))
+/// Whether the fit says that its intervals are for robust coefficients though it was asked for others.
+fn became_robust(fit: &Fit) -> bool {
+    fit.target == method::Target::Robust && fit.asked != method::Target::Robust
 }
 
 impl Trial<'_> {
@@ -113,7 +116,7 @@ impl Trial<'_> {
         let left_out = left_out(fit);
         let own = self.world.least_squares(sample, &left_out);
         let population = self.population.least_squares(&left_out);
-        let truth = self.truth(fit.target, &population, &own, left_out.len());
+        let truth = self.truth(fit, &population, &own, left_out.len());
         let found: Vec<Option<(f64, Precision)>> =
             self.world.coefficients().iter().map(|name| printed(fit, &left_out, name)).collect();
         let of = |name: &str, number: &dyn Fn(usize, (f64, Precision)) -> Option<f64>| {
@@ -133,7 +136,7 @@ impl Trial<'_> {
             of("error_sq", &|j, (estimate, _)| truth_of(j).map(|value| (estimate - value).powi(2))),
             of("ols_sq", &|j, _| own.coefficients[j].zip(truth_of(j)).map(|(own, value)| (own - value).powi(2))),
             of("contradictions", &|_, (_, ends)| Some(share((ends.p_value < 1.0 - LEVEL) == holds(&ends, 0.0)))),
-            measure("bent", share(says_bent(fit))),
+            measure("robust", share(became_robust(fit))),
             measure("refused", 0.0),
         ])
     }
@@ -141,15 +144,17 @@ impl Trial<'_> {
     /// What the fit says its intervals are for, which need not be what was asked of it; none where that is not known.
     fn truth(
         &self,
-        stated: method::Target,
+        fit: &Fit,
         population: &LeastSquares,
         own: &LeastSquares,
         left_out: usize,
     ) -> Option<Vec<Option<f64>>> {
-        match stated {
-            method::Target::Population => Some(population.coefficients.clone()),
-            method::Target::Sample => Some(own.coefficients.clone()),
-            _ => self.world.robust_is_least_squares(left_out).then(|| population.coefficients.clone()),
+        let is_known = || self.population.share_cut() < MOST_CUT && self.world.robust_is_least_squares(left_out);
+        match (fit.target, fit.asked) {
+            (method::Target::Population, _) => Some(population.coefficients.clone()),
+            (method::Target::Sample, _) => Some(own.coefficients.clone()),
+            (_, method::Target::Sample) => None,
+            _ => is_known().then(|| population.coefficients.clone()),
         }
     }
 }
