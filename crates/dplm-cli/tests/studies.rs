@@ -72,7 +72,7 @@ fn a_refined_fit_is_charged_for_what_it_adds() {
         ["refine", "first.json", "rows.csv", "--rho", "0.2", "--json", "second.json", "--report", "second.html"];
     let text = directory.ok(&[&refine[..], &ledger].concat()).stdout;
     assert!(text.contains("0.5-zCDP") && text.contains("2 runs of"), "{text}");
-    let (first, second) = (json(&directory.read("first.json")), json(&directory.read("second.json")));
+    let second = json(&directory.read("second.json"));
     assert_eq!((&second["guarantee"]["rho"], &second["ledger"]["charged"]), (&Value::from(0.5), &Value::from(0.2)));
     directory.ok(&["ledger", "verify", "budget.db", "--against", "first.json", "second.json"]);
     let again = directory.run(&[&["refine", "second.json", "rows.csv", "--rho", "0.1"][..], &ledger].concat());

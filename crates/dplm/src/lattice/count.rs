@@ -5,11 +5,14 @@
 
 use super::{
     BLOCK_ROWS, Clip, Kernel, RowBlock, Theta,
-    exact::{natural, nearest},
-    kernel,
+    exact::{natural, nearest, power},
+    kernel::{self, DOUBT},
     outer::is_light,
     unit::{Group, UnitClip, UnitGradients, frobenius_sq},
 };
+
+/// A bound is at most a part in 2^23 below the quotient it stands for, so a row this much below a threshold is not above it.
+const SHORT_OF: f64 = 1.0 / power(22);
 
 /// What is compared with the thresholds, which ascend. A row of zeros is above none.
 pub enum Ladder<'a> {
@@ -55,6 +58,7 @@ impl Ladder<'_> {
 
     /// Adds to `sums[i]` how many rows of the buffer are above exactly `i` thresholds.
     pub(crate) fn tally(&self, with: Kernel, buffer: &[f32], features: usize, sums: &mut [u64]) {
+        let estimates = self.estimates();
         for block in RowBlock::all(buffer, features) {
             let norms = kernel::norms_sq(with, block);
             let residual = match self {
@@ -63,9 +67,38 @@ impl Ladder<'_> {
                     kernel::residuals(with, block, theta, *theta_unit)
                 }
             };
-            for (&norm_sq, residual) in norms.iter().zip(residual) {
-                sums[self.thresholds_below(natural(norm_sq), residual.abs())] += 1;
+            let mut lengths = norms;
+            for (length, residual) in lengths.iter_mut().zip(residual) {
+                *length = match self {
+                    Ladder::Norms { .. } => length.sqrt(),
+                    Ladder::Gradients { .. } => length.sqrt() * residual.abs(),
+                    Ladder::Residuals { .. } => residual.abs(),
+                };
             }
+            for ((&norm_sq, residual), length) in norms.iter().zip(residual).zip(lengths) {
+                if norm_sq == 0.0 {
+                    sums[0] += 1;
+                    continue;
+                }
+                // Estimates decide nearly every row; where they leave a doubt, the integers do.
+                let mut below = estimates.partition_point(|&estimate| estimate * (1.0 + DOUBT) < length);
+                while below < estimates.len()
+                    && estimates[below] * (1.0 - SHORT_OF) <= length
+                    && self.is_above(below, natural(norm_sq), residual.abs())
+                {
+                    below += 1;
+                }
+                sums[below] += 1;
+            }
+        }
+    }
+
+    /// The thresholds as floats.
+    fn estimates(&self) -> Vec<f64> {
+        match self {
+            Ladder::Norms { radii } => radii.iter().map(|&radius| nearest(radius.into())).collect(),
+            Ladder::Gradients { clips, .. } => clips.iter().map(|clip| nearest(clip.gamma().cast_signed())).collect(),
+            Ladder::Residuals { sizes, .. } => sizes.iter().map(|&size| nearest(size.into())).collect(),
         }
     }
 
@@ -96,22 +129,18 @@ impl Ladder<'_> {
                         *largest = if norm > 0.0 { largest.max(residual.abs()) } else { *largest };
                     }
                 }
-                largest.into_iter().for_each(|residual| sums[self.thresholds_below(1, residual)] += 1);
+                let below = |residual: f64| (0..self.len()).take_while(|&i| self.is_above(i, 1, residual)).count();
+                largest.into_iter().for_each(|residual| sums[below(residual)] += 1);
             }
         }
     }
 
-    /// How many thresholds a row is above.
-    fn thresholds_below(&self, norm_sq: u64, residual: f64) -> usize {
-        if norm_sq == 0 {
-            return 0;
-        }
+    /// Whether a row that is not all zeros is above a threshold.
+    fn is_above(&self, threshold: usize, norm_sq: u64, residual: f64) -> bool {
         match self {
-            Ladder::Norms { radii } => {
-                radii.partition_point(|&radius| u128::from(norm_sq) > u128::from(radius) * u128::from(radius))
-            }
-            Ladder::Gradients { clips, .. } => clips.partition_point(|clip| residual > f64::from(clip.bound(norm_sq))),
-            Ladder::Residuals { sizes, .. } => sizes.partition_point(|&size| residual > nearest(size.into())),
+            Ladder::Norms { radii } => u128::from(norm_sq) > u128::from(radii[threshold]).pow(2),
+            Ladder::Gradients { clips, .. } => residual > f64::from(clips[threshold].bound(norm_sq)),
+            Ladder::Residuals { sizes, .. } => residual > nearest(sizes[threshold].into()),
         }
     }
 }
@@ -123,4 +152,61 @@ pub(crate) fn above(tally: &[u64]) -> Vec<u64> {
         counts[i - 1] += counts[i];
     }
     counts
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::{collection::vec, prelude::*};
+
+    use super::*;
+    use crate::lattice::Lattice;
+
+    /// Counts as the rules say, in integers alone.
+    fn counted(ladder: &Ladder<'_>, rows: &[(u64, f64)]) -> Vec<u64> {
+        let mut sums = vec![0; ladder.len() + 1];
+        for &(norm_sq, residual) in rows {
+            let is_above = |&i: &usize| norm_sq > 0 && ladder.is_above(i, norm_sq, residual);
+            sums[(0..ladder.len()).take_while(is_above).count()] += 1;
+        }
+        sums
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(500))]
+        /// Small cells make norms and gradients fall on thresholds and beside them; large ones make bounds lose digits.
+        #[test]
+        fn estimates_count_as_integers_do(
+            bits in 1..=19u32,
+            cells in vec(-1.0..=1.0f64, 3 * BLOCK_ROWS),
+            offsets in vec(0..4u128, 12),
+        ) {
+            let buffer: Vec<f32> = cells.iter().map(|cell| (cell * power(bits)).round() as f32).collect();
+            let lattice = Lattice::plan(BLOCK_ROWS as u64, 2, 1.0, 0.1).expect("a small lattice");
+            let theta = lattice.theta(&[0.0, 0.0]);
+            let block = RowBlock::all(&buffer, 2).next().expect("one block");
+            let residual = kernel::residuals(Kernel::best(), block, &theta, lattice.theta_unit());
+            let norms = kernel::norms_sq(Kernel::best(), block);
+            let rows: Vec<(u64, f64)> = norms.iter().zip(residual).map(|(&n, r)| (n as u64, r.abs())).collect();
+            // Thresholds at what some rows have, and just beside it.
+            let lengths = rows.iter().map(|&(norm, residual)| (norm as f64).sqrt() * residual);
+            let mut gammas: Vec<u128> =
+                lengths.zip(&offsets).map(|(length, &offset)| (length as u128 + offset).clamp(1, (1 << 62) - 1)).collect();
+            gammas.sort_unstable();
+            let clips: Vec<Clip> = gammas.iter().map(|&gamma| Clip::new(gamma)).collect();
+            let mut radii: Vec<u64> = rows.iter().zip(&offsets).map(|((norm, _), &o)| norm.isqrt() + o as u64).collect();
+            radii.sort_unstable();
+            let mut sizes: Vec<u64> = rows.iter().zip(&offsets).map(|((_, r), &o)| *r as u64 + o as u64).collect();
+            sizes.sort_unstable();
+            let (theta, theta_unit) = (&theta, lattice.theta_unit());
+            for ladder in [
+                Ladder::Norms { radii: &radii },
+                Ladder::Gradients { theta, theta_unit, clips: &clips },
+                Ladder::Residuals { theta, theta_unit, sizes: &sizes },
+            ] {
+                let mut sums = vec![0; ladder.len() + 1];
+                ladder.tally(Kernel::best(), &buffer, 2, &mut sums);
+                prop_assert_eq!(sums, counted(&ladder, &rows));
+            }
+        }
+    }
 }

@@ -401,9 +401,13 @@ impl Scale {
     /// Encodes cells of the rows that are kept (1, not 0).
     #[inline(always)]
     fn write(&self, cells: &[f64], kept: &[f32], out: &mut [f32]) {
+        let (low, high) = self.range;
         for ((out, &cell), &kept) in out.iter_mut().zip(cells).zip(kept) {
+            // As `encode`, but for cells that are numbers, where this does what `clamp` does and runs on whole vectors.
+            let standardised = (cell.max(low).min(high) - self.centre) / self.unit;
+            let cell = nearest_cell(standardised * f64::from(ONE));
             // Not a product, as a missing cell is NaN.
-            *out = if kept > 0.0 { self.encode(cell) } else { 0.0 };
+            *out = if kept > 0.0 { cell } else { 0.0 };
         }
     }
 }

@@ -8,6 +8,7 @@ use super::{
     exact::{integer, natural, nearest, power},
     gram::GramSum,
     kernel,
+    simd::{Simd, Work},
     unit::{Group, UnitClip, UnitGradients, frobenius_sq, frobenius_sq_of},
 };
 
@@ -217,16 +218,46 @@ fn gradients(
     for (weight, &bound) in weights.iter_mut().zip(bounds) {
         *weight = weight.clamp(-f64::from(bound), f64::from(bound));
     }
-    let column = |cells: &[f32; BLOCK_ROWS]| std::array::from_fn(|row| product_cut(cells[row], weights[row], shift));
-    block.columns().map(column).collect()
+    kernel.run(GradientWork { block, weights: &weights, shift })
 }
 
-/// `cell weight / 2^shift` cut towards zero, in integers: a product in `f64` could round up past the bound.
-fn product_cut(cell: f32, weight: f64, shift: u32) -> f64 {
-    let product = i128::from(integer(cell.into())) * i128::from(integer(weight));
-    let cut = nearest((product.unsigned_abs() >> shift).cast_signed());
-    if product < 0 { -cut } else { cut }
+/// `cell weight / 2^shift` cut towards zero, for each cell and the weight of its row: products of at most 2^(19 + shift).
+///
+/// A product in `f64` could round up past the bound. Sizes are multiplied in two parts of at most 2^46, `|w| = u 2^27 + l`, each exact; what the lower
+/// part carries is added to the upper, which is divided by a power of two and cut. Where `shift` is below 27 the whole product is below 2^46.
+struct GradientWork<'a> {
+    block: RowBlock<'a>,
+    weights: &'a [f64; BLOCK_ROWS],
+    shift: u32,
 }
+
+impl Work for GradientWork<'_> {
+    type Output = Vec<[f64; BLOCK_ROWS]>;
+
+    #[inline(always)]
+    fn run<S: Simd>(self, _: S) -> Vec<[f64; BLOCK_ROWS]> {
+        let (unit, rest) = match self.shift.checked_sub(HALF_BITS) {
+            Some(rest) => (power(HALF_BITS), power(rest)),
+            None => (power(self.shift), 1.0),
+        };
+        let upper = self.weights.map(|weight| (weight.abs() / unit).floor());
+        let mut lower = *self.weights;
+        lower.iter_mut().zip(upper).for_each(|(lower, upper)| *lower = lower.abs() - upper * unit);
+        let column = |cells: &[f32; BLOCK_ROWS]| {
+            let mut cut = [0.0; BLOCK_ROWS];
+            for row in 0..BLOCK_ROWS {
+                let size = f64::from(cells[row]).abs();
+                let whole = size * upper[row] + (size * lower[row] / unit).floor();
+                cut[row] = (whole / rest).floor().copysign(f64::from(cells[row]) * self.weights[row]);
+            }
+            cut
+        };
+        self.block.columns().map(column).collect()
+    }
+}
+
+/// Bits of the lower part of a weight.
+const HALF_BITS: u32 = 27;
 
 /// Adds the rows that are kept, shrunk to norm at most `radius`.
 fn add_shrunk(sum: &mut GramSum, kernel: Kernel, block: RowBlock<'_>, radius: u64, keep: impl Fn(usize) -> bool) {
@@ -288,6 +319,39 @@ mod tests {
     use proptest::{collection::vec, prelude::*};
 
     use super::*;
+
+    /// The same product in integers.
+    fn product_cut(cell: f32, weight: f64, shift: u32) -> f64 {
+        let product = i128::from(integer(cell.into())) * i128::from(integer(weight));
+        let cut = nearest((product.unsigned_abs() >> shift).cast_signed());
+        if product < 0 { -cut } else { cut }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(2_000))]
+        /// Weights up to the largest whose products a shift brings down to a cell, and cells up to the largest.
+        #[test]
+        fn products_are_cut_as_integers_are(
+            shift in 0..44u32,
+            cells in vec((-(1i32 << 19)..=1 << 19, 0..19u32), BLOCK_ROWS),
+            weights in vec(-1.0..=1.0f64, BLOCK_ROWS),
+        ) {
+            let mut buffer = vec![0.0; RowBlock::len_for(1)];
+            for (place, (cell, smaller)) in buffer.iter_mut().zip(&cells) {
+                *place = (cell >> smaller) as f32;
+            }
+            // No product beyond 2^(19 + shift), and no weight beyond 2^53.
+            let most = |row: usize| (power(19 + shift) / f64::from(buffer[row]).abs().max(1.0)).min(power(53));
+            let weights: [f64; BLOCK_ROWS] = std::array::from_fn(|row| (weights[row] * most(row)).trunc());
+            for kernel in Kernel::available() {
+                let block = RowBlock::all(&buffer, 1).next().expect("one block");
+                let found = kernel.run(GradientWork { block, weights: &weights, shift });
+                for row in 0..BLOCK_ROWS {
+                    prop_assert_eq!(found[0][row], product_cut(buffer[row], weights[row], shift), "{}", kernel.name());
+                }
+            }
+        }
+    }
 
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(10_000))]

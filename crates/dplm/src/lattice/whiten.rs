@@ -7,7 +7,13 @@
 
 use faer::{Mat, MatRef};
 
-use super::{BLOCK_ROWS, CELL_RANGE_BITS, RowBlock, design::nearest_cell, exact::log2_up};
+use super::{
+    BLOCK_ROWS, CELL_RANGE_BITS, Kernel, RowBlock,
+    design::nearest_cell,
+    exact::log2_up,
+    kernel::{Block, VECTORS},
+    simd::{LANES, Simd, Work},
+};
 
 /// Integers up to 2^53 are exact in `f64`.
 const EXACT_BITS: u32 = 53;
@@ -49,24 +55,76 @@ impl Whitening {
         Mat::from_fn(self.inputs, self.outputs, |j, k| self.integers[k * self.inputs + j] / self.unit)
     }
 
-    /// Writes the re-encoded rows of a block; responses stay as they are.
-    pub(crate) fn encode(&self, block: RowBlock<'_>, out: &mut [f32]) {
-        let (columns, _) = out.as_chunks_mut::<BLOCK_ROWS>();
-        let (response, cells) = columns.split_last_mut().expect("a block ends with its responses");
-        let rows: Vec<[f64; BLOCK_ROWS]> = block.columns().map(|column| column.map(f64::from)).collect();
-        for (cells, weights) in cells.iter_mut().zip(self.integers.chunks_exact(self.inputs)) {
-            *cells = self.coordinate(&rows, weights);
-        }
-        *response = *block.response();
+    /// The rows of a buffer of blocks re-encoded; responses stay as they are.
+    pub(crate) fn encode(&self, kernel: Kernel, cells: &[f32]) -> Vec<f32> {
+        kernel.run(EncodeWork { whitening: self, cells })
     }
+}
 
-    /// `z_k` of every row of a block: an exact sum, rounded once, saturated as any cell.
-    fn coordinate(&self, rows: &[[f64; BLOCK_ROWS]], weights: &[f64]) -> [f32; BLOCK_ROWS] {
-        let mut sums = [0.0; BLOCK_ROWS];
-        for (column, &weight) in rows.iter().zip(weights) {
-            sums.iter_mut().zip(column).for_each(|(sum, cell)| *sum += cell * weight);
+/// Coordinates that are worked out together: as many sums as the registers hold.
+const TOGETHER: usize = 3;
+/// And for so many vectors of rows.
+const ABREAST: usize = 2;
+
+struct EncodeWork<'a> {
+    whitening: &'a Whitening,
+    cells: &'a [f32],
+}
+
+impl Work for EncodeWork<'_> {
+    type Output = Vec<f32>;
+
+    #[inline(always)]
+    fn run<S: Simd>(self, simd: S) -> Vec<f32> {
+        let Whitening { inputs, outputs, .. } = *self.whitening;
+        let (before, after) = (RowBlock::len_for(inputs), RowBlock::len_for(outputs));
+        let mut encoded = vec![0.0; self.cells.len() / before * after];
+        let mut wide = vec![[[0.0; LANES]; VECTORS]; inputs];
+        for (block, out) in self.cells.chunks_exact(before).zip(encoded.chunks_exact_mut(after)) {
+            let block = Block(block);
+            for (index, wide) in wide.iter_mut().enumerate() {
+                let column = block.column(index).iter().zip(wide);
+                column.for_each(|(cells, wide)| simd.store(simd.widen(cells), wide));
+            }
+            let (columns, response) = out.split_at_mut(outputs * BLOCK_ROWS);
+            let rules = self.whitening.integers.chunks(TOGETHER * inputs);
+            for (columns, weights) in columns.chunks_mut(TOGETHER * BLOCK_ROWS).zip(rules) {
+                self.coordinates(simd, &wide, weights, columns);
+            }
+            response.copy_from_slice(block.column(inputs).as_flattened());
         }
-        sums.map(|sum| nearest_cell(sum / self.unit))
+        encoded
+    }
+}
+
+impl EncodeWork<'_> {
+    /// Some `z_k` of every row of a block: exact sums, rounded once, saturated as any cell.
+    #[inline(always)]
+    fn coordinates<S: Simd>(&self, simd: S, rows: &[[[f64; LANES]; VECTORS]], weights: &[f64], out: &mut [f32]) {
+        // The unit is a power of two: its inverse is exact, and so is a product with it.
+        let (inputs, step) = (self.whitening.inputs, 1.0 / self.whitening.unit);
+        // What is left over at the end is worked out several times over, and written once.
+        let mut rules = [&weights[..inputs]; TOGETHER];
+        rules.iter_mut().zip(weights.chunks_exact(inputs)).for_each(|(rule, weights)| *rule = weights);
+        for first in (0..VECTORS).step_by(ABREAST) {
+            let mut sums = [[simd.splat(0.0); ABREAST]; TOGETHER];
+            for (index, row) in rows.iter().enumerate() {
+                let cells: &[[f64; LANES]; ABREAST] = row[first..].first_chunk().expect("vectors come in pairs");
+                for (sums, rule) in sums.iter_mut().zip(rules) {
+                    let weight = simd.splat(rule[index]);
+                    for (sum, cells) in sums.iter_mut().zip(cells) {
+                        *sum = simd.mul_add(simd.load(cells), weight, *sum);
+                    }
+                }
+            }
+            for (sums, out) in sums.iter().zip(out.chunks_exact_mut(BLOCK_ROWS)) {
+                for (sum, out) in sums.iter().zip(out[first * LANES..].as_chunks_mut::<LANES>().0) {
+                    let mut exact = [0.0; LANES];
+                    simd.store(*sum, &mut exact);
+                    *out = exact.map(|sum| nearest_cell(sum * step));
+                }
+            }
+        }
     }
 }
 
@@ -117,8 +175,10 @@ mod tests {
             let size = matrix.nrows();
             let whitening = Whitening::new(matrix.as_ref());
             let buffer = block(&rows, size);
-            let mut out = vec![0.0; buffer.len()];
-            whitening.encode(RowBlock::all(&buffer, size).next().unwrap(), &mut out);
+            let out = whitening.encode(Kernel::best(), &buffer);
+            for kernel in Kernel::available() {
+                prop_assert_eq!(&whitening.encode(kernel, &buffer), &out, "{}", kernel.name());
+            }
             // A grid finer than 1 for small matrices, whole numbers for none of these.
             let unit = whitening.unit as i128;
             prop_assert!(unit > 1);

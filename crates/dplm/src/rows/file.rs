@@ -14,7 +14,7 @@ use rayon::prelude::*;
 use super::{
     Engine, MemoryBuilder, MemoryRows, Persons, Rows,
     person::{Cut, Grouping},
-    store::{Chunk, Chunks, Piece, Store, copy_row, evenly, reaches_of, whitened_cells},
+    store::{Chunk, Chunks, Piece, Store, copy_row, evenly, reaches_of},
 };
 use crate::{
     Error,
@@ -247,7 +247,7 @@ impl Store for Scratch {
         (whitened.depths, whitened.cuts) = (self.depths.clone(), self.cuts.clone());
         let write = |mut buffer: Buffer, index: usize| {
             self.read_piece(index, &mut buffer)?;
-            let cells = whitened_cells(&buffer.cells, self.features, whitening);
+            let cells = whitening.encode(Kernel::best(), &buffer.cells);
             whitened.write(self.cut(index).blocks.start, &cells).map_err(failed)?;
             Ok(buffer)
         };

@@ -185,7 +185,7 @@ impl Store for Chunks {
     fn whitened(&self, whitening: &Whitening) -> Result<Chunks, Error> {
         let features = whitening.outputs();
         let whitened = |chunk: &Chunk| {
-            let cells = whitened_cells(&chunk.cells, self.features, whitening);
+            let cells = whitening.encode(Kernel::best(), &chunk.cells);
             Chunk::new(cells, chunk.depths.clone(), features)
         };
         Ok(Chunks { features, chunks: self.chunks.par_iter().map(whitened).collect() })
@@ -211,13 +211,4 @@ impl Chunks {
 pub(super) fn copy_row((from, from_lane): (&[f32], usize), (to, to_lane): (&mut [f32], usize)) {
     let from = from.iter().skip(from_lane).step_by(BLOCK_ROWS);
     to.iter_mut().skip(to_lane).step_by(BLOCK_ROWS).zip(from).for_each(|(to, from)| *to = *from);
-}
-
-/// Blocks re-encoded.
-pub(super) fn whitened_cells(cells: &[f32], features: usize, whitening: &Whitening) -> Vec<f32> {
-    let (before, after) = (RowBlock::len_for(features), RowBlock::len_for(whitening.outputs()));
-    let mut whitened = vec![0.0; cells.len() / before * after];
-    let blocks = RowBlock::all(cells, features).zip(whitened.chunks_exact_mut(after));
-    blocks.for_each(|(block, out)| whitening.encode(block, out));
-    whitened
 }
