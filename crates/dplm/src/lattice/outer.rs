@@ -342,7 +342,11 @@ mod tests {
             }
             // No product beyond 2^(19 + shift), and no weight beyond 2^53.
             let most = |row: usize| (power(19 + shift) / f64::from(buffer[row]).abs().max(1.0)).min(power(53));
-            let weights: [f64; BLOCK_ROWS] = std::array::from_fn(|row| (weights[row] * most(row)).trunc());
+            let mut weights: [f64; BLOCK_ROWS] = std::array::from_fn(|row| (weights[row] * most(row)).trunc());
+            // Some end in ones, so that what the lower part carries is as close to the next as can be.
+            for weight in weights.iter_mut().step_by(2).filter(|weight| weight.abs() > power(HALF_BITS)) {
+                *weight = ((weight.abs() / power(HALF_BITS)).trunc() * power(HALF_BITS) - 1.0).copysign(*weight);
+            }
             for kernel in Kernel::available() {
                 let block = RowBlock::all(&buffer, 1).next().expect("one block");
                 let found = kernel.run(GradientWork { block, weights: &weights, shift });
