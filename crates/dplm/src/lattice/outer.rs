@@ -341,11 +341,15 @@ mod tests {
                 *place = (cell >> smaller) as f32;
             }
             // No product beyond 2^(19 + shift), and no weight beyond 2^53.
-            let most = |row: usize| (power(19 + shift) / f64::from(buffer[row]).abs().max(1.0)).min(power(53));
-            let mut weights: [f64; BLOCK_ROWS] = std::array::from_fn(|row| (weights[row] * most(row)).trunc());
-            // Some end in ones, so that what the lower part carries is as close to the next as can be.
-            for weight in weights.iter_mut().step_by(2).filter(|weight| weight.abs() > power(HALF_BITS)) {
-                *weight = ((weight.abs() / power(HALF_BITS)).trunc() * power(HALF_BITS) - 1.0).copysign(*weight);
+            let most = |cell: f32| (power(19 + shift) / f64::from(cell).abs().max(1.0)).min(power(53));
+            let mut weights: [f64; BLOCK_ROWS] =
+                std::array::from_fn(|row| (weights[row] * most(buffer[row])).trunc());
+            // Some products are so little short of a whole result that no float lies between.
+            for row in (0..BLOCK_ROWS).step_by(2) {
+                let size = 2 * row as u128 + 3;
+                let whole = (weights[row].abs() as u128 * size) >> shift;
+                buffer[row] = size as f32;
+                weights[row] = nearest((((whole << shift).saturating_sub(1)) / size).cast_signed());
             }
             for kernel in Kernel::available() {
                 let block = RowBlock::all(&buffer, 1).next().expect("one block");
