@@ -1,13 +1,15 @@
-"""The other side of each comparison: numpy doing the same steps, scikit-learn fitting once, pyarrow reading the same file.
+"""The other side of each comparison: numpy doing the same steps, scikit-learn fitting once, pandas and pyarrow reading the same file.
 
 Reads one request a line and answers each with one line of JSON:
 
     {"do": "data", "rows": N, "features": P}     makes data; kept until the next
     {"do": "clip", "gamma": G}                   bounds of the rows, and back to the start
     {"do": "step"}                               one step of clipped gradient descent in float64
+    {"do": "gram"}                               X'X of the same data in float64
     {"do": "sklearn"}                            LinearRegression on the same data
     {"do": "read", "file": F}                    reads the columns of a Parquet or CSV file and stacks them
     {"do": "fit", "file": F, "steps": T}         the same, and T steps
+    {"do": "pandas", "file": F}                  pandas reads a Parquet file, LinearRegression fits it
     {"do": "command", "words": [...]}            runs a command; also says its largest resident memory in bytes
 
 The answer is the processor and wall-clock seconds of that, all threads together. Libraries are loaded before the clock starts.
@@ -72,6 +74,14 @@ def fit(path, steps):
         descent.step()
 
 
+def pandas_fit(path):
+    import pandas
+    from sklearn.linear_model import LinearRegression
+
+    table = pandas.read_parquet(path)
+    LinearRegression().fit(table.drop(columns="y"), table["y"])
+
+
 def timed(work):
     processor, wall = time.process_time(), time.perf_counter()
     work()
@@ -93,7 +103,9 @@ def command(words):
 def load(what):
     if what in ("read", "fit"):
         import numpy, pyarrow.csv, pyarrow.parquet  # noqa: F401, E401
-    if what == "sklearn":
+    if what == "pandas":
+        import pandas, pyarrow.parquet  # noqa: F401, E401
+    if what in ("sklearn", "pandas"):
         import sklearn.linear_model  # noqa: F401
 
 
@@ -108,6 +120,8 @@ def answer(state, do, **request):
         return timed(lambda: descent.clip(request["gamma"]))
     if do == "step":
         return timed(descent.step)
+    if do == "gram":
+        return timed(lambda: descent.x.T @ descent.x)
     if do == "sklearn":
         from sklearn.linear_model import LinearRegression
 
@@ -116,6 +130,8 @@ def answer(state, do, **request):
         return timed(lambda: stacked(request["file"]))
     if do == "fit":
         return timed(lambda: fit(request["file"], request["steps"]))
+    if do == "pandas":
+        return timed(lambda: pandas_fit(request["file"]))
     return command(request["words"])
 
 

@@ -43,6 +43,45 @@ pub fn measure(record: &mut Record) {
     start(record, folder.path(), &mut shell.borrow_mut());
 }
 
+/// What people run: the automatic method on a Parquet file, against reading the file and against pandas and scikit-learn.
+pub fn automatic(record: &mut Record) {
+    let folder = tempfile::tempdir().expect("a folder for temporary files");
+    let shell = &RefCell::new(Peer::start(record.machine.threads));
+    let peer = &RefCell::new(Peer::start(record.machine.threads));
+    let (rows, features) = if record.quick { (200_000, 50) } else { (1_000_000, 50) };
+    let file = &simulated(folder.path(), "parquet", rows, features, &mut shell.borrow_mut());
+    let terms: Vec<String> = (1..=features).map(|column| format!("x{column}[-6..6]")).collect();
+    let formula = format!("y[-8..8] ~ {}", terms.join(" + "));
+    let words = [COMMAND, "fit", file, "--formula", &formula, "--rho", "0.015", "--seed", "1", "--quiet"];
+    let [ours, read, theirs] = interleaved(
+        if record.quick { 3 } else { 5 },
+        [
+            Box::new(|| shell.borrow_mut().run(&words).seconds),
+            Box::new(|| read(file, &formula)),
+            Box::new(|| peer.borrow_mut().time(&json!({"do": "pandas", "file": file}))),
+        ],
+    );
+    let at = [("n", rows as f64), ("p", features as f64)];
+    let mut add = |what: &str, value: f64, unit: Unit, most: Option<f64>| {
+        let target = most.filter(|_| !record.quick).map(Target::AtMost);
+        record.add(Measure::new("Automatic", what, &at, value, unit).with(target));
+    };
+    add("whole command, seconds", ours.wall, Unit::Seconds, None);
+    add("whole command, seconds of the processor", ours.processor, Unit::Seconds, None);
+    add("times reading the file", ours.wall / read.wall, Unit::Ratio, Some(2.5));
+    add("times reading the file, processor", ours.processor / read.processor, Unit::Ratio, None);
+    add("of pandas and LinearRegression, processor", ours.processor / theirs.processor, Unit::Ratio, Some(0.25));
+}
+
+/// Reads a file into the lattice.
+fn read(file: &str, formula: &str) -> Seconds {
+    Seconds::of(|| {
+        let source = Source::open(&[file]).expect("a file that was just written");
+        let formula = Formula::parse(formula).expect("a formula");
+        drop(Dataset::read(&source, &formula, &Reading::default()).expect("a table that was just written"));
+    })
+}
+
 fn simulated(folder: &Path, ending: &str, rows: usize, features: usize, shell: &mut Peer) -> String {
     let file = folder.join(format!("{rows}x{features}.{ending}")).display().to_string();
     let (rows, features) = (rows.to_string(), features.to_string());
@@ -68,13 +107,8 @@ fn name_of(file: &str) -> &str {
 
 /// Reading and encoding, against pyarrow's reader and stacking its columns.
 fn reading(record: &mut Record, file: &str, (rows, features): (usize, usize), peer: &RefCell<Peer>) {
-    let ours = || {
-        Seconds::of(|| {
-            let source = Source::open(&[file]).expect("a file that was just written");
-            let formula = Formula::parse(&formula(features)).expect("a formula");
-            drop(Dataset::read(&source, &formula, &Reading::default()).expect("a table that was just written"));
-        })
-    };
+    let formula = formula(features);
+    let ours = || read(file, &formula);
     let theirs = || peer.borrow_mut().time(&json!({"do": "read", "file": file}));
     let rounds = if record.quick { 5 } else { 9 };
     let [ours, theirs] = interleaved(rounds, [Box::new(ours), Box::new(theirs)]);

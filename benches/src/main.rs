@@ -19,8 +19,13 @@ use record::Record;
 /// A part of a run, and the name it can be asked for by.
 type Part = (&'static str, fn(&mut Record));
 
-const PARTS: [Part; 4] =
-    [("pass", pass::measure), ("fit", fit::against_peers), ("growth", fit::growth), ("files", files::measure)];
+const PARTS: [Part; 5] = [
+    ("pass", pass::measure),
+    ("auto", files::automatic),
+    ("fit", fit::against_peers),
+    ("growth", fit::growth),
+    ("files", files::measure),
+];
 
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
@@ -31,7 +36,7 @@ fn main() -> ExitCode {
         ["quick", ref parts @ ..] if parts.iter().all(is_part) => measure(true, Path::new("target/bench"), parts),
         ref parts if parts.iter().all(is_part) => measure(false, Path::new("benches/record"), parts),
         _ => {
-            eprintln!("usage: ./bench [quick] [pass] [fit] [growth] [files]\n       ./bench draw FILE");
+            eprintln!("usage: ./bench [quick] [pass] [auto] [fit] [growth] [files]\n       ./bench draw FILE");
             return ExitCode::from(2);
         }
     }

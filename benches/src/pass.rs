@@ -8,10 +8,12 @@ use dplm::{
     rows::{MemoryRows, Rows},
 };
 use rayon::prelude::*;
+use serde_json::json;
 
 use crate::{
     clock::{Seconds, Timed, interleaved},
     data::isotropic,
+    peer::Peer,
     record::{Measure, Record, Target, Unit},
     threads,
 };
@@ -23,10 +25,11 @@ const NEIGHBOURS: Neighbours = Neighbours::ReplaceOne;
 pub fn measure(record: &mut Record) {
     // Far more cells than any cache holds.
     let (cells, rounds) = if record.quick { (20_000_000, 9) } else { (60_000_000, 15) };
-    for features in [10, 50, 100, 500] {
+    for features in [10, 50, 100, 500, 1000, 2000] {
         let rows = &mut isotropic(cells / features, features);
         shares_of_read(record, rows, rounds);
         questions(record, rows, rounds.div_ceil(3));
+        moments(record, rows, rounds.div_ceil(5));
     }
 }
 
@@ -90,6 +93,24 @@ fn questions(record: &mut Record, rows: &mut MemoryRows, rounds: usize) {
         let (what, at) = (format!("{what}, in passes"), [("p", features as f64)]);
         record.add(Measure::new("Pass", &what, &at, time.processor / pass.processor, Unit::Ratio));
     }
+}
+
+/// Exact second moments, against numpy's product of the same size in `f64`, which rounds; one thread.
+fn moments(record: &mut Record, rows: &MemoryRows, rounds: usize) {
+    let (features, pool) = (rows.features(), &threads(1));
+    let peer = RefCell::new(Peer::start(1));
+    peer.borrow_mut().time(&json!({"do": "data", "rows": rows.count(), "features": features}));
+    let [ours, theirs] = interleaved(
+        rounds,
+        [
+            Box::new(|| pool.install(|| Seconds::of(|| drop(black_box(rows.moments()))))),
+            Box::new(|| peer.borrow_mut().time(&json!({"do": "gram"}))),
+        ],
+    );
+    let target = [100, 500].contains(&features).then_some(Target::AtLeast(0.7));
+    let (what, at) = ("moments, rate against numpy's X'X", [("p", features as f64)]);
+    let rate = theirs.processor / ours.processor;
+    record.add(Measure::new("Pass", what, &at, rate, Unit::Ratio).with(target));
 }
 
 /// Reads every byte once and does next to nothing with it.

@@ -78,13 +78,14 @@ impl Work for EncodeWork<'_> {
     fn run<S: Simd>(self, simd: S) -> Vec<f32> {
         let Whitening { inputs, outputs, .. } = *self.whitening;
         let (before, after) = (RowBlock::len_for(inputs), RowBlock::len_for(outputs));
-        let mut encoded = vec![0.0; self.cells.len() / before * after];
-        let mut wide = vec![[[0.0; LANES]; VECTORS]; inputs];
-        for (block, out) in self.cells.chunks_exact(before).zip(encoded.chunks_exact_mut(after)) {
+        let mut encoded = Vec::with_capacity(self.cells.len() / before * after);
+        let (mut wide, mut out) = (vec![[[0.0; LANES]; VECTORS]; inputs], vec![0.0; after]);
+        for block in self.cells.chunks_exact(before) {
             let block = Block(block);
             for (index, wide) in wide.iter_mut().enumerate() {
-                let column = block.column(index).iter().zip(wide);
-                column.for_each(|(cells, wide)| simd.store(simd.widen(cells), wide));
+                for (cells, wide) in block.column(index).iter().zip(wide) {
+                    simd.store(simd.widen(cells), wide);
+                }
             }
             let (columns, response) = out.split_at_mut(outputs * BLOCK_ROWS);
             let rules = self.whitening.integers.chunks(TOGETHER * inputs);
@@ -92,6 +93,7 @@ impl Work for EncodeWork<'_> {
                 self.coordinates(simd, &wide, weights, columns);
             }
             response.copy_from_slice(block.column(inputs).as_flattened());
+            encoded.extend_from_slice(&out);
         }
         encoded
     }
