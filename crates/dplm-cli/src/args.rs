@@ -152,7 +152,8 @@ Examples:
 
 const TEST: &str = "\
 A hypothesis is a linear equation in the coefficients, named as the fit prints them; without '=' it is tested against 0.
-Equations separated by commas are tested together, by a chi-square test. Nothing is spent and no data are read.
+Equations separated by commas are tested together, by a chi-square test. Nothing is spent and no data are read. Of the
+fits of several groups (--by) each is tested, or that of one --group.
 
 Examples:
   dplm fit wages.csv --formula 'wage[0..60] ~ educ[0..20] + exper[0..45] + union{no,yes}' --rho 0.1 --json fit.json
@@ -163,7 +164,8 @@ The rows need the model's features and not its response, and cells are read as t
 table (CSV) with a line for each row: the mean response of all rows like it, its standard error and its interval. Lines
 are empty where a cell is missing. With --over no rows are read: a number goes over its public bounds, a category over
 its levels. Other numbers are held at the middle of their bounds and other categories averaged, each level alike, unless
---at says otherwise. Nothing is spent, and the data of the fit are not needed.
+--at says otherwise. Nothing is spent, and the data of the fit are not needed. With the fits of several groups (--by)
+each row is predicted by that of its own group, or all rows by that of one --group; --over goes through all of them.
 
 Examples:
   dplm predict fit.json new.csv --out predicted.csv
@@ -680,6 +682,17 @@ pub struct SavedFit {
     pub fit: PathBuf,
 }
 
+/// A fit in a file, or those of several groups.
+#[derive(Debug, Group)]
+pub struct SavedFits {
+    /// What 'dplm fit --json' has written
+    #[arg(value_name = "FIT.json")]
+    pub fit: PathBuf,
+    /// With the fits of several groups, only that of this one [default: each of them]
+    #[arg(long, value_name = "NAME")]
+    pub group: Option<String>,
+}
+
 /// `dplm refine`.
 #[derive(Debug, Group)]
 pub struct RefineArgs {
@@ -743,7 +756,7 @@ pub struct StudyArgs {
 #[derive(Debug, Group)]
 pub struct TestArgs {
     #[command(flatten)]
-    pub saved: SavedFit,
+    pub saved: SavedFits,
     /// What to test, for instance 'educ = 0' or 'educ = 0, exper = 0'
     #[arg(required = true, value_name = "HYPOTHESIS")]
     pub hypotheses: Vec<String>,
@@ -759,7 +772,7 @@ pub struct TestArgs {
 #[derive(Debug, Group)]
 pub struct PredictArgs {
     #[command(flatten)]
-    pub saved: SavedFit,
+    pub saved: SavedFits,
     /// Rows to predict: files, a folder or pattern of them, or - for CSV on standard input
     #[arg(required_unless_present = "over", conflicts_with = "over", value_name = "DATA")]
     pub inputs: Vec<String>,
