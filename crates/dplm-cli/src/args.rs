@@ -129,12 +129,14 @@ const STUDY: &str = "\
 A study is a TOML file: a budget, and a [[specification]] with a name, a formula and (if it should not be the usual one)
 a share for each model. What is known of columns is written in the formulas or once under [columns.NAME]. Second moments
 are released once for all specifications; of the rest the first one, the main one, gets half and the others what is left,
-unless shares say otherwise. A ledger is charged once, for the whole study, before any noise is drawn.
+unless shares say otherwise. A ledger is charged once, for the whole study, before any noise is drawn. The file may also
+say person, rows_per_person, weights and target, as the options of 'dplm fit' do; or they are given here.
 
 Example of a file:
   rho = 0.1
   interest = 'educ'       # followed across specifications
   simultaneous = true     # its intervals hold in all of them at once
+  person = 'id'           # protects persons with all their rows
   [[specification]]
   name = 'main'
   formula = 'wage[0..60] ~ educ[0..20] + exper[0..45]'
@@ -731,6 +733,8 @@ pub struct StudyArgs {
     pub study: PathBuf,
     #[command(flatten)]
     pub data: DataArgs,
+    #[command(flatten)]
+    pub beside: StudyBeside,
     /// Make the noise reproducible: for tests only, the result is then not private
     #[arg(long, value_name = "S", help_heading = "Privacy")]
     pub seed: Option<u64>,
@@ -750,6 +754,23 @@ pub struct StudyArgs {
     pub cover: CoverArgs,
     #[command(flatten)]
     pub machine: MachineArgs,
+}
+
+/// What a study's file may leave to the command line.
+#[derive(Debug, Group)]
+pub struct StudyBeside {
+    /// Protect persons, each with all their rows: the column that identifies them
+    #[arg(long, value_name = "ID", help_heading = "Privacy")]
+    pub person: Option<String>,
+    /// Of each person the first so many rows count [default: 1024]
+    #[arg(long, value_name = "K", help_heading = "Privacy")]
+    pub rows_per_person: Option<u32>,
+    /// Weigh rows by a column with a public bound, for instance 'w[0..50]'
+    #[arg(long, value_name = "W", help_heading = "Model")]
+    pub weights: Option<Weights>,
+    /// What intervals are for: population, sample, robust (Huber) or person (each counts once)
+    #[arg(long, value_name = "WHAT", value_parser = words::<Target>(), hide_possible_values = true, help_heading = "Model")]
+    pub target: Option<Target>,
 }
 
 /// `dplm test`.
