@@ -5,7 +5,7 @@ use std::{cell::RefCell, hint::black_box};
 use dplm::{
     lattice::{Kernel, Lattice, Outer},
     privacy::Neighbours,
-    rows::{MemoryRows, Rows},
+    rows::{Encoded, MemoryRows, Persons, Rows},
 };
 use rayon::prelude::*;
 use serde_json::json;
@@ -31,6 +31,35 @@ pub fn measure(record: &mut Record) {
         questions(record, rows, rounds.div_ceil(3));
         moments(record, rows, rounds.div_ceil(5));
     }
+    persons(record, rounds);
+}
+
+/// A pass over persons with one to nine rows against one over the same rows, each standing for itself; one thread.
+fn persons(record: &mut Record, rounds: usize) {
+    let (features, count) = (50, if record.quick { 400_000 } else { 1_000_000 });
+    let mut of_rows = isotropic(count, features);
+    let whose: Vec<u32> = (0..).flat_map(|person: u32| (0..1 + person % 9).map(move |_| person)).take(count).collect();
+    let mut persons = Persons::new();
+    persons.push(&whose).expect("few enough");
+    let grouped = Encoded::Memory(isotropic(count, features)).by_person(&persons, 9, false).expect("rows in memory");
+    let Encoded::Memory(mut of_persons) = grouped else { unreachable!("rows in memory stay there") };
+    let gamma = 5.0 * (features as f64).sqrt();
+    let lattice = &Lattice::plan(count as u64, features, gamma, 1.0).expect("the benchmark's plan");
+    let theta = &lattice.theta(&vec![0.1; features]);
+    let pool = &threads(1);
+    let [rows, persons] = interleaved(
+        rounds,
+        [&mut of_rows, &mut of_persons].map(|rows| {
+            rows.set_clip(lattice.clip(gamma)).expect("rows in memory");
+            let rows = &*rows;
+            let sum = move || _ = black_box(rows.negative_gradient_sum(theta, lattice, NEIGHBOURS));
+            Box::new(move || pool.install(|| Seconds::of(sum))) as Timed<'_>
+        }),
+    );
+    let (share, at) = (rows.processor / persons.processor, [("p", features as f64)]);
+    let target = Some(Target::AtLeast(0.4));
+    let what = "person-level pass, share of the speed of a row-level one";
+    record.add(Measure::new("Pass", what, &at, share, Unit::Ratio).with(target));
 }
 
 fn shares_of_read(record: &mut Record, rows: &mut MemoryRows, rounds: usize) {

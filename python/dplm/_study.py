@@ -32,6 +32,11 @@ class Study:
         """The specifications side by side, as text."""
         return self._native.summary()
 
+    @property
+    def interest(self) -> str | None:
+        """The coefficient that is followed across specifications: the one that was named, or the first but for the intercept that all of them have."""
+        return self._native.interest()
+
     def curve(self) -> dict[str, tuple[float, float, float] | None]:
         """The estimate of the coefficient of interest and the ends of its interval in each specification; None where there is none."""
         return {name: None if found is None else (found[0], *found[1]) for name, found in self._followed.items()}
@@ -65,9 +70,12 @@ def study(
     shares: Mapping[str, float] | None = None,
     interest: str | None = None,
     simultaneous: bool = False,
-    level: float = 0.95,
+    level: float | None = None,
     target: str | None = None,
-    neighbours: str = "replace-one",
+    neighbours: str | None = None,
+    person: str | None = None,
+    rows_per_person: int | None = None,
+    weights: str | None = None,
     ledger: Ledger | str | os.PathLike[str] | None = None,
     dataset: str | None = None,
     csv: str | None = None,
@@ -85,45 +93,49 @@ def study(
     Parameters
     ----------
     specifications
-        The formulas by name, the main one first; or the path of a study file, as `dplm study` takes it, which then says everything but how to
-        read the data.
+        The formulas by name, the main one first; or the path of a study file, as `dplm study` takes it, which then says the budget, the level and
+        the interest itself.
     data, csv, strict, seed, threads, memory, progress, ledger, dataset
         As in `dplm.lm`.
-    rho, epsilon, delta, level, target, neighbours
-        As in `dplm.lm`; the budget is that of all specifications together.
+    rho, epsilon, delta, level, target, neighbours, person, rows_per_person, weights
+        As in `dplm.lm`; the budget is that of all specifications together. With `person` each of them protects persons with all their rows.
     shares
         Shares of what whitening leaves, by name; they add up to 1, or to less where some have none.
     interest, simultaneous
-        A coefficient that is followed across specifications, and whether its intervals should hold in all of them at once (Bonferroni).
+        A coefficient that is followed across specifications, and whether its intervals should hold in all of them at once (Bonferroni). Where none
+        is named, the first but for the intercept that all specifications have is followed.
     """
+    given = {"rho": rho, "epsilon": epsilon, "delta": delta, "level": level, "neighbours": neighbours, "interest": interest}
+    stated = {key: value for key, value in given.items() if value is not None} | ({"simultaneous": True} if simultaneous else {})
     if isinstance(specifications, Mapping):
-        text = _document(locals())
+        text = _document(specifications, shares or {}, stated)
     else:
-        text = _read(Path(specifications))
+        text = _read(Path(specifications), [*stated, *(["shares"] if shares else [])])
+    beside = {"person": person, "rows_per_person": rows_per_person, "weights": weights, "target": target}
     options = {"strict": strict, "seed": seed, "threads": threads, "memory": memory}
     table = _data.table(data, None, None, csv)
-    found = _native.study(text, table, options, _account_name(ledger, dataset), progress)
+    found = _native.study(text, beside, table, options, _account_name(ledger, dataset), progress)
     for about_privacy, sentence in found.warnings():
         warn(sentence, PrivacyWarning if about_privacy else FitWarning)
     return Study(found)
 
 
-def _read(path: Path) -> str:
+def _read(path: Path, stated: list[str]) -> str:
+    if stated:
+        raise RequestError(f"a study file says {stated[0]} itself: leave it out, or give the formulas as a mapping")
     try:
         return path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError):
         raise RequestError(f"the study {path} could not be read: check the path, and that it is text") from None
 
 
-def _document(given: Mapping[str, Any]) -> str:
+def _document(specifications: Mapping[str, str], shares: Mapping[str, float], stated: Mapping[str, Any]) -> str:
     """A study file that says what the keywords say. JSON strings are TOML strings too."""
-    keys = ("rho", "epsilon", "delta", "interest", "simultaneous", "level", "target", "neighbours")
-    lines = [f"{key} = {json.dumps(given[key])}" for key in keys if given[key] is not None]
-    shares = given["shares"] or {}
+    lines = [f"{key} = {json.dumps(value)}" for key, value in stated.items()]
     for name in shares:
-        if name not in given["specifications"]:
+        if name not in specifications:
             raise RequestError(f"there is no specification {name!r} to have a share")
-    for name, formula in given["specifications"].items():
+    for name, formula in specifications.items():
         lines += ["[[specification]]", f"name = {json.dumps(name)}", f"formula = {json.dumps(formula)}"]
         lines += [f"share = {json.dumps(shares[name])}"] if name in shares else []
     return "\n".join(lines) + "\n"
@@ -148,8 +160,9 @@ def refine(
     The result promises what both budgets together promise, and can be refined again. A ledger is charged for the second fit only.
     """
     options = {"strict": strict, "seed": seed, "threads": threads, "memory": memory}
-    person = (json.loads(fit.to_json())["fit"].get("person") or {}).get("column")
-    table = _data.table(data, None, _columns(fit.formula, False, person), csv)
+    facts = json.loads(fit.to_json())
+    person = (facts["fit"].get("person") or {}).get("column")
+    table = _data.table(data, None, _columns(fit.formula, False, person, facts.get("weights")), csv)
     found = _native.refine(fit._native, table, rho, options, _account_name(ledger, dataset), progress)
     refined = Fit(found)
     _warn_of(refined, found.warnings())

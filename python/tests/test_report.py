@@ -49,13 +49,16 @@ def pages(wages, tmp_path_factory) -> dict[str, Path]:
         "odd": dplm.lm(f"y[0..60] ~ {quoted}", odd, rho=5),
         "many": dplm.lm("y ~ .", many, rho=1, standardised=True),
     }
+    curved = FORMULA.replace("exper[0..45]", "poly(exper[0..45], 3)") + " + educ:union + I(educ^2) + sqrt(educ) + log1p(educ)"
+    specifications = {"main": FORMULA, "without the years of experience": "wage[0..60] ~ educ[0..20]", "curved": curved}
     cover = {"title": "Wages & schooling in a <small> town: what a year at school goes with", "author": "The office", "data_name": "wages 2026"}
     for name, fit in fits.items():
         fit.to_html(folder / f"{name}.html", **(cover if name == "titled" else {}))
-    return {name: folder / f"{name}.html" for name in fits}
+    dplm.study(specifications, wages, rho=2).report(folder / "study.html")
+    return {name: folder / f"{name}.html" for name in NAMES}
 
 
-NAMES = ["usual", "titled", "seeded", "prediction", "starved", "adassp", "independent", "odd", "many"]
+NAMES = ["usual", "titled", "seeded", "prediction", "starved", "adassp", "independent", "odd", "many", "study"]
 
 # Text whose contrast with the background behind it is below what WCAG AA asks for.
 FAINT = """
@@ -81,6 +84,9 @@ return [...document.querySelectorAll('svg text')].filter(text => {
   return box.x < -1 || box.y < -1 || box.x + box.width > view.width + 1 || box.y + box.height > view.height + 1;
 }).map(text => text.textContent);
 """
+
+# Tables that are wider than the page, so that a part of them is not seen.
+WIDE = "return [...document.querySelectorAll('.scroll')].filter(one => one.scrollWidth > one.clientWidth).map(one => one.textContent);"
 
 # Words of a picture that are too small to read on this screen.
 TINY = """
@@ -135,13 +141,19 @@ def test_every_picture_and_table_says_what_it_is(browser, pages, name):
     assert ("Not private" in browser.find_element(By.TAG_NAME, "header").text) == (name == "seeded")
 
 
+@pytest.mark.parametrize("name", ["usual", "titled", "study"])
+def test_nothing_is_cut_off_on_a_desktop(browser, pages, name):
+    show(browser, pages[name], "desktop", "light")
+    assert browser.execute_script(WIDE) == []
+
+
 def test_the_table_can_be_scrolled_by_keyboard(browser, pages):
     show(browser, pages["usual"], "phone", "light")
     browser.find_element(By.TAG_NAME, "body").send_keys(Keys.TAB)
     assert browser.switch_to.active_element.get_attribute("role") == "region"
 
 
-@pytest.mark.parametrize("name", ["usual", "titled", "many", "odd"])
+@pytest.mark.parametrize("name", ["usual", "titled", "many", "odd", "study"])
 def test_on_paper(browser, pages, name):
     show(browser, pages[name], "desktop", "dark")
     options = {"preferCSSPageSize": True, "printBackground": True}
@@ -152,7 +164,7 @@ def test_on_paper(browser, pages, name):
     assert boxes, "the pages of the document can be told"
     for width, height in boxes:
         assert (round(float(width)), round(float(height))) == A4_POINTS
-    assert len(boxes) <= {"usual": 2, "titled": 2, "odd": 3, "many": 5}[name], "an ordinary fit prints on two pages"
+    assert len(boxes) <= {"usual": 2, "titled": 2, "odd": 3, "many": 5, "study": 3}[name], "an ordinary fit prints on two pages"
     dark_screen = [{"name": "prefers-color-scheme", "value": "dark"}]
     browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print", "features": dark_screen})
     assert browser.execute_script(FAINT) == []

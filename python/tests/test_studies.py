@@ -35,8 +35,10 @@ def test_moments_come_as_a_file_a_mapping_and_a_data_frame(rows, tmp_path):
         fits = [dplm.lm(FORMULA, rows, rho=0.1, seed=1, moments=given) for given in (mapping, path, frames)]
     assert fits[0].to_json() == fits[1].to_json()
     assert fits[2].params.to_dict() == pytest.approx(fits[0].params.to_dict(), rel=1e-3)
-    with pytest.raises(dplm.DplmError, match="lack 'z'"):
+    with pytest.raises(dplm.RequestError, match="lack 'z'"):
         dplm.lm(FORMULA, rows, rho=0.1, moments={"names": ["x"], "means": [5.0], "covariance": [[8.0]]})
+    with pytest.raises(dplm.RequestError, match="correlations"):
+        dplm.plan(FORMULA, rows=4000, rho=0.1, moments={"names": ["x", "z"], "means": [5.0, 0.5], "covariance": [[1.0, 9.0], [9.0, 1.0]]})
     with pytest.raises(dplm.RequestError, match="has no key 'mean'"):
         dplm.lm(FORMULA, rows, rho=0.1, moments={"mean": [5.0]})
     assert dplm.plan(FORMULA, rows=4000, rho=0.01, moments=mapping).assumed[0].startswith("columns: means")
@@ -66,3 +68,38 @@ def test_a_study_has_a_fit_for_each_specification(rows, tmp_path):
     assert "Two ways" in (tmp_path / "study.html").read_text()
     with pytest.raises(dplm.RequestError, match="add up to 1"):
         dplm.study(specifications, rows, rho=0.2, shares={"main": 0.7, "bare": 0.7})
+
+
+def test_a_study_protects_persons_and_weighs_rows(rows, tmp_path, command):
+    pandas = pytest.importorskip("pandas")
+    table = pandas.DataFrame(rows)
+    table["id"] = [i // 2 for i in range(4000)]
+    table["w"] = [1 + i % 3 for i in range(4000)]
+    specifications = {"main": FORMULA, "bare": "y[0..100] ~ x[0..10]"}
+    options = {"person": "id", "rows_per_person": 2, "weights": "w[0..3]"}
+    with pytest.warns(dplm.PrivacyWarning):
+        study = dplm.study(specifications, table, rho=0.5, seed=1, **options)
+    assert study.interest == "x"
+    assert study.fits["bare"].units == {"unit": "person", "count": 2000}
+    file = tmp_path / "study.toml"
+    lines = [f"[[specification]]\nname = {json.dumps(name)}\nformula = {json.dumps(formula)}\n" for name, formula in specifications.items()]
+    file.write_text("rho = 0.5\n" + "".join(lines))
+    with pytest.warns(dplm.PrivacyWarning):
+        from_file = dplm.study(file, table, seed=1, **options)
+    assert from_file.to_json() == study.to_json()
+    path = tmp_path / "rows.csv"
+    table.to_csv(path, index=False)
+    options = ["--person", "id", "--rows-per-person", 2, "--weights", "w[0..3]"]
+    assert command("study", file, path, "--seed", 1, "--json", "-", *options) == study.to_json()
+    with pytest.raises(dplm.RequestError, match="says rho itself"):
+        dplm.study(file, table, rho=0.1)
+    with pytest.raises(dplm.RequestError, match="identifies persons"):
+        dplm.study(specifications, table, rho=0.5, target="person")
+
+
+def test_a_weighted_fit_is_refined_with_its_weights(rows):
+    table = rows | {"w": [1 + i % 3 for i in range(4000)]}
+    with pytest.warns(dplm.PrivacyWarning):
+        first = dplm.lm(FORMULA, table, rho=0.2, seed=1, weights="w[0..3]")
+        second = dplm.refine(first, table, rho=0.2, seed=2)
+    assert second.guarantee.rho == pytest.approx(0.4)

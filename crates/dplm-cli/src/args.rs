@@ -129,12 +129,14 @@ const STUDY: &str = "\
 A study is a TOML file: a budget, and a [[specification]] with a name, a formula and (if it should not be the usual one)
 a share for each model. What is known of columns is written in the formulas or once under [columns.NAME]. Second moments
 are released once for all specifications; of the rest the first one, the main one, gets half and the others what is left,
-unless shares say otherwise. A ledger is charged once, for the whole study, before any noise is drawn.
+unless shares say otherwise. A ledger is charged once, for the whole study, before any noise is drawn. The file may also
+say person, rows_per_person, weights and target, as the options of 'dplm fit' do; or they are given here.
 
 Example of a file:
   rho = 0.1
   interest = 'educ'       # followed across specifications
   simultaneous = true     # its intervals hold in all of them at once
+  person = 'id'           # protects persons with all their rows
   [[specification]]
   name = 'main'
   formula = 'wage[0..60] ~ educ[0..20] + exper[0..45]'
@@ -152,7 +154,8 @@ Examples:
 
 const TEST: &str = "\
 A hypothesis is a linear equation in the coefficients, named as the fit prints them; without '=' it is tested against 0.
-Equations separated by commas are tested together, by a chi-square test. Nothing is spent and no data are read.
+Equations separated by commas are tested together, by a chi-square test. Nothing is spent and no data are read. Of the
+fits of several groups (--by) each is tested, or that of one --group.
 
 Examples:
   dplm fit wages.csv --formula 'wage[0..60] ~ educ[0..20] + exper[0..45] + union{no,yes}' --rho 0.1 --json fit.json
@@ -163,7 +166,8 @@ The rows need the model's features and not its response, and cells are read as t
 table (CSV) with a line for each row: the mean response of all rows like it, its standard error and its interval. Lines
 are empty where a cell is missing. With --over no rows are read: a number goes over its public bounds, a category over
 its levels. Other numbers are held at the middle of their bounds and other categories averaged, each level alike, unless
---at says otherwise. Nothing is spent, and the data of the fit are not needed.
+--at says otherwise. Nothing is spent, and the data of the fit are not needed. With the fits of several groups (--by)
+each row is predicted by that of its own group, or all rows by that of one --group; --over goes through all of them.
 
 Examples:
   dplm predict fit.json new.csv --out predicted.csv
@@ -680,6 +684,17 @@ pub struct SavedFit {
     pub fit: PathBuf,
 }
 
+/// A fit in a file, or those of several groups.
+#[derive(Debug, Group)]
+pub struct SavedFits {
+    /// What 'dplm fit --json' has written
+    #[arg(value_name = "FIT.json")]
+    pub fit: PathBuf,
+    /// With the fits of several groups, only that of this one [default: each of them]
+    #[arg(long, value_name = "NAME")]
+    pub group: Option<String>,
+}
+
 /// `dplm refine`.
 #[derive(Debug, Group)]
 pub struct RefineArgs {
@@ -718,6 +733,8 @@ pub struct StudyArgs {
     pub study: PathBuf,
     #[command(flatten)]
     pub data: DataArgs,
+    #[command(flatten)]
+    pub beside: StudyBeside,
     /// Make the noise reproducible: for tests only, the result is then not private
     #[arg(long, value_name = "S", help_heading = "Privacy")]
     pub seed: Option<u64>,
@@ -739,11 +756,28 @@ pub struct StudyArgs {
     pub machine: MachineArgs,
 }
 
+/// What a study's file may leave to the command line.
+#[derive(Debug, Group)]
+pub struct StudyBeside {
+    /// Protect persons, each with all their rows: the column that identifies them
+    #[arg(long, value_name = "ID", help_heading = "Privacy")]
+    pub person: Option<String>,
+    /// Of each person the first so many rows count [default: 1024]
+    #[arg(long, value_name = "K", help_heading = "Privacy")]
+    pub rows_per_person: Option<u32>,
+    /// Weigh rows by a column with a public bound, for instance 'w[0..50]'
+    #[arg(long, value_name = "W", help_heading = "Model")]
+    pub weights: Option<Weights>,
+    /// What intervals are for: population, sample, robust (Huber) or person (each counts once)
+    #[arg(long, value_name = "WHAT", value_parser = words::<Target>(), hide_possible_values = true, help_heading = "Model")]
+    pub target: Option<Target>,
+}
+
 /// `dplm test`.
 #[derive(Debug, Group)]
 pub struct TestArgs {
     #[command(flatten)]
-    pub saved: SavedFit,
+    pub saved: SavedFits,
     /// What to test, for instance 'educ = 0' or 'educ = 0, exper = 0'
     #[arg(required = true, value_name = "HYPOTHESIS")]
     pub hypotheses: Vec<String>,
@@ -759,7 +793,7 @@ pub struct TestArgs {
 #[derive(Debug, Group)]
 pub struct PredictArgs {
     #[command(flatten)]
-    pub saved: SavedFit,
+    pub saved: SavedFits,
     /// Rows to predict: files, a folder or pattern of them, or - for CSV on standard input
     #[arg(required_unless_present = "over", conflicts_with = "over", value_name = "DATA")]
     pub inputs: Vec<String>,

@@ -106,6 +106,7 @@ impl From<Error> for Failure {
             | Error::Study(_)
             | Error::Hypothesis(_)
             | Error::Prediction(_)
+            | Error::Group(_)
             | Error::Interval(IntervalError::Level { .. } | IntervalError::RepeatedEquations)
             | Error::Lattice(LatticeError::ClipOutOfRange { .. }) => Failure::usage(error),
             _ => Failure::refused(error),

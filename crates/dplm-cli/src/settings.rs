@@ -148,9 +148,6 @@ impl FitSettings {
     /// One sentence on the first thing that makes no sense.
     pub fn check_diagnosis(args: DiagnoseArgs) -> Result<FitSettings, Failure> {
         let DiagnoseArgs { data, not_private: _, model, mut budget, promise, method, interval, json, machine } = args;
-        if promise.person.is_some() {
-            return Err(Failure::usage("a diagnosis looks at rows, whoever they are of: leave out --person"));
-        }
         if budget.epsilon.is_none() {
             budget.rho.get_or_insert(DIAGNOSED_RHO);
         }

@@ -39,8 +39,68 @@ fn groups_are_reported_together_and_charged_once() {
         serde_json::from_str(&directory.ok(&["ledger", "show", "budget.db", "--json", "-"]).stdout).expect("JSON");
     assert_eq!(shown["entries"].as_array().expect("entries").len(), 2, "{shown}");
     assert_eq!(shown["left"], 4.0);
-    let tested = directory.run(&["test", "fit.json", "x = 0"]);
-    assert!(tested.status == 1 && tested.stderr.contains("several groups"), "{}", tested.stderr);
+}
+
+/// A directory with the fits of two groups in it, and of a third that is too small for one.
+fn fitted() -> Directory {
+    let directory = directory();
+    let by = ["--by", "region{north,south,nowhere}", "--group-sizes", "north=1440,south=1500,nowhere=1"];
+    let fit = ["fit", "data.csv", "--formula", FORMULA, "--rho", "1", "--seed", "1", "--json", "fit.json"];
+    directory.ok(&[&fit[..], &by].concat());
+    directory
+}
+
+fn json(text: &str) -> Value {
+    serde_json::from_str(text).expect("JSON")
+}
+
+#[test]
+fn hypotheses_are_tested_in_each_group_or_in_one() {
+    let directory = fitted();
+    let fit = json(&directory.read("fit.json"));
+    let all = json(&directory.ok(&["test", "fit.json", "x = 0", "x = 0, (Intercept) = 3", "--json", "-"]).stdout);
+    for place in 0..2 {
+        let (group, tested) = (&fit["groups"][place], &all["groups"][place]);
+        assert_eq!(tested["by"], group["by"]);
+        assert_eq!(tested["tests"][0]["estimate"], group["coefficients"][1]["estimate"]);
+        assert_eq!(tested["tests"][1]["equations"].as_array().expect("two").len(), 2);
+    }
+    assert!(all["groups"][2]["not_fitted"].is_string() && all["groups"][2]["tests"].is_null(), "{all}");
+    let south = json(&directory.ok(&["test", "fit.json", "x = 0", "--group", "south", "--json", "-"]).stdout);
+    assert_eq!(south["tests"][0], all["groups"][1]["tests"][0]);
+    let text = directory.ok(&["test", "fit.json", "x = 0"]).stdout;
+    assert!(text.contains("region = south\nLinear hypotheses:") && text.contains("It was not fitted: "), "{text}");
+}
+
+#[test]
+fn rows_are_predicted_by_the_fit_of_their_group() {
+    let directory = fitted();
+    directory.write("new.csv", "region,x\nsouth,2\nnorth,2\nnowhere,2\nelsewhere,2\nsouth,\n");
+    let lines = |args: &[&str]| {
+        let table = directory.ok(&[&["predict", "fit.json"], args].concat()).stdout;
+        table.lines().map(str::to_owned).collect::<Vec<_>>()
+    };
+    let own = lines(&["new.csv"]);
+    let (north, south) = (lines(&["new.csv", "--group", "north"]), lines(&["new.csv", "--group", "south"]));
+    assert_eq!((&own[1], &own[2]), (&south[1], &north[2]));
+    assert!(own[1] != own[2] && own[3..] == [",,,", ",,,", ",,,"], "{own:?}");
+    assert_eq!(north[1], north[4], "one group's fit is for all rows");
+    let over = lines(&["--over", "x"]);
+    assert_eq!((over[0].as_str(), over.len()), ("region,x,estimate,std_error,low,high", 1 + 2 * 41));
+    let alone = lines(&["--over", "x", "--group", "south"]);
+    assert_eq!(over[42..], alone[1..].iter().map(|line| format!("south,{line}")).collect::<Vec<_>>());
+    directory.ok(&["predict", "fit.json", "--over", "x", "--group", "south", "--picture", "south.svg"]);
+    directory.ok(&["fit", "data.csv", "--formula", FORMULA, "--rho", "1", "--seed", "1", "--json", "one.json"]);
+    for (args, words) in [
+        (&["test", "fit.json", "x = 0", "--group", "west"][..], "its groups are 'north', 'south', 'nowhere'"),
+        (&["test", "fit.json", "x = 0", "--group", "nowhere"], "the group 'nowhere' was not fitted"),
+        (&["test", "one.json", "x = 0", "--group", "north"], "leave out --group"),
+        (&["predict", "fit.json", "--over", "x", "--picture", "all.svg"], "name it with --group"),
+    ] {
+        let refused = directory.run(args);
+        refused.assert_refused(2, words);
+        assert!(refused.stderr.contains(words), "{}", refused.stderr);
+    }
 }
 
 #[test]

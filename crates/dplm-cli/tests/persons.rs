@@ -84,6 +84,69 @@ fn what_cannot_be_meant_is_refused() {
     let nobody = directory.run(&["fit", "nobody.csv", "--formula", FORMULA, "--rho", "1", "--person", "ssn"]);
     nobody.assert_refused(1, "nobody");
     assert!(nobody.stderr.contains("the data 0 persons"), "{}", nobody.stderr);
-    let diagnosed = directory.run(&["diagnose", "data.csv", "--formula", FORMULA, "--not-private", "--person", "ssn"]);
-    diagnosed.assert_refused(2, "diagnose");
+}
+
+/// 1500 persons with two rows that go together: least squares is clustered, beside a fit of the same persons; all of it is marked as not private.
+#[test]
+fn a_diagnosis_of_persons_clusters_and_says_so() {
+    let directory = Directory::new();
+    let y = |i: u32| 2 + i / 2 * 7 % 5 + i % 5 / 2;
+    let rows = (0..3000).map(|i: u32| format!("{}.{},{}.25,{}\n", y(i), i % 2, i % 5, i / 2));
+    directory.write("data.csv", format!("y,x,ssn\n{}", rows.collect::<String>()));
+    let diagnose = ["diagnose", "data.csv", "--formula", FORMULA, "--rho", "1", "--seed", "1", "--not-private"];
+    let persons = [&diagnose[..], &["--person", "ssn", "--rows-per-person", "2"]].concat();
+    let of_persons = json(&directory.ok(&[&persons[..], &["--json", "-"]].concat()).stdout);
+    let of_rows = json(&directory.ok(&[&diagnose[..], &["--json", "-"]].concat()).stdout);
+    assert_eq!((&of_persons["private"], &of_persons["units"]["unit"]), (&false.into(), &"person".into()));
+    assert_eq!((&of_rows["units"]["unit"], &of_rows["units"]["count"]), (&"row".into(), &3000.into()));
+    let slope = |found: &Value, key: &str| found["least_squares"]["coefficients"][1][key].as_f64().expect("found");
+    assert!((slope(&of_persons, "estimate") - slope(&of_rows, "estimate")).abs() < 1e-9);
+    assert!((slope(&of_persons, "std_error") / slope(&of_rows, "std_error") - 1.0).abs() > 0.01, "clustered");
+    assert_eq!(of_persons["least_squares"]["persons"], of_persons["units"]["count"]);
+    assert!(of_persons["no_clipping"]["reason"].as_str().expect("why not").contains("persons"));
+    let chance = of_persons["iterates"]["p_value"].as_f64().expect("a law");
+    assert!(chance > 1e-6, "the law of the iterates holds where nobody is clipped: {chance}");
+    let text = directory.ok(&persons).stdout;
+    for words in ["NOT PRIVATE", "Persons clipped at each step", "3,000 rows of 1,500 persons", "clustered"] {
+        assert!(text.contains(words), "{words}: {text}");
+    }
+}
+
+#[test]
+fn a_study_protects_persons_where_its_file_or_the_command_says_so() {
+    let directory = directory();
+    let study = |head: &str| {
+        format!(
+            "rho = 1\n{head}\n[[specification]]\nname = 'main'\nformula = '{FORMULA}'\n[[specification]]\n\
+             name = 'curved'\nformula = '{FORMULA} + I(x^2)'\n"
+        )
+    };
+    directory.write("rows.toml", study(""));
+    directory.write("persons.toml", study("person = 'ssn'\nrows_per_person = 2\nweights = 'x[0..5]'"));
+    let options = ["--person", "ssn", "--rows-per-person", "2", "--weights", "x[0..5]"];
+    let run = |file: &str, more: &[&str]| {
+        directory.run(&[&["study", file, "data.csv", "--seed", "1", "--json", "-"], more].concat())
+    };
+    let (in_file, beside) = (run("persons.toml", &[]), run("rows.toml", &options));
+    assert!(in_file.status == 0 && in_file.stdout == beside.stdout, "{}", beside.stderr);
+    let found = json(&in_file.stdout);
+    assert_eq!(found["units"]["unit"], "person");
+    assert_eq!(found["specifications"][1]["fit"]["units"]["unit"], "person");
+    assert_eq!((&found["interest"], &found["interest_stated"]), (&"x".into(), &false.into()));
+    for (file, more, words) in [
+        ("persons.toml", &options[..2], "the study says 'person' itself"),
+        ("rows.toml", &options[2..4], "identifies persons"),
+        ("rows.toml", &["--target", "person"], "identifies persons"),
+        ("rows.toml", &["--weights", "x"], "--weights"),
+    ] {
+        let refused = run(file, more);
+        refused.assert_refused(2, words);
+        assert!(refused.stderr.contains(words), "{words}: {}", refused.stderr);
+    }
+    directory.ok(&["ledger", "init", "budget.db", "--dataset", "visits", "--rho", "5"]);
+    let paid = ["study", "persons.toml", "data.csv", "--ledger", "budget.db", "--dataset", "visits"];
+    let text = directory.ok(&paid).stdout;
+    assert!(text.contains("persons weighted by x[0..5]") && text.contains("x is followed, as the first"), "{text}");
+    let shown = directory.ok(&["ledger", "show", "budget.db", "--json", "-"]).stdout;
+    assert_eq!(json(&shown)["entries"][1]["neighbours"], "replace-one of persons", "{shown}");
 }

@@ -89,6 +89,11 @@ impl From<Error> for Failure {
             | Error::Interval(_)
             | Error::Hypothesis(_)
             | Error::Prediction(_)
+            | Error::Group(_)
+            | Error::Moments(_)
+            | Error::Study(_)
+            | Error::Assume(_)
+            | Error::Forecast(_)
             | Error::Lattice(LatticeError::ClipOutOfRange { .. }) => Kind::Request,
             _ => Kind::Fit,
         };

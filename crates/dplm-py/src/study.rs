@@ -4,7 +4,7 @@ use dplm::{
     Dataset, NoiseSource, Progress, Reading, Refinement, Warning,
     privacy::Rho,
     report::{Cover, study_html, study_json, study_summary},
-    study::{Study, StudyFit},
+    study::{Beside, Study, StudyFit},
     table::ReadOptions,
 };
 use dplm_ledger::{Ledger, LedgerError};
@@ -13,7 +13,7 @@ use pyo3::prelude::*;
 use crate::{
     failure::{Failure, Kind, OrRaise},
     fit::{AccountName, NativeFit, receipt},
-    request::{Keywords, WHOLE},
+    request::{Keywords, WHOLE, word},
     table::NativeTable,
     work,
 };
@@ -114,6 +114,11 @@ impl NativeStudy {
         study_html(&self.study, &Cover { title, author, dataset })
     }
 
+    /// The coefficient that is followed, if there is one.
+    fn interest(&self) -> Option<String> {
+        self.study.interest.as_ref().map(|interest| interest.name.clone())
+    }
+
     /// The name, the share, the fit and the followed coefficient of each specification.
     fn parts(&self) -> PyResult<Vec<(String, f64, NativeFit, Followed)>> {
         let part = |part: &dplm::study::StudyPart| {
@@ -131,17 +136,37 @@ impl NativeStudy {
     }
 }
 
+/// What is said of a study beside its file, as Python gives it.
+pub struct BesideOptions(Beside);
+
+impl<'a, 'py> FromPyObject<'a, 'py> for BesideOptions {
+    type Error = PyErr;
+
+    fn extract(given: Borrowed<'a, 'py, PyAny>) -> PyResult<BesideOptions> {
+        let given = Keywords(given);
+        let weights: Option<String> = given.get("weights", "a column with its bound, as 'w[0..50]'")?;
+        let target: Option<String> = given.get("target", "a word")?;
+        Ok(BesideOptions(Beside {
+            person: given.get("person", "the name of a column")?,
+            rows_per_person: given.get("rows_per_person", WHOLE)?,
+            weights: weights.map(|weights| weights.parse()).transpose().map_err(dplm::Error::from).or_raise()?,
+            target: target.map(|target| word(&target)).transpose()?,
+        }))
+    }
+}
+
 /// Fits every specification of a study, given as TOML, under one budget that is charged once.
 #[pyfunction]
 pub fn study(
     py: Python<'_>,
     text: &str,
+    beside: BesideOptions,
     table: &NativeTable,
     options: WorkOptions,
     account_name: Option<AccountName>,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<NativeStudy> {
-    let plan = Study::from_toml(text).map_err(|error| Kind::Request.because(error))?;
+    let plan = Study::from_toml_beside(text, beside.0).map_err(|error| Kind::Request.because(error))?;
     let noise = options.noise(account_name.as_ref())?;
     let study = work::run(py, options.threads, progress.as_ref(), |signals| {
         check_ledger(account_name.as_ref(), plan.request().rho)?;

@@ -1,7 +1,7 @@
 //! One error type for the crate; each kind is defined beside the code that raises it.
 
 use crate::{
-    HypothesisError, Interrupted, PredictionError,
+    GroupError, HypothesisError, Interrupted, PredictionError,
     diagnose::OlsError,
     formula::FormulaError,
     interval::IntervalError,
@@ -50,6 +50,9 @@ pub enum Error {
     /// The prediction cannot be made from what was released.
     #[error(transparent)]
     Prediction(#[from] PredictionError),
+    /// A group has no answer.
+    #[error(transparent)]
+    Group(#[from] GroupError),
     /// The data cannot be used as they are.
     #[error(transparent)]
     Data(#[from] DataError),

@@ -5,11 +5,14 @@ use serde::{Deserialize, Serialize};
 use statrs::distribution::{ChiSquared, ContinuousCDF};
 
 use crate::{
-    Fit, Person, Statement, Warning,
+    Error, Fit, Person, Prediction, Statement, Warning,
     formula::{By, Weights},
     matrix::{inverse, quadratic, times},
     options::Purpose,
+    predict::Predictor,
     privacy::Guarantee,
+    table::{Block, Cells, ReadOptions, Source},
+    warning::listed,
 };
 
 /// The fits of all groups, made together under one budget.
@@ -68,6 +71,33 @@ pub enum GroupOutcome {
     NotFitted(String),
 }
 
+/// Why a group has no answer. Groups are public, and so is why one was not fitted.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum GroupError {
+    /// A level that no group has.
+    #[error("'{level}' is no group of '{column}': its groups are {}", listed(levels))]
+    NoSuchGroup {
+        /// What was asked for.
+        level: String,
+        /// The column that groups are by.
+        column: String,
+        /// Its levels.
+        levels: Vec<String>,
+    },
+    /// A group without a fit.
+    #[error("the group '{level}' was not fitted: {why}")]
+    NotFitted {
+        /// Its level.
+        level: String,
+        /// Why.
+        why: String,
+    },
+    /// No group has a fit.
+    #[error("no group of this file was fitted: give a file in which one was")]
+    NoneFitted,
+}
+
 /// A test of whether coefficients are the same in all groups in which they are identified.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[non_exhaustive]
@@ -98,6 +128,46 @@ impl GroupedFit {
     /// The fit of a group, if there is one.
     pub fn get(&self, level: &str) -> Option<&Fit> {
         self.groups.iter().find(|group| group.level == level).and_then(FittedGroup::fit)
+    }
+
+    /// As [`get`](Self::get), or why there is none.
+    ///
+    /// # Errors
+    /// When no group has this level, or it was not fitted.
+    pub fn fit_of(&self, level: &str) -> Result<&Fit, GroupError> {
+        let named = || level.to_owned();
+        match self.groups.iter().find(|group| group.level == level).map(|group| &group.outcome) {
+            Some(GroupOutcome::Fitted(fit)) => Ok(fit),
+            Some(GroupOutcome::NotFitted(why)) => Err(GroupError::NotFitted { level: named(), why: why.clone() }),
+            None => Err(GroupError::NoSuchGroup {
+                level: named(),
+                column: self.by.name().to_owned(),
+                levels: self.by.levels().to_vec(),
+            }),
+        }
+    }
+
+    /// As [`Fit::predict_intervals`], each row by the fit of its group; nothing is said of a row in no group, or in one that was not fitted.
+    ///
+    /// # Errors
+    /// As there; also where the table lacks the column that groups are by, or no group was fitted.
+    pub fn predict_intervals(
+        &self,
+        source: &Source,
+        options: &ReadOptions<'_>,
+        level: f64,
+    ) -> Result<Vec<Prediction>, Error> {
+        let fits = self.groups.iter().map(FittedGroup::fit);
+        let predictors = fits.map(|fit| fit.map(|fit| Predictor::new(fit, level)).transpose());
+        let predictors: Vec<Option<Predictor<'_>>> = predictors.collect::<Result<_, _>>()?;
+        let (_, first) = self.fits().next().ok_or(GroupError::NoneFitted)?;
+        let columns: Vec<_> = first.design.predictors().into_iter().chain([self.by.column()]).collect();
+        let mut found = Vec::new();
+        source.for_each_block(&columns, options, &mut |block| {
+            found.extend(of_block(&predictors, block));
+            Ok(())
+        })?;
+        Ok(found)
     }
 
     /// The groups that were fitted.
@@ -163,6 +233,22 @@ impl GroupedFit {
     fn known(&self) -> Vec<Estimates> {
         self.fits().filter_map(|(_, fit)| Estimates::of(fit)).collect()
     }
+}
+
+/// What the fits of groups say of the rows of a block, whose last column says which group each is of.
+fn of_block(predictors: &[Option<Predictor<'_>>], mut block: Block) -> Vec<Prediction> {
+    let Some(Cells::Levels(groups)) = block.columns.pop() else {
+        unreachable!("the last column says which group a row is of")
+    };
+    let mut found = vec![Prediction::NONE; block.rows];
+    for (code, predictor) in (0..).zip(predictors) {
+        let Some(predictor) = predictor else { continue };
+        let rows: Vec<usize> = (0..block.rows).filter(|&row| groups[row] == code).collect();
+        for (&row, prediction) in rows.iter().zip(predictor.of_block(block.only(&rows))) {
+            found[row] = prediction;
+        }
+    }
+    found
 }
 
 /// The identified coefficients of a group, and their covariance.

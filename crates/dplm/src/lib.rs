@@ -87,7 +87,7 @@ pub use dataset::{Charge, Dataset, GroupedDataset, Prepared, PreparedGroups, Rea
 pub use descend::Trajectory;
 pub use error::Error;
 pub use fit::{Bounded, Coefficient, Fit, Group, MethodSummary, Precision};
-pub use grouped::{EqualityTest, FittedGroup, GroupOutcome, GroupedFit};
+pub use grouped::{EqualityTest, FittedGroup, GroupError, GroupOutcome, GroupedFit};
 pub use hypothesis::{Equation, Hypothesis, HypothesisError, TTest, WaldTest};
 pub use lattice::Design;
 pub use lm::{Lm, LmByGroup, lm};

@@ -132,3 +132,70 @@ fn what_makes_no_sense_is_refused_in_a_sentence() {
         assert!(refusal.contains(words), "{words}: {refusal}");
     }
 }
+
+/// Persons with six rows each, whose x is their own and whose errors have an intra-class correlation of 0.8: `y = 1 + x + error`. Persons with a low x
+/// have a weight of 3.
+fn persons(count: usize, seed: u64) -> Source {
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    let mut normal = || -> f64 { StandardNormal.sample(&mut rng) };
+    let mut text = "y,x,z,w,id\n".to_owned();
+    for id in 0..count {
+        let (x, own) = (2.0 * normal(), 1.8 * normal());
+        let weight = if x < 0.0 { 3.0 } else { 1.0 };
+        for _ in 0..6 {
+            text += &format!("{},{x},{},{weight},{id}\n", 1.0 + x + own + 0.9 * normal(), normal());
+        }
+    }
+    Source::from_csv_stream(&mut text.as_bytes(), "rows").unwrap()
+}
+
+/// 40 studies with 2 intervals of 95 %: fewer than 80 % cover with probability below 1e-6, were they independent; intervals that took rows for
+/// independent would cover in half of them.
+#[test]
+fn a_study_of_persons_covers_where_rows_go_together() {
+    let text = format!("person = 'id'\nrows_per_person = 6\nweights = 'w[0..3]'\n{HEAD}{MAIN}{BARE}");
+    let of_study = |seed: u64| {
+        let found = run(&text, &persons(4000, seed), seed).unwrap();
+        assert_eq!(found.guarantee.unit, dplm::privacy::Unit::Person);
+        let covers = |part| {
+            let (_, (low, high)) = found.followed(part).unwrap().expect("identified");
+            (low..=high).contains(&1.0)
+        };
+        found.parts.iter().filter(|part| covers(part)).count()
+    };
+    let covering: usize = (0..40u64).into_par_iter().map(of_study).sum();
+    println!("{covering} of 80 cover");
+    assert!(covering >= 64, "{covering} of 80");
+}
+
+/// With one row a person the numbers are those of the study of rows, to the last bit.
+#[test]
+fn persons_with_one_row_are_rows() {
+    let lines: String = (0..3000).map(|i| format!("{},{},{},{i}\n", i % 17, i % 7, (i * i) % 5)).collect();
+    let source = Source::from_csv_stream(&mut format!("y,x,z,id\n{lines}").as_bytes(), "rows").unwrap();
+    let (rows, persons) = (format!("{HEAD}{MAIN}{BARE}"), format!("person = 'id'\n{HEAD}{MAIN}{BARE}"));
+    let (rows, persons) = (run(&rows, &source, 1).unwrap(), run(&persons, &source, 1).unwrap());
+    for (one, other) in rows.parts.iter().zip(&persons.parts) {
+        assert_eq!(one.fit.coefficients, other.fit.coefficients);
+        assert_eq!(one.fit.guarantee.releases, other.fit.guarantee.releases);
+    }
+}
+
+#[test]
+fn the_coefficient_that_is_followed_is_named_or_the_first_that_all_have() {
+    let source = table(4000, 1);
+    let unnamed = HEAD.replace("interest = 'x'\n", "");
+    let other = "[[specification]]\nname = 'other'\nformula = 'y ~ w[-6..6] + x'\n";
+    let found = run(&format!("{unnamed}{LONG}{other}"), &source, 1).unwrap();
+    let interest = found.interest.as_ref().expect("x, and w");
+    assert!(interest.name == "x" && !interest.stated, "{interest:?}");
+    assert!(found.followed(&found.parts[1]).unwrap().is_some());
+    let (text, page) = (study_summary(&found), study_html(&found, &Cover::default()));
+    for words in [&text, &page] {
+        assert!(words.contains("x is followed, as the first coefficient that all specifications have"), "{words}");
+    }
+    let apart = "[[specification]]\nname = 'apart'\nformula = 'y ~ w[-6..6]'\n";
+    let found = run(&format!("{unnamed}{BARE}{apart}"), &source, 1).unwrap();
+    assert_eq!(found.interest, None);
+    assert!(!study_html(&found, &Cover::default()).contains("Across specifications"));
+}

@@ -3,6 +3,7 @@
 pub mod demo;
 pub mod fit;
 pub mod refine;
+mod saved;
 pub mod study;
 pub mod test;
 pub mod predict;

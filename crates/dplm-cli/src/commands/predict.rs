@@ -3,13 +3,14 @@
 use std::fmt::Write;
 
 use dplm::{
-    Coverage, Ends, Fit, Over, Prediction, PredictionError, Progress,
-    report::over_svg,
+    Coverage, Ends, Error, Fit, GroupError, GroupedFit, Over, Prediction, PredictionError, Progress,
+    report::{Saved, over_svg},
     table::{ReadOptions, Source},
 };
 
 use crate::{
     args::PredictArgs,
+    commands::saved,
     exit::Failure,
     output::{Destination, Format, Output},
     printer::Printer,
@@ -17,7 +18,7 @@ use crate::{
     settings::{check_formats, check_outputs},
 };
 
-/// Loads the fit, predicts, and writes the table and the picture.
+/// Loads the fit, or those of several groups, predicts, and writes the table and the picture.
 pub fn run(args: &PredictArgs, printer: &Printer) -> Result<(), Failure> {
     let out = args.out.clone().unwrap_or(Destination::Stdout);
     let fit_file = args.saved.fit.to_string_lossy().into_owned();
@@ -27,28 +28,96 @@ pub fn run(args: &PredictArgs, printer: &Printer) -> Result<(), Failure> {
     )?;
     check_formats([(&args.out, Format::Csv), (&args.picture, Format::Svg)])?;
     let held = args.at.iter().map(|typed| held(typed)).collect::<Result<Vec<_>, _>>()?;
-    let fit = Fit::load(&args.saved.fit)?;
-    if args.person_interval && fit.residual_sd.is_none() {
-        return Err(dplm::Error::from(PredictionError::NoResidualSd).into());
-    }
-    let level = args.level.unwrap_or(fit.level);
-    let table = match &args.over {
-        Some(column) => {
-            let coverage = if args.simultaneous { Coverage::Simultaneous } else { Coverage::Pointwise };
-            let over = fit.over(column, &held, level, coverage)?;
-            tell(&over, printer);
-            if let Some(place) = &args.picture {
-                Output::open(place)?.finish_with(&over_svg(&over))?;
+    let predicted = Predicted::of(&saved::load(&args.saved)?, args, &held, printer)?;
+    Output::open(&out)?.finish_with(&predicted.csv(args.person_interval))
+}
+
+/// A table of predictions, each with what it is of.
+struct Predicted {
+    /// What the first columns hold.
+    heads: Vec<String>,
+    lines: Vec<(Vec<String>, Prediction)>,
+}
+
+impl Predicted {
+    fn of(saved: &Saved, args: &PredictArgs, held: &Held, printer: &Printer) -> Result<Predicted, Failure> {
+        check_spread(saved, args.person_interval)?;
+        match (saved, &args.over) {
+            (Saved::One(fit), Some(column)) => Predicted::over(fit, column, held, args, printer),
+            (Saved::Groups(groups), Some(column)) => Predicted::over_groups(groups, column, held, args, printer),
+            (saved, None) => {
+                let lines = of_rows(saved, args, printer)?.into_iter().map(|prediction| (Vec::new(), prediction));
+                Ok(Predicted { heads: Vec::new(), lines: lines.collect() })
             }
-            let values = over.points.iter().map(|point| (csv_field(&point.value.to_string()), &point.prediction));
-            csv(Some(column), values, args.person_interval)
         }
-        None => {
-            let found = of_rows(&fit, args, level, printer)?;
-            csv(None, found.iter().map(|prediction| (String::new(), prediction)), args.person_interval)
+    }
+
+    fn over(fit: &Fit, column: &str, held: &Held, args: &PredictArgs, printer: &Printer) -> Result<Predicted, Failure> {
+        let over = over(fit, column, held, args)?;
+        tell(&over, printer);
+        if let Some(place) = &args.picture {
+            Output::open(place)?.finish_with(&over_svg(&over))?;
         }
+        let lines = over.points.into_iter().map(|point| (vec![point.value.to_string()], point.prediction));
+        Ok(Predicted { heads: vec![column.to_owned()], lines: lines.collect() })
+    }
+
+    /// The same column over every group that was fitted, one after the other.
+    fn over_groups(
+        groups: &GroupedFit,
+        column: &str,
+        held: &Held,
+        args: &PredictArgs,
+        printer: &Printer,
+    ) -> Result<Predicted, Failure> {
+        if args.picture.is_some() {
+            return Err(Failure::usage("a picture is of one group: name it with --group"));
+        }
+        let mut predicted =
+            Predicted { heads: vec![groups.by.name().to_owned(), column.to_owned()], lines: Vec::new() };
+        for (place, (group, fit)) in groups.fits().enumerate() {
+            let over = over(fit, column, held, args)?;
+            if place == 0 {
+                tell(&over, printer);
+            }
+            let cells = |value: String| vec![group.level.clone(), value];
+            predicted.lines.extend(over.points.into_iter().map(|one| (cells(one.value.to_string()), one.prediction)));
+        }
+        Ok(predicted)
+    }
+
+    /// A line for each prediction.
+    fn csv(&self, with_person: bool) -> String {
+        let heads = self.heads.iter().map(|head| csv_field(head) + ",").collect::<String>();
+        let person = if with_person { ",person_low,person_high" } else { "" };
+        let mut text = format!("{heads}estimate,std_error,low,high{person}\n");
+        for (of, prediction) in &self.lines {
+            let of = of.iter().map(|cell| csv_field(cell) + ",").collect::<String>();
+            writeln!(text, "{of}{}", numbers(prediction, with_person)).expect("writing to memory does not fail");
+        }
+        text
+    }
+}
+
+/// Columns, and the values they are held at.
+type Held = [(String, String)];
+
+/// Refuses to speak of single persons where no spread of errors was released, and of groups where none was fitted.
+fn check_spread(saved: &Saved, person_interval: bool) -> Result<(), Error> {
+    let fits: Vec<&Fit> = match saved {
+        Saved::One(fit) => vec![fit],
+        Saved::Groups(groups) => groups.fits().map(|(_, fit)| fit).collect(),
     };
-    Output::open(&out)?.finish_with(&table)
+    match fits.iter().any(|fit| fit.residual_sd.is_some()) {
+        _ if fits.is_empty() => Err(GroupError::NoneFitted.into()),
+        false if person_interval => Err(PredictionError::NoResidualSd.into()),
+        _ => Ok(()),
+    }
+}
+
+fn over(fit: &Fit, column: &str, held: &Held, args: &PredictArgs) -> Result<Over, Error> {
+    let coverage = if args.simultaneous { Coverage::Simultaneous } else { Coverage::Pointwise };
+    fit.over(column, held, args.level.unwrap_or(fit.level), coverage)
 }
 
 /// A column and the value it is held at.
@@ -57,12 +126,15 @@ fn held(typed: &str) -> Result<(String, String), Failure> {
     parts.ok_or_else(|| Failure::Usage(format!("--at {typed} holds nothing: write it as COLUMN=VALUE")))
 }
 
-fn of_rows(fit: &Fit, args: &PredictArgs, level: f64, printer: &Printer) -> Result<Vec<Prediction>, Failure> {
+fn of_rows(saved: &Saved, args: &PredictArgs, printer: &Printer) -> Result<Vec<Prediction>, Failure> {
     let source = Source::open_as(&args.inputs, args.csv.unwrap_or_default())?;
     let bar = Bar::new(printer, "predicting");
     let update = |done, total| bar.update(done, total);
     let options = ReadOptions { strict: args.strict, progress: Progress::new(&update), ..ReadOptions::default() };
-    Ok(fit.predict_intervals(&source, &options, level)?)
+    Ok(match saved {
+        Saved::One(fit) => fit.predict_intervals(&source, &options, args.level.unwrap_or(fit.level))?,
+        Saved::Groups(groups) => groups.predict_intervals(&source, &options, args.level.unwrap_or(groups.level))?,
+    })
 }
 
 /// Says what the intervals are for, and where the other columns are.
@@ -73,26 +145,13 @@ fn tell(over: &Over, printer: &Printer) {
     }
 }
 
-/// A line for each prediction, after the value of the column it is over, if any.
-fn csv<'a>(column: Option<&str>, lines: impl Iterator<Item = (String, &'a Prediction)>, with_person: bool) -> String {
-    let mut text = column.map_or(String::new(), |column| csv_field(column) + ",") + "estimate,std_error,low,high";
-    text += if with_person { ",person_low,person_high\n" } else { "\n" };
-    for (value, prediction) in lines {
-        if column.is_some() {
-            text += &value;
-            text.push(',');
-        }
-        let Prediction { estimate, std_error, interval, person, .. } = prediction;
-        let numbers = [Some(*estimate).filter(|estimate| !estimate.is_nan()), *std_error];
-        let ends = pair(*interval).into_iter().chain(if with_person { pair(*person).to_vec() } else { Vec::new() });
-        let cells: Vec<String> = numbers
-            .into_iter()
-            .chain(ends)
-            .map(|number| number.map_or(String::new(), |number| number.to_string()))
-            .collect();
-        writeln!(text, "{}", cells.join(",")).expect("writing to memory does not fail");
-    }
-    text
+/// What a prediction says, as cells; none where nothing can be said.
+fn numbers(prediction: &Prediction, with_person: bool) -> String {
+    let &Prediction { estimate, std_error, interval, person, .. } = prediction;
+    let known = [Some(estimate).filter(|estimate| !estimate.is_nan()), std_error];
+    let ends = pair(interval).into_iter().chain(if with_person { pair(person).to_vec() } else { Vec::new() });
+    let cells = known.into_iter().chain(ends);
+    cells.map(|cell| cell.map_or(String::new(), |number| number.to_string())).collect::<Vec<_>>().join(",")
 }
 
 fn pair(ends: Ends) -> [Option<f64>; 2] {

@@ -3,12 +3,12 @@
 use dplm::{
     Error, NoiseSource, Progress, Reading, Warning,
     report::{study_html, study_json, study_summary},
-    study::{Study, StudyFit},
+    study::{Beside, Study, StudyFit},
     table::{ReadOptions, Source},
 };
 
 use crate::{
-    args::StudyArgs,
+    args::{StudyArgs, StudyBeside},
     commands::fit::OpenAccount,
     exit::Failure,
     output::{Destination, Format, Output},
@@ -19,14 +19,15 @@ use crate::{
 
 /// Reads the study and its data, charges it once, fits every specification and reports all of them.
 pub fn run(args: StudyArgs, printer: &Printer) -> Result<(), Failure> {
-    let StudyArgs { study, data, seed, ledger, dataset, json, report, cover: about, machine } = args;
+    let StudyArgs { study, data, beside, seed, ledger, dataset, json, report, cover: about, machine } = args;
     let outputs: Vec<&Destination> = json.iter().chain(&report).collect();
     check_outputs(&outputs, &[&data.inputs[..], &[study.display().to_string()]].concat())?;
     check_formats([(&report, Format::Html), (&json, Format::Json)])?;
     check_machine(&machine)?;
     let account_name = account_name(ledger, dataset, seed)?;
     let named = |error: Error| Failure::usage(format!("{}: {error}", study.display()));
-    let plan = Study::read(&study).map_err(named)?;
+    let StudyBeside { person, rows_per_person, weights, target } = beside;
+    let plan = Study::read(&study, Beside { person, rows_per_person, weights, target }).map_err(named)?;
     let (json, report) = (json.map(opened).transpose()?, report.map(opened).transpose()?);
     let mut account = OpenAccount::open(account_name.as_ref(), plan.request().rho)?;
     let source = Source::open_as(&data.inputs, data.csv.unwrap_or_default())?;

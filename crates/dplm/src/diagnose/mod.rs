@@ -3,10 +3,12 @@
 //! Everything here is [`NotPrivate`] by type.
 
 mod ols;
+mod persons;
 mod moments;
 
 pub use moments::moments;
 pub use ols::{Ols, OlsError, OlsFit};
+pub use persons::least_squares_of_persons;
 
 use crate::{
     Error,
@@ -36,7 +38,8 @@ impl<'a> View<'a> {
         View { rows }
     }
 
-    /// The rows as the descent sees them. A row with a missing cell is all zeros.
+    /// The rows as the descent sees them. A row with a missing cell is all zeros; where rows are those of persons, others that are all zeros stand
+    /// between them.
     ///
     /// # Errors
     /// When rows cannot be read.
@@ -53,7 +56,7 @@ impl<'a> View<'a> {
         Ok(NotPrivate::new(rows))
     }
 
-    /// The share of rows that the descent clips at `theta`, in standardised units.
+    /// The share of rows, or of persons, that the descent clips at `theta`, in standardised units.
     ///
     /// # Errors
     /// When rows cannot be read.

@@ -230,7 +230,7 @@ impl Ols {
 pub struct OlsFit {
     /// The coefficients, in column order.
     pub coefficients: Vec<f64>,
-    /// Their classical standard errors, `s sqrt((X'X)^-1_jj)`.
+    /// Their classical standard errors, `s sqrt((X'X)^-1_jj)`; of persons with several rows, those that allow for it.
     pub std_errors: Vec<f64>,
     /// Residual standard error `s`, with `n - p` in the denominator.
     pub residual_sd: f64,
@@ -239,7 +239,7 @@ pub struct OlsFit {
     pub r_squared: f64,
     /// Rows used.
     pub rows: usize,
-    /// `n - p`.
+    /// `n - p`; of persons with several rows, one less than there are persons.
     pub degrees_of_freedom: usize,
     /// `(X'X)^-1`, p x p row-major; times `residual_sd^2` it is the covariance of the coefficients.
     pub unscaled_covariance: Vec<f64>,

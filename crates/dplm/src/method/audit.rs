@@ -8,9 +8,10 @@ use rand_core::{Rng, SeedableRng};
 
 use super::{Method, Purpose, Request, Target, adassp, auto, dpgd};
 use crate::{
-    Dataset, GroupOutcome, GroupedDataset, NoiseSource, Person, Progress, Reading,
-    formula::Formula,
+    Dataset, GroupOutcome, GroupedDataset, NoiseSource, Person, Progress, Reading, Receipt,
+    formula::{Formula, Weights},
     privacy::{Neighbours, Rho, transcript},
+    study::{Specification, Study},
     table::Source,
 };
 
@@ -81,12 +82,33 @@ impl Kind {
         others
     }
 
-    fn fit(self, units: &[Unit], method: &dyn Method, seed: u64) {
+    fn table(units: &[Unit]) -> Source {
         let of_unit = |(id, rows): (usize, &Unit)| rows.iter().map(|row| format!("{row},{id}\n")).collect::<String>();
         let text: String = units.iter().enumerate().map(of_unit).collect();
-        let source =
-            Source::from_csv_stream(&mut format!("y,a,b,g,w,r,id\n{text}").as_bytes(), "a table").expect("a table");
-        let weights = self.weighted.then(|| "w[0..9]".parse().expect("weights"));
+        Source::from_csv_stream(&mut format!("y,a,b,g,w,r,id\n{text}").as_bytes(), "a table").expect("a table")
+    }
+
+    /// Two specifications under one budget.
+    fn study(self, units: &[Unit], neighbours: Neighbours, seed: u64) {
+        let specifications = [("main", FORMULA), ("short", "y[-4..4] ~ a[-2..2] + g{u,v,w}")].map(|(name, formula)| {
+            let formula = Formula::parse(formula).expect("a formula");
+            Specification { name: name.to_owned(), formula, share: None }
+        });
+        let rho = Rho::checked_from_f64(RHO).expect("a budget");
+        let request = Request { neighbours, person: self.person(), ..Request::new(rho) };
+        let study = Study::new(specifications.to_vec(), request).expect("a study").weighted(self.weights());
+        let (source, reading) = (Self::table(units), Reading::default());
+        let prepared = study.prepare(&source, &reading, NoiseSource::Seed(seed)).expect("a plan");
+        let receipt = Receipt::by_caller(prepared.charge());
+        prepared.run(receipt, Progress::NONE).expect("fits");
+    }
+
+    fn weights(self) -> Option<Weights> {
+        self.weighted.then(|| "w[0..9]".parse().expect("weights"))
+    }
+
+    fn fit(self, units: &[Unit], method: &dyn Method, seed: u64) {
+        let (source, weights) = (Self::table(units), self.weights());
         let reading = Reading { person: self.person(), weights, ..Reading::default() };
         let formula = Formula::parse(FORMULA).expect("a formula");
         if !self.grouped {
@@ -115,20 +137,20 @@ impl Kind {
             Box::new(adassp::Config::new(prediction())),
         ]
     }
+}
 
-    /// The largest loss of a method over these neighbours, as a share of its budget.
-    fn largest_loss(self, method: &dyn Method, units: &[Unit], others: &[Unit]) -> f64 {
-        let mut largest = 0f64;
-        for (case, other) in others.iter().enumerate() {
-            let seed = 10 * case as u64;
-            let ((), heard) = transcript::recorded(|| self.fit(units, method, seed));
-            let mut neighbour = units.to_vec();
-            neighbour[replaced(case)].clone_from(other);
-            let losses = transcript::losses(&heard, || self.fit(&neighbour, method, seed));
-            largest = largest.max(losses.iter().sum::<f64>() / RHO);
-        }
-        largest
+/// The largest loss of what `runs` releases over these neighbours, as a share of its budget.
+fn largest_loss(runs: impl Fn(&[Unit], u64), units: &[Unit], others: &[Unit]) -> f64 {
+    let mut largest = 0f64;
+    for (case, other) in others.iter().enumerate() {
+        let seed = 10 * case as u64;
+        let ((), heard) = transcript::recorded(|| runs(units, seed));
+        let mut neighbour = units.to_vec();
+        neighbour[replaced(case)].clone_from(other);
+        let losses = transcript::losses(&heard, || runs(&neighbour, seed));
+        largest = largest.max(losses.iter().sum::<f64>() / RHO);
     }
+    largest
 }
 
 /// Which unit another takes the place of; all of them are in the group `n`.
@@ -145,8 +167,12 @@ fn no_neighbour_costs_more_than_the_budget() {
         // What is replaced is itself at the bounds, against the others' trend.
         (0..all.len()).for_each(|case| units[replaced(case)] = kind.unit("-4,2,0,v,9", "n"));
         for (neighbours, others) in [(Neighbours::ReplaceOne, &all[..]), (Neighbours::ZeroOut, &[missing][..])] {
+            if !kind.grouped {
+                let loss = largest_loss(|units, seed| kind.study(units, neighbours, seed), &units, others);
+                assert!((0.15..=1.0).contains(&loss), "{kind:?}, a study, {neighbours:?}: {loss} of the budget");
+            }
             for method in kind.methods(neighbours) {
-                let loss = kind.largest_loss(method.as_ref(), &units, others);
+                let loss = largest_loss(|units, seed| kind.fit(units, method.as_ref(), seed), &units, others);
                 assert!(loss <= 1.0, "{kind:?}, {}, {neighbours:?}: {loss} of the budget", method.name());
                 // A clipped gradient at full length in every step costs a good part of the budget, so that a claim too small by half would show.
                 assert!(loss > 0.15, "{kind:?}, {}, {neighbours:?}: only {loss} of the budget", method.name());

@@ -43,7 +43,8 @@ pub struct Prediction {
 
 impl Prediction {
     /// Of a row with a missing cell.
-    const NONE: Prediction = Prediction { estimate: f64::NAN, std_error: None, interval: None, person: None };
+    pub(crate) const NONE: Prediction =
+        Prediction { estimate: f64::NAN, std_error: None, interval: None, person: None };
 }
 
 /// Why a prediction is refused. A model is public, so its columns and levels may be named.
@@ -245,7 +246,8 @@ impl RowValues {
 }
 
 /// What predictions with intervals are made from.
-struct Predictor<'a> {
+pub(crate) struct Predictor<'a> {
+    fit: &'a Fit,
     inference: &'a Inference,
     coefficients: Vec<f64>,
     parts: Vec<Contrast>,
@@ -254,13 +256,20 @@ struct Predictor<'a> {
 }
 
 impl<'a> Predictor<'a> {
-    fn new(fit: &'a Fit, level: f64) -> Result<Predictor<'a>, IntervalError> {
+    /// # Errors
+    /// When the level is not a probability, or the fit released nothing to make intervals from.
+    pub(crate) fn new(fit: &'a Fit, level: f64) -> Result<Predictor<'a>, IntervalError> {
         let inference = fit.inference.as_ref().ok_or(IntervalError::NotReleased)?;
         // A level that makes no sense is refused here, before a row is read.
         inference.intervals(&[], level)?;
         let residual_sd = fit.residual_sd.map(|sd| (sd, fit.level));
         let (coefficients, parts) = (fit.predictor(), fit.design.contrasts());
-        Ok(Predictor { inference, coefficients, parts, residual_sd, level })
+        Ok(Predictor { fit, inference, coefficients, parts, residual_sd, level })
+    }
+
+    /// What the fit says of the rows of a block of the columns that prediction needs.
+    pub(crate) fn of_block(&self, block: Block) -> Vec<Prediction> {
+        self.of_rows(&self.fit.rows(block))
     }
 
     fn of_rows(&self, rows: &[Option<RowValues>]) -> Vec<Prediction> {

@@ -48,6 +48,29 @@ pub enum FitFileError {
     Damaged,
 }
 
+/// What a file of results holds.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Saved {
+    /// One fit.
+    One(Box<Fit>),
+    /// The fits of several groups.
+    Groups(Box<GroupedFit>),
+}
+
+impl Saved {
+    /// Reads what `save`, or `dplm fit --json` with or without `--by`, has written.
+    ///
+    /// # Errors
+    /// When the file cannot be read, is something else, or is from a newer version.
+    pub fn load(path: impl AsRef<Path>) -> Result<Saved, Error> {
+        let text = read(path)?;
+        match Fit::from_json(&text) {
+            Err(FitFileError::Grouped) => Ok(Saved::Groups(Box::new(GroupedFit::from_json(&text)?))),
+            one => Ok(Saved::One(Box::new(one?))),
+        }
+    }
+}
+
 /// What tells a fit from other JSON.
 #[derive(Deserialize)]
 struct Envelope<'a> {

@@ -9,7 +9,7 @@ mod over;
 mod study;
 mod text;
 
-pub use file::FitFileError;
+pub use file::{FitFileError, Saved};
 pub use groups::grouped_summary;
 pub use html::{Cover, grouped_to_html, study_html, summary_html, to_html};
 pub use json::{facts_json, grouped_to_json, to_json};

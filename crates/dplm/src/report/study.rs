@@ -8,9 +8,9 @@ use super::{
     text::{aligned, attack, percent, promise, wrapped},
 };
 use crate::{
-    Coefficient,
-    number::significant,
-    study::{StudyFit, StudyPart},
+    Coefficient, Fit,
+    number::{grouped, significant},
+    study::{Interest, StudyFit, StudyPart},
 };
 
 const WIDTH: usize = 100;
@@ -20,10 +20,11 @@ pub fn study_summary(study: &StudyFit) -> String {
     let width = study.parts.iter().map(|part| part.name.chars().count()).max().unwrap_or(0);
     let formulas = study.parts.iter().map(|part| format!("  {:<width$}  {}\n", part.name, part.fit.formula));
     let heading = format!(
-        "Private study of {} specifications (dplm {})\n\n{}",
+        "Private study of {} specifications (dplm {})\n\n{}  {}\n",
         study.parts.len(),
         env!("CARGO_PKG_VERSION"),
         formulas.collect::<String>(),
+        rows_in_words(study),
     );
     let guarantee = wrapped(&promise(&study.guarantee), WIDTH, "  ") + &wrapped(&attack(&study.guarantee), WIDTH, "  ");
     let parts = [
@@ -34,6 +35,20 @@ pub fn study_summary(study: &StudyFit) -> String {
         budget(study),
     ];
     parts.iter().filter(|part| !part.is_empty()).map(String::as_str).collect::<Vec<_>>().join("\n")
+}
+
+fn rows_in_words(study: &StudyFit) -> String {
+    let Fit { rows, weights, .. } = &study.parts[0].fit;
+    let weighted = weights.as_ref().map_or(String::new(), |weights| format!(" weighted by {weights}"));
+    format!("{} {}{weighted}", grouped(*rows), study.guarantee.unit.plural())
+}
+
+/// Why a coefficient is followed that nobody named; empty where it was named.
+pub(super) fn why_followed(interest: &Interest) -> String {
+    match interest.stated {
+        true => String::new(),
+        false => format!("{} is followed, as the first coefficient that all specifications have. ", interest.name),
+    }
 }
 
 /// What the intervals of the coefficient that is followed are, in words.
@@ -66,7 +81,8 @@ fn followed(study: &StudyFit) -> String {
         [vec![part.name.clone()], numbers, vec![share]].concat()
     };
     let rows: Vec<Vec<String>> = std::iter::once(heads).chain(study.parts.iter().map(line)).collect();
-    format!("{interest}, {}:\n{}", of_intervals(study), aligned(&rows, 2))
+    let intervals = format!("{}, {}:\n{}", interest.name, of_intervals(study), aligned(&rows, 2));
+    if interest.stated { intervals } else { intervals + &wrapped(&why_followed(interest), WIDTH, "  ") }
 }
 
 /// What is said of a specification that has no number for the coefficient that is followed.
@@ -129,6 +145,7 @@ struct Document<'a> {
     units: json::Units,
     level: f64,
     interest: Option<&'a str>,
+    interest_stated: bool,
     simultaneous: bool,
     interest_level: f64,
     specifications: Vec<Part<'a>>,
@@ -176,7 +193,8 @@ pub fn study_json(study: &StudyFit) -> String {
         guarantee: json::Guarantee::of(&study.guarantee, first.private),
         units: json::Units { unit: study.guarantee.unit, count: first.rows },
         level: first.level,
-        interest: study.interest.as_deref(),
+        interest: study.interest.as_ref().map(|interest| interest.name.as_str()),
+        interest_stated: study.interest.as_ref().is_some_and(|interest| interest.stated),
         simultaneous: study.simultaneous,
         interest_level: study.interest_level(),
         specifications: study.parts.iter().map(|part| Part::of(study, part)).collect(),

@@ -6,12 +6,25 @@ use serde::Deserialize;
 
 use super::{Specification, Study, StudyError};
 use crate::{
-    Error,
-    formula::Formula,
-    method::{Request, budget},
-    options::Target,
+    Error, Person,
+    formula::{Formula, Weights},
+    method::{ConfigError, Request, budget},
+    options::{Target, UnknownWord},
     privacy::{Neighbours, convert::Conversion},
 };
+
+/// What is said of a study beside its file, on the command line for instance; the file may say it instead.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Beside {
+    /// The column that identifies persons, where they are protected with all their rows.
+    pub person: Option<String>,
+    /// Of each person the first so many rows count.
+    pub rows_per_person: Option<u32>,
+    /// What rows are weighted by.
+    pub weights: Option<Weights>,
+    /// What intervals are for.
+    pub target: Option<Target>,
+}
 
 /// The keys of the file.
 #[derive(Deserialize)]
@@ -29,6 +42,12 @@ struct Document {
     target: Option<String>,
     #[serde(default)]
     neighbours: Option<String>,
+    #[serde(default)]
+    person: Option<String>,
+    #[serde(default)]
+    rows_per_person: Option<u32>,
+    #[serde(default)]
+    weights: Option<String>,
     #[serde(default)]
     interest: Option<String>,
     #[serde(default)]
@@ -52,10 +71,10 @@ impl Study {
     /// Reads a study from a file.
     ///
     /// # Errors
-    /// When it cannot be read or makes no sense.
-    pub fn read(path: impl AsRef<Path>) -> Result<Study, Error> {
+    /// When it cannot be read or makes no sense, or says what is also said beside it.
+    pub fn read(path: impl AsRef<Path>, beside: Beside) -> Result<Study, Error> {
         let text = fs::read_to_string(path).map_err(|error| StudyError::Unread { kind: error.kind() })?;
-        Study::from_toml(&text)
+        Study::from_toml_beside(&text, beside)
     }
 
     /// Reads a study.
@@ -73,28 +92,66 @@ impl Study {
     /// # Ok::<(), dplm::Error>(())
     /// ```
     pub fn from_toml(text: &str) -> Result<Study, Error> {
-        let document: Document = toml::from_str(text).map_err(|error| unreadable(text, &error))?;
+        Study::from_toml_beside(text, Beside::default())
+    }
+
+    /// As [`from_toml`](Self::from_toml), with what is said beside it.
+    ///
+    /// # Errors
+    /// As there, or when something is said in both places.
+    pub fn from_toml_beside(text: &str, beside: Beside) -> Result<Study, Error> {
+        let mut document: Document = toml::from_str(text).map_err(|error| unreadable(text, &error))?;
         let (rho, delta) = budget(document.rho, document.epsilon, document.delta, Conversion::Exact)?;
-        let word = |problem: String| StudyError::Unreadable { place: String::new(), problem };
-        let target: Option<Target> = document
-            .target
-            .map(|given| given.parse())
-            .transpose()
-            .map_err(|error: crate::options::UnknownWord| word(error.to_string()))?;
-        let neighbours: Option<Neighbours> = document
-            .neighbours
-            .map(|given| given.parse())
-            .transpose()
-            .map_err(|error: crate::options::UnknownWord| word(error.to_string()))?;
-        let mut request = Request { delta, target, neighbours: neighbours.unwrap_or_default(), ..Request::new(rho) };
+        let neighbours: Neighbours = word(document.neighbours.take())?.unwrap_or_default();
+        let Beside { person, rows_per_person, weights, target } = document.take_beside()?.and(beside)?;
+        let person = of_persons(person, rows_per_person, target)?;
+        let mut request = Request { delta, target, neighbours, person, ..Request::new(rho) };
         request.level = document.level.unwrap_or(request.level);
         let specifications = document.specification.into_iter().map(|entry| entry.with(&document.columns));
-        let study = Study::new(specifications.collect::<Result<_, _>>()?, request)?;
+        let study = Study::new(specifications.collect::<Result<_, _>>()?, request)?.weighted(weights);
         match document.interest {
             Some(interest) => study.following(&interest, document.simultaneous),
             None if document.simultaneous => Err(StudyError::NoFamily.into()),
             None => Ok(study),
         }
+    }
+}
+
+impl Document {
+    /// What could also be said beside the file.
+    fn take_beside(&mut self) -> Result<Beside, Error> {
+        let weights = self.weights.take().map(|given| given.parse()).transpose()?;
+        let (person, rows_per_person) = (self.person.take(), self.rows_per_person);
+        Ok(Beside { person, rows_per_person, weights, target: word(self.target.take())? })
+    }
+}
+
+impl Beside {
+    /// What is said in two places, each thing in one of them.
+    fn and(self, other: Beside) -> Result<Beside, StudyError> {
+        Ok(Beside {
+            person: once("person", self.person, other.person)?,
+            rows_per_person: once("rows_per_person", self.rows_per_person, other.rows_per_person)?,
+            weights: once("weights", self.weights, other.weights)?,
+            target: once("target", self.target, other.target)?,
+        })
+    }
+}
+
+fn once<T>(key: &'static str, one: Option<T>, other: Option<T>) -> Result<Option<T>, StudyError> {
+    if one.is_some() && other.is_some() { Err(StudyError::SaidTwice { key }) } else { Ok(one.or(other)) }
+}
+
+fn word<T: std::str::FromStr<Err = UnknownWord>>(given: Option<String>) -> Result<Option<T>, StudyError> {
+    let unknown = |error: UnknownWord| StudyError::Unreadable { place: String::new(), problem: error.to_string() };
+    given.map(|given| given.parse()).transpose().map_err(unknown)
+}
+
+fn of_persons(column: Option<String>, rows: Option<u32>, target: Option<Target>) -> Result<Option<Person>, Error> {
+    match column {
+        Some(column) => Ok(Some(Person { column, rows, counts_once: target == Some(Target::Person) })),
+        None if rows.is_some() => Err(ConfigError::NoPerson.into()),
+        None => Ok(None),
     }
 }
 

@@ -9,6 +9,9 @@
 //! interest = "educ"         # the coefficient that is followed across specifications
 //! simultaneous = true       # intervals for it that hold together, in all specifications at once
 //!
+//! person = "id"             # whose data are protected, with all their rows; without it each row stands for itself
+//! weights = "w[0..50]"      # what rows are weighted by
+//!
 //! [columns.wage]            # what is known of columns is written once, here or in a formula
 //! low = 1
 //! high = 100
@@ -26,11 +29,12 @@
 mod file;
 mod run;
 
+pub use file::Beside;
 pub use run::{PreparedStudy, StudyFit, StudyPart};
 
 use crate::{
     Error,
-    formula::{Formula, FormulaError},
+    formula::{Formula, FormulaError, Model, Weights},
     method::{IntervalMethod, Purpose, Request},
 };
 
@@ -39,8 +43,18 @@ use crate::{
 pub struct Study {
     specifications: Vec<Specification>,
     request: Request,
-    interest: Option<String>,
+    weights: Option<Weights>,
+    interest: Option<Interest>,
     simultaneous: bool,
+}
+
+/// The coefficient that is followed across specifications.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Interest {
+    /// Its name.
+    pub name: String,
+    /// Whether it was named; else it is the first coefficient, but for the intercept, that all specifications have.
+    pub stated: bool,
 }
 
 /// One specification.
@@ -88,6 +102,12 @@ pub enum StudyError {
     /// Nobody knows which columns `.` stands for in all of them.
     #[error("'.' stands for other columns in each specification of a study: write the columns out")]
     Dot,
+    /// Something is said in the file and beside it.
+    #[error("the study says '{key}' itself: say it in the file or beside it, and not in both")]
+    SaidTwice {
+        /// What.
+        key: &'static str,
+    },
     /// A coefficient that is in no specification.
     #[error("no specification has a coefficient '{name}' to follow: name one as fits print it")]
     NoInterest {
@@ -123,9 +143,15 @@ impl Study {
         {
             return Err(StudyError::NotForIntervals.into());
         }
-        let study = Study { specifications, request, interest: None, simultaneous: false };
+        let interest = shared_coefficient(&specifications).map(|name| Interest { name, stated: false });
+        let study = Study { specifications, request, weights: None, interest, simultaneous: false };
         study.check()?;
         Ok(study)
+    }
+
+    /// The same with rows weighted in every specification.
+    pub fn weighted(self, weights: Option<Weights>) -> Study {
+        Study { weights, ..self }
     }
 
     /// The same with a coefficient that is followed across specifications, and intervals for it that hold in all of them at once if so wished.
@@ -133,15 +159,10 @@ impl Study {
     /// # Errors
     /// When no specification has it.
     pub fn following(self, interest: &str, simultaneous: bool) -> Result<Study, Error> {
-        let has_it = |one: &Specification| {
-            one.formula
-                .clone()
-                .into_model()
-                .is_ok_and(|model| model.coefficient_names().iter().any(|name| name == interest))
-        };
-        match self.specifications.iter().any(has_it) {
-            true => Ok(Study { interest: Some(interest.to_owned()), simultaneous, ..self }),
-            false => Err(StudyError::NoInterest { name: interest.to_owned() }.into()),
+        let name = interest.to_owned();
+        match self.specifications.iter().any(|one| one.has_coefficient(&name)) {
+            true => Ok(Study { interest: Some(Interest { name, stated: true }), simultaneous, ..self }),
+            false => Err(StudyError::NoInterest { name }.into()),
         }
     }
 
@@ -173,8 +194,8 @@ impl Study {
     }
 
     /// The coefficient that is followed.
-    pub fn interest(&self) -> Option<&str> {
-        self.interest.as_deref()
+    pub fn interest(&self) -> Option<&Interest> {
+        self.interest.as_ref()
     }
 
     /// The share of each specification of what whitening leaves; they add up to 1.
@@ -208,4 +229,23 @@ impl Study {
         let each = self.specifications.iter().map(|one| format!("{}: {}", one.name, one.formula));
         format!("study of {}: {}", self.specifications.len(), each.collect::<Vec<_>>().join("; "))
     }
+}
+
+impl Specification {
+    /// The model; none where only the table can say what the columns are.
+    fn model(&self) -> Option<Model> {
+        self.formula.clone().into_model().ok()
+    }
+
+    fn has_coefficient(&self, name: &String) -> bool {
+        self.model().is_some_and(|model| model.coefficient_names().contains(name))
+    }
+}
+
+/// The first coefficient, but for the intercept, that all specifications have.
+fn shared_coefficient(specifications: &[Specification]) -> Option<String> {
+    let (first, others) = specifications.split_first()?;
+    let model = first.model()?;
+    let mut names = model.coefficient_names().into_iter().skip(usize::from(model.intercept()));
+    names.find(|name| others.iter().all(|other| other.has_coefficient(name)))
 }

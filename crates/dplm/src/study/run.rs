@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Study, StudyError};
+use super::{Interest, Specification, Study, StudyError};
 use crate::{
     Charge, Dataset, Error, Fit, NoiseSource, Progress, Reading, Receipt, Statement,
     method::{Plan, Request, auto},
@@ -31,8 +31,8 @@ pub struct StudyFit {
     pub guarantee: Guarantee,
     /// The fits, the main one first.
     pub parts: Vec<StudyPart>,
-    /// The coefficient that is followed.
-    pub interest: Option<String>,
+    /// The coefficient that is followed; none where none was named and the specifications share none.
+    pub interest: Option<Interest>,
     /// Whether its intervals hold in all specifications at once.
     pub simultaneous: bool,
     /// The budget of the data set, where a ledger keeps it.
@@ -58,14 +58,27 @@ impl Study {
     ///
     /// # Errors
     /// When the table cannot be read, or a plan is refused.
+    ///
+    /// # Guarantee
+    /// Every specification is read with the same privacy units: what a row or a person may change in each of their queries is claimed there, so
+    /// that what the study spends on all of them adds up for each unit.
     pub fn prepare(self, source: &Source, reading: &Reading<'_>, noise: NoiseSource) -> Result<PreparedStudy, Error> {
+        let reading = &self.reading(reading);
         let union = Dataset::read(source, &self.union()?, reading)?;
-        let read = |one: &super::Specification| Dataset::read(source, &one.formula, reading);
+        let read = |one: &Specification| Dataset::read(source, &one.formula, reading);
         let data: Vec<Dataset> = self.specifications.iter().map(read).collect::<Result<_, _>>()?;
         let plan = auto::Config::new(self.request.clone()).plan(union.rows(), union.design())?;
         let prepared = PreparedStudy { study: self, union, data, plan, noise };
         prepared.check()?;
         Ok(prepared)
+    }
+}
+
+impl Study {
+    /// How the table is read, with the persons and the weights of the study.
+    fn reading<'a>(&self, reading: &Reading<'a>) -> Reading<'a> {
+        let (person, weights) = (self.request.person.clone(), self.weights.clone());
+        Reading { table: reading.table, memory: reading.memory, person, weights }
     }
 }
 
@@ -118,7 +131,7 @@ impl PreparedStudy {
         let learned = self.learn(&mut budget)?;
         let rhos = divided(&mut budget, &self.study.shares()?)?;
         let words = self.study.in_words();
-        let Study { specifications, request, interest, simultaneous } = self.study;
+        let Study { specifications, request, interest, simultaneous, weights: _ } = self.study;
         let mut parts = Vec::new();
         for (place, (one, data)) in specifications.iter().zip(&mut self.data).enumerate() {
             let config = auto::Config::new(Request { rho: rhos[place].1, ..request.clone() });
@@ -208,7 +221,7 @@ impl StudyFit {
     /// Where a fit has the coefficient that is followed.
     pub fn place_in(&self, part: &StudyPart) -> Option<usize> {
         let interest = self.interest.as_ref()?;
-        part.fit.coefficients.iter().position(|one| one.name == *interest)
+        part.fit.coefficients.iter().position(|one| one.name == interest.name)
     }
 
     /// The estimate of the coefficient that is followed, and its interval at [`interest_level`](Self::interest_level); none where it is not in the

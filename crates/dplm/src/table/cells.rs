@@ -107,8 +107,15 @@ impl Extractor {
         Ok(Cells::Levels(codes))
     }
 
+    /// Says what the column should hold, which the formula says, and nothing of the cell.
     fn bad_cell(&self) -> DataError {
-        DataError::BadCell { column: self.column.clone() }
+        let wanted = match self.wanted {
+            Wanted::Number => "plain numbers without thousands separators",
+            Wanted::Day => "dates such as 2020-12-31",
+            Wanted::Level(_) => "levels that the formula lists",
+            Wanted::Person(_) => "an identifier in every row",
+        };
+        DataError::BadCell { column: self.column.clone(), wanted }
     }
 }
 

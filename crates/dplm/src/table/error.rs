@@ -227,11 +227,13 @@ pub enum DataError {
     Schema(#[from] SchemaError),
     /// A cell that cannot be used, when that is refused.
     #[error(
-        "column '{column}' has a missing or unusable cell, which strict reading refuses: repair the data or read without it"
+        "column '{column}' has a missing or unusable cell, which strict reading refuses: give it {wanted}, or read without it"
     )]
     BadCell {
         /// The column.
         column: String,
+        /// What the formula says that it holds.
+        wanted: &'static str,
     },
     /// More persons or rows than the numbers for them count.
     #[error("a fit by person takes at most four thousand million rows: fit a part of the table")]

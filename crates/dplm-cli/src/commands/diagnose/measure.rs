@@ -1,9 +1,10 @@
 //! The numbers of a diagnosis. None of them is private.
 
 use dplm::{
-    Contrast, Dataset, Fit, NoiseSource, Progress,
-    diagnose::{Ols, OlsError, OlsFit, StandardisedRows, least_squares},
+    Contrast, Dataset, Fit, NoiseSource, Person, Progress,
+    diagnose::{Ols, OlsError, OlsFit, StandardisedRows, least_squares, least_squares_of_persons},
     method::dpgd,
+    privacy::Unit,
     report::facts_json,
     table::{ReadOptions, Source},
     theory::{
@@ -25,7 +26,8 @@ pub struct Diagnosis {
     /// Always false.
     pub private: bool,
     pub formula: String,
-    pub rows: u64,
+    /// Whose data a fit protects, and how many of them there are.
+    pub units: Units,
     pub least_squares: Found<LeastSquares>,
     /// The fit as `dplm fit --json` gives it, but marked not private, as it stands beside what is not.
     pub fit: serde_json::Value,
@@ -35,6 +37,13 @@ pub struct Diagnosis {
     pub clipped: Vec<ClippedAt>,
     pub no_clipping: Found<NoClipping>,
     pub iterates: Found<Iterates>,
+}
+
+/// Rows, or persons with several of them.
+#[derive(Serialize)]
+pub struct Units {
+    pub unit: Unit,
+    pub count: u64,
 }
 
 /// Something found, or why there is nothing.
@@ -49,6 +58,8 @@ pub enum Found<T> {
 #[derive(Serialize)]
 pub struct LeastSquares {
     pub rows: usize,
+    /// Of which persons, where standard errors allow for persons with several rows.
+    pub persons: Option<usize>,
     pub degrees_of_freedom: usize,
     pub residual_sd: f64,
     pub r_squared: f64,
@@ -68,7 +79,7 @@ pub struct OlsCoefficient {
     pub high: f64,
 }
 
-/// The share of rows clipped at a step.
+/// The share of rows, or of persons, clipped at a step.
 #[derive(Serialize)]
 pub struct ClippedAt {
     pub step: usize,
@@ -153,7 +164,7 @@ pub fn diagnose(
     printer: &Printer,
 ) -> Result<Diagnosis, Failure> {
     let bar = Bar::new(printer, "diagnosing");
-    let level = config.request.level;
+    let (level, person) = (config.request.level, config.request.person.clone());
     // What the plan refuses is refused before anything is computed.
     let plan = config.clone().plan(dataset.rows(), dataset.design())?;
     let fit = dataset.fit(&config, noise, Progress::new(&|done, total| bar.update(done, total)))?;
@@ -163,11 +174,15 @@ pub fn diagnose(
         dplm: env!("CARGO_PKG_VERSION"),
         private: false,
         formula: fit.formula.clone(),
-        rows: fit.rows,
-        least_squares: on_raw_cells(source, dataset, level).into(),
+        units: Units { unit: dataset.unit(), count: fit.rows },
+        least_squares: on_raw_cells(source, dataset, level, person.as_ref()).into(),
         fit: marked_not_private(&fit),
         clipped,
-        no_clipping: encoded.as_ref().map_err(Clone::clone).and_then(|encoded| encoded.no_clipping(&fit)).into(),
+        no_clipping: match person {
+            Some(_) => Err(NOT_OF_PERSONS.to_owned()),
+            None => encoded.as_ref().map_err(Clone::clone).and_then(|encoded| encoded.no_clipping(&fit)),
+        }
+        .into(),
         iterates: encoded.and_then(|encoded| encoded.iterates(&fit, &dataset.design().contrasts())).into(),
         fitted: fit,
     })
@@ -188,13 +203,28 @@ fn marked_not_private(fit: &Fit) -> serde_json::Value {
     value
 }
 
-fn on_raw_cells(source: &Source, dataset: &Dataset, level: f64) -> Result<LeastSquares, String> {
-    let names = dataset.model().coefficient_names();
-    let ols = least_squares(source, dataset.model(), &ReadOptions::default()).map_err(|error| match error {
+/// The paper's condition bounds the gradient of each row.
+const NOT_OF_PERSONS: &str =
+    "the paper's condition is about rows that each stand for themselves, and not about persons";
+
+fn on_raw_cells(
+    source: &Source,
+    dataset: &Dataset,
+    level: f64,
+    person: Option<&Person>,
+) -> Result<LeastSquares, String> {
+    let (model, options) = (dataset.model(), ReadOptions::default());
+    let names = model.coefficient_names();
+    let ols = match person {
+        Some(person) => least_squares_of_persons(source, model, person, &options),
+        None => least_squares(source, model, &options),
+    };
+    let ols = ols.map_err(|error| match error {
         dplm::Error::Ols(error) => named(&error, &names),
         other => other.to_string(),
     })?;
-    Ok(LeastSquares::new(ols.into_inner(), names, level))
+    let found = LeastSquares::new(ols.into_inner(), names, level);
+    Ok(LeastSquares { persons: person.map(|_| found.degrees_of_freedom + 1), ..found })
 }
 
 /// The library counts columns; a person knows them by name.
@@ -222,6 +252,7 @@ impl LeastSquares {
         LeastSquares {
             coefficients: names.into_iter().enumerate().map(coefficient).collect(),
             rows: ols.rows,
+            persons: None,
             degrees_of_freedom: ols.degrees_of_freedom,
             residual_sd: ols.residual_sd,
             r_squared: ols.r_squared,
@@ -230,7 +261,7 @@ impl LeastSquares {
     }
 }
 
-/// The share of rows clipped at some of the steps of the first run.
+/// The share of rows, or of persons, clipped at some of the steps of the first run.
 fn clipped_shares(dataset: &mut Dataset, plan: &dpgd::Plan, fit: &Fit) -> Result<Vec<ClippedAt>, Failure> {
     let run = &fit.trajectories[0];
     let mut view = dataset.not_private();
@@ -252,6 +283,8 @@ fn some_steps(last: usize) -> Vec<usize> {
 /// The encoded rows in the clear, and least squares on them.
 struct Encoded {
     rows: StandardisedRows,
+    /// How many rows there are, or persons.
+    units: u64,
     theta: Vec<f64>,
     sigma: f64,
 }
@@ -262,7 +295,7 @@ impl Encoded {
         let names: Vec<String> = fit.coefficients.iter().map(|one| one.name.clone()).collect();
         let mut ols = Ols::new(names.len());
         let solved = ols.push(&rows.x, &rows.y).and_then(|()| ols.finish()).map_err(|error| named(&error, &names))?;
-        Ok(Encoded { rows, theta: solved.coefficients, sigma: solved.residual_sd })
+        Ok(Encoded { rows, units: fit.rows, theta: solved.coefficients, sigma: solved.residual_sd })
     }
 
     fn no_clipping(&self, fit: &Fit) -> Result<NoClipping, String> {
@@ -337,7 +370,7 @@ impl Encoded {
         })
     }
 
-    /// `X'X / n`, p x p.
+    /// `X'X / n` for n rows or persons, p x p.
     fn second_moments(&self) -> Vec<f64> {
         let p = self.theta.len();
         let mut sums = vec![0.0; p * p];
@@ -346,7 +379,7 @@ impl Encoded {
                 line.iter_mut().zip(row).for_each(|(sum, right)| *sum += left * right);
             }
         }
-        sums.iter().map(|sum| sum / self.rows.y.len() as f64).collect()
+        sums.iter().map(|sum| sum / self.units as f64).collect()
     }
 }
 

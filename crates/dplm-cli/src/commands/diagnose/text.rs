@@ -1,6 +1,6 @@
 //! A diagnosis for people.
 
-use dplm::Fit;
+use dplm::{Fit, privacy::Unit};
 
 use super::measure::{ClippedAt, Diagnosis, Found, Iterates, LeastSquares, NoClipping};
 use crate::{
@@ -15,18 +15,21 @@ pub fn render(diagnosis: &Diagnosis) -> String {
         heading(diagnosis),
         section("1. Least squares", &diagnosis.least_squares, least_squares),
         private_fit(&diagnosis.fitted, &diagnosis.least_squares),
-        clipping(clipped),
+        clipping(clipped, diagnosis.units.unit),
         section("4. The No-Clipping Condition", &diagnosis.no_clipping, no_clipping),
-        section("5. The law of the iterates", &diagnosis.iterates, |found| iterates(found, clipped)),
+        section("5. The law of the iterates", &diagnosis.iterates, |found| {
+            iterates(found, clipped, diagnosis.units.unit)
+        }),
     ]
     .join("\n")
 }
 
 fn heading(diagnosis: &Diagnosis) -> String {
     format!(
-        "NOT PRIVATE: everything below shows the data as they are. Do not publish any of it.\n\n  {}\n  {} rows\n",
+        "NOT PRIVATE: everything below shows the data as they are. Do not publish any of it.\n\n  {}\n  {} {}\n",
         diagnosis.formula,
-        grouped(diagnosis.rows)
+        grouped(diagnosis.units.count),
+        diagnosis.units.unit.plural(),
     )
 }
 
@@ -60,14 +63,20 @@ fn least_squares(ols: &LeastSquares) -> String {
             significant(one.high),
         ]);
     }
+    let (rows, df) = (grouped(ols.rows as u64), grouped(ols.degrees_of_freedom as u64));
+    let (errors, used) = match ols.persons {
+        None => (String::new(), format!("{rows} rows used")),
+        Some(persons) => (
+            "\n  Standard errors are clustered: they allow for errors that go together within a person.".to_owned(),
+            format!("{rows} rows of {} persons used", grouped(persons as u64)),
+        ),
+    };
     format!(
-        "  On the cells as written, rows with a missing cell left out, as lm does.\n\n{}\n  \
-         Residual standard error {} on {} degrees of freedom; R squared {:.4}; {} rows used.\n",
+        "  On the cells as written, rows with a missing cell left out, as lm does.{errors}\n\n{}\n  \
+         Residual standard error {} on {df} degrees of freedom; R squared {:.4}; {used}.\n",
         layout::table(&lines),
         significant(ols.residual_sd),
-        grouped(ols.degrees_of_freedom as u64),
         ols.r_squared,
-        grouped(ols.rows as u64),
     )
 }
 
@@ -103,11 +112,15 @@ fn private_fit(fit: &Fit, ols: &Found<LeastSquares>) -> String {
     )
 }
 
-fn clipping(clipped: &[ClippedAt]) -> String {
+fn clipping(clipped: &[ClippedAt], unit: Unit) -> String {
     let steps = std::iter::once("step".to_owned()).chain(clipped.iter().map(|at| at.step.to_string()));
     let shares = std::iter::once("clipped".to_owned()).chain(clipped.iter().map(|at| percent(at.fraction)));
+    let (title, who) = match unit {
+        Unit::Row => ("Rows", "row adds a gradient"),
+        Unit::Person => ("Persons", "person adds a gradient, of all their rows together,"),
+    };
     format!(
-        "3. Rows clipped at each step (not private)\n  A clipped row adds a gradient of the largest norm allowed, and no more.\n\n{}",
+        "3. {title} clipped at each step (not private)\n  A clipped {who} of the largest norm allowed, and no more.\n\n{}",
         layout::table(&[steps.collect(), shares.collect()])
     )
 }
@@ -163,7 +176,7 @@ fn lemma(found: &NoClipping) -> String {
     )
 }
 
-fn iterates(found: &Iterates, clipped: &[ClippedAt]) -> String {
+fn iterates(found: &Iterates, clipped: &[ClippedAt], unit: Unit) -> String {
     let mut lines = vec![cells!["", "Limit", "Mean", "Std. Dev.", "Happened", "z"]];
     for one in &found.coefficients {
         lines.push(cells![
@@ -177,9 +190,13 @@ fn iterates(found: &Iterates, clipped: &[ClippedAt]) -> String {
     }
     let largest = clipped.iter().map(|at| at.fraction).fold(0.0, f64::max);
     let caution = if largest > 0.0 {
-        format!("  Up to {} of the rows were clipped at a step, so the law is only a guide here.\n", percent(largest))
+        let units = unit.plural();
+        format!(
+            "  Up to {} of the {units} were clipped at a step, so the law is only a guide here.\n",
+            percent(largest)
+        )
     } else {
-        "  No row was clipped at the steps shown above.\n".to_owned()
+        format!("  No {unit} was clipped at the steps shown above.\n")
     };
     format!(
         "  Without clipping, the iterate after {} steps is Gaussian with the mean and standard deviation below. 'Limit' is where it\n  \

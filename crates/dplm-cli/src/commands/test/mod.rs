@@ -2,35 +2,71 @@
 
 mod text;
 
-use dplm::{Error, Fit, Hypothesis, TTest, WaldTest};
+use std::collections::BTreeMap;
+
+use dplm::{Error, Fit, FittedGroup, GroupOutcome, GroupedFit, Hypothesis, TTest, WaldTest, report::Saved};
 use serde::Serialize;
 
 use crate::{
     args::TestArgs,
+    commands::saved,
     exit::Failure,
     output::{Destination, Format, Output},
     printer::Printer,
     settings::check_formats,
 };
 
-/// Loads the fit, tests, and shows it as text or JSON.
+/// Loads the fit, or those of several groups, tests, and shows it as text or JSON.
 pub fn run(args: &TestArgs, printer: &Printer) -> Result<(), Failure> {
     check_formats([(&args.json, Format::Json)])?;
-    let fit = Fit::load(&args.saved.fit)?;
-    let level = args.level.unwrap_or(fit.level);
-    let tested = args.hypotheses.iter().map(|typed| Tested::of(&fit, typed, level));
-    let tests = tested.collect::<Result<Vec<Tested>, Error>>()?;
+    let (json, text) = match saved::load(&args.saved)? {
+        Saved::One(fit) => {
+            let level = args.level.unwrap_or(fit.level);
+            let tests = Tested::all(&fit, &args.hypotheses, level)?;
+            (json(level, &About::fit(&fit, &tests)), text::render(&fit, level, &tests))
+        }
+        Saved::Groups(groups) => {
+            let level = args.level.unwrap_or(groups.level);
+            of_groups(&groups, &args.hypotheses, level)?
+        }
+    };
     if let Some(place) = &args.json {
-        let entries = tests.iter().map(Entry::of).collect();
-        let document =
-            Document { dplm: env!("CARGO_PKG_VERSION"), level, target_text: fit.target_text(), tests: entries };
-        let json = serde_json::to_string_pretty(&document).expect("plain data serialise");
-        Output::open(place)?.finish_with(&(json + "\n"))?;
+        Output::open(place)?.finish_with(&json)?;
     }
     match args.json == Some(Destination::Stdout) {
         true => Ok(()),
-        false => printer.result(&text::render(&fit, level, &tests)),
+        false => printer.result(&text),
     }
+}
+
+/// The tests in each group, as JSON and as text.
+fn of_groups(groups: &GroupedFit, hypotheses: &[String], level: f64) -> Result<(String, String), Error> {
+    let column = groups.by.name();
+    let (mut abouts, mut text) = (Vec::new(), String::new());
+    for group in &groups.groups {
+        let by = BTreeMap::from([(column, group.level.as_str())]);
+        let (tested, shown) = in_group(group, hypotheses, level)?;
+        text += &format!("{}{column} = {}\n{shown}", if text.is_empty() { "" } else { "\n" }, group.level);
+        abouts.push(InGroup { by, tested });
+    }
+    Ok((json(level, &Groups { groups: abouts }), text))
+}
+
+fn in_group<'a>(group: &'a FittedGroup, hypotheses: &[String], level: f64) -> Result<(TestedGroup<'a>, String), Error> {
+    match &group.outcome {
+        GroupOutcome::Fitted(fit) => {
+            let tests = Tested::all(fit, hypotheses, level)?;
+            Ok((TestedGroup::Fitted(About::fit(fit, &tests)), text::render(fit, level, &tests)))
+        }
+        GroupOutcome::NotFitted(why) => {
+            Ok((TestedGroup::NotFitted { not_fitted: why }, format!("It was not fitted: {why}.\n")))
+        }
+    }
+}
+
+fn json(level: f64, tested: &impl Serialize) -> String {
+    let document = Document { dplm: env!("CARGO_PKG_VERSION"), level, tested };
+    serde_json::to_string_pretty(&document).expect("plain data serialise") + "\n"
 }
 
 /// One argument, tested: an equation by itself, several together.
@@ -40,6 +76,10 @@ enum Tested {
 }
 
 impl Tested {
+    fn all(fit: &Fit, hypotheses: &[String], level: f64) -> Result<Vec<Tested>, Error> {
+        hypotheses.iter().map(|typed| Tested::of(fit, typed, level)).collect()
+    }
+
     fn of(fit: &Fit, typed: &str, level: f64) -> Result<Tested, Error> {
         let hypothesis: Hypothesis = fit.hypothesis(typed)?;
         Ok(match hypothesis.equations().len() {
@@ -51,11 +91,44 @@ impl Tested {
 
 /// What programs read.
 #[derive(Serialize)]
-struct Document {
+struct Document<'a, T> {
     dplm: &'static str,
     level: f64,
+    #[serde(flatten)]
+    tested: &'a T,
+}
+
+/// The tests of one fit, and what they are about.
+#[derive(Serialize)]
+struct About {
     target_text: String,
     tests: Vec<Entry>,
+}
+
+/// Those of several groups.
+#[derive(Serialize)]
+struct Groups<'a> {
+    groups: Vec<InGroup<'a>>,
+}
+
+#[derive(Serialize)]
+struct InGroup<'a> {
+    by: BTreeMap<&'a str, &'a str>,
+    #[serde(flatten)]
+    tested: TestedGroup<'a>,
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum TestedGroup<'a> {
+    Fitted(About),
+    NotFitted { not_fitted: &'a str },
+}
+
+impl About {
+    fn fit(fit: &Fit, tests: &[Tested]) -> About {
+        About { target_text: fit.target_text(), tests: tests.iter().map(Entry::of).collect() }
+    }
 }
 
 #[derive(Serialize)]

@@ -5,11 +5,11 @@ use super::{Cover, WIDTH, budget, capitalised, fact, ledger, page, paragraph, ri
 use crate::{
     number::{grouped, significant},
     report::{
-        study::{cell, in_place_of_numbers, names, of_intervals},
+        study::{cell, in_place_of_numbers, names, of_intervals, why_followed},
         svg::{Anchor, Scale, Svg, escaped},
         text::{attack, percent, promise},
     },
-    study::{StudyFit, StudyPart},
+    study::{Interest, StudyFit, StudyPart},
 };
 
 /// The left and right edge of the curve, its height, and the height of a line of terms below it.
@@ -22,7 +22,7 @@ const LINE: f64 = 18.0;
 pub fn study_html(study: &StudyFit, cover: &Cover) -> String {
     let title = cover.title.clone().unwrap_or_else(|| "Private study".to_owned());
     let curve = study.interest.as_ref().map_or(String::new(), |interest| {
-        format!("{}{}{}", picture(study, interest), paragraph(&caption(study, interest)), followed(study))
+        format!("{}{}{}", picture(study, &interest.name), paragraph(&caption(study, interest)), followed(study))
     });
     let guarantee = paragraph(&promise(&study.guarantee)) + &paragraph(&attack(&study.guarantee));
     let body = [
@@ -59,11 +59,13 @@ fn header(study: &StudyFit, cover: &Cover, title: &str) -> String {
     )
 }
 
-fn caption(study: &StudyFit, interest: &str) -> String {
+fn caption(study: &StudyFit, interest: &Interest) -> String {
     format!(
-        "The coefficient of {interest} in each specification, {}. The main specification is the first. Below, a dot marks the terms that are in a \
+        "The coefficient of {} in each specification, {}. {}The main specification is the first. Below, a dot marks the terms that are in a \
          specification.",
-        of_intervals(study)
+        interest.name,
+        of_intervals(study),
+        why_followed(interest),
     )
 }
 
@@ -154,7 +156,7 @@ fn specifications(study: &StudyFit) -> String {
         )
     };
     let heads = ["Specification", "Share", "&rho;", "Model"];
-    table("The specifications", &heads, study.parts.iter().enumerate().map(row))
+    wordy_table("The specifications", &heads, study.parts.iter().enumerate().map(row))
 }
 
 fn side_by_side(study: &StudyFit) -> String {
@@ -170,9 +172,18 @@ fn side_by_side(study: &StudyFit) -> String {
 }
 
 fn table(name: &str, heads: &[&str], rows: impl Iterator<Item = String>) -> String {
+    scrolling(name, &format!("<table>\n{}</table>\n", lines(heads, rows)))
+}
+
+/// A table whose last column is long, and wraps.
+fn wordy_table(name: &str, heads: &[&str], rows: impl Iterator<Item = String>) -> String {
+    scrolling(name, &format!("<table class=\"words\">\n{}</table>\n", lines(heads, rows)))
+}
+
+fn lines(heads: &[&str], rows: impl Iterator<Item = String>) -> String {
     let heads: String = heads.iter().map(|head| format!("<th scope=\"col\">{head}</th>")).collect();
     let rows: String = rows.collect();
-    scrolling(name, &format!("<table>\n<thead><tr>{heads}</tr></thead>\n<tbody>\n{rows}</tbody>\n</table>\n"))
+    format!("<thead><tr>{heads}</tr></thead>\n<tbody>\n{rows}</tbody>\n")
 }
 
 /// What each fit says of itself, once.

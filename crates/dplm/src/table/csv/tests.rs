@@ -80,14 +80,15 @@ fn strict_refuses_naming_the_column_only() {
     let strict = ReadOptions { strict: true, ..ReadOptions::default() };
     let g = || category("g", &["a", "b"]);
     let refused = |text: &str| read_with(&csv(text).unwrap(), &[number("x"), g()], &strict).unwrap_err().to_string();
-    for cell in ["", "NA", "abc", "inf", "nan", "1e999"] {
+    for cell in ["", "NA", "abc", "inf", "nan", "1e999", "\"1,234\"", "1 234", "1'234"] {
         let message = refused(&format!("x,g\n1,a\n{cell},b\n"));
         let expected = "column 'x' has a missing or unusable cell, which strict reading refuses: \
-                        repair the data or read without it";
+                        give it plain numbers without thousands separators, or read without it";
         assert_eq!(message, expected, "{cell}");
     }
     for cell in ["", "NA", "c", "A"] {
-        assert!(refused(&format!("x,g\n1,a\n2,{cell}\n")).starts_with("column 'g' has a missing"), "{cell}");
+        let message = refused(&format!("x,g\n1,a\n2,{cell}\n"));
+        assert!(message.starts_with("column 'g' has a missing") && message.contains("levels that"), "{cell}");
     }
     let fine = csv("x,g,unused\n1,a,\n2,b,NA\n").unwrap();
     assert_eq!(read_with(&fine, &[number("x"), g()], &strict).unwrap()[1], [Some(0.0), Some(1.0)]);
