@@ -1,6 +1,6 @@
 //! Why nothing came back, as Python exceptions with the command line's sentences.
 
-use dplm::{Error, lattice::LatticeError, method::ConfigError, table::DataError};
+use dplm::{Error, ErrorKind, table::DataError};
 use dplm_ledger::LedgerError;
 use dplm_simulate::SettingError;
 use pyo3::{prelude::*, types::PyType};
@@ -81,21 +81,10 @@ impl Failure {
 
 impl From<Error> for Failure {
     fn from(error: Error) -> Failure {
-        let kind = match &error {
-            // Only the data can tell how many rows there are.
-            Error::Config(ConfigError::TooFewRows { .. }) | Error::Data(_) | Error::FitFile(_) => Kind::Data,
-            Error::Formula(_)
-            | Error::Config(_)
-            | Error::Interval(_)
-            | Error::Hypothesis(_)
-            | Error::Prediction(_)
-            | Error::Group(_)
-            | Error::Moments(_)
-            | Error::Study(_)
-            | Error::Assume(_)
-            | Error::Forecast(_)
-            | Error::Lattice(LatticeError::ClipOutOfRange { .. }) => Kind::Request,
-            _ => Kind::Fit,
+        let kind = match error.kind() {
+            ErrorKind::Request => Kind::Request,
+            ErrorKind::Data => Kind::Data,
+            ErrorKind::Fit => Kind::Fit,
         };
         Failure::new(kind, error)
     }

@@ -1,11 +1,10 @@
 //! The native half of the Python package `dplm`: Python objects in, the library's own types, Python objects out.
 //!
 //! What a Python user sees is written in Python (`python/dplm`); here is only what needs Rust. Modules in the order a fit passes them:
-//! `arrow` with `sound`, `cells`, `column` and `table` (rows), `request` (what is asked), `work` (threads, signals, progress), `fit` (the result).
+//! `arrow`, `cells`, `column` and `table` (rows), `request` (what is asked), `work` (threads, signals, progress), `fit` (the result).
 //! `failure` turns every error into a Python exception, and `not_private` is for the package's own tests.
 
 mod failure;
-mod sound;
 mod arrow;
 mod cells;
 mod column;

@@ -70,6 +70,39 @@ pub enum Error {
     Interrupted,
 }
 
+/// What an error is about, for interfaces that have a class of errors for each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ErrorKind {
+    /// What was asked makes no sense.
+    Request,
+    /// The data cannot be used as they are.
+    Data,
+    /// The guarantee cannot be given, or the fit failed.
+    Fit,
+}
+
+impl Error {
+    /// What the error is about.
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            // Only the data can tell how many rows there are.
+            Error::Config(ConfigError::TooFewRows { .. }) | Error::Data(_) | Error::FitFile(_) => ErrorKind::Data,
+            Error::Formula(_)
+            | Error::Config(_)
+            | Error::Group(_)
+            | Error::Moments(_)
+            | Error::Study(_)
+            | Error::Assume(_)
+            | Error::Forecast(_)
+            | Error::Interval(_)
+            | Error::Hypothesis(_)
+            | Error::Prediction(_)
+            | Error::Lattice(LatticeError::ClipOutOfRange { .. }) => ErrorKind::Request,
+            Error::Lattice(_) | Error::Privacy(_) | Error::Ols(_) | Error::Interrupted => ErrorKind::Fit,
+        }
+    }
+}
+
 impl From<Interrupted> for Error {
     fn from(_: Interrupted) -> Error {
         Error::Interrupted

@@ -85,7 +85,7 @@ pub mod report;
 pub use contrast::Contrast;
 pub use dataset::{Charge, Dataset, GroupedDataset, Prepared, PreparedGroups, Reading, Receipt};
 pub use descend::Trajectory;
-pub use error::Error;
+pub use error::{Error, ErrorKind};
 pub use fit::{Bounded, Coefficient, Fit, Group, MethodSummary, Precision};
 pub use grouped::{EqualityTest, FittedGroup, GroupError, GroupOutcome, GroupedFit};
 pub use hypothesis::{Equation, Hypothesis, HypothesisError, TTest, WaldTest};

@@ -6,7 +6,7 @@ use std::{
 };
 
 /// Where fits are made; the lab and the benchmarks may look at rows they simulated.
-const CRATES: [&str; 5] = ["dplm", "dplm-methods", "dplm-cli", "dplm-ledger", "dplm-py"];
+const CRATES: [&str; 6] = ["dplm", "dplm-methods", "dplm-cli", "dplm-ledger", "dplm-py", "../r/src/rust"];
 
 fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(folder).unwrap() {

@@ -32,6 +32,8 @@ mod files;
 mod source;
 
 pub use crate::schema::{Field, Schema, SchemaError, Type};
+#[cfg(feature = "arrow")]
+pub use arrow::read_stream;
 pub use dialect::{Delimiter, Dialect, UnknownDialect};
 pub use error::DataError;
 pub use source::{ReadOptions, Source};

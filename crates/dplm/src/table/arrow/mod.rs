@@ -1,13 +1,16 @@
-//! Arrow files (also called Feather), Arrow streams, and record batches in memory; and Arrow's arrays as cells, which Parquet files are
+//! Arrow files (also called Feather), Arrow streams, and tables in memory; and Arrow's arrays as cells, which Parquet files are
 //! decoded to as well.
 
 mod cells;
 mod messages;
 mod file;
 mod memory;
+mod sound;
+mod stream;
 
 use arrow_schema::{DataType, Fields};
 
+pub use self::stream::read_stream;
 pub(super) use self::{file::open, memory::from_batches};
 use super::{Field, Schema, Type};
 

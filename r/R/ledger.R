@@ -1,0 +1,55 @@
+# The privacy budget of data sets, kept in a file.
+
+dplm_ledger <- function(file) {
+  ledger <- structure(list(file = normalizePath(text_of("file", file), mustWork = FALSE)), class = "dplm_ledger")
+  value(native_ledger_datasets(ledger$file))
+  ledger
+}
+
+dplm_ledger_init <- function(file, dataset, rho, delta = NULL, note = "") {
+  value(native_ledger_init(
+    path.expand(text_of("file", file)), text_of("dataset", dataset), number_of("rho", rho), text_of("note", note), if (!is.null(delta)) number_of("delta", delta)
+  ))
+  dplm_ledger(file)
+}
+
+dplm_ledger_grant <- function(ledger, dataset, rho, note = "") {
+  value(native_ledger_grant(file_of(ledger), text_of("dataset", dataset), number_of("rho", rho), text_of("note", note)))
+  invisible(ledger)
+}
+
+dplm_ledger_show <- function(ledger, dataset) {
+  shown <- value(native_ledger_show(file_of(ledger), text_of("dataset", dataset)))
+  shown$entries <- entries_of(shown$entries)
+  shown
+}
+
+# Entries of several kinds as a data frame: what one kind does not have is NA.
+entries_of <- function(entries) {
+  plain <- lapply(entries, function(entry) Filter(function(one) is.atomic(one) && length(one) == 1, entry))
+  keys <- unique(unlist(lapply(plain, names)))
+  row <- function(entry) as.data.frame(setNames(lapply(keys, function(key) if (is.null(entry[[key]])) NA else entry[[key]]), keys))
+  do.call(rbind, lapply(plain, row))
+}
+
+dplm_ledger_verify <- function(ledger, against = list()) {
+  if (inherits(against, c("dplm", "dplm_groups"))) against <- list(against)
+  kept <- function(j) {
+    fit <- against[[j]]
+    if (is_text(fit)) return(list(name = path.expand(fit), json = NULL))
+    if (!inherits(fit, c("dplm", "dplm_groups"))) refuse("request", "against takes a list of fits, or of files with their JSON")
+    list(name = sprintf("against[[%d]]", j), json = fit$json)
+  }
+  value(native_ledger_verify(file_of(ledger), lapply(seq_along(against), kept)))$hash
+}
+
+print.dplm_ledger <- function(x, ...) {
+  cat("Privacy ledger ", x$file, "\n", sep = "")
+  for (dataset in value(native_ledger_datasets(x$file))) {
+    account <- dplm_ledger_show(x, dataset)
+    cat(sprintf("  %s: %g of rho = %g spent, %g left\n", dataset, account$spent, account$total, account$left))
+  }
+  invisible(x)
+}
+
+file_of <- function(ledger) if (inherits(ledger, "dplm_ledger")) ledger$file else dplm_ledger(ledger)$file

@@ -1,0 +1,307 @@
+//! A fit, and what may be asked of it. R keeps a fit as its JSON.
+#![allow(unsafe_code)] // `#[savvy]` writes it, and tables are shared.
+
+use dplm::{
+    method::{forecast_for, Request},
+    plan::Question,
+    report::{facts_json, summary, to_html, to_json, Cover},
+    table::{ReadOptions, Source},
+    Charge, Covariance, Coverage, Dataset, Design, Ends, Fit, OverValue, Prediction, Progress, Reading, Receipt, TTest,
+    Warning,
+};
+use dplm_ledger::{Ledger, LedgerError};
+use savvy::{savvy, ListSexp, NullSexp, OwnedListSexp, OwnedLogicalSexp, Sexp};
+
+use crate::{
+    failure::{answer, Failure, Kind, Refusal},
+    given::function,
+    request::{Account, Model, Options},
+    table,
+    value::{list, numbers, parsed, texts},
+    work::{self, Signals},
+};
+
+/// Reads and fits. With a ledger, it has the budget on disk as spent before noise is drawn. `progress` is called with the stage, how much is
+/// done, and how much there is.
+#[savvy]
+fn native_fit(described: ListSexp, model: ListSexp, options: ListSexp, progress: Sexp) -> savvy::Result<Sexp> {
+    answer(|| {
+        let model = Model::parse(model)?;
+        let options = Options::read(options, &model)?;
+        let method = options.method(&model)?;
+        // SAFETY: the table is gone when this function returns.
+        let table = unsafe { table::source(described) }?;
+        let fit = work::run(options.threads, function(progress).as_ref(), |signals| {
+            affordable(options.account.as_ref(), &method.request().rho)?;
+            let reading = |done, total| signals.reading(done, total);
+            let mut dataset = Dataset::read(&table, &model.formula, &self::reading(&options, Progress::new(&reading)))?;
+            let prepared = dataset.prepare(method.as_ref(), options.noise)?;
+            let receipt = receipt(prepared.charge(), options.account.as_ref())?;
+            let fitting = |done, total| signals.fitting(done, total);
+            prepared.run(receipt, Progress::new(&fitting)).map_err(Refusal::after_spending)
+        })?;
+        let warnings = fit.warnings.iter().map(|one| (matches!(one, Warning::FixedSeed), one.to_string()));
+        fitted(&to_json(&fit), &warnings.collect::<Vec<_>>())
+    })
+}
+
+/// How rows are read for a fit.
+pub fn reading<'a>(options: &Options, progress: Progress<'a>) -> Reading<'a> {
+    let table = ReadOptions { strict: options.strict, progress, ..ReadOptions::default() };
+    Reading { table, memory: options.memory, person: options.person.clone(), weights: options.weights.clone() }
+}
+
+/// What the ledger could not pay for is refused before a row is read.
+pub fn affordable(account: Option<&Account>, rho: &dplm::privacy::Rho) -> Result<(), LedgerError> {
+    account.map_or(Ok(()), |(file, dataset)| Ledger::open(file)?.check(dataset, *rho))
+}
+
+/// Pays from the ledger where there is one; else whoever calls keeps account.
+pub fn receipt(charge: Charge, account: Option<&Account>) -> Result<Receipt, LedgerError> {
+    match account {
+        Some((file, dataset)) => Ledger::open(file)?.charge(dataset, charge),
+        None => Ok(Receipt::by_caller(charge)),
+    }
+}
+
+/// The JSON of a fit, and what a reader should know, each with whether it is about privacy itself.
+pub fn fitted(json: &str, warnings: &[(bool, String)]) -> Result<Sexp, Failure> {
+    let about_privacy: Vec<bool> = warnings.iter().map(|(about_privacy, _)| *about_privacy).collect();
+    let sentences: Vec<&str> = warnings.iter().map(|(_, sentence)| sentence.as_str()).collect();
+    Ok(list([
+        ("json", &|| texts([json])),
+        ("about_privacy", &|| OwnedLogicalSexp::try_from_slice(&about_privacy)?.into()),
+        ("warnings", &|| texts(&sentences)),
+    ])?)
+}
+
+/// The plan of a fit that is not made, as the document of `dplm plan`: no cell is looked at and nothing is spent.
+#[savvy]
+fn native_dry_run(described: ListSexp, model: ListSexp, options: ListSexp) -> savvy::Result<Sexp> {
+    answer(|| {
+        let model = Model::parse(model)?;
+        let options = Options::read(options, &model)?;
+        options.method(&model)?;
+        without_forecast(&options)?;
+        // SAFETY: the table is gone when this function returns.
+        let table = unsafe { table::source(described) }?;
+        let forecast = work::run(options.threads, None, |signals| {
+            let asked = options.asked();
+            affordable(options.account.as_ref(), &asked.request.rho)?;
+            let rows = counted(&table, &model, signals)?;
+            let Request { rho, delta, level, .. } = asked.request;
+            Ok(forecast_for(asked, table.schema(), &Question::new(rows, rho, delta, level))?)
+        })?;
+        Ok(parsed(&serde_json::to_string(&forecast).expect("plain data serialise"))?)
+    })
+}
+
+fn without_forecast(options: &Options) -> Result<(), Refusal> {
+    let what = match options {
+        Options { person: Some(_), .. } => "persons with several rows",
+        Options { groups: Some(_), .. } => "groups",
+        Options { weights: Some(_), .. } => "weighted rows",
+        _ => return Ok(()),
+    };
+    Err(Kind::Request.because(format!("there is no forecast for {what}: leave dry_run out")))
+}
+
+fn counted(table: &Source, model: &Model, signals: &Signals) -> Result<u64, Refusal> {
+    let design = Design::new(&model.formula.resolve(table.schema()).map_err(dplm::Error::from)?);
+    let reading = |done, total| signals.reading(done, total);
+    let reading = ReadOptions { progress: Progress::new(&reading), ..ReadOptions::default() };
+    Ok(table.count_rows(&design.columns()[0], &reading)?)
+}
+
+/// The fit that a text is.
+fn fit(json: &str) -> Result<Fit, Refusal> {
+    Ok(Fit::from_json(json).map_err(dplm::Error::from)?)
+}
+
+/// The document of a fit without what is long.
+#[savvy]
+fn native_facts(json: &str) -> savvy::Result<Sexp> {
+    answer(|| Ok(parsed(&facts_json(&fit(json)?))?))
+}
+
+/// The summary of the command line.
+#[savvy]
+fn native_summary(json: &str) -> savvy::Result<Sexp> {
+    answer(|| Ok(texts([summary(&fit(json)?)])?))
+}
+
+/// The page of `--report`.
+#[savvy]
+fn native_page(json: &str, title: Option<&str>, author: Option<&str>, dataset: Option<&str>) -> savvy::Result<Sexp> {
+    answer(|| {
+        let [title, author, dataset] = [title, author, dataset].map(|text| text.map(str::to_owned));
+        Ok(texts([to_html(&fit(json)?, &Cover { title, author, dataset })])?)
+    })
+}
+
+/// The JSON of a fit in a file.
+#[savvy]
+fn native_read(path: &str) -> savvy::Result<Sexp> {
+    answer(|| Ok(texts([to_json(&Fit::load(path)?)])?))
+}
+
+/// Writes the JSON of a fit to a file.
+#[savvy]
+fn native_write(json: &str, path: &str) -> savvy::Result<Sexp> {
+    answer(|| {
+        fit(json)?.save(path)?;
+        Ok(NullSexp.into())
+    })
+}
+
+/// The `low` and `high` ends of each coefficient's interval; `NA` for one that is not identified.
+#[savvy]
+fn native_intervals(json: &str, level: f64) -> savvy::Result<Sexp> {
+    answer(|| Ok(list_of_ends(&fit(json)?.intervals(level)?, "low", "high")?))
+}
+
+fn list_of_ends(found: &[Ends], low: &str, high: &str) -> savvy::Result<Sexp> {
+    list([(low, &|| numbers(lows(found.iter()))), (high, &|| numbers(highs(found.iter())))])
+}
+
+fn lows<'a>(found: impl Iterator<Item = &'a Ends>) -> Vec<f64> {
+    found.map(|ends| ends.map_or(f64::NAN, |(low, _)| low)).collect()
+}
+
+fn highs<'a>(found: impl Iterator<Item = &'a Ends>) -> Vec<f64> {
+    found.map(|ends| ends.map_or(f64::NAN, |(_, high)| high)).collect()
+}
+
+/// The covariance of the identified coefficients: their `names` and its `values`, row by row; `NULL` where none was released.
+#[savvy]
+fn native_covariance(json: &str) -> savvy::Result<Sexp> {
+    answer(|| {
+        let Some(Covariance { names, values, .. }) = fit(json)?.covariance() else { return Ok(NullSexp.into()) };
+        Ok(list([("names", &|| texts(&names)), ("values", &|| numbers(values.concat()))])?)
+    })
+}
+
+/// The columns that a prediction needs.
+#[savvy]
+fn native_predictors(json: &str) -> savvy::Result<Sexp> {
+    answer(|| {
+        let columns = fit(json)?.design.predictors();
+        Ok(texts(columns.into_iter().map(|column| column.name).collect::<Vec<_>>())?)
+    })
+}
+
+/// The mean response of each row.
+#[savvy]
+fn native_predict(json: &str, described: ListSexp) -> savvy::Result<Sexp> {
+    answer(|| {
+        // SAFETY: the table is gone when this function returns.
+        let (fit, table) = (fit(json)?, unsafe { table::source(described) }?);
+        let found = work::run(None, None, |signals| {
+            let reading = |done, total| signals.reading(done, total);
+            let options = ReadOptions { progress: Progress::new(&reading), ..ReadOptions::default() };
+            Ok(fit.predict(&table, &options)?)
+        })?;
+        Ok(numbers(found)?)
+    })
+}
+
+/// The mean response of each row with its standard error, its interval, and where a person's response falls.
+#[savvy]
+fn native_predict_intervals(json: &str, described: ListSexp, level: f64) -> savvy::Result<Sexp> {
+    answer(|| {
+        // SAFETY: the table is gone when this function returns.
+        let (fit, table) = (fit(json)?, unsafe { table::source(described) }?);
+        let found = work::run(None, None, |signals| {
+            let reading = |done, total| signals.reading(done, total);
+            let options = ReadOptions { progress: Progress::new(&reading), ..ReadOptions::default() };
+            Ok(fit.predict_intervals(&table, &options, level)?)
+        })?;
+        Ok(predicted(&found.iter().collect::<Vec<_>>())?)
+    })
+}
+
+fn predicted(found: &[&Prediction]) -> savvy::Result<Sexp> {
+    let std_error = |one: &&Prediction| one.std_error.unwrap_or(f64::NAN);
+    list([
+        ("estimate", &|| numbers(found.iter().map(|one| one.estimate).collect::<Vec<_>>())),
+        ("std_error", &|| numbers(found.iter().map(std_error).collect::<Vec<_>>())),
+        ("low", &|| numbers(lows(found.iter().map(|one| &one.interval)))),
+        ("high", &|| numbers(highs(found.iter().map(|one| &one.interval)))),
+        ("person_low", &|| numbers(lows(found.iter().map(|one| &one.person)))),
+        ("person_high", &|| numbers(highs(found.iter().map(|one| &one.person)))),
+    ])
+}
+
+/// The mean response over a column: `at` its values, what is `predicted` there, and where the others are `held`.
+#[savvy]
+fn native_over(
+    json: &str,
+    column: &str,
+    names: savvy::StringSexp,
+    values: savvy::StringSexp,
+    level: f64,
+    simultaneous: bool,
+) -> savvy::Result<Sexp> {
+    answer(|| {
+        let coverage = if simultaneous { Coverage::Simultaneous } else { Coverage::Pointwise };
+        let at: Vec<(String, String)> =
+            names.iter().zip(values.iter()).map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
+        let found = fit(json)?.over(column, &at, level, coverage)?;
+        let places: Vec<&OverValue> = found.points.iter().map(|point| &point.value).collect();
+        let predictions: Vec<&Prediction> = found.points.iter().map(|point| &point.prediction).collect();
+        Ok(list([
+            ("at", &|| values_of(&places)),
+            ("predicted", &|| predicted(&predictions)),
+            ("held", &|| texts(&found.held)),
+        ])?)
+    })
+}
+
+fn values_of(places: &[&OverValue]) -> savvy::Result<Sexp> {
+    let level = |place: &&OverValue| match place {
+        OverValue::Level(level) => Some(level.clone()),
+        OverValue::Number(_) => None,
+    };
+    let number = |place: &&OverValue| match place {
+        OverValue::Number(number) => *number,
+        OverValue::Level(_) => f64::NAN,
+    };
+    match places.iter().map(level).collect::<Option<Vec<String>>>() {
+        Some(levels) => texts(levels),
+        None => numbers(places.iter().map(number).collect::<Vec<_>>()),
+    }
+}
+
+/// The tests of hypotheses, `each` by itself and all of them at once (`joint`, `NULL` where one is not identified).
+#[savvy]
+fn native_test(json: &str, hypothesis: &str, level: f64) -> savvy::Result<Sexp> {
+    answer(|| {
+        let fit = fit(json)?;
+        let hypothesis = fit.hypothesis(hypothesis)?;
+        let names: Vec<&str> = hypothesis.equations().iter().map(|one| one.text.as_str()).collect();
+        let (each, joint) = (fit.t_test(&hypothesis, level)?, fit.wald_test(&hypothesis)?.found);
+        Ok(list([
+            ("hypothesis", &|| texts(&names)),
+            ("each", &|| tested(&each)),
+            ("joint", &|| match &joint {
+                None => NullSexp.into(),
+                Some(joint) => numbers([joint.statistic, joint.df.unwrap_or(f64::INFINITY), joint.p_value]),
+            }),
+        ])?)
+    })
+}
+
+fn tested(found: &[TTest]) -> savvy::Result<Sexp> {
+    let mut columns = OwnedListSexp::new(6, true)?;
+    let mut set = |place: usize, name: &str, of: &dyn Fn(&TTest) -> Option<f64>| {
+        let cells: Vec<f64> = found.iter().map(|one| of(one).unwrap_or(f64::NAN)).collect();
+        columns.set_name_and_value(place, name, numbers(cells)?)
+    };
+    set(0, "estimate", &|one| one.estimate)?;
+    set(1, "std_error", &|one| one.precision.map(|one| one.std_error))?;
+    set(2, "low", &|one| one.precision.map(|one| one.low))?;
+    set(3, "high", &|one| one.precision.map(|one| one.high))?;
+    set(4, "statistic", &|one| one.precision.map(|one| one.statistic))?;
+    set(5, "p_value", &|one| one.precision.map(|one| one.p_value))?;
+    columns.into()
+}

@@ -1,0 +1,118 @@
+//! The fits of several groups. R keeps them as their JSON.
+#![allow(unsafe_code)] // `#[savvy]` writes it, and tables are shared.
+
+use dplm::{
+    report::{grouped_summary, grouped_to_html, grouped_to_json, to_json, Cover},
+    FittedGroup, GroupOutcome, GroupedDataset, GroupedFit, Progress, Warning,
+};
+use savvy::{savvy, ListSexp, NullSexp, OwnedListSexp, Sexp};
+
+use crate::{
+    failure::{answer, Kind, Refusal},
+    fit::{affordable, fitted, reading, receipt},
+    given::function,
+    request::{Model, Options},
+    table,
+    value::{list, parsed, texts},
+    work,
+};
+
+/// Reads and fits every group, as `native_fit` does one.
+#[savvy]
+fn native_fit_groups(described: ListSexp, model: ListSexp, options: ListSexp, progress: Sexp) -> savvy::Result<Sexp> {
+    answer(|| {
+        let model = Model::parse(model)?;
+        let options = Options::read(options, &model)?;
+        let method = options.method(&model)?;
+        let no_groups = || Kind::Request.because("groups need by, a column with its levels");
+        let (by, sizes) = options.groups.clone().ok_or_else(no_groups)?;
+        // SAFETY: the table is gone when this function returns.
+        let table = unsafe { table::source(described) }?;
+        let fit = work::run(options.threads, function(progress).as_ref(), |signals| {
+            affordable(options.account.as_ref(), &method.request().rho)?;
+            let told = |done, total| signals.reading(done, total);
+            let reading = reading(&options, Progress::new(&told));
+            let mut groups = GroupedDataset::read(&table, &model.formula, &reading, &by, sizes)?;
+            let prepared = groups.prepare(method.as_ref(), options.noise)?;
+            let receipt = receipt(prepared.charge(), options.account.as_ref())?;
+            let fitting = |done, total| signals.fitting(done, total);
+            prepared.run(receipt, Progress::new(&fitting)).map_err(Refusal::after_spending)
+        })?;
+        fitted(&grouped_to_json(&fit), &warnings(&fit))
+    })
+}
+
+fn warnings(fit: &GroupedFit) -> Vec<(bool, String)> {
+    let sentence = |(levels, warning): (Vec<&str>, &Warning)| {
+        let of = if levels.is_empty() { String::new() } else { format!("{}: ", levels.join(", ")) };
+        (matches!(warning, Warning::FixedSeed), format!("{of}{warning}"))
+    };
+    fit.notes().into_iter().map(sentence).collect()
+}
+
+/// The fits that a text is.
+fn groups(json: &str) -> Result<GroupedFit, Refusal> {
+    Ok(GroupedFit::from_json(json).map_err(dplm::Error::from)?)
+}
+
+/// The document of `dplm fit --by --json`.
+#[savvy]
+fn native_groups_facts(json: &str) -> savvy::Result<Sexp> {
+    answer(|| Ok(parsed(&grouped_to_json(&groups(json)?))?))
+}
+
+/// For each group its `level`, and the `json` of its fit or `why` there is none.
+#[savvy]
+fn native_groups(json: &str) -> savvy::Result<Sexp> {
+    answer(|| {
+        let found = groups(json)?.groups;
+        let mut all = OwnedListSexp::new(found.len(), false)?;
+        for (place, group) in found.iter().enumerate() {
+            all.set_value(place, described(group)?)?;
+        }
+        Ok(all.into())
+    })
+}
+
+fn described(group: &FittedGroup) -> savvy::Result<Sexp> {
+    let (key, text) = match &group.outcome {
+        GroupOutcome::Fitted(fit) => ("json", to_json(fit)),
+        GroupOutcome::NotFitted(why) => ("why", why.clone()),
+    };
+    list([("level", &|| texts([&group.level])), (key, &|| texts([&text]))])
+}
+
+/// The summary of the command line.
+#[savvy]
+fn native_groups_summary(json: &str) -> savvy::Result<Sexp> {
+    answer(|| Ok(texts([grouped_summary(&groups(json)?)])?))
+}
+
+/// The page of `--report`.
+#[savvy]
+fn native_groups_page(
+    json: &str,
+    title: Option<&str>,
+    author: Option<&str>,
+    dataset: Option<&str>,
+) -> savvy::Result<Sexp> {
+    answer(|| {
+        let [title, author, dataset] = [title, author, dataset].map(|text| text.map(str::to_owned));
+        Ok(texts([grouped_to_html(&groups(json)?, &Cover { title, author, dataset })])?)
+    })
+}
+
+/// The JSON of the fits in a file.
+#[savvy]
+fn native_groups_read(path: &str) -> savvy::Result<Sexp> {
+    answer(|| Ok(texts([grouped_to_json(&GroupedFit::load(path)?)])?))
+}
+
+/// Writes the JSON of the fits to a file.
+#[savvy]
+fn native_groups_write(json: &str, path: &str) -> savvy::Result<Sexp> {
+    answer(|| {
+        groups(json)?.save(path)?;
+        Ok(NullSexp.into())
+    })
+}

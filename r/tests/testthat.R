@@ -1,0 +1,4 @@
+library(testthat)
+library(dplm)
+
+test_check("dplm")
