@@ -194,7 +194,7 @@ impl Plan {
                     .pivots
                     .iter()
                     .any(|pivot| pivot.strength < CLEARLY_RESOLVED);
-                self.rules().further_round(last.radius).filter(|_| unresolved)
+                self.rules().further_round(last.radius).filter(|_| unresolved || last.has_short())
             }
         }
     }
@@ -307,6 +307,12 @@ impl Round {
     fn is_uneven(&self) -> bool {
         let edge = self.moments.edge();
         eigen(&self.moments.mean).values.iter().any(|value| value - edge > 2.0 || value + edge < 0.5)
+    }
+
+    /// Whether some direction is shorter than the last turn will stretch it, beyond what noise makes: it would stay short, and its descent slow.
+    fn has_short(&self) -> bool {
+        let edge = self.moments.edge();
+        eigen(&self.moments.mean).values.iter().any(|value| value + edge < LEAST_FLOOR)
     }
 
     /// `P U e^(-1/2)` for moments `U e U'`. Eigenvalues lost in noise are scaled alike, by their mean, within what noise allows.
