@@ -19,8 +19,8 @@ use dplm_ledger::LedgerError;
 
 use crate::{
     args::{
-        BudgetArgs, CoverArgs, DataArgs, DiagnoseArgs, FitArgs, IntervalArgs, MachineArgs, MethodArgs, ModelArgs,
-        PromiseArgs,
+        AccountArgs, BudgetArgs, CoverArgs, DataArgs, DiagnoseArgs, FitArgs, IntervalArgs, MachineArgs, MethodArgs,
+        ModelArgs, PromiseArgs,
     },
     exit::Failure,
     output::{Destination, Format},
@@ -105,7 +105,7 @@ impl FitSettings {
         let outputs: Vec<&Destination> = args.json.iter().chain(&args.trajectory).chain(&args.report).collect();
         check_outputs(&outputs, &args.data.inputs)?;
         check_formats([(&args.report, Format::Html), (&args.json, Format::Json), (&args.trajectory, Format::Csv)])?;
-        let account_name = account_name(args.ledger, args.dataset, args.promise.seed)?;
+        let account_name = account_name(args.account, args.promise.seed)?;
         check_ledger_is_kept(&outputs, account_name.as_ref())?;
         let groups = groups(args.by, args.group_sizes.as_deref())?;
         if groups.is_some() && args.trajectory.is_some() {
@@ -163,8 +163,7 @@ impl FitSettings {
             weights: None,
             by: None,
             group_sizes: None,
-            ledger: None,
-            dataset: None,
+            account: AccountArgs { ledger: None, dataset: None },
             dry_run: false,
             json,
             trajectory,
@@ -354,12 +353,8 @@ pub fn check_outputs(outputs: &[&Destination], inputs: &[String]) -> Result<(), 
 }
 
 /// What pays. A fixed seed is refused here, before anything is opened.
-pub fn account_name(
-    file: Option<PathBuf>,
-    dataset: Option<String>,
-    seed: Option<u64>,
-) -> Result<Option<AccountName>, Failure> {
-    let Some((file, dataset)) = file.zip(dataset) else { return Ok(None) };
+pub fn account_name(account: AccountArgs, seed: Option<u64>) -> Result<Option<AccountName>, Failure> {
+    let Some((file, dataset)) = account.ledger.zip(account.dataset) else { return Ok(None) };
     match seed {
         Some(_) => Err(Failure::usage(LedgerError::Seed)),
         None => Ok(Some(AccountName { file, dataset })),

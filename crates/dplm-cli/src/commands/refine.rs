@@ -14,7 +14,7 @@ use crate::{
 
 /// Reads the fit and its data, spends more on them, and reports both together.
 pub fn run(args: RefineArgs, printer: &Printer) -> Result<(), Failure> {
-    let RefineArgs { saved, data, budget: asked, seed, ledger, dataset, json, report, cover: about, machine } = args;
+    let RefineArgs { saved, data, budget: asked, seed, account, json, report, cover: about, machine } = args;
     let outputs: Vec<&Destination> = json.iter().chain(&report).collect();
     check_outputs(&outputs, &data.inputs)?;
     check_formats([(&report, Format::Html), (&json, Format::Json)])?;
@@ -24,7 +24,7 @@ pub fn run(args: RefineArgs, printer: &Printer) -> Result<(), Failure> {
     }
     let (rho, _) = budget(&asked)?;
     check_machine(&machine)?;
-    let account_name = account_name(ledger, dataset, seed)?;
+    let account_name = account_name(account, seed)?;
     let refinement = Refinement::new(Fit::load(&saved.fit)?, rho).map_err(Failure::usage)?;
     let outputs = Outputs::open([&json, &None, &report], &cover(about))?;
     let mut account = OpenAccount::open(account_name.as_ref(), rho)?;

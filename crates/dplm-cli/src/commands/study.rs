@@ -19,12 +19,12 @@ use crate::{
 
 /// Reads the study and its data, charges it once, fits every specification and reports all of them.
 pub fn run(args: StudyArgs, printer: &Printer) -> Result<(), Failure> {
-    let StudyArgs { study, data, beside, seed, ledger, dataset, json, report, cover: about, machine } = args;
+    let StudyArgs { study, data, beside, seed, account, json, report, cover: about, machine } = args;
     let outputs: Vec<&Destination> = json.iter().chain(&report).collect();
     check_outputs(&outputs, &[&data.inputs[..], &[study.display().to_string()]].concat())?;
     check_formats([(&report, Format::Html), (&json, Format::Json)])?;
     check_machine(&machine)?;
-    let account_name = account_name(ledger, dataset, seed)?;
+    let account_name = account_name(account, seed)?;
     let named = |error: Error| Failure::usage(format!("{}: {error}", study.display()));
     let StudyBeside { person, rows_per_person, weights, target } = beside;
     let plan = Study::read(&study, Beside { person, rows_per_person, weights, target }).map_err(named)?;

@@ -1,0 +1,356 @@
+//! What was typed: names and shapes only. What it means is checked in [`settings`](crate::settings).
+
+mod common;
+mod fit;
+mod saved;
+mod plan;
+mod ledger;
+mod lab;
+mod tools;
+
+use std::str::FromStr;
+
+use clap::{
+    ArgAction, Parser, Subcommand,
+    builder::{PossibleValue, PossibleValuesParser, TypedValueParser},
+};
+use dplm::{method, options::Choice};
+
+pub use common::{
+    AccountArgs, BudgetArgs, CoverArgs, DataArgs, IntervalArgs, MachineArgs, MethodArgs, ModelArgs, PromiseArgs,
+    SavedFit, SavedFits,
+};
+pub use fit::{DiagnoseArgs, FitArgs, MomentsArgs, RefineArgs, StudyArgs, StudyBeside};
+pub use lab::{LabCommand, LabRunArgs};
+pub use ledger::{LedgerCommand, LedgerExportArgs, LedgerGrantArgs, LedgerInitArgs, LedgerShowArgs, LedgerVerifyArgs};
+pub use plan::PlanArgs;
+pub use saved::{PredictArgs, TestArgs};
+pub use tools::{CompletionsArgs, DemoArgs, InitArgs, SimulateArgs};
+
+/// Linear regression under differential privacy, with honest error bars.
+#[derive(Debug, Parser)]
+#[command(
+    name = "dplm",
+    version,
+    arg_required_else_help = true,
+    disable_help_subcommand = true,
+    disable_help_flag = true,
+    after_help = "Start with 'dplm demo'. Each command explains itself: 'dplm fit --help'.\n\n\
+                  Exit status: 0 done; 1 refused or failed (data, budget, files); 2 the command was wrong."
+)]
+pub struct Args {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+    /// Print results and errors only: no progress, notes or warnings, but for a seed's
+    #[arg(long, short, global = true, display_order = 1000)]
+    pub quiet: bool,
+    /// Print this help
+    // The short form for both spellings: one line an option fits on a screen.
+    #[arg(long, short, global = true, display_order = 1001, action = ArgAction::HelpShort)]
+    help: Option<bool>,
+}
+
+impl Args {
+    /// Reads the command line.
+    ///
+    /// # Errors
+    /// The parser's own answer: help, the version, or what is wrong.
+    pub fn from_command_line() -> Result<Args, clap::Error> {
+        Args::try_parse()
+    }
+}
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Fit data it makes itself, and explain what comes out
+    #[command(after_help = DEMO)]
+    Demo(DemoArgs),
+    /// Fit a linear regression privately
+    #[command(after_help = FIT)]
+    Fit(Box<FitArgs>),
+    /// Spend more on a model that was fitted before, and pool both fits
+    #[command(after_help = REFINE)]
+    Refine(RefineArgs),
+    /// Fit a main specification and its checks under one budget
+    #[command(after_help = STUDY)]
+    Study(StudyArgs),
+    /// Test hypotheses about the coefficients of a saved fit
+    #[command(after_help = TEST)]
+    Test(TestArgs),
+    /// Predict the mean response of new rows, or over a column, from a saved fit
+    #[command(after_help = PREDICT)]
+    Predict(PredictArgs),
+    /// What accuracy to expect, from public numbers only
+    #[command(after_help = PLAN)]
+    Plan(PlanArgs),
+    /// Write the means and covariances of a table that is public, for fits of other tables
+    #[command(after_help = MOMENTS)]
+    Moments(MomentsArgs),
+    /// Write simulated data to a file
+    #[command(after_help = SIMULATE)]
+    Simulate(SimulateArgs),
+    /// Look at the data without privacy: least squares, clipping, the law of the iterates
+    #[command(after_help = DIAGNOSE)]
+    Diagnose(DiagnoseArgs),
+    /// Keep the privacy budget of data sets in a file
+    #[command(subcommand, after_help = LEDGER)]
+    Ledger(LedgerCommand),
+    /// Print a model file for a person to fill in
+    #[command(after_help = INIT)]
+    Init(InitArgs),
+    /// The paper's experiments: data, pictures, and a verdict for each claim
+    #[command(subcommand, after_help = LAB)]
+    Lab(LabCommand),
+    /// Print what a shell needs to complete commands and options
+    #[command(after_help = COMPLETIONS)]
+    Completions(CompletionsArgs),
+}
+
+const DEMO: &str = "\
+Simulates 10,000 rows with 10 features, fits them privately at rho = 0.015, and explains the result.
+Takes about a second and writes no file.";
+
+const FIT: &str = "\
+The formula is R's, with the public facts about each column written into it:
+  name[lo..hi]   a number with public bounds; values outside are moved to the bound
+  name{a,b,c}    a category with public levels; the first is the reference
+  + 0            leaves out the intercept
+Bounds and levels must come from public knowledge, never from the data. With --standardised also:
+  name           a number that is already centred and of about unit variance
+  .              every other numeric column of a Parquet or Arrow file, taken as such
+
+Examples:
+  dplm fit survey.csv --formula 'earnings[0..200000] ~ age[18..90] + region{north,south}' --rho 0.015
+  dplm fit survey.parquet --model model.toml --epsilon 1 --json fit.json";
+
+const REFINE: &str = "\
+Fits the model of a saved fit again on the same data, from where that fit ended, and pools both by their precision. The
+result promises what both budgets together promise, is about as precise as one fit at that budget, and can be refined
+again. A ledger is charged for the second fit only: the first was paid for.
+
+Example:
+  dplm fit wages.csv --formula 'wage[0..60] ~ educ[0..20] + exper[0..45]' --rho 0.01 --json fit.json
+  dplm refine fit.json wages.csv --rho 0.02 --json refined.json";
+
+const STUDY: &str = "\
+A study is a TOML file: a budget, and a [[specification]] with a name, a formula and (if it should not be the usual one)
+a share for each model. What is known of columns is written in the formulas or once under [columns.NAME]. Second moments
+are released once for all specifications; of the rest the first one, the main one, gets half and the others what is left,
+unless shares say otherwise. A ledger is charged once, for the whole study, before any noise is drawn. The file may also
+say person, rows_per_person, weights and target, as the options of 'dplm fit' do; or they are given here.
+
+Example of a file:
+  rho = 0.1
+  interest = 'educ'       # followed across specifications
+  simultaneous = true     # its intervals hold in all of them at once
+  person = 'id'           # protects persons with all their rows
+  [[specification]]
+  name = 'main'
+  formula = 'wage[0..60] ~ educ[0..20] + exper[0..45]'
+  [[specification]]
+  name = 'without exper'
+  formula = 'wage[0..60] ~ educ[0..20]'
+
+Example:
+  dplm study wages.toml wages.csv --report study.html";
+
+const COMPLETIONS: &str = "\
+Examples:
+  dplm completions bash > ~/.local/share/bash-completion/completions/dplm
+  dplm completions zsh > ~/.zfunc/_dplm";
+
+const TEST: &str = "\
+A hypothesis is a linear equation in the coefficients, named as the fit prints them; without '=' it is tested against 0.
+Equations separated by commas are tested together, by a chi-square test. Nothing is spent and no data are read. Of the
+fits of several groups (--by) each is tested, or that of one --group.
+
+Examples:
+  dplm fit wages.csv --formula 'wage[0..60] ~ educ[0..20] + exper[0..45] + union{no,yes}' --rho 0.1 --json fit.json
+  dplm test fit.json 'educ = 1' 'educ - 2*exper' 'exper = 0, union[yes] = 0'";
+
+const PREDICT: &str = "\
+The rows need the model's features and not its response, and cells are read as they were in the fit. The result is a
+table (CSV) with a line for each row: the mean response of all rows like it, its standard error and its interval. Lines
+are empty where a cell is missing. With --over no rows are read: a number goes over its public bounds, a category over
+its levels. Other numbers are held at the middle of their bounds and other categories averaged, each level alike, unless
+--at says otherwise. Nothing is spent, and the data of the fit are not needed. With the fits of several groups (--by)
+each row is predicted by that of its own group, or all rows by that of one --group; --over goes through all of them.
+
+Examples:
+  dplm predict fit.json new.csv --out predicted.csv
+  dplm predict fit.json --over exper --at educ=12 --at union=yes --picture exper.svg";
+
+const PLAN: &str = "\
+No data are read and nothing is spent: the method that would run says what it would do with the budget. How far columns
+spread within their bounds nobody knows beforehand. Assumed are, and printed: three standard deviations from the
+middle of the bounds to either end, equally common levels, no correlation, and errors as spread as the response. Say
+better with --assume: 'NAME sd S', 'NAME mean M sd S', 'NAME shares A B ...', 'correlation R', 'R2 R', 'errors sd S'.
+With --features, figures are for the paper's method on columns of unit variance that are not correlated.
+
+Examples:
+  dplm plan --formula 'pay[0..200000] ~ age[18..90]' --rows 10000 --rho 0.015 --assume 'pay sd 30000' --page plan.html
+  dplm plan --formula 'pay[0..200000] ~ age[18..90]' --rows 10000 --rho 0.015 --want 'age 40' --effect 'age 300'
+  dplm plan --features 10 --rows 10000 --rho 0.015 --picture plan.svg";
+
+const MOMENTS: &str = "\
+Second moments that are public spare a fit what it would spend to find them: at a weak budget that is the difference
+between intervals and none. This writes those of the terms of a model from a table that is public itself: an earlier
+wave, a public-use file, another country. Nothing about it is private: never use the table that the fit is to protect.
+
+Example:
+  dplm moments public-2019.csv --formula 'pay[0..200000] ~ age[18..90] + educ[0..20]' --not-private --out pay.toml
+  dplm fit survey-2024.csv --formula 'pay[0..200000] ~ age[18..90] + educ[0..20]' --rho 0.005 --moments pay.toml";
+
+const SIMULATE: &str = "\
+Writes a table with columns x1 to xP and y = x'theta + error, and prints the true coefficients theta. The setting is the
+paper's: theta uniform on the unit sphere, Gaussian features, independent errors of mean zero. Rows are written as they
+are drawn, so any number of them fits in little memory. Student errors have 4 degrees of freedom, skewed ones are
+exponential; both are scaled to the standard deviation asked for.
+
+Example:
+  dplm simulate --rows 10000 --features 10 --out sim.parquet
+  dplm fit sim.parquet --formula 'y ~ . + 0' --standardised --rho 0.015";
+
+const DIAGNOSE: &str = "\
+For whoever may see the rows anyway: nothing it prints may be published. Shows least squares as lm would, then a fit
+with the options given (rho 0.015 if none is): how many rows each step clipped, the paper's No-Clipping Condition item
+by item, and the exact law of the iterates beside what happened.
+
+Example:
+  dplm diagnose sim.parquet --formula 'y ~ . + 0' --standardised --rho 0.015 --not-private";
+
+const INIT: &str = "\
+The template holds the names of the columns, and their types where the file declares them, with every bound and level
+left blank. Fill it in from public knowledge and give it to 'dplm fit --model'. No value of the data is printed.";
+
+const LEDGER: &str = "\
+A budget outlives any one fit. Open a ledger once, and name it in every fit of the data: what a fit spends is recorded
+on disk before any noise is drawn, more than is left is refused, and every run spends, a repeated one too.
+
+Examples:
+  dplm ledger init budget.db --dataset wages --rho 0.1
+  dplm fit wages.csv --formula 'pay[0..200000] ~ age[18..90]' --rho 0.015 --ledger budget.db --dataset wages
+  dplm ledger show budget.db";
+
+const LAB: &str = "\
+Runs the experiments of the paper on simulated data: a table, a picture and a verdict for each claim. Stopped, it goes
+on where it was when run again with the same folder. Definitions are small files; --set changes any number in them.
+
+Examples:
+  dplm lab run pn coverage --quick --out results
+  dplm lab run cost-low --set rho=0.1 --set repetitions=20 --out mine
+  dplm lab check";
+
+/// A value, or the word `auto`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Auto<T> {
+    /// Chosen from public numbers.
+    Auto,
+    /// As typed.
+    Given(T),
+}
+
+impl<T> Auto<T> {
+    /// The value typed, if any.
+    pub fn given(self) -> Option<T> {
+        match self {
+            Auto::Auto => None,
+            Auto::Given(value) => Some(value),
+        }
+    }
+}
+
+impl<T: FromStr> FromStr for Auto<T> {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Auto<T>, Self::Err> {
+        match text {
+            "auto" => Ok(Auto::Auto),
+            number => number.parse().map(Auto::Given).map_err(|_| "give a number or auto"),
+        }
+    }
+}
+
+/// The words of an option, as the library lists them.
+fn words<T: Choice>() -> impl TypedValueParser<Value = T> {
+    let listed = |value: &T| PossibleValue::new(value.word()).aliases(value.synonyms().iter().copied());
+    PossibleValuesParser::new(T::ALL.iter().map(listed)).try_map(|word| word.parse())
+}
+
+/// The names of all methods, the library's own and others.
+fn methods() -> impl TypedValueParser<Value = method::Entry> {
+    PossibleValuesParser::new(dplm_methods::all().map(|entry| entry.name)).try_map(|name| dplm_methods::find(&name))
+}
+
+/// A size such as `2GB`, in bytes.
+fn bytes(text: &str) -> Result<u64, &'static str> {
+    const HELP: &str = "give a size such as 2GB or 500MiB";
+    let split = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+    let (number, unit) = text.split_at(split);
+    let unit: u64 = match unit.trim().to_ascii_lowercase().as_str() {
+        "" | "b" => 1,
+        "kb" => 1_000,
+        "mb" => 1_000_000,
+        "gb" => 1_000_000_000,
+        "tb" => 1_000_000_000_000,
+        "kib" => 1 << 10,
+        "mib" => 1 << 20,
+        "gib" => 1 << 30,
+        "tib" => 1 << 40,
+        _ => return Err(HELP),
+    };
+    let bytes = number.parse::<f64>().map_err(|_| HELP)? * unit as f64;
+    if bytes >= 1.0 && bytes < u64::MAX as f64 { Ok(bytes as u64) } else { Err(HELP) }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+    use dplm::{
+        options::{Purpose, Target},
+        privacy::Neighbours,
+    };
+
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_sound() {
+        Args::command().debug_assert();
+    }
+
+    #[test]
+    fn words_are_those_of_the_library_and_old_ones_are_accepted() {
+        let parsed = |more: &[&str]| Args::try_parse_from([&["dplm", "fit", "rows.csv", "-f", "y ~ x"], more].concat());
+        let typed = ["--target", "ols", "--for", "prediction", "--method", "adassp", "--neighbours", "zero-out"];
+        let Ok(Args { command: Command::Fit(fit), .. }) = parsed(&typed) else { panic!("a fit") };
+        assert_eq!((fit.interval.target, fit.interval.purpose), (Some(Target::Sample), Purpose::Prediction));
+        assert_eq!(
+            (fit.method.method.map(Choice::word), fit.promise.neighbours),
+            (Some("adassp"), Neighbours::ZeroOut)
+        );
+        let refusal = parsed(&["--target", "truth"]).expect_err("no such word").to_string();
+        assert!(refusal.contains("population, sample, robust, person"), "{refusal}");
+    }
+
+    #[test]
+    fn sizes() {
+        for (text, size) in
+            [("2GB", 2_000_000_000), ("1.5kb", 1500), ("3 MiB", 3 << 20), ("1GiB", 1 << 30), ("7", 7), ("10B", 10)]
+        {
+            assert_eq!(bytes(text), Ok(size), "{text}");
+        }
+        for text in ["", "GB", "-1GB", "1XB", "nan", "0", "0.1B", "1e3", "99999999999TB"] {
+            assert!(bytes(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn auto_or_a_number() {
+        assert_eq!("auto".parse(), Ok(Auto::<u32>::Auto));
+        assert_eq!("12".parse(), Ok(Auto::Given(12u32)));
+        assert!("-3".parse::<Auto<u32>>().is_err());
+        assert!("automatic".parse::<Auto<f64>>().is_err());
+    }
+}

@@ -1,0 +1,60 @@
+//! The commands that ask a fit in a file.
+
+use clap::Args as Group;
+use dplm::table::Dialect;
+
+use super::SavedFits;
+use crate::output::Destination;
+
+/// `dplm test`.
+#[derive(Debug, Group)]
+pub struct TestArgs {
+    #[command(flatten)]
+    pub saved: SavedFits,
+    /// What to test, for instance 'educ = 0' or 'educ = 0, exper = 0'
+    #[arg(required = true, value_name = "HYPOTHESIS")]
+    pub hypotheses: Vec<String>,
+    /// How often an interval should cover [default: that of the fit]
+    #[arg(long, value_name = "LEVEL", allow_negative_numbers = true)]
+    pub level: Option<f64>,
+    /// Write the tests as JSON; - for standard output, instead of the text
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<Destination>,
+}
+
+/// `dplm predict`.
+#[derive(Debug, Group)]
+pub struct PredictArgs {
+    #[command(flatten)]
+    pub saved: SavedFits,
+    /// Rows to predict: files, a folder or pattern of them, or - for CSV on standard input
+    #[arg(required_unless_present = "over", conflicts_with = "over", value_name = "DATA")]
+    pub inputs: Vec<String>,
+    /// How text is written: comma, semicolon, tab or pipe, and decimal-comma; joined by commas
+    #[arg(long, value_name = "WORDS")]
+    pub csv: Option<Dialect>,
+    /// Instead of rows: go over the bounds, or the levels, of this column
+    #[arg(long, value_name = "COLUMN")]
+    pub over: Option<String>,
+    /// With --over: hold another column at this value
+    #[arg(long, value_name = "COLUMN=VALUE", conflicts_with = "inputs")]
+    pub at: Vec<String>,
+    /// With --over: make the intervals hold all at once, not each for its own point
+    #[arg(long, conflicts_with_all = ["inputs", "person_interval"])]
+    pub simultaneous: bool,
+    /// How often an interval should cover [default: that of the fit]
+    #[arg(long, value_name = "LEVEL", allow_negative_numbers = true)]
+    pub level: Option<f64>,
+    /// Also say where a single person's response falls, if the spread of errors was released
+    #[arg(long)]
+    pub person_interval: bool,
+    /// Refuse rows with an unusable cell, instead of leaving their lines empty
+    #[arg(long)]
+    pub strict: bool,
+    /// Write the table to a file [default: standard output]
+    #[arg(long, short, value_name = "FILE.csv")]
+    pub out: Option<Destination>,
+    /// With --over: draw it
+    #[arg(long, value_name = "FILE.svg", conflicts_with = "inputs")]
+    pub picture: Option<Destination>,
+}

@@ -1,0 +1,69 @@
+//! Small commands.
+
+use std::path::PathBuf;
+
+use clap::Args as Group;
+use dplm::table::Dialect;
+use dplm_simulate::{Design, Errors};
+
+use super::words;
+use crate::output::Destination;
+
+/// `dplm demo`.
+#[derive(Debug, Group)]
+pub struct DemoArgs {
+    /// Make the noise reproducible
+    #[arg(long, value_name = "S")]
+    pub seed: Option<u64>,
+}
+
+/// `dplm simulate`.
+#[derive(Debug, Group)]
+pub struct SimulateArgs {
+    /// How many rows
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub rows: u64,
+    /// How many features
+    #[arg(long, value_name = "P")]
+    pub features: usize,
+    /// Where to: a name ending in .csv, .tsv, .parquet or .arrow, or - for CSV on standard output
+    #[arg(long, short, value_name = "FILE")]
+    pub out: Destination,
+    /// isotropic, or anisotropic: a random covariance, eigenvalues from 1 to 2
+    #[arg(long, value_name = "KIND", default_value = "isotropic", value_parser = words::<Design>(), hide_possible_values = true)]
+    pub design: Design,
+    /// Standard deviation of the errors
+    #[arg(long, value_name = "SD", default_value_t = 1.0, allow_negative_numbers = true)]
+    pub noise_sd: f64,
+    /// Law of the errors: gaussian, student (heavy tails) or skewed
+    #[arg(long, value_name = "LAW", default_value = "gaussian", value_parser = words::<Errors>(), hide_possible_values = true)]
+    pub errors: Errors,
+    /// The true coefficients, separated by commas [default: drawn]
+    #[arg(long, value_name = "T1,T2,...", value_delimiter = ',', allow_negative_numbers = true)]
+    pub theta: Option<Vec<f64>>,
+    /// The same seed gives the same file, byte for byte [default: a fresh one, which is printed]
+    #[arg(long, value_name = "S")]
+    pub seed: Option<u64>,
+}
+
+/// `dplm init`.
+#[derive(Debug, Group)]
+pub struct InitArgs {
+    /// Files (.csv .tsv .parquet .arrow), a folder or pattern of them, or - for CSV on standard input
+    #[arg(required = true, value_name = "DATA")]
+    pub inputs: Vec<String>,
+    /// How text is written: comma, semicolon, tab or pipe, and decimal-comma; joined by commas
+    #[arg(long, value_name = "WORDS")]
+    pub csv: Option<Dialect>,
+    /// Write the template to a new file instead
+    #[arg(long, short, value_name = "FILE")]
+    pub out: Option<PathBuf>,
+}
+
+/// `dplm completions`.
+#[derive(Debug, Group)]
+pub struct CompletionsArgs {
+    /// Which shell
+    #[arg(value_name = "SHELL")]
+    pub shell: clap_complete::Shell,
+}
