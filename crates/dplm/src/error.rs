@@ -11,6 +11,7 @@ use crate::{
     plan::{AssumeError, ForecastError},
     privacy::PrivacyError,
     report::FitFileError,
+    rows::RemoteError,
     schema::SchemaError,
     study::StudyError,
     table::DataError,
@@ -53,6 +54,9 @@ pub enum Error {
     /// The data cannot be used as they are.
     #[error(transparent)]
     Data(#[from] DataError),
+    /// Rows on other machines did not answer as they must.
+    #[error(transparent)]
+    Remote(#[from] RemoteError),
     /// The guarantee cannot be given.
     #[error(transparent)]
     Privacy(#[from] PrivacyError),
