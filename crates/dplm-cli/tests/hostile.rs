@@ -100,4 +100,4 @@ macro_rules! attacks {
     };
 }
 
-attacks!(csv tsv parquet arrow model formula ledger locality fit);
+attacks!(csv tsv parquet arrow model formula ledger locality fit remote);

@@ -11,6 +11,7 @@ use crate::{
     plan::{AssumeError, ForecastError},
     privacy::PrivacyError,
     report::FitFileError,
+    rows::RemoteError,
     schema::SchemaError,
     study::StudyError,
     table::DataError,
@@ -56,6 +57,9 @@ pub enum Error {
     /// The data cannot be used as they are.
     #[error(transparent)]
     Data(#[from] DataError),
+    /// Rows on other machines did not answer as they must.
+    #[error(transparent)]
+    Remote(#[from] RemoteError),
     /// The guarantee cannot be given.
     #[error(transparent)]
     Privacy(#[from] PrivacyError),
@@ -98,7 +102,9 @@ impl Error {
             | Error::Hypothesis(_)
             | Error::Prediction(_)
             | Error::Lattice(LatticeError::ClipOutOfRange { .. }) => ErrorKind::Request,
-            Error::Lattice(_) | Error::Privacy(_) | Error::Ols(_) | Error::Interrupted => ErrorKind::Fit,
+            Error::Lattice(_) | Error::Privacy(_) | Error::Ols(_) | Error::Remote(_) | Error::Interrupted => {
+                ErrorKind::Fit
+            }
         }
     }
 }

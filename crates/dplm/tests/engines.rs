@@ -3,7 +3,7 @@
 use dplm::{
     Progress,
     descend::{Descent, Trajectory},
-    lattice::{Kernel, Ladder, Lattice, Outer, Whitening},
+    lattice::{Kernel, Ladder, Lattice, Outer, Separate, Weight, Whitening},
     privacy::{Budget, Neighbours, Rho},
     rows::{Encoded, Forecast, MemoryBuilder, MemoryRows, Rows},
     table::{Block, Cells},
@@ -11,9 +11,10 @@ use dplm::{
 use rand_chacha::{ChaCha20Rng, rand_core::SeedableRng};
 use rand_distr::{Distribution, StandardNormal};
 
-use crate::common::{Data, gradient_sum, outer_sum, square_sum, standard_design, tail_counts};
+use crate::common::{Data, gradient_sum, outer_sum, square_sum, standard_design, tail_counts, values};
 
 const FEATURES: usize = 7;
+const RELATION: Neighbours = Neighbours::ReplaceOne;
 
 fn fit(mut rows: MemoryRows) -> Trajectory {
     fit_on(&mut rows)
@@ -227,39 +228,73 @@ fn screening_starts_anew_on_another_lattice() {
     }
 }
 
-/// Every question, asked of rows in memory and of rows in a file of several pieces.
+/// Every question, asked of rows in memory and of the same rows elsewhere.
+fn answers_as_memory_does(other: &mut dyn Rows, memory: &mut MemoryRows) {
+    assert_eq!(other.count(), memory.count());
+    let lattice = Lattice::plan(memory.count(), FEATURES, 2.0, 1.0).unwrap();
+    let (clip, theta) = (lattice.clip(2.0), lattice.theta(&[0.3; FEATURES]));
+    memory.set_clip(clip).unwrap();
+    other.set_clip(clip).unwrap();
+    assert_eq!(gradient_sum(other, &theta, &lattice), gradient_sum(memory, &theta, &lattice));
+    assert_eq!(square_sum(other, &theta, &lattice), square_sum(memory, &theta, &lattice));
+    let clipped = |rows: &dyn Rows| rows.clipped_count(&theta, &lattice).unwrap().into_inner();
+    assert_eq!(clipped(other), clipped(memory));
+    let moments = |rows: &dyn Rows| rows.moments().unwrap().into_inner().into_upper();
+    assert_eq!(moments(other), moments(memory));
+    let (theta, theta_unit) = (&theta, lattice.theta_unit());
+    for outer in [
+        Outer::Shrunk { radius: 1 << 13 },
+        Outer::Unclipped { theta, theta_unit, radius: 1 << 13 },
+        Outer::Within { theta, theta_unit, radius: 1 << 13, residual: 1 << 30 },
+        Outer::Gradient { theta, theta_unit },
+    ] {
+        assert_eq!(outer_sum(other, &outer), outer_sum(memory, &outer));
+    }
+    let (sizes, clips) = ([1 << 26, 1 << 28, 1 << 30], [0.5, 1.0, 2.0].map(|gamma| lattice.clip(gamma)));
+    for ladder in [
+        Ladder::Norms { radii: &[1 << 12, 1 << 13, 1 << 14] },
+        Ladder::Gradients { theta, theta_unit, clips: &clips },
+        Ladder::Residuals { theta, theta_unit, sizes: &sizes },
+    ] {
+        assert_eq!(tail_counts(other, &ladder), tail_counts(memory, &ladder));
+    }
+    for weight in [Weight::Shrink, Weight::Mallows] {
+        let bounds = Separate::new(1 << 13, 1 << 30, weight);
+        let gradients =
+            |rows: &dyn Rows| values(rows.separate_gradient_sum(theta, &lattice, &bounds, RELATION).unwrap());
+        assert_eq!(gradients(other), gradients(memory));
+        let squares = |rows: &dyn Rows| values(rows.separate_square_sum(theta, &lattice, &bounds, RELATION).unwrap());
+        assert_eq!(squares(other), squares(memory));
+    }
+    let least = |rows: &dyn Rows| {
+        let sum = rows.outer_sum(&Outer::Shrunk { radius: 1 << 14 }, RELATION).unwrap();
+        sum.least_eigenvalue().into_not_private().into_inner()
+    };
+    assert_eq!(least(other), least(memory));
+    let whitening = Whitening::new(faer::Mat::from_fn(FEATURES, FEATURES, |i, j| 0.5 / (1 + i + j) as f64).as_ref());
+    let (mut mine, mut theirs) = (other.whitened(&whitening).unwrap(), memory.whitened(&whitening).unwrap());
+    assert_eq!(fit_on(&mut *mine), fit_on(&mut *theirs));
+    let (mut mine, mut theirs) = (mine.whitened(&whitening).unwrap(), theirs.whitened(&whitening).unwrap());
+    assert_eq!(fit_on(&mut *mine), fit_on(&mut *theirs));
+    assert_eq!(fit_on(other), fit_on(memory));
+}
+
 #[test]
 fn a_file_answers_as_memory_does() {
     let data = Data::isotropic(200_003, FEATURES, 6);
-    let mut memory = data.rows();
     let mut encoded = data.in_a_file();
     assert!(matches!(encoded, Encoded::File(_)));
     assert!(matches!(Data::isotropic(10, FEATURES, 6).within(1 << 20), Encoded::Memory(_)));
-    let file = encoded.rows_mut();
-    assert_eq!(file.count(), 200_003);
-    let lattice = Lattice::plan(200_003, FEATURES, 2.0, 1.0).unwrap();
-    let (clip, theta) = (lattice.clip(2.0), lattice.theta(&[0.3; FEATURES]));
-    memory.set_clip(clip).unwrap();
-    file.set_clip(clip).unwrap();
-    assert_eq!(gradient_sum(file, &theta, &lattice), gradient_sum(&memory, &theta, &lattice));
-    assert_eq!(square_sum(file, &theta, &lattice), square_sum(&memory, &theta, &lattice));
-    let clipped = |rows: &dyn Rows| rows.clipped_count(&theta, &lattice).unwrap().into_inner();
-    assert_eq!(clipped(file), clipped(&memory));
-    let moments = |rows: &dyn Rows| rows.moments().unwrap().into_inner().into_upper();
-    assert_eq!(moments(file), moments(&memory));
-    let outer = Outer::Gradient { theta: &theta, theta_unit: lattice.theta_unit() };
-    assert_eq!(outer_sum(file, &outer), outer_sum(&memory, &outer));
-    let ladder = Ladder::Norms { radii: &[1 << 12, 1 << 13, 1 << 14] };
-    assert_eq!(tail_counts(file, &ladder), tail_counts(&memory, &ladder));
-    let least = |rows: &dyn Rows| {
-        let sum = rows.outer_sum(&Outer::Shrunk { radius: 1 << 14 }, Neighbours::ReplaceOne).unwrap();
-        sum.least_eigenvalue().into_not_private().into_inner()
-    };
-    assert_eq!(least(file), least(&memory));
-    let whitening = Whitening::new(faer::Mat::from_fn(FEATURES, FEATURES, |i, j| 0.5 / (1 + i + j) as f64).as_ref());
-    let (mut mine, mut theirs) = (file.whitened(&whitening).unwrap(), memory.whitened(&whitening).unwrap());
-    assert_eq!(fit_on(&mut *mine), fit_on(&mut *theirs));
-    assert_eq!(fit_on(file), fit_on(&mut memory));
+    answers_as_memory_does(encoded.rows_mut(), &mut data.rows());
+}
+
+#[test]
+fn a_cluster_answers_as_memory_does() {
+    for (rows, in_block, in_answer) in [(20_003, 65_536, 1), (20_003, 1000, 4), (1001, 1, 10)] {
+        let data = Data::isotropic(rows, FEATURES, 6);
+        let mut remote = data.on_a_cluster(in_block, in_answer);
+        answers_as_memory_does(&mut remote, &mut data.rows());
+    }
 }
 
 /// Screening from a file: with room for the undecided rows, and without.

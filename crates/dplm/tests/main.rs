@@ -20,6 +20,7 @@ mod paper;
 mod persons;
 mod predict;
 mod refine;
+mod remote;
 mod result;
 mod saved;
 mod study;

@@ -94,12 +94,14 @@ impl Cases {
 enum Place {
     Memory,
     File,
+    Cluster,
 }
 
 fn rows_in(place: Place, data: &Data) -> Box<dyn Rows> {
     match place {
         Place::Memory => Box::new(data.rows()),
         Place::File => boxed(data.in_a_file(), place),
+        Place::Cluster => Box::new(data.on_a_cluster(2, 1)),
     }
 }
 
@@ -340,6 +342,14 @@ fn every_query_of_rows_in_a_file() {
 }
 
 #[test]
+fn rows_on_a_cluster() {
+    check(2_000, (Pair::draw, Place::Cluster), Pair::sums);
+    check(2_000, (Pair::draw, Place::Cluster), Pair::counts);
+    check(2_000, (Pair::draw, Place::Cluster), Pair::outer_products);
+    check(1_000, (Pair::draw, Place::Cluster), Pair::separate_sums);
+}
+
+#[test]
 fn sums_of_clipped_gradients_of_persons() {
     check(20_000, (Pair::of_persons, Place::Memory), Pair::sums);
 }
@@ -494,8 +504,13 @@ fn screened_sums_of_clipped_gradients() {
             let data = Data::isotropic(count, features, seed as u64);
             let other = data.replaced(cases.below(count), &cases.other_row(features, neighbours), 0);
             let [one, other] = [data, other].map(|data| {
-                if seed % 4 < 2 {
+                if seed % 6 < 2 {
                     let mut rows = data.rows();
+                    let answers = ask_along_a_path(&mut rows, neighbours);
+                    is_screened(rows.visited().into_inner());
+                    answers
+                } else if seed % 6 < 4 {
+                    let mut rows = data.on_a_cluster(1000, 2);
                     let answers = ask_along_a_path(&mut rows, neighbours);
                     is_screened(rows.visited().into_inner());
                     answers

@@ -6,6 +6,8 @@ mod groups;
 pub use groups::{GroupedDataset, PreparedGroups};
 pub use prepared::{Charge, Prepared, Receipt};
 
+use std::sync::Arc;
+
 use crate::{
     Error, Fit, Progress,
     diagnose::View,
@@ -13,7 +15,7 @@ use crate::{
     lattice::Design,
     method::{ConfigError, Method, Outcome},
     privacy::{Person, Unit, noise::NoiseSource},
-    rows::{Builder, Encoded, Persons, Rows},
+    rows::{Builder, Encoded, Executor, Persons, RemoteError, RemoteRows, Rows},
     table::{Block, Cells, DataError, Field, ReadOptions, Schema, Source},
     warning::{Cause, Warning},
 };
@@ -86,6 +88,25 @@ impl Dataset {
         };
         let (columns, person) = (in_words(source.schema()), reading.person.clone());
         Ok(Dataset { formula: formula.to_string(), model, design, rows, columns, person })
+    }
+
+    /// Rows on other machines, packed there with the design of this formula and reading; `schema` is what the table declares.
+    ///
+    /// # Errors
+    /// When columns are missing, the rows cannot be asked, or persons with several rows are to be protected.
+    pub fn remote(
+        executor: Arc<dyn Executor>,
+        schema: &Schema,
+        formula: &Formula,
+        reading: &Reading<'_>,
+    ) -> Result<Dataset, Error> {
+        if reading.person.is_some() {
+            return Err(RemoteError::Persons.into());
+        }
+        let model = reading.model(formula, schema)?;
+        let design = reading.design(&model);
+        let rows = Encoded::Remote(RemoteRows::open(executor, design.features(), reading.memory)?);
+        Ok(Dataset { formula: formula.to_string(), model, design, rows, columns: in_words(schema), person: None })
     }
 
     /// The model, with every column named.

@@ -106,6 +106,18 @@ impl Lattice {
         Ok(room)
     }
 
+    /// The arithmetic of these bits, where it is one that [`Lattice::plan`] may choose.
+    pub(crate) fn of_bits(features: usize, theta_bits: u32) -> Option<Lattice> {
+        let room = Lattice::room_for_theta(features).ok().filter(|_| features > 0)?;
+        let is_planned = THETA_SCALE_BITS.contains(&theta_bits) && theta_bits <= room;
+        is_planned.then_some(Lattice { features, theta_bits })
+    }
+
+    /// How many bits a parameter has after the point.
+    pub(crate) const fn theta_bits(&self) -> u32 {
+        self.theta_bits
+    }
+
     /// How many coefficients a row has.
     pub const fn features(&self) -> usize {
         self.features
@@ -133,6 +145,13 @@ impl Lattice {
         let largest = exp2(self.theta_bits + THETA_RANGE_BITS);
         let round = |value: &f64| (value * self.theta_unit()).round_ties_even().clamp(-largest, largest);
         Theta(standardised.iter().map(round).map(|value| if value.is_nan() { 0.0 } else { value }).collect())
+    }
+
+    /// A point by its integers, where they are integers within the range of parameters.
+    pub(crate) fn theta_of(&self, integers: Vec<f64>) -> Option<Theta> {
+        let largest = exp2(self.theta_bits + THETA_RANGE_BITS);
+        let is_sound = |value: &f64| value.fract() == 0.0 && value.abs() <= largest;
+        (integers.len() == self.features && integers.iter().all(is_sound)).then_some(Theta(integers))
     }
 
     /// The parameters in standardised units, exactly.

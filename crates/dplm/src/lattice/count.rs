@@ -146,8 +146,9 @@ impl Ladder<'_> {
 }
 
 /// From "above exactly i thresholds" to "above threshold i".
-pub(crate) fn above(tally: &[u64]) -> Vec<u64> {
-    let mut counts: Vec<u64> = tally[1..].to_vec();
+pub(crate) fn above(tally: &[i128]) -> Vec<u64> {
+    let whole = |&count: &i128| count.try_into().expect("a number of rows");
+    let mut counts: Vec<u64> = tally[1..].iter().map(whole).collect();
     for i in (1..counts.len()).rev() {
         counts[i - 1] += counts[i];
     }

@@ -21,7 +21,6 @@ impl Moments {
     }
 
     /// A matrix by its upper triangle, column by column.
-    #[cfg(test)]
     pub(crate) fn from_upper(size: usize, upper: Vec<i128>) -> Moments {
         assert_eq!(upper.len(), size * (size + 1) / 2, "an upper triangle");
         Moments { size, upper }

@@ -34,6 +34,11 @@ impl Separate {
         Separate { radius, residual, weight }
     }
 
+    /// The bounds on the row and on its residual, and the weight.
+    pub(crate) const fn parts(&self) -> (u64, u64, Weight) {
+        (self.radius, self.residual, self.weight)
+    }
+
     /// The largest norm of a row's term, whatever the row holds.
     pub fn norm(&self) -> u128 {
         u128::from(self.radius) * u128::from(self.residual)

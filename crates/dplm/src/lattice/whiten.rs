@@ -10,7 +10,7 @@ use faer::{Mat, MatRef};
 use super::{
     BLOCK_ROWS, CELL_RANGE_BITS, Kernel, RowBlock,
     design::nearest_cell,
-    exact::log2_up,
+    exact::{log2_up, nearest, power},
     kernel::{Block, VECTORS},
     simd::{LANES, Simd, Work},
 };
@@ -19,6 +19,8 @@ use super::{
 const EXACT_BITS: u32 = 53;
 /// A finer grid than this would not change an `f64`.
 const FINEST_BITS: i32 = 60;
+/// The grid of no finite matrix is finer or coarser.
+const MOST_UNIT_BITS: i32 = 1020;
 
 /// A released change of coordinates `z = P'x`, rounded to a dyadic grid. What is computed with is the rounded matrix.
 #[derive(Clone, Debug, PartialEq)]
@@ -43,6 +45,21 @@ impl Whitening {
         let largest = values.iter().fold(0.0f64, |most, value| most.max(value.abs()));
         let unit = f64::from(grid_bits(largest, inputs)).exp2();
         Whitening { inputs, outputs, integers: values.iter().map(|value| (value * unit).trunc()).collect(), unit }
+    }
+
+    /// A matrix by its whole numbers, column by column, and its grid, where `P'x` is exact for any row.
+    pub(crate) fn of_integers(inputs: usize, outputs: usize, integers: Vec<f64>, unit_bits: i32) -> Option<Whitening> {
+        let largest = integers.iter().fold(0.0f64, |most, value| most.max(value.abs()));
+        let is_exact = largest * nearest(inputs.try_into().ok()?) <= power(EXACT_BITS - CELL_RANGE_BITS);
+        let is_whole =
+            integers.len() == inputs.checked_mul(outputs)? && integers.iter().all(|value| value.fract() == 0.0);
+        let is_sound = is_exact && is_whole && outputs > 0 && unit_bits.abs() <= MOST_UNIT_BITS;
+        is_sound.then(|| Whitening { inputs, outputs, integers, unit: f64::from(unit_bits).exp2() })
+    }
+
+    /// The whole numbers, column by column, and which power of two of them makes 1.
+    pub(crate) fn integers(&self) -> (&[f64], i32) {
+        (&self.integers, log2_up(self.unit))
     }
 
     /// How many coordinates there are afterwards.

@@ -7,16 +7,13 @@ use num_bigint::BigUint;
 use super::{
     Forecast, OuterSum, Rows, TailCounts,
     person::Grouping,
+    query::{Query, Sum, Term},
     screen::Screen,
-    store::{Piece, Store},
+    store::Store,
 };
 use crate::{
     Error,
-    lattice::{
-        BLOCK_ROWS, Clip, GramSum, Kernel, Ladder, Lattice, Moments, Outer, RowBlock, Separate, Theta, WeightedSum,
-        Whitening, above, add_unit_gradients, clipped_in_block, clipped_units, norms_sq, residuals, square_of_block,
-        unit_square_sum,
-    },
+    lattice::{BLOCK_ROWS, Clip, Kernel, Ladder, Lattice, Moments, Outer, RowBlock, Separate, Theta, Whitening, above},
     privacy::{Neighbours, NotPrivate, Sensitive, Sensitivity},
 };
 
@@ -92,52 +89,9 @@ impl<S: Store> Engine<S> {
         self.clip.expect("the clip is set before gradients are asked for")
     }
 
-    /// Sums a number over blocks; integer sums do not mind the order.
-    fn sum<T: Send + std::iter::Sum<T>>(&self, of_piece: impl Fn(Piece<'_>) -> T + Sync + Send) -> Result<T, Error> {
-        let parts = self.store.fold(Vec::new, |mut parts, piece| {
-            parts.push(of_piece(piece));
-            parts
-        })?;
-        Ok(parts.into_iter().flatten().sum())
+    fn sums(&self, sum: Sum<'_>) -> Result<Vec<i128>, Error> {
+        self.store.sums(&Query { sum, features: self.features, clip: self.clip.as_ref(), kernel: self.kernel })
     }
-
-    /// Sums outer products.
-    fn gram(&self, size: usize, add: impl Fn(&mut GramSum, Piece<'_>) + Sync + Send) -> Result<Moments, Error> {
-        let parts = self.store.fold(
-            || GramSum::new(self.kernel, size),
-            |mut sum, piece| {
-                add(&mut sum, piece);
-                sum
-            },
-        )?;
-        Ok(parts.into_iter().map(GramSum::finish).fold(Moments::empty(size), |a, b| a.plus(&b)))
-    }
-}
-
-/// The negative gradient sum over all rows of a store.
-pub(super) fn full_sum<S: Store>(
-    store: &S,
-    kernel: Kernel,
-    clip: &Clip,
-    theta: &Theta,
-    lattice: &Lattice,
-) -> Result<Vec<i128>, Error> {
-    let sum = WeightedSum::new(clip);
-    let zeros = || vec![0; lattice.features()];
-    let parts = store.fold(zeros, |mut sums, piece| {
-        if piece.is_grouped() {
-            add_unit_gradients(kernel, piece.groups(lattice.features()), clip, (theta, lattice), &mut sums);
-        } else {
-            sum.add_clipped(kernel, piece.cells, piece.bounds, (theta, lattice), &mut sums);
-        }
-        sums
-    })?;
-    Ok(parts.into_iter().fold(zeros(), plus))
-}
-
-pub(super) fn plus(mut mine: Vec<i128>, theirs: Vec<i128>) -> Vec<i128> {
-    mine.iter_mut().zip(theirs).for_each(|(mine, theirs)| *mine += theirs);
-    mine
 }
 
 impl<S: Store + 'static> Rows for Engine<S> {
@@ -185,7 +139,7 @@ impl<S: Store + 'static> Rows for Engine<S> {
         let clip = self.clip();
         let sum = match &mut *self.screen.lock().unwrap_or_else(PoisonError::into_inner) {
             Some(screen) => screen.negative_gradient_sum(&self.store, theta, lattice)?,
-            None => full_sum(&self.store, self.kernel, &clip, theta, lattice)?,
+            None => self.sums(Sum::Terms(Term::Gradient, (theta, lattice)))?,
         };
         // Each row's term `X_i w`, `|w| <= B_i`, has integer norm at most gamma (`Clip::bound`); so has a person's, the sum over their rows
         // clipped as a whole (`UnitGradients::factors`), and a person's rows decide nobody else's term.
@@ -194,20 +148,10 @@ impl<S: Store + 'static> Rows for Engine<S> {
 
     fn clipped_square_sum(&self, theta: &Theta, lattice: &Lattice, neighbours: Neighbours) -> Result<Sensitive, Error> {
         let (clip, shift) = (self.clip(), self.clip().square_shift());
-        let sum = self.sum(|piece| {
-            if piece.is_grouped() {
-                let at = (theta, lattice.theta_unit());
-                return unit_square_sum(self.kernel, piece.groups(self.features), &clip, at);
-            }
-            let squares = piece.blocks(self.features).map(|(block, bounds)| {
-                let residual = residuals(self.kernel, block, theta, lattice.theta_unit());
-                square_of_block(&residual, bounds, &norms_sq(self.kernel, block), shift)
-            });
-            squares.sum::<i128>()
-        })?;
+        let sum = self.sums(Sum::Terms(Term::Square, (theta, lattice)))?;
         // Each row's or person's term is the square of a norm of at most gamma, as above, shifted down: an integer from 0 to
         // gamma^2 / 2^shift.
-        Ok(Sensitive::claim(vec![sum], self.sensitivity(neighbours).of_number(&(clip.gamma_sq() >> shift))))
+        Ok(Sensitive::claim(sum, self.sensitivity(neighbours).of_number(&(clip.gamma_sq() >> shift))))
     }
 
     fn separate_gradient_sum(
@@ -217,19 +161,10 @@ impl<S: Store + 'static> Rows for Engine<S> {
         bounds: &Separate,
         neighbours: Neighbours,
     ) -> Result<Sensitive, Error> {
-        let zeros = || vec![0; self.features];
-        let parts = self.store.fold(zeros, |mut sums, piece| {
-            for block in RowBlock::all(piece.cells, self.features) {
-                bounds.add_gradients(self.kernel, block, (theta, lattice.theta_unit()), &mut sums);
-            }
-            sums
-        })?;
+        let sum = self.sums(Sum::Terms(Term::SeparateGradient(bounds), (theta, lattice)))?;
         // Each row's term has integer norm at most that of the bounds (`Separate::for_each_term`), and a person has at most so many rows.
         let norm = BigUint::from(bounds.norm()) * self.rows_in_unit.unwrap_or(1);
-        Ok(Sensitive::claim(
-            parts.into_iter().fold(zeros(), plus),
-            self.sensitivity(neighbours).of_vector_sum(&norm.pow(2)),
-        ))
+        Ok(Sensitive::claim(sum, self.sensitivity(neighbours).of_vector_sum(&norm.pow(2))))
     }
 
     fn separate_square_sum(
@@ -239,56 +174,30 @@ impl<S: Store + 'static> Rows for Engine<S> {
         bounds: &Separate,
         neighbours: Neighbours,
     ) -> Result<Sensitive, Error> {
-        let at = (theta, lattice.theta_unit());
-        let sum = self.sum(|piece| {
-            RowBlock::all(piece.cells, self.features).map(|block| bounds.squares(self.kernel, block, at)).sum::<i128>()
-        })?;
+        let sum = self.sums(Sum::Terms(Term::SeparateSquare(bounds), (theta, lattice)))?;
         // The square of a norm of at most that of the bounds, as above, shifted down; and a person has at most so many rows.
         let top = (BigUint::from(bounds.norm()).pow(2) >> bounds.square_shift()) * self.rows_in_unit.unwrap_or(1);
-        Ok(Sensitive::claim(vec![sum], self.sensitivity(neighbours).of_number(&top)))
+        Ok(Sensitive::claim(sum, self.sensitivity(neighbours).of_number(&top)))
     }
 
     fn outer_sum(&self, outer: &Outer<'_>, neighbours: Neighbours) -> Result<OuterSum, Error> {
         let clip = self.clip.as_ref();
-        let sum = self.gram(self.features, |sum, piece| match piece.is_grouped() {
-            true => piece.groups(self.features).for_each(|group| outer.add_group(sum, self.kernel, group, clip)),
-            false => outer.add_to(sum, self.kernel, piece.cells, (clip, piece.bounds), self.features),
-        })?;
+        let sum = Moments::from_upper(self.features, self.sums(Sum::Outer(outer))?);
         Ok(OuterSum::new(sum, outer.largest_norm(clip), self.sensitivity(neighbours)))
     }
 
     fn tail_counts(&self, ladder: &Ladder<'_>, neighbours: Neighbours) -> Result<TailCounts, Error> {
-        let zeros = || vec![0; ladder.len() + 1];
-        let parts = self.store.fold(zeros, |mut sums, piece| {
-            match piece.is_grouped() {
-                true => {
-                    piece.groups(self.features).for_each(|group| ladder.tally_group(self.kernel, group, &mut sums));
-                }
-                false => ladder.tally(self.kernel, piece.cells, self.features, &mut sums),
-            }
-            sums
-        })?;
-        let plus = |mine: Vec<u64>, theirs: Vec<u64>| mine.iter().zip(theirs).map(|(a, b)| a + b).collect();
-        Ok(TailCounts::new(above(&parts.into_iter().fold(zeros(), plus)), self.sensitivity(neighbours)))
+        let tally = self.sums(Sum::Tally(ladder))?;
+        Ok(TailCounts::new(above(&tally), self.sensitivity(neighbours)))
     }
 
     fn clipped_count(&self, theta: &Theta, lattice: &Lattice) -> Result<NotPrivate<u64>, Error> {
-        let count = self.sum(|piece| {
-            if piece.is_grouped() {
-                let at = (theta, lattice.theta_unit());
-                return clipped_units(self.kernel, piece.groups(self.features), &self.clip(), at);
-            }
-            let counts = piece.blocks(self.features).map(|(block, bounds)| {
-                let residual = residuals(self.kernel, block, theta, lattice.theta_unit());
-                clipped_in_block(&residual, bounds, &norms_sq(self.kernel, block))
-            });
-            counts.sum::<u64>()
-        })?;
-        Ok(NotPrivate::new(count))
+        let count = self.sums(Sum::Terms(Term::IsClipped, (theta, lattice)))?;
+        Ok(NotPrivate::new(count[0].try_into().expect("no more than there are rows")))
     }
 
     fn moments(&self) -> Result<NotPrivate<Moments>, Error> {
-        let moments = self.gram(self.features + 1, |sum, piece| sum.add_blocks(piece.cells, self.features))?;
+        let moments = Moments::from_upper(self.features + 1, self.sums(Sum::Moments)?);
         Ok(NotPrivate::new(moments))
     }
 

@@ -12,9 +12,11 @@ use std::{fs::File, io, os::unix::fs::FileExt};
 use rayon::prelude::*;
 
 use super::{
-    Engine, MemoryBuilder, MemoryRows, Persons, Rows,
+    Engine, MemoryBuilder, MemoryRows, Persons, RemoteRows, Rows,
     person::{Cut, Grouping},
-    store::{Chunk, Chunks, Piece, Store, copy_row, evenly, reaches_of},
+    query::Query,
+    region::{Sorted, Sorting},
+    store::{Chunk, Chunks, Held, Piece, Store, copy_row, evenly, reaches_of},
 };
 use crate::{
     Error,
@@ -181,12 +183,7 @@ fn failed(error: io::Error) -> DataError {
     DataError::Scratch { kind: error.kind() }
 }
 
-impl Store for Scratch {
-    fn set_clip(&mut self, clip: &Clip, kernel: Kernel) -> Result<(), Error> {
-        self.clip = Some((*clip, kernel));
-        Ok(())
-    }
-
+impl Held for Scratch {
     fn fold<T: Send>(
         &self,
         start: impl Fn() -> T + Sync + Send,
@@ -200,6 +197,21 @@ impl Store for Scratch {
         let pieces = (0..self.pieces()).into_par_iter().with_min_len(evenly(self.pieces()));
         let parts = pieces.try_fold(|| (Buffer::default(), start()), add);
         parts.map(|part: Result<_, Error>| part.map(|(_, sum)| sum)).collect()
+    }
+}
+
+impl Store for Scratch {
+    fn set_clip(&mut self, clip: &Clip, kernel: Kernel) -> Result<(), Error> {
+        self.clip = Some((*clip, kernel));
+        Ok(())
+    }
+
+    fn sums(&self, query: &Query<'_>) -> Result<Vec<i128>, Error> {
+        query.over(self)
+    }
+
+    fn sorted(&self, sorting: &Sorting<'_>) -> Result<Sorted, Error> {
+        sorting.over(self)
     }
 
     fn for_each_piece(&self, see: &mut dyn FnMut(&[f32])) -> Result<(), Error> {
@@ -275,12 +287,14 @@ pub enum Encoded {
     Memory(MemoryRows),
     /// In a scratch file.
     File(FileRows),
+    /// On other machines.
+    Remote(RemoteRows),
 }
 
 impl<'a> Builder<'a> {
     /// No rows yet. `memory` is the most bytes that rows and the work on them may take; without it, three quarters of the machine's.
     pub fn new(design: &'a Design, memory: Option<u64>) -> Builder<'a> {
-        let memory = memory.unwrap_or_else(|| machine_memory().map_or(u64::MAX, |bytes| bytes / 4 * 3));
+        let memory = allowed(memory);
         let encoded = MemoryBuilder::new(design);
         Builder { encoded, features: design.features(), memory, scratch: None }
     }
@@ -332,6 +346,7 @@ impl Encoded {
         Ok(match self {
             Encoded::Memory(rows) => Encoded::Memory(rows.by_person(&grouping, most)?),
             Encoded::File(rows) => Encoded::File(rows.by_person(&grouping, most)?),
+            Encoded::Remote(rows) => Encoded::Remote(rows.by_person(&grouping, most)?),
         })
     }
 
@@ -344,6 +359,7 @@ impl Encoded {
         match self {
             Encoded::Memory(rows) => rows.say_of_group(said),
             Encoded::File(rows) => rows.say_of_group(said),
+            Encoded::Remote(rows) => rows.say_of_group(said),
         }
     }
 
@@ -352,6 +368,7 @@ impl Encoded {
         match self {
             Encoded::Memory(rows) => rows.true_count(),
             Encoded::File(rows) => rows.true_count(),
+            Encoded::Remote(rows) => rows.true_count(),
         }
     }
 
@@ -360,6 +377,7 @@ impl Encoded {
         match self {
             Encoded::Memory(rows) => rows,
             Encoded::File(rows) => rows,
+            Encoded::Remote(rows) => rows,
         }
     }
 
@@ -368,6 +386,7 @@ impl Encoded {
         match self {
             Encoded::Memory(rows) => rows,
             Encoded::File(rows) => rows,
+            Encoded::Remote(rows) => rows,
         }
     }
 
@@ -376,8 +395,14 @@ impl Encoded {
         match self {
             Encoded::Memory(rows) => rows.for_each_block(see),
             Encoded::File(rows) => rows.for_each_block(see),
+            Encoded::Remote(rows) => rows.for_each_block(see),
         }
     }
+}
+
+/// The most bytes that rows and the work on them may take: three quarters of the machine's when nothing is said.
+pub(super) fn allowed(memory: Option<u64>) -> u64 {
+    memory.unwrap_or_else(|| machine_memory().map_or(u64::MAX, |bytes| bytes / 4 * 3))
 }
 
 /// The bytes of memory of this machine, where the system says.

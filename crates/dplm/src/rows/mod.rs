@@ -6,10 +6,13 @@
 mod answer;
 mod person;
 mod store;
+mod query;
+mod region;
 mod screen;
 mod engine;
 mod memory;
 mod file;
+mod remote;
 mod group;
 
 pub use answer::{OuterSum, TailCounts};
@@ -18,6 +21,9 @@ pub use file::{Builder, Encoded, FileRows};
 pub(crate) use group::{GroupBuilder, group_sizes};
 pub use memory::{MemoryBuilder, MemoryRows};
 pub use person::Persons;
+#[doc(hidden)]
+pub use remote::sealed;
+pub use remote::{Answering, BlockId, Executor, RemoteError, RemoteRows, answer, most_rows, pack};
 
 use crate::{
     Error,

@@ -4,38 +4,26 @@
 //! clipped. Over a region of parameters most rows stay on one side. Their part of the sum is then known from their exact second
 //! moments and one constant vector, and only the *undecided* rows are visited.
 //!
-//! A region is everything within a radius `D` of the segment between two points `a` and `b`. For a point of it, `r_i` is within
-//! `||X_i|| D` of a number between `r_i(a)` and `r_i(b)`, and `||X_i|| <= gamma / B_i` by [`Clip::bound`]. So a row is surely
-//!
-//! - unclipped when `(B_i - max(|r_i(a)|, |r_i(b)|)) B_i >= gamma D`,
-//! - clipped upwards when `(min(r_i(a), r_i(b)) - B_i) B_i >= gamma D`, and downwards likewise.
-//!
 //! Iterates travel from where they start to the optimum of the clipped loss and then stay about it, at a distance the noise decides. So the
 //! first region reaches from the first iterate to the optimum, and smaller ones are nested in it as the iterates draw near: a level looks
 //! only at the undecided rows of the level above.
 //!
 //! Regions, and whether to have any, are chosen by a guess at what costs less. The guess may use anything, released or not: the answers do
-//! not depend on it. Comparisons are rounded so that an undecided row is visited.
-
-use std::sync::atomic::{AtomicU64, Ordering};
+//! not depend on it.
 
 use faer::{Mat, Side, linalg::solvers::Llt, prelude::Solve};
 
 use super::{
     Forecast,
-    engine::{full_sum, plus},
-    store::{CHUNK_BLOCKS, Chunk, Chunks, Store},
+    query::{At, Query, Sum, Term, plus},
+    region::{Region, Sorted, Sorting},
+    store::{Chunks, Costs, Held, Store},
 };
 use crate::{
     Error,
-    lattice::{
-        BLOCK_ROWS, CELL_SCALE_BITS, COMPRESSED, Clip, GramSum, Kernel, Lattice, Moments, Outer, RowBlock, Theta,
-        WeightedSum, compressed, residuals,
-    },
+    lattice::{BLOCK_ROWS, CELL_SCALE_BITS, Clip, Kernel, Lattice, Moments, Outer, Theta},
 };
 
-/// With fewer rows a full pass costs nothing.
-const FEWEST_ROWS: u64 = 4096;
 /// A share of the rows, and at least so many, are looked at for the first guess.
 const SAMPLE_SHARE: u64 = 32;
 const SAMPLE_LEAST: u64 = 8192;
@@ -43,16 +31,14 @@ const SAMPLE_LEAST: u64 = 8192;
 const GUESS_STEPS: usize = 8;
 /// Full passes that improve the first guess.
 const POLISHES: usize = 2;
-/// What a level costs to build, in visits of its source: residuals at two points, a polish, and moving rows.
-const BUILD_COST: f64 = 3.5;
 /// Screening must promise to save this share of the full passes.
 const WORTH: f64 = 0.2;
 /// A level that leaves a larger share of the rows undecided was hardly worth building: the next waits longer.
 const SHRINKS: f64 = 0.7;
 /// While iterates travel they stray from the segment by more than they will from its end.
 const TRAVEL: f64 = 1.25;
-/// Room for rounding in comparisons; far more than `f64` needs.
-const SLACK: f64 = 1e-9;
+/// A part of the curvature that is far below anything that matters.
+const RIDGE: f64 = 1e-9;
 
 /// Answers gradients from what is known of the rows.
 pub(super) struct Screen {
@@ -137,7 +123,7 @@ impl Screen {
         self.asked = self.asked.saturating_add(1);
         if matches!(self.strategy, Strategy::Screened(_)) {
             self.widen_after_near_miss(theta);
-            if self.should_build(self.depth(theta)) {
+            if self.should_build(self.depth(theta), store.costs()) {
                 self.build(store, theta, lattice)?;
             }
         }
@@ -162,17 +148,18 @@ impl Screen {
         match depth.checked_sub(1) {
             None => {
                 self.spent += rows;
-                full_sum(store, self.kernel, &self.clip, theta, lattice)
+                store.sums(&gradient(self.kernel, &self.clip, (theta, lattice)))
             }
             Some(index) => {
                 self.levels[index].spent += rows;
-                self.levels[index].negative_gradient_sum(self.kernel, &self.clip, theta, lattice)
+                let at = (theta, lattice);
+                self.levels[index].negative_gradient_sum(&gradient(self.kernel, &self.clip, at), at)
             }
         }
     }
 
     fn rows_at(&self, depth: usize) -> u64 {
-        depth.checked_sub(1).map_or(self.count, |index| self.levels[index].undecided)
+        depth.checked_sub(1).map_or(self.count, |index| self.levels[index].known.undecided)
     }
 
     /// What the moments of a row cost, in visits.
@@ -181,14 +168,15 @@ impl Screen {
     }
 
     /// A level is built when visits have cost as much as building it will; so at most twice the least is paid.
-    fn should_build(&self, depth: usize) -> bool {
+    fn should_build(&self, depth: usize, of_store: Costs) -> bool {
         let Strategy::Screened(guess) = &self.strategy else { return false };
         let rows = self.rows_at(depth) as f64;
+        let costs = if depth == 0 { of_store } else { Costs::HELD };
         let spent = depth.checked_sub(1).map_or(self.spent, |index| self.levels[index].spent) as f64;
         let first = depth == 0 && self.levels.is_empty() && guess.patience == 1.0;
-        let price = rows * guess.patience * (BUILD_COST + Screen::gram_cost(guess.centre.len()) / 8.0);
-        let left = f64::from(self.forecast.steps.saturating_sub(self.asked)) * rows;
-        rows > BLOCK_ROWS as f64 && left > price && (first || spent >= price)
+        let price = rows * guess.patience * (costs.sort + Screen::gram_cost(guess.centre.len()) / 8.0);
+        let left = f64::from(self.forecast.steps.saturating_sub(self.asked)) * rows * costs.pass;
+        rows > BLOCK_ROWS as f64 && left > price && (first || spent * costs.pass >= price)
     }
 
     /// Iterates that leave a region by little were farther out than the noise promised: later regions are wider.
@@ -214,18 +202,21 @@ impl Screen {
         } else {
             stay
         };
-        let (rows, level) = (self.rows_at(depth), self.levels.last());
-        let spare = store.spare();
-        let built = match level {
-            Some(level) => Level::build(&level.rows, region, self.kernel, &self.clip, lattice, spare)?.below(level),
-            None => Level::build(store, region, self.kernel, &self.clip, lattice, spare)?,
+        let rows = self.rows_at(depth);
+        let most_rows = store.spare() / (lattice.features() + 2) as u64 / size_of::<f32>() as u64;
+        let sorting = Sorting { region: &region, kernel: self.kernel, clip: &self.clip, lattice, most_rows };
+        let known = match self.levels.last() {
+            Some(level) => sorting.over(&level.known.rows)?,
+            None => store.sorted(&sorting)?,
         };
-        if built.is_partial {
+        if known.is_partial {
             self.strategy = Strategy::FullPasses;
             return Ok(());
         }
+        let built = Level { region, known, spent: 0 };
+        let built = self.levels.last().into_iter().fold(built, Level::below);
         self.visited += 2 * rows;
-        let pays = built.undecided as f64 <= SHRINKS * rows as f64;
+        let pays = built.known.undecided as f64 <= SHRINKS * rows as f64;
         match self.levels.last_mut() {
             Some(level) => level.spent = 0,
             None => self.spent = 0,
@@ -233,7 +224,7 @@ impl Screen {
         if let Strategy::Screened(guess) = &mut self.strategy {
             guess.patience = if pays { 1.0 } else { 2.0 * guess.patience };
         }
-        if built.undecided < rows {
+        if built.known.undecided < rows {
             self.levels.push(built);
         }
         Ok(())
@@ -263,8 +254,9 @@ impl Screen {
     fn decide<S: Store>(&self, store: &S, theta: &Theta, lattice: &Lattice) -> Result<Strategy, Error> {
         let features = lattice.features();
         let steps = f64::from(self.forecast.steps);
-        let least = POLISHES as f64 + BUILD_COST + Screen::gram_cost(features) / 4.0;
-        if self.count < FEWEST_ROWS || least > (1.0 - WORTH) * steps {
+        let costs = store.costs();
+        let least = POLISHES as f64 * costs.pass + costs.sort + Screen::gram_cost(features) / 4.0;
+        if self.count < costs.fewest_rows || least > (1.0 - WORTH) * steps * costs.pass {
             return Ok(Strategy::FullPasses);
         }
         let rows = (self.count / SAMPLE_SHARE).max(SAMPLE_LEAST).max(16 * features as u64).min(self.count);
@@ -277,13 +269,18 @@ impl Screen {
         if bytes > store.spare() as f64 {
             return Ok(Strategy::FullPasses);
         }
-        let cost = POLISHES as f64
-            + BUILD_COST
+        let cost = POLISHES as f64 * costs.pass
+            + costs.sort
             + Screen::gram_cost(features) * stay.unclipped
-            + (BUILD_COST + Screen::gram_cost(features) / 8.0) * 2.0 * travel.undecided
+            + (Costs::HELD.sort + Screen::gram_cost(features) / 8.0) * 2.0 * travel.undecided
             + steps * stay.undecided;
-        Ok(if cost < (1.0 - WORTH) * steps { Strategy::Screened(guess) } else { Strategy::FullPasses })
+        Ok(if cost < (1.0 - WORTH) * steps * costs.pass { Strategy::Screened(guess) } else { Strategy::FullPasses })
     }
+}
+
+/// The negative gradient sum at these parameters.
+fn gradient<'a>(kernel: Kernel, clip: &'a Clip, at: At<'a>) -> Query<'a> {
+    Query { sum: Sum::Terms(Term::Gradient, at), features: at.1.features(), clip: Some(clip), kernel }
 }
 
 /// A few rows, and what they let one guess of all.
@@ -311,7 +308,8 @@ impl Sample<'_> {
         let features = self.lattice.features();
         let mut centre = self.lattice.standardised(start);
         for _ in 0..GUESS_STEPS {
-            let sum = full_sum(&self.rows, self.kernel, &self.clip, &self.lattice.theta(&centre), self.lattice)?;
+            let theta = self.lattice.theta(&centre);
+            let sum = gradient(self.kernel, &self.clip, (&theta, self.lattice)).over(&self.rows)?;
             let step = newton_step(&all, &sum, self.count(), self.lattice);
             centre.iter_mut().zip(step).for_each(|(centre, step)| *centre += step);
         }
@@ -326,18 +324,12 @@ impl Sample<'_> {
     /// A mean of outer products in standardised units, factored, and the mean of its diagonal.
     fn curvature(&self, outer: &Outer<'_>) -> Result<Option<(Llt<f64>, f64)>, Error> {
         let features = self.lattice.features();
-        let parts = self.rows.fold(
-            || GramSum::new(self.kernel, features),
-            |mut sum, piece| {
-                outer.add_to(&mut sum, self.kernel, piece.cells, (Some(&self.clip), piece.bounds), features);
-                sum
-            },
-        )?;
-        let sums = parts.into_iter().map(GramSum::finish).fold(Moments::empty(features), |a, b| a.plus(&b));
+        let query = Query { sum: Sum::Outer(outer), features, clip: Some(&self.clip), kernel: self.kernel };
+        let sums = Moments::from_upper(features, query.over(&self.rows)?);
         let unit = f64::from(2 * CELL_SCALE_BITS).exp2() * self.count() as f64;
         let slope = (0..features).map(|j| sums.entry(j, j) as f64 / unit).sum::<f64>() / features as f64;
         // A ridge far below anything that matters lets a constant or repeated column pass.
-        let ridge = |i, j| if i == j { slope * SLACK } else { 0.0 };
+        let ridge = |i, j| if i == j { slope * RIDGE } else { 0.0 };
         let mean = Mat::from_fn(features, features, |i, j| sums.entry(i, j) as f64 / unit + ridge(i, j));
         Ok(mean.llt(Side::Lower).ok().filter(|_| slope > 0.0).map(|factor| (factor, slope)))
     }
@@ -347,9 +339,9 @@ impl Sample<'_> {
             || (0, 0),
             |(mut unclipped, mut undecided), piece| {
                 for (block, bounds) in piece.blocks(self.lattice.features()) {
-                    let sorted = region.sort(self.kernel, block, bounds, self.lattice);
-                    unclipped += sorted.unclipped.count_ones();
-                    undecided += sorted.undecided.count_ones();
+                    let marks = region.sort(self.kernel, block, bounds, self.lattice);
+                    unclipped += marks.unclipped.count_ones();
+                    undecided += marks.undecided.count_ones();
                 }
                 (unclipped, undecided)
             },
@@ -383,237 +375,23 @@ fn norm(values: &[f64]) -> f64 {
     values.iter().map(|value| value * value).sum::<f64>().sqrt()
 }
 
-/// Everything within a radius of the segment between two points.
-struct Region {
-    from: Theta,
-    to: Theta,
-    radius: f64,
-    /// `gamma D`, rounded up.
-    reach: f64,
-}
-
-/// Which rows of a block are sure over a region; a bit for each row.
-struct Sorted {
-    unclipped: u32,
-    undecided: u32,
-    clipped: bool,
-    /// What the surely clipped rows contribute: `+-B_i`, and 0 for the others.
-    weights: [f64; BLOCK_ROWS],
-}
-
-impl Region {
-    fn new(from: Theta, to: Theta, radius: f64, clip: &Clip) -> Region {
-        Region { from, to, radius, reach: clip.gamma() as f64 * radius * (1.0 + SLACK) }
-    }
-
-    /// Whether a point is inside; where rounding hides it, not.
-    fn holds(&self, theta: &Theta) -> bool {
-        self.distance(theta) <= self.radius
-    }
-
-    /// At least the distance of a point from the segment.
-    fn distance(&self, theta: &Theta) -> f64 {
-        let points = || self.from.integers().iter().zip(self.to.integers()).zip(theta.integers());
-        let along: f64 = points().map(|((a, b), t)| (b - a) * (t - a)).sum();
-        let length: f64 = points().map(|((a, b), _)| (b - a) * (b - a)).sum();
-        // Any point of the segment bounds the distance; rounding only makes this one not quite the nearest.
-        let place = if length > 0.0 { (along / length).clamp(0.0, 1.0) } else { 0.0 };
-        let gaps = points().map(|((a, b), t)| t - (a + place * (b - a)));
-        gaps.map(|gap| gap * gap).sum::<f64>().sqrt() * (1.0 + SLACK) + 1.0
-    }
-
-    /// Sorts the rows of a block. Rows with `B_i = 0` contribute nothing and are left out.
-    fn sort(&self, kernel: Kernel, block: RowBlock<'_>, bounds: &[f32; BLOCK_ROWS], lattice: &Lattice) -> Sorted {
-        let from = residuals(kernel, block, &self.from, lattice.theta_unit());
-        let to = if self.from == self.to { from } else { residuals(kernel, block, &self.to, lattice.theta_unit()) };
-        let mut sorted = Sorted { unclipped: 0, undecided: 0, clipped: false, weights: [0.0; BLOCK_ROWS] };
-        for row in 0..BLOCK_ROWS {
-            let bound = f64::from(bounds[row]);
-            let (low, high) = (from[row].min(to[row]), from[row].max(to[row]));
-            let is_sure = |margin: f64| margin * bound >= self.reach;
-            let is_unclipped = is_sure(bound - high.max(-low));
-            let (is_above, is_below) = (is_sure(low - bound), is_sure(-bound - high));
-            let counts = bound > 0.0;
-            sorted.unclipped |= u32::from(is_unclipped && counts) << row;
-            sorted.undecided |= u32::from(!(is_unclipped || is_above || is_below) && counts) << row;
-            sorted.clipped |= (is_above || is_below) && counts;
-            sorted.weights[row] = if is_above {
-                bound
-            } else if is_below {
-                -bound
-            } else {
-                0.0
-            };
-        }
-        sorted
-    }
-}
-
-/// What is known of the rows over a region.
+/// What is known of the rows over a region, and what it was used for.
 struct Level {
     region: Region,
-    /// The exact second moments of the surely unclipped rows.
-    unclipped: Moments,
-    /// The constant sum of the surely clipped rows.
-    clipped: Vec<i128>,
-    /// The undecided rows, and how many they are.
-    rows: Chunks,
-    undecided: u64,
-    /// Whether there were more than may be kept: then it is of no use.
-    is_partial: bool,
+    known: Sorted,
     /// Rows visited here since a level was last built below.
     spent: u64,
 }
 
 impl Level {
-    /// Sorts all rows of a store.
-    fn build<S: Store>(
-        store: &S,
-        region: Region,
-        kernel: Kernel,
-        clip: &Clip,
-        lattice: &Lattice,
-        spare: u64,
-    ) -> Result<Level, Error> {
-        let features = lattice.features();
-        let most_rows = spare / (RowBlock::len_for(features) as u64 / BLOCK_ROWS as u64 + 1) / size_of::<f32>() as u64;
-        let gathered = AtomicU64::new(0);
-        let sum = WeightedSum::new(clip);
-        let parts = store.fold(
-            || Part::new(kernel, features),
-            |mut part, piece| {
-                for (block, bounds) in piece.blocks(features) {
-                    let sorted = region.sort(kernel, block, bounds, lattice);
-                    let more = u64::from(sorted.undecided.count_ones());
-                    if gathered.fetch_add(more, Ordering::Relaxed) + more > most_rows {
-                        part.is_partial = true;
-                        break;
-                    }
-                    part.add(sorted, &sum, block, bounds);
-                }
-                part
-            },
-        )?;
-        let mut level = Level {
-            region,
-            unclipped: Moments::empty(features + 1),
-            clipped: vec![0; features],
-            rows: Chunks { features, chunks: Vec::new() },
-            undecided: 0,
-            is_partial: false,
-            spent: 0,
-        };
-        parts.into_iter().for_each(|part| level.take(part));
-        Ok(level)
-    }
-
-    fn take(&mut self, part: Part) {
-        self.is_partial |= part.is_partial;
-        self.unclipped = std::mem::replace(&mut self.unclipped, Moments::empty(0)).plus(&part.unclipped.finish());
-        self.clipped = plus(std::mem::take(&mut self.clipped), part.clipped);
-        self.undecided += part.undecided.count;
-        self.rows.chunks.extend(part.undecided.chunks);
-    }
-
     /// Adds what the level above knows of the rows that are decided there.
     fn below(mut self, above: &Level) -> Level {
-        self.unclipped = self.unclipped.plus(&above.unclipped);
-        self.clipped = plus(self.clipped, above.clipped.clone());
+        self.known.add_decided(&above.known.unclipped, above.known.clipped.clone());
         self
     }
 
-    fn negative_gradient_sum(
-        &self,
-        kernel: Kernel,
-        clip: &Clip,
-        theta: &Theta,
-        lattice: &Lattice,
-    ) -> Result<Vec<i128>, Error> {
-        let undecided = full_sum(&self.rows, kernel, clip, theta, lattice)?;
-        Ok(plus(plus(undecided, self.unclipped.negative_gradient_sum(theta, lattice)), self.clipped.clone()))
-    }
-}
-
-/// What one thread has sorted.
-struct Part {
-    kernel: Kernel,
-    unclipped: GramSum,
-    clipped: Vec<i128>,
-    undecided: Gather,
-    /// The undecided rows of one block.
-    columns: Vec<[f32; COMPRESSED]>,
-    is_partial: bool,
-}
-
-impl Part {
-    fn new(kernel: Kernel, features: usize) -> Part {
-        Part {
-            kernel,
-            unclipped: GramSum::new(kernel, features + 1),
-            clipped: vec![0; features],
-            undecided: Gather { features, chunks: Vec::new(), count: 0 },
-            columns: Vec::new(),
-            is_partial: false,
-        }
-    }
-
-    fn add(&mut self, sorted: Sorted, sum: &WeightedSum, block: RowBlock<'_>, bounds: &[f32; BLOCK_ROWS]) {
-        match sorted.unclipped {
-            0 => {}
-            u32::MAX => self.unclipped.add_block(block),
-            some => self.unclipped.add_rows(block, some),
-        }
-        if sorted.clipped {
-            sum.add_given(self.kernel, block.cells(), &sorted.weights, &mut self.clipped);
-        }
-        if sorted.undecided != 0 {
-            compressed(self.kernel, block, bounds, sorted.undecided, &mut self.columns);
-            self.undecided.add(&self.columns, sorted.undecided.count_ones() as usize);
-        }
-    }
-}
-
-/// Rows put together in blocks of their own.
-struct Gather {
-    features: usize,
-    chunks: Vec<Chunk>,
-    count: u64,
-}
-
-impl Gather {
-    /// Adds rows given column by column: coefficients, response, bounds.
-    fn add(&mut self, columns: &[[f32; COMPRESSED]], rows: usize) {
-        let mut done = 0;
-        while done < rows {
-            let lane = self.count as usize % BLOCK_ROWS;
-            let now = (rows - done).min(BLOCK_ROWS - lane);
-            self.copy(columns, done..done + now, lane);
-            self.count += now as u64;
-            done += now;
-        }
-    }
-
-    /// Copies rows to the lanes of the last block from `lane` on.
-    fn copy(&mut self, columns: &[[f32; COMPRESSED]], rows: std::ops::Range<usize>, lane: usize) {
-        let length = RowBlock::len_for(self.features);
-        let chunk = self.open_block(lane == 0, length);
-        let (cells, bounds) = (chunk.cells.len() - length, chunk.bounds.len() - BLOCK_ROWS);
-        let places = chunk.cells[cells..].chunks_exact_mut(BLOCK_ROWS).chain([&mut chunk.bounds[bounds..]]);
-        for (to, from) in places.zip(columns) {
-            to[lane..lane + rows.len()].copy_from_slice(&from[rows.clone()]);
-        }
-    }
-
-    /// The chunk whose last block has room; a new block is all zeros, which contribute nothing.
-    fn open_block(&mut self, new: bool, length: usize) -> &mut Chunk {
-        if new && self.chunks.last().is_none_or(|chunk| chunk.bounds.len() == CHUNK_BLOCKS * BLOCK_ROWS) {
-            self.chunks.push(Chunk::default());
-        }
-        let chunk = self.chunks.last_mut().expect("a chunk was pushed for the first block");
-        if new {
-            chunk.cells.resize(chunk.cells.len() + length, 0.0);
-            chunk.bounds.resize(chunk.bounds.len() + BLOCK_ROWS, 0.0);
-        }
-        chunk
+    fn negative_gradient_sum(&self, query: &Query<'_>, at: At<'_>) -> Result<Vec<i128>, Error> {
+        let undecided = query.over(&self.known.rows)?;
+        Ok(plus(plus(undecided, self.known.unclipped.negative_gradient_sum(at.0, at.1)), self.known.clipped.clone()))
     }
 }

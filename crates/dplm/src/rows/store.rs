@@ -7,7 +7,11 @@ use crate::{
     lattice::{BLOCK_ROWS, Clip, Group, Kernel, RowBlock, Whitening, bounds, reaches},
 };
 
-use super::person::{Cut, Grouping};
+use super::{
+    person::{Cut, Grouping},
+    query::Query,
+    region::{Sorted, Sorting},
+};
 
 /// Blocks per chunk: a chunk is the unit of work of a thread and of allocation, so that memory never doubles while it grows.
 pub(super) const CHUNK_BLOCKS: usize = 256;
@@ -55,14 +59,8 @@ pub(super) fn reaches_of(kernel: Kernel, cells: &[f32], depths: &[u32], features
     groups(cells, depths, features).flat_map(|group| reaches(kernel, group)).collect()
 }
 
-/// Keeps encoded rows.
-pub trait Store: Sync + Sized {
-    /// Fixes the bounds of all rows.
-    ///
-    /// # Errors
-    /// When rows cannot be read.
-    fn set_clip(&mut self, clip: &Clip, kernel: Kernel) -> Result<(), Error>;
-
+/// Encoded rows that this machine can go over by itself.
+pub trait Held: Sync {
     /// Folds all pieces, in parallel and in any order, into a few parts.
     ///
     /// # Errors
@@ -72,6 +70,43 @@ pub trait Store: Sync + Sized {
         start: impl Fn() -> T + Sync + Send,
         add: impl Fn(T, Piece<'_>) -> T + Sync + Send,
     ) -> Result<Vec<T>, Error>;
+}
+
+/// What passes cost, in visits of as many rows in memory.
+#[derive(Clone, Copy)]
+pub struct Costs {
+    /// With fewer rows nothing is sought to be saved.
+    pub(super) fewest_rows: u64,
+    /// Visiting all rows once.
+    pub(super) pass: f64,
+    /// Sorting all rows over a region: residuals at two points, a polish, and moving rows.
+    pub(super) sort: f64,
+}
+
+impl Costs {
+    /// Of rows that this machine has.
+    pub(super) const HELD: Costs = Costs { fewest_rows: 4096, pass: 1.0, sort: 3.5 };
+}
+
+/// Keeps encoded rows.
+pub trait Store: Sync + Sized {
+    /// Fixes the bounds of all rows.
+    ///
+    /// # Errors
+    /// When rows cannot be read.
+    fn set_clip(&mut self, clip: &Clip, kernel: Kernel) -> Result<(), Error>;
+
+    /// The exact sum over all rows.
+    ///
+    /// # Errors
+    /// When rows cannot be read.
+    fn sums(&self, query: &Query<'_>) -> Result<Vec<i128>, Error>;
+
+    /// What is known of all rows over a region.
+    ///
+    /// # Errors
+    /// When rows cannot be read.
+    fn sorted(&self, sorting: &Sorting<'_>) -> Result<Sorted, Error>;
 
     /// About so many rows from all over, for a guess at what the rest is like.
     ///
@@ -99,6 +134,11 @@ pub trait Store: Sync + Sized {
 
     /// The most bytes that copies of some rows may take.
     fn spare(&self) -> u64;
+
+    /// What passes over all rows cost.
+    fn costs(&self) -> Costs {
+        Costs::HELD
+    }
 }
 
 /// The length of parts of a whole such that every thread has a few: enough to share the work evenly, and not so many that their sums
@@ -134,6 +174,17 @@ impl Chunk {
     }
 }
 
+impl Held for Chunks {
+    fn fold<T: Send>(
+        &self,
+        start: impl Fn() -> T + Sync + Send,
+        add: impl Fn(T, Piece<'_>) -> T + Sync + Send,
+    ) -> Result<Vec<T>, Error> {
+        let chunks = self.chunks.par_iter().with_min_len(evenly(self.chunks.len()));
+        Ok(chunks.fold(start, |sum, chunk| add(sum, chunk.piece())).collect())
+    }
+}
+
 impl Store for Chunks {
     fn set_clip(&mut self, clip: &Clip, kernel: Kernel) -> Result<(), Error> {
         let features = self.features;
@@ -142,13 +193,12 @@ impl Store for Chunks {
         Ok(())
     }
 
-    fn fold<T: Send>(
-        &self,
-        start: impl Fn() -> T + Sync + Send,
-        add: impl Fn(T, Piece<'_>) -> T + Sync + Send,
-    ) -> Result<Vec<T>, Error> {
-        let chunks = self.chunks.par_iter().with_min_len(evenly(self.chunks.len()));
-        Ok(chunks.fold(start, |sum, chunk| add(sum, chunk.piece())).collect())
+    fn sums(&self, query: &Query<'_>) -> Result<Vec<i128>, Error> {
+        query.over(self)
+    }
+
+    fn sorted(&self, sorting: &Sorting<'_>) -> Result<Sorted, Error> {
+        sorting.over(self)
     }
 
     fn sample(&self, rows: usize) -> Result<Chunks, Error> {

@@ -131,6 +131,12 @@ impl Source {
         Self::from_files(vec![arrow::from_batches(schema, batches, name)?])
     }
 
+    /// The columns that Arrow memory of these types has.
+    #[cfg(feature = "arrow")]
+    pub fn schema_of(schema: &SchemaRef) -> Schema {
+        arrow::schema_of(schema.fields())
+    }
+
     /// The columns: names and types.
     pub fn schema(&self) -> &Schema {
         &self.schema

@@ -1,15 +1,21 @@
 //! What the integration tests share: small data sets and their rows.
 #![allow(dead_code, reason = "each test file uses its own part of this")]
 
+pub mod cluster;
+
+use std::sync::Arc;
+
 use dplm::{
     formula::{Column, Kind, Model},
     lattice::{Design, Ladder, Lattice, Outer, Theta},
     privacy::{Neighbours, Sensitive},
-    rows::{Builder, Encoded, MemoryBuilder, MemoryRows, Persons, Rows},
+    rows::{BlockId, Builder, Encoded, MemoryBuilder, MemoryRows, Persons, RemoteRows, Rows, pack},
     table::{Block, Cells},
 };
 use rand_chacha::{ChaCha20Rng, rand_core::SeedableRng};
 use rand_distr::{Distribution, StandardNormal};
+
+use self::cluster::Cluster;
 
 /// A data set in the clear, row by row.
 #[derive(Clone)]
@@ -67,6 +73,23 @@ impl Data {
         let mut builder = Builder::new(&design, Some(memory));
         builder.push(&self.block()).unwrap();
         builder.finish().unwrap()
+    }
+
+    /// The same rows packed into blocks of so many rows, of which so many answer together.
+    pub fn on_a_cluster(&self, rows_in_block: usize, blocks_in_answer: usize) -> RemoteRows {
+        let cluster = Cluster { blocks_in_answer, ..Cluster::new(self.packed(rows_in_block)) };
+        RemoteRows::open(Arc::new(cluster), self.features(), None).unwrap()
+    }
+
+    /// Blocks of packed rows, so many rows in each.
+    pub fn packed(&self, rows_in_block: usize) -> Vec<Vec<u8>> {
+        let (design, all) = (standard_design(self.features()), self.y.len());
+        let part = |start: usize| {
+            let end = all.min(start + rows_in_block);
+            Data { x: self.x[start..end].to_vec(), y: self.y[start..end].to_vec() }.block()
+        };
+        let starts = (0..all).step_by(rows_in_block);
+        (0..).zip(starts).map(|(place, start)| pack(&part(start), &design, BlockId::new(3, place))).collect()
     }
 
     /// The same rows by person, each with at most `most` rows; row `i` is of person `persons[i]`.

@@ -1,0 +1,259 @@
+//! Which rows are sure over a region of parameters, and what is known of them there.
+//!
+//! A region is everything within a radius `D` of the segment between two points `a` and `b`. For a point of it, `r_i` is within
+//! `||X_i|| D` of a number between `r_i(a)` and `r_i(b)`, and `||X_i|| <= gamma / B_i` by [`Clip::bound`]. So a row is surely
+//!
+//! - unclipped when `(B_i - max(|r_i(a)|, |r_i(b)|)) B_i >= gamma D`,
+//! - clipped upwards when `(min(r_i(a), r_i(b)) - B_i) B_i >= gamma D`, and downwards likewise.
+//!
+//! Comparisons are rounded so that a row that may be either is undecided.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::{
+    query::plus,
+    store::{CHUNK_BLOCKS, Chunk, Chunks, Held},
+};
+use crate::{
+    Error,
+    lattice::{
+        BLOCK_ROWS, COMPRESSED, Clip, GramSum, Kernel, Lattice, Moments, RowBlock, Theta, WeightedSum, compressed,
+        residuals,
+    },
+};
+
+/// Room for rounding in comparisons; far more than `f64` needs.
+const SLACK: f64 = 1e-9;
+
+/// Everything within a radius of the segment between two points.
+#[derive(Clone)]
+pub(super) struct Region {
+    pub(super) from: Theta,
+    pub(super) to: Theta,
+    pub(super) radius: f64,
+    /// `gamma D`, rounded up.
+    reach: f64,
+}
+
+/// Which rows of a block are sure over a region; a bit for each row.
+pub(super) struct Marks {
+    pub(super) unclipped: u32,
+    pub(super) undecided: u32,
+    clipped: bool,
+    /// What the surely clipped rows contribute: `+-B_i`, and 0 for the others.
+    weights: [f64; BLOCK_ROWS],
+}
+
+impl Region {
+    pub(super) fn new(from: Theta, to: Theta, radius: f64, clip: &Clip) -> Region {
+        Region { from, to, radius, reach: clip.gamma() as f64 * radius * (1.0 + SLACK) }
+    }
+
+    /// Whether a point is inside; where rounding hides it, not.
+    pub(super) fn holds(&self, theta: &Theta) -> bool {
+        self.distance(theta) <= self.radius
+    }
+
+    /// At least the distance of a point from the segment.
+    pub(super) fn distance(&self, theta: &Theta) -> f64 {
+        let points = || self.from.integers().iter().zip(self.to.integers()).zip(theta.integers());
+        let along: f64 = points().map(|((a, b), t)| (b - a) * (t - a)).sum();
+        let length: f64 = points().map(|((a, b), _)| (b - a) * (b - a)).sum();
+        // Any point of the segment bounds the distance; rounding only makes this one not quite the nearest.
+        let place = if length > 0.0 { (along / length).clamp(0.0, 1.0) } else { 0.0 };
+        let gaps = points().map(|((a, b), t)| t - (a + place * (b - a)));
+        gaps.map(|gap| gap * gap).sum::<f64>().sqrt() * (1.0 + SLACK) + 1.0
+    }
+
+    /// Sorts the rows of a block. Rows with `B_i = 0` contribute nothing and are left out.
+    pub(super) fn sort(
+        &self,
+        kernel: Kernel,
+        block: RowBlock<'_>,
+        bounds: &[f32; BLOCK_ROWS],
+        lattice: &Lattice,
+    ) -> Marks {
+        let from = residuals(kernel, block, &self.from, lattice.theta_unit());
+        let to = if self.from == self.to { from } else { residuals(kernel, block, &self.to, lattice.theta_unit()) };
+        let mut marks = Marks { unclipped: 0, undecided: 0, clipped: false, weights: [0.0; BLOCK_ROWS] };
+        for row in 0..BLOCK_ROWS {
+            let bound = f64::from(bounds[row]);
+            let (low, high) = (from[row].min(to[row]), from[row].max(to[row]));
+            let is_sure = |margin: f64| margin * bound >= self.reach;
+            let is_unclipped = is_sure(bound - high.max(-low));
+            let (is_above, is_below) = (is_sure(low - bound), is_sure(-bound - high));
+            let counts = bound > 0.0;
+            marks.unclipped |= u32::from(is_unclipped && counts) << row;
+            marks.undecided |= u32::from(!(is_unclipped || is_above || is_below) && counts) << row;
+            marks.clipped |= (is_above || is_below) && counts;
+            marks.weights[row] = if is_above {
+                bound
+            } else if is_below {
+                -bound
+            } else {
+                0.0
+            };
+        }
+        marks
+    }
+}
+
+/// How rows are sorted over a region.
+pub struct Sorting<'a> {
+    pub(super) region: &'a Region,
+    pub(super) kernel: Kernel,
+    pub(super) clip: &'a Clip,
+    pub(super) lattice: &'a Lattice,
+    /// The most undecided rows that may be kept.
+    pub(super) most_rows: u64,
+}
+
+/// What is known of rows over a region.
+pub struct Sorted {
+    /// The exact second moments of the surely unclipped rows.
+    pub(super) unclipped: Moments,
+    /// The constant sum of the surely clipped rows.
+    pub(super) clipped: Vec<i128>,
+    /// The undecided rows, and how many they are.
+    pub(super) rows: Chunks,
+    pub(super) undecided: u64,
+    /// Whether there were more than may be kept: then it is of no use.
+    pub(super) is_partial: bool,
+}
+
+impl Sorting<'_> {
+    /// Sorts rows that are here.
+    pub(super) fn over(&self, rows: &impl Held) -> Result<Sorted, Error> {
+        let features = self.lattice.features();
+        let gathered = AtomicU64::new(0);
+        let sum = WeightedSum::new(self.clip);
+        let parts = rows.fold(
+            || Part::new(self.kernel, features),
+            |mut part, piece| {
+                for (block, bounds) in piece.blocks(features) {
+                    let marks = self.region.sort(self.kernel, block, bounds, self.lattice);
+                    let more = u64::from(marks.undecided.count_ones());
+                    if gathered.fetch_add(more, Ordering::Relaxed) + more > self.most_rows {
+                        part.is_partial = true;
+                        break;
+                    }
+                    part.add(&marks, &sum, block, bounds);
+                }
+                part
+            },
+        )?;
+        let mut sorted = Sorted::nothing(features);
+        parts.into_iter().for_each(|part| sorted.take(part));
+        Ok(sorted)
+    }
+}
+
+impl Sorted {
+    /// What is known of no rows.
+    pub(super) fn nothing(features: usize) -> Sorted {
+        Sorted {
+            unclipped: Moments::empty(features + 1),
+            clipped: vec![0; features],
+            rows: Chunks { features, chunks: Vec::new() },
+            undecided: 0,
+            is_partial: false,
+        }
+    }
+
+    fn take(&mut self, part: Part) {
+        self.rows.chunks.extend(part.undecided.chunks);
+        self.undecided += part.undecided.count;
+        self.is_partial |= part.is_partial;
+        self.add_decided(&part.unclipped.finish(), part.clipped);
+    }
+
+    /// Adds what is known of other rows that are decided.
+    pub(super) fn add_decided(&mut self, unclipped: &Moments, clipped: Vec<i128>) {
+        self.unclipped = std::mem::replace(&mut self.unclipped, Moments::empty(0)).plus(unclipped);
+        self.clipped = plus(std::mem::take(&mut self.clipped), clipped);
+    }
+}
+
+/// What one thread has marks.
+struct Part {
+    kernel: Kernel,
+    unclipped: GramSum,
+    clipped: Vec<i128>,
+    undecided: Gather,
+    /// The undecided rows of one block.
+    columns: Vec<[f32; COMPRESSED]>,
+    is_partial: bool,
+}
+
+impl Part {
+    fn new(kernel: Kernel, features: usize) -> Part {
+        Part {
+            kernel,
+            unclipped: GramSum::new(kernel, features + 1),
+            clipped: vec![0; features],
+            undecided: Gather { features, chunks: Vec::new(), count: 0 },
+            columns: Vec::new(),
+            is_partial: false,
+        }
+    }
+
+    fn add(&mut self, marks: &Marks, sum: &WeightedSum, block: RowBlock<'_>, bounds: &[f32; BLOCK_ROWS]) {
+        match marks.unclipped {
+            0 => {}
+            u32::MAX => self.unclipped.add_block(block),
+            some => self.unclipped.add_rows(block, some),
+        }
+        if marks.clipped {
+            sum.add_given(self.kernel, block.cells(), &marks.weights, &mut self.clipped);
+        }
+        if marks.undecided != 0 {
+            compressed(self.kernel, block, bounds, marks.undecided, &mut self.columns);
+            self.undecided.add(&self.columns, marks.undecided.count_ones() as usize);
+        }
+    }
+}
+
+/// Rows put together in blocks of their own.
+struct Gather {
+    features: usize,
+    chunks: Vec<Chunk>,
+    count: u64,
+}
+
+impl Gather {
+    /// Adds rows given column by column: coefficients, response, bounds.
+    fn add(&mut self, columns: &[[f32; COMPRESSED]], rows: usize) {
+        let mut done = 0;
+        while done < rows {
+            let lane = self.count as usize % BLOCK_ROWS;
+            let now = (rows - done).min(BLOCK_ROWS - lane);
+            self.copy(columns, done..done + now, lane);
+            self.count += now as u64;
+            done += now;
+        }
+    }
+
+    /// Copies rows to the lanes of the last block from `lane` on.
+    fn copy(&mut self, columns: &[[f32; COMPRESSED]], rows: std::ops::Range<usize>, lane: usize) {
+        let length = RowBlock::len_for(self.features);
+        let chunk = self.open_block(lane == 0, length);
+        let (cells, bounds) = (chunk.cells.len() - length, chunk.bounds.len() - BLOCK_ROWS);
+        let places = chunk.cells[cells..].chunks_exact_mut(BLOCK_ROWS).chain([&mut chunk.bounds[bounds..]]);
+        for (to, from) in places.zip(columns) {
+            to[lane..lane + rows.len()].copy_from_slice(&from[rows.clone()]);
+        }
+    }
+
+    /// The chunk whose last block has room; a new block is all zeros, which contribute nothing.
+    fn open_block(&mut self, new: bool, length: usize) -> &mut Chunk {
+        if new && self.chunks.last().is_none_or(|chunk| chunk.bounds.len() == CHUNK_BLOCKS * BLOCK_ROWS) {
+            self.chunks.push(Chunk::default());
+        }
+        let chunk = self.chunks.last_mut().expect("a chunk was pushed for the first block");
+        if new {
+            chunk.cells.resize(chunk.cells.len() + length, 0.0);
+            chunk.bounds.resize(chunk.bounds.len() + BLOCK_ROWS, 0.0);
+        }
+        chunk
+    }
+}

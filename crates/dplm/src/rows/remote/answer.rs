@@ -1,0 +1,238 @@
+//! Answers: what one or more blocks say to a question, and for which blocks they say it.
+
+use super::{
+    BlockId, RemoteError,
+    bytes::{Fingerprint, Kind, Reader, Writer, fingerprint},
+    pack::{Unpacked, most_rows, read_rows, write_rows},
+    question::{Ask, Question},
+};
+use crate::{
+    Error,
+    lattice::{BLOCK_ROWS, Kernel, Moments, RowBlock},
+    rows::{
+        query::Query,
+        region::{Sorted, Sorting},
+        store::{Chunk, Chunks, Store},
+    },
+};
+
+/// Where a block came from, how many rows it has, and what identifies its bytes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) struct Seen {
+    pub(super) block: BlockId,
+    pub(super) rows: u32,
+    pub(super) fingerprint: Fingerprint,
+}
+
+/// Answers a question block by block; the blocks of one worker need travel no farther than their sum.
+pub struct Answering {
+    question: Question,
+    answer: Answer,
+}
+
+impl Answering {
+    /// Reads a question. No block has answered yet.
+    ///
+    /// # Errors
+    /// When the bytes are no question of this version.
+    pub fn new(question: &[u8]) -> Result<Answering, RemoteError> {
+        Ok(Answering { question: Question::read(question)?, answer: Answer::to(fingerprint(question)) })
+    }
+
+    /// Adds what a block answers.
+    ///
+    /// # Guarantee
+    /// What is added depends on the block and on the question only.
+    ///
+    /// # Errors
+    /// When the bytes are no block of this version, or one of other columns.
+    pub fn add(&mut self, block: &[u8]) -> Result<(), Error> {
+        let unpacked = Unpacked::read(block)?;
+        if unpacked.features != self.question.features {
+            return Err(Kind::Block.malformed().into());
+        }
+        let seen = Seen { block: unpacked.id, rows: unpacked.rows, fingerprint: fingerprint(block) };
+        let mut rows = Chunks { features: unpacked.features, chunks: vec![unpacked.cells] };
+        for whitening in &self.question.whitenings {
+            rows = rows.whitened(whitening)?;
+        }
+        if let Some(clip) = &self.question.clip {
+            rows.set_clip(clip, Kernel::best())?;
+        }
+        let said = self.question.with_ask(|ask| said(ask, &self.question, &rows, seen.rows));
+        let said = said.ok_or(Kind::Question.malformed())??;
+        Ok(self.answer.take(Answer { to: self.answer.to, seen: vec![seen], ..said })?)
+    }
+
+    /// The answer of all blocks that were added, as bytes.
+    pub fn finish(self) -> Vec<u8> {
+        self.answer.written()
+    }
+}
+
+/// Answers a question for one block: a function of these bytes and nothing else.
+///
+/// # Errors
+/// When the bytes are no question or no block of this version.
+pub fn answer(block: &[u8], question: &[u8]) -> Result<Vec<u8>, Error> {
+    let mut answering = Answering::new(question)?;
+    answering.add(block)?;
+    Ok(answering.finish())
+}
+
+/// What a block says, without saying which it is.
+fn said(ask: &Ask<'_>, question: &Question, rows: &Chunks, count: u32) -> Result<Answer, Error> {
+    let (features, kernel) = (question.outputs(), Kernel::best());
+    Ok(match *ask {
+        Ask::Presence => Answer::default(),
+        Ask::Sum(sum) => {
+            let query = Query { sum, features, clip: question.clip.as_ref(), kernel };
+            Answer { sums: rows.sums(&query)?, ..Answer::default() }
+        }
+        Ask::Sorted { region, lattice, most } => {
+            let clip = question.clip.as_ref().ok_or(Kind::Question.malformed())?;
+            let most_rows = (u128::from(most) * u128::from(count)) >> SHARE_BITS;
+            let most_rows = most_rows.try_into().unwrap_or(u64::MAX);
+            Answer::of_sorted(rows.sorted(&Sorting { region, kernel, clip, lattice, most_rows })?)
+        }
+        Ask::Sample { one_in } => {
+            let wanted = u64::from(count) / one_in.max(1);
+            let sample = rows.sample(wanted.try_into().unwrap_or(usize::MAX))?;
+            Answer { rows: sample.chunks, features, ..Answer::default() }
+        }
+    })
+}
+
+/// Shares of the rows are asked for in parts of this power of two.
+pub(super) const SHARE_BITS: u32 = 16;
+
+/// What some blocks answer together.
+#[derive(Default)]
+pub(super) struct Answer {
+    /// The question.
+    to: Fingerprint,
+    pub(super) seen: Vec<Seen>,
+    pub(super) sums: Vec<i128>,
+    /// Rows that are sent, without bounds, and how many coefficients they have.
+    pub(super) rows: Vec<Chunk>,
+    features: usize,
+    /// Whether there were more rows to send than was asked for.
+    pub(super) is_partial: bool,
+}
+
+impl Answer {
+    /// An answer of no block yet.
+    pub(super) fn to(question: Fingerprint) -> Answer {
+        Answer { to: question, ..Answer::default() }
+    }
+
+    /// Moments, the constant sum, and the number of undecided rows, in this order; then those rows.
+    fn of_sorted(sorted: Sorted) -> Answer {
+        if sorted.is_partial {
+            return Answer { is_partial: true, ..Answer::default() };
+        }
+        let features = sorted.clipped.len();
+        let decided = sorted.unclipped.into_upper().into_iter().chain(sorted.clipped);
+        let sums = decided.chain([sorted.undecided.into()]).collect();
+        Answer { sums, rows: sorted.rows.chunks, features, ..Answer::default() }
+    }
+
+    /// What all rows together are, over a region; nothing where the numbers are not as many as they must be.
+    pub(super) fn into_sorted(self, features: usize) -> Option<Sorted> {
+        if self.is_partial {
+            return Some(Sorted { is_partial: true, ..Sorted::nothing(features) });
+        }
+        let mut sums = self.sums;
+        let undecided = u64::try_from(sums.pop()?).ok()?;
+        let size = features + 1;
+        let upper = size * (size + 1) / 2;
+        let clipped = (sums.len() == upper + features).then(|| sums.split_off(upper))?;
+        let rows = Chunks { features, chunks: self.rows };
+        Some(Sorted { unclipped: Moments::from_upper(size, sums), clipped, rows, undecided, is_partial: false })
+    }
+
+    /// Takes in what other blocks answer to the same question.
+    ///
+    /// # Errors
+    /// When the sums are not of one kind, or leave `i128`.
+    pub(super) fn take(&mut self, other: Answer) -> Result<(), RemoteError> {
+        if other.to != self.to {
+            return Err(RemoteError::Stale);
+        }
+        if other.seen.is_empty() {
+            // A worker without a block has nothing to say.
+            return Ok(());
+        }
+        if self.seen.is_empty() {
+            *self = other;
+            return Ok(());
+        }
+        self.seen.extend(other.seen);
+        self.is_partial |= other.is_partial;
+        if self.is_partial {
+            (self.sums, self.rows) = (Vec::new(), Vec::new());
+            return Ok(());
+        }
+        self.sums = checked_plus(&self.sums, &other.sums).ok_or(Kind::Answer.malformed())?;
+        self.rows.extend(other.rows);
+        Ok(())
+    }
+
+    fn written(&self) -> Vec<u8> {
+        let mut writer = Writer::new(Kind::Answer);
+        writer.bytes(&self.to);
+        writer.count(self.seen.len());
+        for seen in &self.seen {
+            writer.u64(seen.block.0);
+            writer.u32(seen.rows);
+            writer.bytes(&seen.fingerprint);
+        }
+        writer.u8(self.is_partial.into());
+        writer.count(self.sums.len());
+        self.sums.iter().for_each(|sum| writer.i128(*sum));
+        writer.count(self.features);
+        let length = RowBlock::len_for(self.features);
+        let pieces =
+            || self.rows.iter().flat_map(|chunk| chunk.cells.chunks(most_rows(self.features) / BLOCK_ROWS * length));
+        writer.count(pieces().count());
+        for cells in pieces() {
+            write_rows(&mut writer, cells, cells.len() / length * BLOCK_ROWS, self.features);
+        }
+        writer.finish()
+    }
+
+    /// Reads an answer to a question of this fingerprint.
+    ///
+    /// # Errors
+    /// When the bytes are no answer of this version, or one to another question.
+    pub(super) fn read(bytes: &[u8], to: Fingerprint) -> Result<Answer, RemoteError> {
+        let mut reader = Reader::new(bytes, Kind::Answer)?;
+        let answer = Answer::read_body(&mut reader).filter(|_| reader.is_at_end()).ok_or(Kind::Answer.malformed())?;
+        if answer.to == to { Ok(answer) } else { Err(RemoteError::Stale) }
+    }
+
+    fn read_body(reader: &mut Reader<'_>) -> Option<Answer> {
+        let to = reader.array()?;
+        let mut seen = Vec::new();
+        for _ in 0..reader.count()? {
+            let (block, rows, fingerprint) = (BlockId(reader.u64()?), reader.u32()?, reader.array()?);
+            seen.push(Seen { block, rows, fingerprint });
+        }
+        let is_partial = reader.u8()? != 0;
+        let count = reader.count()?;
+        let sums = reader.i128s(count)?;
+        let features = reader.count()?;
+        let mut rows = Vec::new();
+        for _ in 0..reader.count()? {
+            rows.push(read_rows(reader, features)?.1);
+        }
+        Some(Answer { to, seen, sums, rows, features, is_partial })
+    }
+}
+
+/// Both sums; nothing where they have not as many integers, or leave `i128`.
+fn checked_plus(mine: &[i128], theirs: &[i128]) -> Option<Vec<i128>> {
+    let sums =
+        mine.iter().zip(theirs).map(|(mine, theirs)| mine.checked_add(*theirs)).collect::<Option<Vec<i128>>>()?;
+    (mine.len() == theirs.len()).then_some(sums)
+}

@@ -1,0 +1,225 @@
+//! Rows on other machines.
+//!
+//! Rows are packed once, where they are, into blocks of bytes. A question travels to every block, and a block answers with exact integers: a
+//! function of the block and of the question and of nothing else ([`answer`]). This machine adds the answers up, and goes on as with rows of its own.
+//! Who keeps the blocks and carries the bytes is an [`Executor`].
+//!
+//! # Guarantee
+//! The first question takes down which blocks there are, how many rows each has, and a fingerprint of its bytes. At every later question each of them must
+//! answer exactly once, and be what it was. So a worker that fails and starts anew, work that is done twice, and data that change while they are
+//! fitted end in the same integers or in a refusal that names the block; no row counts twice or not at all.
+//!
+//! Answers are as private as the rows: sums over a block, and rows themselves. Whoever carries them is trusted as this machine is.
+
+mod error;
+mod bytes;
+mod pack;
+mod question;
+mod answer;
+
+pub use answer::{Answering, answer};
+#[doc(hidden)]
+pub use bytes::sealed;
+pub use error::{BlockId, RemoteError};
+pub use pack::{most_rows, pack};
+
+use std::{
+    collections::BTreeMap,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+};
+
+use self::{
+    answer::{Answer, SHARE_BITS, Seen},
+    bytes::{Kind, fingerprint},
+    question::{Ask, Setting, written},
+};
+use super::{
+    Engine,
+    file::allowed,
+    person::Grouping,
+    query::Query,
+    region::{Sorted, Sorting},
+    store::{Chunks, Costs, Store},
+};
+use crate::{
+    Error,
+    lattice::{Clip, Kernel, Whitening, bounds},
+};
+
+/// Carries questions to packed rows and brings back their answers.
+pub trait Executor: Send + Sync {
+    /// Puts a question to every block, each once, and gives all answers, in any order. An answer may be of several blocks ([`Answering`]).
+    ///
+    /// # Errors
+    /// When the blocks cannot be asked, or the question was cancelled.
+    fn ask(&self, question: &[u8]) -> Result<Vec<Vec<u8>>, RemoteError>;
+
+    /// Ends the question that is being answered, if one is. Called from another thread.
+    fn cancel(&self);
+}
+
+/// Rows on other machines.
+pub type RemoteRows = Engine<Blocks>;
+
+/// More rows than these say no more of what all are like.
+const MOST_SAMPLED: usize = 1 << 16;
+/// Undecided rows may take one part in so many of the memory.
+const SPARE_SHARE: u64 = 8;
+/// What a question costs, in visits of as many rows in memory. That is a guess: starting work on a cluster takes longer than the work itself.
+const QUESTION: f64 = 25.0;
+
+/// Packed rows, wherever they are.
+pub struct Blocks {
+    executor: Arc<dyn Executor>,
+    /// The blocks of the first answer.
+    known: Arc<BTreeMap<BlockId, Seen>>,
+    questions: Arc<AtomicU64>,
+    /// Coefficients of a packed row, and what rows are re-encoded through before a question.
+    features: usize,
+    whitenings: Vec<Whitening>,
+    clip: Option<Clip>,
+    spare: u64,
+}
+
+impl RemoteRows {
+    /// Asks which blocks there are. Their rows have so many coefficients, and the work on them may take so many bytes of memory here; three quarters of
+    /// the machine's when nothing is said.
+    ///
+    /// # Errors
+    /// When the blocks cannot be asked, are not of this version or of other columns, or hold no row.
+    pub fn open(executor: Arc<dyn Executor>, features: usize, memory: Option<u64>) -> Result<RemoteRows, RemoteError> {
+        let mut blocks = Blocks {
+            executor,
+            known: Arc::default(),
+            questions: Arc::default(),
+            features,
+            whitenings: Vec::new(),
+            clip: None,
+            spare: allowed(memory) / SPARE_SHARE,
+        };
+        let answer = blocks.answers(&Ask::Presence)?;
+        let mut known = BTreeMap::new();
+        for seen in answer.seen {
+            if known.insert(seen.block, seen).is_some() {
+                return Err(RemoteError::Repeated { block: seen.block });
+            }
+        }
+        let rows = known.values().map(|seen| u64::from(seen.rows)).sum();
+        if rows == 0 {
+            return Err(RemoteError::NoRows);
+        }
+        blocks.known = Arc::new(known);
+        Ok(Engine::new(blocks, features, rows))
+    }
+
+    /// How many questions were asked so far, of these rows and of what they were re-encoded to; public.
+    pub fn questions(&self) -> Arc<AtomicU64> {
+        self.store.questions.clone()
+    }
+}
+
+impl Blocks {
+    /// What all blocks answer together, not yet checked.
+    fn answers(&self, ask: &Ask<'_>) -> Result<Answer, RemoteError> {
+        let setting = Setting { features: self.features, whitenings: &self.whitenings, clip: self.clip.as_ref() };
+        let question = written(&setting, ask);
+        self.questions.fetch_add(1, Ordering::Relaxed);
+        let (answers, to) = (self.executor.ask(&question)?, fingerprint(&question));
+        let mut all = Answer::to(to);
+        for bytes in answers {
+            all.take(Answer::read(&bytes, to)?)?;
+        }
+        Ok(all)
+    }
+
+    /// The same, once each block has answered exactly once and is what it was.
+    fn ask(&self, ask: &Ask<'_>) -> Result<Answer, RemoteError> {
+        let answer = self.answers(ask)?;
+        let mut waiting: BTreeMap<&BlockId, &Seen> = self.known.iter().collect();
+        for seen in &answer.seen {
+            let block = seen.block;
+            match waiting.remove(&block) {
+                Some(known) if known == seen => {}
+                Some(_) => return Err(RemoteError::Changed { block }),
+                None if self.known.contains_key(&block) => return Err(RemoteError::Repeated { block }),
+                None => return Err(RemoteError::Unknown { block }),
+            }
+        }
+        match waiting.first_key_value() {
+            Some((block, _)) => Err(RemoteError::Lost { block: **block }),
+            None => Ok(answer),
+        }
+    }
+
+    fn rows(&self) -> u64 {
+        self.known.values().map(|seen| u64::from(seen.rows)).sum()
+    }
+
+    fn outputs(&self) -> usize {
+        self.whitenings.last().map_or(self.features, Whitening::outputs)
+    }
+
+    /// Rows that travelled without their bounds.
+    fn with_bounds(&self, mut rows: Chunks) -> Chunks {
+        if let Some(clip) = &self.clip {
+            let (kernel, features) = (Kernel::best(), rows.features);
+            rows.chunks.iter_mut().for_each(|chunk| chunk.bounds = bounds(kernel, &chunk.cells, features, clip));
+        }
+        rows
+    }
+}
+
+impl Store for Blocks {
+    fn set_clip(&mut self, clip: &Clip, _: Kernel) -> Result<(), Error> {
+        self.clip = Some(*clip);
+        Ok(())
+    }
+
+    fn sums(&self, query: &Query<'_>) -> Result<Vec<i128>, Error> {
+        let answer = self.ask(&Ask::Sum(query.sum))?;
+        if answer.sums.len() == query.len() { Ok(answer.sums) } else { Err(Kind::Answer.malformed().into()) }
+    }
+
+    fn sorted(&self, sorting: &Sorting<'_>) -> Result<Sorted, Error> {
+        // Each block may send its share of the rows that are kept here.
+        let share = (u128::from(sorting.most_rows) << SHARE_BITS) / u128::from(self.rows());
+        let most = share.min(1 << SHARE_BITS) as u64;
+        let answer = self.ask(&Ask::Sorted { region: sorting.region, lattice: sorting.lattice, most })?;
+        let sorted = answer.into_sorted(self.outputs()).ok_or(Kind::Answer.malformed())?;
+        Ok(Sorted { rows: self.with_bounds(sorted.rows), ..sorted })
+    }
+
+    fn sample(&self, rows: usize) -> Result<Chunks, Error> {
+        let one_in = self.rows() / rows.clamp(1, MOST_SAMPLED) as u64;
+        let answer = self.ask(&Ask::Sample { one_in })?;
+        Ok(self.with_bounds(Chunks { features: self.outputs(), chunks: answer.rows }))
+    }
+
+    fn for_each_piece(&self, _: &mut dyn FnMut(&[f32])) -> Result<(), Error> {
+        Err(RemoteError::NotHere.into())
+    }
+
+    fn grouped(&self, _: &Grouping) -> Result<Blocks, Error> {
+        Err(RemoteError::NotHere.into())
+    }
+
+    fn whitened(&self, whitening: &Whitening) -> Result<Blocks, Error> {
+        let whitenings = self.whitenings.iter().chain([whitening]).cloned().collect();
+        let (executor, known, questions) = (self.executor.clone(), self.known.clone(), self.questions.clone());
+        Ok(Blocks { executor, known, questions, features: self.features, whitenings, clip: None, spare: self.spare })
+    }
+
+    fn spare(&self) -> u64 {
+        self.spare
+    }
+
+    fn costs(&self) -> Costs {
+        Costs { fewest_rows: 0, pass: QUESTION, sort: QUESTION }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,304 @@
+//! Questions as bytes.
+//!
+//! A question is flat: which one it is, up to two points of parameters, and whole numbers. Before it come the released matrices that rows are
+//! re-encoded through, and the clip. What is read back is checked so far that no question can make the arithmetic inexact.
+
+use super::bytes::{Kind, Reader, Writer};
+use crate::{
+    lattice::{Clip, Ladder, Lattice, Outer, Separate, Theta, Weight, Whitening},
+    rows::{
+        query::{Sum, Term},
+        region::Region,
+    },
+};
+
+/// What blocks are asked.
+pub(super) enum Ask<'a> {
+    /// Nothing but that they are there.
+    Presence,
+    /// A sum over all rows.
+    Sum(Sum<'a>),
+    /// What is known over a region; more undecided rows than so many in 2^16 are not sent.
+    Sorted { region: &'a Region, lattice: &'a Lattice, most: u64 },
+    /// About one row in so many.
+    Sample { one_in: u64 },
+}
+
+/// What comes before a question: how rows are re-encoded, and how they are clipped.
+pub(super) struct Setting<'a> {
+    /// Coefficients of a packed row.
+    pub(super) features: usize,
+    pub(super) whitenings: &'a [Whitening],
+    pub(super) clip: Option<&'a Clip>,
+}
+
+/// Which question the numbers belong to.
+mod kind {
+    pub(super) const PRESENCE: u8 = 0;
+    pub(super) const GRADIENT: u8 = 1;
+    pub(super) const SQUARE: u8 = 2;
+    pub(super) const IS_CLIPPED: u8 = 3;
+    pub(super) const SEPARATE_GRADIENT: u8 = 4;
+    pub(super) const SEPARATE_SQUARE: u8 = 5;
+    pub(super) const SHRUNK: u8 = 6;
+    pub(super) const UNCLIPPED: u8 = 7;
+    pub(super) const WITHIN: u8 = 8;
+    pub(super) const GRADIENTS: u8 = 9;
+    pub(super) const MOMENTS: u8 = 10;
+    pub(super) const TALLY_NORMS: u8 = 11;
+    pub(super) const TALLY_GRADIENTS: u8 = 12;
+    pub(super) const TALLY_RESIDUALS: u8 = 13;
+    pub(super) const SORTED: u8 = 14;
+    pub(super) const SAMPLE: u8 = 15;
+}
+
+/// A question taken apart.
+struct Flat<'a> {
+    kind: u8,
+    theta_bits: u32,
+    points: Vec<&'a Theta>,
+    numbers: Vec<u64>,
+}
+
+impl<'a> Flat<'a> {
+    fn plain(kind: u8, numbers: Vec<u64>) -> Flat<'a> {
+        Flat { kind, theta_bits: 0, points: Vec::new(), numbers }
+    }
+
+    fn at(kind: u8, theta: &'a Theta, theta_unit: f64, numbers: Vec<u64>) -> Flat<'a> {
+        // The unit of parameters is a power of two.
+        Flat { kind, theta_bits: theta_unit.log2() as u32, points: vec![theta], numbers }
+    }
+
+    fn of(ask: &Ask<'a>) -> Flat<'a> {
+        match ask {
+            Ask::Presence => Flat::plain(kind::PRESENCE, Vec::new()),
+            Ask::Sum(sum) => Flat::of_sum(sum),
+            Ask::Sorted { region, lattice, most } => Flat {
+                kind: kind::SORTED,
+                theta_bits: lattice.theta_bits(),
+                points: vec![&region.from, &region.to],
+                numbers: vec![region.radius.to_bits(), *most],
+            },
+            Ask::Sample { one_in } => Flat::plain(kind::SAMPLE, vec![*one_in]),
+        }
+    }
+
+    fn of_sum(sum: &Sum<'a>) -> Flat<'a> {
+        match sum {
+            Sum::Terms(term, (theta, lattice)) => {
+                let (kind, numbers) = match term {
+                    Term::Gradient => (kind::GRADIENT, Vec::new()),
+                    Term::Square => (kind::SQUARE, Vec::new()),
+                    Term::IsClipped => (kind::IS_CLIPPED, Vec::new()),
+                    Term::SeparateGradient(bounds) => (kind::SEPARATE_GRADIENT, numbers_of(bounds)),
+                    Term::SeparateSquare(bounds) => (kind::SEPARATE_SQUARE, numbers_of(bounds)),
+                };
+                Flat::at(kind, theta, lattice.theta_unit(), numbers)
+            }
+            Sum::Outer(outer) => Flat::of_outer(outer),
+            Sum::Moments => Flat::plain(kind::MOMENTS, Vec::new()),
+            Sum::Tally(ladder) => Flat::of_ladder(ladder),
+        }
+    }
+
+    fn of_outer(outer: &'a Outer<'a>) -> Flat<'a> {
+        match outer {
+            Outer::Shrunk { radius } => Flat::plain(kind::SHRUNK, vec![*radius]),
+            Outer::Unclipped { theta, theta_unit, radius } => {
+                Flat::at(kind::UNCLIPPED, theta, *theta_unit, vec![*radius])
+            }
+            Outer::Within { theta, theta_unit, radius, residual } => {
+                Flat::at(kind::WITHIN, theta, *theta_unit, vec![*radius, *residual])
+            }
+            Outer::Gradient { theta, theta_unit } => Flat::at(kind::GRADIENTS, theta, *theta_unit, Vec::new()),
+        }
+    }
+
+    fn of_ladder(ladder: &'a Ladder<'a>) -> Flat<'a> {
+        match ladder {
+            Ladder::Norms { radii } => Flat::plain(kind::TALLY_NORMS, radii.to_vec()),
+            Ladder::Gradients { theta, theta_unit, clips } => {
+                Flat::at(kind::TALLY_GRADIENTS, theta, *theta_unit, clips.iter().map(gamma).collect())
+            }
+            Ladder::Residuals { theta, theta_unit, sizes } => {
+                Flat::at(kind::TALLY_RESIDUALS, theta, *theta_unit, sizes.to_vec())
+            }
+        }
+    }
+}
+
+fn gamma(clip: &Clip) -> u64 {
+    clip.gamma().try_into().expect("a clip is below 2^63")
+}
+
+fn numbers_of(bounds: &Separate) -> Vec<u64> {
+    let (radius, residual, weight) = bounds.parts();
+    vec![radius, residual, u64::from(weight == Weight::Mallows)]
+}
+
+/// The bytes of a question.
+pub(super) fn written(setting: &Setting<'_>, ask: &Ask<'_>) -> Vec<u8> {
+    let mut writer = Writer::new(Kind::Question);
+    writer.count(setting.features);
+    writer.count(setting.whitenings.len());
+    for whitening in setting.whitenings {
+        let (integers, unit_bits) = whitening.integers();
+        writer.count(whitening.outputs());
+        writer.u32(unit_bits.cast_unsigned());
+        writer.f64s(integers);
+    }
+    writer.u8(setting.clip.is_some().into());
+    writer.u64(setting.clip.map_or(0, gamma));
+    let flat = Flat::of(ask);
+    writer.u8(flat.kind);
+    writer.u32(flat.theta_bits);
+    writer.count(flat.points.len());
+    flat.points.iter().for_each(|theta| writer.f64s(theta.integers()));
+    writer.count(flat.numbers.len());
+    flat.numbers.iter().for_each(|number| writer.u64(*number));
+    writer.finish()
+}
+
+/// A question that was read.
+pub(super) struct Question {
+    pub(super) features: usize,
+    pub(super) whitenings: Vec<Whitening>,
+    pub(super) clip: Option<Clip>,
+    kind: u8,
+    lattice: Option<Lattice>,
+    points: Vec<Theta>,
+    numbers: Vec<u64>,
+}
+
+/// Larger radii are not asked for, and their squares fit no integer.
+const MOST_RADIUS: u64 = 1 << 62;
+
+impl Question {
+    pub(super) fn read(bytes: &[u8]) -> Result<Question, super::RemoteError> {
+        let mut reader = Reader::new(bytes, Kind::Question)?;
+        let question = Question::read_body(&mut reader).filter(|_| reader.is_at_end());
+        // What cannot be asked is found here, before a row is looked at.
+        question.filter(|question| question.with_ask(|_| ()).is_some()).ok_or(Kind::Question.malformed())
+    }
+
+    fn read_body(reader: &mut Reader<'_>) -> Option<Question> {
+        let features = reader.count()?;
+        let (mut whitenings, mut inputs) = (Vec::new(), features);
+        for _ in 0..reader.count()? {
+            let (outputs, unit_bits) = (reader.count()?, reader.u32()?.cast_signed());
+            let integers = reader.f64s(inputs.checked_mul(outputs)?)?;
+            whitenings.push(Whitening::of_integers(inputs, outputs, integers, unit_bits)?);
+            inputs = outputs;
+        }
+        let (is_clipped, gamma) = (reader.u8()?, reader.u64()?);
+        let clip = match is_clipped {
+            0 => None,
+            _ => Some(checked_clip(gamma)?),
+        };
+        let (kind, theta_bits) = (reader.u8()?, reader.u32()?);
+        let lattice = Lattice::of_bits(inputs, theta_bits);
+        let count = reader.count().filter(|count| *count <= 2)?;
+        let points = (0..count).map(|_| lattice?.theta_of(reader.f64s(inputs)?)).collect::<Option<Vec<Theta>>>()?;
+        let count = reader.count()?;
+        let numbers = reader.u64s(count)?;
+        Some(Question { features, whitenings, clip, kind, lattice, points, numbers })
+    }
+
+    /// Coefficients of a row once it is re-encoded.
+    pub(super) fn outputs(&self) -> usize {
+        self.whitenings.last().map_or(self.features, Whitening::outputs)
+    }
+
+    fn at(&self) -> Option<(&Theta, &Lattice)> {
+        Some((self.points.first()?, self.lattice.as_ref()?))
+    }
+
+    /// Shows what is asked; nothing where that makes no sense.
+    pub(super) fn with_ask<R>(&self, see: impl FnOnce(&Ask<'_>) -> R) -> Option<R> {
+        match self.kind {
+            kind::PRESENCE => Some(see(&Ask::Presence)),
+            kind::SAMPLE => {
+                self.clip?;
+                let [one_in] = *self.numbers.as_array()?;
+                Some(see(&Ask::Sample { one_in }))
+            }
+            kind::SORTED => self.with_region(see),
+            kind::GRADIENT..=kind::SEPARATE_SQUARE => self.with_term(see),
+            kind::SHRUNK..=kind::GRADIENTS => self.with_outer(see),
+            kind::MOMENTS => Some(see(&Ask::Sum(Sum::Moments))),
+            kind::TALLY_NORMS..=kind::TALLY_RESIDUALS => self.with_ladder(see),
+            _ => None,
+        }
+    }
+
+    fn with_region<R>(&self, see: impl FnOnce(&Ask<'_>) -> R) -> Option<R> {
+        let [radius, most] = *self.numbers.as_array()?;
+        let [from, to] = self.points.as_array()?;
+        let radius = Some(f64::from_bits(radius)).filter(|radius| radius.is_finite() && *radius >= 0.0)?;
+        let region = Region::new(from.clone(), to.clone(), radius, self.clip.as_ref()?);
+        Some(see(&Ask::Sorted { region: &region, lattice: self.lattice.as_ref()?, most }))
+    }
+
+    fn with_term<R>(&self, see: impl FnOnce(&Ask<'_>) -> R) -> Option<R> {
+        let bounds = || {
+            let [radius, residual, mallows] = *self.numbers.as_array()?;
+            let weight = if mallows == 0 { Weight::Shrink } else { Weight::Mallows };
+            let fits = u128::from(radius) * u128::from(residual) < 1 << 63;
+            fits.then(|| Separate::new(radius, residual, weight))
+        };
+        let at = self.at()?;
+        let see = |term| Some(see(&Ask::Sum(Sum::Terms(term, at))));
+        match self.kind {
+            kind::SEPARATE_GRADIENT => see(Term::SeparateGradient(&bounds()?)),
+            kind::SEPARATE_SQUARE => see(Term::SeparateSquare(&bounds()?)),
+            _ if self.clip.is_none() => None,
+            kind::GRADIENT => see(Term::Gradient),
+            kind::SQUARE => see(Term::Square),
+            _ => see(Term::IsClipped),
+        }
+    }
+
+    fn with_outer<R>(&self, see: impl FnOnce(&Ask<'_>) -> R) -> Option<R> {
+        let radius = || self.numbers.first().copied().filter(|radius| *radius <= MOST_RADIUS);
+        let at = || self.at().map(|(theta, lattice)| (theta, lattice.theta_unit()));
+        let outer = match self.kind {
+            kind::SHRUNK => Outer::Shrunk { radius: radius()? },
+            kind::WITHIN => {
+                let ((theta, theta_unit), radius) = (at()?, radius()?);
+                Outer::Within { theta, theta_unit, radius, residual: *self.numbers.get(1)? }
+            }
+            _ if self.clip.is_none() => return None,
+            kind::UNCLIPPED => {
+                let ((theta, theta_unit), radius) = (at()?, radius()?);
+                Outer::Unclipped { theta, theta_unit, radius }
+            }
+            _ => {
+                let (theta, theta_unit) = at()?;
+                Outer::Gradient { theta, theta_unit }
+            }
+        };
+        Some(see(&Ask::Sum(Sum::Outer(&outer))))
+    }
+
+    fn with_ladder<R>(&self, see: impl FnOnce(&Ask<'_>) -> R) -> Option<R> {
+        let see = |ladder: &Ladder<'_>| see(&Ask::Sum(Sum::Tally(ladder)));
+        let at = || self.at().map(|(theta, lattice)| (theta, lattice.theta_unit()));
+        match self.kind {
+            kind::TALLY_NORMS => Some(see(&Ladder::Norms { radii: &self.numbers })),
+            kind::TALLY_RESIDUALS => {
+                let (theta, theta_unit) = at()?;
+                Some(see(&Ladder::Residuals { theta, theta_unit, sizes: &self.numbers }))
+            }
+            _ => {
+                let (theta, theta_unit) = at()?;
+                let clips = self.numbers.iter().map(|gamma| checked_clip(*gamma)).collect::<Option<Vec<Clip>>>()?;
+                Some(see(&Ladder::Gradients { theta, theta_unit, clips: &clips }))
+            }
+        }
+    }
+}
+
+fn checked_clip(gamma: u64) -> Option<Clip> {
+    (gamma < 1 << 63).then(|| Clip::new(gamma.into()))
+}

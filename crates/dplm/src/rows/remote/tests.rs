@@ -1,0 +1,103 @@
+use faer::Mat;
+use proptest::{collection::vec, prelude::*};
+
+use super::{
+    BlockId, RemoteError,
+    bytes::{Kind, Reader, Writer, sealed},
+    pack::{read_rows, write_rows},
+    question::{Ask, Question, Setting, written},
+};
+use crate::lattice::{BLOCK_ROWS, Clip, RowBlock, Whitening};
+
+/// Cells of columns of several ranges: constants, categories, numbers, and the ends of the lattice.
+fn cells() -> impl Strategy<Value = (usize, usize, Vec<f32>)> {
+    let range = prop_oneof![Just(0i32), Just(1), Just(200), Just(30_000), Just(1 << 19)];
+    (1..80usize, vec(range, 2..6)).prop_flat_map(|(rows, ranges)| {
+        let features = ranges.len() - 1;
+        let columns: Vec<_> = ranges.iter().map(|&most| vec(-most..=most, rows)).collect();
+        columns.prop_map(move |columns| {
+            let mut cells = vec![0.0; rows.div_ceil(BLOCK_ROWS) * RowBlock::len_for(features)];
+            for (j, column) in columns.iter().enumerate() {
+                for (row, &cell) in column.iter().enumerate() {
+                    let block = row / BLOCK_ROWS * RowBlock::len_for(features);
+                    cells[block + j * BLOCK_ROWS + row % BLOCK_ROWS] = cell as f32;
+                }
+            }
+            (rows, features, cells)
+        })
+    })
+}
+
+proptest! {
+    #[test]
+    fn rows_are_unpacked_as_they_were_packed((rows, features, cells) in cells()) {
+        let mut writer = Writer::new(Kind::Block);
+        write_rows(&mut writer, &cells, rows, features);
+        let bytes = writer.finish();
+        let mut reader = Reader::new(&bytes, Kind::Block).unwrap();
+        let (count, chunk) = read_rows(&mut reader, features).unwrap();
+        prop_assert!(reader.is_at_end());
+        prop_assert_eq!((count as usize, chunk.cells), (rows, cells));
+    }
+}
+
+#[test]
+fn a_cell_beyond_the_lattice_is_refused() {
+    let packed = |least: i32| {
+        let mut writer = Writer::new(Kind::Block);
+        writer.count(1);
+        for _ in 0..2 {
+            writer.u32(least.cast_unsigned());
+            writer.u8(0);
+        }
+        let bytes = writer.finish();
+        read_rows(&mut Reader::new(&bytes, Kind::Block).unwrap(), 1).is_some()
+    };
+    assert!(packed(1 << 19) && packed(-(1 << 19)));
+    assert!(!packed((1 << 19) + 1) && !packed(i32::MIN));
+}
+
+#[test]
+fn a_matrix_travels_as_it_is() {
+    let whitenings = [(3, 2, 0.3), (2, 2, 1e-9), (2, 1, 1e6)].map(|(inputs, outputs, size)| {
+        Whitening::new(Mat::from_fn(inputs, outputs, |i, j| size / (1 + i + 2 * j) as f64).as_ref())
+    });
+    let clip = Clip::new(1 << 40);
+    let setting = Setting { features: 3, whitenings: &whitenings, clip: Some(&clip) };
+    let question = Question::read(&written(&setting, &Ask::Presence)).unwrap();
+    assert_eq!((question.features, question.outputs()), (3, 1));
+    assert_eq!(question.whitenings, whitenings);
+    assert_eq!(question.clip, Some(clip));
+}
+
+#[test]
+fn a_matrix_that_makes_sums_inexact_is_refused() {
+    let of = |largest: f64| Whitening::of_integers(1, 1, vec![largest], 0).is_some();
+    assert!(of((1u64 << 34) as f64) && of(-((1u64 << 34) as f64)));
+    assert!(!of((1u64 << 34) as f64 + 1.0) && !of(0.5) && !of(f64::NAN) && !of(f64::INFINITY));
+}
+
+#[test]
+fn bytes_of_another_version_are_told_from_damaged_ones() {
+    let bytes = Writer::new(Kind::Answer).finish();
+    let refused = |bytes: &[u8]| Reader::new(bytes, Kind::Answer).err().expect("refused");
+    assert!(Reader::new(&bytes, Kind::Answer).is_ok());
+    let malformed = Kind::Answer.malformed();
+    assert_eq!(Reader::new(&bytes, Kind::Block).err(), Some(Kind::Block.malformed()));
+    assert_eq!(refused(&bytes[1..]), malformed);
+    assert_eq!(refused(&bytes[..bytes.len() - 1]), malformed);
+    let other = |at: usize| {
+        let mut other = bytes[..bytes.len() - 32].to_vec();
+        other[at] ^= 1;
+        sealed(other)
+    };
+    let what = "an answer of packed rows";
+    assert_eq!(refused(&other(4)), RemoteError::OtherVersion { what });
+    assert_eq!(refused(&other(7)), RemoteError::OtherVersion { what });
+    assert_eq!(refused(&other(0)), malformed);
+}
+
+#[test]
+fn a_block_says_where_it_is() {
+    assert_eq!(BlockId::new(7, 2).to_string(), "block 2 of part 7");
+}

@@ -1,0 +1,107 @@
+//! Packed rows in this process, asked as workers would be, with whatever may go wrong on the way.
+
+use std::sync::{
+    Mutex,
+    atomic::{AtomicUsize, Ordering},
+};
+
+use dplm::rows::{Answering, Executor, RemoteError, answer};
+
+/// What goes wrong with one question.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Fault {
+    /// The answers come in another order.
+    Reordered,
+    /// A worker fails in the middle, and another does its work anew.
+    Retried,
+    /// An answer does not come.
+    Lost,
+    /// An answer comes twice.
+    Repeated,
+    /// An answer comes to the question before.
+    Delayed,
+    /// A block holds other rows than before.
+    Changed,
+    /// A block has lost a row.
+    Shortened,
+    /// A block stands where another was.
+    Misplaced,
+    /// There is a block more.
+    Added,
+    /// A byte of an answer is another.
+    Damaged,
+    /// An answer ends too soon.
+    Cut,
+    /// A worker has another version of the library.
+    OtherVersion,
+    /// Nothing comes.
+    Failed,
+}
+
+/// Packed rows in this process.
+pub struct Cluster {
+    pub blocks: Vec<Vec<u8>>,
+    pub blocks_in_answer: usize,
+    /// What goes wrong with which question, counted from 0.
+    pub fault: Option<(usize, Fault)>,
+    /// Blocks that are in nobody's place, for those faults that need one.
+    pub spare: Vec<Vec<u8>>,
+    pub asked: AtomicUsize,
+    pub before: Mutex<Vec<Vec<u8>>>,
+}
+
+impl Cluster {
+    pub fn new(blocks: Vec<Vec<u8>>) -> Cluster {
+        let (asked, before) = (AtomicUsize::new(0), Mutex::default());
+        Cluster { blocks, blocks_in_answer: 1, fault: None, spare: Vec::new(), asked, before }
+    }
+
+    fn answers(&self, blocks: &[Vec<u8>], question: &[u8]) -> Vec<Vec<u8>> {
+        let together = |blocks: &[Vec<u8>]| {
+            let mut answering = Answering::new(question).unwrap();
+            blocks.iter().for_each(|block| answering.add(block).unwrap());
+            answering.finish()
+        };
+        // The last worker has no block.
+        blocks.chunks(self.blocks_in_answer).chain([&[][..]]).map(together).collect()
+    }
+
+    fn faulty(&self, fault: Fault, question: &[u8]) -> Result<Vec<Vec<u8>>, RemoteError> {
+        let mut blocks = self.blocks.clone();
+        match fault {
+            Fault::Changed => blocks[1].clone_from(&self.spare[0]),
+            Fault::Shortened => blocks[1].clone_from(&self.spare[1]),
+            Fault::Misplaced => blocks[1].clone_from(&self.spare[2]),
+            Fault::Added => blocks.push(self.spare[2].clone()),
+            _ => {}
+        }
+        let mut answers = self.answers(&blocks, question);
+        match fault {
+            Fault::Reordered => answers.reverse(),
+            Fault::Retried => answers[1] = answer(&blocks[1], question).unwrap(),
+            Fault::Lost => drop(answers.remove(1)),
+            Fault::Repeated => answers.push(answers[1].clone()),
+            Fault::Delayed => answers[1].clone_from(&self.before.lock().unwrap()[1]),
+            Fault::Damaged => answers[1][150] ^= 0x40,
+            Fault::Cut => drop(answers[1].pop()),
+            Fault::OtherVersion => answers[1][7] ^= 1,
+            Fault::Failed => return Err(RemoteError::Failed),
+            _ => {}
+        }
+        Ok(answers)
+    }
+}
+
+impl Executor for Cluster {
+    fn ask(&self, question: &[u8]) -> Result<Vec<Vec<u8>>, RemoteError> {
+        let number = self.asked.fetch_add(1, Ordering::Relaxed);
+        let answers = match self.fault {
+            Some((at, fault)) if at == number => self.faulty(fault, question)?,
+            _ => self.answers(&self.blocks, question),
+        };
+        self.before.lock().unwrap().clone_from(&answers);
+        Ok(answers)
+    }
+
+    fn cancel(&self) {}
+}
