@@ -66,7 +66,8 @@ utf8 <- function(texts) {
   has_encoding <- session$`Latin-1` || (session$MBCS && !session$`UTF-8`)
   kind <- Encoding(texts)
   texts[kind == "bytes" | (kind == "unknown" & !has_encoding & !validUTF8(texts))] <- NA
-  if (!has_encoding) Encoding(texts)[kind == "unknown"] <- "UTF-8"
+  unknown <- which(kind == "unknown" & !has_encoding)
+  if (length(unknown) > 0) Encoding(texts[unknown]) <- "UTF-8"
   texts <- enc2utf8(texts)
   texts[!validUTF8(texts)] <- NA
   texts

@@ -158,7 +158,7 @@ dplm_report <- function(fit, path, title = NULL, author = NULL, data_name = NULL
   page <- if (inherits(fit, "dplm_groups")) native_groups_page else native_page
   if (!inherits(fit, "dplm_groups")) of_fit(fit)
   html <- value(page(fit$json, title, author, data_name))
-  writeLines(html, path, sep = "", useBytes = TRUE)
+  writeLines(html, path.expand(text_of("path", path)), sep = "", useBytes = TRUE)
   invisible(path)
 }
 

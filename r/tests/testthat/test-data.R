@@ -62,6 +62,8 @@ test_that("what is no table, and what no model can use, is refused in a sentence
   uneven <- as.list(wages)
   uneven$educ <- uneven$educ[-1]
   expect_error(dplm(wage_formula, uneven, rho = 1), "same number of rows", class = "dplm_data_error")
+  for (none in list(wages[0, ], data.frame(), list(), character(), NULL)) expect_error(dplm(wage_formula, none, rho = 1), class = "dplm_error")
+  expect_error(dplm(wage_formula, wages[0, ], rho = 1), "row", class = "dplm_data_error")
   expect_error(dplm(wage_formula, wages, rho = 1, strict = TRUE), "exper", class = "dplm_data_error")
 })
 
