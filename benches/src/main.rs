@@ -19,8 +19,9 @@ use record::Record;
 /// A part of a run, and the name it can be asked for by.
 type Part = (&'static str, fn(&mut Record));
 
-const PARTS: [Part; 5] = [
+const PARTS: [Part; 6] = [
     ("pass", pass::measure),
+    ("persons", pass::persons),
     ("auto", files::automatic),
     ("fit", fit::against_peers),
     ("growth", fit::growth),
@@ -36,7 +37,9 @@ fn main() -> ExitCode {
         ["quick", ref parts @ ..] if parts.iter().all(is_part) => measure(true, Path::new("target/bench"), parts),
         ref parts if parts.iter().all(is_part) => measure(false, Path::new("benches/record"), parts),
         _ => {
-            eprintln!("usage: ./bench [quick] [pass] [auto] [fit] [growth] [files]\n       ./bench draw FILE");
+            eprintln!(
+                "usage: ./bench [quick] [pass] [persons] [auto] [fit] [growth] [files]\n       ./bench draw FILE"
+            );
             return ExitCode::from(2);
         }
     }

@@ -31,12 +31,11 @@ pub fn measure(record: &mut Record) {
         questions(record, rows, rounds.div_ceil(3));
         moments(record, rows, rounds.div_ceil(5));
     }
-    persons(record, rounds);
 }
 
 /// A pass over persons with one to nine rows against one over the same rows, each standing for itself; one thread.
-fn persons(record: &mut Record, rounds: usize) {
-    let (features, count) = (50, if record.quick { 400_000 } else { 1_000_000 });
+pub fn persons(record: &mut Record) {
+    let (features, count, rounds) = if record.quick { (50, 400_000, 9) } else { (50, 1_000_000, 15) };
     let mut of_rows = isotropic(count, features);
     let whose: Vec<u32> = (0..).flat_map(|person: u32| (0..1 + person % 9).map(move |_| person)).take(count).collect();
     let mut persons = Persons::new();

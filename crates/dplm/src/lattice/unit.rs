@@ -240,15 +240,19 @@ impl Work for SumWork<'_> {
             }
             *kept = stored(simd, residuals);
         }
-        for (column, sum) in sums.iter_mut().enumerate() {
-            let mut running = [simd.splat(0.0); VECTORS];
-            for (block, residuals) in group.cells.chunks_exact(length).zip(residuals.iter()) {
-                let cells = Block(block).column(column).iter().zip(residuals.as_chunks::<LANES>().0);
-                for (running, (cells, residuals)) in running.iter_mut().zip(cells) {
-                    *running = simd.mul_add(simd.widen(cells), simd.load(residuals), *running);
+        // Block by block, as they lie in memory: the sums of a group stay in the first-level cache.
+        sums.fill([0.0; BLOCK_ROWS]);
+        for (block, residuals) in group.cells.chunks_exact(length).zip(residuals.iter()) {
+            let mut loaded = [simd.splat(0.0); VECTORS];
+            for (loaded, residuals) in loaded.iter_mut().zip(residuals.as_chunks().0) {
+                *loaded = simd.load(residuals);
+            }
+            for (column, sums) in sums.iter_mut().enumerate() {
+                let cells = Block(block).column(column).iter().zip(loaded);
+                for (sum, (cells, residual)) in sums.as_chunks_mut().0.iter_mut().zip(cells) {
+                    simd.store(simd.mul_add(simd.widen(cells), residual, simd.load(sum)), sum);
                 }
             }
-            *sum = stored(simd, running);
         }
         lengths(sums)
     }
