@@ -1,6 +1,6 @@
 //! Why nothing came back, as Python exceptions with the command line's sentences.
 
-use dplm::{Error, lattice::LatticeError, method::ConfigError, table::DataError};
+use dplm::{Error, lattice::LatticeError, method::ConfigError, rows::RemoteError, table::DataError};
 use dplm_ledger::LedgerError;
 use dplm_simulate::SettingError;
 use pyo3::{prelude::*, types::PyType};
@@ -84,6 +84,9 @@ impl From<Error> for Failure {
         let kind = match &error {
             // Only the data can tell how many rows there are.
             Error::Config(ConfigError::TooFewRows { .. }) | Error::Data(_) | Error::FitFile(_) => Kind::Data,
+            // Before anything is spent; afterwards it is the fit that failed, whatever the reason.
+            Error::Remote(RemoteError::Persons) => Kind::Request,
+            Error::Remote(_) => Kind::Data,
             Error::Formula(_)
             | Error::Config(_)
             | Error::Interval(_)
