@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import abc
 import contextlib
 import json
 import os
@@ -17,6 +18,23 @@ from dplm._ledger import Ledger
 from dplm._moments import MomentsLike, given_moments
 from dplm._progress import Bar
 from dplm._tools import Plan
+
+
+class RowsElsewhere(abc.ABC):
+    """Rows that do not come to this machine."""
+
+    @abc.abstractmethod
+    def fit(
+        self,
+        model: str,
+        is_file: bool,
+        columns: list[str] | None,
+        budget: Mapping[str, Any],
+        options: Mapping[str, Any],
+        account_name: tuple[str, str] | None,
+        progress: Any,
+    ) -> _native.Fit:
+        """Fits them where they are; `columns` are those that are read, where the model names them."""
 
 
 class LmOptions(TypedDict, total=False):
@@ -230,14 +248,20 @@ def lm(
         "memory": memory,
     }
     account_name = _account_name(ledger, dataset)
-    table = _data.table(data, names, _columns(model, is_file, person, weights, by), csv)
+    columns = _columns(model, is_file, person, weights, by)
+    table = None if isinstance(data, RowsElsewhere) else _data.table(data, names, columns, csv)
     if dry_run:
+        if table is None:
+            raise RequestError("there is no dry run for rows on a cluster: dplm.plan says what to expect of as many rows")
         return Plan(json.loads(_native.dry_run(table, model, is_file, budget, options, account_name)))
     bar = Bar() if progress is True else None
     callback = bar if bar is not None else progress or None
     fit: Fit | GroupedFit
     try:
-        if by is None:
+        if isinstance(data, RowsElsewhere):
+            found = data.fit(model, is_file, columns, budget, options, account_name, callback)
+            fit, sentences = Fit(found), found.warnings()
+        elif by is None:
             found = _native.fit(table, model, is_file, budget, options, account_name, callback)  # type: ignore[arg-type]
             fit, sentences = Fit(found), found.warnings()
         else:

@@ -95,6 +95,12 @@ class Fit:
     ]: ...
 
 @final
+class Answering:
+    def __new__(cls, question: bytes) -> Answering: ...
+    def add(self, block: bytes) -> None: ...
+    def finish(self) -> bytes: ...
+
+@final
 class GroupedFit:
     @staticmethod
     def load(path: str | PathLike[str]) -> GroupedFit: ...
@@ -143,6 +149,19 @@ def fit(
     account_name: tuple[str | PathLike[str], str] | None,
     progress: Callable[[str, int, int], object] | None,
 ) -> Fit: ...
+def fit_on_cluster(
+    carrier: tuple[Callable[[bytes], Sequence[bytes]], Callable[[], object]],
+    columns: Any,
+    model: str,
+    model_is_file: bool,
+    budget: Mapping[str, float | None],
+    options: Mapping[str, Any],
+    account_name: tuple[str | PathLike[str], str] | None,
+    progress: Callable[[str, int, int], object] | None,
+) -> Fit: ...
+def packed(
+    table: Table, model: str, model_is_file: bool, weights: str | None, strict: bool, part: int, place: int
+) -> list[bytes]: ...
 def fit_groups(
     table: Table,
     model: str,

@@ -2,7 +2,7 @@
 //!
 //! What a Python user sees is written in Python (`python/dplm`); here is only what needs Rust. Modules in the order a fit passes them:
 //! `arrow`, `cells`, `column` and `table` (rows), `request` (what is asked), `work` (threads, signals, progress), `fit` (the result).
-//! `failure` turns every error into a Python exception, and `not_private` is for the package's own tests.
+//! `cluster` is for rows that stay on a cluster. `failure` turns every error into a Python exception, and `not_private` is for the package's own tests.
 
 mod failure;
 mod arrow;
@@ -14,6 +14,7 @@ mod work;
 mod fit;
 mod study;
 mod groups;
+mod cluster;
 mod tools;
 mod ledger;
 mod not_private;
@@ -27,6 +28,7 @@ mod _native {
 
     #[pymodule_export]
     use super::{
+        cluster::{NativeAnswering, fit_on_cluster, packed},
         column::NativeColumn,
         fit::{NativeFit, dry_run, fit},
         groups::{NativeGroupedFit, fit_groups},

@@ -39,6 +39,11 @@ impl Signals {
         if self.stop.load(Relaxed) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
 
+    /// Whether the work should end.
+    pub fn is_stopped(&self) -> bool {
+        self.stop.load(Relaxed)
+    }
+
     /// So many steps of the fit are done, of so many; interrupts it once the work should end.
     pub fn fitting(&self, done: u64, total: u64) -> ControlFlow<()> {
         self.fitting.store(true, Relaxed);

@@ -89,8 +89,12 @@ impl Error {
     /// What the error is about.
     pub fn kind(&self) -> ErrorKind {
         match self {
+            // Before anything is spent; afterwards it is the fit that failed, whatever the reason.
+            Error::Remote(RemoteError::Persons) => ErrorKind::Request,
             // Only the data can tell how many rows there are.
-            Error::Config(ConfigError::TooFewRows { .. }) | Error::Data(_) | Error::FitFile(_) => ErrorKind::Data,
+            Error::Config(ConfigError::TooFewRows { .. }) | Error::Data(_) | Error::FitFile(_) | Error::Remote(_) => {
+                ErrorKind::Data
+            }
             Error::Formula(_)
             | Error::Config(_)
             | Error::Group(_)
@@ -102,9 +106,7 @@ impl Error {
             | Error::Hypothesis(_)
             | Error::Prediction(_)
             | Error::Lattice(LatticeError::ClipOutOfRange { .. }) => ErrorKind::Request,
-            Error::Lattice(_) | Error::Privacy(_) | Error::Ols(_) | Error::Remote(_) | Error::Interrupted => {
-                ErrorKind::Fit
-            }
+            Error::Lattice(_) | Error::Privacy(_) | Error::Ols(_) | Error::Interrupted => ErrorKind::Fit,
         }
     }
 }

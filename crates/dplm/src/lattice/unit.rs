@@ -12,7 +12,7 @@ use super::{
     design::nearest_cell,
     exact::{count, integer, large, narrow, nearest, power},
     kernel::{Ahead, Block, DOUBT, Lanes, VECTORS, flush, stored, vectors, whole_down},
-    simd::{FOLDED, LANES, Simd, Work},
+    simd::{FOLDED, Simd, Work},
 };
 
 /// The most rows that a person may have: sums of cells over them stay below 2^33, and sums of products of two cells below 2^52.

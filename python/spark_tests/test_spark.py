@@ -1,0 +1,224 @@
+"""Rows on a Spark cluster of two executors: the same bits as on one machine, whatever goes wrong, or a refusal."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+
+import dplm
+import dplm.spark
+from dplm import _native
+
+FORMULA = "wage[0..60] ~ educ[8..20] + exper[0..45] + union{no,yes}"
+ROWS = 20_000
+
+
+@pytest.fixture(scope="module")
+def wages() -> pa.Table:
+    rng = random.Random(7)
+    columns: dict[str, list] = {"wage": [], "educ": [], "exper": [], "union": []}
+    for row in range(ROWS):
+        educ, exper, union = rng.randrange(8, 21), rng.uniform(0, 45), rng.random() < 0.3
+        columns["wage"].append(4 + 1.1 * educ + 0.15 * exper + 2.5 * union + rng.gauss(0, 4))
+        columns["educ"].append(educ)
+        columns["exper"].append(None if row % 97 == 0 else exper)
+        columns["union"].append("yes" if union else "no")
+    return pa.table(columns)
+
+
+@pytest.fixture(scope="module")
+def isotropic() -> pa.Table:
+    return pa.table(dplm.simulate(rows=ROWS, features=10, seed=1))
+
+
+@pytest.fixture(scope="module")
+def spark() -> Iterator[SparkSession]:
+    builder = SparkSession.builder.master("local-cluster[2,1,1024]").appName("dplm")
+    settings = {
+        "spark.ui.enabled": "false",
+        "spark.speculation": "true",
+        "spark.speculation.interval": "50ms",
+        "spark.speculation.multiplier": "1.1",
+        "spark.executor.memory": "512m",
+        # The wheel is where this Python is.
+        "spark.executorEnv.PYTHONPATH": os.pathsep.join(sys.path),
+    }
+    for name, value in settings.items():
+        builder = builder.config(name, value)
+    session = builder.getOrCreate()
+    session.sparkContext.setLogLevel("OFF")
+    yield session
+    session.stop()
+
+
+def frame(spark: SparkSession, table: pa.Table, partitions: int) -> DataFrame:
+    return spark.createDataFrame(table).repartition(partitions)
+
+
+def facts(fit: dplm.Fit) -> str:
+    return fit._native.json()
+
+
+OPTIONS = {
+    "auto": {"rho": 0.5},
+    "adassp": {"rho": 0.5, "method": "adassp", "purpose": "prediction"},
+    # The paper's clip, 5 sqrt(p).
+    "dpgd": {"rho": 0.015, "method": "dpgd", "steps": 200, "clip": 15.8},
+}
+
+
+@pytest.mark.parametrize(("method", "partitions", "most"), [("auto", 5, 40), ("adassp", 1, 4), ("adassp", 5, 4), ("dpgd", 2, 15)])
+def test_bits_and_questions(
+    spark: SparkSession,
+    wages: pa.Table,
+    isotropic: pa.Table,
+    capsys: pytest.CaptureFixture[str],
+    method: str,
+    partitions: int,
+    most: int,
+) -> None:
+    data, formula = (isotropic, "y ~ .") if method == "dpgd" else (wages, FORMULA)
+    here = dplm.lm(formula, data, seed=3, **OPTIONS[method])
+    there = dplm.spark.lm(formula, frame(spark, data, partitions), seed=3, progress=True, **OPTIONS[method])
+    assert facts(there) == facts(here)
+    told = capsys.readouterr().err
+    assert int(told.split(" questions to the cluster")[0].split()[-1]) <= most
+
+
+def test_packed_in_a_folder(spark: SparkSession, wages: pa.Table, tmp_path: Path) -> None:
+    here = dplm.lm(FORMULA, wages, seed=3, **OPTIONS["adassp"])
+    there = dplm.spark.lm(FORMULA, frame(spark, wages, 3), seed=3, pack=str(tmp_path / "packed"), **OPTIONS["adassp"])
+    assert facts(there) == facts(here)
+    assert list((tmp_path / "packed").glob("dplm-*/*.parquet"))
+
+
+def executors(spark: SparkSession) -> list[int]:
+    """The processes of the executors: in this mode, children of Spark's own."""
+    parent = spark.sparkContext._gateway.proc.pid
+    listed = subprocess.run(["pgrep", "-P", str(parent), "-f", "CoarseGrainedExecutorBackend"], capture_output=True, text=True)
+    return [int(pid) for pid in listed.stdout.split()]
+
+
+class Disturbed(dplm.spark._Spark):
+    """Does something at one of the questions."""
+
+    at = 0
+
+    def disturb(self) -> None:
+        raise NotImplementedError
+
+    def _ask(self, question: bytes) -> list[bytes]:
+        if self.questions == self.at:
+            self.disturb()
+        return super()._ask(question)
+
+
+def test_an_executor_that_is_killed(spark: SparkSession, wages: pa.Table, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Killed(Disturbed):
+        at = 5
+
+        def disturb(self) -> None:
+            threading.Timer(0.1, os.kill, (executors(spark)[0], signal.SIGKILL)).start()
+
+    monkeypatch.setattr(dplm.spark, "_Spark", Killed)
+    before = executors(spark)
+    assert len(before) == 2
+    there = dplm.spark.lm(FORMULA, frame(spark, wages, 4), rho=0.5, seed=3)
+    assert facts(there) == facts(dplm.lm(FORMULA, wages, rho=0.5, seed=3))
+    assert before[0] not in executors(spark)
+
+
+def test_data_that_change_between_questions(
+    spark: SparkSession, wages: pa.Table, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def drifting(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Rows that are others each time they are computed."""
+        for batch in batches:
+            exper = pa.array([time.time() % 45] * batch.num_rows, pa.float64())
+            yield batch.set_column(batch.schema.get_field_index("exper"), "exper", exper)
+
+    class Unpinned(Disturbed):
+        at = 3
+
+        def disturb(self) -> None:
+            self._blocks().unpersist(blocking=True)
+
+    monkeypatch.setattr(dplm.spark, "_Spark", Unpinned)
+    changing = frame(spark, wages, 3)
+    changing = changing.mapInArrow(drifting, changing.schema)
+    with pytest.raises(dplm.FitError, match="block 0 of part [0-2] of the packed rows is not what it was"):
+        dplm.spark.lm(FORMULA, changing, rho=0.5, seed=3)
+
+
+def test_ctrl_c(spark: SparkSession, wages: pa.Table) -> None:
+    def slow(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        time.sleep(60)
+        yield from batches
+
+    waiting = frame(spark, wages, 2)
+    waiting = waiting.mapInArrow(slow, waiting.schema)
+    threading.Timer(3, signal.raise_signal, (signal.SIGINT,)).start()
+    started = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        dplm.spark.lm(FORMULA, waiting, rho=0.5, seed=3)
+    assert time.monotonic() - started < 30
+    assert not spark.sparkContext.statusTracker().getActiveJobsIds()
+
+
+def test_refusals(spark: SparkSession, wages: pa.Table) -> None:
+    rows = frame(spark, wages, 2)
+    with pytest.raises(dplm.DataError, match="column 'exper' has a missing"):
+        dplm.spark.lm(FORMULA, rows, rho=0.5, seed=3, strict=True)
+    with pytest.raises(dplm.DataError, match="age"):
+        dplm.spark.lm("wage[0..60] ~ age[0..90]", rows, rho=0.5)
+    with pytest.raises(dplm.RequestError, match="leave person out"):
+        dplm.spark.lm(FORMULA, rows, rho=0.5, person="educ")
+    with pytest.raises(dplm.RequestError, match="PySpark 4"):
+        dplm.spark.lm(FORMULA, wages, rho=0.5)  # type: ignore[arg-type]
+    with pytest.raises(dplm.DataError, match="no rows"):
+        dplm.spark.lm(FORMULA, rows.limit(0), rho=0.5)
+
+
+def test_words_of_workers() -> None:
+    told = "Traceback\n  cell 987654\ndplm._errors.DataError: column 'x' has a missing cell\n\tat org.apache.spark 987654"
+    assert dplm.spark._sentence(told) == "column 'x' has a missing cell"
+    assert "every executor" in str(dplm.spark._sentence("ModuleNotFoundError: No module named 'dplm'"))
+    assert dplm.spark._sentence("cannot cast 987654") is None
+
+
+def test_answers_of_other_versions() -> None:
+    with pytest.raises(dplm.DataError, match="a question to packed rows"):
+        _native.Answering(b"not a question")
+
+
+CONNECT = f"""
+import sys, pyarrow.parquet as pq, dplm, dplm.spark
+from pyspark.sql import SparkSession
+spark = SparkSession.builder.remote("local[2]").getOrCreate()
+table = pq.read_table(sys.argv[1])
+options = dict(rho=0.5, seed=3, method="adassp", purpose="prediction")
+there = dplm.spark.lm("{FORMULA}", spark.createDataFrame(table).repartition(3), **options)
+here = dplm.lm("{FORMULA}", table, **options)
+assert there._native.json() == here._native.json()
+print("equal")
+spark.stop()
+"""
+
+
+def test_connect(wages: pa.Table, tmp_path: Path) -> None:
+    import pyarrow.parquet as pq
+
+    pq.write_table(wages, tmp_path / "wages.parquet")
+    done = subprocess.run([sys.executable, "-c", CONNECT, str(tmp_path / "wages.parquet")], capture_output=True, text=True)
+    assert done.stdout.strip().endswith("equal"), done.stderr
