@@ -128,12 +128,9 @@ impl Moments {
             }
         }
         let scaled = self.correlations();
-        let least = Eigen::of(scaled.as_ref()).map_or(f64::NEG_INFINITY, |found| found.values[0]);
-        if self.names.is_empty() || least >= -ROUNDING * self.names.len() as f64 {
-            Ok(())
-        } else {
-            Err(MomentsError::NotPositive)
-        }
+        let lowest =
+            |found: Eigen| found.values.first().is_none_or(|&least| least >= -ROUNDING * self.names.len() as f64);
+        if Eigen::of(scaled.as_ref()).is_some_and(lowest) { Ok(()) } else { Err(MomentsError::NotPositive) }
     }
 
     /// The names of the columns or terms.
@@ -312,6 +309,8 @@ mod tests {
             let refusal = Moments::from_toml(text).expect_err("refused").to_string();
             assert!(refusal.contains(words), "{refusal}");
         }
+        let nothing = Moments::from_toml("names = []\nmeans = []\ncovariance = []").expect("moments of nothing");
+        assert!(nothing.of(&design("y[0..1] ~ x[0..9]")).expect_err("refused").to_string().contains("lack 'x'"));
         let known = Moments::from_toml("names = ['x']\nmeans = [1]\ncovariance = [[1]]").expect("moments");
         let refusal = known.of(&design("y[0..1] ~ x[0..9] + g{a,b}")).expect_err("refused").to_string();
         assert!(refusal.contains("lack 'g[b]': add it"), "{refusal}");
