@@ -1,7 +1,7 @@
 //! Rows on other machines.
 //!
 //! Rows are packed once, where they are, into blocks of bytes. A question travels to every block, and a block answers with exact integers: a
-//! function of the block and of the question and of nothing else ([`answer`]). This machine adds the answers up, and goes on as with rows of its own.
+//! function of the block and of the question and of nothing else ([`answer()`]). This machine adds the answers up, and goes on as with rows of its own.
 //! Who keeps the blocks and carries the bytes is an [`Executor`].
 //!
 //! # Guarantee

@@ -220,7 +220,7 @@ impl Question {
             kind::PRESENCE => Some(see(&Ask::Presence)),
             kind::SAMPLE => {
                 self.clip?;
-                let [one_in] = *self.numbers.as_array()?;
+                let &[one_in] = &self.numbers[..] else { return None };
                 Some(see(&Ask::Sample { one_in }))
             }
             kind::SORTED => self.with_region(see),
@@ -233,8 +233,8 @@ impl Question {
     }
 
     fn with_region<R>(&self, see: impl FnOnce(&Ask<'_>) -> R) -> Option<R> {
-        let [radius, most] = *self.numbers.as_array()?;
-        let [from, to] = self.points.as_array()?;
+        let &[radius, most] = &self.numbers[..] else { return None };
+        let [from, to] = &self.points[..] else { return None };
         let radius = Some(f64::from_bits(radius)).filter(|radius| radius.is_finite() && *radius >= 0.0)?;
         let region = Region::new(from.clone(), to.clone(), radius, self.clip.as_ref()?);
         Some(see(&Ask::Sorted { region: &region, lattice: self.lattice.as_ref()?, most }))
@@ -242,7 +242,7 @@ impl Question {
 
     fn with_term<R>(&self, see: impl FnOnce(&Ask<'_>) -> R) -> Option<R> {
         let bounds = || {
-            let [radius, residual, mallows] = *self.numbers.as_array()?;
+            let &[radius, residual, mallows] = &self.numbers[..] else { return None };
             let weight = if mallows == 0 { Weight::Shrink } else { Weight::Mallows };
             let fits = u128::from(radius) * u128::from(residual) < 1 << 63;
             fits.then(|| Separate::new(radius, residual, weight))
