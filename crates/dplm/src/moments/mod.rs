@@ -127,10 +127,12 @@ impl Moments {
                 return impossible("a covariance must be the same from both sides");
             }
         }
-        let scaled = self.correlations();
-        let lowest =
-            |found: Eigen| found.values.first().is_none_or(|&least| least >= -ROUNDING * self.names.len() as f64);
-        if Eigen::of(scaled.as_ref()).is_some_and(lowest) { Ok(()) } else { Err(MomentsError::NotPositive) }
+        let is_possible = |found: Eigen| found.values[0] >= -ROUNDING * self.names.len() as f64;
+        // Moments of no column have no eigenvalues.
+        match self.names.is_empty() || Eigen::of(self.correlations().as_ref()).is_some_and(is_possible) {
+            true => Ok(()),
+            false => Err(MomentsError::NotPositive),
+        }
     }
 
     /// The names of the columns or terms.
