@@ -65,7 +65,8 @@ def lm(
         A folder in which the packed blocks are kept instead, as Parquet, in a folder of their own: for rows that come in another order each time they are
         computed. They are rows of the data: delete them afterwards.
     options
-        As for `dplm.lm`, but for `person` and `by`. With `progress=True`, how many questions the cluster was asked is printed at the end.
+        As for `dplm.lm`, but for `person` and `by`. With `progress=True`, how many questions the cluster was asked is printed at the end, which
+        is for whoever may see the rows.
 
     Raises
     ------
@@ -77,7 +78,7 @@ def lm(
         return _lm(formula, rows, **options)
     finally:
         if options.get("progress") is True:
-            sys.stderr.write(f"{rows.questions} questions to the cluster\n")
+            sys.stderr.write(f"{rows.questions} questions to the cluster (not private: how many depends on the rows)\n")
 
 
 def _frame(df: Any) -> pyspark.sql.DataFrame:
