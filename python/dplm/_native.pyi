@@ -3,6 +3,7 @@ from os import PathLike
 from typing import Any, final
 
 __all__ = [
+    "Answering",
     "Column",
     "Fit",
     "GroupedFit",
@@ -18,6 +19,8 @@ __all__ = [
     "encoded",
     "fit",
     "fit_groups",
+    "fit_on_cluster",
+    "packed",
     "plan",
     "refine",
     "rho",
