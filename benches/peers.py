@@ -142,7 +142,11 @@ def answer(state, do, **request):
         state["descent"] = isotropic(request["rows"], request["features"])
         return {"processor": 0, "wall": 0}
     if do == "torch":
+        import torch
+
+        # What PyTorch keeps for itself would be missing on the card.
         state["descent"] = None
+        torch.cuda.empty_cache()
         state["descent"] = TorchDescent(request["rows"], request["features"], request["kind"])
         return {"processor": 0, "wall": 0}
     descent = state.get("descent")
