@@ -4,6 +4,7 @@ mod common;
 
 mod boosted;
 mod adaptive;
+mod batches;
 mod functional;
 mod huber;
 mod neighbours;

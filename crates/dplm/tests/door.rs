@@ -43,8 +43,13 @@ fn scores_are_claimed_where_rows_are_counted() {
 }
 
 #[test]
+fn depths_are_claimed_where_batches_are_fitted() {
+    assert_eq!(files_that_say("Nested::claim"), ["dplm/src/privacy/point.rs", "dplm/src/rows/batch.rs"]);
+}
+
+#[test]
 fn no_fit_looks_inside_a_query() {
-    let sealed = ["dplm/src/privacy/select.rs", "dplm/src/privacy/sensitive.rs"];
+    let sealed = ["dplm/src/privacy/point.rs", "dplm/src/privacy/select.rs", "dplm/src/privacy/sensitive.rs"];
     assert_eq!(files_that_say("into_not_private"), sealed);
 }
 
@@ -54,7 +59,7 @@ fn rows_answer_with_nothing_bare() {
     let text = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("src/rows/mod.rs")).unwrap();
     let answers: Vec<&str> =
         text.split("-> Result<").skip(1).map(|rest| rest.split_once(", Error>").expect("a result").0).collect();
-    let sealed = ["()", "Sensitive", "OuterSum", "TailCounts", "Box<dyn Rows>"];
+    let sealed = ["()", "Sensitive", "OuterSum", "TailCounts", "BatchFits", "Box<dyn Rows>"];
     let is_sealed = |answer: &&str| sealed.contains(answer) || answer.starts_with("NotPrivate<");
     assert!(answers.len() >= 8 && answers.iter().all(is_sealed), "{answers:?}");
 }

@@ -6,8 +6,8 @@
 
 use dplm::{
     lattice::{Clip, Ladder, Lattice, Outer, Separate, Theta, Weight, Whitening},
-    privacy::{Claim, Neighbours, Sensitive},
-    rows::{Encoded, Forecast, Rows},
+    privacy::{Claim, IntegerBox, Neighbours, Nested, Sensitive},
+    rows::{Batching, Encoded, Forecast, Rows},
 };
 use faer::Mat;
 use num_bigint::{BigInt, BigUint};
@@ -327,6 +327,37 @@ fn sums_of_outer_products_of_rows_with_small_residuals() {
 #[test]
 fn counts_above_thresholds() {
     check(100_000, (Pair::draw, Place::Memory), Pair::counts);
+}
+
+/// Whether depths differ. What is in some boxes of one table is in as many of the other but for the claim, and the public box is the same.
+fn are_depths_moved(one: Nested, other: Nested) -> bool {
+    let ((one, claimed), (other, _)) = (one.into_not_private().into_inner(), other.into_not_private().into_inner());
+    let is_inside = |(inner, outer): (&IntegerBox, &IntegerBox)| {
+        inner.iter().zip(outer).all(|(inner, outer)| outer.0 <= inner.0 && inner.1 <= outer.1)
+    };
+    assert!(one.len() == other.len() && one[0] == other[0], "how many boxes there are is public");
+    for (deeper, all) in [(&one, &other), (&other, &one)] {
+        assert!(deeper.iter().skip(claimed as usize).zip(all).all(is_inside), "depths moved further than claimed");
+    }
+    one != other
+}
+
+#[test]
+fn depths_among_fits_of_batches() {
+    for (place, pairs) in [(Place::Memory, 20_000), (Place::File, 2_000)] {
+        let moved = (0..pairs).into_par_iter().filter(|&seed| {
+            let Pair { rows, neighbours, radius, .. } = Pair::draw(seed, place);
+            let (features, batches) = (rows[0].features(), 1 + radius as usize % 5);
+            let batching = Batching::of_coefficients(batches, features, 4096.0, 1 << 16);
+            let [one, other] = rows.each_ref().map(|rows| rows.batch_fits(&batching, neighbours).unwrap());
+            [0..1, 0..features].into_iter().any(|of| {
+                [1, 9]
+                    .into_iter()
+                    .any(|most| are_depths_moved(one.depths(of.clone(), most), other.depths(of.clone(), most)))
+            })
+        });
+        assert!(moved.count() > pairs / 10);
+    }
 }
 
 #[test]
