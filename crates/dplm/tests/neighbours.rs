@@ -7,7 +7,7 @@
 use dplm::{
     lattice::{Clip, Ladder, Lattice, Outer, Separate, Theta, Weight, Whitening},
     privacy::{Claim, IntegerBox, Neighbours, Nested, Sensitive},
-    rows::{Batching, Encoded, Forecast, Rows},
+    rows::{Batching, Bins, Encoded, Forecast, Rows},
 };
 use faer::Mat;
 use num_bigint::{BigInt, BigUint};
@@ -262,6 +262,14 @@ impl Pair {
         })
     }
 
+    /// How many rows are in each of some bins, and their sums.
+    fn bins(&self, rows: &dyn Rows) -> [Vec<Sensitive>; 2] {
+        let mut bins = Bins::whole();
+        (0..4).for_each(|k| bins.cut(k / 2, k % rows.features(), [0.0, 4000.0, -2000.0, 1.0][k]));
+        let sums = rows.bin_sums(&bins, self.radius, self.neighbours).unwrap();
+        [vec![sums.counts()], vec![sums.into_sums()]]
+    }
+
     /// The three sums of outer products, and the least eigenvalue of each.
     fn outer_products(&self, rows: &dyn Rows) -> [Vec<Sensitive>; 6] {
         let (theta, theta_unit, radius) = (&self.theta, self.lattice.theta_unit(), self.radius);
@@ -322,6 +330,12 @@ fn sums_of_outer_products_of_rows_with_small_residuals() {
         let within = Outer::Within { theta, theta_unit, radius, residual: (1 << 50) >> (radius % 24) };
         [vec![rows.outer_sum(&within, pair.neighbours).unwrap().into_matrix()]]
     });
+}
+
+#[test]
+fn counts_and_sums_of_bins() {
+    check(50_000, (Pair::draw, Place::Memory), Pair::bins);
+    check(2_000, (Pair::draw, Place::File), Pair::bins);
 }
 
 #[test]
@@ -476,6 +490,7 @@ fn every_query_of_a_group() {
     check(20_000, (Pair::of_group, Place::Memory), Pair::sums);
     check(20_000, (Pair::of_group, Place::Memory), Pair::counts);
     check(20_000, (Pair::of_group, Place::Memory), Pair::outer_products);
+    check(20_000, (Pair::of_group, Place::Memory), Pair::bins);
     check(1_000, (Pair::of_group, Place::File), Pair::sums);
 }
 
@@ -484,6 +499,7 @@ fn a_row_that_changes_its_group_costs_no_more_than_one_that_is_replaced() {
     check_change(20_000, (Pair::with_one_more_row, Place::Memory), Pair::sums);
     check_change(20_000, (Pair::with_one_more_row, Place::Memory), Pair::counts);
     check_change(20_000, (Pair::with_one_more_row, Place::Memory), Pair::outer_products);
+    check_change(20_000, (Pair::with_one_more_row, Place::Memory), Pair::bins);
     check_change(1_000, (Pair::with_one_more_row, Place::File), Pair::counts);
 }
 

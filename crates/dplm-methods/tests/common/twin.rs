@@ -6,7 +6,7 @@ use dplm::{
     Error,
     lattice::{Clip, Ladder, Lattice, Moments, Outer, Separate, Theta, Whitening},
     privacy::{Claim, IntegerBox, Neighbours, Nested, NotPrivate, Sensitive},
-    rows::{BatchFits, Batching, Forecast, OuterSum, Rows, TailCounts},
+    rows::{BatchFits, Batching, BinSums, Bins, Forecast, OuterSum, Rows, TailCounts},
 };
 use num_bigint::{BigInt, BigUint};
 
@@ -182,6 +182,14 @@ impl Rows for Twin {
             }
         }
         self.one.batch_fits(batching, relation)
+    }
+
+    fn bin_sums(&self, bins: &Bins, radius: u64, relation: Neighbours) -> Result<BinSums, Error> {
+        self.both(|rows| {
+            let sums = rows.bin_sums(bins, radius, relation)?;
+            Ok(vec![sums.counts(), sums.into_sums()])
+        })?;
+        self.one.bin_sums(bins, radius, relation)
     }
 
     fn clipped_count(&self, _: &Theta, _: &Lattice) -> Result<NotPrivate<u64>, Error> {

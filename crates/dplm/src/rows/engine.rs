@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 use num_bigint::BigUint;
 
 use super::{
-    BatchFits, Batching, Forecast, OuterSum, Rows, TailCounts,
+    BatchFits, Batching, BinSums, Bins, Forecast, OuterSum, Rows, TailCounts,
     batch::BatchSums,
     person::Grouping,
     query::{Query, Sum, Term},
@@ -197,6 +197,13 @@ impl<S: Store + 'static> Rows for Engine<S> {
         let mut sums = BatchSums::new(batching.batches, self.features);
         self.for_each_block(&mut |block, rows| sums.add(block, rows))?;
         Ok(BatchFits::new(&sums.finish(self.features), batching, self.sensitivity(neighbours)))
+    }
+
+    fn bin_sums(&self, bins: &Bins, radius: u64, neighbours: Neighbours) -> Result<BinSums, Error> {
+        assert!(self.rows_in_unit.is_none(), "bins are of rows");
+        let mut sums = BinSums::new(bins, radius, self.features, self.sensitivity(neighbours));
+        self.for_each_block(&mut |block, _| sums.add(bins, block))?;
+        Ok(sums)
     }
 
     fn clipped_count(&self, theta: &Theta, lattice: &Lattice) -> Result<NotPrivate<u64>, Error> {
