@@ -16,10 +16,11 @@
 use dplm::{
     Design, Error, MethodSummary, Progress, Warning,
     lattice::Slot,
-    method::{self, ConfigError, Entry, NoisyMatrix, Outcome, PublicBounds, Request, Target, budget_warnings},
+    method::{self, ConfigError, Entry, Outcome, PublicBounds, Request, Target, budget_warnings},
     privacy::{Budget, Neighbours, Spend, convert::Conversion, noise::NoiseRng, release},
     rows::{Bins, Rows},
 };
+use faer::{Mat, Side};
 
 use crate::asked::{Asked, cell_unit, radius};
 
@@ -44,8 +45,9 @@ const COUNTS: u32 = 15;
 const CUTS_PER_COLUMN: usize = 3;
 const MOST_LEVELS: usize = 12;
 
-/// A bin is cut while its rows are so many times the noise of a sum: in each half, half of that.
-const STANDS_OUT: f64 = 4.0;
+/// A bin is cut while its rows times the width of the cut range are so many times the noise of a sum: the means of its halves are then a quarter
+/// of the width or so from its middle, and their sums twice the noise.
+const STANDS_OUT: f64 = 16.0;
 
 /// Standard columns are cut as if they were within so much of zero.
 const STANDARD_RANGE: f64 = 2.0;
@@ -89,8 +91,9 @@ fn range_of(slot: &Slot) -> Option<(f64, f64)> {
 impl method::Plan for Plan {
     /// Refuses where not even one cut of every column would leave bins whose sums stand out.
     fn check(&self) -> Result<(), ConfigError> {
-        let bins = (self.ranges.len() as f64).exp2();
-        let factor = STANDS_OUT * self.sums_noise() * bins / self.rows as f64 / 2.0;
+        let bins = (self.ranges.len() as f64).exp2() / 2.0;
+        let most = self.ranges.iter().map(|(_, range)| self.fewest(*range)).fold(0.0, f64::max);
+        let factor = most * bins / self.rows as f64;
         if factor <= 1.0 {
             return Ok(());
         }
@@ -130,14 +133,19 @@ impl method::Plan for Plan {
 }
 
 impl Plan {
-    /// The standard deviation of the noise in each sum, in rows of the largest norm: `2 / sqrt(2 rho)`, or half of it when neighbours zero a row out.
-    fn sums_noise(&self) -> f64 {
+    /// The fewest rows of a bin whose range is cut.
+    fn fewest(&self, (low, high): (f64, f64)) -> f64 {
+        STANDS_OUT * self.noise_sd() / (high - low)
+    }
+
+    /// The standard deviation of the noise in each sum: `2 R / sqrt(2 rho)`, `R` the largest norm of a row, or half of it when neighbours zero a row out.
+    fn noise_sd(&self) -> f64 {
         let reach = match self.request.neighbours {
             Neighbours::ReplaceOne => 2.0,
             Neighbours::ZeroOut => 1.0,
         };
         let rho = self.request.rho.percent(100 - TREE - COUNTS).to_f64();
-        reach / (2.0 * rho).sqrt()
+        reach * self.row / (2.0 * rho).sqrt()
     }
 
     /// Cuts bins level by level, the columns taking turns, while their noisy counts promise that the halves will stand out.
@@ -154,7 +162,7 @@ impl Plan {
             let sums = rows.bin_sums(&bins, radius(self.row), self.request.neighbours)?;
             let counts = release(sums.counts(), part, rng)?;
             let turn = level % self.ranges.len();
-            let stands_out = |open: &Open| counts.values[open.0] as f64 > STANDS_OUT * self.sums_noise();
+            let stands_out = |open: &Open| counts.values[open.0] as f64 > self.fewest(open.1[turn]);
             let (wide, small): (Vec<Open>, Vec<Open>) = open.into_iter().partition(stands_out);
             let halves = wide.into_iter().flat_map(|bin| self.halves(&mut bins, bin, turn));
             open = halves.collect();
@@ -179,19 +187,29 @@ impl Plan {
 /// Counts below this are mostly noise, and the bins of no use.
 const FEWEST: f64 = 2.0;
 
-/// `(sum s s' / c - noise^2 sum 1 / c)^-1 sum s t / c`, over bins with sums `(s, t)` of features and response and counts `c`.
+/// `(sum s s' / c - noise^2 sum 1 / c)^-1 sum s t / c`, over bins with sums `(s, t)` of features and response and counts `c`. Directions in which the
+/// matrix is below its own noise are taken to be as large as that.
 fn weighted_least_squares(counts: &[f64], sums: &[f64], noise_sd: f64, features: usize) -> Vec<f64> {
-    let bins = || counts.iter().zip(sums.chunks_exact(features + 1)).filter(|(count, _)| **count >= FEWEST);
-    let mut moments = NoisyMatrix { mean: faer::Mat::zeros(features, features), noise_sd };
-    let mut right = vec![0.0; features];
-    for (count, sum) in bins() {
+    let mut moments = Mat::<f64>::zeros(features, features);
+    let (mut right, mut variance) = (Mat::<f64>::zeros(features, 1), 0.0);
+    let bins = counts.iter().zip(sums.chunks_exact(features + 1));
+    for (count, sum) in bins.filter(|(count, _)| **count >= FEWEST) {
+        let (s, t) = sum.split_at(features);
         for i in 0..features {
-            (0..features).for_each(|j| moments.mean[(i, j)] += sum[i] * sum[j] / count);
-            moments.mean[(i, i)] -= noise_sd * noise_sd / count;
-            right[i] += sum[i] * sum[features] / count;
+            (0..features).for_each(|j| moments[(i, j)] += s[i] * s[j] / count);
+            moments[(i, i)] -= noise_sd * noise_sd / count;
+            right[(i, 0)] += s[i] * t[0] / count;
         }
+        // Of an entry of the diagonal: `(s + e)^2` varies by `4 s^2 e^2 + 2 e^4`.
+        let mean_square = s.iter().map(|s| s * s).sum::<f64>() / features as f64;
+        variance += noise_sd.powi(2) * (4.0 * mean_square + 2.0 * noise_sd.powi(2)) / (count * count);
     }
-    moments.solve(0.0, &right)
+    let found = moments.self_adjoint_eigen(Side::Lower).expect("a finite symmetric matrix has eigenvalues");
+    let turned = found.U().transpose() * right;
+    let floor = variance.sqrt().max(f64::MIN_POSITIVE);
+    let scaled = Mat::from_fn(features, 1, |i, _| turned[(i, 0)] / found.S().column_vector()[i].max(floor));
+    let theta = found.U() * scaled;
+    (0..features).map(|i| theta[(i, 0)]).collect()
 }
 
 #[cfg(test)]
