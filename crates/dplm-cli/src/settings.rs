@@ -15,12 +15,12 @@ use dplm::{
     report::Cover,
     table::{Dialect, ReadOptions, Source},
 };
-use dplm_ledger::LedgerError;
+use dplm_ledger::{Attribution, LedgerError};
 
 use crate::{
     args::{
-        AccountArgs, BudgetArgs, CoverArgs, DataArgs, DiagnoseArgs, FitArgs, IntervalArgs, MachineArgs, MethodArgs,
-        ModelArgs, PromiseArgs,
+        AccountArgs, AttributionArgs, BudgetArgs, CoverArgs, DataArgs, DiagnoseArgs, FitArgs, IntervalArgs,
+        MachineArgs, MethodArgs, ModelArgs, PromiseArgs,
     },
     exit::Failure,
     output::{Destination, Format},
@@ -78,6 +78,8 @@ pub struct AccountName {
     pub dataset: String,
 }
 
+    /// Who asks, and why.
+    pub attribution: Attribution,
 /// The rows and the model, checked as far as they can be without reading a row.
 pub struct DataSettings {
     /// Files, folders, patterns or `-`.
@@ -357,8 +359,10 @@ pub fn account_name(account: AccountArgs, seed: Option<u64>) -> Result<Option<Ac
     let Some((file, dataset)) = account.ledger.zip(account.dataset) else { return Ok(None) };
     match seed {
         Some(_) => Err(Failure::usage(LedgerError::Seed)),
-        None => Ok(Some(AccountName { file, dataset })),
+        None => Ok(Some(AccountName { file, dataset, attribution: Attribution { analyst, purpose, note } })),
     }
+    let AttributionArgs { analyst, stated_purpose, note } = account.attribution;
+    let [analyst, purpose, note] = [analyst, stated_purpose, note].map(Option::unwrap_or_default);
 }
 
 fn check_ledger_is_kept(outputs: &[&Destination], account_name: Option<&AccountName>) -> Result<(), Failure> {

@@ -17,14 +17,17 @@ use clap::{
 use dplm::{method, options::Choice};
 
 pub use common::{
-    AccountArgs, BudgetArgs, CoverArgs, DataArgs, IntervalArgs, MachineArgs, MethodArgs, ModelArgs, PromiseArgs,
-    SavedFit, SavedFits,
+    AccountArgs, AttributionArgs, BudgetArgs, CoverArgs, DataArgs, IntervalArgs, MachineArgs, MethodArgs, ModelArgs,
+    PromiseArgs, SavedFit, SavedFits,
 };
 pub use fit::{DiagnoseArgs, FitArgs, MomentsArgs, RefineArgs, StudyArgs, StudyBeside};
 pub use lab::{LabCommand, LabRunArgs};
-pub use ledger::{LedgerCommand, LedgerExportArgs, LedgerGrantArgs, LedgerInitArgs, LedgerShowArgs, LedgerVerifyArgs};
+pub use ledger::{
+    LedgerBackupArgs, LedgerCommand, LedgerExportArgs, LedgerGrantArgs, LedgerInitArgs, LedgerLimitArgs,
+    LedgerRecordArgs, LedgerReportArgs, LedgerReverseArgs, LedgerShowArgs, LedgerVerifyArgs,
+};
 pub use plan::PlanArgs;
-pub use saved::{PredictArgs, TestArgs};
+pub use saved::{ExportArgs, Library, PredictArgs, TestArgs};
 pub use tools::{CompletionsArgs, DemoArgs, InitArgs, SimulateArgs};
 
 /// Linear regression under differential privacy, with honest error bars.

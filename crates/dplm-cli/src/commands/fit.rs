@@ -8,7 +8,7 @@ use dplm::{
     report::{Cover, grouped_summary, grouped_to_html, grouped_to_json, summary, to_html, to_json},
     table::{ReadOptions, Source},
 };
-use dplm_ledger::Ledger;
+use dplm_ledger::{Caution, Ledger};
 
 use crate::{
     args::FitArgs,
@@ -41,7 +41,7 @@ pub fn run(args: FitArgs, printer: &Printer) -> Result<(), Failure> {
     if let Some(groups) = &settings.groups {
         let mut dataset = settings.data.read_groups(&source, groups, printer)?;
         let prepared = dataset.prepare(settings.method.as_ref(), settings.noise)?;
-        let receipt = receipt(account.as_mut(), prepared.charge(), printer)?;
+        let receipt = OpenAccount::receipt(account.as_mut(), prepared.charge(), printer)?;
         let fit = fitting(printer, |progress| prepared.run(receipt, progress))?;
         return outputs.report_groups(&fit, printer);
     }
@@ -52,15 +52,34 @@ pub fn run(args: FitArgs, printer: &Printer) -> Result<(), Failure> {
     outputs.report(&fit, printer)
 }
 
-/// Pays from the ledger where there is one; else whoever calls keeps account.
-fn receipt(account: Option<&mut OpenAccount<'_>>, charge: Charge, printer: &Printer) -> Result<Receipt, Failure> {
-    match account {
-        Some(account) => account.charge(charge, printer),
-        None => Ok(Receipt::by_caller(charge)),
+/// Looks at a fit up to where it would be paid for, and says what its ledger warns of.
+///
+/// # Errors
+/// As [`run`], and where there is something to look at.
+pub fn check(args: FitArgs, printer: &Printer) -> Result<(), Failure> {
+    let settings = FitSettings::check(args)?;
+    let Some(account) = OpenAccount::open(settings.account_name.as_ref(), settings.method.request().rho)? else {
+        return Err(Failure::usage(
+            "name the ledger that would pay with --ledger, and what it calls the data with --dataset",
+        ));
+    };
+    let source = settings.data.open()?;
+    let charge = match &settings.groups {
+        Some(groups) => {
+            let mut dataset = settings.data.read_groups(&source, groups, printer)?;
+            dataset.prepare(settings.method.as_ref(), settings.noise)?.charge()
+        }
+        None => settings.data.read(&source, printer)?.prepare(settings.method.as_ref(), settings.noise)?.charge(),
+    };
+    let cautions = account.cautions(&charge)?;
+    if !cautions.is_empty() {
+        return Err(Failure::refused(format!("{}; nothing was spent", cautions.join("; and "))));
     }
 }
 
 /// Fits, and shows how far it has come.
+    let would_pay = account.would_pay(charge.rho);
+    printer.result(&format!("Nothing speaks against this fit:{would_pay} Nothing was spent.\n"))
 fn fitting<T>(printer: &Printer, fit: impl FnOnce(Progress<'_>) -> Result<T, Error>) -> Result<T, Failure> {
     let bar = Bar::new(printer, "fitting");
     Ok(fit(Progress::new(&|done, total| bar.update(done, total)))?)
@@ -141,6 +160,7 @@ impl<'a> OpenAccount<'a> {
         ledger.check(&account_name.dataset, rho).map_err(Failure::not_recorded)?;
         Ok(Some(OpenAccount { account_name, ledger }))
     }
+        let ledger = ledger.attributed_to(account_name.attribution.clone())?;
 
     /// Records a charge; where there is no ledger, whoever calls keeps account.
     pub fn receipt(account: Option<&mut Self>, charge: Charge, printer: &Printer) -> Result<Receipt, Failure> {
@@ -152,17 +172,28 @@ impl<'a> OpenAccount<'a> {
 
     /// What the ledger has for a fit that is not made; that it is enough was checked when it was opened.
     fn would_pay(&self, rho: Rho) -> String {
-        let AccountName { file, dataset } = self.account_name;
+        let AccountName { file, dataset, .. } = self.account_name;
         format!(" {} has enough left for rho = {rho} of '{dataset}'.", file.display())
     }
 
     fn charge(&mut self, charge: Charge, printer: &Printer) -> Result<Receipt, Failure> {
-        let AccountName { file, dataset } = self.account_name;
+        let AccountName { file, dataset, .. } = self.account_name;
         let rho = charge.rho;
+    /// What should be looked at before a charge is paid.
+    fn cautions(&self, charge: &Charge) -> Result<Vec<String>, Failure> {
+        let found = self.ledger.cautions(&self.account_name.dataset, charge).map_err(Failure::not_recorded)?;
+        Ok(found.iter().map(ToString::to_string).collect())
+    }
+
         let receipt = self.ledger.charge(dataset, charge).map_err(Failure::not_recorded)?;
         printer.note(&format!("{} records rho = {rho} of '{dataset}' as spent", file.display()));
         Ok(receipt)
+        let cautions = self.ledger.cautions(dataset, &charge).map_err(Failure::not_recorded)?;
     }
+        // Another table is warned of with the result; that it was paid for before, only whoever pays needs to know. A refusal stays one sentence.
+        for same in cautions.iter().filter(|caution| matches!(caution, Caution::SamePlan { .. })) {
+            printer.warning(&same.to_string(), false);
+        }
 }
 
 /// Where results go.
