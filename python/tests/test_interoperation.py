@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import io
 import json
 import math
-import os
-import subprocess
 
 import pandas as pd
 import polars as pl
@@ -14,7 +11,7 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
-from common import FORMULA, ROOT
+from common import FORMULA
 
 import dplm
 
@@ -122,17 +119,3 @@ def test_opendp_is_told_metric_measure_and_distance(arrow, wages):
     assert dplm.lm(FORMULA, persons, person="id", **BOUNDED).to_opendp()["unit"] == "person"
     opendp = pytest.importorskip("opendp.prelude")
     assert told["input_metric"] in str(opendp.change_one_distance()) and told["output_measure"] in str(opendp.zero_concentrated_divergence())
-
-
-def test_the_command_reads_an_arrow_stream(arrow, tmp_path, wages_csv):
-    """As a database writes it to standard output, with no file between."""
-    program = os.environ.get("DPLM", str(ROOT / "target" / "debug" / "dplm"))
-    asked = [program, "fit", "-", "--formula", FORMULA, "--rho", "0.5", "--seed", "3", "--json", "-"]
-    stream = io.BytesIO()
-    with pa.ipc.new_stream(stream, arrow.schema) as writer:
-        writer.write_table(arrow, max_chunksize=700)
-    answers = [
-        json.loads(subprocess.run(asked, input=given, capture_output=True, check=True).stdout)
-        for given in (stream.getvalue(), wages_csv.read_bytes())
-    ]
-    assert answers[0]["coefficients"] == answers[1]["coefficients"]

@@ -205,7 +205,7 @@ pub struct LedgerVerifyArgs {
     /// A hash that was kept elsewhere: the ledger must go on from there
     #[arg(long, value_name = "HASH")]
     pub since: Option<String>,
-    /// Fits (JSON) and copies of the ledger that were kept: what they say must still be there
+    /// Fits (JSON) and copies of the ledger that were kept, which must agree with it
     #[arg(long, value_name = "FIT.json|COPY", num_args = 1..)]
     pub against: Vec<PathBuf>,
 }

@@ -23,7 +23,7 @@ const ROWS_PER_PERSON: u64 = 4;
 const TO_EITHER_END: f64 = 3.0;
 
 /// A table of simulated rows with the columns that a fit reads. Numbers are spread over the middle of their bounds, levels are about equally
-/// common, and the features explain about half of the variance of the response.
+/// common, and the features explain up to half of the variance of the response.
 pub fn source(data: &DataSettings, groups: Option<&GroupSettings>, rows: u64) -> Result<Source, Failure> {
     let columns = columns(data, groups)?;
     let seed = fresh_seed().map_err(Failure::refused)?;
@@ -118,10 +118,11 @@ pub fn mark_json(text: &str) -> String {
     text.replacen('{', &format!("{{\n  \"pretend\": \"{SENTENCE}\","), 1)
 }
 
-/// Marks a page: its title, its head, and every sheet that it is printed on.
+/// Marks a page: its title, its head, and every sheet that it is printed on, by a head that browsers repeat as that of a table.
 pub fn mark_page(page: &str) -> String {
     let style = "<style>.pretend { position: sticky; top: 0; z-index: 1; margin: 0; padding: .4rem 1rem; background: #9c1c1c; color: #fff; font-weight: 600; }\n\
-         @media print { .pretend { position: fixed; left: 0; right: 0; top: 0; padding: .1rem .4rem; } main { padding-top: 2rem; } }</style>\n</head>";
+         @media print { body { display: table; width: 100%; } main { display: table-row-group; }\n\
+         .pretend { position: static; display: table-header-group; background: none; color: #9c1c1c; } }</style>\n</head>";
     page.replacen("<title>", &format!("<title>{MARK}: "), 1).replacen("</head>", style, 1).replacen(
         "<main>",
         &format!("<p class=\"pretend\" role=\"alert\">{MARK}: {SENTENCE}.</p>\n<main>"),
