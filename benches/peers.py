@@ -10,6 +10,8 @@ Reads one request a line and answers each with one line of JSON:
     {"do": "read", "file": F}                    reads the columns of a Parquet or CSV file and stacks them
     {"do": "fit", "file": F, "steps": T}         the same, and T steps
     {"do": "pandas", "file": F}                  pandas reads a Parquet file, LinearRegression fits it
+    {"do": "torch", "rows": N, "features": P, "kind": K}   makes data on the GPU, float32 or float64
+    {"do": "torch step"}                         one step of clipped gradient descent there
     {"do": "command", "words": [...]}            runs a command; also says its largest resident memory in bytes
 
 The answer is the processor and wall-clock seconds of that, all threads together. Libraries are loaded before the clock starts.
@@ -39,6 +41,30 @@ class Descent:
         residual = self.y - self.x @ self.theta
         np.clip(residual, -self.bound, self.bound, out=residual)
         self.theta += 0.25 * (residual @ self.x) / len(self.y)
+
+
+class TorchDescent:
+    """The same in PyTorch on the GPU."""
+
+    def __init__(self, rows, features, kind):
+        import torch
+
+        kind = getattr(torch, kind)
+        torch.manual_seed(1)
+        self.x = torch.randn(rows, features, dtype=kind, device="cuda")
+        self.y = self.x.sum(1) * features**-0.5 + torch.randn(rows, dtype=kind, device="cuda")
+        self.bound = 5 * features**0.5 / torch.linalg.vector_norm(self.x, dim=1)
+        self.low = -self.bound
+        self.theta = torch.zeros(features, dtype=kind, device="cuda")
+        for _ in range(3):
+            self.step()
+
+    def step(self):
+        import torch
+
+        residual = torch.clamp(self.y - self.x @ self.theta, self.low, self.bound)
+        self.theta += 0.25 * (residual @ self.x) / len(self.y)
+        torch.cuda.synchronize()
 
 
 def isotropic(rows, features):
@@ -115,10 +141,14 @@ def answer(state, do, **request):
         state["descent"] = None
         state["descent"] = isotropic(request["rows"], request["features"])
         return {"processor": 0, "wall": 0}
+    if do == "torch":
+        state["descent"] = None
+        state["descent"] = TorchDescent(request["rows"], request["features"], request["kind"])
+        return {"processor": 0, "wall": 0}
     descent = state.get("descent")
     if do == "clip":
         return timed(lambda: descent.clip(request["gamma"]))
-    if do == "step":
+    if do in ("step", "torch step"):
         return timed(descent.step)
     if do == "gram":
         return timed(lambda: descent.x.T @ descent.x)

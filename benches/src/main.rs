@@ -10,6 +10,7 @@ mod record;
 mod pass;
 mod fit;
 mod files;
+mod gpu;
 mod picture;
 
 use std::{path::Path, process::ExitCode};
@@ -19,13 +20,14 @@ use record::Record;
 /// A part of a run, and the name it can be asked for by.
 type Part = (&'static str, fn(&mut Record));
 
-const PARTS: [Part; 6] = [
+const PARTS: [Part; 7] = [
     ("pass", pass::measure),
     ("persons", pass::persons),
     ("auto", files::automatic),
     ("fit", fit::against_peers),
     ("growth", fit::growth),
     ("files", files::measure),
+    ("gpu", gpu::measure),
 ];
 
 fn main() -> ExitCode {
@@ -38,7 +40,7 @@ fn main() -> ExitCode {
         ref parts if parts.iter().all(is_part) => measure(false, Path::new("benches/record"), parts),
         _ => {
             eprintln!(
-                "usage: ./bench [quick] [pass] [persons] [auto] [fit] [growth] [files]\n       ./bench draw FILE"
+                "usage: ./bench [quick] [pass] [persons] [auto] [fit] [growth] [files] [gpu]\n       ./bench draw FILE"
             );
             return ExitCode::from(2);
         }

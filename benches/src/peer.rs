@@ -28,7 +28,9 @@ pub struct Usage {
 impl Peer {
     /// Starts a worker whose libraries use so many threads.
     pub fn start(threads: usize) -> Peer {
-        let mut command = Command::new(".venv/bin/python");
+        // Another Python may have what is not installed here, as PyTorch on a machine with a GPU.
+        let python = std::env::var_os("DPLM_BENCH_PYTHON").unwrap_or_else(|| ".venv/bin/python".into());
+        let mut command = Command::new(python);
         for name in ["OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"] {
             command.env(name, threads.to_string());
         }

@@ -67,6 +67,7 @@ class LmOptions(TypedDict, total=False):
     seed: int | None
     threads: int | None
     memory: int | None
+    device: str
     progress: bool | Callable[[str, int, int], object]
 
 
@@ -127,6 +128,7 @@ def lm(
     seed: int | None = None,
     threads: int | None = None,
     memory: int | None = None,
+    device: str = "cpu",
     progress: bool | Callable[[str, int, int], object] = False,
     dry_run: bool = False,
 ) -> Fit | GroupedFit | Plan:
@@ -188,6 +190,8 @@ def lm(
         Makes the noise reproducible: for tests only, the result is then not private and a `PrivacyWarning` says so.
     threads, memory
         Threads to use, and the most bytes the rows may take; the result does not depend on them.
+    device
+        `"cpu"`, or `"cuda"`: an NVIDIA GPU does the sums over rows. The result does not depend on it.
     progress
         True for a bar on standard error once a second has passed, or a function of the stage, how much is done, and how much there is.
     dry_run
@@ -247,6 +251,7 @@ def lm(
         "seed": seed,
         "threads": threads,
         "memory": memory,
+        "device": device,
     }
     account_name = _account_name(ledger, dataset)
     columns = _columns(model, is_file, person, weights, by)

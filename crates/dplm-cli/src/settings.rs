@@ -11,6 +11,7 @@ use dplm::{
     formula::{By, Formula, Weights},
     method::{self, Asked, Asks, Entry, Method, Request, Tuning, dpgd},
     moments::{Moments, MomentsError},
+    options::Device,
     privacy::{Rho, convert::Conversion},
     report::Cover,
     table::{Dialect, ReadOptions, Source},
@@ -94,6 +95,8 @@ pub struct DataSettings {
     pub strict: bool,
     /// The most bytes the rows may take.
     pub memory: Option<u64>,
+    /// What computes sums over rows.
+    pub device: Device,
     /// Who a row is of.
     pub person: Option<Person>,
     /// What rows are weighted by.
@@ -123,7 +126,7 @@ impl FitSettings {
         // A model file says of each such column that it is standard.
         let standardised = args.model.standardised || args.model.model.is_some();
         let person = person(&args.promise, &args.interval);
-        let data = data(args.data, &args.model, args.machine.memory, person, args.weights)?;
+        let data = data(args.data, &args.model, &args.machine, person, args.weights)?;
         let paper = dpgd::Config { request: request.clone(), tuning };
         let formula = data.formula.clone();
         let model = Asks::Formula { formula, standardised, assumptions: Vec::new() };
@@ -219,7 +222,8 @@ impl DataSettings {
 
     /// How the table is read.
     pub fn reading<'a>(&self, table: ReadOptions<'a>) -> Reading<'a> {
-        Reading { table, memory: self.memory, person: self.person.clone(), weights: self.weights.clone() }
+        let DataSettings { memory, device, .. } = *self;
+        Reading { table, memory, person: self.person.clone(), weights: self.weights.clone(), device }
     }
 }
 
@@ -275,12 +279,14 @@ fn person(promise: &PromiseArgs, interval: &IntervalArgs) -> Option<Person> {
 fn data(
     args: DataArgs,
     model: &ModelArgs,
-    memory: Option<u64>,
+    machine: &MachineArgs,
     person: Option<Person>,
     weights: Option<Weights>,
 ) -> Result<DataSettings, Failure> {
     let DataArgs { inputs, csv, strict } = args;
-    Ok(DataSettings { inputs, csv: csv.unwrap_or_default(), formula: formula(model)?, strict, memory, person, weights })
+    let MachineArgs { memory, device, .. } = *machine;
+    let (csv, formula) = (csv.unwrap_or_default(), formula(model)?);
+    Ok(DataSettings { inputs, csv, formula, strict, memory, device, person, weights })
 }
 
 fn groups(by: Option<By>, sizes: Option<&str>) -> Result<Option<GroupSettings>, Failure> {

@@ -44,6 +44,21 @@ fn files_that_cannot_be_fitted() {
     refused(&directory, "folder", FORMULA, &RHO, 1);
 }
 
+/// Without a GPU, `--device cuda` is one sentence that says what to do; with one, it is a fit. A word that is no device is a wrong command.
+#[test]
+fn devices_that_are_not_there() {
+    let directory = Directory::new();
+    let data = directory.write("data.csv", table(50));
+    assert!(refused(&directory, &data, FORMULA, &["--rho", "0.5", "--device", "tpu"], 2).contains("cuda"));
+    let persons = ["--rho", "0.5", "--device", "cuda", "--person", "z"];
+    assert!(refused(&directory, &data, "y[0..10] ~ x[0..5]", &persons, 1).contains("leave out the device"));
+    let done = directory.run(&["fit", &data, "--formula", "y[0..10] ~ x[0..5]", "--rho", "9", "--device", "cuda"]);
+    if done.status != 0 {
+        done.assert_refused(1, "--device cuda");
+        assert!(done.stderr.contains("leave out the device"), "{}", done.stderr);
+    }
+}
+
 #[test]
 fn columns_that_are_not_there() {
     let directory = Directory::new();

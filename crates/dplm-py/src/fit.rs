@@ -120,7 +120,7 @@ pub fn fit(
     let config = options.config(&budget, &formula, model_is_file)?;
     // Python asks for groups elsewhere; sizes without them are a mistake.
     options.groups()?;
-    let (person, weights) = (options.person()?, options.weights()?);
+    let (person, weights, device) = (options.person()?, options.weights()?, options.device()?);
     if account_name.is_some() && options.noise() != NoiseSource::System {
         return Err(Kind::Request.because(LedgerError::Seed));
     }
@@ -130,7 +130,7 @@ pub fn fit(
         let table_options =
             ReadOptions { strict: options.strict, progress: Progress::new(&reading), ..ReadOptions::default() };
         let (person, weights) = (person.clone(), weights.clone());
-        let reading = Reading { table: table_options, memory: options.memory, person, weights };
+        let reading = Reading { table: table_options, memory: options.memory, person, weights, device };
         let mut dataset = Dataset::read(table.source(), &formula, &reading)?;
         let prepared = dataset.prepare(config.as_ref(), options.noise())?;
         let receipt = receipt(prepared.charge(), account_name.as_ref())?;

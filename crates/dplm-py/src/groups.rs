@@ -42,6 +42,7 @@ pub fn fit_groups(
     let (person, weights) = (options.person()?, options.weights()?);
     let (by, sizes) =
         options.groups()?.ok_or_else(|| Kind::Request.because("groups need by=, a column with its levels"))?;
+    let device = options.device()?;
     if account_name.is_some() && options.noise() != NoiseSource::System {
         return Err(Kind::Request.because(LedgerError::Seed));
     }
@@ -51,7 +52,7 @@ pub fn fit_groups(
         let table_options =
             ReadOptions { strict: options.strict, progress: Progress::new(&reading), ..ReadOptions::default() };
         let (person, weights) = (person.clone(), weights.clone());
-        let reading = Reading { table: table_options, memory: options.memory, person, weights };
+        let reading = Reading { table: table_options, memory: options.memory, person, weights, device };
         let mut groups = GroupedDataset::read(table.source(), &formula, &reading, &by, sizes.clone())?;
         let prepared = groups.prepare(config.as_ref(), options.noise())?;
         let receipt = receipt(prepared.charge(), account_name.as_ref())?;

@@ -7,7 +7,7 @@ use dplm::{
     formula::{By, Formula, Weights},
     method::{self, Asked, Asks, Entry, Method, Request, Tuning},
     moments::Moments,
-    options::Choice,
+    options::{Choice, Device},
     privacy::Rho,
 };
 use pyo3::prelude::*;
@@ -84,6 +84,7 @@ pub struct FitOptions {
     pub threads: Option<usize>,
     /// The most bytes the rows may take.
     pub memory: Option<u64>,
+    device: String,
     person: Option<String>,
     rows_per_person: Option<u32>,
     moments: Option<GivenMoments>,
@@ -125,6 +126,7 @@ impl<'a, 'py> FromPyObject<'a, 'py> for FitOptions {
             strict: given.get("strict", truth)?,
             threads: given.get("threads", WHOLE)?,
             memory: given.get("memory", WHOLE)?,
+            device: given.get("device", name)?,
             person: given.get("person", name)?,
             rows_per_person: given.get("rows_per_person", WHOLE)?,
             moments: given.get("moments", "a path or a mapping")?,
@@ -136,6 +138,11 @@ impl<'a, 'py> FromPyObject<'a, 'py> for FitOptions {
 }
 
 impl FitOptions {
+    /// What computes sums over rows.
+    pub fn device(&self) -> PyResult<Device> {
+        word(&self.device)
+    }
+
     /// What is asked of the method, checked as far as it can be without a row. A model file says of each column without bounds that it
     /// is standard.
     pub fn config(&self, budget: &BudgetOptions, formula: &Formula, is_file: bool) -> PyResult<Box<dyn Method>> {

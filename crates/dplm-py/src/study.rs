@@ -73,6 +73,7 @@ pub fn refine(
             memory: options.memory,
             person: refinement.person().cloned(),
             weights: refinement.weights().cloned(),
+            ..Reading::default()
         };
         let mut dataset = Dataset::read(table.source(), &refinement.formula()?, &reading)?;
         let prepared = dataset.prepare(refinement.method(), noise)?;

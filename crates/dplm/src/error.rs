@@ -11,7 +11,7 @@ use crate::{
     plan::{AssumeError, ForecastError},
     privacy::PrivacyError,
     report::FitFileError,
-    rows::RemoteError,
+    rows::{DeviceError, RemoteError},
     schema::SchemaError,
     study::StudyError,
     table::DataError,
@@ -60,6 +60,9 @@ pub enum Error {
     /// Rows on other machines did not answer as they must.
     #[error(transparent)]
     Remote(#[from] RemoteError),
+    /// A graphics card cannot be used.
+    #[error(transparent)]
+    Device(#[from] DeviceError),
     /// The guarantee cannot be given.
     #[error(transparent)]
     Privacy(#[from] PrivacyError),
@@ -91,6 +94,7 @@ impl Error {
         match self {
             // Before anything is spent; afterwards it is the fit that failed, whatever the reason.
             Error::Remote(RemoteError::Persons) => ErrorKind::Request,
+            Error::Device(DeviceError::OutOfMemory | DeviceError::Failed { .. }) => ErrorKind::Fit,
             // Only the data can tell how many rows there are.
             Error::Config(ConfigError::TooFewRows { .. }) | Error::Data(_) | Error::FitFile(_) | Error::Remote(_) => {
                 ErrorKind::Data
@@ -98,6 +102,7 @@ impl Error {
             Error::Formula(_)
             | Error::Config(_)
             | Error::Group(_)
+            | Error::Device(_)
             | Error::Moments(_)
             | Error::Study(_)
             | Error::Assume(_)

@@ -38,7 +38,8 @@
 //!
 //! # Features
 //! `csv`, `parquet` and `arrow` read the formats of these names, and all are on. `parquet` needs `arrow`, since its columns are decoded to
-//! Arrow's arrays. A program that embeds this crate can leave out what it does not read, and with it most of the dependencies.
+//! Arrow's arrays. A program that embeds this crate can leave out what it does not read, and with it most of the dependencies. `cuda` keeps rows
+//! on an NVIDIA GPU where one is asked for, and is off; it needs nothing to build, and NVIDIA's driver at run time.
 //!
 //! # Platforms
 //! Unix systems; Linux is where it is tested. Rows that memory does not hold, and rows from a pipe, are kept in files without a name, which

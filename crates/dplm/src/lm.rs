@@ -7,7 +7,7 @@ use crate::{
     formula::{By, Formula, FormulaError, Weights},
     method::{self, Entry, Method, Request, Tuning},
     moments::Moments,
-    options::{IntervalMethod, Purpose, Target},
+    options::{Device, IntervalMethod, Purpose, Target},
     privacy::{Neighbours, Rho, noise::NoiseSource},
     table::{ReadOptions, Source},
 };
@@ -46,6 +46,7 @@ pub struct Lm<'a> {
     noise: NoiseSource,
     strict: bool,
     memory: Option<u64>,
+    device: Device,
     person: Option<Person>,
     moments: Option<Arc<Moments>>,
     weights: Option<Weights>,
@@ -79,6 +80,7 @@ impl Lm<'static> {
             noise: NoiseSource::System,
             strict: false,
             memory: None,
+            device: Device::default(),
             person: None,
             moments: None,
             weights: None,
@@ -186,6 +188,11 @@ impl<'a> Lm<'a> {
         Lm { memory: Some(bytes), ..self }
     }
 
+    /// What computes sums over rows: the processor unless a GPU is asked for. Results are the same, bit for bit.
+    pub fn device(self, device: Device) -> Lm<'a> {
+        Lm { device, ..self }
+    }
+
     /// Protects persons instead of rows: all rows with the same value in this column are one person's.
     pub fn person(self, column: &str) -> Lm<'a> {
         Lm { person: Some(Person::new(column)), ..self }
@@ -285,7 +292,8 @@ impl<'a> Lm<'a> {
         let formula = self.formula?;
         let method = method::choose(self.method, request, self.tuning, &formula, self.standardised)?;
         let options = ReadOptions { strict: self.strict, progress: self.progress, ..ReadOptions::default() };
-        let reading = Reading { table: options, memory: self.memory, person, weights: self.weights };
+        let reading =
+            Reading { table: options, memory: self.memory, person, weights: self.weights, device: self.device };
         Ok(Asked { formula, method, reading })
     }
 }

@@ -142,6 +142,20 @@ choice! {
 }
 
 choice! {
+    "device";
+    /// What computes sums over rows; results do not depend on it.
+    #[derive(Default)]
+    #[non_exhaustive]
+    pub enum Device {
+        /// The processor.
+        #[default]
+        Cpu = "cpu",
+        /// The first NVIDIA GPU of the machine.
+        Cuda = "cuda",
+    }
+}
+
+choice! {
     "purpose";
     /// What the fit is for.
     #[derive(Default)]

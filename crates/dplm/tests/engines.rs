@@ -21,10 +21,11 @@ fn fit(mut rows: MemoryRows) -> Trajectory {
 }
 
 fn fit_on(rows: &mut dyn Rows) -> Trajectory {
-    let plan = Descent::plan(rows.count(), FEATURES, 4.0, 12, 0.25, Neighbours::ReplaceOne, 0.1).unwrap();
+    let features = rows.features();
+    let plan = Descent::plan(rows.count(), features, 4.0, 12, 0.25, Neighbours::ReplaceOne, 0.1).unwrap();
     let spend = Budget::new(Rho::checked_from_f64(0.1).unwrap()).spend_rest("gradients").unwrap();
     let mut rng = ChaCha20Rng::seed_from_u64(3);
-    plan.run(rows, &[0.0; FEATURES], spend, &mut rng, Progress::NONE).unwrap()
+    plan.run(rows, &vec![0.0; features], spend, &mut rng, Progress::NONE).unwrap()
 }
 
 fn on_threads(threads: usize, data: &Data) -> Trajectory {
@@ -229,10 +230,11 @@ fn screening_starts_anew_on_another_lattice() {
 }
 
 /// Every question, asked of rows in memory and of the same rows elsewhere.
-fn answers_as_memory_does(other: &mut dyn Rows, memory: &mut MemoryRows) {
+pub(crate) fn answers_as_memory_does(other: &mut dyn Rows, memory: &mut MemoryRows) {
     assert_eq!(other.count(), memory.count());
-    let lattice = Lattice::plan(memory.count(), FEATURES, 2.0, 1.0).unwrap();
-    let (clip, theta) = (lattice.clip(2.0), lattice.theta(&[0.3; FEATURES]));
+    let features = memory.features();
+    let lattice = Lattice::plan(memory.count(), features, 2.0, 1.0).unwrap();
+    let (clip, theta) = (lattice.clip(2.0), lattice.theta(&vec![0.3; features]));
     memory.set_clip(clip).unwrap();
     other.set_clip(clip).unwrap();
     assert_eq!(gradient_sum(other, &theta, &lattice), gradient_sum(memory, &theta, &lattice));
@@ -271,7 +273,7 @@ fn answers_as_memory_does(other: &mut dyn Rows, memory: &mut MemoryRows) {
         sum.least_eigenvalue().into_not_private().into_inner()
     };
     assert_eq!(least(other), least(memory));
-    let whitening = Whitening::new(faer::Mat::from_fn(FEATURES, FEATURES, |i, j| 0.5 / (1 + i + j) as f64).as_ref());
+    let whitening = Whitening::new(faer::Mat::from_fn(features, features, |i, j| 0.5 / (1 + i + j) as f64).as_ref());
     let (mut mine, mut theirs) = (other.whitened(&whitening).unwrap(), memory.whitened(&whitening).unwrap());
     assert_eq!(fit_on(&mut *mine), fit_on(&mut *theirs));
     let (mut mine, mut theirs) = (mine.whitened(&whitening).unwrap(), theirs.whitened(&whitening).unwrap());

@@ -5,6 +5,7 @@ mod common;
 mod algorithm1;
 mod auto;
 mod coverage;
+mod device;
 mod door;
 mod engines;
 mod formula;

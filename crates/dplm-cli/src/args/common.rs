@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args as Group;
 use dplm::{
     method,
-    options::{IntervalMethod, Purpose, Target},
+    options::{Device, IntervalMethod, Purpose, Target},
     privacy::Neighbours,
     table::Dialect,
 };
@@ -148,6 +148,16 @@ pub struct MachineArgs {
     /// The most memory the rows may take, for instance 2GB or 500MiB
     #[arg(long, value_name = "SIZE", value_parser = bytes, help_heading = "Machine")]
     pub memory: Option<u64>,
+    /// cpu, or cuda: an NVIDIA GPU does the sums over rows; the result does not depend on it
+    #[arg(
+        long,
+        value_name = "DEVICE",
+        value_parser = words::<Device>(),
+        default_value = "cpu",
+        hide_possible_values = true,
+        help_heading = "Machine"
+    )]
+    pub device: Device,
 }
 
 /// What is said of the page.

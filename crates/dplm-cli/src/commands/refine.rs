@@ -36,6 +36,7 @@ pub fn run(args: RefineArgs, printer: &Printer) -> Result<(), Failure> {
         let reading = Reading {
             table,
             memory: machine.memory,
+            device: machine.device,
             person: refinement.person().cloned(),
             weights: refinement.weights().cloned(),
         };

@@ -35,7 +35,7 @@ pub fn run(args: StudyArgs, printer: &Printer) -> Result<(), Failure> {
         let bar = Bar::new(printer, "reading");
         let update = |done, total| bar.update(done, total);
         let table = ReadOptions { strict: data.strict, progress: Progress::new(&update), ..ReadOptions::default() };
-        let reading = Reading { table, memory: machine.memory, ..Reading::default() };
+        let reading = Reading { table, memory: machine.memory, device: machine.device, ..Reading::default() };
         plan.prepare(&source, &reading, seed.map_or(NoiseSource::System, NoiseSource::Seed))?
     };
     let receipt = OpenAccount::receipt(account.as_mut(), prepared.charge(), printer)?;

@@ -55,6 +55,7 @@ impl GroupedDataset {
         if reading.person.as_ref().is_some_and(|person| !person.is_sound()) {
             return Err(ConfigError::RowsPerPerson.into());
         }
+        reading.check_device(true)?;
         let person = reading.person.clone();
         let columns: Vec<_> = design.columns().iter().cloned().chain([by.column()]).collect();
         let table = ReadOptions { person: person.as_ref().map(|person| person.column.as_str()), ..reading.table };

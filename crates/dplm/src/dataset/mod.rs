@@ -14,8 +14,9 @@ use crate::{
     formula::{Column, Formula, Kind, Model, Weights},
     lattice::Design,
     method::{ConfigError, Method, Outcome},
+    options::Device,
     privacy::{Person, Unit, noise::NoiseSource},
-    rows::{Builder, Encoded, Executor, Persons, RemoteError, RemoteRows, Rows},
+    rows::{Builder, DeviceError, Encoded, Executor, Persons, RemoteError, RemoteRows, Rows},
     table::{Block, Cells, DataError, Field, ReadOptions, Schema, Source},
     warning::{Cause, Warning},
 };
@@ -46,6 +47,8 @@ pub struct Reading<'a> {
     pub person: Option<Person>,
     /// What rows are weighted by; all count alike when nothing is said.
     pub weights: Option<Weights>,
+    /// What computes sums over rows; results do not depend on it.
+    pub device: Device,
 }
 
 impl Reading<'_> {
@@ -62,6 +65,11 @@ impl Reading<'_> {
         let weights = self.weights.as_ref().map(Weights::name);
         Ok(formula
             .resolve(&person.into_iter().chain(weights).fold(schema.clone(), |schema, name| schema.without(name)))?)
+    }
+
+    /// Refuses a device for units that it cannot have.
+    fn check_device(&self, of_several: bool) -> Result<(), DeviceError> {
+        if of_several && self.device != Device::Cpu { Err(DeviceError::Units) } else { Ok(()) }
     }
 
     /// How a row of the model is encoded.
@@ -82,9 +90,11 @@ impl Dataset {
     pub fn read(source: &Source, formula: &Formula, reading: &Reading<'_>) -> Result<Dataset, Error> {
         let model = reading.model(formula, source.schema())?;
         let design = reading.design(&model);
+        reading.check_device(reading.person.is_some())?;
+        let destination = reading.device.ready()?;
         let rows = match &reading.person {
             Some(person) => read_persons(source, &design, reading, person)?,
-            None => read_rows(source, &design, reading, &mut |_| Ok(()))?,
+            None => destination.take(read_rows(source, &design, reading, &mut |_| Ok(()))?)?,
         };
         let (columns, person) = (in_words(source.schema()), reading.person.clone());
         Ok(Dataset { formula: formula.to_string(), model, design, rows, columns, person })

@@ -7,10 +7,14 @@
 //! The file has no name: no other user can open it, while the same user and the administrator can, through `/proc`. It is gone when the program
 //! ends, however it ends. It lies where the system keeps temporary files (`TMPDIR`), and space is asked for before it is written to.
 
+#[cfg(feature = "cuda")]
+use std::sync::Arc;
 use std::{fs::File, io, os::unix::fs::FileExt};
 
 use rayon::prelude::*;
 
+#[cfg(feature = "cuda")]
+use super::{Card, DeviceError, DeviceRows};
 use super::{
     Engine, MemoryBuilder, MemoryRows, Persons, RemoteRows, Rows,
     person::{Cut, Grouping},
@@ -289,6 +293,9 @@ pub enum Encoded {
     File(FileRows),
     /// On other machines.
     Remote(RemoteRows),
+    /// On a graphics card.
+    #[cfg(feature = "cuda")]
+    Device(DeviceRows),
 }
 
 impl<'a> Builder<'a> {
@@ -336,6 +343,20 @@ impl<'a> Builder<'a> {
 }
 
 impl Encoded {
+    /// The same rows on a card, and no longer where they were.
+    ///
+    /// # Errors
+    /// When they do not fit there, or are on other machines.
+    #[cfg(feature = "cuda")]
+    pub fn on_card(self, card: &Arc<Card>) -> Result<Encoded, Error> {
+        Ok(match self {
+            Encoded::Memory(rows) => Encoded::Device(rows.on_card(card)?),
+            Encoded::File(rows) => Encoded::Device(rows.on_card(card)?),
+            Encoded::Remote(_) => return Err(DeviceError::Units.into()),
+            Encoded::Device(rows) => Encoded::Device(rows),
+        })
+    }
+
     /// The same rows by person, of each the first `most`, where `once` is asked for with the weight of one row together; as much memory again is needed for a while, or space in the temporary
     /// directory.
     ///
@@ -347,6 +368,8 @@ impl Encoded {
             Encoded::Memory(rows) => Encoded::Memory(rows.by_person(&grouping, most)?),
             Encoded::File(rows) => Encoded::File(rows.by_person(&grouping, most)?),
             Encoded::Remote(rows) => Encoded::Remote(rows.by_person(&grouping, most)?),
+            #[cfg(feature = "cuda")]
+            Encoded::Device(rows) => Encoded::Device(rows.by_person(&grouping, most)?),
         })
     }
 
@@ -360,6 +383,8 @@ impl Encoded {
             Encoded::Memory(rows) => rows.say_of_group(said),
             Encoded::File(rows) => rows.say_of_group(said),
             Encoded::Remote(rows) => rows.say_of_group(said),
+            #[cfg(feature = "cuda")]
+            Encoded::Device(rows) => rows.say_of_group(said),
         }
     }
 
@@ -369,6 +394,8 @@ impl Encoded {
             Encoded::Memory(rows) => rows.true_count(),
             Encoded::File(rows) => rows.true_count(),
             Encoded::Remote(rows) => rows.true_count(),
+            #[cfg(feature = "cuda")]
+            Encoded::Device(rows) => rows.true_count(),
         }
     }
 
@@ -378,6 +405,8 @@ impl Encoded {
             Encoded::Memory(rows) => rows,
             Encoded::File(rows) => rows,
             Encoded::Remote(rows) => rows,
+            #[cfg(feature = "cuda")]
+            Encoded::Device(rows) => rows,
         }
     }
 
@@ -387,6 +416,8 @@ impl Encoded {
             Encoded::Memory(rows) => rows,
             Encoded::File(rows) => rows,
             Encoded::Remote(rows) => rows,
+            #[cfg(feature = "cuda")]
+            Encoded::Device(rows) => rows,
         }
     }
 
@@ -396,6 +427,8 @@ impl Encoded {
             Encoded::Memory(rows) => rows.for_each_block(see),
             Encoded::File(rows) => rows.for_each_block(see),
             Encoded::Remote(rows) => rows.for_each_block(see),
+            #[cfg(feature = "cuda")]
+            Encoded::Device(rows) => rows.for_each_block(see),
         }
     }
 }

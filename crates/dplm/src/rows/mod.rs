@@ -15,11 +15,15 @@ mod engine;
 mod memory;
 mod file;
 mod remote;
+mod device;
 mod group;
 
 pub use answer::{OuterSum, TailCounts};
 pub use batch::{BatchFits, Batching};
 pub use bin::{BinSums, Bins};
+pub use device::DeviceError;
+#[cfg(feature = "cuda")]
+pub use device::{Card, DeviceRows};
 pub use engine::Engine;
 pub use file::{Builder, Encoded, FileRows};
 pub(crate) use group::{GroupBuilder, group_sizes};

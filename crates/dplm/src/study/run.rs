@@ -78,7 +78,7 @@ impl Study {
     /// How the table is read, with the persons and the weights of the study.
     fn reading<'a>(&self, reading: &Reading<'a>) -> Reading<'a> {
         let (person, weights) = (self.request.person.clone(), self.weights.clone());
-        Reading { table: reading.table, memory: reading.memory, person, weights }
+        Reading { table: reading.table, memory: reading.memory, person, weights, device: reading.device }
     }
 }
 

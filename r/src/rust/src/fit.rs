@@ -48,7 +48,8 @@ fn native_fit(described: ListSexp, model: ListSexp, options: ListSexp, progress:
 /// How rows are read for a fit.
 pub fn reading<'a>(options: &Options, progress: Progress<'a>) -> Reading<'a> {
     let table = ReadOptions { strict: options.strict, progress, ..ReadOptions::default() };
-    Reading { table, memory: options.memory, person: options.person.clone(), weights: options.weights.clone() }
+    let (person, weights) = (options.person.clone(), options.weights.clone());
+    Reading { table, memory: options.memory, person, weights, ..Reading::default() }
 }
 
 /// What the ledger could not pay for is refused before a row is read.

@@ -1,0 +1,306 @@
+//! Questions, as work for the card. Answers are the integers that [`Query::over`] gives.
+
+use super::{
+    DeviceError,
+    card::{Desk, Spread},
+    driver::Memory,
+    kernels::StepPlan,
+    store::OnCard,
+};
+use crate::{
+    lattice::{BLOCK_ROWS, Clip, Ladder, Outer, RowBlock, Theta, Whitening},
+    privacy::NotPrivate,
+    rows::{
+        DeviceRows,
+        query::{At, Query, Sum, Term},
+    },
+};
+
+/// Blocks of which sums of products of cells fit `i64`: 2^24 rows, and at most 2^38 for each.
+const SEGMENT: u64 = 1 << 19;
+/// Threads of a block whose warps share work.
+const THREADS: u32 = 512;
+/// Columns that such a block takes of a matrix of products, and of a weighted sum.
+const PANEL: usize = 128;
+const WINDOW: usize = 256;
+/// Coordinates that a warp re-encodes together, and the threads of its block.
+const TOGETHER: usize = 8;
+const WHITEN: Spread = Spread::Blocks { threads: 256, each: 8, second: 1 };
+/// More thresholds than these are not counted in shared memory.
+const MOST_THRESHOLDS: usize = 8192;
+/// Bits of the lower half of a weight.
+const HALF_BITS: u32 = 27;
+
+/// Which rows are taken, and what for; as the kernels number them.
+const EVERY: u64 = 0;
+const UNCLIPPED: u64 = 1;
+const WITHIN: u64 = 2;
+const CLAMPED: u64 = 3;
+
+/// What a row contributes to a matrix of products.
+const CELLS: u64 = 0;
+const SCALED: u64 = 1;
+const GRADIENTS: u64 = 2;
+
+/// What is known of the rows of an outer product: their factors by a rule.
+struct Rule {
+    rule: u64,
+    radius: u64,
+    most: u64,
+    theta: u64,
+}
+
+/// A matrix of products.
+struct Products {
+    vector: u64,
+    size: usize,
+    /// The shift of gradients.
+    shift: u32,
+    rule: Option<Rule>,
+}
+
+impl OnCard {
+    /// The sum, where a kernel answers it.
+    pub(super) fn ask(&self, query: &Query<'_>) -> Result<Option<Vec<i128>>, DeviceError> {
+        let clip = query.clip;
+        let desk = &mut *self.card.desk();
+        Ok(Some(match query.sum {
+            Sum::Terms(Term::Gradient, at) => self.gradient(desk, set(clip), at)?,
+            Sum::Terms(Term::Square, at) => self.squares(desk, set(clip), at)?,
+            Sum::Terms(Term::IsClipped, at) => self.clipped(desk, at)?,
+            Sum::Terms(Term::SeparateGradient(_) | Term::SeparateSquare(_), _) => return Ok(None),
+            Sum::Outer(outer) => self.outer(desk, clip, outer)?,
+            Sum::Moments => {
+                let products = Products { vector: CELLS, size: self.features + 1, shift: 0, rule: None };
+                self.products(desk, &products)?
+            }
+            Sum::Tally(ladder) if ladder.len() > MOST_THRESHOLDS => return Ok(None),
+            Sum::Tally(ladder) => self.tally(desk, ladder)?,
+        }))
+    }
+
+    /// Some blocks as an argument.
+    fn rows(&self, first: u64, blocks: u64) -> [u64; 3] {
+        let offset = first as usize * RowBlock::len_for(self.features) * size_of::<f32>();
+        [self.cells.at(offset), blocks, self.features as u64]
+    }
+
+    fn all_rows(&self) -> [u64; 3] {
+        self.rows(0, self.blocks)
+    }
+
+    /// The bounds of rows from a block on.
+    fn bounds_from(&self, first: u64) -> u64 {
+        self.bounds.as_ref().map_or(0, |bounds| bounds.at(first as usize * BLOCK_ROWS * size_of::<f32>()))
+    }
+
+    /// Some blocks at a time.
+    fn segments(&self) -> impl Iterator<Item = (u64, u64)> + use<> {
+        let all = self.blocks;
+        (0..all).step_by(SEGMENT as usize).map(move |first| (first, SEGMENT.min(all - first)))
+    }
+
+    /// Room for a number for each row of a segment.
+    fn of_segment(&self) -> Result<Memory, DeviceError> {
+        let rows = self.blocks.min(SEGMENT) as usize * BLOCK_ROWS;
+        Memory::take(&self.card.context, rows * size_of::<f64>())
+    }
+
+    pub(super) fn set_bounds(&mut self, clip: &Clip) -> Result<(), DeviceError> {
+        if self.bounds.is_none() {
+            let bytes = self.blocks as usize * BLOCK_ROWS * size_of::<f32>();
+            self.bounds = Some(Memory::take(&self.card.context, bytes)?);
+        }
+        let _desk = self.card.desk();
+        self.card.run("bounds", &Spread::Warps, 0, &[&self.all_rows(), &[gamma(clip)], &[self.bounds_from(0)]])
+    }
+
+    fn gradient(&self, desk: &mut Desk, clip: &Clip, at: At<'_>) -> Result<Vec<i128>, DeviceError> {
+        let theta = desk.give(&self.card, theta_words(at.0, at.1.theta_unit()))?;
+        match self.card.step_plan(self.features + 1, !clip.sums_in_one_product()) {
+            Some(plan) => self.step(desk, &plan, clip, theta),
+            None => self.step_in_two(desk, theta),
+        }
+    }
+
+    /// In one reading of the rows.
+    fn step(&self, desk: &mut Desk, plan: &StepPlan, clip: &Clip, theta: u64) -> Result<Vec<i128>, DeviceError> {
+        let length = 2 * self.features * if plan.halves { 2 } else { 1 };
+        let areas = desk.areas(&self.card, self.card.multiprocessors() as usize * length)?;
+        let sums = desk.sums(&self.card, length)?;
+        let job = [
+            self.cells.at(0),
+            self.bounds_from(0),
+            theta,
+            sums,
+            areas,
+            self.blocks,
+            pair(self.features + 1, plan.warps_per_team),
+            pair(plan.blocks_per_tile, plan.stages),
+            plan.blocks_per_flush(clip.gamma()) as u64,
+        ];
+        self.card.run_step(plan, &job)?;
+        Ok(of_halves(desk.summed(length)?, self.features))
+    }
+
+    /// In two: clamped residuals first, then the sum with these weights.
+    fn step_in_two(&self, desk: &mut Desk, theta: u64) -> Result<Vec<i128>, DeviceError> {
+        let (length, weights) = (4 * self.features, self.of_segment()?);
+        let sums = desk.sums(&self.card, length)?;
+        for (first, blocks) in self.segments() {
+            let rule = Rule { rule: CLAMPED, radius: 0, most: 0, theta };
+            self.factors(&rule, first, blocks, &weights)?;
+            let second = self.features.div_ceil(WINDOW) as u32;
+            let spread = Spread::Blocks { threads: THREADS, each: 2, second };
+            self.card.run("weighted", &spread, 0, &[&self.rows(first, blocks), &[weights.at(0)], &[sums]])?;
+        }
+        Ok(of_halves(desk.summed(length)?, self.features))
+    }
+
+    fn factors(&self, rule: &Rule, first: u64, blocks: u64, to: &Memory) -> Result<(), DeviceError> {
+        let Rule { rule, radius, most, theta } = *rule;
+        let rows = self.rows(first, blocks);
+        let arguments: [&[u64]; 7] =
+            [&rows, &[theta], &[self.bounds_from(first)], &[rule], &[radius], &[most], &[to.at(0)]];
+        self.card.run("factors", &Spread::Warps, 0, &arguments)
+    }
+
+    fn squares(&self, desk: &mut Desk, clip: &Clip, at: At<'_>) -> Result<Vec<i128>, DeviceError> {
+        let theta = desk.give(&self.card, theta_words(at.0, at.1.theta_unit()))?;
+        let (sums, shift) = (desk.sums(&self.card, 2)?, clip.square_shift());
+        let arguments: [&[u64]; 5] = [&self.all_rows(), &[theta], &[self.bounds_from(0)], &[shift.into()], &[sums]];
+        self.card.run("squares", &Spread::Warps, 0, &arguments)?;
+        Ok(vec![of_limbs(desk.summed(2)?)])
+    }
+
+    fn clipped(&self, desk: &mut Desk, at: At<'_>) -> Result<Vec<i128>, DeviceError> {
+        let theta = desk.give(&self.card, theta_words(at.0, at.1.theta_unit()))?;
+        let count = desk.sums(&self.card, 1)?;
+        let arguments: [&[u64]; 4] = [&self.all_rows(), &[theta], &[self.bounds_from(0)], &[count]];
+        self.card.run("clipped", &Spread::Warps, 0, &arguments)?;
+        Ok(vec![desk.summed(1)?[0].into()])
+    }
+
+    fn tally(&self, desk: &mut Desk, ladder: &Ladder<'_>) -> Result<Vec<i128>, DeviceError> {
+        let (measure, theta, thresholds): (u64, Vec<u64>, Vec<u64>) = match ladder {
+            Ladder::Norms { radii } => (0, Vec::new(), radii.to_vec()),
+            Ladder::Gradients { theta, theta_unit, clips } => {
+                (1, theta_words(theta, *theta_unit).collect(), clips.iter().map(gamma).collect())
+            }
+            Ladder::Residuals { theta, theta_unit, sizes } => {
+                (2, theta_words(theta, *theta_unit).collect(), sizes.to_vec())
+            }
+        };
+        let (after, length) = (theta.len() * size_of::<u64>(), thresholds.len());
+        let words: Vec<u64> = theta.into_iter().chain(thresholds).collect();
+        let given = desk.give(&self.card, words.into_iter())?;
+        let counts = desk.sums(&self.card, length + 1)?;
+        let arguments: [&[u64]; 6] =
+            [&self.all_rows(), &[given], &[measure], &[given + after as u64], &[length as u64], &[counts]];
+        self.card.run("tally", &Spread::Warps, (length + 1) * size_of::<u32>(), &arguments)?;
+        Ok(desk.summed(length + 1)?.iter().map(|&count| count.into()).collect())
+    }
+
+    fn outer(&self, desk: &mut Desk, clip: Option<&Clip>, outer: &Outer<'_>) -> Result<Vec<i128>, DeviceError> {
+        let mut at = |theta: &Theta, unit: f64| desk.give(&self.card, theta_words(theta, unit));
+        let (rule, radius, most, theta) = match *outer {
+            Outer::Shrunk { radius } => (EVERY, radius, 0, 0),
+            Outer::Unclipped { theta, theta_unit, radius } => (UNCLIPPED, radius, 0, at(theta, theta_unit)?),
+            Outer::Within { theta, theta_unit, radius, residual } => (WITHIN, radius, residual, at(theta, theta_unit)?),
+            Outer::Gradient { theta, theta_unit } => (CLAMPED, 0, 0, at(theta, theta_unit)?),
+        };
+        let vector = if rule == CLAMPED { GRADIENTS } else { SCALED };
+        let shift = clip.map_or(0, Clip::gradient_shift);
+        let rule = Some(Rule { rule, radius, most, theta });
+        self.products(desk, &Products { vector, size: self.features, shift, rule })
+    }
+
+    fn products(&self, desk: &mut Desk, products: &Products) -> Result<Vec<i128>, DeviceError> {
+        let Products { vector, size, shift, rule } = products;
+        let (panels, length) = (size.div_ceil(PANEL), size * (size + 1) / 2);
+        let spread = Spread::Blocks { threads: THREADS, each: 1, second: (panels * (panels + 1) / 2) as u32 };
+        // `outer::GradientWork`: weights are divided by the unit in two parts, and what comes of that by the rest.
+        let (unit, rest) = (shift.min(&HALF_BITS), shift.saturating_sub(HALF_BITS));
+        let power = |bits: u32| f64::from(bits).exp2().to_bits();
+        let mut upper = vec![0i128; length];
+        let factors = if rule.is_some() { Some(self.of_segment()?) } else { None };
+        for (first, blocks) in self.segments() {
+            if let (Some(rule), Some(factors)) = (rule, &factors) {
+                self.factors(rule, first, blocks, factors)?;
+            }
+            let [cells, blocks, features] = self.rows(first, blocks);
+            let sums = desk.sums(&self.card, length)?;
+            let factors = factors.as_ref().map_or(0, |factors| factors.at(0));
+            let job =
+                [cells, blocks, features, factors, *vector | (*size as u64) << 32, power(*unit), power(rest), sums];
+            self.card.run("gram", &spread, 0, &[&job])?;
+            let sums = desk.summed(length)?;
+            upper.iter_mut().zip(sums).for_each(|(all, &sum)| *all += i128::from(sum.cast_signed()));
+        }
+        Ok(upper)
+    }
+
+    /// The same rows re-encoded, without bounds.
+    pub(super) fn encoded(&self, whitening: &Whitening) -> Result<OnCard, DeviceError> {
+        let encoded = OnCard::new(&self.card, whitening.outputs(), self.blocks)?;
+        let ((integers, unit_bits), outputs) = (whitening.integers(), whitening.outputs());
+        let padded = outputs.next_multiple_of(TOGETHER);
+        let entry = |place: usize| {
+            let (input, output) = (place / padded, place % padded);
+            if output < outputs { integers[output * self.features + input].to_bits() } else { 0 }
+        };
+        let desk = &mut *self.card.desk();
+        let matrix = desk.give(&self.card, (0..self.features * padded).map(entry))?;
+        // The unit is a power of two: its inverse is exact.
+        let step = f64::from(-unit_bits).exp2().to_bits();
+        let arguments: [&[u64]; 5] = [&self.all_rows(), &[matrix], &[outputs as u64], &[step], &[encoded.cells.at(0)]];
+        self.card.run("whiten", &WHITEN, 0, &arguments)?;
+        Ok(encoded)
+    }
+}
+
+impl DeviceRows {
+    /// Reads all cells on the card as fast as they can be read, and says how many bytes they are, for measuring.
+    #[doc(hidden)]
+    pub fn read_all(&self) -> Result<NotPrivate<usize>, DeviceError> {
+        let (rows, desk) = (&self.store, &mut *self.store.card.desk());
+        let found = desk.sums(&rows.card, 1)?;
+        let spread = Spread::Blocks { threads: THREADS, each: 4, second: 1 };
+        let length = rows.cells.bytes() / 16;
+        rows.card.run("plain_read", &spread, 0, &[&[rows.cells.at(0)], &[length as u64], &[found]])?;
+        desk.summed(1)?;
+        Ok(NotPrivate::new(rows.cells.bytes()))
+    }
+}
+
+fn set(clip: Option<&Clip>) -> &Clip {
+    clip.expect("the clip is set before gradients are asked for")
+}
+
+fn gamma(clip: &Clip) -> u64 {
+    u64::try_from(clip.gamma()).expect("a clip is below 2^63")
+}
+
+/// What a residual is made with: -theta, and its unit for the response.
+fn theta_words(theta: &Theta, unit: f64) -> std::vec::IntoIter<u64> {
+    let words: Vec<u64> = theta.integers().iter().map(|theta| -theta).chain([unit]).map(f64::to_bits).collect();
+    words.into_iter()
+}
+
+/// Two numbers of four bytes each.
+fn pair(first: usize, second: usize) -> u64 {
+    first as u64 | (second as u64) << 32
+}
+
+/// A sum by its limbs of 32 bits, each with what it carries.
+fn of_limbs(limbs: &[u64]) -> i128 {
+    i128::from(limbs[0]) + (i128::from(limbs[1].cast_signed()) << 32)
+}
+
+/// Sums by the limbs of their lower halves and, where there are, of their upper halves.
+fn of_halves(limbs: &[u64], features: usize) -> Vec<i128> {
+    let (lower, upper) = limbs.split_at(2 * features);
+    let mut sums: Vec<i128> = lower.chunks_exact(2).map(of_limbs).collect();
+    sums.iter_mut().zip(upper.chunks_exact(2)).for_each(|(sum, upper)| *sum += of_limbs(upper) << HALF_BITS);
+    sums
+}

@@ -1,0 +1,176 @@
+//! Rows in the memory of a card.
+
+use std::{ops::Range, sync::Arc};
+
+use rayon::prelude::*;
+
+use super::{
+    Card, DeviceError,
+    driver::{Memory, Pinned, Queue},
+};
+use crate::{
+    Error,
+    lattice::{BLOCK_ROWS, Clip, Kernel, RowBlock, Whitening},
+    rows::{
+        Engine, Rows,
+        person::Grouping,
+        query::Query,
+        region::{Sorted, Sorting},
+        store::{CHUNK_BLOCKS, Chunk, Chunks, Costs, Held, Piece, Store, evenly},
+    },
+};
+
+/// Rows in the memory of a card.
+pub type DeviceRows = Engine<OnCard>;
+
+/// Cells that are copied to the card at a time, from one buffer while another is filled.
+const STAGE: usize = 1 << 22;
+/// Cells that one thread copies at a time.
+const PART: usize = 1 << 16;
+/// How often rows may be on the card at the same time: as they are, and re-encoded twice.
+const COPIES: u64 = 3;
+/// Memory that questions take beside rows, and the driver for itself.
+const BESIDE: u64 = 1 << 29;
+
+/// Blocks of rows in the memory of a card.
+pub struct OnCard {
+    pub(super) card: Arc<Card>,
+    pub(super) features: usize,
+    pub(super) blocks: u64,
+    pub(super) cells: Memory,
+    /// The bound of each row, once there is a clip.
+    pub(super) bounds: Option<Memory>,
+}
+
+impl<S: Store + 'static> Engine<S> {
+    /// The same rows on a card.
+    pub(in crate::rows) fn on_card(&self, card: &Arc<Card>) -> Result<DeviceRows, Error> {
+        let (features, count) = (self.features(), self.true_count());
+        let blocks = count.div_ceil(BLOCK_ROWS as u64);
+        check_space(card, blocks, features)?;
+        let rows = OnCard::new(card, features, blocks)?;
+        rows.fill(&self.store)?;
+        Ok(Engine::new(rows, features, count))
+    }
+}
+
+/// Refuses rows for which memory could run out later, when a budget is spent already. How many there are is public.
+fn check_space(card: &Card, blocks: u64, features: usize) -> Result<(), DeviceError> {
+    let rows = blocks * (RowBlock::len_for(features) + BLOCK_ROWS) as u64 * size_of::<f32>() as u64;
+    let (needed, free) = (COPIES * rows + BESIDE, card.context.free()?);
+    if needed > free { Err(DeviceError::TooLarge { needed, free }) } else { Ok(()) }
+}
+
+impl OnCard {
+    /// Room for so many blocks.
+    pub(super) fn new(card: &Arc<Card>, features: usize, blocks: u64) -> Result<OnCard, DeviceError> {
+        let bytes = blocks as usize * RowBlock::len_for(features) * size_of::<f32>();
+        let cells = Memory::take(&card.context, bytes)?;
+        Ok(OnCard { card: card.clone(), features, blocks, cells, bounds: None })
+    }
+
+    /// Copies all rows of another store here.
+    fn fill(&self, from: &impl Store) -> Result<(), Error> {
+        let stage = || Pinned::take(&self.card.context, STAGE);
+        let (mut stages, mut place, mut turn) = ([stage()?, stage()?], 0, 0);
+        let mut put = Ok(());
+        from.for_each_piece(&mut |cells| {
+            for part in cells.chunks(STAGE) {
+                put = put.clone().and_then(|()| self.put(place, part, &mut stages[turn], Queue(turn)));
+                place += size_of_val(part);
+                turn = 1 - turn;
+            }
+        })?;
+        assert_eq!(place, self.cells.bytes(), "all blocks were shown");
+        Ok(put?)
+    }
+
+    fn put(&self, place: usize, cells: &[f32], stage: &mut Pinned<f32>, queue: Queue) -> Result<(), DeviceError> {
+        let to = stage.numbers_mut(queue)?.par_chunks_mut(PART);
+        to.zip(cells.par_chunks(PART)).for_each(|(to, from)| to[..from.len()].copy_from_slice(from));
+        self.cells.fill(place, stage, cells.len(), queue)
+    }
+
+    fn pieces(&self) -> usize {
+        (self.blocks as usize).div_ceil(CHUNK_BLOCKS)
+    }
+
+    fn piece(&self, index: usize) -> Result<Chunk, DeviceError> {
+        let first = index * CHUNK_BLOCKS;
+        self.copied(first..(self.blocks as usize).min(first + CHUNK_BLOCKS))
+    }
+
+    /// Blocks, copied back from the card.
+    fn copied(&self, blocks: Range<usize>) -> Result<Chunk, DeviceError> {
+        let mut desk = self.card.desk();
+        let mut copy = |memory: &Memory, length: usize| {
+            let offset = blocks.start * length * size_of::<f32>();
+            Ok(desk.copied(&self.card, memory, offset, blocks.len() * length)?.to_vec())
+        };
+        let cells = copy(&self.cells, RowBlock::len_for(self.features))?;
+        let bounds = self.bounds.as_ref().map_or(Ok(Vec::new()), |bounds| copy(bounds, BLOCK_ROWS))?;
+        Ok(Chunk { cells, bounds, depths: Vec::new() })
+    }
+}
+
+/// For questions that no kernel answers: rows come back piece by piece.
+impl Held for OnCard {
+    fn fold<T: Send>(
+        &self,
+        start: impl Fn() -> T + Sync + Send,
+        add: impl Fn(T, Piece<'_>) -> T + Sync + Send,
+    ) -> Result<Vec<T>, Error> {
+        let pieces = (0..self.pieces()).into_par_iter().with_min_len(evenly(self.pieces()));
+        let parts = pieces.try_fold(start, |sum, index| Ok::<T, Error>(add(sum, self.piece(index)?.piece())));
+        parts.collect()
+    }
+}
+
+impl Store for OnCard {
+    fn set_clip(&mut self, clip: &Clip, _: Kernel) -> Result<(), Error> {
+        Ok(self.set_bounds(clip)?)
+    }
+
+    fn sums(&self, query: &Query<'_>) -> Result<Vec<i128>, Error> {
+        self.ask(query)?.map_or_else(|| query.over(self), Ok)
+    }
+
+    fn sorted(&self, sorting: &Sorting<'_>) -> Result<Sorted, Error> {
+        sorting.over(self)
+    }
+
+    fn sample(&self, rows: usize) -> Result<Chunks, Error> {
+        let blocks = self.blocks as usize;
+        let (stride, mut sample) = ((blocks * BLOCK_ROWS / rows.max(1)).max(1), Chunk::default());
+        for block in (0..blocks).step_by(stride) {
+            let Chunk { cells, bounds, .. } = self.copied(block..block + 1)?;
+            sample.cells.extend(cells);
+            sample.bounds.extend(bounds);
+        }
+        Ok(Chunks { features: self.features, chunks: vec![sample] })
+    }
+
+    fn for_each_piece(&self, see: &mut dyn FnMut(&[f32])) -> Result<(), Error> {
+        for index in 0..self.pieces() {
+            see(&self.piece(index)?.cells);
+        }
+        Ok(())
+    }
+
+    fn grouped(&self, _: &Grouping) -> Result<OnCard, Error> {
+        Err(DeviceError::Units.into())
+    }
+
+    fn whitened(&self, whitening: &Whitening) -> Result<OnCard, Error> {
+        Ok(self.encoded(whitening)?)
+    }
+
+    fn spare(&self) -> u64 {
+        u64::MAX
+    }
+
+    /// A pass costs so little that nothing is sought to be saved.
+    fn costs(&self) -> Costs {
+        Costs { fewest_rows: u64::MAX, ..Costs::HELD }
+    }
+}
