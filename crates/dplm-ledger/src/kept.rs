@@ -1,20 +1,29 @@
-//! Whether fits that were kept find the entries they were recorded under.
+//! Whether what was kept elsewhere agrees with the ledger: fits with the entries they were recorded under, copies with all entries.
 
 use std::{fs, path::Path};
 
 use dplm::privacy::convert::Conversion;
 use serde::Deserialize;
 
-use crate::{Entry, Kind, entry::promise};
+use crate::{Entry, Kind, LedgerError, entry::promise};
 
 /// JSON readers may round the last digit of a number.
 const ROUNDING: f64 = 1e-12;
 
-/// A fit that was kept, and what it says of its ledger entry.
+/// How a file begins that may be a copy of a ledger.
+const START_OF_COPY: &[u8] = b"SQLite format 3\0";
+
+/// A fit or a copy of the ledger that was kept elsewhere, and what it says of the ledger's entries.
 #[derive(Clone, Debug, PartialEq)]
-pub struct FitRecord {
+pub struct Kept {
     name: String,
-    citation: Result<Citation, Finding>,
+    evidence: Result<Evidence, Finding>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+enum Evidence {
+    Fit(Citation),
+    Copy(Vec<Entry>),
 }
 
 /// The entry that a fit was recorded under, in the fit's own words.
@@ -39,8 +48,32 @@ pub enum Finding {
         kind: std::io::ErrorKind,
     },
     /// Something else.
-    #[error("it is not the JSON of a fit, which 'dplm fit --json' writes")]
-    NotAFit,
+    #[error("it is not the JSON of a fit, which 'dplm fit --json' writes, nor a copy of a ledger")]
+    NotKnown,
+    /// A copy that is not in order itself.
+    #[error("it is no copy to go by: {why}")]
+    Copy {
+        /// What the ledger's own rules say of it.
+        why: String,
+    },
+    /// The copy knows more.
+    #[error(
+        "the ledger ends with entry {last} and the copy with entry {entry}: entries were removed, or an older copy was put back"
+    )]
+    Behind {
+        /// The last entry of the copy.
+        entry: usize,
+        /// The last entry there is.
+        last: usize,
+    },
+    /// The copy knows another history.
+    #[error(
+        "entry {entry} is another one in the copy: entries were changed, or fits were recorded after an older copy was put back"
+    )]
+    Parted {
+        /// The first entry that differs.
+        entry: usize,
+    },
     /// A fit that spent from no ledger.
     #[error("the fit was made without a ledger, so no entry records it")]
     NoLedger,
@@ -89,29 +122,54 @@ pub enum Finding {
     },
 }
 
-impl FitRecord {
-    /// Reads the file that `dplm fit --json` wrote. What is wrong with it is told by [`Ledger::verify_against`](crate::Ledger::verify_against).
-    pub fn read(file: impl AsRef<Path>) -> FitRecord {
+impl Kept {
+    /// Reads a file that `dplm fit --json` wrote, or a copy of a ledger. What is wrong with it is told by
+    /// [`Ledger::verify_against`](crate::Ledger::verify_against).
+    pub fn read(file: impl AsRef<Path>) -> Kept {
         let file = file.as_ref();
         let read = fs::read(file).map_err(|error| Finding::Unreadable { kind: error.kind() });
-        FitRecord { name: file.display().to_string(), citation: read.and_then(|json| Citation::of(&json)) }
+        let evidence = read.and_then(|bytes| match bytes.starts_with(START_OF_COPY) {
+            true => entries_of_copy(file).map(Evidence::Copy).map_err(|error| Finding::Copy { why: error.to_string() }),
+            false => Citation::of(&bytes).map(Evidence::Fit),
+        });
+        Kept { name: file.display().to_string(), evidence }
     }
 
     /// The JSON of a fit, and what to call it.
-    pub fn from_json(name: impl Into<String>, json: &str) -> FitRecord {
-        FitRecord { name: name.into(), citation: Citation::of(json.as_bytes()) }
+    pub fn from_json(name: impl Into<String>, json: &str) -> Kept {
+        Kept { name: name.into(), evidence: Citation::of(json.as_bytes()).map(Evidence::Fit) }
     }
 
-    /// What is wrong, with the name of the fit; none where the entry is there as the fit says. The entries verify.
+    /// What is wrong, with the name of the fit or copy; none where the entries are there as it says. The entries verify.
     pub(crate) fn finding(&self, entries: &[Entry]) -> Option<String> {
-        let checked = self.citation.as_ref().map_err(Clone::clone).and_then(|citation| citation.check(entries));
+        let checked = self.evidence.as_ref().map_err(Clone::clone).and_then(|evidence| match evidence {
+            Evidence::Fit(citation) => citation.check(entries),
+            Evidence::Copy(copied) => check_copy(copied, entries),
+        });
         checked.err().map(|finding| format!("{}: {finding}", self.name))
+    }
+}
+
+fn entries_of_copy(file: &Path) -> Result<Vec<Entry>, LedgerError> {
+    let copy = crate::Ledger::open(file)?;
+    copy.verify()?;
+    copy.entries()
+}
+
+/// A copy is what the ledger once was: the ledger begins with all of it.
+fn check_copy(copied: &[Entry], entries: &[Entry]) -> Result<(), Finding> {
+    if let Some(place) = copied.iter().zip(entries).position(|(copied, entry)| copied.hash != entry.hash) {
+        return Err(Finding::Parted { entry: place + 1 });
+    }
+    match copied.len() > entries.len() {
+        true => Err(Finding::Behind { entry: copied.len(), last: entries.len() }),
+        false => Ok(()),
     }
 }
 
 impl Citation {
     fn of(json: &[u8]) -> Result<Citation, Finding> {
-        let document: Document = serde_json::from_slice(json).map_err(|_| Finding::NotAFit)?;
+        let document: Document = serde_json::from_slice(json).map_err(|_| Finding::NotKnown)?;
         let Document { formula, guarantee: Guarantee { rho, neighbours, conversion }, units, ledger } = document;
         let neighbours = units.map_or(neighbours.clone(), |units| promise(&neighbours, &units.unit, conversion));
         let Ledger { dataset, entry, hash, charged } = ledger.ok_or(Finding::NoLedger)?;
