@@ -16,7 +16,7 @@ use rand_chacha::ChaCha20Rng;
 use rand_core::{Rng, SeedableRng};
 use rand_distr::{Distribution, StandardNormal};
 
-use super::{Experiment, Finished, Measures, Point, Table, all, cell};
+use super::{Ends, Experiment, Finished, Measures, Point, Table, all, cell};
 use crate::{
     LabError,
     claim::Claims,
@@ -49,15 +49,38 @@ struct Clear {
     blocks: Vec<Block>,
     estimates: Vec<f64>,
     /// Ends of the intervals at 95 %.
-    ends: Vec<(f64, f64)>,
+    ends: Ends,
 }
 
-/// What economists who were asked would put up with (the tolerance), and what is compared with it.
-const TOLERANCES: [(&str, f64, fn(&Finished, usize) -> f64); 4] = [
-    ("interval over that of least squares", 1.25, |one, term| one.value(&named("ci_ratio", term))),
-    ("bias, share of the coefficient", 0.10, |one, term| one.value(&named("bias", term)).abs()),
-    ("sign differs, share of fits", 0.05, |one, term| 1.0 - one.value(&named("sign", term))),
-    ("significance differs, share of fits", 0.10, |one, term| 1.0 - one.value(&named("significance", term))),
+/// What economists who were asked would put up with.
+struct Tolerance {
+    name: &'static str,
+    most: f64,
+    /// What is compared with it, for a coefficient.
+    measured: fn(&Finished, usize) -> f64,
+}
+
+const TOLERANCES: [Tolerance; 4] = [
+    Tolerance {
+        name: "interval over that of least squares",
+        most: 1.25,
+        measured: |one, term| one.value(&named("ci_ratio", term)),
+    },
+    Tolerance {
+        name: "bias, share of the coefficient",
+        most: 0.10,
+        measured: |one, term| one.value(&named("bias", term)).abs(),
+    },
+    Tolerance {
+        name: "sign differs, share of fits",
+        most: 0.05,
+        measured: |one, term| 1.0 - one.value(&named("sign", term)),
+    },
+    Tolerance {
+        name: "significance differs, share of fits",
+        most: 0.10,
+        measured: |one, term| 1.0 - one.value(&named("significance", term)),
+    },
 ];
 
 /// The columns of the table.
@@ -157,7 +180,7 @@ impl Study {
 }
 
 /// Estimates and the ends of intervals of least squares, in the units of the columns.
-fn least_squares(design: &Design, blocks: &[Block]) -> Result<(Vec<f64>, Vec<(f64, f64)>), LabError> {
+fn least_squares(design: &Design, blocks: &[Block]) -> Result<(Vec<f64>, Ends), LabError> {
     let mut ols = Ols::new(design.features());
     for block in blocks {
         for (cells, response) in (0..block.rows).filter_map(|row| design.standardised_row(block, row)) {
@@ -265,13 +288,13 @@ impl Experiment for Study {
 
     fn figure(&self, done: &[Finished]) -> Figure {
         let terms = self.terms();
-        let panel = |(name, tolerance, measured): (&str, f64, fn(&Finished, usize) -> f64)| {
+        let panel = |Tolerance { name, most, measured }: Tolerance| {
             let mark = |one: &Finished, value: f64| Mark::between(one.at("epsilon"), value, value, value);
-            let over = |one: &Finished, term: usize| (measured(one, term) / tolerance).max(LEAST_SHOWN);
+            let over = |one: &Finished, term: usize| (measured(one, term) / most).max(LEAST_SHOWN);
             let mut series: Vec<Vec<Mark>> =
                 (0..terms.len()).map(|term| done.iter().map(|one| mark(one, over(one, term))).collect()).collect();
             series.push(done.iter().map(|one| mark(one, 1.0)).collect());
-            Panel { title: format!("{name}: {tolerance}"), series }
+            Panel { title: format!("{name}: {most}"), series }
         };
         let mut labels = terms.clone();
         labels.push("tolerance".to_owned());
@@ -296,12 +319,12 @@ impl Experiment for Study {
 
     fn claims(&self, done: &[Finished], claims: &mut Claims) {
         let terms = self.terms().len();
-        for (name, tolerance, measured) in TOLERANCES {
-            let kept = |one: &Finished| (0..terms).filter(|&term| measured(one, term) <= tolerance).count();
+        for Tolerance { name, most, measured } in TOLERANCES {
+            let kept = |one: &Finished| (0..terms).filter(|&term| measured(one, term) <= most).count();
             let words: Vec<String> =
                 done.iter().map(|one| format!("{} of {terms} at epsilon {}", kept(one), one.at("epsilon"))).collect();
             claims.add(
-                format!("the tolerance that economists stated is kept: {name}, {tolerance}"),
+                format!("the tolerance that economists stated is kept: {name}, {most}"),
                 words.join(", "),
                 "all coefficients at the largest epsilon",
                 done.last().is_some_and(|one| kept(one) == terms),
