@@ -19,11 +19,13 @@ from typing import Any
 from dplm import _native
 from dplm._errors import DataError, DplmError, RequestError
 
-_ACCEPTED = "the data must be a path, a pandas, polars or pyarrow table, a mapping of columns, or an array with names=[...]"
+_ACCEPTED = "the data must be a path, a pandas, polars or pyarrow table, a query, a mapping of columns, or an array with names=[...]"
 
 # Columns of pandas that are no Series, and declare their types like one.
 _PANDAS_COLUMNS = [("pandas", "Index"), ("pandas.api.extensions", "ExtensionArray")]
 _SERIES = [("pandas", "Series"), *_PANDAS_COLUMNS, ("polars", "Series"), ("pyarrow", "Array"), ("pyarrow", "ChunkedArray")]
+# Rows that are yet to be read.
+_QUERIES = [("polars", "LazyFrame"), ("pyarrow.dataset", "Dataset"), ("pyarrow.dataset", "Scanner")]
 
 
 def table(
@@ -44,6 +46,8 @@ def table(
         return _from_columns(((label, data.iloc[:, j]) for j, label in enumerate(data.columns)), wanted)
     if hasattr(data, "__arrow_c_stream__"):
         return _native.Table.from_arrow(data)
+    if is_query(data):
+        return _native.Table.from_arrow(_answer(data, wanted))
     if isinstance(data, Mapping):
         return _from_columns(_items(data), wanted)
     if getattr(getattr(data, "dtype", None), "names", None):
@@ -51,6 +55,30 @@ def table(
     if hasattr(data, "shape") or isinstance(data, (list, tuple)):
         raise RequestError("an array has no column names: give them with names=[...], one for each column")
     raise RequestError(_ACCEPTED)
+
+
+def is_query(data: Any) -> bool:
+    """Whether it is rows that are yet to be read: a lazy frame of polars, a dataset or scanner of pyarrow, a cursor of ADBC."""
+    return any(_is_a(data, *kind) for kind in _QUERIES) or hasattr(data, "fetch_record_batch")
+
+
+def _answer(query: Any, wanted: Sequence[str] | None) -> Any:
+    """The rows of a query, as something with `__arrow_c_stream__`: no more columns than are wanted, where they are all there."""
+    with contextlib.suppress(Exception), quiet():
+        if _is_a(query, "polars", "LazyFrame"):
+            return query.select(_present(query.collect_schema().names(), wanted)).collect()
+        if _is_a(query, "pyarrow.dataset", "Dataset"):
+            return query.scanner(columns=_present(query.schema.names, wanted)).to_reader()
+        if _is_a(query, "pyarrow.dataset", "Scanner"):
+            return query.to_reader()
+        return query.fetch_record_batch()
+    # Raised once the other exception is gone: its words may quote cells.
+    raise DataError("the query that the data are could not be run: run it by itself to see why")
+
+
+def _present(names: Sequence[str], wanted: Sequence[str] | None) -> list[str]:
+    """The wanted columns, or all where one is missing: the library refuses, and suggests the nearest of the names there are."""
+    return list(names) if wanted is None or not set(wanted) <= set(names) else list(wanted)
 
 
 def _path(data: str | os.PathLike[str]) -> str:

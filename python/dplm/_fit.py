@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Literal, overload
 
-from dplm import _data, _frames, _hypothesis, _native
+from dplm import _data, _export, _frames, _hypothesis, _native
 from dplm._errors import RequestError
 from dplm._hypothesis import TTest, WaldTest
 from dplm._numbers import coverage, ends, number
@@ -370,6 +370,20 @@ class Fit:
     def releases(self) -> list[Release]:
         """What the budget was spent on; adds up to exactly `guarantee.rho`."""
         return [Release(one["what"], one["rho"]) for one in self._facts["guarantee"]["releases"]]
+
+    def dp_event(self) -> Any:
+        """The releases as an event of Google's dp-accounting, which must be installed.
+
+        Give it to an accountant with the relation that it takes when none is named: distances are already those between neighbours of this fit.
+        """
+        return _export.dp_event(self._facts["guarantee"])
+
+    def to_opendp(self) -> dict[str, Any]:
+        """What OpenDP would say of the fit as one measurement: `input_metric`, `output_measure`, `d_in`, `d_out` (rho), and the `mechanisms` in it.
+
+        The metric is None where OpenDP has none: for zero-out neighbours, and where persons with several rows are protected.
+        """
+        return _export.opendp(self._facts["guarantee"], self.units["unit"])
 
     @property
     def warnings(self) -> list[str]:

@@ -4,18 +4,24 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from pathlib import Path
 from typing import Any
 
 from dplm import _native
 from dplm._errors import RequestError
 from dplm._fit import Fit
 
+#: A ledger's file, what it calls the data, and the analyst, the purpose and the note of whoever asks.
+AccountName = tuple[str, str, tuple[str, str, str]]
+
 
 class Ledger:
     """A ledger file: what may be spent on each data set, and what was.
 
     Give it to `dplm.lm` with `ledger=` and `dataset=`. Entries are only ever added, and each holds the hash of the one before it.
+    `analyst`, `purpose` and `note` are kept with every fit that is paid from this object: who asks, what the result is for, and what else
+    should be remembered. Where no analyst is named, the environment variable `DPLM_ANALYST` names one.
 
     >>> import dplm, tempfile, pathlib
     >>> file = pathlib.Path(tempfile.mkdtemp()) / "budget.db"
@@ -30,14 +36,22 @@ class Ledger:
     0.05
     """
 
-    def __init__(self, file: str | os.PathLike[str]) -> None:
+    def __init__(
+        self, file: str | os.PathLike[str], *, analyst: str | None = None, purpose: str = "", note: str = ""
+    ) -> None:
         self._native = _native.Ledger(file)
         self._file = os.fspath(file)
+        self._attribution = (os.environ.get("DPLM_ANALYST", "") if analyst is None else analyst, purpose, note)
 
     @property
     def file(self) -> str:
         """The file."""
         return self._file
+
+    @property
+    def attribution(self) -> tuple[str, str, str]:
+        """Who asks, what for, and the note that fits are recorded with."""
+        return self._attribution
 
     @classmethod
     def init(
@@ -51,6 +65,41 @@ class Ledger:
         """Adds to the budget of a data set."""
         self._native.grant(dataset, rho, note)
 
+    def limit(self, dataset: str, *, rho: float, analyst: str = "", note: str = "") -> None:
+        """Says how much an analyst may spend of a data set in all; where none is named, each who has no limit of their own.
+
+        What was spent before counts, and the latest limit holds. Where there is one, a fit must name its analyst. A limit is bookkeeping: whoever
+        can write the file can name anybody.
+        """
+        self._native.limit(dataset, analyst, rho, note)
+
+    def record(self, dataset: str, *, rho: float, what: str, analyst: str = "", note: str = "") -> None:
+        """Records what was released without this ledger, by another program, or is missing from a copy that was put back."""
+        self._native.record(dataset, rho, what, analyst, note)
+
+    def reverse(self, entry: int, *, reason: str) -> float:
+        """Records that an entry was a mistake, and why; gives the rho that was taken back.
+
+        Of a grant that is what is left of it; of a fit it is always 0, since what was released cannot be made private again.
+
+        >>> import dplm, tempfile, pathlib
+        >>> ledger = dplm.Ledger.init(pathlib.Path(tempfile.mkdtemp()) / "budget.db", "wages", rho=10)
+        >>> ledger.reverse(1, reason="10 in place of 0.1")
+        10.0
+        >>> ledger.grant("wages", rho=0.1)
+        >>> ledger.show("wages")["left"]
+        0.1
+        """
+        return self._native.reverse(entry, reason)
+
+    def report(self, file: str | os.PathLike[str], *, dataset: str | None = None) -> None:
+        """Writes a page that needs nothing else: what was released to whom, when, from which data, and what is left."""
+        Path(file).write_text(self._native.report(dataset), encoding="utf-8")
+
+    def back_up(self, copy: str | os.PathLike[str]) -> str:
+        """Writes a copy to a file that is not there yet, whole whoever is writing meanwhile; gives the hash of its last entry."""
+        return self._native.back_up(copy)
+
     @property
     def datasets(self) -> list[str]:
         """The names of the data sets."""
@@ -63,9 +112,9 @@ class Ledger:
     def verify(self, *, against: Iterable[Fit | str | os.PathLike[str]] = ()) -> str:
         """Checks every hash, the order of entries, and that nothing is overdrawn; gives the hash of the last entry.
 
-        The hashes have no key, so whoever can write the file can write another history that passes. `against` are fits that were kept, or
-        files with their JSON: the entry of each must be there as it was recorded, or a `LedgerError` names the fit. In messages a fit is
-        called by its place among them, as in `against[0]`.
+        The hashes have no key, so whoever can write the file can write another history that passes. `against` are fits that were kept, files
+        with their JSON, or copies of the ledger: their entries must be there as they were recorded, or a `LedgerError` names the fit or the
+        copy. In messages a fit is called by its place among them, as in `against[0]`.
 
         >>> import dplm, tempfile, pathlib
         >>> ledger = dplm.Ledger.init(pathlib.Path(tempfile.mkdtemp()) / "budget.db", "wages", rho=0.1)
@@ -79,12 +128,16 @@ class Ledger:
         kept = [_kept(place, fit) for place, fit in enumerate(against)]
         return self._native.verify(kept)[1]
 
-    def __reduce__(self) -> tuple[type[Ledger], tuple[str]]:
+    def __reduce__(self) -> tuple[Callable[..., Ledger], tuple[str, str, str, str]]:
         # A copy is the same file.
-        return (type(self), (self._file,))
+        return (_attributed, (self._file, *self._attribution))
 
     def __repr__(self) -> str:
         return f"dplm.Ledger({self._file!r})"
+
+
+def _attributed(file: str, analyst: str, purpose: str, note: str) -> Ledger:
+    return Ledger(file, analyst=analyst, purpose=purpose, note=note)
 
 
 def _kept(place: int, fit: Fit | str | os.PathLike[str]) -> tuple[str, str | None]:

@@ -14,7 +14,7 @@ from dplm import _data, _native
 from dplm._errors import FitWarning, PrivacyWarning, RequestError, warn
 from dplm._fit import Fit
 from dplm._groups import GroupedFit
-from dplm._ledger import Ledger
+from dplm._ledger import AccountName, Ledger
 from dplm._moments import MomentsLike, given_moments
 from dplm._progress import Bar
 from dplm._tools import Plan
@@ -31,7 +31,7 @@ class RowsElsewhere(abc.ABC):
         columns: list[str] | None,
         budget: Mapping[str, Any],
         options: Mapping[str, Any],
-        account_name: tuple[str, str] | None,
+        account_name: AccountName | None,
         progress: Any,
     ) -> _native.Fit:
         """Fits them where they are; `columns` are those that are read, where the model names them."""
@@ -144,8 +144,9 @@ def lm(
     formula
         The model, for instance `"earnings[0..200000] ~ age[18..90] + educ[0..20]"`, or the path of a model file.
     data
-        A pandas, polars or pyarrow table, anything else with `__arrow_c_stream__`, a mapping of columns, an array with `names`, or
-        the path of a CSV, TSV, Parquet or Arrow file (a folder, a pattern, a list of them).
+        A pandas, polars or pyarrow table, anything else with `__arrow_c_stream__` (a relation of DuckDB), a query (a lazy frame of polars, a dataset of
+        pyarrow, a cursor of ADBC that has executed one), a mapping of columns, an array with `names`, or the path of a CSV, TSV, Parquet or Arrow
+        file (a folder, a pattern, a list of them).
     rho, epsilon, delta
         The whole budget: `rho` in zero-concentrated differential privacy, or `epsilon` with `delta` (1e-6). With `rho`, `delta` is where
         epsilon is stated.
@@ -178,7 +179,7 @@ def lm(
         `correlations`. See docs/moments.md.
     ledger, dataset
         A `dplm.Ledger` or its file, and what it calls the data. The budget is on disk as spent before any noise is drawn; a fit that needs
-        more than is left is refused, and so is one with a seed.
+        more than is left is refused, and so is one with a seed. The `Ledger` says who asks, and what for.
     names
         The names of the columns of an array.
     csv
@@ -299,13 +300,14 @@ def _columns(model: str, is_file: bool, person: str | None, *with_facts: str | N
     return list(dict.fromkeys([*columns, *([] if person is None else [person]), *others]))
 
 
-def _account_name(ledger: Ledger | str | os.PathLike[str] | None, dataset: str | None) -> tuple[str, str] | None:
-    """The ledger's file and its name for the data."""
+def _account_name(ledger: Ledger | str | os.PathLike[str] | None, dataset: str | None) -> AccountName | None:
+    """The ledger's file, its name for the data, and who asks."""
     if ledger is None and dataset is None:
         return None
     if ledger is None or dataset is None:
         raise RequestError("a ledger needs both: the file with ledger=, and what it calls the data with dataset=")
-    return (ledger.file if isinstance(ledger, Ledger) else os.fspath(ledger)), dataset
+    known = ledger if isinstance(ledger, Ledger) else Ledger(ledger)
+    return known.file, dataset, known.attribution
 
 
 def _model(formula: str | os.PathLike[str]) -> tuple[str, bool]:

@@ -2,6 +2,8 @@ from collections.abc import Callable, Mapping, Sequence
 from os import PathLike
 from typing import Any, final
 
+from dplm._ledger import AccountName
+
 __all__ = [
     "Answering",
     "Column",
@@ -141,6 +143,11 @@ class Ledger:
     def grant(self, dataset: str, rho: float, note: str) -> None: ...
     def datasets(self) -> list[str]: ...
     def show(self, dataset: str) -> str: ...
+    def limit(self, dataset: str, analyst: str, rho: float, note: str) -> None: ...
+    def record(self, dataset: str, rho: float, what: str, analyst: str, note: str) -> None: ...
+    def reverse(self, entry: int, reason: str) -> float: ...
+    def report(self, dataset: str | None) -> str: ...
+    def back_up(self, copy: str | PathLike[str]) -> str: ...
     def verify(self, against: Sequence[tuple[str, str | None]]) -> tuple[int, str]: ...
 
 def fit(
@@ -149,7 +156,7 @@ def fit(
     model_is_file: bool,
     budget: Mapping[str, float | None],
     options: Mapping[str, Any],
-    account_name: tuple[str | PathLike[str], str] | None,
+    account_name: AccountName | None,
     progress: Callable[[str, int, int], object] | None,
 ) -> Fit: ...
 def fit_on_cluster(
@@ -159,7 +166,7 @@ def fit_on_cluster(
     model_is_file: bool,
     budget: Mapping[str, float | None],
     options: Mapping[str, Any],
-    account_name: tuple[str | PathLike[str], str] | None,
+    account_name: AccountName | None,
     progress: Callable[[str, int, int], object] | None,
 ) -> Fit: ...
 def packed(
@@ -171,7 +178,7 @@ def fit_groups(
     model_is_file: bool,
     budget: Mapping[str, float | None],
     options: Mapping[str, Any],
-    account_name: tuple[str | PathLike[str], str] | None,
+    account_name: AccountName | None,
     progress: Callable[[str, int, int], object] | None,
 ) -> GroupedFit: ...
 def dry_run(
@@ -180,7 +187,7 @@ def dry_run(
     model_is_file: bool,
     budget: Mapping[str, float | None],
     options: Mapping[str, Any],
-    account_name: tuple[str | PathLike[str], str] | None,
+    account_name: AccountName | None,
 ) -> str: ...
 def encoded(
     table: Table, model: str, model_is_file: bool, budget: Mapping[str, float | None], options: Mapping[str, Any]
@@ -205,7 +212,7 @@ def refine(
     table: Table,
     rho: float,
     options: Mapping[str, Any],
-    account_name: tuple[str, str] | None,
+    account_name: AccountName | None,
     progress: Callable[[str, int, int], object] | None,
 ) -> Fit: ...
 def study(
@@ -213,6 +220,6 @@ def study(
     beside: Mapping[str, Any],
     table: Table,
     options: Mapping[str, Any],
-    account_name: tuple[str, str] | None,
+    account_name: AccountName | None,
     progress: Callable[[str, int, int], object] | None,
 ) -> StudyFit: ...

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 from dplm import _errors, _native
 from dplm._errors import DataError, DplmError, FitError, PrivacyWarning, RequestError, warn
 from dplm._fit import Fit
+from dplm._ledger import AccountName
 from dplm._lm import LmOptions, RowsElsewhere
 from dplm._lm import lm as _lm
 
@@ -107,7 +108,7 @@ class _Spark(RowsElsewhere):
         columns: list[str] | None,
         budget: Mapping[str, Any],
         options: Mapping[str, Any],
-        account_name: tuple[str, str] | None,
+        account_name: AccountName | None,
         progress: Any,
     ) -> _native.Fit:
         for name in ("by", "person"):

@@ -124,9 +124,16 @@ class Disturbed(dplm.spark._Spark):
         return super()._ask(question)
 
 
-def test_an_executor_that_is_killed(spark: SparkSession, wages: pa.Table, monkeypatch: pytest.MonkeyPatch) -> None:
+# As often as is asked for, each time at another question.
+KILLS = int(os.environ.get("DPLM_KILLS", "1"))
+
+
+@pytest.mark.parametrize("at_question", [5, *range(1, KILLS)])
+def test_an_executor_that_is_killed(
+    spark: SparkSession, wages: pa.Table, monkeypatch: pytest.MonkeyPatch, at_question: int
+) -> None:
     class Killed(Disturbed):
-        at = 5
+        at = at_question
 
         def disturb(self) -> None:
             threading.Timer(0.1, os.kill, (executors(spark)[0], signal.SIGKILL)).start()

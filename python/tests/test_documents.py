@@ -85,7 +85,7 @@ def tables(tmp_path_factory) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("name", ["formula", "plan", "moments", "study", "groups"])
+@pytest.mark.parametrize("name", ["formula", "plan", "moments", "study", "groups", "other-tools"])
 def test_every_example_runs(name, tables, tmp_path, monkeypatch):
     """The files that a document shows are written, each under the name in its first line; then its commands and its code run in order."""
     for table in tables.iterdir():
@@ -104,4 +104,4 @@ def test_every_example_runs(name, tables, tmp_path, monkeypatch):
             done = subprocess.run(["bash", "-euc", code], capture_output=True, text=True)
             assert done.returncode == 0, f"{code}{done.stderr}"
         ran += 1
-    assert ran == {"formula": 2, "plan": 2, "moments": 3, "study": 4, "groups": 3}[name], "a block is new, or is not seen"
+    assert ran == {"formula": 2, "plan": 2, "moments": 3, "study": 4, "groups": 3, "other-tools": 4}[name], "a block is new, or is not seen"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 
 import pandas as pd
 import polars as pl
@@ -145,3 +146,43 @@ def test_fits_that_were_kept_give_a_rewritten_ledger_away(tmp_path):
     with pytest.raises(dplm.RequestError, match="in brackets"):
         ledger.verify(against="second.json")
     assert dplm.lm("y ~ x1", data, rho=0.01, standardised=True).ledger is None
+
+
+def test_the_day_of_a_custodian(tmp_path, monkeypatch):
+    data = dplm.simulate(rows=1000, features=1, seed=1)
+    file = tmp_path / "budget.db"
+    dplm.Ledger.init(file, "wages", rho=1.0)
+    ada = dplm.Ledger(file, analyst="Ada", purpose="annual report", note="table 3")
+
+    def fit(ledger, rho):
+        return dplm.lm("y ~ x1", data, rho=rho, standardised=True, ledger=ledger, dataset="wages")
+
+    ada.limit("wages", analyst="Ada", rho=0.3, note="agreed")
+    with pytest.raises(dplm.LedgerError, match="must say whose it is"):
+        fit(file, 0.1)
+    with pytest.raises(dplm.LedgerError, match="Ada may spend 0.3 more of 'wages'"):
+        fit(ada, 0.4)
+    kept = fit(ada, 0.1)
+    copy = tmp_path / "copy.db"
+    assert ada.back_up(copy) == kept.ledger["hash"]
+    monkeypatch.setenv("DPLM_ANALYST", "Grace")
+    fit(pickle.loads(pickle.dumps(ada)), 0.1)
+    fit(file, 0.1)
+    entries = ada.show("wages")["entries"]
+    assert [(one["analyst"], one["purpose"], one["note"]) for one in entries[2:]] == [
+        ("Ada", "annual report", "table 3"),
+        ("Ada", "annual report", "table 3"),
+        ("Grace", "", ""),
+    ]
+    assert ada.reverse(4, reason="made twice") == 0.0
+    ada.record("wages", rho=0.05, what="a histogram", analyst="Ada")
+    account = ada.show("wages")
+    assert account["spent"] == 0.35 and {"analyst": "Ada", "spent": 0.25, "limit": 0.3} in account["analysts"]
+    ada.verify(against=[kept, copy])
+    ada.report(tmp_path / "page.html")
+    assert "a mistake, by entry 6: made twice" in (tmp_path / "page.html").read_text(encoding="utf-8")
+    copy.replace(file)
+    with pytest.raises(dplm.LedgerError, match="kept records does not match"):
+        other = tmp_path / "later.db"
+        dplm.Ledger.init(other, "wages", rho=1.0)
+        dplm.Ledger(other).verify(against=[kept])

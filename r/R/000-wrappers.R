@@ -103,6 +103,11 @@ NULL
   .Call(savvy_native_intervals__impl, `json`, `level`)
 }
 
+#' Writes a copy, and gives its last hash.
+`native_ledger_back_up` <- function(`file`, `copy`) {
+  .Call(savvy_native_ledger_back_up__impl, `file`, `copy`)
+}
+
 #' The names of the data sets.
 `native_ledger_datasets` <- function(`file`) {
   .Call(savvy_native_ledger_datasets__impl, `file`)
@@ -118,13 +123,33 @@ NULL
   .Call(savvy_native_ledger_init__impl, `file`, `dataset`, `rho`, `note`, `delta`)
 }
 
+#' Says how much an analyst may spend; the empty name is whoever has no limit of their own.
+`native_ledger_limit` <- function(`file`, `dataset`, `analyst`, `rho`, `note`) {
+  .Call(savvy_native_ledger_limit__impl, `file`, `dataset`, `analyst`, `rho`, `note`)
+}
+
+#' Records what was released without this ledger, or lost from it.
+`native_ledger_record` <- function(`file`, `dataset`, `rho`, `what`, `analyst`, `note`) {
+  .Call(savvy_native_ledger_record__impl, `file`, `dataset`, `rho`, `what`, `analyst`, `note`)
+}
+
+#' The page of one data set, or of all.
+`native_ledger_report` <- function(`file`, `dataset` = NULL) {
+  .Call(savvy_native_ledger_report__impl, `file`, `dataset`)
+}
+
+#' Marks an entry as a mistake; gives what was taken back of a grant.
+`native_ledger_reverse` <- function(`file`, `entry`, `reason`) {
+  .Call(savvy_native_ledger_reverse__impl, `file`, `entry`, `reason`)
+}
+
 #' The state of a data set, as the document of `dplm ledger show`.
 `native_ledger_show` <- function(`file`, `dataset`) {
   .Call(savvy_native_ledger_show__impl, `file`, `dataset`)
 }
 
-#' Checks the whole file: how many `entries` there are, and the `hash` of the last. `against` are fits, each with its `name` and its `json`,
-#' or `NULL` where the name is that of a file that holds it.
+#' Checks the whole file: how many `entries` there are, and the `hash` of the last. `against` are fits and copies, each with its `name` and the
+#' `json` of a fit, or `NULL` where the name is that of a file that holds it.
 `native_ledger_verify` <- function(`file`, `against`) {
   .Call(savvy_native_ledger_verify__impl, `file`, `against`)
 }

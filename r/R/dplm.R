@@ -8,11 +8,12 @@ dplm <- function(formula, data, rho = NULL, epsilon = NULL, delta = NULL, public
   call <- match.call()
   if (missing(data)) refuse("request", accepted)
   asked <- model(formula, public)
+  said <- if (inherits(ledger, "dplm_ledger")) ledger else list(analyst = Sys.getenv("DPLM_ANALYST"))
   options <- list(
     rho = rho, epsilon = epsilon, delta = delta, method = method, clip = clip, steps = steps, step_size = step_size,
     interval = interval, target = target, level = level, batches = batches, burn_in = burn_in, neighbours = neighbours,
     person = person, rows_per_person = rows_per_person, weights = weights, by = by, group_sizes = group_sizes, purpose = purpose,
-    standardised = standardised, moments = given_moments(moments), ledger = ledger_file(ledger, dataset), dataset = dataset,
+    standardised = standardised, moments = given_moments(moments), ledger = ledger_file(ledger, dataset), dataset = dataset, analyst = said$analyst, stated_purpose = said$stated_purpose, note = said$note,
     strict = strict, seed = seed, threads = threads, memory = memory
   )
   table <- described(data, value(native_columns(asked, options)), csv)

@@ -1,7 +1,8 @@
 # The privacy budget of data sets, kept in a file.
 
-dplm_ledger <- function(file) {
-  ledger <- structure(list(file = normalizePath(text_of("file", file), mustWork = FALSE)), class = "dplm_ledger")
+dplm_ledger <- function(file, analyst = Sys.getenv("DPLM_ANALYST"), purpose = "", note = "") {
+  said <- list(analyst = text_of("analyst", analyst), stated_purpose = text_of("purpose", purpose), note = text_of("note", note))
+  ledger <- structure(c(list(file = normalizePath(text_of("file", file), mustWork = FALSE)), said), class = "dplm_ledger")
   value(native_ledger_datasets(ledger$file))
   ledger
 }
@@ -16,6 +17,34 @@ dplm_ledger_init <- function(file, dataset, rho, delta = NULL, note = "") {
 dplm_ledger_grant <- function(ledger, dataset, rho, note = "") {
   value(native_ledger_grant(file_of(ledger), text_of("dataset", dataset), number_of("rho", rho), text_of("note", note)))
   invisible(ledger)
+}
+
+dplm_ledger_limit <- function(ledger, dataset, rho, analyst = "", note = "") {
+  value(native_ledger_limit(
+    file_of(ledger), text_of("dataset", dataset), text_of("analyst", analyst), number_of("rho", rho), text_of("note", note)
+  ))
+  invisible(ledger)
+}
+
+dplm_ledger_record <- function(ledger, dataset, rho, what, analyst = "", note = "") {
+  value(native_ledger_record(
+    file_of(ledger), text_of("dataset", dataset), number_of("rho", rho), text_of("what", what), text_of("analyst", analyst), text_of("note", note)
+  ))
+  invisible(ledger)
+}
+
+dplm_ledger_reverse <- function(ledger, entry, reason) {
+  value(native_ledger_reverse(file_of(ledger), number_of("entry", entry), text_of("reason", reason)))
+}
+
+dplm_ledger_report <- function(ledger, file, dataset = NULL) {
+  page <- value(native_ledger_report(file_of(ledger), if (!is.null(dataset)) text_of("dataset", dataset)))
+  writeLines(page, path.expand(text_of("file", file)), useBytes = TRUE)
+  invisible(file)
+}
+
+dplm_ledger_backup <- function(ledger, copy) {
+  value(native_ledger_back_up(file_of(ledger), path.expand(text_of("copy", copy))))
 }
 
 dplm_ledger_show <- function(ledger, dataset) {

@@ -104,6 +104,11 @@ SEXP savvy_native_intervals__impl(SEXP c_arg__json, SEXP c_arg__level) {
     return handle_result(res);
 }
 
+SEXP savvy_native_ledger_back_up__impl(SEXP c_arg__file, SEXP c_arg__copy) {
+    SEXP res = savvy_native_ledger_back_up__ffi(c_arg__file, c_arg__copy);
+    return handle_result(res);
+}
+
 SEXP savvy_native_ledger_datasets__impl(SEXP c_arg__file) {
     SEXP res = savvy_native_ledger_datasets__ffi(c_arg__file);
     return handle_result(res);
@@ -116,6 +121,26 @@ SEXP savvy_native_ledger_grant__impl(SEXP c_arg__file, SEXP c_arg__dataset, SEXP
 
 SEXP savvy_native_ledger_init__impl(SEXP c_arg__file, SEXP c_arg__dataset, SEXP c_arg__rho, SEXP c_arg__note, SEXP c_arg__delta) {
     SEXP res = savvy_native_ledger_init__ffi(c_arg__file, c_arg__dataset, c_arg__rho, c_arg__note, c_arg__delta);
+    return handle_result(res);
+}
+
+SEXP savvy_native_ledger_limit__impl(SEXP c_arg__file, SEXP c_arg__dataset, SEXP c_arg__analyst, SEXP c_arg__rho, SEXP c_arg__note) {
+    SEXP res = savvy_native_ledger_limit__ffi(c_arg__file, c_arg__dataset, c_arg__analyst, c_arg__rho, c_arg__note);
+    return handle_result(res);
+}
+
+SEXP savvy_native_ledger_record__impl(SEXP c_arg__file, SEXP c_arg__dataset, SEXP c_arg__rho, SEXP c_arg__what, SEXP c_arg__analyst, SEXP c_arg__note) {
+    SEXP res = savvy_native_ledger_record__ffi(c_arg__file, c_arg__dataset, c_arg__rho, c_arg__what, c_arg__analyst, c_arg__note);
+    return handle_result(res);
+}
+
+SEXP savvy_native_ledger_report__impl(SEXP c_arg__file, SEXP c_arg__dataset) {
+    SEXP res = savvy_native_ledger_report__ffi(c_arg__file, c_arg__dataset);
+    return handle_result(res);
+}
+
+SEXP savvy_native_ledger_reverse__impl(SEXP c_arg__file, SEXP c_arg__entry, SEXP c_arg__reason) {
+    SEXP res = savvy_native_ledger_reverse__ffi(c_arg__file, c_arg__entry, c_arg__reason);
     return handle_result(res);
 }
 
@@ -194,9 +219,14 @@ static const R_CallMethodDef CallEntries[] = {
     {"savvy_native_groups_summary__impl", (DL_FUNC) &savvy_native_groups_summary__impl, 1},
     {"savvy_native_groups_write__impl", (DL_FUNC) &savvy_native_groups_write__impl, 2},
     {"savvy_native_intervals__impl", (DL_FUNC) &savvy_native_intervals__impl, 2},
+    {"savvy_native_ledger_back_up__impl", (DL_FUNC) &savvy_native_ledger_back_up__impl, 2},
     {"savvy_native_ledger_datasets__impl", (DL_FUNC) &savvy_native_ledger_datasets__impl, 1},
     {"savvy_native_ledger_grant__impl", (DL_FUNC) &savvy_native_ledger_grant__impl, 4},
     {"savvy_native_ledger_init__impl", (DL_FUNC) &savvy_native_ledger_init__impl, 5},
+    {"savvy_native_ledger_limit__impl", (DL_FUNC) &savvy_native_ledger_limit__impl, 5},
+    {"savvy_native_ledger_record__impl", (DL_FUNC) &savvy_native_ledger_record__impl, 6},
+    {"savvy_native_ledger_report__impl", (DL_FUNC) &savvy_native_ledger_report__impl, 2},
+    {"savvy_native_ledger_reverse__impl", (DL_FUNC) &savvy_native_ledger_reverse__impl, 3},
     {"savvy_native_ledger_show__impl", (DL_FUNC) &savvy_native_ledger_show__impl, 2},
     {"savvy_native_ledger_verify__impl", (DL_FUNC) &savvy_native_ledger_verify__impl, 2},
     {"savvy_native_over__impl", (DL_FUNC) &savvy_native_over__impl, 6},

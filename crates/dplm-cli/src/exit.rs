@@ -117,7 +117,12 @@ impl From<Error> for Failure {
 impl From<LedgerError> for Failure {
     fn from(error: LedgerError) -> Failure {
         match error {
-            LedgerError::Name | LedgerError::Delta | LedgerError::Seed => Failure::usage(error),
+            LedgerError::Name
+            | LedgerError::Analyst
+            | LedgerError::Delta
+            | LedgerError::Seed
+            | LedgerError::NoAnalyst { .. }
+            | LedgerError::NoReason => Failure::usage(error),
             other => Failure::refused(other),
         }
     }

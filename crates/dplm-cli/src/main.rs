@@ -35,6 +35,7 @@ fn run(command: Command, printer: &Printer) -> Result<(), Failure> {
         Command::Study(args) => commands::study::run(args, printer),
         Command::Test(args) => commands::test::run(&args, printer),
         Command::Predict(args) => commands::predict::run(&args, printer),
+        Command::Export(args) => commands::export::run(&args),
         Command::Plan(args) => commands::plan::run(&args, printer),
         Command::Moments(args) => commands::moments::run(args, printer),
         Command::Simulate(args) => commands::simulate::run(args, printer),

@@ -16,12 +16,12 @@ use dplm::{
     report::Cover,
     table::{Dialect, ReadOptions, Source},
 };
-use dplm_ledger::LedgerError;
+use dplm_ledger::{Attribution, LedgerError};
 
 use crate::{
     args::{
-        AccountArgs, BudgetArgs, CoverArgs, DataArgs, DiagnoseArgs, FitArgs, IntervalArgs, MachineArgs, MethodArgs,
-        ModelArgs, PromiseArgs,
+        AccountArgs, AttributionArgs, BudgetArgs, CoverArgs, DataArgs, DiagnoseArgs, FitArgs, IntervalArgs,
+        MachineArgs, MethodArgs, ModelArgs, PromiseArgs,
     },
     exit::Failure,
     output::{Destination, Format},
@@ -45,6 +45,8 @@ pub struct FitSettings {
     pub asked: Asked,
     /// The groups that the model is fitted in, where it is not all rows together.
     pub groups: Option<GroupSettings>,
+    /// So many simulated rows in place of the data.
+    pub pretend: Option<u64>,
     /// Whether to stop before anything is spent.
     pub dry_run: bool,
     /// The same asked of the paper's method, which a diagnosis is about.
@@ -77,6 +79,8 @@ pub struct AccountName {
     pub file: PathBuf,
     /// What it calls the data.
     pub dataset: String,
+    /// Who asks, and why.
+    pub attribution: Attribution,
 }
 
 /// The rows and the model, checked as far as they can be without reading a row.
@@ -134,6 +138,7 @@ impl FitSettings {
             method,
             asked,
             groups,
+            pretend: args.pretend,
             dry_run: args.dry_run,
             paper,
             noise: args.promise.seed.map_or(NoiseSource::System, NoiseSource::Seed),
@@ -166,7 +171,8 @@ impl FitSettings {
             weights: None,
             by: None,
             group_sizes: None,
-            account: AccountArgs { ledger: None, dataset: None },
+            account: AccountArgs { ledger: None, dataset: None, attribution: AttributionArgs::default() },
+            pretend: None,
             dry_run: false,
             json,
             trajectory,
@@ -361,9 +367,11 @@ pub fn check_outputs(outputs: &[&Destination], inputs: &[String]) -> Result<(), 
 /// What pays. A fixed seed is refused here, before anything is opened.
 pub fn account_name(account: AccountArgs, seed: Option<u64>) -> Result<Option<AccountName>, Failure> {
     let Some((file, dataset)) = account.ledger.zip(account.dataset) else { return Ok(None) };
+    let AttributionArgs { analyst, stated_purpose, note } = account.attribution;
+    let [analyst, purpose, note] = [analyst, stated_purpose, note].map(Option::unwrap_or_default);
     match seed {
         Some(_) => Err(Failure::usage(LedgerError::Seed)),
-        None => Ok(Some(AccountName { file, dataset })),
+        None => Ok(Some(AccountName { file, dataset, attribution: Attribution { analyst, purpose, note } })),
     }
 }
 

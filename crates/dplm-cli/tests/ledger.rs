@@ -147,7 +147,7 @@ fn fits_that_were_kept_give_another_history_away() {
     let verify = ["ledger", "verify", "budget.db"];
     let against = [&verify[..], &["--against", "first.json", "second.json"]].concat();
     let sound = directory.ok(&against).stdout;
-    assert!(sound.starts_with("3 entries are in order, and the entries of 2 fits are there; the last"), "{sound}");
+    assert!(sound.starts_with("3 entries are in order, and agree with 2 kept records; the last"), "{sound}");
 
     let refused = |what: &str, sentence: &str| {
         directory.ok(&verify);
@@ -156,11 +156,14 @@ fn fits_that_were_kept_give_another_history_away() {
         assert!(done.stderr.contains(sentence), "{what}: {}", done.stderr);
     };
     directory.write("budget.db", copy);
-    refused("an old copy", "1 of 2 fits does not match them: second.json: entry 3 is gone");
+    refused("an old copy", "1 of 2 kept records does not match them: second.json: entry 3 is gone");
     fs::remove_file(directory.path("budget.db")).expect("removed");
     directory.ok(&["ledger", "init", "budget.db", "--dataset", "wages", "--rho", "1"]);
     directory.ok(&spend("0.03", &[]));
-    refused("another history", "2 of 2 fits do not match them: first.json: entry 2 was changed: it has another rho");
+    refused(
+        "another history",
+        "2 of 2 kept records do not match them: first.json: entry 2 was changed: it has another rho",
+    );
 }
 
 #[test]
@@ -173,7 +176,7 @@ fn what_is_no_fit_of_the_ledger_is_told_apart() {
         make();
         let done = directory.run(&["ledger", "verify", "budget.db", "--against", "fit.json"]);
         done.assert_refused(1, "no fit of the ledger");
-        assert!(done.stderr.contains("1 of 1 fits does not match them: fit.json: "), "{}", done.stderr);
+        assert!(done.stderr.contains("1 of 1 kept records does not match them: fit.json: "), "{}", done.stderr);
         done.stderr
     };
     assert!(sentence(&|| {}).contains("it could not be read"));
@@ -423,4 +426,76 @@ fn a_busy_ledger_is_waited_for() {
     let done = Done::when_ended(waiting);
     assert_eq!(done.status, 0, "{}", done.stderr);
     assert_eq!(recorded(&directory), 1);
+}
+
+/// From the first budget to the page that the board reads.
+#[test]
+fn the_day_of_a_custodian() {
+    let directory = directory(300, "0.1");
+    let ledger = |args: &[&str]| directory.run(&[&["ledger"], args].concat());
+    directory.ok(&["ledger", "limit", "budget.db", "--dataset", "wages", "--analyst", "Ada", "--rho", "0.03"]);
+    spend_refused(&directory, "0.01", &[], 2, "must say whose it is");
+    spend_refused(&directory, "0.04", &["--analyst", "Ada"], 1, "Ada may spend 0.03 more of 'wages'");
+    let said = ["--analyst", "Ada", "--stated-purpose", "annual report", "--note", "table 3"];
+    let check = [&["ledger", "check"], &spend("0.01", &said)[1..]].concat();
+    let sound = directory.ok(&check);
+    assert!(sound.stdout.contains("Nothing speaks against this fit"), "{}", sound.stdout);
+    assert_eq!(recorded(&directory), 0, "a check spends nothing");
+    directory.ok(&spend("0.01", &said));
+    directory.run(&check).assert_refused(1, "paid for before");
+    let again = directory.ok(&spend("0.01", &said));
+    assert!(
+        again.stderr.contains("entry 3") && again.stderr.contains("has paid for the same plan"),
+        "{}",
+        again.stderr
+    );
+    directory.simulate("data.csv", 301);
+    let other = directory.run(&check);
+    other.assert_refused(1, "another table");
+    assert!(other.stderr.contains("another number of rows than that of entry 4"), "{}", other.stderr);
+    assert_eq!(recorded(&directory), 2);
+
+    let reversed = directory.ok(&["ledger", "reverse", "budget.db", "4", "--reason", "made twice"]);
+    assert!(reversed.stderr.contains("what was spent stays spent"), "{}", reversed.stderr);
+    ledger(&["reverse", "budget.db", "4", "--reason", "again"]).assert_refused(1, "reversed before");
+    let record = ["ledger", "record", "budget.db", "--dataset", "wages", "--rho", "0.01", "--what", "a histogram"];
+    ledger(&record[1..]).assert_refused(2, "nobody named");
+    directory.ok(&[&record[..], &["--analyst", "Ada"]].concat());
+    directory.ok(&["ledger", "backup", "budget.db", "copy.db"]);
+    directory.ok(&["ledger", "verify", "budget.db", "--against", "copy.db"]);
+    let shown = directory.ok(&["ledger", "show", "budget.db", "--json", "-"]).stdout;
+    let shown: serde_json::Value = serde_json::from_str(&shown).expect("JSON");
+    assert_eq!([&shown["spent"], &shown["left"]], [0.03, 0.07]);
+    assert_eq!(shown["analysts"][0], serde_json::json!({ "analyst": "Ada", "spent": 0.03, "limit": 0.03 }));
+    let fit = &shown["entries"][2];
+    assert_eq!([&fit["analyst"], &fit["purpose"], &fit["note"]], ["Ada", "annual report", "table 3"]);
+    let reversal = &shown["entries"][4];
+    assert!(reversal["about"] == 4 && reversal["text"] == "made twice" && reversal["rho"] == 0.0, "{reversal}");
+    let text = directory.ok(&["ledger", "show", "budget.db"]).stdout;
+    assert!(text.contains("by Ada; annual report; table 3; reversed by entry 5"), "{text}");
+    directory.ok(&["ledger", "report", "budget.db", "--out", "page.html"]);
+    assert!(directory.read("page.html").contains("a mistake, by entry 5: made twice"));
+    ledger(&["report", "budget.db", "--out", "budget.db"]).assert_refused(2, "the ledger itself");
+}
+
+fn spend_refused(directory: &Directory, rho: &str, more: &[&str], status: i32, sentence: &str) {
+    let done = directory.run(&spend(rho, more));
+    done.assert_refused(status, sentence);
+    assert!(done.stderr.contains(sentence), "{}", done.stderr);
+    assert_eq!(recorded(directory), 0, "{sentence}");
+}
+
+/// The variable names an analyst where the command does not.
+#[test]
+fn the_environment_names_the_analyst() {
+    let directory = directory(300, "0.1");
+    let fit = |more: &[&str]| {
+        let done = Done::when_ended(directory.start_limited("export DPLM_ANALYST=Grace", &spend("0.01", more)));
+        assert_eq!(done.status, 0, "{}", done.stderr);
+    };
+    fit(&[]);
+    fit(&["--analyst", "Ada"]);
+    let entries = Ledger::open(directory.path("budget.db")).expect("open").entries().expect("entries");
+    let names: Vec<&str> = entries.iter().map(|entry| entry.attribution.analyst.as_str()).collect();
+    assert_eq!(names, ["", "Grace", "Ada"]);
 }

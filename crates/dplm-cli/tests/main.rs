@@ -10,6 +10,7 @@ mod ledger;
 mod memory;
 mod methods;
 mod persons;
+mod pretend;
 mod refusals;
 mod results;
 mod saved_fit;

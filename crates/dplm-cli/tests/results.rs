@@ -523,6 +523,15 @@ fn help_reads_well() {
         &["diagnose"],
         &["init"],
         &["completions"],
+        &["export"],
+        &["ledger"],
+        &["ledger", "check"],
+        &["ledger", "limit"],
+        &["ledger", "record"],
+        &["ledger", "reverse"],
+        &["ledger", "report"],
+        &["ledger", "backup"],
+        &["ledger", "verify"],
     ] {
         let help = directory.ok(&[command, &["--help"]].concat()).stdout;
         assert!(help.contains("Usage: dplm"), "{command:?}");

@@ -9,7 +9,7 @@ use dplm::{
     Error,
     lattice::{Clip, Ladder, Lattice, Moments, Outer, Separate, Theta, Whitening},
     privacy::{Neighbours, NotPrivate, Sensitive},
-    rows::{Forecast, OuterSum, Rows, TailCounts},
+    rows::{BatchFits, Batching, BinSums, Bins, Forecast, OuterSum, Rows, TailCounts},
 };
 
 /// Rows, and how many questions went through all of them; rows re-encoded from these count with them.
@@ -90,6 +90,14 @@ impl Rows for Counted {
 
     fn tail_counts(&self, ladder: &Ladder<'_>, neighbours: Neighbours) -> Result<TailCounts, Error> {
         self.once_more().tail_counts(ladder, neighbours)
+    }
+
+    fn batch_fits(&self, batching: &Batching, neighbours: Neighbours) -> Result<BatchFits, Error> {
+        self.once_more().batch_fits(batching, neighbours)
+    }
+
+    fn bin_sums(&self, bins: &Bins, radius: u64, neighbours: Neighbours) -> Result<BinSums, Error> {
+        self.once_more().bin_sums(bins, radius, neighbours)
     }
 
     fn clipped_count(&self, theta: &Theta, lattice: &Lattice) -> Result<NotPrivate<u64>, Error> {

@@ -8,7 +8,7 @@ use toml::{Table, Value};
 use crate::{
     LabError,
     experiment::{
-        Arena, Audit, ChoicesStudy, Clipping, Cost, Experiment, Honest, Intervals, Oracle, Population, Ratio,
+        Arena, Audit, ChoicesStudy, Clipping, Cost, Experiment, Honest, Intervals, Oracle, Population, Ratio, Study,
         Tolerance, Tradeoff,
     },
 };
@@ -33,12 +33,13 @@ const BUILT_IN: [(&str, &str); 15] = [
 ];
 
 /// Grids that judge what is printed. They take longer and have records of their own, so they run when named.
-const GRIDS: [(&str, &str); 5] = [
+const GRIDS: [(&str, &str); 6] = [
     ("honest", include_str!("../definitions/honest.toml")),
     ("honest-fresh", include_str!("../definitions/honest-fresh.toml")),
     ("choices", include_str!("../definitions/choices.toml")),
     ("cases", include_str!("../definitions/cases.toml")),
     ("arena", include_str!("../definitions/arena.toml")),
+    ("study", include_str!("../definitions/study.toml")),
 ];
 
 /// What a person changes in a definition for one run.
@@ -147,6 +148,7 @@ fn experiment(kind: &str, table: Table) -> Result<Box<dyn Experiment>, String> {
         "honest" => of::<Honest>(table),
         "choices" => of::<ChoicesStudy>(table),
         "arena" => of::<Arena>(table),
+        "study" => of::<Study>(table),
         other => Err(format!("there is no kind `{other}`")),
     }
 }

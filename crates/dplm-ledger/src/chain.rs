@@ -2,20 +2,27 @@
 
 use sha2::{Digest, Sha256};
 
-use crate::Entry;
+use crate::{Attribution, Entry};
 
 /// The hash before the first entry.
 pub(crate) const START: &str = "dplm ledger v1";
 
 /// The hash of an entry after one whose hash is `previous`: SHA-256 of every field, each preceded by its length so that fields cannot be
 /// shifted into one another.
+///
+/// An entry that says neither who asked and why nor what it reverses has the hash that it had before ledgers could say so: such entries stay
+/// as they were recorded. Fields that carry their length are told apart whatever their number, so no other entry has that hash.
 pub(crate) fn hash(previous: &str, entry: &Entry) -> String {
-    let mut digest = Sha256::new();
     let delta = entry.delta.map_or(String::new(), |delta| delta.to_string());
-    let numbers = [entry.id.to_string(), entry.rho.units().to_string(), delta];
-    let Entry { dataset, time, kind, neighbours, text, plan, table, .. } = entry;
-    let words = [previous, dataset, time, kind.name(), neighbours, text, plan, table];
-    for field in words.into_iter().chain(numbers.iter().map(String::as_str)) {
+    let about = entry.about.map_or(String::new(), |about| about.to_string());
+    let Entry { id, dataset, time, kind, rho, neighbours, text, plan, table, attribution, .. } = entry;
+    let (id, units) = (id.to_string(), rho.0.to_string());
+    let always = [previous, dataset, time, kind.name(), neighbours, text, plan, table, &id, &units, &delta];
+    let Attribution { analyst, purpose, note } = attribution;
+    let said = [analyst, purpose, note, &about];
+    let said = if said.iter().all(|field| field.is_empty()) { &[] } else { &said[..] };
+    let mut digest = Sha256::new();
+    for field in always.into_iter().chain(said.iter().map(|field| field.as_str())) {
         digest.update((field.len() as u64).to_le_bytes());
         digest.update(field.as_bytes());
     }

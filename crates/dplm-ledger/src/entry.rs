@@ -3,11 +3,25 @@
 use dplm::{
     LedgerEntry, Statement,
     privacy::{
-        Neighbours, Rho, Unit,
+        Neighbours, PrivacyError, Rho, Unit,
         convert::{self, Conversion},
     },
 };
 use serde::{Serialize, Serializer};
+use serde_json::{Value, json};
+
+use crate::balance::Balance;
+
+/// Who asked for a fit, and why: public words, each empty where nothing was said.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Attribution {
+    /// Who asked; of a limit, whom it binds.
+    pub analyst: String,
+    /// What the result is for.
+    pub purpose: String,
+    /// Anything else that should be remembered.
+    pub note: String,
+}
 
 /// One line of the ledger. Lines are only ever added.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -20,18 +34,23 @@ pub struct Entry {
     pub time: String,
     /// What it is.
     pub kind: Kind,
-    /// The budget it grants or spends.
-    pub rho: Rho,
+    /// The budget it grants or spends; of a limit, the most that may be spent; of a reversal, what it takes back.
+    pub rho: Amount,
     /// The delta at which the data set's epsilon is shown; given when it is opened.
     pub delta: Option<f64>,
     /// Which data sets the fit makes hard to tell apart, and of whom where that is not rows; empty for grants.
     pub neighbours: String,
-    /// A note, or the formula of the fit.
+    /// The formula of a fit, the reason of a reversal, or a note.
     pub text: String,
     /// A fingerprint of the public plan of the fit; empty for grants.
     pub plan: String,
     /// A fingerprint of the table's columns and its number of rows, never of its cells; empty for grants.
     pub table: String,
+    /// Who asked, and why.
+    #[serde(flatten)]
+    pub attribution: Attribution,
+    /// The entry that a reversal is about.
+    pub about: Option<i64>,
     /// The hash that chains it to the entry before.
     pub hash: String,
 }
@@ -46,6 +65,10 @@ pub enum Kind {
     Grant,
     /// Spends budget.
     Spend,
+    /// Says how much an analyst may spend, or whoever has no limit of their own.
+    Limit,
+    /// Says that an entry was a mistake, and why. Of a grant it takes back what is left; what was spent stays spent.
+    Reverse,
 }
 
 /// The state of a data set's budget. Sums are in units of 10^-15, exactly.
@@ -61,15 +84,44 @@ pub struct Account {
     pub spent: Amount,
     /// What is left.
     pub left: Amount,
+    /// What each analyst has spent, and may spend.
+    pub analysts: Vec<Allowance>,
+    /// The most that each may spend who has no limit of their own, if there is such a limit.
+    pub limit_of_others: Option<Amount>,
     /// Every entry of this data set.
     pub entries: Vec<Entry>,
+}
+
+/// What one analyst has spent, and may spend.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Allowance {
+    /// The analyst; empty for fits that name nobody.
+    pub analyst: String,
+    /// What they have spent.
+    pub spent: Amount,
+    /// The most they may spend, if there is a limit.
+    pub limit: Option<Amount>,
 }
 
 /// A sum of budgets, which may be nothing: units of 10^-15.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Amount(pub u128);
 
+impl From<Rho> for Amount {
+    fn from(rho: Rho) -> Amount {
+        Amount(rho.units().into())
+    }
+}
+
 impl Amount {
+    /// A budget that may be nothing.
+    ///
+    /// # Errors
+    /// When it is neither nothing nor a budget.
+    pub fn checked_from_f64(rho: f64) -> Result<Amount, PrivacyError> {
+        if rho == 0.0 { Ok(Amount(0)) } else { Ok(Rho::checked_from_f64(rho)?.into()) }
+    }
+
     /// The nearest number.
     pub fn to_f64(self) -> f64 {
         self.0 as f64 / Rho::UNITS as f64
@@ -77,6 +129,29 @@ impl Amount {
 }
 
 impl Account {
+    /// The account of a data set, whose entries these are.
+    pub(crate) fn of(dataset: &str, entries: Vec<Entry>) -> Option<Account> {
+        let delta = entries.first().and_then(|entry| entry.delta)?;
+        let balance = Balance::of(&entries);
+        let [total, spent, left] = [balance.granted, balance.spent, balance.left()].map(Amount);
+        let (analysts, limit_of_others) = (balance.allowances(), balance.limit_of_others().map(Amount));
+        Some(Account { dataset: dataset.to_owned(), delta, total, spent, left, analysts, limit_of_others, entries })
+    }
+
+    /// The account as JSON, with what it means at its delta.
+    pub fn document(&self) -> Value {
+        let mut document = json!(self);
+        document["neighbours"] = self.neighbours().into();
+        document["epsilon_spent"] = self.epsilon_spent().into();
+        document["epsilon_total"] = self.epsilon_total().into();
+        document
+    }
+
+    /// The reversal of an entry, if there is one.
+    pub fn reversal_of(&self, entry: &Entry) -> Option<&Entry> {
+        self.entries.iter().find(|other| other.about == Some(entry.id))
+    }
+
     /// The epsilon of everything spent so far at the account's delta; none when nothing is spent.
     ///
     /// # Guarantee
@@ -89,8 +164,8 @@ impl Account {
     /// The epsilon of everything granted.
     ///
     /// # Guarantee
-    /// However fits are chosen after earlier results, all of them satisfy it, if the budget was fixed before the first: the ledger is a privacy filter
-    /// (Smith and Thakurta 2022).
+    /// However fits are chosen after earlier results, all of them satisfy it, if the budget was fixed before the first, so that neither a grant nor its
+    /// reversal was decided after results: the ledger is a privacy filter (Smith and Thakurta 2022).
     pub fn epsilon_total(&self) -> Option<f64> {
         self.epsilon(self.total)
     }
@@ -126,21 +201,34 @@ impl Entry {
     pub(crate) fn statement(&self, earlier: &[Entry]) -> Statement {
         Statement {
             dataset: self.dataset.clone(),
-            entries: earlier.iter().chain([self]).map(Entry::ledger_entry).collect(),
+            entries: earlier.iter().chain([self]).filter_map(|entry| entry.ledger_entry(earlier)).collect(),
             entry: self.id,
             hash: self.hash.clone(),
-            other_table: earlier.iter().any(|entry| entry.kind == Kind::Spend && entry.table != self.table),
+            other_table: fits_in_force(earlier).any(|entry| entry.is_of_other_table(&self.table)),
         }
     }
 
-    fn ledger_entry(&self) -> LedgerEntry {
-        LedgerEntry {
-            time: self.time.clone(),
-            seconds: self.time.parse().map_or(0, |time: jiff::Timestamp| time.as_second()),
-            spends: self.kind == Kind::Spend,
-            rho: self.rho,
-        }
+    /// Whether it is a fit of another table than the one with this fingerprint; what is not known differs from nothing.
+    pub(crate) fn is_of_other_table(&self, table: &str) -> bool {
+        ![self.table.as_str(), table].contains(&"") && self.table != table
     }
+
+    /// What it granted or spent, as a fit shows it: of a grant that was reversed, what was not taken back.
+    fn ledger_entry(&self, all: &[Entry]) -> Option<LedgerEntry> {
+        let spends = self.kind == Kind::Spend;
+        let taken_back = all.iter().find(|other| other.about == Some(self.id)).map_or(0, |reversal| reversal.rho.0);
+        let stands = spends || matches!(self.kind, Kind::Init | Kind::Grant);
+        let units = self.rho.0.saturating_sub(taken_back);
+        let rho = u64::try_from(units).ok().and_then(Rho::from_units).filter(|_| stands)?;
+        let seconds = self.time.parse().map_or(0, |time: jiff::Timestamp| time.as_second());
+        Some(LedgerEntry { time: self.time.clone(), seconds, spends, rho })
+    }
+}
+
+/// The fits among entries that no later one calls a mistake.
+pub(crate) fn fits_in_force(entries: &[Entry]) -> impl Iterator<Item = &Entry> {
+    let is_reversed = |id: i64| entries.iter().any(|other| other.about == Some(id));
+    entries.iter().filter(move |entry| entry.kind == Kind::Spend && !is_reversed(entry.id))
 }
 
 impl Serialize for Amount {
@@ -168,10 +256,12 @@ impl Kind {
             Kind::Init => "init",
             Kind::Grant => "grant",
             Kind::Spend => "spend",
+            Kind::Limit => "limit",
+            Kind::Reverse => "reverse",
         }
     }
 
     pub(crate) fn from_name(name: &str) -> Option<Kind> {
-        [Kind::Init, Kind::Grant, Kind::Spend].into_iter().find(|kind| kind.name() == name)
+        [Kind::Init, Kind::Grant, Kind::Spend, Kind::Limit, Kind::Reverse].into_iter().find(|kind| kind.name() == name)
     }
 }

@@ -51,6 +51,9 @@ pub enum LedgerError {
     /// A name that could not be told apart when it is shown.
     #[error("the name of a data set must have 1 to {most} characters and none that cannot be seen", most = crate::store::LONGEST_NAME)]
     Name,
+    /// The same of an analyst.
+    #[error("the name of an analyst must have 1 to {most} characters and none that cannot be seen", most = crate::store::LONGEST_NAME)]
+    Analyst,
     /// A delta that is no probability.
     #[error("delta must lie between 0 and 1 and be small, for instance 1e-6")]
     Delta,
@@ -81,6 +84,37 @@ pub enum LedgerError {
         /// What is left.
         left: String,
     },
+    /// A fit that names nobody, where analysts are limited.
+    #[error(
+        "'{dataset}' has limits for analysts, so a fit must say whose it is: name the analyst (--analyst, or the variable DPLM_ANALYST); nothing was spent"
+    )]
+    NoAnalyst {
+        /// The data set.
+        dataset: String,
+    },
+    /// More was asked than the analyst may spend.
+    #[error("this fit needs rho = {asked} and {analyst} may spend {left} more of '{dataset}'; nothing was spent")]
+    OverLimit {
+        /// The data set.
+        dataset: String,
+        /// Who asked.
+        analyst: String,
+        /// What was asked.
+        asked: Rho,
+        /// What they may still spend.
+        left: String,
+    },
+    /// A reversal that says nothing.
+    #[error("a reversal is an entry like any other and needs a reason")]
+    NoReason,
+    /// Nothing to reverse.
+    #[error(
+        "entry {entry} is no grant or fit that could be reversed, or it was reversed before: 'dplm ledger show' lists them"
+    )]
+    NotReversible {
+        /// The entry.
+        entry: i64,
+    },
     /// The ledger has been tampered with.
     #[error(
         "the ledger does not verify (entry {entry}: {why}), and nothing can be spent from it: restore it from a copy that lacks no entry"
@@ -91,17 +125,17 @@ pub enum LedgerError {
         /// What is wrong with it.
         why: &'static str,
     },
-    /// Fits were kept whose entries are not in the ledger, or that cannot be held against it.
+    /// Fits were kept whose entries are not in the ledger, copies that say other things, or what cannot be held against it.
     #[error(
-        "the entries are in order, but {} of {of} fits {} not match them: {}",
+        "the entries are in order, but {} of {of} kept records {} not match them: {}",
         findings.len(),
         if findings.len() == 1 { "does" } else { "do" },
         findings.join("; ")
     )]
-    Fits {
-        /// What is wrong, each with the name of the fit.
+    Kept {
+        /// What is wrong, each with the name of the fit or copy.
         findings: Vec<String>,
-        /// How many fits were looked at.
+        /// How many were looked at.
         of: usize,
     },
     /// The file cannot be read as a ledger any more.

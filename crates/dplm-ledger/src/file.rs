@@ -20,15 +20,91 @@ const LONGEST_VALUE: i32 = 16 << 20;
 const SCHEMA: &str = "
     CREATE TABLE entry (
         id INTEGER PRIMARY KEY, dataset TEXT NOT NULL, time TEXT NOT NULL, kind TEXT NOT NULL,
+        units INTEGER NOT NULL CHECK (units >= 0), delta REAL, neighbours TEXT NOT NULL,
+        text TEXT NOT NULL, plan TEXT NOT NULL, tabled TEXT NOT NULL,
+        analyst TEXT NOT NULL, purpose TEXT NOT NULL, note TEXT NOT NULL, about INTEGER, hash TEXT NOT NULL
+    ) STRICT;
+";
+/// The entries of a file that an earlier version made: they do not say who asked, and why.
+const FIRST_SCHEMA: &str = "
+    CREATE TABLE entry (
+        id INTEGER PRIMARY KEY, dataset TEXT NOT NULL, time TEXT NOT NULL, kind TEXT NOT NULL,
         units INTEGER NOT NULL CHECK (units > 0), delta REAL, neighbours TEXT NOT NULL,
         text TEXT NOT NULL, plan TEXT NOT NULL, tabled TEXT NOT NULL, hash TEXT NOT NULL
     ) STRICT;
+";
+const TRIGGERS: &str = "
     CREATE TRIGGER no_update BEFORE UPDATE ON entry BEGIN SELECT RAISE(ABORT, 'entries are never changed'); END;
     CREATE TRIGGER no_delete BEFORE DELETE ON entry BEGIN SELECT RAISE(ABORT, 'entries are never removed'); END;
 ";
 
-/// Makes a new ledger file: under a temporary name first, so that a crash leaves nothing that looks like one.
+/// Which of the schemas a file has; kept in it as its `user_version`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Version {
+    /// Entries do not say who asked.
+    First,
+    /// They do.
+    Second,
+}
+
+impl Version {
+    const fn number(self) -> i32 {
+        match self {
+            Version::First => 0,
+            Version::Second => 2,
+        }
+    }
+
+    const fn schema(self) -> &'static str {
+        match self {
+            Version::First => FIRST_SCHEMA,
+            Version::Second => SCHEMA,
+        }
+    }
+
+    /// The version that a file says it is of.
+    pub(crate) fn of(connection: &Connection) -> Result<Version, LedgerError> {
+        let number: i32 = connection.query_row("PRAGMA user_version", [], |row| row.get(0))?;
+        let known = [Version::First, Version::Second].into_iter().find(|version| version.number() == number);
+        known.ok_or(LedgerError::Damaged)
+    }
+}
+
+/// Within a transaction, gives a file of the first version the columns of the second; its entries and their hashes stay as they are.
+pub(crate) fn bring_up_to_date(transaction: &Connection) -> Result<(), LedgerError> {
+    if Version::of(transaction)? == Version::Second {
+        return Ok(());
+    }
+    let copied = "id, dataset, time, kind, units, delta, neighbours, text, plan, tabled";
+    let number = Version::Second.number();
+    Ok(transaction.execute_batch(&format!(
+        "DROP TRIGGER no_update; DROP TRIGGER no_delete; ALTER TABLE entry RENAME TO first_entry; {SCHEMA}
+         INSERT INTO entry ({copied}, analyst, purpose, note, about, hash)
+             SELECT {copied}, '', '', '', NULL, hash FROM first_entry ORDER BY id;
+         DROP TABLE first_entry; {TRIGGERS} PRAGMA user_version = {number};"
+    ))?)
+}
+
+/// Writes a copy of the ledger as it stands between two entries, to a file that is not there yet.
+pub(crate) fn copy(connection: &Connection, to: &Path) -> Result<(), LedgerError> {
+    new_file(to, |unfinished| {
+        let place = unfinished.to_str().ok_or_else(|| std::io::Error::from(std::io::ErrorKind::InvalidFilename))?;
+        connection.execute("VACUUM INTO ?1", [place])?;
+        Ok(())
+    })
+}
+
+/// Makes a new ledger file.
 pub(crate) fn create(file: &Path) -> Result<(), LedgerError> {
+    let number = Version::Second.number();
+    new_file(file, |unfinished| {
+        let marks = format!("PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = {number};");
+        Ok(connect(unfinished)?.execute_batch(&format!("BEGIN; {marks} {SCHEMA} {TRIGGERS} COMMIT;"))?)
+    })
+}
+
+/// Makes a new file: under a temporary name first, so that a crash leaves nothing that looks like a ledger.
+fn new_file(file: &Path, fill: impl FnOnce(&Path) -> Result<(), LedgerError>) -> Result<(), LedgerError> {
     let file = in_real_folder(file)?;
     let exists = || LedgerError::Exists { file: file.display().to_string() };
     if file.symlink_metadata().is_ok() {
@@ -36,10 +112,7 @@ pub(crate) fn create(file: &Path) -> Result<(), LedgerError> {
     }
     let folder = file.parent().expect("a file in a folder");
     let unfinished = unfinished_in(folder)?;
-    {
-        let connection = connect(unfinished.path())?;
-        connection.execute_batch(&format!("BEGIN; PRAGMA application_id = {APPLICATION_ID}; {SCHEMA} COMMIT;"))?;
-    }
+    fill(unfinished.path())?;
     unfinished.as_file().sync_all()?;
     unfinished.persist_noclobber(&file).map_err(|error| match error.error.kind() {
         std::io::ErrorKind::AlreadyExists => exists(),
@@ -80,7 +153,7 @@ pub(crate) fn open(file: &Path) -> Result<Connection, LedgerError> {
 fn is_ledger(connection: &Connection) -> Result<bool, LedgerError> {
     let id: i32 = connection.query_row("PRAGMA application_id", [], |row| row.get(0))?;
     let fresh = Connection::open_in_memory()?;
-    fresh.execute_batch(SCHEMA)?;
+    fresh.execute_batch(&format!("{} {TRIGGERS}", Version::of(connection)?.schema()))?;
     Ok(id == APPLICATION_ID && shape(connection)? == shape(&fresh)?)
 }
 

@@ -9,7 +9,7 @@
 //! Entries are only ever added. Each holds the hash of the one before it, so [`Ledger::verify`] finds damage, and an edit, a removal from
 //! the middle or a change of order by someone who left the hashes as they were. The chain has no key: whoever can write the file can
 //! compute every hash anew, or cut entries off the end, and that cannot be seen from the file alone. What was kept elsewhere shows it: a
-//! fit's JSON holds the hash of its entry, and [`Ledger::verify_against`] looks for it.
+//! fit's JSON holds the hash of its entry, a copy those of all entries, and [`Ledger::verify_against`] looks for them.
 //!
 //! # Examples
 //! ```
@@ -27,12 +27,17 @@
 
 mod chain;
 mod entry;
+mod balance;
+mod caution;
 mod error;
 mod file;
-mod fits;
+mod kept;
+mod page;
 mod store;
 
-pub use entry::{Account, Amount, Entry, Kind};
+pub use caution::Caution;
+pub use entry::{Account, Allowance, Amount, Attribution, Entry, Kind};
 pub use error::LedgerError;
-pub use fits::{Finding, FitRecord};
+pub use kept::{Finding, Kept};
+pub use page::to_html;
 pub use store::{Ledger, Verdict};

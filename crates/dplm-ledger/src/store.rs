@@ -6,15 +6,16 @@ use dplm::{Charge, Receipt, Statement, privacy::Rho};
 use rusqlite::{Connection, Transaction, TransactionBehavior, params};
 
 use crate::{
-    Account, Entry, FitRecord, Kind, LedgerError,
+    Account, Amount, Attribution, Caution, Entry, Kept, Kind, LedgerError,
+    balance::Balance,
     chain::{START, fingerprint, hash},
-    entry::{Amount, promise},
-    file,
+    entry::promise,
+    file::{self, Version},
 };
 
 /// The delta at which epsilon is shown when none was given.
 const DELTA: f64 = 1e-6;
-/// The longest name of a data set, in characters.
+/// The longest name of a data set or of an analyst, in characters.
 pub(crate) const LONGEST_NAME: usize = 200;
 /// How many names an error lists.
 const NAMES_SHOWN: usize = 5;
@@ -22,6 +23,7 @@ const NAMES_SHOWN: usize = 5;
 /// A ledger file.
 pub struct Ledger {
     connection: Connection,
+    attribution: Attribution,
 }
 
 /// What [`Ledger::verify`] found in order.
@@ -50,7 +52,19 @@ impl Ledger {
     /// When it is not there, is a link, or is not a ledger.
     pub fn open(file: impl AsRef<Path>) -> Result<Ledger, LedgerError> {
         let file = file.as_ref();
-        Ok(Ledger { connection: file::open(file)? })
+        Ok(Ledger { connection: file::open(file)?, attribution: Attribution::default() })
+    }
+
+    /// Says who asks for what is spent from here on, and why. A name is written without the spaces around it.
+    ///
+    /// # Errors
+    /// When the name could not be told apart when it is shown.
+    pub fn attributed_to(self, attribution: Attribution) -> Result<Ledger, LedgerError> {
+        let analyst = attribution.analyst.trim().to_owned();
+        if !analyst.is_empty() && !can_be_shown(&analyst) {
+            return Err(LedgerError::Analyst);
+        }
+        Ok(Ledger { attribution: Attribution { analyst, ..attribution }, ..self })
     }
 
     /// Adds a data set with its first budget; epsilon is shown at `delta`, or at 1e-6.
@@ -58,7 +72,7 @@ impl Ledger {
     /// # Errors
     /// When the name is taken or cannot be shown, delta is no probability, the file does not verify, or the disk refuses.
     pub fn open_account(&mut self, dataset: &str, rho: Rho, delta: Option<f64>, note: &str) -> Result<(), LedgerError> {
-        if !(1..=LONGEST_NAME).contains(&dataset.trim().chars().count()) || dataset.chars().any(char::is_control) {
+        if !can_be_shown(dataset) {
             return Err(LedgerError::Name);
         }
         let delta = delta.unwrap_or(DELTA);
@@ -69,7 +83,7 @@ impl Ledger {
             if before.iter().any(|entry| entry.dataset == dataset) {
                 return Err(LedgerError::AccountExists { dataset: dataset.to_owned() });
             }
-            add(transaction, before, Entry { delta: Some(delta), ..entry(dataset, Kind::Init, rho, note) })?;
+            add(transaction, before, Entry { delta: Some(delta), ..entry(dataset, Kind::Init, rho.into(), note) })?;
             Ok(())
         })
     }
@@ -81,9 +95,59 @@ impl Ledger {
     pub fn grant(&mut self, dataset: &str, rho: Rho, note: &str) -> Result<(), LedgerError> {
         self.write(|transaction, before| {
             of_dataset(before, dataset)?;
-            add(transaction, before, entry(dataset, Kind::Grant, rho, note))?;
+            add(transaction, before, entry(dataset, Kind::Grant, rho.into(), note))?;
             Ok(())
         })
+    }
+
+    /// Says how much one analyst may spend of a data set in all, earlier fits included; with an empty name, how much each of those may who have
+    /// no limit of their own. The latest limit counts. Where there is one, a fit must say whose it is.
+    ///
+    /// # Errors
+    /// When the name cannot be shown, there is no such data set, the file does not verify, or the disk refuses.
+    pub fn limit(&mut self, dataset: &str, analyst: &str, most: Amount, note: &str) -> Result<(), LedgerError> {
+        let analyst = analyst.trim().to_owned();
+        if !analyst.is_empty() && !can_be_shown(&analyst) {
+            return Err(LedgerError::Analyst);
+        }
+        let attribution = Attribution { analyst, ..Attribution::default() };
+        self.write(|transaction, before| {
+            of_dataset(before, dataset)?;
+            add(transaction, before, Entry { attribution, ..entry(dataset, Kind::Limit, most, note) })?;
+            Ok(())
+        })
+    }
+
+    /// Records that an entry was a mistake, and why. Of a grant, what is left of it is taken back. What a fit spent stays spent: its numbers
+    /// are out, and no entry makes them private again. Returns what was taken back.
+    ///
+    /// # Errors
+    /// When no reason is given, there is no such grant or fit or it was reversed before, the file does not verify, or the disk refuses.
+    pub fn reverse(&mut self, about: i64, reason: &str) -> Result<Amount, LedgerError> {
+        if reason.trim().is_empty() {
+            return Err(LedgerError::NoReason);
+        }
+        self.write(|transaction, before| {
+            let cannot = || LedgerError::NotReversible { entry: about };
+            let found = before.iter().find(|entry| entry.id == about).ok_or_else(cannot)?;
+            let of_dataset = of_dataset(before, &found.dataset)?;
+            let taken_back = Balance::of(&of_dataset).most_taken_back(about).map(Amount).ok_or_else(cannot)?;
+            let new = entry(&found.dataset, Kind::Reverse, taken_back, reason);
+            add(transaction, before, Entry { about: Some(about), ..new })?;
+            Ok(taken_back)
+        })
+    }
+
+    /// Writes a copy, as the ledger stands between two entries, to a file that is not there yet.
+    ///
+    /// # Errors
+    /// When something is there already, the ledger does not verify, or the disk refuses.
+    pub fn back_up(&self, to: impl AsRef<Path>) -> Result<Verdict, LedgerError> {
+        let to = to.as_ref();
+        self.verify()?;
+        file::copy(&self.connection, to)?;
+        // The copy speaks for itself: another process may have recorded something since the ledger was looked at.
+        Ledger::open(to)?.verify()
     }
 
     /// Records the charge of a fit and gives what [`Prepared::run`](dplm::Prepared::run) asks for. When this returns, it is on disk.
@@ -111,12 +175,13 @@ impl Ledger {
             return Err(LedgerError::Seed);
         }
         let (plan, table) = (fingerprint(&charge.plan), fingerprint(&charge.table));
+        let attribution = self.attribution.clone();
         self.write(|transaction, before| {
             let earlier = of_dataset(before, dataset)?;
-            refuse_overdraft(dataset, &earlier, charge.rho)?;
+            refuse_overdraft(dataset, &earlier, &attribution.analyst, charge.rho)?;
             let neighbours = promise(charge.neighbours.name(), charge.unit.name(), charge.conversion);
-            let new = entry(dataset, Kind::Spend, charge.rho, &charge.formula);
-            let recorded = add(transaction, before, Entry { neighbours, plan, table, ..new })?;
+            let new = entry(dataset, Kind::Spend, charge.rho.into(), &charge.formula);
+            let recorded = add(transaction, before, Entry { neighbours, plan, table, attribution, ..new })?;
             Ok(recorded.statement(&earlier))
         })
     }
@@ -127,18 +192,25 @@ impl Ledger {
     /// When there is no such data set, or the file does not verify.
     pub fn account(&self, dataset: &str) -> Result<Account, LedgerError> {
         let entries = of_dataset(&self.entries()?, dataset)?;
-        let delta = entries.first().and_then(|entry| entry.delta).ok_or(LedgerError::Damaged)?;
-        let sums = Sums::of(&entries);
-        let (total, spent, left) = (Amount(sums.granted), Amount(sums.spent), Amount(sums.left()));
-        Ok(Account { dataset: dataset.to_owned(), delta, total, spent, left, entries })
+        Account::of(dataset, entries).ok_or(LedgerError::Damaged)
     }
 
     /// Refuses what [`Ledger::spend`] would refuse now, and records nothing.
     ///
     /// # Errors
-    /// When there is no such data set, too little is left, or the file does not verify.
+    /// When there is no such data set, too little is left, the analyst may not spend so much, or the file does not verify.
     pub fn check(&self, dataset: &str, rho: Rho) -> Result<(), LedgerError> {
-        refuse_overdraft(dataset, &of_dataset(&self.entries()?, dataset)?, rho)
+        refuse_overdraft(dataset, &of_dataset(&self.entries()?, dataset)?, &self.attribution.analyst, rho)
+    }
+
+    /// What should be looked at before a charge is paid. Refuses what [`Ledger::spend`] would refuse, and records nothing.
+    ///
+    /// # Errors
+    /// As [`Ledger::check`].
+    pub fn cautions(&self, dataset: &str, charge: &Charge) -> Result<Vec<Caution>, LedgerError> {
+        let entries = of_dataset(&self.entries()?, dataset)?;
+        refuse_overdraft(dataset, &entries, &self.attribution.analyst, charge.rho)?;
+        Ok(Caution::of(&entries, &fingerprint(&charge.plan), &fingerprint(&charge.table)))
     }
 
     /// The names of the data sets, in order.
@@ -170,21 +242,23 @@ impl Ledger {
         verify(&read(&self.connection)?)
     }
 
-    /// Checks as [`Ledger::verify`] does, and then that each fit finds the entry it was recorded under, as it was recorded.
+    /// Checks as [`Ledger::verify`] does, and then that each fit finds the entry it was recorded under, and each copy all of its entries, as they
+    /// were recorded.
     ///
     /// # Guarantee
     /// The chain has no key, so whoever can write the file can write another history that verifies. A fit that was kept elsewhere holds
-    /// the hash of its entry, and with it of all entries before: where this succeeds, those are the entries there were, unless SHA-256 is broken.
+    /// the hash of its entry, and with it of all entries before, and so does a copy: where this succeeds, those are the entries there were, unless
+    /// SHA-256 is broken.
     ///
     /// # Errors
-    /// As [`Ledger::verify`], and [`LedgerError::Fits`] with what is wrong for every fit for which something is.
-    pub fn verify_against(&self, fits: &[FitRecord]) -> Result<Verdict, LedgerError> {
+    /// As [`Ledger::verify`], and [`LedgerError::Kept`] with what is wrong for everything for which something is.
+    pub fn verify_against(&self, kept: &[Kept]) -> Result<Verdict, LedgerError> {
         let verdict = self.verify()?;
         let entries = self.entries()?;
-        let findings: Vec<String> = fits.iter().filter_map(|fit| fit.finding(&entries)).collect();
+        let findings: Vec<String> = kept.iter().filter_map(|one| one.finding(&entries)).collect();
         match findings.is_empty() {
             true => Ok(verdict),
-            false => Err(LedgerError::Fits { findings, of: fits.len() }),
+            false => Err(LedgerError::Kept { findings, of: kept.len() }),
         }
     }
 
@@ -197,6 +271,7 @@ impl Ledger {
         file::check_pages(&transaction)?;
         let before = read(&transaction)?;
         verify(&before)?;
+        file::bring_up_to_date(&transaction)?;
         let result = work(&transaction, &before)?;
         // What is about to be final reads back: the old entries, and the new one behind them.
         let after = read(&transaction)?;
@@ -209,12 +284,26 @@ impl Ledger {
     }
 }
 
-fn refuse_overdraft(dataset: &str, entries: &[Entry], asked: Rho) -> Result<(), LedgerError> {
-    let left = Sums::of(entries).left();
-    if left >= u128::from(asked.units()) {
-        return Ok(());
+/// Whether a name has characters, not too many, and none that could hide or move others.
+fn can_be_shown(name: &str) -> bool {
+    (1..=LONGEST_NAME).contains(&name.trim().chars().count()) && !name.chars().any(char::is_control)
+}
+
+fn refuse_overdraft(dataset: &str, entries: &[Entry], analyst: &str, asked: Rho) -> Result<(), LedgerError> {
+    let (balance, wanted, dataset) = (Balance::of(entries), u128::from(asked.units()), dataset.to_owned());
+    if balance.left() < wanted {
+        return Err(LedgerError::Overdraft { dataset, asked, left: Amount(balance.left()).to_string() });
     }
-    Err(LedgerError::Overdraft { dataset: dataset.to_owned(), asked, left: Amount(left).to_string() })
+    if balance.has_limits() && analyst.is_empty() {
+        return Err(LedgerError::NoAnalyst { dataset });
+    }
+    match balance.left_of(analyst).filter(|&left| left < wanted) {
+        None => Ok(()),
+        Some(left) => {
+            let (analyst, left) = (analyst.to_owned(), Amount(left).to_string());
+            Err(LedgerError::OverLimit { dataset, analyst, asked, left })
+        }
+    }
 }
 
 /// The entries of one data set, of which there is at least one.
@@ -241,11 +330,12 @@ fn no_account(names: &[String], dataset: &str) -> LedgerError {
 }
 
 /// An entry of now, not yet in the chain.
-fn entry(dataset: &str, kind: Kind, rho: Rho, text: &str) -> Entry {
+fn entry(dataset: &str, kind: Kind, rho: Amount, text: &str) -> Entry {
     let time = jiff::Timestamp::now().round(jiff::Unit::Second).unwrap_or_else(|_| jiff::Timestamp::now()).to_string();
     let (dataset, text) = (dataset.to_owned(), text.to_owned());
     let [neighbours, plan, table, hash] = [const { String::new() }; 4];
-    Entry { id: 0, dataset, time, kind, rho, delta: None, neighbours, text, plan, table, hash }
+    let (delta, about, attribution) = (None, None, Attribution::default());
+    Entry { id: 0, dataset, time, kind, rho, delta, neighbours, text, plan, table, attribution, about, hash }
 }
 
 /// Appends an entry, chained to the last one of the file, and gives it as it stands there.
@@ -253,75 +343,57 @@ fn add(transaction: &Transaction<'_>, before: &[Entry], new: Entry) -> Result<En
     let previous = before.last().map_or(START, |last| &last.hash);
     let mut new = Entry { id: before.len() as i64 + 1, ..new };
     new.hash = hash(previous, &new);
-    let units = i64::try_from(new.rho.units()).expect("a budget is at most 1000 times 10^15 units");
-    let Entry { id, dataset, time, kind, delta, neighbours, text, plan, table, hash, .. } = &new;
+    let units = i64::try_from(new.rho.0).map_err(|_| LedgerError::Damaged)?;
+    let Entry { id, dataset, time, kind, delta, neighbours, text, plan, table, attribution, about, hash, .. } = &new;
+    let Attribution { analyst, purpose, note } = attribution;
     transaction.execute(
-        "INSERT INTO entry (id, dataset, time, kind, units, delta, neighbours, text, plan, tabled, hash)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
-        params![id, dataset, time, kind.name(), units, delta, neighbours, text, plan, table, hash],
+        "INSERT INTO entry (id, dataset, time, kind, units, delta, neighbours, text, plan, tabled, analyst, purpose, note, about, hash)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)",
+        params![
+            id, dataset, time, kind.name(), units, delta, neighbours, text, plan, table, analyst, purpose, note, about, hash
+        ],
     )?;
     Ok(new)
 }
 
 /// The entries as they stand in the file.
 fn read(connection: &Connection) -> Result<Vec<Entry>, LedgerError> {
-    let sql =
-        "SELECT id, dataset, time, kind, units, delta, neighbours, text, plan, tabled, hash FROM entry ORDER BY id";
-    let mut statement = connection.prepare(sql)?;
+    let said = match Version::of(connection)? {
+        Version::First => "'', '', '', NULL",
+        Version::Second => "analyst, purpose, note, about",
+    };
+    let sql = format!(
+        "SELECT id, dataset, time, kind, units, delta, neighbours, text, plan, tabled, hash, {said} FROM entry ORDER BY id"
+    );
+    let mut statement = connection.prepare(&sql)?;
     let mut rows = statement.query([])?;
     let mut entries = Vec::new();
     while let Some(row) = rows.next()? {
         let id = row.get(0)?;
         let broken = |why| LedgerError::Broken { entry: id, why };
         let (kind, units): (String, i64) = (row.get(3)?, row.get(4)?);
-        let rho = u64::try_from(units).ok().and_then(Rho::from_units);
         entries.push(Entry {
             id,
             dataset: row.get(1)?,
             time: row.get(2)?,
             kind: Kind::from_name(&kind).ok_or_else(|| broken("its kind is not known"))?,
-            rho: rho.ok_or_else(|| broken("its budget makes no sense"))?,
+            rho: u128::try_from(units).map(Amount).map_err(|_| broken("its budget makes no sense"))?,
             delta: row.get(5)?,
             neighbours: row.get(6)?,
             text: row.get(7)?,
             plan: row.get(8)?,
             table: row.get(9)?,
             hash: row.get(10)?,
+            attribution: Attribution { analyst: row.get(11)?, purpose: row.get(12)?, note: row.get(13)? },
+            about: row.get(14)?,
         });
     }
     Ok(entries)
 }
 
-/// Exact sums over entries.
-#[derive(Default)]
-struct Sums {
-    granted: u128,
-    spent: u128,
-}
-
-impl Sums {
-    fn of(entries: &[Entry]) -> Sums {
-        let mut sums = Sums::default();
-        entries.iter().for_each(|entry| sums.add(entry));
-        sums
-    }
-
-    fn add(&mut self, entry: &Entry) {
-        let units = u128::from(entry.rho.units());
-        match entry.kind {
-            Kind::Init | Kind::Grant => self.granted += units,
-            Kind::Spend => self.spent += units,
-        }
-    }
-
-    fn left(&self) -> u128 {
-        self.granted.saturating_sub(self.spent)
-    }
-}
-
 fn verify(entries: &[Entry]) -> Result<Verdict, LedgerError> {
     let mut previous = START;
-    let mut accounts: HashMap<&str, Sums> = HashMap::new();
+    let mut accounts: HashMap<&str, Balance<'_>> = HashMap::new();
     for (expected, entry) in (1..).zip(entries) {
         let broken = |why| Err(LedgerError::Broken { entry: entry.id, why });
         if entry.id != expected {
@@ -333,10 +405,8 @@ fn verify(entries: &[Entry]) -> Result<Verdict, LedgerError> {
         if accounts.contains_key(entry.dataset.as_str()) == (entry.kind == Kind::Init) {
             return broken("a data set must be opened once, and before anything else");
         }
-        let sums = accounts.entry(&entry.dataset).or_default();
-        sums.add(entry);
-        if sums.spent > sums.granted {
-            return broken("it spends more than was granted");
+        if let Err(why) = accounts.entry(&entry.dataset).or_default().add(entry) {
+            return broken(why);
         }
         previous = &entry.hash;
     }

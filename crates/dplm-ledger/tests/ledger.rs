@@ -6,7 +6,7 @@ use dplm::{
     Charge, Statement,
     privacy::{Neighbours, Rho},
 };
-use dplm_ledger::{FitRecord, Ledger, LedgerError};
+use dplm_ledger::{Amount, Attribution, Kept, Ledger, LedgerError};
 
 fn rho(value: f64) -> Rho {
     Rho::checked_from_f64(value).unwrap()
@@ -108,20 +108,31 @@ fn edits_removals_and_reorderings_are_found() {
     }
 }
 
-/// SHA-256 of the fields, each preceded by its length: what the attacker reads in the source.
+/// SHA-256 of the fields, each preceded by its length: what the attacker reads in the source. Who asked, and what is reversed, counts where anything
+/// is said of it.
 fn chained(file: &Path) {
     use rusqlite::{Connection, params};
     use sha2::{Digest, Sha256};
-    let read = "SELECT id, dataset, time, kind, neighbours, text, plan, tabled, units, delta FROM entry ORDER BY id";
     let connection = Connection::open(file).unwrap();
+    let is_first: bool = connection.query_row("PRAGMA user_version", [], |row| row.get::<_, i32>(0)).unwrap() == 0;
+    let said = if is_first { "'', '', '', ''" } else { "analyst, purpose, note, ifnull(about, '')" };
+    let read = format!(
+        "SELECT id, dataset, time, kind, neighbours, text, plan, tabled, cast(id AS TEXT), cast(units AS TEXT), delta, {said} FROM entry ORDER BY id"
+    );
     let entries: Vec<(i64, Vec<String>)> = {
-        let mut statement = connection.prepare(read).unwrap();
+        let mut statement = connection.prepare(&read).unwrap();
         let rows = statement.query_map([], |row| {
-            let id: i64 = row.get(0)?;
-            let mut fields = (1..8).map(|column| row.get(column)).collect::<Result<Vec<String>, _>>()?;
-            let (units, delta): (i64, Option<f64>) = (row.get(8)?, row.get(9)?);
-            fields.extend([id.to_string(), units.to_string(), delta.map_or(String::new(), |delta| delta.to_string())]);
-            Ok((id, fields))
+            let mut fields = (1..10).map(|column| row.get(column)).collect::<Result<Vec<String>, _>>()?;
+            fields.push(row.get::<_, Option<f64>>(10)?.map_or(String::new(), |delta| delta.to_string()));
+            let mut said = (11..14).map(|column| row.get(column)).collect::<Result<Vec<String>, _>>()?;
+            said.push(row.get::<_, rusqlite::types::Value>(14).map(|about| match about {
+                rusqlite::types::Value::Integer(about) => about.to_string(),
+                _ => String::new(),
+            })?);
+            if said.iter().any(|field| !field.is_empty()) {
+                fields.extend(said);
+            }
+            Ok((row.get(0)?, fields))
         });
         rows.unwrap().map(Result::unwrap).collect()
     };
@@ -157,12 +168,12 @@ fn fit(statement: &Statement, formula: &str, rho: f64) -> String {
 }
 
 /// A ledger with two fits, entries 2 and 3, and the fits.
-fn with_two_fits(folder: &Path) -> (std::path::PathBuf, [FitRecord; 2]) {
+fn with_two_fits(folder: &Path) -> (std::path::PathBuf, [Kept; 2]) {
     let file = fresh(folder, 1.0);
     let mut ledger = Ledger::open(&file).unwrap();
     let fits = [("first", "y ~ x", 0.1), ("second", "y ~ z", 0.2)].map(|(name, formula, spent)| {
         let statement = ledger.spend("wages", &Charge::new(rho(spent), formula)).unwrap();
-        FitRecord::from_json(name, &fit(&statement, formula, spent))
+        Kept::from_json(name, &fit(&statement, formula, spent))
     });
     (file, fits)
 }
@@ -212,7 +223,7 @@ fn a_history_written_anew_verifies_and_the_fits_give_it_away() {
         rewrite(&file, sql);
         let ledger = Ledger::open(&file).unwrap();
         ledger.verify().expect("the file alone does not tell");
-        let LedgerError::Fits { findings, of: 2 } = ledger.verify_against(&fits).unwrap_err() else { panic!("{sql}") };
+        let LedgerError::Kept { findings, of: 2 } = ledger.verify_against(&fits).unwrap_err() else { panic!("{sql}") };
         let expected: Vec<String> = [("first: ", first), ("second: ", second)]
             .iter()
             .filter(|(_, what)| !what.is_empty())
@@ -233,16 +244,16 @@ fn an_old_copy_put_back_lacks_the_later_fit() {
     let copy = std::fs::read(&file).unwrap();
     let spend = |formula: &str| {
         let statement = Ledger::open(&file).unwrap().spend("wages", &Charge::new(rho(0.3), formula)).unwrap();
-        FitRecord::from_json(formula, &fit(&statement, formula, 0.3))
+        Kept::from_json(formula, &fit(&statement, formula, 0.3))
     };
     let lost = spend("y ~ lost");
     std::fs::write(&file, copy).unwrap();
     let gone = Ledger::open(&file).unwrap().verify_against(&[first.clone(), lost.clone()]).unwrap_err().to_string();
-    assert!(gone.contains("1 of 2 fits does not match them: y ~ lost: entry 4 is gone"), "{gone}");
+    assert!(gone.contains("1 of 2 kept records does not match them: y ~ lost: entry 4 is gone"), "{gone}");
     // A fit that was recorded after the copy was put back has the number of the lost one.
     let later = spend("y ~ later");
     let changed = Ledger::open(&file).unwrap().verify_against(&[first, lost, later]).unwrap_err().to_string();
-    assert!(changed.contains("1 of 3 fits does not match them: y ~ lost: entry 4 was changed"), "{changed}");
+    assert!(changed.contains("1 of 3 kept records does not match them: y ~ lost: entry 4 was changed"), "{changed}");
 }
 
 #[test]
@@ -252,7 +263,7 @@ fn what_cannot_be_held_against_a_ledger_is_told_apart() {
     let mut ledger = Ledger::open(&file).unwrap();
     let statement = ledger.spend("wages", &Charge::new(rho(0.1), "y ~ x")).unwrap();
     let sound = fit(&statement, "y ~ x", 0.1);
-    ledger.verify_against(&[FitRecord::from_json("sound", &sound)]).unwrap();
+    ledger.verify_against(&[Kept::from_json("sound", &sound)]).unwrap();
     let old = r#"{"formula":"y ~ x","guarantee":{"neighbours":"replace-one","rho":0.1},"ledger":{"dataset":"wages"}}"#;
     let plain = r#"{"formula":"y ~ x","guarantee":{"neighbours":"replace-one","rho":0.1}}"#;
     let first = Statement { entry: 1, hash: ledger.entries().unwrap()[0].hash.clone(), ..statement.clone() };
@@ -267,10 +278,10 @@ fn what_cannot_be_held_against_a_ledger_is_told_apart() {
         (&fit(&first, "note", 1.0), "the fit's file was changed: it has another kind"),
         (&sound.replace("\"entry\":2", "\"entry\":0"), "entry 0 is gone"),
     ] {
-        let refusal = ledger.verify_against(&[FitRecord::from_json("kept", json)]).unwrap_err().to_string();
+        let refusal = ledger.verify_against(&[Kept::from_json("kept", json)]).unwrap_err().to_string();
         assert!(refusal.contains("kept: ") && refusal.contains(sentence), "{json}: {refusal}");
     }
-    let missing = ledger.verify_against(&[FitRecord::read(folder.path().join("none.json"))]).unwrap_err().to_string();
+    let missing = ledger.verify_against(&[Kept::read(folder.path().join("none.json"))]).unwrap_err().to_string();
     assert!(missing.contains("none.json: it could not be read (entity not found)"), "{missing}");
 }
 
@@ -386,7 +397,8 @@ fn what_is_left_behind_by_a_writer_who_died_is_undone() {
     let writer = rusqlite::Connection::open(&file).unwrap();
     writer.execute_batch("PRAGMA cache_size = 1; PRAGMA synchronous = FULL; BEGIN IMMEDIATE;").unwrap();
     for id in 2..500 {
-        let sql = "INSERT INTO entry VALUES (?1, 'wages', '', 'spend', 1000, NULL, '', ?2, '', '', '')";
+        let sql =
+            "INSERT INTO entry VALUES (?1, 'wages', '', 'spend', 1000, NULL, '', ?2, '', '', '', '', '', NULL, '')";
         writer.execute(sql, rusqlite::params![id, "x".repeat(500)]).unwrap();
     }
     let (half, log) = (std::fs::read(&file).unwrap(), std::fs::read(&journal).unwrap());
@@ -397,4 +409,242 @@ fn what_is_left_behind_by_a_writer_who_died_is_undone() {
     let ledger = Ledger::open(&file).unwrap();
     assert_eq!(ledger.verify().unwrap().entries, 1);
     assert!(!journal.exists());
+}
+
+/// A file as the first version of ledgers was: its entries do not say who asked.
+fn first_version(folder: &Path) -> std::path::PathBuf {
+    const SCHEMA: &str = "
+    CREATE TABLE entry (
+        id INTEGER PRIMARY KEY, dataset TEXT NOT NULL, time TEXT NOT NULL, kind TEXT NOT NULL,
+        units INTEGER NOT NULL CHECK (units > 0), delta REAL, neighbours TEXT NOT NULL,
+        text TEXT NOT NULL, plan TEXT NOT NULL, tabled TEXT NOT NULL, hash TEXT NOT NULL
+    ) STRICT;
+    CREATE TRIGGER no_update BEFORE UPDATE ON entry BEGIN SELECT RAISE(ABORT, 'entries are never changed'); END;
+    CREATE TRIGGER no_delete BEFORE DELETE ON entry BEGIN SELECT RAISE(ABORT, 'entries are never removed'); END;
+";
+    let file = folder.join("first.db");
+    let connection = rusqlite::Connection::open(&file).unwrap();
+    connection.execute_batch(&format!("PRAGMA application_id = {}; {SCHEMA}", 0x6470_6c6d)).unwrap();
+    let entries = "INSERT INTO entry VALUES
+        (1, 'wages', '2025-05-01T09:00:00Z', 'init', 100000000000000, 1e-6, '', 'note', '', '', ''),
+        (2, 'wages', '2025-05-02T09:00:00Z', 'spend', 15000000000000, NULL, 'replace-one', 'y ~ x', 'p', 't', '')";
+    connection.execute_batch(entries).unwrap();
+    rewrite(&file, "");
+    file
+}
+
+#[test]
+fn a_ledger_of_the_first_version_is_read_as_it_is_and_spent_from() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = first_version(folder.path());
+    let before = std::fs::read(&file).unwrap();
+    let old = Ledger::open(&file).unwrap();
+    let entries = old.entries().unwrap();
+    assert_eq!(old.account("wages").unwrap().left.to_string(), "0.085");
+    assert!(std::fs::read(&file).unwrap() == before, "who only reads changes nothing");
+    // A process that had it open meanwhile goes on with the file as it is now.
+    let mut ledger = Ledger::open(&file).unwrap().attributed_to(asked_by("Ada")).unwrap();
+    ledger.spend("wages", &Charge::new(rho(0.01), "y ~ x")).unwrap();
+    let now = old.entries().unwrap();
+    assert_eq!((now.len(), &now[..2], now[2].attribution.analyst.as_str()), (3, &entries[..], "Ada"));
+    Ledger::open(&file).unwrap().verify().unwrap();
+}
+
+fn asked_by(analyst: &str) -> Attribution {
+    Attribution { analyst: analyst.into(), purpose: "the annual report".into(), note: "table 3".into() }
+}
+
+#[test]
+fn who_asked_and_why_is_part_of_what_is_hashed() {
+    for sql in [
+        "UPDATE entry SET analyst = 'Bob' WHERE id = 2",
+        "UPDATE entry SET purpose = '' WHERE id = 2",
+        "UPDATE entry SET note = 'table 4' WHERE id = 2",
+        "UPDATE entry SET about = 1 WHERE id = 2",
+        "UPDATE entry SET analyst = '', purpose = '', note = '' WHERE id = 2",
+        "UPDATE entry SET analyst = purpose, purpose = analyst WHERE id = 2",
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        let file = fresh(folder.path(), 1.0);
+        let mut ledger = Ledger::open(&file).unwrap().attributed_to(asked_by(" Ada ")).unwrap();
+        ledger.spend("wages", &Charge::new(rho(0.1), "y ~ x")).unwrap();
+        assert_eq!(ledger.entries().unwrap()[1].attribution, asked_by("Ada"));
+        tamper(&file, sql);
+        assert!(matches!(ledger.verify(), Err(LedgerError::Broken { entry: 2, .. })), "{sql}");
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let ledger = Ledger::open(fresh(folder.path(), 1.0)).unwrap();
+    assert!(matches!(ledger.attributed_to(asked_by("line\nbreak")), Err(LedgerError::Analyst)));
+}
+
+#[test]
+fn an_analyst_spends_no_more_than_their_limit() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = fresh(folder.path(), 1.0);
+    let as_analyst = |name: &str| Ledger::open(&file).unwrap().attributed_to(asked_by(name)).unwrap();
+    let spend = |name: &str, spent: f64| as_analyst(name).spend("wages", &Charge::new(rho(spent), "y ~ x"));
+    spend("Ada", 0.1).unwrap();
+    spend("", 0.01).unwrap();
+    let mut ledger = Ledger::open(&file).unwrap();
+    let amount = |value: f64| Amount::checked_from_f64(value).unwrap();
+    ledger.limit("wages", "Ada", amount(0.15), "").unwrap();
+    // What was spent before counts, nobody is not an analyst, and those without a limit have none.
+    let refusal = spend("Ada", 0.06).unwrap_err().to_string();
+    assert!(refusal.contains("Ada may spend 0.05 more of 'wages'; nothing was spent"), "{refusal}");
+    assert!(matches!(as_analyst("Ada").check("wages", rho(0.06)), Err(LedgerError::OverLimit { .. })));
+    assert!(matches!(spend("", 0.01), Err(LedgerError::NoAnalyst { .. })));
+    spend("Ada", 0.05).unwrap();
+    spend("Bob", 0.2).unwrap();
+    // A limit for all others holds for Bob, not for Ada; the latest of a name holds.
+    ledger.limit("wages", "", amount(0.25), "").unwrap();
+    assert!(matches!(spend("Bob", 0.06), Err(LedgerError::OverLimit { .. })));
+    ledger.limit("wages", "Ada", amount(0.0), "left in June").unwrap();
+    assert!(matches!(spend("Ada", 1e-6), Err(LedgerError::OverLimit { .. })));
+    ledger.limit("wages", "Ada", amount(0.2), "is back").unwrap();
+    spend("Ada", 0.05).unwrap();
+    let account = ledger.account("wages").unwrap();
+    let known: Vec<String> = account
+        .analysts
+        .iter()
+        .map(|one| format!("{}: {} of {:?}", one.analyst, one.spent, one.limit.map(|limit| limit.to_f64())))
+        .collect();
+    assert_eq!(known, [": 0.01 of None", "Ada: 0.2 of Some(0.2)", "Bob: 0.2 of Some(0.25)"]);
+    assert_eq!(account.limit_of_others, Some(amount(0.25)));
+    // A history in which a limit was not kept does not verify, though its hashes fit.
+    rewrite(&file, "UPDATE entry SET note = 'table 5' WHERE id = 2");
+    ledger.verify().unwrap();
+    rewrite(&file, "UPDATE entry SET units = 1 WHERE kind = 'limit' AND text = 'is back'");
+    let broken = ledger.verify().unwrap_err().to_string();
+    assert!(broken.contains("it spends more than its analyst may"), "{broken}");
+}
+
+#[test]
+fn a_reversal_takes_back_what_is_left_of_a_grant_and_never_what_was_spent() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut ledger = Ledger::open(fresh(folder.path(), 10.0)).unwrap();
+    let first = ledger.spend("wages", &Charge::new(rho(0.05), "y ~ x")).unwrap();
+    assert_eq!((first.total(), first.left()), (10.0, 9.95));
+    assert_eq!(ledger.reverse(1, "10 in place of 0.1").unwrap().to_string(), "9.95");
+    let refusal = ledger.spend("wages", &Charge::new(rho(0.01), "y ~ x")).unwrap_err().to_string();
+    assert!(refusal.contains("has 0 left"), "{refusal}");
+    ledger.grant("wages", rho(0.05), "").unwrap();
+    assert_eq!(ledger.reverse(2, "the wrong file").unwrap().to_string(), "0");
+    let account = ledger.account("wages").unwrap();
+    assert_eq!(
+        (account.total.to_string(), account.spent.to_string(), account.left.to_string()),
+        ("0.1".into(), "0.05".into(), "0.05".into())
+    );
+    let next = ledger.spend("wages", &Charge::new(rho(0.01), "y ~ x")).unwrap();
+    assert_eq!((next.total(), next.spent(), next.left()), (0.1, 0.06, 0.04), "as the ledger has it");
+    for entry in [1, 2, 3, 99, 0] {
+        let refusal = ledger.reverse(entry, "again").unwrap_err();
+        assert!(matches!(refusal, LedgerError::NotReversible { .. }), "{entry}: {refusal}");
+    }
+    assert!(matches!(ledger.reverse(4, "  "), Err(LedgerError::NoReason)));
+    ledger.verify().unwrap();
+    // A reversal that gives back what was spent does not verify, though its hashes fit.
+    rewrite(&folder.path().join("budget.db"), "UPDATE entry SET units = 50000000000000 WHERE about = 2");
+    let broken = ledger.verify().unwrap_err().to_string();
+    assert!(broken.contains("it reverses what cannot be, or by another amount"), "{broken}");
+}
+
+#[test]
+fn the_same_plan_and_another_table_are_seen_before_they_are_paid() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = fresh(folder.path(), 1.0);
+    let mut ledger = Ledger::open(&file).unwrap().attributed_to(asked_by("Ada")).unwrap();
+    let charge = |plan: &str, table: &str| Charge {
+        plan: plan.to_owned(),
+        table: table.to_owned(),
+        ..Charge::new(rho(0.01), "y ~ x")
+    };
+    let cautions = |ledger: &Ledger, plan, table| -> Vec<String> {
+        let found = ledger.cautions("wages", &charge(plan, table)).unwrap();
+        found.iter().map(ToString::to_string).collect()
+    };
+    assert!(cautions(&ledger, "p", "100 rows: x, y").is_empty());
+    ledger.spend("wages", &charge("p", "100 rows: x, y")).unwrap();
+    let [same] = &cautions(&ledger, "p", "100 rows: x, y")[..] else { panic!("one") };
+    assert!(same.starts_with("entry 2 of 20") && same.contains("by Ada, has paid for the same plan"), "{same}");
+    assert!(cautions(&ledger, "q", "100 rows: x, y").is_empty());
+    let [other] = &cautions(&ledger, "p", "101 rows: x, y")[..] else { panic!("one") };
+    assert!(other.contains("another number of rows than that of entry 2"), "{other}");
+    // What was recorded by hand has neither, and what was a mistake is not held against anybody.
+    ledger.spend("wages", &Charge::new(rho(0.01), "by hand")).unwrap();
+    ledger.reverse(2, "the wrong file").unwrap();
+    assert!(cautions(&ledger, "p", "101 rows: x, y").is_empty());
+    assert!(!ledger.spend("wages", &charge("p", "101 rows: x, y")).unwrap().other_table);
+    assert!(matches!(ledger.cautions("wages", &Charge::new(rho(2.0), "y ~ x")), Err(LedgerError::Overdraft { .. })));
+}
+
+#[test]
+fn a_copy_tells_whether_an_older_one_was_put_back() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = fresh(folder.path(), 1.0);
+    let spend = |spent: f64| Ledger::open(&file).unwrap().spend("wages", &Charge::new(rho(spent), "y ~ x")).unwrap();
+    let back_up = |name: &str| {
+        let copy = folder.path().join(name);
+        Ledger::open(&file).unwrap().back_up(&copy).unwrap();
+        copy
+    };
+    let against = |copies: &[&std::path::PathBuf]| {
+        let kept: Vec<Kept> = copies.iter().map(Kept::read).collect();
+        Ledger::open(&file).unwrap().verify_against(&kept).map(|verdict| verdict.entries)
+    };
+    spend(0.1);
+    let monday = back_up("monday.db");
+    spend(0.2);
+    let friday = back_up("friday.db");
+    assert_eq!(against(&[&monday, &friday]).unwrap(), 3);
+    assert!(matches!(Ledger::open(&file).unwrap().back_up(&friday), Err(LedgerError::Exists { .. })));
+    // Monday's copy is put back: it verifies, and Friday's gives it away; so it does once a fit is recorded after that.
+    std::fs::copy(&monday, &file).unwrap();
+    Ledger::open(&file).unwrap().verify().unwrap();
+    let behind = against(&[&monday, &friday]).unwrap_err().to_string();
+    assert!(behind.contains("1 of 2 kept records does not match them"), "{behind}");
+    assert!(behind.contains("friday.db: the ledger ends with entry 2 and the copy with entry 3"), "{behind}");
+    spend(0.3);
+    let parted = against(&[&friday]).unwrap_err().to_string();
+    assert!(parted.contains("friday.db: entry 3 is another one in the copy"), "{parted}");
+    // Friday's copy is put back: nothing is missing of what is known.
+    std::fs::copy(&friday, &file).unwrap();
+    assert_eq!(against(&[&monday, &friday]).unwrap(), 3);
+    // A copy that was changed is no witness.
+    tamper(&monday, "UPDATE entry SET units = 1 WHERE id = 2");
+    let damaged = against(&[&monday]).unwrap_err().to_string();
+    assert!(damaged.contains("monday.db: it is no copy to go by: the ledger does not verify (entry 2"), "{damaged}");
+}
+
+#[test]
+fn the_page_says_who_got_what_and_holds_no_markup_of_others() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = fresh(folder.path(), 1.0);
+    let said = Attribution { note: "<script>alert(1)</script>".into(), ..asked_by("Ada & Bob") };
+    let mut ledger = Ledger::open(&file).unwrap().attributed_to(said).unwrap();
+    let charge = Charge { table: "100 rows: x, y".into(), ..Charge::new(rho(0.1), "y<1> ~ x") };
+    ledger.spend("wages", &charge).unwrap();
+    ledger.limit("wages", "Ada & Bob", Amount::checked_from_f64(0.4).unwrap(), "agreed").unwrap();
+    ledger.reverse(2, "the wrong file").unwrap();
+    let hash = ledger.verify().unwrap().last_hash;
+    let page = dplm_ledger::to_html(&[ledger.account("wages").unwrap()], &hash);
+    for words in [
+        "Ada &amp; Bob",
+        "the annual report",
+        "y&lt;1&gt; ~ x",
+        "&rho; = 0.9",
+        "limits Ada &amp; Bob",
+        "reverses entry 2",
+        "a mistake, by entry 4: the wrong file; its budget stays spent",
+        "0.1 of 0.4",
+        &hash,
+    ] {
+        assert!(page.contains(words), "{words} in {page}");
+    }
+    assert!(!page.contains("<script") && !page.contains("http") && page.ends_with("</html>\n"));
+    assert!(page.matches("<svg").count() == 2);
+    let empty = Ledger::create(folder.path().join("empty.db")).and_then(|mut empty| {
+        empty.open_account("none", rho(0.1), None, "")?;
+        empty.account("none")
+    });
+    assert!(dplm_ledger::to_html(&[empty.unwrap()], &hash).contains("Nothing yet."));
 }

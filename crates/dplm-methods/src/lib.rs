@@ -10,19 +10,41 @@
 //! | [`huber`] | Avella-Medina et al. 2021 | descent on Huber's loss with Mallows weights, with intervals |
 //! | [`adaptive`] | Liu et al. 2023 | separate clips for rows and residuals, found privately |
 //! | [`functional`] | Zhang et al. 2012 | least squares from second moments with Laplace noise: pure differential privacy |
+//! | [`binagg`] | Lin et al. 2026 | least squares on noisy sums of bins |
+//! | [`projected`] | Cai et al. 2021 | descent within a ball, with noise for the worst gradient there |
+//! | [`tukey`] | Amin et al. 2022 | a vector deep among the fits of many batches |
+//! | [`medians`] | Knop and Steinke 2022 | medians of the coefficients of many small fits |
+//! | [`theil_sen`] | Dwork and Lei 2009; Alabi et al. 2022 | medians of lines through pairs of rows, for one feature |
 
 mod asked;
 mod steps;
+mod batches;
 pub mod ssp;
 pub mod boosted;
 pub mod functional;
 pub mod huber;
 pub mod adaptive;
+pub mod binagg;
+pub mod projected;
+pub mod tukey;
+pub mod medians;
+pub mod theil_sen;
 
 use dplm::{method::Entry, options::UnknownWord};
 
 /// The methods of this crate.
-pub const METHODS: &[Entry] = &[ssp::ENTRY, boosted::ENTRY, huber::ENTRY, adaptive::ENTRY, functional::ENTRY];
+pub const METHODS: &[Entry] = &[
+    ssp::ENTRY,
+    boosted::ENTRY,
+    huber::ENTRY,
+    adaptive::ENTRY,
+    functional::ENTRY,
+    binagg::ENTRY,
+    projected::ENTRY,
+    tukey::ENTRY,
+    medians::ENTRY,
+    theil_sen::ENTRY,
+];
 
 /// The method of this name, among the library's own and those of this crate.
 ///

@@ -4,6 +4,9 @@ mod common;
 
 mod boosted;
 mod adaptive;
+mod batches;
+mod binagg;
+mod projected;
 mod functional;
 mod huber;
 mod neighbours;

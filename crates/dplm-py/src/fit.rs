@@ -7,10 +7,11 @@ use dplm::{
     Progress, Reading, Receipt, TTest, Warning,
     method::{Request, forecast_for},
     plan::Question,
+    privacy::Rho,
     report::{Cover, facts_json, summary, summary_html, to_html, to_json},
     table::ReadOptions,
 };
-use dplm_ledger::{Ledger, LedgerError};
+use dplm_ledger::{Attribution, Ledger, LedgerError};
 use pyo3::prelude::*;
 
 use crate::{
@@ -75,8 +76,32 @@ fn hypothesis(rows: Rows) -> PyResult<Hypothesis> {
     Hypothesis::new(rows.into_iter().map(equation).collect()).map_err(dplm::Error::from).or_raise()
 }
 
-/// A data set in a ledger: the file, and what it calls the data.
-pub type AccountName = (PathBuf, String);
+/// A data set in a ledger: the file, what it calls the data, and who asks, what for, with what note.
+pub struct AccountName {
+    file: PathBuf,
+    dataset: String,
+    attribution: Attribution,
+}
+
+impl<'a, 'py> FromPyObject<'a, 'py> for AccountName {
+    type Error = PyErr;
+
+    fn extract(given: Borrowed<'a, 'py, PyAny>) -> PyResult<AccountName> {
+        let (file, dataset, (analyst, purpose, note)) = given.extract()?;
+        Ok(AccountName { file, dataset, attribution: Attribution { analyst, purpose, note } })
+    }
+}
+
+impl AccountName {
+    fn open(&self) -> Result<Ledger, LedgerError> {
+        Ledger::open(&self.file)?.attributed_to(self.attribution.clone())
+    }
+}
+
+/// What the ledger could not pay for is refused before a row is read.
+pub fn affordable(account_name: Option<&AccountName>, rho: Rho) -> Result<(), LedgerError> {
+    account_name.map_or(Ok(()), |account_name| account_name.open()?.check(&account_name.dataset, rho))
+}
 
 /// Reads and fits. With a `account`, the ledger has the budget on disk as spent before noise is drawn. `progress` is called with the stage, how much is done, and how much there is.
 #[pyfunction]
@@ -100,10 +125,7 @@ pub fn fit(
         return Err(Kind::Request.because(LedgerError::Seed));
     }
     let fit = work::run(py, options.threads, progress.as_ref(), |signals| {
-        if let Some((file, dataset)) = &account_name {
-            // What the ledger could not pay for is refused before a row is read.
-            Ledger::open(file)?.check(dataset, config.request().rho)?;
-        }
+        affordable(account_name.as_ref(), config.request().rho)?;
         let reading = |done, total| signals.reading(done, total);
         let table_options =
             ReadOptions { strict: options.strict, progress: Progress::new(&reading), ..ReadOptions::default() };
@@ -142,9 +164,7 @@ pub fn dry_run(
         return Err(Kind::Request.because("there is no forecast for weighted rows: leave dry_run out"));
     }
     let forecast = work::run(py, options.threads, None, |signals| {
-        if let Some((file, dataset)) = &account_name {
-            Ledger::open(file)?.check(dataset, asked.request.rho)?;
-        }
+        affordable(account_name.as_ref(), asked.request.rho)?;
         let schema = table.source().schema();
         let design = Design::new(&formula.resolve(schema).map_err(dplm::Error::from)?);
         let reading = |done, total| signals.reading(done, total);
@@ -159,7 +179,7 @@ pub fn dry_run(
 /// Pays from the ledger where there is one; else whoever calls keeps account.
 pub fn receipt(charge: Charge, account_name: Option<&AccountName>) -> Result<Receipt, LedgerError> {
     match account_name {
-        Some((file, dataset)) => Ledger::open(file)?.charge(dataset, charge),
+        Some(account_name) => account_name.open()?.charge(&account_name.dataset, charge),
         None => Ok(Receipt::by_caller(charge)),
     }
 }

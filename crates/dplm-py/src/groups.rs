@@ -7,12 +7,12 @@ use dplm::{
     report::{Cover, grouped_summary, grouped_to_html, grouped_to_json},
     table::ReadOptions,
 };
-use dplm_ledger::{Ledger, LedgerError};
+use dplm_ledger::LedgerError;
 use pyo3::prelude::*;
 
 use crate::{
     failure::{Failure, Kind, OrRaise},
-    fit::{AccountName, NativeFit, receipt},
+    fit::{AccountName, NativeFit, affordable, receipt},
     request::{BudgetOptions, FitOptions, formula},
     table::NativeTable,
     work,
@@ -47,10 +47,7 @@ pub fn fit_groups(
         return Err(Kind::Request.because(LedgerError::Seed));
     }
     let fit = work::run(py, options.threads, progress.as_ref(), |signals| {
-        if let Some((file, dataset)) = &account_name {
-            // What the ledger could not pay for is refused before a row is read.
-            Ledger::open(file)?.check(dataset, config.request().rho)?;
-        }
+        affordable(account_name.as_ref(), config.request().rho)?;
         let reading = |done, total| signals.reading(done, total);
         let table_options =
             ReadOptions { strict: options.strict, progress: Progress::new(&reading), ..ReadOptions::default() };

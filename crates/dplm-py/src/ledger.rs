@@ -2,10 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use dplm::privacy::Rho;
-use dplm_ledger::{Account, FitRecord, Ledger, LedgerError};
+use dplm::{Charge, privacy::Rho};
+use dplm_ledger::{Amount, Attribution, Kept, Ledger, LedgerError, to_html};
 use pyo3::prelude::*;
-use serde_json::Value;
 
 use crate::failure::{Kind, OrRaise};
 
@@ -48,18 +47,50 @@ impl NativeLedger {
 
     /// The state of a data set, as the JSON of `dplm ledger show`.
     fn show(&self, dataset: &str) -> PyResult<String> {
-        Ok(document(&self.open()?.account(dataset).or_raise()?).to_string())
+        Ok(self.open()?.account(dataset).or_raise()?.document().to_string())
     }
 
-    /// Checks the whole file: how many entries there are, and the hash of the last. `against` are fits: the name of each, and its JSON
-    /// unless the name is that of a file that holds it.
+    /// Says how much an analyst may spend; the empty name is whoever has no limit of their own.
+    fn limit(&self, dataset: &str, analyst: &str, rho: f64, note: &str) -> PyResult<()> {
+        let most = Amount::checked_from_f64(rho).map_err(|error| Kind::Request.because(error))?;
+        self.open()?.limit(dataset, analyst, most, note).or_raise()
+    }
+
+    /// Records what was released without this ledger, or lost from it.
+    fn record(&self, dataset: &str, rho: f64, what: &str, analyst: String, note: String) -> PyResult<()> {
+        let attribution = Attribution { analyst, purpose: String::new(), note };
+        let mut ledger = self.open()?.attributed_to(attribution).or_raise()?;
+        ledger.spend(dataset, &Charge::new(checked(rho)?, what)).or_raise()?;
+        Ok(())
+    }
+
+    /// Marks an entry as a mistake; gives what was taken back of a grant.
+    fn reverse(&self, entry: i64, reason: &str) -> PyResult<f64> {
+        Ok(self.open()?.reverse(entry, reason).or_raise()?.to_f64())
+    }
+
+    /// The page of one data set, or of all.
+    fn report(&self, dataset: Option<String>) -> PyResult<String> {
+        let ledger = self.open()?;
+        let names = dataset.map_or_else(|| ledger.datasets(), |name| Ok(vec![name])).or_raise()?;
+        let accounts = names.iter().map(|name| ledger.account(name)).collect::<Result<Vec<_>, _>>().or_raise()?;
+        Ok(to_html(&accounts, &ledger.verify().or_raise()?.last_hash))
+    }
+
+    /// Writes a copy, and gives its last hash.
+    fn back_up(&self, copy: PathBuf) -> PyResult<String> {
+        Ok(self.open()?.back_up(copy).or_raise()?.last_hash)
+    }
+
+    /// Checks the whole file: how many entries there are, and the hash of the last. `against` are fits and copies: the name of each, and the JSON
+    /// of a fit unless the name is that of a file that holds it.
     fn verify(&self, against: Vec<(String, Option<String>)>) -> PyResult<(usize, String)> {
         let record = |(name, json): (String, Option<String>)| match json {
-            Some(json) => FitRecord::from_json(name, &json),
-            None => FitRecord::read(Path::new(&name)),
+            Some(json) => Kept::from_json(name, &json),
+            None => Kept::read(Path::new(&name)),
         };
-        let fits: Vec<FitRecord> = against.into_iter().map(record).collect();
-        let verdict = self.open()?.verify_against(&fits).or_raise()?;
+        let kept: Vec<Kept> = against.into_iter().map(record).collect();
+        let verdict = self.open()?.verify_against(&kept).or_raise()?;
         Ok((verdict.entries, verdict.last_hash))
     }
 }
@@ -72,13 +103,4 @@ impl NativeLedger {
 
 fn checked(rho: f64) -> PyResult<Rho> {
     Rho::checked_from_f64(rho).map_err(|error| Kind::Request.because(error))
-}
-
-/// The document of `dplm ledger show --json`.
-fn document(account: &Account) -> Value {
-    let mut document = serde_json::to_value(account).expect("plain data serialise");
-    document["neighbours"] = account.neighbours().into();
-    document["epsilon_spent"] = account.epsilon_spent().into();
-    document["epsilon_total"] = account.epsilon_total().into();
-    document
 }

@@ -7,12 +7,12 @@ use dplm::{
     study::{Beside, Study, StudyFit},
     table::ReadOptions,
 };
-use dplm_ledger::{Ledger, LedgerError};
+use dplm_ledger::LedgerError;
 use pyo3::prelude::*;
 
 use crate::{
     failure::{Failure, Kind, OrRaise},
-    fit::{AccountName, NativeFit, receipt},
+    fit::{AccountName, NativeFit, affordable, receipt},
     request::{Keywords, WHOLE, word},
     table::NativeTable,
     work,
@@ -50,13 +50,6 @@ impl WorkOptions {
     }
 }
 
-fn check_ledger(account_name: Option<&AccountName>, rho: Rho) -> Result<(), LedgerError> {
-    match account_name {
-        Some((file, dataset)) => Ledger::open(file)?.check(dataset, rho),
-        None => Ok(()),
-    }
-}
-
 /// Fits the model of a fit again on the same data and pools both.
 #[pyfunction]
 pub fn refine(
@@ -72,7 +65,7 @@ pub fn refine(
     let refinement = Refinement::new(first.fit().clone(), rho).map_err(|error| Kind::Request.because(error))?;
     let noise = options.noise(account_name.as_ref())?;
     let fit = work::run(py, options.threads, progress.as_ref(), |signals| {
-        check_ledger(account_name.as_ref(), rho)?;
+        affordable(account_name.as_ref(), rho)?;
         let reading = |done, total| signals.reading(done, total);
         let read = ReadOptions { strict: options.strict, progress: Progress::new(&reading), ..ReadOptions::default() };
         let reading = Reading {
@@ -170,7 +163,7 @@ pub fn study(
     let plan = Study::from_toml_beside(text, beside.0).map_err(|error| Kind::Request.because(error))?;
     let noise = options.noise(account_name.as_ref())?;
     let study = work::run(py, options.threads, progress.as_ref(), |signals| {
-        check_ledger(account_name.as_ref(), plan.request().rho)?;
+        affordable(account_name.as_ref(), plan.request().rho)?;
         let reading = |done, total| signals.reading(done, total);
         let read = ReadOptions { strict: options.strict, progress: Progress::new(&reading), ..ReadOptions::default() };
         let reading = Reading { table: read, memory: options.memory, ..Reading::default() };

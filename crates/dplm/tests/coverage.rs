@@ -27,24 +27,25 @@ fn fit(data: &Data, case: &Case, target: Target, seed: u64) -> Vec<Coefficient> 
     plan.run(&mut data.rows(), &design, &mut FixedSeed::new(seed), Progress::NONE).unwrap().coefficients
 }
 
-/// How many of the intervals hold the truth, one over the root of the number of features in every coordinate.
-fn covered(case: &Case) -> (u64, f64) {
+/// Shares of all intervals: those that were printed, and of those the ones that hold the truth, one over the root of the number of features in every
+/// coordinate; and their mean length.
+fn covered(case: &Case) -> (f64, f64, f64) {
     let truth = 1.0 / (FEATURES as f64).sqrt();
-    let mut covered = 0;
-    let mut length = 0.0;
+    let (mut printed, mut covered, mut length) = (0.0, 0.0, 0.0);
     for seed in 0..DATA_SETS {
         let data = Data::isotropic(case.rows, FEATURES, 1000 + seed);
-        for coefficient in fit(&data, case, Target::Population, seed) {
-            let precision = coefficient.precision.expect("identified at this budget");
-            covered += u64::from(precision.low <= truth && truth <= precision.high);
+        for precision in fit(&data, case, Target::Population, seed).into_iter().filter_map(|one| one.precision) {
+            printed += 1.0;
+            covered += f64::from(u8::from(precision.low <= truth && truth <= precision.high));
             length += precision.high - precision.low;
         }
     }
-    (covered, length / (DATA_SETS * FEATURES as u64) as f64)
+    (printed / (DATA_SETS * FEATURES as u64) as f64, covered / printed, length / printed)
 }
 
 /// 1200 nearly independent intervals: coverage of .95 has a standard error of .0063. The window is .95 less 5 and plus 4.5 of them, so a
-/// right program fails in less than 1e-6 of seeds for each case.
+/// right program fails in less than 1e-6 of seeds for each case. At the narrowest clip most rows are clipped, and in a few runs too little is left of
+/// the curvature.
 #[test]
 fn population_intervals_cover() {
     for case in [
@@ -52,9 +53,12 @@ fn population_intervals_cover() {
         Case { rows: 2000, rho: 0.1, clip: 2.0 },
         Case { rows: 10_000, rho: 0.015, clip: 4.0 },
     ] {
-        let (covered, length) = covered(&case);
-        let coverage = covered as f64 / (DATA_SETS * FEATURES as u64) as f64;
-        println!("n {} rho {} clip {}: coverage {coverage:.3}, length {length:.4}", case.rows, case.rho, case.clip);
-        assert!((0.918..0.979).contains(&coverage), "coverage {coverage} at clip {}", case.clip);
+        let (printed, coverage, length) = covered(&case);
+        let Case { rows, rho, clip } = case;
+        println!("n {rows} rho {rho} clip {clip}: printed {printed:.3}, coverage {coverage:.3}, length {length:.4}");
+        assert!(
+            printed > 0.97 && (0.918..0.979).contains(&coverage),
+            "{printed} printed, coverage {coverage} at clip {clip}"
+        );
     }
 }

@@ -33,8 +33,9 @@ fn files_that_say(word: &str) -> Vec<String> {
 
 #[test]
 fn claims_are_made_where_rows_are_summed() {
-    let rows = ["dplm/src/privacy/sensitive.rs", "dplm/src/rows/answer.rs", "dplm/src/rows/engine.rs"];
-    assert_eq!(files_that_say("Sensitive::claim"), rows);
+    let rows = ["answer", "bin", "engine"].map(|file| format!("dplm/src/rows/{file}.rs"));
+    let claimed = files_that_say("Sensitive::claim");
+    assert_eq!((claimed[0].as_str(), &claimed[1..]), ("dplm/src/privacy/sensitive.rs", &rows[..]));
 }
 
 #[test]
@@ -43,8 +44,13 @@ fn scores_are_claimed_where_rows_are_counted() {
 }
 
 #[test]
+fn depths_are_claimed_where_batches_are_fitted() {
+    assert_eq!(files_that_say("Nested::claim"), ["dplm/src/privacy/point.rs", "dplm/src/rows/batch.rs"]);
+}
+
+#[test]
 fn no_fit_looks_inside_a_query() {
-    let sealed = ["dplm/src/privacy/select.rs", "dplm/src/privacy/sensitive.rs"];
+    let sealed = ["dplm/src/privacy/point.rs", "dplm/src/privacy/select.rs", "dplm/src/privacy/sensitive.rs"];
     assert_eq!(files_that_say("into_not_private"), sealed);
 }
 
@@ -54,7 +60,7 @@ fn rows_answer_with_nothing_bare() {
     let text = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("src/rows/mod.rs")).unwrap();
     let answers: Vec<&str> =
         text.split("-> Result<").skip(1).map(|rest| rest.split_once(", Error>").expect("a result").0).collect();
-    let sealed = ["()", "Sensitive", "OuterSum", "TailCounts", "Box<dyn Rows>"];
+    let sealed = ["()", "Sensitive", "OuterSum", "TailCounts", "BatchFits", "BinSums", "Box<dyn Rows>"];
     let is_sealed = |answer: &&str| sealed.contains(answer) || answer.starts_with("NotPrivate<");
     assert!(answers.len() >= 8 && answers.iter().all(is_sealed), "{answers:?}");
 }

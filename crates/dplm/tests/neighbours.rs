@@ -6,8 +6,8 @@
 
 use dplm::{
     lattice::{Clip, Ladder, Lattice, Outer, Separate, Theta, Weight, Whitening},
-    privacy::{Claim, Neighbours, Sensitive},
-    rows::{Encoded, Forecast, Rows},
+    privacy::{Claim, IntegerBox, Neighbours, Nested, Sensitive},
+    rows::{Batching, Bins, Encoded, Forecast, Rows},
 };
 use faer::Mat;
 use num_bigint::{BigInt, BigUint};
@@ -262,6 +262,14 @@ impl Pair {
         })
     }
 
+    /// How many rows are in each of some bins, and their sums.
+    fn bins(&self, rows: &dyn Rows) -> [Vec<Sensitive>; 2] {
+        let mut bins = Bins::whole();
+        (0..4).for_each(|k| bins.cut(k / 2, k % rows.features(), [0.0, 4000.0, -2000.0, 1.0][k]));
+        let sums = rows.bin_sums(&bins, self.radius, self.neighbours).unwrap();
+        [vec![sums.counts()], vec![sums.into_sums()]]
+    }
+
     /// The three sums of outer products, and the least eigenvalue of each.
     fn outer_products(&self, rows: &dyn Rows) -> [Vec<Sensitive>; 6] {
         let (theta, theta_unit, radius) = (&self.theta, self.lattice.theta_unit(), self.radius);
@@ -325,8 +333,45 @@ fn sums_of_outer_products_of_rows_with_small_residuals() {
 }
 
 #[test]
+fn counts_and_sums_of_bins() {
+    check(50_000, (Pair::draw, Place::Memory), Pair::bins);
+    check(2_000, (Pair::draw, Place::File), Pair::bins);
+}
+
+#[test]
 fn counts_above_thresholds() {
     check(100_000, (Pair::draw, Place::Memory), Pair::counts);
+}
+
+/// Whether depths differ. What is in some boxes of one table is in as many of the other but for the claim, and the public box is the same.
+fn are_depths_moved(one: Nested, other: Nested) -> bool {
+    let ((one, claimed), (other, _)) = (one.into_not_private().into_inner(), other.into_not_private().into_inner());
+    let is_inside = |(inner, outer): (&IntegerBox, &IntegerBox)| {
+        inner.iter().zip(outer).all(|(inner, outer)| outer.0 <= inner.0 && inner.1 <= outer.1)
+    };
+    assert!(one.len() == other.len() && one[0] == other[0], "how many boxes there are is public");
+    for (deeper, all) in [(&one, &other), (&other, &one)] {
+        assert!(deeper.iter().skip(claimed as usize).zip(all).all(is_inside), "depths moved further than claimed");
+    }
+    one != other
+}
+
+#[test]
+fn depths_among_fits_of_batches() {
+    for (place, pairs) in [(Place::Memory, 20_000), (Place::File, 2_000)] {
+        let moved = (0..pairs).into_par_iter().filter(|&seed| {
+            let Pair { rows, neighbours, radius, .. } = Pair::draw(seed, place);
+            let (features, batches) = (rows[0].features(), 1 + radius as usize % 5);
+            let batching = Batching::of_coefficients(batches, features, 4096.0, 1 << 16);
+            let [one, other] = rows.each_ref().map(|rows| rows.batch_fits(&batching, neighbours).unwrap());
+            [0..1, 0..features].into_iter().any(|of| {
+                [1, 9]
+                    .into_iter()
+                    .any(|most| are_depths_moved(one.depths(of.clone(), most), other.depths(of.clone(), most)))
+            })
+        });
+        assert!(moved.count() > pairs / 10);
+    }
 }
 
 #[test]
@@ -445,6 +490,7 @@ fn every_query_of_a_group() {
     check(20_000, (Pair::of_group, Place::Memory), Pair::sums);
     check(20_000, (Pair::of_group, Place::Memory), Pair::counts);
     check(20_000, (Pair::of_group, Place::Memory), Pair::outer_products);
+    check(20_000, (Pair::of_group, Place::Memory), Pair::bins);
     check(1_000, (Pair::of_group, Place::File), Pair::sums);
 }
 
@@ -453,6 +499,7 @@ fn a_row_that_changes_its_group_costs_no_more_than_one_that_is_replaced() {
     check_change(20_000, (Pair::with_one_more_row, Place::Memory), Pair::sums);
     check_change(20_000, (Pair::with_one_more_row, Place::Memory), Pair::counts);
     check_change(20_000, (Pair::with_one_more_row, Place::Memory), Pair::outer_products);
+    check_change(20_000, (Pair::with_one_more_row, Place::Memory), Pair::bins);
     check_change(1_000, (Pair::with_one_more_row, Place::File), Pair::counts);
 }
 

@@ -19,6 +19,26 @@ fn named(paper: &str) -> Vec<&str> {
     rows.flat_map(|row| row.split('|').skip(2)).flat_map(|cell| cell.split('`').skip(1).step_by(2)).collect()
 }
 
+/// What the text of the paper cites.
+const KEYS: &str = "liu2023near varshney2022nearly wang2018revisiting cai2021cost liu2022differential hsu2011analysis \
+    avella2021differentially shejwalkar2022recycling rabanser2023training dwork2016concentrated dwork2009differential \
+    bun2016concentrated DP-DL xu2023federated wang2022differentially wang2019differentially tang2023improved \
+    song2020characterizing sheffet2017differentially sarathy2022analyzing narayananbetter milionis2022differentially \
+    mcsherry2007mechanism kurakin2022toward knop2022differentially kamath2022new kamath2019privately \
+    ferrando2022parametric dwork2014analyze differential_privacy_dp_fine_tuning diakonikolas2019robust \
+    covington2021unbiased chen2020statistical chaudhuri2011differentially brawner2018bootstrap amin2022easy \
+    alabi2022differentially KLNRS DMNS BST14";
+
+#[test]
+fn every_citation_has_a_place_or_a_reason() {
+    let paper = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../PAPER.md")).unwrap();
+    let rows = paper.lines().filter(|line| line.starts_with("| "));
+    let listed: Vec<&str> =
+        rows.filter_map(|row| row.split('|').nth(1)).flat_map(|cell| cell.split([',', ' '])).collect();
+    let missing: Vec<&str> = KEYS.split_whitespace().filter(|key| !listed.contains(key)).collect();
+    assert!(missing.is_empty(), "PAPER.md does not list {missing:?}");
+}
+
 #[test]
 fn every_name_in_the_table_exists() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");

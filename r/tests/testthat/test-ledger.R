@@ -18,6 +18,27 @@ test_that("a ledger pays for fits, and is verified against them", {
   expect_error(dplm_ledger(file.path(folder, "none.db")), class = "dplm_ledger_error")
 })
 
+test_that("a custodian limits, records, reverses, reports and keeps copies", {
+  folder <- temporary_folder()
+  file <- file.path(folder, "budget.db")
+  dplm_ledger_init(file, "wages", rho = 2)
+  ada <- dplm_ledger(file, analyst = "Ada", purpose = "annual report", note = "table 3")
+  dplm_ledger_limit(ada, "wages", rho = 0.6, analyst = "Ada")
+  expect_error(dplm(wage_formula, wages, rho = 0.5, ledger = dplm_ledger(file, analyst = ""), dataset = "wages"), "whose it is", class = "dplm_ledger_error")
+  fit <- suppressWarnings(dplm(wage_formula, wages, rho = 0.5, ledger = ada, dataset = "wages"))
+  expect_error(dplm(wage_formula, wages, rho = 0.5, ledger = ada, dataset = "wages"), "Ada may spend 0.1 more", class = "dplm_ledger_error")
+  expect_identical(dplm_ledger_reverse(ada, 3, "the wrong file"), 0)
+  dplm_ledger_record(ada, "wages", rho = 0.05, what = "a histogram", analyst = "Ada")
+  account <- dplm_ledger_show(ada, "wages")
+  expect_equal(account$spent, 0.55)
+  expect_identical(account$entries$purpose[3], "annual report")
+  copy <- file.path(folder, "copy.db")
+  expect_identical(dplm_ledger_backup(ada, copy), dplm_ledger_verify(ada, against = list(fit, copy)))
+  page <- file.path(folder, "page.html")
+  dplm_ledger_report(ada, page)
+  expect_match(paste(readLines(page), collapse = " "), "a mistake, by entry 4: the wrong file")
+})
+
 test_that("a plan reads no data", {
   plan <- dplm_plan("pay[0..200000] ~ age[18..90]", rows = 10000, rho = 0.015, assume = c("age sd 15", "errors sd 30000"), want = "age 25")
   expect_identical(plan$coefficients$name, c("(Intercept)", "age"))

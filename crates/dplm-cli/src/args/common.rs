@@ -202,4 +202,20 @@ pub struct AccountArgs {
     /// What the ledger calls the data
     #[arg(long, value_name = "NAME", requires = "ledger", help_heading = "Privacy")]
     pub dataset: Option<String>,
+    #[command(flatten)]
+    pub attribution: AttributionArgs,
+}
+
+/// What a ledger remembers of who asked.
+#[derive(Debug, Default, Group)]
+pub struct AttributionArgs {
+    /// With --ledger: who asks, as the ledger knows them
+    #[arg(long, value_name = "WHO", env = "DPLM_ANALYST", hide_env_values = true, help_heading = "Privacy")]
+    pub analyst: Option<String>,
+    /// With --ledger: what the result is for, in a few words
+    #[arg(long, value_name = "TEXT", requires = "ledger", help_heading = "Privacy")]
+    pub stated_purpose: Option<String>,
+    /// With --ledger: what else should be remembered
+    #[arg(long, value_name = "TEXT", requires = "ledger", help_heading = "Privacy")]
+    pub note: Option<String>,
 }

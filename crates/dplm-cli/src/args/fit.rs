@@ -16,6 +16,7 @@ use crate::output::Destination;
 
 /// `dplm fit`.
 #[derive(Debug, Group)]
+#[command(mut_arg("inputs", |data| data.required(false).required_unless_present("pretend")))]
 pub struct FitArgs {
     #[command(flatten)]
     pub data: DataArgs,
@@ -43,6 +44,17 @@ pub struct FitArgs {
     pub group_sizes: Option<String>,
     #[command(flatten)]
     pub account: AccountArgs,
+    /// Fit simulated rows [10000] that know the formula only: nothing is read or spent
+    #[arg(
+        long,
+        value_name = "ROWS",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "10000",
+        conflicts_with = "ledger",
+        help_heading = "Output"
+    )]
+    pub pretend: Option<u64>,
     /// Show the plan, the checks and the cost, and stop; nothing is spent
     #[arg(long, help_heading = "Output")]
     pub dry_run: bool,

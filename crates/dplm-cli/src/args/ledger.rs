@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args as Group, Subcommand};
 
-use super::BudgetArgs;
+use super::{BudgetArgs, FitArgs};
 use crate::output::Destination;
 
 /// `dplm ledger`.
@@ -14,13 +14,35 @@ pub enum LedgerCommand {
     Init(LedgerInitArgs),
     /// Add to the budget of a data set
     Grant(LedgerGrantArgs),
+    /// Say how much an analyst may spend of a data set
+    Limit(LedgerLimitArgs),
+    /// Record what was released without this ledger, or lost from it
+    Record(LedgerRecordArgs),
+    /// Say that an entry was a mistake, and why; what was spent stays spent
+    Reverse(LedgerReverseArgs),
+    /// Look at a fit before it is paid for: the same plan paid twice, another table
+    #[command(after_help = CHECK)]
+    Check(Box<FitArgs>),
     /// What was granted and spent, and what is left
     Show(LedgerShowArgs),
+    /// Write a page: what was released to whom, when, from which data, and what is left
+    Report(LedgerReportArgs),
     /// Write every entry as JSON or CSV
     Export(LedgerExportArgs),
-    /// Check the entries, and that they are those of fits that were kept
+    /// Write a copy that is whole, whoever is writing meanwhile
+    Backup(LedgerBackupArgs),
+    /// Check the entries, and that they are those of fits and copies that were kept
     Verify(LedgerVerifyArgs),
 }
+
+const CHECK: &str = "\
+The options are those of 'dplm fit', with --ledger and --dataset: a fit is checked by putting 'ledger check' in place
+of 'fit'. The data are read and the fit is planned, up to where it would be paid for; nothing is spent or released.
+Status 0 says that there is nothing to look at, status 1 that there is, or that the fit would be refused. Tables are
+told apart by their columns and their number of rows, never by their cells.
+
+Example:
+  dplm ledger check wages.csv --formula 'pay[0..200000] ~ age[18..90]' --rho 0.015 --ledger budget.db --dataset wages";
 
 /// The file of a ledger.
 #[derive(Debug, Group)]
@@ -59,6 +81,83 @@ pub struct LedgerGrantArgs {
     /// Who grants it, and why
     #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
     pub note: String,
+}
+
+/// `dplm ledger limit`.
+#[derive(Debug, Group)]
+pub struct LedgerLimitArgs {
+    #[command(flatten)]
+    pub ledger: LedgerFile,
+    /// The data set
+    #[arg(long, value_name = "NAME")]
+    pub dataset: String,
+    /// Whom it binds [default: each who has no limit of their own]
+    #[arg(long, value_name = "WHO", default_value = "", hide_default_value = true)]
+    pub analyst: String,
+    /// The most they may spend in all, what they have spent before included; 0 for nothing
+    #[arg(long, value_name = "R", allow_negative_numbers = true)]
+    pub rho: f64,
+    /// Who decided it, and why
+    #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
+    pub note: String,
+}
+
+/// `dplm ledger record`.
+#[derive(Debug, Group)]
+pub struct LedgerRecordArgs {
+    #[command(flatten)]
+    pub ledger: LedgerFile,
+    /// The data set
+    #[arg(long, value_name = "NAME")]
+    pub dataset: String,
+    /// How much was spent
+    #[arg(long, value_name = "R", allow_negative_numbers = true)]
+    pub rho: f64,
+    /// What was released
+    #[arg(long, value_name = "TEXT")]
+    pub what: String,
+    /// Who asked for it, as the ledger knows them
+    #[arg(long, value_name = "WHO", default_value = "", hide_default_value = true)]
+    pub analyst: String,
+    /// Why it is recorded here
+    #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
+    pub note: String,
+}
+
+/// `dplm ledger reverse`.
+#[derive(Debug, Group)]
+pub struct LedgerReverseArgs {
+    #[command(flatten)]
+    pub ledger: LedgerFile,
+    /// The number of the entry, a grant or a fit; 'dplm ledger show' lists them
+    #[arg(value_name = "ENTRY")]
+    pub entry: i64,
+    /// Why it was a mistake
+    #[arg(long, value_name = "TEXT")]
+    pub reason: String,
+}
+
+/// `dplm ledger report`.
+#[derive(Debug, Group)]
+pub struct LedgerReportArgs {
+    #[command(flatten)]
+    pub ledger: LedgerFile,
+    /// Only this data set
+    #[arg(long, value_name = "NAME")]
+    pub dataset: Option<String>,
+    /// Where the page goes; - for standard output
+    #[arg(long, short, value_name = "FILE.html")]
+    pub out: Destination,
+}
+
+/// `dplm ledger backup`.
+#[derive(Debug, Group)]
+pub struct LedgerBackupArgs {
+    #[command(flatten)]
+    pub ledger: LedgerFile,
+    /// The copy, a file that is not there yet
+    #[arg(value_name = "COPY")]
+    pub copy: PathBuf,
 }
 
 /// `dplm ledger show`.
@@ -106,7 +205,7 @@ pub struct LedgerVerifyArgs {
     /// A hash that was kept elsewhere: the ledger must go on from there
     #[arg(long, value_name = "HASH")]
     pub since: Option<String>,
-    /// Fits that were kept: the JSON of each names its entry, which must be there unchanged
-    #[arg(long, value_name = "FIT.json", num_args = 1..)]
+    /// Fits (JSON) and copies of the ledger that were kept, which must agree with it
+    #[arg(long, value_name = "FIT.json|COPY", num_args = 1..)]
     pub against: Vec<PathBuf>,
 }

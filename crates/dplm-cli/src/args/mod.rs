@@ -17,23 +17,25 @@ use clap::{
 use dplm::{method, options::Choice};
 
 pub use common::{
-    AccountArgs, BudgetArgs, CoverArgs, DataArgs, IntervalArgs, MachineArgs, MethodArgs, ModelArgs, PromiseArgs,
-    SavedFit, SavedFits,
+    AccountArgs, AttributionArgs, BudgetArgs, CoverArgs, DataArgs, IntervalArgs, MachineArgs, MethodArgs, ModelArgs,
+    PromiseArgs, SavedFit, SavedFits,
 };
 pub use fit::{DiagnoseArgs, FitArgs, MomentsArgs, RefineArgs, StudyArgs, StudyBeside};
 pub use lab::{LabCommand, LabRunArgs};
-pub use ledger::{LedgerCommand, LedgerExportArgs, LedgerGrantArgs, LedgerInitArgs, LedgerShowArgs, LedgerVerifyArgs};
+pub use ledger::{
+    LedgerBackupArgs, LedgerCommand, LedgerExportArgs, LedgerGrantArgs, LedgerInitArgs, LedgerLimitArgs,
+    LedgerRecordArgs, LedgerReportArgs, LedgerReverseArgs, LedgerShowArgs, LedgerVerifyArgs,
+};
 pub use plan::PlanArgs;
-pub use saved::{PredictArgs, TestArgs};
+pub use saved::{ExportArgs, Library, PredictArgs, TestArgs};
 pub use tools::{CompletionsArgs, DemoArgs, InitArgs, SimulateArgs};
 
 /// Linear regression under differential privacy, with honest error bars.
 #[derive(Debug, Parser)]
 #[command(
     name = "dplm",
-    version,
+    version = env!("DPLM_VERSION"),
     arg_required_else_help = true,
-    disable_help_subcommand = true,
     disable_help_flag = true,
     after_help = "Start with 'dplm demo'. Each command explains itself: 'dplm fit --help'.\n\n\
                   Exit status: 0 done; 1 refused or failed (data, budget, files); 2 the command was wrong."
@@ -82,6 +84,9 @@ pub enum Command {
     /// Predict the mean response of new rows, or over a column, from a saved fit
     #[command(after_help = PREDICT)]
     Predict(PredictArgs),
+    /// Write the guarantee of a saved result in the words of other libraries
+    #[command(after_help = EXPORT)]
+    Export(ExportArgs),
     /// What accuracy to expect, from public numbers only
     #[command(after_help = PLAN)]
     Plan(PlanArgs),
@@ -123,7 +128,8 @@ Bounds and levels must come from public knowledge, never from the data. With --s
 
 Examples:
   dplm fit survey.csv --formula 'earnings[0..200000] ~ age[18..90] + region{north,south}' --rho 0.015
-  dplm fit survey.parquet --model model.toml --epsilon 1 --json fit.json";
+  dplm fit survey.parquet --model model.toml --epsilon 1 --json fit.json
+  dplm fit --pretend --formula 'earnings[0..200000] ~ age[18..90]' --rho 0.015 --report page.html";
 
 const REFINE: &str = "\
 Fits the model of a saved fit again on the same data, from where that fit ended, and pools both by their precision. The
@@ -181,6 +187,14 @@ each row is predicted by that of its own group, or all rows by that of one --gro
 Examples:
   dplm predict fit.json new.csv --out predicted.csv
   dplm predict fit.json --over exper --at educ=12 --at union=yes --picture exper.svg";
+
+const EXPORT: &str = "\
+dp-accounting: the events that an accountant of Google's library composes, by the names of its classes. opendp: the
+metric, the measure and the distances of one measurement, and the mechanisms in it. The file is that of a fit, of
+several groups or of a study. Nothing is spent and no data are read.
+
+Example:
+  dplm export fit.json --for dp-accounting";
 
 const PLAN: &str = "\
 No data are read and nothing is spent: the method that would run says what it would do with the budget. How far columns

@@ -1,6 +1,8 @@
 //! The commands that ask a fit in a file.
 
-use clap::Args as Group;
+use std::path::PathBuf;
+
+use clap::{Args as Group, ValueEnum};
 use dplm::table::Dialect;
 
 use super::SavedFits;
@@ -57,4 +59,28 @@ pub struct PredictArgs {
     /// With --over: draw it
     #[arg(long, value_name = "FILE.svg", conflicts_with = "inputs")]
     pub picture: Option<Destination>,
+}
+
+/// `dplm export`.
+#[derive(Debug, Group)]
+pub struct ExportArgs {
+    /// What 'dplm fit --json' or 'dplm study --json' has written
+    #[arg(value_name = "FIT.json")]
+    pub fit: PathBuf,
+    /// Whose words to use
+    #[arg(long = "for", value_name = "LIBRARY")]
+    pub library: Library,
+    /// Where it goes [default: standard output]
+    #[arg(long, short, value_name = "FILE.json")]
+    pub out: Option<Destination>,
+}
+
+/// A library that keeps account of privacy.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub enum Library {
+    /// Google's dp-accounting
+    DpAccounting,
+    /// OpenDP
+    #[value(name = "opendp")]
+    OpenDp,
 }

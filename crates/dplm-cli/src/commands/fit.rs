@@ -8,11 +8,11 @@ use dplm::{
     report::{Cover, grouped_summary, grouped_to_html, grouped_to_json, summary, to_html, to_json},
     table::{ReadOptions, Source},
 };
-use dplm_ledger::Ledger;
+use dplm_ledger::{Caution, Ledger};
 
 use crate::{
     args::FitArgs,
-    commands::plan,
+    commands::{plan, pretend},
     exit::Failure,
     layout::grouped,
     output::{Destination, Output},
@@ -32,16 +32,19 @@ pub fn run(args: FitArgs, printer: &Printer) -> Result<(), Failure> {
     }
     // Opened before anything is spent: a result that cannot be written down would be lost.
     let FitSettings { json, trajectory, report, cover, .. } = &settings;
-    let outputs = Outputs::open([json, trajectory, report], cover)?;
+    let outputs = Outputs { pretend: settings.pretend.is_some(), ..Outputs::open([json, trajectory, report], cover)? };
     let mut account = OpenAccount::open(settings.account_name.as_ref(), settings.method.request().rho)?;
-    let source = settings.data.open()?;
+    let source = match settings.pretend {
+        Some(rows) => pretend::source(&settings.data, settings.groups.as_ref(), rows)?,
+        None => settings.data.open()?,
+    };
     if settings.dry_run {
         return dry_run(&settings, &source, account.as_ref(), printer);
     }
     if let Some(groups) = &settings.groups {
         let mut dataset = settings.data.read_groups(&source, groups, printer)?;
         let prepared = dataset.prepare(settings.method.as_ref(), settings.noise)?;
-        let receipt = receipt(account.as_mut(), prepared.charge(), printer)?;
+        let receipt = OpenAccount::receipt(account.as_mut(), prepared.charge(), printer)?;
         let fit = fitting(printer, |progress| prepared.run(receipt, progress))?;
         return outputs.report_groups(&fit, printer);
     }
@@ -52,12 +55,31 @@ pub fn run(args: FitArgs, printer: &Printer) -> Result<(), Failure> {
     outputs.report(&fit, printer)
 }
 
-/// Pays from the ledger where there is one; else whoever calls keeps account.
-fn receipt(account: Option<&mut OpenAccount<'_>>, charge: Charge, printer: &Printer) -> Result<Receipt, Failure> {
-    match account {
-        Some(account) => account.charge(charge, printer),
-        None => Ok(Receipt::by_caller(charge)),
+/// Looks at a fit up to where it would be paid for, and says what its ledger warns of.
+///
+/// # Errors
+/// As [`run`], and where there is something to look at.
+pub fn check(args: FitArgs, printer: &Printer) -> Result<(), Failure> {
+    let settings = FitSettings::check(args)?;
+    let Some(account) = OpenAccount::open(settings.account_name.as_ref(), settings.method.request().rho)? else {
+        return Err(Failure::usage(
+            "name the ledger that would pay with --ledger, and what it calls the data with --dataset",
+        ));
+    };
+    let source = settings.data.open()?;
+    let charge = match &settings.groups {
+        Some(groups) => {
+            let mut dataset = settings.data.read_groups(&source, groups, printer)?;
+            dataset.prepare(settings.method.as_ref(), settings.noise)?.charge()
+        }
+        None => settings.data.read(&source, printer)?.prepare(settings.method.as_ref(), settings.noise)?.charge(),
+    };
+    let cautions = account.cautions(&charge)?;
+    if !cautions.is_empty() {
+        return Err(Failure::refused(format!("{}; nothing was spent", cautions.join("; and "))));
     }
+    let would_pay = account.would_pay(charge.rho);
+    printer.result(&format!("Nothing speaks against this fit:{would_pay} Nothing was spent.\n"))
 }
 
 /// Fits, and shows how far it has come.
@@ -138,6 +160,7 @@ impl<'a> OpenAccount<'a> {
     pub fn open(account_name: Option<&'a AccountName>, rho: Rho) -> Result<Option<OpenAccount<'a>>, Failure> {
         let Some(account_name) = account_name else { return Ok(None) };
         let ledger = Ledger::open(&account_name.file).map_err(Failure::not_recorded)?;
+        let ledger = ledger.attributed_to(account_name.attribution.clone())?;
         ledger.check(&account_name.dataset, rho).map_err(Failure::not_recorded)?;
         Ok(Some(OpenAccount { account_name, ledger }))
     }
@@ -152,14 +175,25 @@ impl<'a> OpenAccount<'a> {
 
     /// What the ledger has for a fit that is not made; that it is enough was checked when it was opened.
     fn would_pay(&self, rho: Rho) -> String {
-        let AccountName { file, dataset } = self.account_name;
+        let AccountName { file, dataset, .. } = self.account_name;
         format!(" {} has enough left for rho = {rho} of '{dataset}'.", file.display())
     }
 
+    /// What should be looked at before a charge is paid.
+    fn cautions(&self, charge: &Charge) -> Result<Vec<String>, Failure> {
+        let found = self.ledger.cautions(&self.account_name.dataset, charge).map_err(Failure::not_recorded)?;
+        Ok(found.iter().map(ToString::to_string).collect())
+    }
+
     fn charge(&mut self, charge: Charge, printer: &Printer) -> Result<Receipt, Failure> {
-        let AccountName { file, dataset } = self.account_name;
+        let AccountName { file, dataset, .. } = self.account_name;
         let rho = charge.rho;
+        let cautions = self.ledger.cautions(dataset, &charge).map_err(Failure::not_recorded)?;
         let receipt = self.ledger.charge(dataset, charge).map_err(Failure::not_recorded)?;
+        // Another table is warned of with the result; that it was paid for before, only whoever pays needs to know. A refusal stays one sentence.
+        for same in cautions.iter().filter(|caution| matches!(caution, Caution::SamePlan { .. })) {
+            printer.warning(&same.to_string(), false);
+        }
         printer.note(&format!("{} records rho = {rho} of '{dataset}' as spent", file.display()));
         Ok(receipt)
     }
@@ -173,6 +207,8 @@ pub struct Outputs {
     cover: Cover,
     /// Whether standard output is free for the summary.
     summary: bool,
+    /// Whether the rows were simulated, so that everything is marked.
+    pretend: bool,
 }
 
 impl Outputs {
@@ -185,6 +221,7 @@ impl Outputs {
             report: report.as_ref().map(Output::open).transpose()?,
             cover: cover.clone(),
             summary: !places.contains(&&Some(Destination::Stdout)),
+            pretend: false,
         })
     }
 
@@ -223,10 +260,17 @@ impl Outputs {
 
     /// Writes every form that was asked for. The budget is spent by now, so a file that fails does not keep the others from being written.
     fn write(self, printer: &Printer, text: impl Fn(Form<'_>) -> String) -> Result<(), Failure> {
-        let json = self.json.map_or(Ok(()), |output| output.finish_with(&text(Form::Json)));
-        let trajectory = self.trajectory.map_or(Ok(()), |output| output.finish_with(&text(Form::Trajectory)));
-        let report = self.report.map_or(Ok(()), |output| output.finish_with(&text(Form::Page(&self.cover))));
-        let shown = if self.summary { printer.result(&text(Form::Summary)) } else { Ok(()) };
+        let marked = |form: Form<'_>, mark: fn(&str) -> String| match self.pretend {
+            true => mark(&text(form)),
+            false => text(form),
+        };
+        let json = self.json.map_or(Ok(()), |output| output.finish_with(&marked(Form::Json, pretend::mark_json)));
+        let trajectory =
+            self.trajectory.map_or(Ok(()), |output| output.finish_with(&marked(Form::Trajectory, pretend::mark_csv)));
+        let report = self
+            .report
+            .map_or(Ok(()), |output| output.finish_with(&marked(Form::Page(&self.cover), pretend::mark_page)));
+        let shown = if self.summary { printer.result(&marked(Form::Summary, pretend::mark_text)) } else { Ok(()) };
         Failure::of_all([json, trajectory, report, shown])
     }
 }

@@ -2,11 +2,13 @@
 
 pub mod demo;
 pub mod fit;
+mod pretend;
 pub mod refine;
 mod saved;
 pub mod study;
 pub mod test;
 pub mod predict;
+pub mod export;
 pub mod plan;
 pub mod moments;
 pub mod simulate;

@@ -13,6 +13,7 @@ mod oracle;
 mod honest;
 mod choices;
 mod arena;
+mod study;
 
 use std::collections::BTreeMap;
 
@@ -29,6 +30,7 @@ pub use intervals::{Intervals, Shown};
 pub use oracle::Oracle;
 pub use population::Population;
 pub use ratio::Ratio;
+pub use study::Study;
 pub use tolerance::Tolerance;
 pub use tradeoff::Tradeoff;
 

@@ -13,6 +13,9 @@ use rand_core::SeedableRng;
 use super::bench::{Bench, dot};
 use crate::{LabError, counted::Counted};
 
+/// Wider than any gradient of a standardised table.
+const NO_CLIP: f64 = 1e9;
+
 /// How far off one run was.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Score {
@@ -23,7 +26,7 @@ pub(super) struct Score {
     pub gap: f64,
     /// The median over coefficients of the distance to least squares, in classical standard errors.
     pub error: f64,
-    /// Identified coefficients with an interval for this data set, and how many covered its clipped optimum.
+    /// Identified coefficients with an interval for this data set, and how many covered what the fit says they are for.
     pub empirical: Coverage,
     /// The same with an interval for the population, on resampled rows.
     pub population: Coverage,
@@ -47,14 +50,14 @@ pub(super) fn score(bench: &Bench, rho: f64, seed: u64) -> Result<Score, LabErro
     let mut rows = bench.resampled(&mut ChaCha8Rng::seed_from_u64(seed));
     let sample = fit(bench, &mut rows, rho, seed, Target::Population)?;
     let standard = bench.to_standard(&own.predictor(&bench.design));
-    let optimum = optimum(bench, &own);
+    let optimum = optimum(bench, &own, own.summary.clip);
     let (adassp, dpgd) = others(bench, rho, seed)?;
     Ok(Score {
         excess: bench.excess(&standard),
         gap: bench.excess(&optimum),
         error: median((0..standard.len()).map(|j| (standard[j] - bench.ols[j]).abs() / bench.ols_se[j]).collect()),
-        empirical: coverage(bench, &own, &optimum),
-        population: coverage(bench, &sample, &self::optimum(bench, &sample)),
+        empirical: coverage(bench, &own),
+        population: coverage(bench, &sample),
         width: width(bench, &sample),
         passes: f64::from(counted.passes()),
         adassp,
@@ -83,22 +86,24 @@ fn others(bench: &Bench, rho: f64, seed: u64) -> Result<(f64, f64), LabError> {
     Ok((bench.excess(&adassp), bench.excess(&bench.to_standard(&run.predictor(&bench.design)))))
 }
 
-/// The optimum of the clipped loss on the whole data set in the coordinates that the run found, in standardised units.
-fn optimum(bench: &Bench, outcome: &Outcome) -> Vec<f64> {
+/// The optimum of the loss clipped at `clip` on the whole data set in the coordinates that the run found, in standardised units.
+fn optimum(bench: &Bench, outcome: &Outcome, clip: f64) -> Vec<f64> {
     let matrix = outcome.whitening.as_ref().expect("the automatic method whitens").matrix();
     // What was left out has no coordinate, and comes back as zero.
     let (p, kept) = (matrix.nrows(), matrix.ncols());
     let white = |row: &[f64]| -> Vec<f64> { (0..kept).map(|k| dot(matrix.col_as_slice(k), row)).collect() };
     let rows: Vec<f64> = bench.x.chunks_exact(p).flat_map(white).collect();
     let back = |theta: &[f64]| (0..p).map(|j| (0..kept).map(|k| matrix[(j, k)] * theta[k]).sum()).collect();
-    huber_optimum(&rows, &bench.y, kept, outcome.summary.clip)
-        .map_or(vec![f64::NAN; p], |found| back(&found.into_inner().theta))
+    huber_optimum(&rows, &bench.y, kept, clip).map_or(vec![f64::NAN; p], |found| back(&found.into_inner().theta))
 }
 
-fn coverage(bench: &Bench, outcome: &Outcome, optimum: &[f64]) -> Coverage {
+/// Against what the fit says its intervals are for: least squares without what was left out, or the robust coefficients at its clip.
+fn coverage(bench: &Bench, outcome: &Outcome) -> Coverage {
     let contrasts = bench.design.contrasts();
+    let clip = if outcome.target == Target::Robust { outcome.summary.clip } else { NO_CLIP };
+    let truth = optimum(bench, outcome, clip);
     let known = outcome.coefficients.iter().zip(&contrasts).filter_map(|(one, contrast)| {
-        one.precision.as_ref().map(|found| (found.low..=found.high).contains(&contrast.of(optimum)))
+        one.precision.as_ref().map(|found| (found.low..=found.high).contains(&contrast.of(&truth)))
     });
     known.fold(Coverage::default(), |sum, covered| Coverage {
         identified: sum.identified + 1,

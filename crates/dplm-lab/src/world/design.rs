@@ -68,6 +68,7 @@ impl Design {
             ["interaction"] => interaction(),
             ["incomes"] => incomes(),
             ["months"] => months(),
+            ["hours"] => hours(),
             ["counts"] => counts(),
             ["shares"] => shares(),
             ["age", "squared"] => age_squared(),
@@ -250,6 +251,29 @@ fn months() -> Design {
         Feature::levels("month", &MONTHS),
     ];
     Design { signal_sd: 0.6, ..design(features, Box::new(draw)) }
+}
+
+/// Traffic by the hour and the month: many columns, of which the reference hour ties all others together.
+fn hours() -> Design {
+    let draw = |rng: &mut ChaCha8Rng, cells: &mut [f64]| {
+        let (hour, month) = ((24.0 * uniform(rng)).floor(), (12.0 * uniform(rng)).floor());
+        let warmth = 0.5 - 0.3 * (std::f64::consts::TAU * month / 12.0).cos() + 0.1 * normal(rng);
+        let wet = (0.6 + 0.2 * normal(rng)).clamp(0.0, 1.0);
+        cells.copy_from_slice(&[warmth, wet, hour, month]);
+        let by_day = 1.0 - (std::f64::consts::TAU * hour / 24.0).cos();
+        Drawn { mean: warmth - 0.5 * wet + by_day, drive: by_day - 1.0 }
+    };
+    let numbered = |count: usize| (0..count).map(|level| level.to_string()).collect::<Vec<_>>();
+    let levels = |name: &str, count: usize| {
+        Feature::levels(name, &numbered(count).iter().map(String::as_str).collect::<Vec<_>>())
+    };
+    let features = vec![
+        Feature::within("warmth", -0.5, 1.5),
+        Feature::within("wet", 0.0, 1.0),
+        levels("hour", 24),
+        levels("month", 12),
+    ];
+    Design { signal_sd: 0.75, ..design(features, Box::new(draw)) }
 }
 
 /// Counts that are mostly zero, within bounds that allow many.

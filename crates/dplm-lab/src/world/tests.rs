@@ -154,7 +154,7 @@ fn names_that_mean_nothing_are_refused() {
 
 #[test]
 fn the_formula_is_one_the_program_reads() {
-    for design in ["controls 3", "powers", "rare 100", "months", "cps1988 wide", "far corner"] {
+    for design in ["controls 3", "powers", "rare 100", "months", "hours", "cps1988 wide", "far corner"] {
         let world = world(design, "r2 0.3");
         let parsed = dplm::formula::Formula::parse(&world.formula()).expect("a formula");
         assert!(parsed.without_bounds().is_empty());

@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex};
 use dplm::{
     Error,
     lattice::{Clip, Ladder, Lattice, Moments, Outer, Separate, Theta, Whitening},
-    privacy::{Claim, Neighbours, NotPrivate, Sensitive},
-    rows::{Forecast, OuterSum, Rows, TailCounts},
+    privacy::{Claim, IntegerBox, Neighbours, Nested, NotPrivate, Sensitive},
+    rows::{BatchFits, Batching, BinSums, Bins, Forecast, OuterSum, Rows, TailCounts},
 };
 use num_bigint::{BigInt, BigUint};
 
@@ -42,6 +42,11 @@ impl Moved {
     }
 }
 
+/// Whether a box is inside another.
+fn is_inside(inner: &IntegerBox, outer: &IntegerBox) -> bool {
+    inner.iter().zip(outer).all(|(inner, outer)| outer.0 <= inner.0 && inner.1 <= outer.1)
+}
+
 fn distance_sq(one: &Claim, other: &Claim) -> BigUint {
     let pairs = one.values.iter().zip(&other.values).zip(&one.weights);
     let squares = pairs.map(|((one, other), &weight)| (BigInt::from(*one) - other).pow(2) * weight);
@@ -52,6 +57,23 @@ fn distance_sq(one: &Claim, other: &Claim) -> BigUint {
 fn ratio(part: &BigUint, whole: &BigUint) -> f64 {
     let millionths = part * 1_000_000u32 / whole.max(&BigUint::from(1u32));
     u32::try_from(millionths).map_or(f64::INFINITY, f64::from) / 1e6
+}
+
+impl Moved {
+    /// Whatever is in `s + d` boxes of one table, `d` the claim, is in `s` boxes of the other, and the public box is the same.
+    fn note_depths(&self, one: Nested, other: Nested) {
+        let ((one, claimed), (other, _)) = (one.into_not_private().into_inner(), other.into_not_private().into_inner());
+        assert!(one.len() == other.len() && one[0] == other[0], "how many boxes there are is public");
+        let steps = claimed as usize;
+        for (one, other) in [(&one, &other), (&other, &one)] {
+            assert!(
+                one.iter().skip(steps).zip(other).all(|(deeper, shallow)| is_inside(deeper, shallow)),
+                "depths moved"
+            );
+        }
+        let mut so_far = self.0.lock().expect("no panic");
+        *so_far = (so_far.0.max(f64::from(u8::from(one != other))), so_far.1 + 1);
+    }
 }
 
 impl Twin {
@@ -148,6 +170,26 @@ impl Rows for Twin {
         })?;
         self.compare_scores(ladder, relation)?;
         self.one.tail_counts(ladder, relation)
+    }
+
+    fn batch_fits(&self, batching: &Batching, relation: Neighbours) -> Result<BatchFits, Error> {
+        let fits = |rows: &dyn Rows| rows.batch_fits(batching, relation);
+        let [one, other] = [fits(self.one.as_ref())?, fits(self.other.as_ref())?];
+        let readings = batching.readings.len();
+        for of in (0..readings).map(|j| j..j + 1).chain(std::iter::once(0..readings)) {
+            for most in [3, usize::MAX / 2] {
+                self.moved.note_depths(one.depths(of.clone(), most), other.depths(of.clone(), most));
+            }
+        }
+        self.one.batch_fits(batching, relation)
+    }
+
+    fn bin_sums(&self, bins: &Bins, radius: u64, relation: Neighbours) -> Result<BinSums, Error> {
+        self.both(|rows| {
+            let sums = rows.bin_sums(bins, radius, relation)?;
+            Ok(vec![sums.counts(), sums.into_sums()])
+        })?;
+        self.one.bin_sums(bins, radius, relation)
     }
 
     fn clipped_count(&self, _: &Theta, _: &Lattice) -> Result<NotPrivate<u64>, Error> {

@@ -74,6 +74,11 @@ impl Interval {
         }
     }
 
+    /// The same with the standard error over all values that the contrast may have, and not identified where that is not known.
+    pub(super) fn with(self, std_error: f64, is_lost: bool) -> Self {
+        Interval { std_error, identified: self.identified && !is_lost, ..self }
+    }
+
     /// All values at a distance `t` from the estimate with `t^2 <= z^2 (v0 + v1 t + v2 t^2)`, `z` being larger than the normal quantile where the
     /// variance is only as good as one estimated with `freedom` degrees of freedom.
     pub(crate) fn by_inversion(estimate: f64, variance: [f64; 3], freedom: f64, level: f64) -> Self {

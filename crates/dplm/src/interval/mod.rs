@@ -34,6 +34,7 @@
 mod interval;
 mod score;
 mod paper;
+mod inverse;
 mod curvature;
 mod resolve;
 mod sampling;

@@ -101,6 +101,14 @@ pub enum ConfigError {
         /// The method asked for.
         method: &'static str,
     },
+    /// The method is for lines.
+    #[error(
+        "the method {method} is for one feature, with an intercept or without, as in `y ~ x`; leave the others out, or ask for --method auto"
+    )]
+    OneFeature {
+        /// The method asked for.
+        method: &'static str,
+    },
     /// The method has noise for which groups do not share a budget.
     #[error("the method {method} cannot fit groups under one budget; leave --by out, or ask for --method auto")]
     NotByGroups {

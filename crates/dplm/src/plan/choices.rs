@@ -26,6 +26,9 @@ pub struct Choices {
     pub second_start: f64,
     /// The curvature is wanted to this in each entry: intervals are longer by three halves of its square for each coefficient.
     pub curvature_precision: f64,
+    /// The noise of the curvature may move its eigenvalues by this share of their mean, the [edge](super::noise::edge) of the noise: a direction in which
+    /// the curvature is a quarter of that is then found to within a twentieth of its length, squared.
+    pub curvature_edge: f64,
     /// The covariance of gradients gets this many times the share that makes intervals shortest, which is derived.
     pub spread: f64,
     /// The test of bending: at a quarter of the clip its noise is then about that of the estimate.
@@ -49,6 +52,7 @@ impl Choices {
         start: 0.05,
         second_start: 0.10,
         curvature_precision: 0.1,
+        curvature_edge: 1.0 / 3.0,
         spread: 1.0,
         bend: 0.03,
         steps: 80.0,
@@ -56,7 +60,7 @@ impl Choices {
     };
 
     /// Their names.
-    pub const NAMES: [&str; 13] = [
+    pub const NAMES: [&str; 14] = [
         "count_precision",
         "length_precision",
         "first_moments",
@@ -66,6 +70,7 @@ impl Choices {
         "start",
         "second_start",
         "curvature_precision",
+        "curvature_edge",
         "spread",
         "bend",
         "steps",
@@ -84,6 +89,7 @@ impl Choices {
             "start" => &mut self.start,
             "second_start" => &mut self.second_start,
             "curvature_precision" => &mut self.curvature_precision,
+            "curvature_edge" => &mut self.curvature_edge,
             "spread" => &mut self.spread,
             "bend" => &mut self.bend,
             "steps" => &mut self.steps,

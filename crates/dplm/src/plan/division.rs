@@ -6,7 +6,7 @@
 use super::{
     Choices,
     counts::{CLEAR_OF_NOISE, CLIP_THRESHOLDS, queries},
-    noise::{matrix_rho, moved_sq, reach_sq},
+    noise::{edge, matrix_rho, moved_sq, reach_sq},
     strength::{WEAK, strength},
     white::clip_for_tail,
 };
@@ -154,7 +154,8 @@ impl Rules {
 
     /// The share of the curvature where few rows are longer than `radius`.
     pub(crate) fn curvature_share(&self, radius: f64) -> f64 {
-        self.matrix_share(radius.powi(2), self.choices.curvature_precision).clamp(CURVATURE_PARTS.0, CURVATURE_PARTS.1)
+        let noise_sd = self.choices.curvature_precision.min(self.choices.curvature_edge / edge(self.features, 1.0));
+        self.matrix_share(radius.powi(2), noise_sd).clamp(CURVATURE_PARTS.0, CURVATURE_PARTS.1)
     }
 
     /// What a threshold needs for counts to this share of the rows, six or seven of them.

@@ -15,6 +15,12 @@ pub(crate) fn matrix_rho(rows: u64, length_sq: f64, neighbours: Neighbours, nois
     moved_sq(neighbours) / 2.0 * (length_sq / (noise_sd * rows as f64)).powi(2)
 }
 
+/// How far such noise of standard deviation `noise_sd` on the diagonal moves the eigenvalues of a matrix of `features` columns: those of the noise
+/// itself fill a semicircle of this radius (Wigner 1958).
+pub(crate) fn edge(features: usize, noise_sd: f64) -> f64 {
+    noise_sd * (2.0 * features as f64).sqrt()
+}
+
 /// How far one row moves a sum of outer products, squared, in units of its squared length.
 pub(crate) fn moved_sq(neighbours: Neighbours) -> f64 {
     match neighbours {

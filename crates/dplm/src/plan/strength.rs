@@ -2,7 +2,9 @@
 
 use crate::{privacy::Rho, warning::Enough};
 
-/// Below this strength the intervals of the automatic method would say nothing, and below the second only some will.
+/// Below this strength the intervals of the automatic method would say nothing, and below the second only some will. The curvature gets at most .12
+/// of the budget, so that on rows of squared length `2 p` the [edge](super::noise::edge) of its noise is `sqrt 8 / (sqrt .12 strength)`: 1 at the
+/// first, where no weak direction can be told from noise, and 1/3 at the second, where the weakest are found.
 const NO_INTERVALS: f64 = 8.0;
 const SOME_INTERVALS: f64 = 25.0;
 /// The same two where second moments are publicly known and trusted, of `n sqrt(rho) / p`: that is how far a single entry of a released

@@ -9,8 +9,8 @@
 //! `round(sigma_j Z)` on integers, which is post-processing of a real Gaussian: the whole run is `sqrt(2 rho)`-GDP, and the
 //! exact (epsilon, delta) conversion holds.
 //!
-//! Two other mechanisms serve methods that need them: [`release_laplace`] adds discrete Laplace noise, and [`select`] chooses a public candidate by
-//! [`Scores`]. Both are exactly sampled and pay in rho. A run that uses them is not Gaussian, and its guarantee is converted by a bound that holds
+//! Other mechanisms serve methods that need them: [`release_laplace`] adds discrete Laplace noise, [`select`] chooses a public candidate by
+//! [`Scores`], and [`select_point`] a point of a public box by how deep it lies. All are exactly sampled and pay in rho. A run that uses them is not Gaussian, and its guarantee is converted by a bound that holds
 //! for any zCDP mechanism: a share of the budget is cut for one [`Mechanism`], and what it was is part of the result.
 
 #![cfg_attr(
@@ -36,6 +36,7 @@ mod sensitivity;
 mod sensitive;
 mod release;
 mod select;
+mod point;
 mod not_private;
 mod guarantee;
 #[cfg(test)]
@@ -46,6 +47,7 @@ pub use guarantee::{Epsilon, Guarantee, guess};
 pub use mechanism::Mechanism;
 pub use neighbours::Neighbours;
 pub use not_private::NotPrivate;
+pub use point::{IntegerBox, Nested, select_point};
 pub use release::{Noisy, Released, release, release_laplace};
 pub use rho::Rho;
 pub(crate) use rho::decimal;

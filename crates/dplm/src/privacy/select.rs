@@ -42,7 +42,7 @@ impl Scores {
 }
 
 /// Parts of one that the rate of a choice is counted in.
-const RATE_PARTS: u128 = 1 << 32;
+pub(super) const RATE_PARTS: u128 = 1 << 32;
 
 /// Chooses a candidate and lets its number go: `i` with probability proportional to `exp(-c (best - score_i))`.
 ///
@@ -73,7 +73,7 @@ pub fn select<R: RandomWords>(scores: Scores, spend: Spend, rng: &mut R) -> Resu
 }
 
 /// The largest integer `a` with `(a / 2^32)^2 sensitivity^2 <= 2 rho`.
-fn rate_down(sensitivity: u32, spend: &Spend) -> Result<u128, PrivacyError> {
+pub(super) fn rate_down(sensitivity: u32, spend: &Spend) -> Result<u128, PrivacyError> {
     let (units, parts) = spend.fraction();
     let have = BigUint::from(units) * 2u32 * RATE_PARTS * RATE_PARTS;
     let need = BigUint::from(Rho::UNITS) * parts * sensitivity * sensitivity;

@@ -71,6 +71,12 @@ impl Sensitivity {
         self.claimed(most * most, most * most)
     }
 
+    /// Squared sensitivity of the numbers of units in bins of which each unit is in one at most: a unit that changes its bin moves two by 1, and one that
+    /// is zeroed out moves one.
+    pub(crate) fn of_partition(self) -> BigUint {
+        self.claimed(2u32.into(), 1u32.into())
+    }
+
     /// Sensitivity of scores that one row moves by at most 1. In a group 2 is claimed, since the next lower whole number is below `sqrt 2`.
     pub(crate) fn of_scores(self) -> u32 {
         match (self.neighbours, self.of_group) {

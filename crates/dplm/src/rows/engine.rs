@@ -5,7 +5,8 @@ use std::sync::{Mutex, PoisonError};
 use num_bigint::BigUint;
 
 use super::{
-    Forecast, OuterSum, Rows, TailCounts,
+    BatchFits, Batching, BinSums, Bins, Forecast, OuterSum, Rows, TailCounts,
+    batch::BatchSums,
     person::Grouping,
     query::{Query, Sum, Term},
     screen::Screen,
@@ -189,6 +190,20 @@ impl<S: Store + 'static> Rows for Engine<S> {
     fn tail_counts(&self, ladder: &Ladder<'_>, neighbours: Neighbours) -> Result<TailCounts, Error> {
         let tally = self.sums(Sum::Tally(ladder))?;
         Ok(TailCounts::new(above(&tally), self.sensitivity(neighbours)))
+    }
+
+    fn batch_fits(&self, batching: &Batching, neighbours: Neighbours) -> Result<BatchFits, Error> {
+        assert!(self.rows_in_unit.is_none() && self.said.is_none(), "batches are of the rows of a whole table");
+        let mut sums = BatchSums::new(batching.batches, self.features);
+        self.for_each_block(&mut |block, rows| sums.add(block, rows))?;
+        Ok(BatchFits::new(&sums.finish(self.features), batching, self.sensitivity(neighbours)))
+    }
+
+    fn bin_sums(&self, bins: &Bins, radius: u64, neighbours: Neighbours) -> Result<BinSums, Error> {
+        assert!(self.rows_in_unit.is_none(), "bins are of rows");
+        let mut sums = BinSums::new(bins, radius, self.features, self.sensitivity(neighbours));
+        self.for_each_block(&mut |block, _| sums.add(bins, block))?;
+        Ok(sums)
     }
 
     fn clipped_count(&self, theta: &Theta, lattice: &Lattice) -> Result<NotPrivate<u64>, Error> {

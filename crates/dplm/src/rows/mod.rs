@@ -4,6 +4,8 @@
 //! interchangeable: the same rows give the same bits on each.
 
 mod answer;
+mod batch;
+mod bin;
 mod person;
 mod store;
 mod query;
@@ -17,6 +19,8 @@ mod device;
 mod group;
 
 pub use answer::{OuterSum, TailCounts};
+pub use batch::{BatchFits, Batching};
+pub use bin::{BinSums, Bins};
 pub use device::DeviceError;
 #[cfg(feature = "cuda")]
 pub use device::{Card, DeviceRows};
@@ -128,6 +132,25 @@ pub trait Rows: Sync {
     /// # Errors
     /// When rows cannot be read.
     fn tail_counts(&self, ladder: &Ladder<'_>, neighbours: Neighbours) -> Result<TailCounts, Error>;
+
+    /// What is read off least squares on each of many batches of rows. Needs no clip.
+    ///
+    /// # Errors
+    /// When rows cannot be read, or are on other machines.
+    ///
+    /// # Panics
+    /// When the unit is a person, or these are the rows of a group: batches go by the place of a row in the table.
+    fn batch_fits(&self, batching: &Batching, neighbours: Neighbours) -> Result<BatchFits, Error>;
+
+    /// How many rows are in each bin of a partition, and the sums of their features and responses, each row shortened to a norm of at most `radius`, in
+    /// lattice units of a cell. Needs no clip.
+    ///
+    /// # Errors
+    /// When rows cannot be read, or are on other machines.
+    ///
+    /// # Panics
+    /// When the unit is a person.
+    fn bin_sums(&self, bins: &Bins, radius: u64, neighbours: Neighbours) -> Result<BinSums, Error>;
 
     /// How many rows are clipped at `theta`.
     ///

@@ -62,7 +62,7 @@ pub enum DataError {
         file: String,
     },
     /// A table without rows.
-    #[error("{file} has a header but no rows: there is nothing to fit")]
+    #[error("{file} has a header but no rows: check that it is the right file")]
     NoRows {
         /// The file, the first when there are several.
         file: String,

@@ -10,6 +10,7 @@ pub mod student;
 pub mod law;
 pub mod no_clipping;
 pub mod bounds;
+pub mod rates;
 pub mod huber;
 
 use crate::matrix::dot;

@@ -9,7 +9,7 @@ use dplm::{
     Charge, Covariance, Coverage, Dataset, Design, Ends, Fit, OverValue, Prediction, Progress, Reading, Receipt, TTest,
     Warning,
 };
-use dplm_ledger::{Ledger, LedgerError};
+use dplm_ledger::LedgerError;
 use savvy::{savvy, ListSexp, NullSexp, OwnedListSexp, OwnedLogicalSexp, Sexp};
 
 use crate::{
@@ -54,13 +54,13 @@ pub fn reading<'a>(options: &Options, progress: Progress<'a>) -> Reading<'a> {
 
 /// What the ledger could not pay for is refused before a row is read.
 pub fn affordable(account: Option<&Account>, rho: &dplm::privacy::Rho) -> Result<(), LedgerError> {
-    account.map_or(Ok(()), |(file, dataset)| Ledger::open(file)?.check(dataset, *rho))
+    account.map_or(Ok(()), |account| account.open()?.check(&account.dataset, *rho))
 }
 
 /// Pays from the ledger where there is one; else whoever calls keeps account.
 pub fn receipt(charge: Charge, account: Option<&Account>) -> Result<Receipt, LedgerError> {
     match account {
-        Some((file, dataset)) => Ledger::open(file)?.charge(dataset, charge),
+        Some(account) => account.open()?.charge(&account.dataset, charge),
         None => Ok(Receipt::by_caller(charge)),
     }
 }

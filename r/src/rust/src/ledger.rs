@@ -3,8 +3,8 @@
 
 use std::path::Path;
 
-use dplm::privacy::Rho;
-use dplm_ledger::{FitRecord, Ledger, LedgerError};
+use dplm::{privacy::Rho, Charge};
+use dplm_ledger::{to_html, Amount, Attribution, Kept, Ledger, LedgerError};
 use savvy::{savvy, ListSexp, NullSexp, Sexp};
 
 use crate::{
@@ -53,32 +53,76 @@ fn native_ledger_datasets(file: &str) -> savvy::Result<Sexp> {
 /// The state of a data set, as the document of `dplm ledger show`.
 #[savvy]
 fn native_ledger_show(file: &str, dataset: &str) -> savvy::Result<Sexp> {
+    answer(|| Ok(document(&open(file)?.account(dataset)?.document())?))
+}
+
+/// Says how much an analyst may spend; the empty name is whoever has no limit of their own.
+#[savvy]
+fn native_ledger_limit(file: &str, dataset: &str, analyst: &str, rho: f64, note: &str) -> savvy::Result<Sexp> {
     answer(|| {
-        let account = open(file)?.account(dataset)?;
-        let mut shown = serde_json::to_value(&account).expect("plain data serialise");
-        shown["neighbours"] = account.neighbours().into();
-        shown["epsilon_spent"] = account.epsilon_spent().into();
-        shown["epsilon_total"] = account.epsilon_total().into();
-        Ok(document(&shown)?)
+        let most = Amount::checked_from_f64(rho).map_err(|error| Kind::Request.because(error))?;
+        open(file)?.limit(dataset, analyst, most, note)?;
+        Ok(NullSexp.into())
     })
 }
 
-/// Checks the whole file: how many `entries` there are, and the `hash` of the last. `against` are fits, each with its `name` and its `json`,
-/// or `NULL` where the name is that of a file that holds it.
+/// Records what was released without this ledger, or lost from it.
+#[savvy]
+fn native_ledger_record(
+    file: &str,
+    dataset: &str,
+    rho: f64,
+    what: &str,
+    analyst: &str,
+    note: &str,
+) -> savvy::Result<Sexp> {
+    answer(|| {
+        let [analyst, note] = [analyst, note].map(str::to_owned);
+        let mut ledger = open(file)?.attributed_to(Attribution { analyst, purpose: String::new(), note })?;
+        ledger.spend(dataset, &Charge::new(checked(rho)?, what))?;
+        Ok(NullSexp.into())
+    })
+}
+
+/// Marks an entry as a mistake; gives what was taken back of a grant.
+#[savvy]
+fn native_ledger_reverse(file: &str, entry: f64, reason: &str) -> savvy::Result<Sexp> {
+    answer(|| Ok(numbers([open(file)?.reverse(entry as i64, reason)?.to_f64()])?))
+}
+
+/// The page of one data set, or of all.
+#[savvy]
+fn native_ledger_report(file: &str, dataset: Option<&str>) -> savvy::Result<Sexp> {
+    answer(|| {
+        let ledger = open(file)?;
+        let names = dataset.map_or_else(|| ledger.datasets(), |name| Ok(vec![name.to_owned()]))?;
+        let accounts = names.iter().map(|name| ledger.account(name)).collect::<Result<Vec<_>, _>>()?;
+        Ok(texts([to_html(&accounts, &ledger.verify()?.last_hash)])?)
+    })
+}
+
+/// Writes a copy, and gives its last hash.
+#[savvy]
+fn native_ledger_back_up(file: &str, copy: &str) -> savvy::Result<Sexp> {
+    answer(|| Ok(texts([open(file)?.back_up(Path::new(copy))?.last_hash])?))
+}
+
+/// Checks the whole file: how many `entries` there are, and the `hash` of the last. `against` are fits and copies, each with its `name` and the
+/// `json` of a fit, or `NULL` where the name is that of a file that holds it.
 #[savvy]
 fn native_ledger_verify(file: &str, against: ListSexp) -> savvy::Result<Sexp> {
     answer(|| {
-        let fits = against.values_iter().map(record).collect::<Result<Vec<_>, Failure>>()?;
-        let verdict = open(file)?.verify_against(&fits)?;
+        let kept = against.values_iter().map(record).collect::<Result<Vec<_>, Failure>>()?;
+        let verdict = open(file)?.verify_against(&kept)?;
         Ok(list([("entries", &|| numbers([verdict.entries as f64])), ("hash", &|| texts([&verdict.last_hash]))])?)
     })
 }
 
-fn record(kept: Sexp) -> Result<FitRecord, Failure> {
+fn record(kept: Sexp) -> Result<Kept, Failure> {
     let kept = Given(ListSexp::try_from(kept)?);
     let name = kept.word("name")?;
     Ok(match kept.text("json")? {
-        Some(json) => FitRecord::from_json(name.to_owned(), json),
-        None => FitRecord::read(Path::new(name)),
+        Some(json) => Kept::from_json(name.to_owned(), json),
+        None => Kept::read(Path::new(name)),
     })
 }

@@ -10,7 +10,7 @@ use dplm::{
     privacy::Rho,
     NoiseSource, Person,
 };
-use dplm_ledger::LedgerError;
+use dplm_ledger::{Attribution, Ledger, LedgerError};
 use savvy::{ListSexp, TypedSexp};
 
 use crate::{
@@ -90,8 +90,27 @@ pub struct Options {
 /// What groups are by, and their sizes where those are public.
 pub type Groups = (By, Option<Vec<u64>>);
 
-/// A data set in a ledger: the file, and what it calls the data.
-pub type Account = (PathBuf, String);
+/// A data set in a ledger: the file, what it calls the data, and who asks.
+pub struct Account {
+    file: PathBuf,
+    pub dataset: String,
+    attribution: Attribution,
+}
+
+impl Account {
+    fn read(given: &Given) -> Result<Option<Account>, Refusal> {
+        let Some((file, dataset)) = given.text("ledger")?.zip(given.text("dataset")?) else { return Ok(None) };
+        let word = |name| Ok::<String, Refusal>(given.text(name)?.unwrap_or_default().to_owned());
+        let attribution =
+            Attribution { analyst: word("analyst")?, purpose: word("stated_purpose")?, note: word("note")? };
+        Ok(Some(Account { file: file.into(), dataset: dataset.to_owned(), attribution }))
+    }
+
+    /// The ledger, which records who asks.
+    pub fn open(&self) -> Result<Ledger, LedgerError> {
+        Ledger::open(&self.file)?.attributed_to(self.attribution.clone())
+    }
+}
 
 impl Options {
     /// What is asked of a fit of this model. A model file says of each column without bounds that it is standard.
@@ -108,7 +127,7 @@ impl Options {
             strict: given.truth("strict")?,
             threads: given.whole("threads")?,
             memory: given.whole("memory")?,
-            account: given.text("ledger")?.map(PathBuf::from).zip(given.text("dataset")?.map(str::to_owned)),
+            account: Account::read(given)?,
         };
         match (&options.account, options.noise) {
             (Some(_), NoiseSource::Seed(_)) => Err(Kind::Request.because(LedgerError::Seed)),

@@ -1,46 +1,20 @@
 //! A ledger for programs.
 
-use dplm_ledger::{Account, Entry, Verdict};
-use serde::Serialize;
-
-/// An account, and what it means at its delta.
-#[derive(Serialize)]
-struct Document<'a> {
-    #[serde(flatten)]
-    account: &'a Account,
-    neighbours: String,
-    epsilon_spent: Option<f64>,
-    epsilon_total: Option<f64>,
-}
-
-#[derive(Serialize)]
-struct Export<'a> {
-    last_hash: &'a str,
-    datasets: Vec<Document<'a>>,
-}
-
-impl<'a> Document<'a> {
-    fn of(account: &'a Account) -> Document<'a> {
-        Document {
-            account,
-            neighbours: account.neighbours(),
-            epsilon_spent: account.epsilon_spent(),
-            epsilon_total: account.epsilon_total(),
-        }
-    }
-}
+use dplm_ledger::{Account, Attribution, Entry, Verdict};
+use serde_json::{Value, json};
 
 /// One data set as JSON.
 pub fn account_json(account: &Account) -> String {
-    json(&Document::of(account))
+    text(&account.document())
 }
 
 /// Every data set as JSON, with the hash that all of it hangs on.
 pub fn accounts_json(accounts: &[Account], verdict: &Verdict) -> String {
-    json(&Export { last_hash: &verdict.last_hash, datasets: accounts.iter().map(Document::of).collect() })
+    let datasets: Vec<Value> = accounts.iter().map(Account::document).collect();
+    text(&json!({ "last_hash": verdict.last_hash, "datasets": datasets }))
 }
 
-fn json(document: &impl Serialize) -> String {
+fn text(document: &Value) -> String {
     serde_json::to_string_pretty(document).expect("plain data serialises") + "\n"
 }
 
@@ -48,15 +22,20 @@ fn json(document: &impl Serialize) -> String {
 pub fn csv(accounts: &[Account]) -> String {
     let mut entries: Vec<&Entry> = accounts.iter().flat_map(|account| &account.entries).collect();
     entries.sort_by_key(|entry| entry.id);
-    let head = "id,time,dataset,kind,rho,delta,neighbours,text,plan,table,hash\n".to_owned();
+    let head = "id,time,dataset,kind,rho,delta,neighbours,text,plan,table,hash,analyst,purpose,note,about\n".to_owned();
     head + &entries.into_iter().map(csv_line).collect::<String>()
 }
 
 fn csv_line(entry: &Entry) -> String {
-    let Entry { id, dataset, time, kind, rho, delta, neighbours, text, plan, table, hash } = entry;
-    let (id, rho, delta) = (id.to_string(), rho.to_string(), delta.map_or(String::new(), |delta| delta.to_string()));
-    let fields = [&id, time, dataset, kind.name(), &rho, &delta, neighbours, text, plan, table, hash];
-    fields.map(quoted).join(",") + "\n"
+    let Entry { id, dataset, time, kind, rho, delta, neighbours, text, plan, table, attribution, about, hash } = entry;
+    let Attribution { analyst, purpose, note } = attribution;
+    let written = |number: Option<String>| number.unwrap_or_default();
+    let (id, rho) = (id.to_string(), rho.to_string());
+    let (delta, about) = (written(delta.map(|delta| delta.to_string())), written(about.map(|about| about.to_string())));
+    let (first, words) = ([&id, time, dataset, kind.name(), &rho, &delta], [neighbours, text, plan, table, hash]);
+    let (first, words) = (first.map(quoted).join(","), words.map(|word| quoted(word)).join(","));
+    let said = [analyst, purpose, note, &about].map(|word| quoted(word)).join(",");
+    format!("{first},{words},{said}\n")
 }
 
 /// Quoted where need be; doubled quotes inside.

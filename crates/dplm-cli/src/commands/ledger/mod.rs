@@ -3,24 +3,36 @@
 mod export;
 mod text;
 
-use dplm::privacy::Rho;
-use dplm_ledger::{Account, FitRecord, Ledger, LedgerError};
+use std::path::Path;
+
+use dplm::{Charge, privacy::Rho};
+use dplm_ledger::{Account, Amount, Attribution, Kept, Ledger, LedgerError};
 
 use crate::{
-    args::{LedgerCommand, LedgerExportArgs, LedgerGrantArgs, LedgerInitArgs, LedgerShowArgs, LedgerVerifyArgs},
+    args::{
+        LedgerBackupArgs, LedgerCommand, LedgerExportArgs, LedgerGrantArgs, LedgerInitArgs, LedgerLimitArgs,
+        LedgerRecordArgs, LedgerReportArgs, LedgerReverseArgs, LedgerShowArgs, LedgerVerifyArgs,
+    },
+    commands::fit,
     exit::Failure,
-    output::{Destination, Output},
+    output::{Destination, Format, Output},
     printer::Printer,
     settings,
 };
 
-/// Opens, grants, shows, exports or verifies.
+/// Does what is asked of a ledger.
 pub fn run(asked: LedgerCommand, printer: &Printer) -> Result<(), Failure> {
     match asked {
         LedgerCommand::Init(args) => init(&args, printer),
         LedgerCommand::Grant(args) => grant(&args, printer),
+        LedgerCommand::Limit(args) => limit(&args, printer),
+        LedgerCommand::Record(args) => record(&args, printer),
+        LedgerCommand::Reverse(args) => reverse(&args, printer),
+        LedgerCommand::Check(args) => fit::check(*args, printer),
         LedgerCommand::Show(args) => show(&args, printer),
+        LedgerCommand::Report(args) => report(&args),
         LedgerCommand::Export(args) => export(&args),
+        LedgerCommand::Backup(args) => back_up(&args, printer),
         LedgerCommand::Verify(args) => verify(&args, printer),
     }
 }
@@ -43,6 +55,63 @@ fn grant(args: &LedgerGrantArgs, printer: &Printer) -> Result<(), Failure> {
     ledger.grant(&args.dataset, rho, &args.note)?;
     let Account { left, dataset, .. } = ledger.account(&args.dataset)?;
     printer.note(&format!("rho = {rho} granted; '{dataset}' has {left} left"));
+    Ok(())
+}
+
+fn limit(args: &LedgerLimitArgs, printer: &Printer) -> Result<(), Failure> {
+    let LedgerLimitArgs { ledger, dataset, analyst, rho, note } = args;
+    let most = Amount::checked_from_f64(*rho).map_err(Failure::usage)?;
+    Ledger::open(&ledger.file)?.limit(dataset, analyst, most, note)?;
+    let who = if analyst.is_empty() { "whoever has no limit of their own" } else { analyst };
+    printer.note(&format!("{who} may spend rho = {most} of '{dataset}' in all"));
+    Ok(())
+}
+
+fn record(args: &LedgerRecordArgs, printer: &Printer) -> Result<(), Failure> {
+    let LedgerRecordArgs { ledger, dataset, rho, what, analyst, note } = args;
+    let rho = Rho::checked_from_f64(*rho).map_err(Failure::usage)?;
+    let attribution = Attribution { analyst: analyst.clone(), purpose: String::new(), note: note.clone() };
+    let mut ledger = Ledger::open(&ledger.file)?.attributed_to(attribution)?;
+    ledger.spend(dataset, &Charge::new(rho, what))?;
+    let Account { left, dataset, .. } = ledger.account(dataset)?;
+    printer.note(&format!("rho = {rho} recorded as spent; '{dataset}' has {left} left"));
+    Ok(())
+}
+
+fn reverse(args: &LedgerReverseArgs, printer: &Printer) -> Result<(), Failure> {
+    let taken_back = Ledger::open(&args.ledger.file)?.reverse(args.entry, &args.reason)?;
+    printer.note(&match taken_back {
+        Amount(0) => format!("entry {} is marked as a mistake; what was spent stays spent", args.entry),
+        left => format!("entry {} is marked as a mistake, and rho = {left} of its grant is taken back", args.entry),
+    });
+    Ok(())
+}
+
+fn report(args: &LedgerReportArgs) -> Result<(), Failure> {
+    args.out.check_format(Format::Html)?;
+    let ledger = Ledger::open(&args.ledger.file)?;
+    let accounts = accounts(&ledger, args.dataset.as_deref())?;
+    refuse_overwriting(&args.out, &args.ledger.file)?;
+    written(&args.out, &dplm_ledger::to_html(&accounts, &ledger.verify()?.last_hash))
+}
+
+fn refuse_overwriting(place: &Destination, ledger: &Path) -> Result<(), Failure> {
+    match place {
+        Destination::File(path) if settings::is_same_file(path, ledger) => {
+            Err(Failure::Usage(format!("{place} is the ledger and would be overwritten: name another file")))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn back_up(args: &LedgerBackupArgs, printer: &Printer) -> Result<(), Failure> {
+    let verdict = Ledger::open(&args.ledger.file)?.back_up(&args.copy)?;
+    printer.note(&format!(
+        "{} holds {} entries; the last hash is {}",
+        args.copy.display(),
+        verdict.entries,
+        verdict.last_hash
+    ));
     Ok(())
 }
 
@@ -76,8 +145,8 @@ fn export(args: &LedgerExportArgs) -> Result<(), Failure> {
 
 fn verify(args: &LedgerVerifyArgs, printer: &Printer) -> Result<(), Failure> {
     let ledger = Ledger::open(&args.ledger.file)?;
-    let fits: Vec<FitRecord> = args.against.iter().map(FitRecord::read).collect();
-    let verdict = ledger.verify_against(&fits)?;
+    let kept: Vec<Kept> = args.against.iter().map(Kept::read).collect();
+    let verdict = ledger.verify_against(&kept)?;
     if let Some(hash) = &args.since
         && !ledger.entries()?.iter().any(|entry| entry.hash == *hash)
     {
@@ -86,12 +155,13 @@ fn verify(args: &LedgerVerifyArgs, printer: &Printer) -> Result<(), Failure> {
         ));
     }
     let entries = if verdict.entries == 1 { "entry is" } else { "entries are" };
-    let kept = match fits.len() {
+    let agreement = match kept.len() {
         0 => String::new(),
-        1 => ", and the entry of 1 fit is there".to_owned(),
-        fits => format!(", and the entries of {fits} fits are there"),
+        1 => ", and agree with 1 kept record".to_owned(),
+        count => format!(", and agree with {count} kept records"),
     };
-    printer.result(&format!("{} {entries} in order{kept}; the last hash is {}\n", verdict.entries, verdict.last_hash))
+    printer
+        .result(&format!("{} {entries} in order{agreement}; the last hash is {}\n", verdict.entries, verdict.last_hash))
 }
 
 /// One data set, or all.

@@ -1,0 +1,240 @@
+//! Whether what was kept elsewhere agrees with the ledger: fits with the entries they were recorded under, copies with all entries.
+
+use std::{fs, path::Path};
+
+use dplm::privacy::convert::Conversion;
+use serde::Deserialize;
+
+use crate::{Entry, Kind, LedgerError, entry::promise};
+
+/// JSON readers may round the last digit of a number.
+const ROUNDING: f64 = 1e-12;
+
+/// How a file begins that may be a copy of a ledger.
+const START_OF_COPY: &[u8] = b"SQLite format 3\0";
+
+/// A fit or a copy of the ledger that was kept elsewhere, and what it says of the ledger's entries.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Kept {
+    name: String,
+    evidence: Result<Evidence, Finding>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+enum Evidence {
+    Fit(Citation),
+    Copy(Vec<Entry>),
+}
+
+/// The entry that a fit was recorded under, in the fit's own words.
+#[derive(Clone, Debug, PartialEq)]
+struct Citation {
+    entry: i64,
+    hash: String,
+    dataset: String,
+    formula: String,
+    neighbours: String,
+    rho: f64,
+}
+
+/// What is wrong between a fit and a ledger.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Finding {
+    /// The operating system refused.
+    #[error("it could not be read ({kind})")]
+    Unreadable {
+        /// What kind of refusal it was.
+        kind: std::io::ErrorKind,
+    },
+    /// Something else.
+    #[error("it is not the JSON of a fit, which 'dplm fit --json' writes, nor a copy of a ledger")]
+    NotKnown,
+    /// A copy that is not in order itself.
+    #[error("it is no copy to go by: {why}")]
+    Copy {
+        /// What the ledger's own rules say of it.
+        why: String,
+    },
+    /// The copy knows more.
+    #[error(
+        "the ledger ends with entry {last} and the copy with entry {entry}: entries were removed, or an older copy was put back"
+    )]
+    Behind {
+        /// The last entry of the copy.
+        entry: usize,
+        /// The last entry there is.
+        last: usize,
+    },
+    /// The copy knows another history.
+    #[error(
+        "entry {entry} is another one in the copy: entries were changed, or fits were recorded after an older copy was put back"
+    )]
+    Parted {
+        /// The first entry that differs.
+        entry: usize,
+    },
+    /// A fit that spent from no ledger.
+    #[error("the fit was made without a ledger, so no entry records it")]
+    NoLedger,
+    /// A fit of a version that did not say under which entry it was recorded.
+    #[error("the fit does not hold the hash of its entry: a version of dplm that did not write it made the fit")]
+    NoHash,
+    /// The data set is not in the ledger.
+    #[error(
+        "entry {entry} should be of a data set that the ledger does not have: the fit is of another ledger, or the data set was removed"
+    )]
+    NoAccount {
+        /// The entry that the fit names.
+        entry: i64,
+    },
+    /// The ledger is shorter.
+    #[error(
+        "entry {entry} is gone, the ledger ends with entry {last}: entries were removed, or an old copy was put back"
+    )]
+    Gone {
+        /// The entry that the fit names.
+        entry: i64,
+        /// The last entry there is.
+        last: usize,
+    },
+    /// The entry is another one.
+    #[error("entry {entry} was changed: it has another {what} than the fit")]
+    Changed {
+        /// The entry that the fit names.
+        entry: i64,
+        /// What differs.
+        what: String,
+    },
+    /// The entry says what the fit says, and hangs on other entries.
+    #[error("entry {entry} has another hash than the fit knows: it or an entry before it was changed")]
+    OtherHash {
+        /// The entry that the fit names.
+        entry: i64,
+    },
+    /// The entry has the hash that the fit holds, so it is the fit that was changed.
+    #[error("entry {entry} is as it was recorded, and the fit's file was changed: it has another {what}")]
+    FitChanged {
+        /// The entry that the fit names.
+        entry: i64,
+        /// What differs.
+        what: String,
+    },
+}
+
+impl Kept {
+    /// Reads a file that `dplm fit --json` wrote, or a copy of a ledger. What is wrong with it is told by
+    /// [`Ledger::verify_against`](crate::Ledger::verify_against).
+    pub fn read(file: impl AsRef<Path>) -> Kept {
+        let file = file.as_ref();
+        let read = fs::read(file).map_err(|error| Finding::Unreadable { kind: error.kind() });
+        let evidence = read.and_then(|bytes| match bytes.starts_with(START_OF_COPY) {
+            true => entries_of_copy(file).map(Evidence::Copy).map_err(|error| Finding::Copy { why: error.to_string() }),
+            false => Citation::of(&bytes).map(Evidence::Fit),
+        });
+        Kept { name: file.display().to_string(), evidence }
+    }
+
+    /// The JSON of a fit, and what to call it.
+    pub fn from_json(name: impl Into<String>, json: &str) -> Kept {
+        Kept { name: name.into(), evidence: Citation::of(json.as_bytes()).map(Evidence::Fit) }
+    }
+
+    /// What is wrong, with the name of the fit or copy; none where the entries are there as it says. The entries verify.
+    pub(crate) fn finding(&self, entries: &[Entry]) -> Option<String> {
+        let checked = self.evidence.as_ref().map_err(Clone::clone).and_then(|evidence| match evidence {
+            Evidence::Fit(citation) => citation.check(entries),
+            Evidence::Copy(copied) => check_copy(copied, entries),
+        });
+        checked.err().map(|finding| format!("{}: {finding}", self.name))
+    }
+}
+
+fn entries_of_copy(file: &Path) -> Result<Vec<Entry>, LedgerError> {
+    let copy = crate::Ledger::open(file)?;
+    copy.verify()?;
+    copy.entries()
+}
+
+/// A copy is what the ledger once was: the ledger begins with all of it.
+fn check_copy(copied: &[Entry], entries: &[Entry]) -> Result<(), Finding> {
+    if let Some(place) = copied.iter().zip(entries).position(|(copied, entry)| copied.hash != entry.hash) {
+        return Err(Finding::Parted { entry: place + 1 });
+    }
+    match copied.len() > entries.len() {
+        true => Err(Finding::Behind { entry: copied.len(), last: entries.len() }),
+        false => Ok(()),
+    }
+}
+
+impl Citation {
+    fn of(json: &[u8]) -> Result<Citation, Finding> {
+        let document: Document = serde_json::from_slice(json).map_err(|_| Finding::NotKnown)?;
+        let Document { formula, guarantee: Guarantee { rho, neighbours, conversion }, units, ledger } = document;
+        let neighbours = units.map_or(neighbours.clone(), |units| promise(&neighbours, &units.unit, conversion));
+        let Ledger { dataset, entry, hash, charged } = ledger.ok_or(Finding::NoLedger)?;
+        let rho = charged.unwrap_or(rho);
+        let (entry, hash) = entry.zip(hash).ok_or(Finding::NoHash)?;
+        Ok(Citation { entry, hash, dataset, formula, neighbours, rho })
+    }
+
+    fn check(&self, entries: &[Entry]) -> Result<(), Finding> {
+        let Citation { entry: id, hash, dataset, .. } = self;
+        let (entry, last) = (*id, entries.len());
+        if !entries.iter().any(|entry| entry.dataset == *dataset) {
+            return Err(Finding::NoAccount { entry });
+        }
+        let found = entries.iter().find(|one| one.id == entry).ok_or(Finding::Gone { entry, last })?;
+        let what = self.differences(found).join(" and another ");
+        match (found.hash == *hash, what.is_empty()) {
+            (true, true) => Ok(()),
+            (true, false) => Err(Finding::FitChanged { entry, what }),
+            (false, true) => Err(Finding::OtherHash { entry }),
+            (false, false) => Err(Finding::Changed { entry, what }),
+        }
+    }
+
+    /// What the fit and the entry both say, and say differently.
+    fn differences(&self, found: &Entry) -> Vec<&'static str> {
+        let rho = found.rho.to_f64();
+        let differ = [
+            ("kind", found.kind != Kind::Spend),
+            ("data set", found.dataset != self.dataset),
+            ("formula", found.text != self.formula),
+            ("neighbours", found.neighbours != self.neighbours),
+            ("rho", (self.rho - rho).abs() > ROUNDING * rho),
+        ];
+        differ.into_iter().filter(|(_, differs)| *differs).map(|(what, _)| what).collect()
+    }
+}
+
+/// The parts of a fit's JSON that its entry repeats.
+#[derive(Deserialize)]
+struct Document {
+    formula: String,
+    guarantee: Guarantee,
+    units: Option<Units>,
+    ledger: Option<Ledger>,
+}
+
+#[derive(Deserialize)]
+struct Units {
+    unit: String,
+}
+
+#[derive(Deserialize)]
+struct Guarantee {
+    rho: f64,
+    neighbours: String,
+    #[serde(default)]
+    conversion: Conversion,
+}
+
+#[derive(Deserialize)]
+struct Ledger {
+    dataset: String,
+    entry: Option<i64>,
+    hash: Option<String>,
+    #[serde(default)]
+    charged: Option<f64>,
+}

@@ -1,0 +1,74 @@
+//! Fits of disjoint batches, and how many batches a budget asks for: what the methods of deepest points share.
+
+use dplm::{
+    Enough, Error,
+    method::{ConfigError, Request},
+    privacy::{Spend, noise::NoiseRng, select_point},
+    rows::{BatchFits, Batching},
+};
+
+/// Readings beyond so many standardised units saturate. A coefficient is a few units at most where columns are not nearly dependent.
+pub(crate) const LIMIT: f64 = 16.0;
+
+/// Readings are rounded to whole numbers of 2^-16.
+const UNIT: f64 = 65536.0;
+
+/// The logarithm of how much longer a side of the public box is than that of a box in the middle of the fits: `ln(2 LIMIT / 0.08)`.
+const LOG_SIDE: f64 = 6.0;
+
+/// With fewer batches than these the deepest point is hardly a middle.
+const FEWEST: f64 = 20.0;
+
+/// Deeper layers than so many are told apart: beyond, weights would take more memory than rows.
+const MOST_LAYERS: f64 = 4096.0;
+
+/// Chances fall by no more than `exp(-20)` with each layer, since they are whole numbers of 2^-32.
+const STEEPEST: f64 = 20.0;
+
+/// How many batches there are, and what each fit is read at; public.
+#[derive(Clone, Debug)]
+pub(crate) struct Batches {
+    pub batching: Batching,
+    /// How many of the deepest layers are told apart.
+    layers: usize,
+    /// How many batches it takes for points in the middle to outweigh all others.
+    needed: f64,
+}
+
+impl Batches {
+    /// As many batches as keep the error of each choice below that of sampling, of at least `rows_each` rows; `together` readings are chosen at a time,
+    /// for a budget of `rho`.
+    pub(crate) fn plan(rows: u64, rows_each: u64, readings: Vec<Vec<f64>>, together: usize, rho: f64) -> Batches {
+        // Chances fall by `exp(-rate)` with each layer.
+        let (rate, together) = ((2.0 * rho).sqrt(), together as f64);
+        let needed = (4.0 * (LOG_SIDE * together + 4.0) / rate).max(FEWEST);
+        let wanted = (2.0 * needed).max(16.0 * (together / rate).powi(2));
+        let batches = wanted.min((rows / rows_each) as f64).max(1.0) as usize;
+        // Everything below the last layer together is less likely than a point in the middle by `exp(-30)`.
+        let layers = ((together * (2.0 * LIMIT * UNIT).ln() + 30.0) / rate.min(STEEPEST)).ceil();
+        let batching = Batching { batches, readings, unit: UNIT, limit: (LIMIT * UNIT) as i64 };
+        Batches { batching, layers: layers.min(MOST_LAYERS) as usize, needed }
+    }
+
+    /// Refuses a number of batches from which any point might be drawn: what the published test would find out by a share of the budget.
+    pub(crate) fn check(&self, request: &Request, features: usize, rows: u64) -> Result<(), ConfigError> {
+        let factor = self.needed / self.batching.batches as f64;
+        if factor <= 1.0 {
+            return Ok(());
+        }
+        let enough = Enough::times(factor, rows, request.rho).of(request.unit());
+        Err(ConfigError::NothingButNoise { features, rows, enough })
+    }
+
+    /// A point deep among some of the readings, in standardised units.
+    pub(crate) fn middle(
+        &self,
+        fits: &BatchFits,
+        readings: std::ops::Range<usize>,
+        spend: Spend,
+        rng: &mut NoiseRng,
+    ) -> Result<Vec<f64>, Error> {
+        let point = select_point(fits.depths(readings, self.layers), spend, rng)?;
+        Ok(point.iter().map(|&at| at as f64 / UNIT).collect())
+    }
+}

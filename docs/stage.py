@@ -1,0 +1,47 @@
+"""Copies the documents, and the pictures and records that they link to, into a folder that MkDocs builds the site of.
+
+Documents link to each other as they lie in the repository, so the copy has the same folders. A folder has no page: a link to one stays as words.
+"""
+
+import os
+import re
+import shutil
+import sys
+from pathlib import Path
+
+LINK = re.compile(r"(!?)\[([^\]]*)\]\(([^)\s]+)\)")
+# Tables with long words wrap, in place of growing out of the page.
+STYLE = ".rst-content .wy-table-responsive table td, .rst-content .wy-table-responsive table th { white-space: normal; }\n"
+
+
+def staged(document: Path, root: Path, out: Path) -> str:
+    def link(found: re.Match[str]) -> str:
+        image, words, target = found.groups()
+        path, _, anchor = target.partition("#")
+        place = Path(os.path.normpath(document.parent / path))
+        if "://" in target or not path or not (root / place).exists():
+            return found[0]
+        if (root / place).is_dir():
+            return words
+        if place == Path("README.md"):
+            return f"{image}[{words}]({os.path.relpath('index.md', document.parent)}{'#' * bool(anchor)}{anchor})"
+        if place.suffix != ".md":
+            (out / place).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(root / place, out / place)
+        return found[0]
+
+    return LINK.sub(link, (root / document).read_text(encoding="utf-8"))
+
+
+def main(out: Path) -> None:
+    root = Path(__file__).resolve().parents[1]
+    shutil.rmtree(out, ignore_errors=True)
+    (out / "docs").mkdir(parents=True)
+    for found in [*root.glob("*.md"), *root.glob("docs/*.md")]:
+        document = found.relative_to(root)
+        name = Path("index.md") if document == Path("README.md") else document
+        (out / name).write_text(staged(document, root, out), encoding="utf-8")
+    (out / "site.css").write_text(STYLE)
+
+
+main(Path(sys.argv[1]))

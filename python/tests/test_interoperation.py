@@ -1,0 +1,121 @@
+"""Tables from databases, and the guarantee in the words of other libraries."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.dataset as ds
+import pyarrow.parquet as pq
+import pytest
+from common import FORMULA
+
+import dplm
+
+BOUNDED = {"rho": 0.5, "seed": 3}
+
+
+@pytest.fixture(scope="module")
+def arrow(wages) -> pa.Table:
+    return pa.table({name: wages[name] for name in ("wage", "educ", "exper", "union")})
+
+
+@pytest.fixture(scope="module")
+def expected(arrow) -> dict:
+    return dplm.lm(FORMULA, arrow, **BOUNDED).params.to_dict()
+
+
+def test_a_duckdb_relation_is_a_table(arrow, expected, tmp_path):
+    duckdb = pytest.importorskip("duckdb")
+    pq.write_table(arrow, tmp_path / "wages.parquet")
+    with duckdb.connect() as connection:
+        relation = connection.sql(f"SELECT * FROM '{tmp_path}/wages.parquet'")
+        assert dplm.lm(FORMULA, relation, **BOUNDED).params.to_dict() == expected
+        # What is asked of the database is what is fitted.
+        half = connection.sql(f"SELECT * FROM '{tmp_path}/wages.parquet' WHERE educ >= 14")
+        assert dplm.lm(FORMULA, half, **BOUNDED).nobs < len(arrow)
+
+
+def test_lazy_frames_and_datasets_are_tables(arrow, expected, tmp_path):
+    pq.write_table(arrow, tmp_path / "wages.parquet")
+    lazy = pl.scan_parquet(tmp_path / "wages.parquet")
+    assert dplm.lm(FORMULA, lazy, **BOUNDED).params.to_dict() == expected
+    dataset = ds.dataset(tmp_path / "wages.parquet")
+    assert dplm.lm(FORMULA, dataset, **BOUNDED).params.to_dict() == expected
+    assert dplm.lm(FORMULA, dataset.scanner(), **BOUNDED).params.to_dict() == expected
+    assert dplm.lm(FORMULA, arrow.to_reader(), **BOUNDED).params.to_dict() == expected
+
+
+def test_an_adbc_cursor_is_a_table(arrow, expected):
+    pytest.importorskip("adbc_driver_manager")
+    dbapi = pytest.importorskip("adbc_driver_sqlite.dbapi")
+    with dbapi.connect() as connection, connection.cursor() as cursor:
+        cursor.adbc_ingest("wages", arrow)
+        cursor.execute("SELECT * FROM wages")
+        assert dplm.lm(FORMULA, cursor, **BOUNDED).params.to_dict() == expected
+
+
+def test_a_query_that_fails_is_refused_in_our_words(tmp_path, arrow):
+    pq.write_table(arrow, tmp_path / "wages.parquet")
+    (tmp_path / "text.parquet").write_text("987654.321")
+    with pytest.raises(dplm.DataError, match="could not be run") as refused:
+        dplm.lm(FORMULA, pl.scan_parquet(tmp_path / "text.parquet"), **BOUNDED)
+    assert refused.value.__context__ is None and "987654" not in str(refused.value)
+    with pytest.raises(dplm.DplmError, match="wage"):
+        dplm.lm("wag[0..60] ~ educ[0..20]", pl.scan_parquet(tmp_path / "wages.parquet"), **BOUNDED)
+
+
+@pytest.mark.parametrize("rho", [1e-4, 0.015, 0.1, 1.0, 4.0])
+@pytest.mark.parametrize("delta", [1e-9, 1e-6, 1e-3])
+def test_epsilon_is_that_of_dp_accounting(rho, delta):
+    """The exact Gaussian conversion, against one by discretised privacy losses, which rounds up by at most its grid."""
+    accounting = pytest.importorskip("dp_accounting")
+    plan = dplm.plan(rows=10_000, features=2, rho=rho, delta=delta)
+    ours = plan["epsilon"]
+    grid = 1e-4
+    accountant = accounting.pld.PLDAccountant(value_discretization_interval=grid)
+    accountant.compose(accounting.GaussianDpEvent(1 / math.sqrt(2 * rho)))
+    theirs = accountant.get_epsilon(delta)
+    assert theirs - 2 * grid <= ours <= theirs + 1e-9
+    # Any zCDP mechanism: what holds for the Gaussian is never worse.
+    general = accounting.rdp.RdpAccountant()
+    general.compose(accounting.ZCDpEvent(rho))
+    assert ours <= general.get_epsilon(delta) + 1e-9
+
+
+def test_the_events_of_a_fit_are_its_guarantee(arrow):
+    accounting = pytest.importorskip("dp_accounting")
+    fit = dplm.lm(FORMULA, arrow, **BOUNDED)
+    event = fit.dp_event()
+    assert len(event.events) == len(fit.releases)
+    accountant = accounting.pld.PLDAccountant(value_discretization_interval=1e-4)
+    accountant.compose(event)
+    # Each of the releases is rounded up to the grid.
+    slack = 1e-4 * (1 + len(fit.releases))
+    assert fit.guarantee.epsilon - 1e-9 <= accountant.get_epsilon(fit.guarantee.delta) + slack
+    assert accountant.get_epsilon(fit.guarantee.delta) <= fit.guarantee.epsilon + slack
+
+
+def test_a_release_that_is_not_gaussian_is_an_event_of_its_rho(arrow):
+    accounting = pytest.importorskip("dp_accounting")
+    from dplm import _export
+
+    guarantee = {"releases": [{"what": "a", "rho": 0.02}, {"what": "b", "rho": 0.01, "mechanism": "laplace"}]}
+    gaussian, other = _export.dp_event(guarantee).events
+    assert gaussian == accounting.GaussianDpEvent(5.0) and other == accounting.ZCDpEvent(0.01)
+
+
+def test_opendp_is_told_metric_measure_and_distance(arrow, wages):
+    fit = dplm.lm(FORMULA, arrow, **BOUNDED)
+    told = fit.to_opendp()
+    assert json.loads(json.dumps(told)) == told
+    assert (told["input_metric"], told["output_measure"], told["d_in"], told["d_out"]) == ("ChangeOneDistance", "ZeroConcentratedDivergence", 1, 0.5)
+    assert math.isclose(sum(one["d_out"] for one in told["mechanisms"]), 0.5)
+    assert dplm.lm(FORMULA, arrow, neighbours="zero-out", **BOUNDED).to_opendp()["input_metric"] is None
+    persons = pd.DataFrame(wages).assign(id=lambda rows: rows.index // 2)
+    assert dplm.lm(FORMULA, persons, person="id", **BOUNDED).to_opendp()["unit"] == "person"
+    opendp = pytest.importorskip("opendp.prelude")
+    assert told["input_metric"] in str(opendp.change_one_distance()) and told["output_measure"] in str(opendp.zero_concentrated_divergence())
