@@ -62,10 +62,12 @@ pub(super) struct StepPlan {
 impl StepPlan {
     /// For rows of so many columns, the response included; none where so wide a row does not fit.
     pub(super) fn new(columns: usize, halves: bool, shared: usize) -> Option<StepPlan> {
-        let plan = match columns {
-            ..=WHOLE => StepPlan::whole(columns),
-            ..=ALONE => StepPlan::alone(columns)?,
-            _ => [2, 4, 8, 16].into_iter().find_map(|warps| StepPlan::slices("team", columns, warps))?,
+        let plan = if columns <= WHOLE {
+            StepPlan::whole(columns)
+        } else if columns <= ALONE {
+            StepPlan::alone(columns)?
+        } else {
+            [2, 4, 8, 16].into_iter().find_map(|warps| StepPlan::slices("team", columns, warps))?
         };
         let most = if plan.warps_per_team == 1 { 2 } else { 3 };
         let stages = (2..=most).rev().find(|stages| plan.used(columns, *stages) <= shared)?;
