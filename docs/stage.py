@@ -1,6 +1,7 @@
 """Copies the documents, and the pictures and records that they link to, into a folder that MkDocs builds the site of.
 
-Documents link to each other as they lie in the repository, so the copy has the same folders. A folder has no page: a link to one stays as words.
+Documents link to each other as they lie in the repository, so the copy has the same folders. A folder has no page, nor have
+the tables of records, which are documents elsewhere: a link to one stays as words.
 """
 
 import os
@@ -9,6 +10,8 @@ import shutil
 import sys
 from pathlib import Path
 
+#: The folders whose documents are pages.
+STAGED = [Path(), Path("docs")]
 LINK = re.compile(r"(!?)\[([^\]]*)\]\(([^)\s]+)\)")
 # Tables with long words wrap, in place of growing out of the page.
 STYLE = ".rst-content .wy-table-responsive table td, .rst-content .wy-table-responsive table th { white-space: normal; }\n"
@@ -21,7 +24,7 @@ def staged(document: Path, root: Path, out: Path) -> str:
         place = Path(os.path.normpath(document.parent / path))
         if "://" in target or not path or not (root / place).exists():
             return found[0]
-        if (root / place).is_dir():
+        if (root / place).is_dir() or (place.suffix == ".md" and place.parent not in STAGED):
             return words
         if place == Path("README.md"):
             return f"{image}[{words}]({os.path.relpath('index.md', document.parent)}{'#' * bool(anchor)}{anchor})"
@@ -37,7 +40,7 @@ def main(out: Path) -> None:
     root = Path(__file__).resolve().parents[1]
     shutil.rmtree(out, ignore_errors=True)
     (out / "docs").mkdir(parents=True)
-    for found in [*root.glob("*.md"), *root.glob("docs/*.md")]:
+    for found in [found for folder in STAGED for found in (root / folder).glob("*.md")]:
         document = found.relative_to(root)
         name = Path("index.md") if document == Path("README.md") else document
         (out / name).write_text(staged(document, root, out), encoding="utf-8")
