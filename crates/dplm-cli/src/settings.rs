@@ -258,11 +258,11 @@ fn request(
     let (rho, delta) = budget_by(budget, conversion)?;
     let request = Request {
         delta,
-        neighbours: promise.neighbours,
+        neighbours: promise.neighbours.neighbours,
         purpose: interval.purpose,
         interval: interval.interval,
-        target: interval.target,
-        level: interval.level,
+        target: interval.aim.target,
+        level: interval.aim.level,
         batches: interval.batches,
         burn_in: interval.burn_in.given(),
         person: person(promise, interval),
@@ -272,7 +272,7 @@ fn request(
 }
 
 fn person(promise: &PromiseArgs, interval: &IntervalArgs) -> Option<Person> {
-    let counts_once = interval.target == Some(method::Target::Person);
+    let counts_once = interval.aim.target == Some(method::Target::Person);
     promise.person.clone().map(|column| Person { column, rows: promise.rows_per_person, counts_once })
 }
 

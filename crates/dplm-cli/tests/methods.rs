@@ -3,6 +3,7 @@
 use crate::common::Directory;
 
 const FORMULA: &str = "y[-6..6] ~ x1[-4..4] + x2[-4..4]";
+const ONE_FEATURE: &str = "y[-6..6] ~ x1[-4..4]";
 
 #[test]
 fn every_method_fits_and_spends_from_a_ledger() {
@@ -15,7 +16,8 @@ fn every_method_fits_and_spends_from_a_ledger() {
         let purpose = if entry.intervals.is_empty() { "prediction" } else { "inference" };
         let report = format!("{number}.html");
         let options = ["--method", name, "--rho", "1", "--purpose", purpose, "--report", &report, "--ledger", &ledger];
-        let start = ["fit", &data, "--formula", FORMULA, "--dataset", "rows", "--json", "-"];
+        let formula = if name == "theil-sen" { ONE_FEATURE } else { FORMULA };
+        let start = ["fit", &data, "--formula", formula, "--dataset", "rows", "--json", "-"];
         let done = directory.ok(&[&start[..], &options].concat());
         let fit: serde_json::Value = serde_json::from_str(&done.stdout).expect("JSON");
         assert_eq!(fit["method"]["name"], name);
@@ -50,6 +52,16 @@ fn laplace_noise_is_converted_by_a_bound_for_any_mechanism() {
     let shown = directory.ok(&["ledger", "show", "a.ledger", "--dataset", "rows"]).stdout;
     // What is granted would come to 7.2861 by the curve of Gaussian mechanisms.
     assert!(shown.contains("7.7663") && shown.contains("1.0000"), "{shown}");
+}
+
+#[test]
+fn a_method_for_one_feature_says_so() {
+    let directory = Directory::new();
+    let data = directory.simulate("rows.csv", 4000);
+    let asked = ["--rho", "1", "--purpose", "prediction", "--method", "theil-sen"];
+    let done = directory.run(&[&["fit", &data, "--formula", FORMULA][..], &asked].concat());
+    done.assert_refused(2, "two features");
+    assert!(done.stderr.contains("is for one feature"), "{}", done.stderr);
 }
 
 #[test]

@@ -80,7 +80,7 @@ fn the_json_of_a_fit() {
     let data = directory.simulate("sim.parquet", 5000);
     let done =
         directory
-            .ok(&[&["fit", &data, "--delta", "1e-7", "--json", "fit.json"], &STANDARD[..], &["--rho", "0.0137"]]
+            .ok(&[&["fit", &data, "--delta", "1e-7", "--json", "fit.json"], &STANDARD[..], &["--rho", "0.137"]]
                 .concat());
     let fit: Value = serde_json::from_str(&directory.read("fit.json")).expect("JSON");
     assert_schema(&fit);
@@ -88,7 +88,7 @@ fn the_json_of_a_fit() {
     assert_eq!(fit["rows"], 5000);
     assert_eq!(fit["guarantee"]["definition"], "zCDP");
     assert_eq!(fit["guarantee"]["neighbours"], "replace-one");
-    assert_eq!(fit["guarantee"]["rho"], 0.0137);
+    assert_eq!(fit["guarantee"]["rho"], 0.137);
     assert_eq!(fit["guarantee"]["delta"], 1e-7);
     assert_eq!(fit["interval"], "newton");
     assert_eq!(fit["target"], "population");

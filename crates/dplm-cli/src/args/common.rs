@@ -11,6 +11,7 @@ use dplm::{
 };
 
 use super::{Auto, bytes, methods, words};
+use crate::output::Destination;
 
 /// The data.
 #[derive(Debug, Group)]
@@ -61,9 +62,9 @@ pub struct BudgetArgs {
     pub delta: Option<f64>,
 }
 
-/// What is promised, and how the noise is drawn.
+/// The relation between data sets that the guarantee is about.
 #[derive(Debug, Group)]
-pub struct PromiseArgs {
+pub struct NeighboursArgs {
     /// What is hidden: replace-one, or zero-out (a row adds nothing)
     #[arg(
         long,
@@ -74,6 +75,13 @@ pub struct PromiseArgs {
         help_heading = "Privacy"
     )]
     pub neighbours: Neighbours,
+}
+
+/// What is promised, and how the noise is drawn.
+#[derive(Debug, Group)]
+pub struct PromiseArgs {
+    #[command(flatten)]
+    pub neighbours: NeighboursArgs,
     /// Protect persons, each with all their rows: the column that identifies them
     #[arg(long, value_name = "ID", help_heading = "Privacy")]
     pub person: Option<String>,
@@ -102,12 +110,9 @@ pub struct MethodArgs {
     pub step_size: Auto<f64>,
 }
 
-/// What the intervals are.
+/// What intervals are for, and how often they cover it.
 #[derive(Debug, Group)]
-pub struct IntervalArgs {
-    /// newton, or one of the paper's: batched, checkpoints, independent
-    #[arg(long, value_name = "HOW", default_value = "newton", value_parser = words::<IntervalMethod>(), hide_possible_values = true, help_heading = "Intervals")]
-    pub interval: IntervalMethod,
+pub struct AimArgs {
     /// What intervals are for: population, sample, robust (Huber) or person (each counts once)
     #[arg(long, value_name = "WHAT", value_parser = words::<Target>(), hide_possible_values = true, help_heading = "Intervals")]
     pub target: Option<Target>,
@@ -120,6 +125,16 @@ pub struct IntervalArgs {
         help_heading = "Intervals"
     )]
     pub level: f64,
+}
+
+/// What the intervals are.
+#[derive(Debug, Group)]
+pub struct IntervalArgs {
+    /// newton, or one of the paper's: batched, checkpoints, independent
+    #[arg(long, value_name = "HOW", default_value = "newton", value_parser = words::<IntervalMethod>(), hide_possible_values = true, help_heading = "Intervals")]
+    pub interval: IntervalMethod,
+    #[command(flatten)]
+    pub aim: AimArgs,
     /// Batches, checkpoints or runs of the paper's intervals
     #[arg(long, value_name = "M", default_value_t = 10, allow_negative_numbers = true, help_heading = "Intervals")]
     pub batches: u32,
@@ -148,7 +163,7 @@ pub struct MachineArgs {
     /// The most memory the rows may take, for instance 2GB or 500MiB
     #[arg(long, value_name = "SIZE", value_parser = bytes, help_heading = "Machine")]
     pub memory: Option<u64>,
-    /// cpu, or cuda: an NVIDIA GPU does the sums over rows; the result does not depend on it
+    /// cpu, or cuda: an NVIDIA GPU sums over rows; the result does not depend on it
     #[arg(
         long,
         value_name = "DEVICE",
@@ -218,4 +233,24 @@ pub struct AttributionArgs {
     /// With --ledger: what else should be remembered
     #[arg(long, value_name = "TEXT", requires = "ledger", help_heading = "Privacy")]
     pub note: Option<String>,
+}
+
+/// How noise is drawn, who pays and where results go, of the commands that spend on a model that is in a file.
+#[derive(Debug, Group)]
+pub struct RunArgs {
+    /// Make the noise reproducible: for tests only, the result is then not private
+    #[arg(long, value_name = "S", help_heading = "Privacy")]
+    pub seed: Option<u64>,
+    #[command(flatten)]
+    pub account: AccountArgs,
+    /// Write the result as JSON; - for standard output, instead of the summary
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub json: Option<Destination>,
+    /// Write a self-contained page for readers of the release
+    #[arg(long, value_name = "FILE.html", help_heading = "Output")]
+    pub report: Option<Destination>,
+    #[command(flatten)]
+    pub cover: CoverArgs,
+    #[command(flatten)]
+    pub machine: MachineArgs,
 }

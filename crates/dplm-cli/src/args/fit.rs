@@ -10,7 +10,7 @@ use dplm::{
 
 use super::{
     AccountArgs, BudgetArgs, CoverArgs, DataArgs, IntervalArgs, MachineArgs, MethodArgs, ModelArgs, PromiseArgs,
-    SavedFit, words,
+    RunArgs, SavedFit, words,
 };
 use crate::output::Destination;
 
@@ -82,21 +82,8 @@ pub struct RefineArgs {
     pub data: DataArgs,
     #[command(flatten)]
     pub budget: BudgetArgs,
-    /// Make the noise reproducible: for tests only, the result is then not private
-    #[arg(long, value_name = "S", help_heading = "Privacy")]
-    pub seed: Option<u64>,
     #[command(flatten)]
-    pub account: AccountArgs,
-    /// Write the result as JSON; - for standard output, instead of the summary
-    #[arg(long, value_name = "FILE", help_heading = "Output")]
-    pub json: Option<Destination>,
-    /// Write a self-contained page for readers of the release
-    #[arg(long, value_name = "FILE.html", help_heading = "Output")]
-    pub report: Option<Destination>,
-    #[command(flatten)]
-    pub cover: CoverArgs,
-    #[command(flatten)]
-    pub machine: MachineArgs,
+    pub run: RunArgs,
 }
 
 /// `dplm study`.
@@ -109,21 +96,8 @@ pub struct StudyArgs {
     pub data: DataArgs,
     #[command(flatten)]
     pub beside: StudyBeside,
-    /// Make the noise reproducible: for tests only, the result is then not private
-    #[arg(long, value_name = "S", help_heading = "Privacy")]
-    pub seed: Option<u64>,
     #[command(flatten)]
-    pub account: AccountArgs,
-    /// Write all fits as JSON; - for standard output, instead of the summary
-    #[arg(long, value_name = "FILE", help_heading = "Output")]
-    pub json: Option<Destination>,
-    /// Write a self-contained page with all specifications side by side
-    #[arg(long, value_name = "FILE.html", help_heading = "Output")]
-    pub report: Option<Destination>,
-    #[command(flatten)]
-    pub cover: CoverArgs,
-    #[command(flatten)]
-    pub machine: MachineArgs,
+    pub run: RunArgs,
 }
 
 /// What a study's file may leave to the command line.

@@ -17,8 +17,8 @@ use clap::{
 use dplm::{method, options::Choice};
 
 pub use common::{
-    AccountArgs, AttributionArgs, BudgetArgs, CoverArgs, DataArgs, IntervalArgs, MachineArgs, MethodArgs, ModelArgs,
-    PromiseArgs, SavedFit, SavedFits,
+    AccountArgs, AimArgs, AttributionArgs, BudgetArgs, CoverArgs, DataArgs, IntervalArgs, MachineArgs, MethodArgs,
+    ModelArgs, NeighboursArgs, PromiseArgs, RunArgs, SavedFit, SavedFits,
 };
 pub use fit::{DiagnoseArgs, FitArgs, MomentsArgs, RefineArgs, StudyArgs, StudyBeside};
 pub use lab::{LabCommand, LabRunArgs};
@@ -339,9 +339,9 @@ mod tests {
         let parsed = |more: &[&str]| Args::try_parse_from([&["dplm", "fit", "rows.csv", "-f", "y ~ x"], more].concat());
         let typed = ["--target", "ols", "--for", "prediction", "--method", "adassp", "--neighbours", "zero-out"];
         let Ok(Args { command: Command::Fit(fit), .. }) = parsed(&typed) else { panic!("a fit") };
-        assert_eq!((fit.interval.target, fit.interval.purpose), (Some(Target::Sample), Purpose::Prediction));
+        assert_eq!((fit.interval.aim.target, fit.interval.purpose), (Some(Target::Sample), Purpose::Prediction));
         assert_eq!(
-            (fit.method.method.map(Choice::word), fit.promise.neighbours),
+            (fit.method.method.map(Choice::word), fit.promise.neighbours.neighbours),
             (Some("adassp"), Neighbours::ZeroOut)
         );
         let refusal = parsed(&["--target", "truth"]).expect_err("no such word").to_string();

@@ -3,13 +3,9 @@
 use std::path::PathBuf;
 
 use clap::Args as Group;
-use dplm::{
-    options::Target,
-    plan::{Assumption, Stated},
-    privacy::Neighbours,
-};
+use dplm::plan::{Assumption, Stated};
 
-use super::{BudgetArgs, MethodArgs, words};
+use super::{AimArgs, BudgetArgs, MethodArgs, NeighboursArgs};
 use crate::output::Destination;
 
 /// `dplm plan`.
@@ -45,30 +41,12 @@ pub struct PlanArgs {
     pub noise_sd: Option<f64>,
     #[command(flatten)]
     pub budget: BudgetArgs,
-    /// What is hidden: replace-one, or zero-out (a row adds nothing)
-    #[arg(
-        long,
-        value_name = "WHICH",
-        value_parser = words::<Neighbours>(),
-        default_value = "replace-one",
-        hide_possible_values = true,
-        help_heading = "Privacy"
-    )]
-    pub neighbours: Neighbours,
+    #[command(flatten)]
+    pub neighbours: NeighboursArgs,
     #[command(flatten)]
     pub method: MethodArgs,
-    /// What intervals are for: population, sample (these rows) or robust (Huber)
-    #[arg(long, value_name = "WHAT", value_parser = words::<Target>(), hide_possible_values = true, help_heading = "Intervals")]
-    pub target: Option<Target>,
-    /// How often an interval should cover
-    #[arg(
-        long,
-        value_name = "LEVEL",
-        default_value_t = 0.95,
-        allow_negative_numbers = true,
-        help_heading = "Intervals"
-    )]
-    pub level: f64,
+    #[command(flatten)]
+    pub aim: AimArgs,
     /// Find the budget that gives a coefficient this standard error: 'educ 0.01'
     #[arg(long, value_name = "NAME SE", conflicts_with = "features", help_heading = "Questions")]
     pub want: Vec<Stated>,

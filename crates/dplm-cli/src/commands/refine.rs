@@ -3,7 +3,7 @@
 use dplm::{Dataset, Fit, NoiseSource, Progress, Reading, Refinement, table::ReadOptions, table::Source};
 
 use crate::{
-    args::RefineArgs,
+    args::{RefineArgs, RunArgs},
     commands::fit::{OpenAccount, Outputs},
     exit::Failure,
     output::{Destination, Format},
@@ -14,7 +14,8 @@ use crate::{
 
 /// Reads the fit and its data, spends more on them, and reports both together.
 pub fn run(args: RefineArgs, printer: &Printer) -> Result<(), Failure> {
-    let RefineArgs { saved, data, budget: asked, seed, account, json, report, cover: about, machine } = args;
+    let RefineArgs { saved, data, budget: asked, run } = args;
+    let RunArgs { seed, account, json, report, cover: about, machine } = run;
     let outputs: Vec<&Destination> = json.iter().chain(&report).collect();
     check_outputs(&outputs, &data.inputs)?;
     check_formats([(&report, Format::Html), (&json, Format::Json)])?;

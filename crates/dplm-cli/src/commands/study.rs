@@ -8,7 +8,7 @@ use dplm::{
 };
 
 use crate::{
-    args::{StudyArgs, StudyBeside},
+    args::{RunArgs, StudyArgs, StudyBeside},
     commands::fit::OpenAccount,
     exit::Failure,
     output::{Destination, Format, Output},
@@ -19,7 +19,8 @@ use crate::{
 
 /// Reads the study and its data, charges it once, fits every specification and reports all of them.
 pub fn run(args: StudyArgs, printer: &Printer) -> Result<(), Failure> {
-    let StudyArgs { study, data, beside, seed, account, json, report, cover: about, machine } = args;
+    let StudyArgs { study, data, beside, run } = args;
+    let RunArgs { seed, account, json, report, cover: about, machine } = run;
     let outputs: Vec<&Destination> = json.iter().chain(&report).collect();
     check_outputs(&outputs, &[&data.inputs[..], &[study.display().to_string()]].concat())?;
     check_formats([(&report, Format::Html), (&json, Format::Json)])?;

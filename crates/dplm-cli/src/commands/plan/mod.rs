@@ -10,7 +10,7 @@ use dplm::{
 };
 
 use crate::{
-    args::PlanArgs,
+    args::{AimArgs, PlanArgs},
     exit::Failure,
     output::{Destination, Format, Output},
     printer::Printer,
@@ -55,7 +55,13 @@ fn asked(args: &PlanArgs) -> Result<Asked, Failure> {
         },
     };
     let moments = moments(args.moments.as_deref())?;
-    let request = Request { delta, neighbours: args.neighbours, target: args.target, moments, ..Request::new(rho) };
+    let request = Request {
+        delta,
+        neighbours: args.neighbours.neighbours,
+        target: args.aim.target,
+        moments,
+        ..Request::new(rho)
+    };
     Ok(Asked { method: args.method.method, request, tuning: tuning(&args.method), model })
 }
 
@@ -70,7 +76,7 @@ fn model_in_words(args: &PlanArgs) -> String {
 
 fn question(args: &PlanArgs) -> Result<Question, Failure> {
     let (rho, delta) = budget(&args.budget)?;
-    let &PlanArgs { rows, level, share, .. } = args;
+    let &PlanArgs { rows, share, aim: AimArgs { level, .. }, .. } = args;
     let (wants, effects, curve) =
         (args.want.clone(), args.effect.clone(), args.picture.is_some() || args.page.is_some());
     Ok(Question { rows, rho, delta, level, share, wants, effects, curve })
