@@ -10,13 +10,14 @@ The scikit-learn estimator is in `dplm.sklearn`, which needs scikit-learn.
 """
 
 from dplm._errors import DataError, DplmError, FitError, FitWarning, LedgerError, PrivacyWarning, RequestError
-from dplm._fit import Bounded, Fit, Guarantee, Release, Summary
+from dplm._fit import Bounded, Fit, Summary
 from dplm._groups import GroupedFit, load
 from dplm._hypothesis import TTest, WaldTest
 from dplm._ledger import Ledger
 from dplm._lm import lm
 from dplm._native import __version__
 from dplm._prediction import Prediction
+from dplm._released import Guarantee, Release
 from dplm._study import Study, refine, study
 from dplm._tools import Plan, Simulated, plan, simulate
 

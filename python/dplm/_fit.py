@@ -3,27 +3,19 @@
 from __future__ import annotations
 
 import json
-import os
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, overload
 
-from dplm import _data, _export, _frames, _hypothesis, _native
+from dplm import _data, _frames, _hypothesis, _native
 from dplm._errors import RequestError
 from dplm._hypothesis import TTest, WaldTest
 from dplm._numbers import coverage, ends, number
 from dplm._prediction import Prediction
+from dplm._released import Released
 
 if TYPE_CHECKING:
     import pandas as pd
-
-
-@dataclass(frozen=True)
-class Release:
-    """One thing the budget was spent on."""
-
-    what: str
-    rho: float
 
 
 @dataclass(frozen=True)
@@ -35,42 +27,7 @@ class Bounded:
     high: float
 
 
-@dataclass(frozen=True)
-class Guarantee(Mapping[str, Any]):
-    """What is promised about each row. Reads as attributes or, as in the JSON, by key.
-
-    >>> import dplm
-    >>> fit = dplm.lm("y ~ x1 + 0", dplm.simulate(rows=1000, features=1, seed=1), rho=0.015, standardised=True, seed=1)
-    >>> fit.guarantee.rho, fit.guarantee["neighbours"], round(fit.guarantee.epsilon, 4), round(fit.guarantee.guess, 4)
-    (0.015, 'replace-one', 0.7147, 0.5345)
-
-    For any set of results, replacing a row by another changes the probability that the result is among them by at most the factor
-    `exp(epsilon)`, plus `delta`. Someone who knows all other rows and sees everything released guesses which of two equally likely rows
-    was in the data (with `zero-out` neighbours, whether a row contributed or not) correctly with probability `guess` at most. `text` says
-    the same in words.
-    """
-
-    definition: str
-    neighbours: str
-    rho: float
-    epsilon: float
-    delta: float
-    guess: float
-    text: str = field(repr=False)
-
-    def __getitem__(self, key: str) -> Any:
-        if key not in self.__dict__:
-            raise KeyError(key)
-        return getattr(self, key)
-
-    def __iter__(self) -> Iterator[str]:
-        return (field.name for field in fields(self))
-
-    def __len__(self) -> int:
-        return len(fields(self))
-
-
-class Fit:
+class Fit(Released["_native.Fit"]):
     """A private fit, as `dplm.lm` gives it.
 
     Everything here is released or public, so all of it may be printed, stored and computed with at no further cost in privacy.
@@ -83,6 +40,8 @@ class Fit:
     [0.6, -0.8]
     """
 
+    _read = staticmethod(_native.Fit.from_json)
+
     def __init__(self, native: _native.Fit) -> None:
         self._native = native
         self._facts: dict[str, Any] = json.loads(native.facts())
@@ -92,20 +51,10 @@ class Fit:
     # What was asked.
 
     @property
-    def formula(self) -> str:
-        """The model."""
-        return str(self._facts["formula"])
-
-    @property
     def rows(self) -> int | None:
         """How many rows were fitted; public. None where persons are protected, whose number is in `units`."""
         rows = self._facts["rows"]
         return None if rows is None else int(rows)
-
-    @property
-    def units(self) -> dict[str, Any]:
-        """Whose data are protected (`unit`, a `row` or a `person`), and how many of them there are (`count`); public."""
-        return dict(self._facts["units"])
 
     @property
     def nobs(self) -> int:
@@ -353,38 +302,6 @@ class Fit:
         band.attrs["held"] = held
         return band
 
-    # What was promised.
-
-    @property
-    def private(self) -> bool:
-        """False when a seed was fixed: whoever knows the seed can take the noise off."""
-        return bool(self._facts["private"])
-
-    @property
-    def guarantee(self) -> Guarantee:
-        """What is promised about each row."""
-        facts = self._facts["guarantee"]
-        return Guarantee(**{field.name: facts[field.name] for field in fields(Guarantee)})
-
-    @property
-    def releases(self) -> list[Release]:
-        """What the budget was spent on; adds up to exactly `guarantee.rho`."""
-        return [Release(one["what"], one["rho"]) for one in self._facts["guarantee"]["releases"]]
-
-    def dp_event(self) -> Any:
-        """The releases as an event of Google's dp-accounting, which must be installed.
-
-        Give it to an accountant with the relation that it takes when none is named: distances are already those between neighbours of this fit.
-        """
-        return _export.dp_event(self._facts["guarantee"])
-
-    def to_opendp(self) -> dict[str, Any]:
-        """What OpenDP would say of the fit as one measurement: `input_metric`, `output_measure`, `d_in`, `d_out` (rho), and the `mechanisms` in it.
-
-        The metric is None where OpenDP has none: for zero-out neighbours, and where persons with several rows are protected.
-        """
-        return _export.opendp(self._facts["guarantee"], self.units["unit"])
-
     @property
     def warnings(self) -> list[str]:
         """What a reader should know."""
@@ -410,41 +327,6 @@ class Fit:
     def summary(self) -> Summary:
         """The summary of the command line: text when printed, a table in a notebook."""
         return Summary(self._native.summary(), self._native.summary_html())
-
-    def to_json(self) -> str:
-        """The fit for programs, every number at full precision: the same document as `dplm fit --json`."""
-        return self._native.json()
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes `to_json()` to a file. `dplm.load` makes the same fit of it, to the last bit.
-
-        >>> import dplm, tempfile
-        >>> fit = dplm.lm("y ~ x1 + 0", dplm.simulate(rows=1000, features=1, seed=1), rho=0.1, standardised=True, seed=1)
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     fit.save(f"{folder}/fit.json")
-        ...     kept = dplm.load(f"{folder}/fit.json")
-        >>> kept == fit, kept.conf_int(0.01).equals(fit.conf_int(0.01))
-        (True, True)
-        """
-        self._native.save(path)
-
-    def to_html(
-        self,
-        path: str | os.PathLike[str] | None = None,
-        *,
-        title: str | None = None,
-        author: str | None = None,
-        data_name: str | None = None,
-    ) -> str:
-        """The page of `dplm fit --report`, for the reader of the release; also written to `path` if there is one.
-
-        It may say what it is called, who publishes it, and what the data are called (without that, what the ledger calls them).
-        """
-        page = self._native.page(title, author, data_name)
-        if path is not None:
-            with open(path, "w", encoding="utf-8") as file:
-                file.write(page)
-        return page
 
     def plot(self, kind: str = "coefficients", ax: Any = None) -> Any:
         """Draws the coefficients but the intercept with their intervals, or the `"trajectory"`. Needs matplotlib; returns its axes."""
@@ -475,31 +357,11 @@ class Fit:
     def _repr_html_(self) -> str:
         return self._native.summary_html()
 
-    def __copy__(self) -> Fit:
-        return self
-
-    def __deepcopy__(self, memo: object) -> Fit:
-        # Nothing in it can change.
-        return self
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return _from_json, (self.to_json(),)
-
-    def __eq__(self, other: object) -> bool:
-        return self.to_json() == other.to_json() if isinstance(other, Fit) else NotImplemented
-
-    def __hash__(self) -> int:
-        return hash(self.to_json())
-
     def _values(self, key: str) -> list[float]:
         return [number(one[key]) for one in self._coefficients]
 
     def _column(self, key: str) -> pd.Series[float]:
         return _frames.series(self._names, self._values(key), key)
-
-
-def _from_json(text: str) -> Fit:
-    return Fit(_native.Fit.from_json(text))
 
 
 class Summary(str):

@@ -5,18 +5,18 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import fields
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from dplm import _frames, _native
-from dplm._fit import Fit, Guarantee, Release
+from dplm._fit import Fit
+from dplm._released import Released
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
-class GroupedFit:
+class GroupedFit(Released["_native.GroupedFit"]):
     """The fits of several groups under one budget, as `dplm.lm(..., by=)` gives them.
 
     >>> import dplm
@@ -28,6 +28,8 @@ class GroupedFit:
     >>> round(fit.groups["a"].params["x"])
     2
     """
+
+    _read = staticmethod(_native.GroupedFit.from_json)
 
     def __init__(self, native: _native.GroupedFit) -> None:
         self._native = native
@@ -87,32 +89,6 @@ class GroupedFit:
         return _frames.frame({name: [one[key] for one in tests] for name, key in columns.items()}, pd.Index(names))
 
     @property
-    def formula(self) -> str:
-        """The model."""
-        return str(self._facts["formula"])
-
-    @property
-    def units(self) -> dict[str, Any]:
-        """Whose data are protected (`unit`), and how many of them there are in all (`count`); public."""
-        return dict(self._facts["units"])
-
-    @property
-    def private(self) -> bool:
-        """False when a seed was fixed: whoever knows the seed can take the noise off."""
-        return bool(self._facts["private"])
-
-    @property
-    def guarantee(self) -> Guarantee:
-        """What is promised about each row or person, of all that was released for all groups."""
-        facts = self._facts["guarantee"]
-        return Guarantee(**{field.name: facts[field.name] for field in fields(Guarantee)})
-
-    @property
-    def releases(self) -> list[Release]:
-        """What the budget was spent on; adds up to exactly `guarantee.rho`."""
-        return [Release(one["what"], one["rho"]) for one in self._facts["guarantee"]["releases"]]
-
-    @property
     def warnings(self) -> list[str]:
         """What a reader should know, with the groups that it is about."""
         return [sentence for _, sentence in self._native.warnings()]
@@ -121,40 +97,8 @@ class GroupedFit:
         """The summary of the command line."""
         return self._native.summary()
 
-    def to_json(self) -> str:
-        """The fits for programs, every number at full precision: the same document as `dplm fit --by --json`."""
-        return self._native.json()
-
-    def to_html(
-        self,
-        path: str | os.PathLike[str] | None = None,
-        *,
-        title: str | None = None,
-        author: str | None = None,
-        data_name: str | None = None,
-    ) -> str:
-        """The page of `dplm fit --by --report`, also written to `path` if there is one: one table, and a picture of each coefficient across groups."""
-        page = self._native.page(title, author, data_name)
-        if path is not None:
-            with open(path, "w", encoding="utf-8") as file:
-                file.write(page)
-        return page
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes `to_json()` to a file. `dplm.load` makes the same fits of it, to the last bit."""
-        self._native.save(path)
-
     def __repr__(self) -> str:
         return f"<dplm.GroupedFit of {self.formula!r} by {self.by}: {len(self._fits)} groups, rho = {self.guarantee.rho:g}>"
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, GroupedFit) and self.to_json() == other.to_json()
-
-    def __hash__(self) -> int:
-        return hash(self.to_json())
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return _from_json, (self.to_json(),)
 
 
 def load(path: str | os.PathLike[str]) -> Fit | GroupedFit:
@@ -165,7 +109,3 @@ def load(path: str | os.PathLike[str]) -> Fit | GroupedFit:
     except (OSError, UnicodeDecodeError):
         is_grouped = False
     return GroupedFit(_native.GroupedFit.load(path)) if is_grouped else Fit(_native.Fit.load(path))
-
-
-def _from_json(text: str) -> GroupedFit:
-    return GroupedFit(_native.GroupedFit.from_json(text))

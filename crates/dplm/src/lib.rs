@@ -52,7 +52,7 @@ mod error;
 pub mod number;
 mod matrix;
 pub mod options;
-mod progress;
+pub mod progress;
 mod contrast;
 mod date;
 mod schema;

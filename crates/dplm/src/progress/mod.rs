@@ -1,5 +1,7 @@
 //! How long work says how far it has come, and how it is interrupted.
 
+pub mod background;
+
 use std::ops::ControlFlow;
 
 /// What is called as work goes on: with how much is done, and how much there is in all. `Break` interrupts the work.
