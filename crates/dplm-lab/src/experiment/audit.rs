@@ -1,4 +1,4 @@
-//! What runs on worst-case neighbours betray: a lower bound on epsilon, against what is claimed.
+//! What runs on worst-case neighbours reveal: a lower bound on epsilon, against what is claimed.
 //!
 //! Two tables differ in one row, which moves the fit as far as a row can in one direction or in the opposite one. The real mechanism is run many
 //! times on each, and a number is computed from what it releases. How well that number tells the tables apart bounds epsilon

@@ -1,4 +1,4 @@
-//! The automatic method against one who knows: the paper's algorithm at the best clip of a grid, on columns of known scale.
+//! The automatic method against an oracle: the paper's algorithm at the best clip of a grid, on columns of known scale.
 //!
 //! There are two who know. One chooses the clip and leaves the rest to the program; the other is also given steps and step size that
 //! suit the data, and so knows more than the paper's oracle would.

@@ -2,7 +2,7 @@
 
 use super::{
     DeviceError,
-    card::{Desk, Spread},
+    card::{Buffers, Spread},
     driver::Memory,
     kernels::StepPlan,
     store::OnCard,
@@ -63,19 +63,19 @@ impl OnCard {
     /// The sum, where a kernel answers it.
     pub(super) fn ask(&self, query: &Query<'_>) -> Result<Option<Vec<i128>>, DeviceError> {
         let clip = query.clip;
-        let desk = &mut *self.card.desk();
+        let buffers = &mut *self.card.buffers();
         Ok(Some(match query.sum {
-            Sum::Terms(Term::Gradient, at) => self.gradient(desk, set(clip), at)?,
-            Sum::Terms(Term::Square, at) => self.squares(desk, set(clip), at)?,
-            Sum::Terms(Term::IsClipped, at) => self.clipped(desk, at)?,
+            Sum::Terms(Term::Gradient, at) => self.gradient(buffers, set(clip), at)?,
+            Sum::Terms(Term::Square, at) => self.squares(buffers, set(clip), at)?,
+            Sum::Terms(Term::IsClipped, at) => self.clipped(buffers, at)?,
             Sum::Terms(Term::SeparateGradient(_) | Term::SeparateSquare(_), _) => return Ok(None),
-            Sum::Outer(outer) => self.outer(desk, clip, outer)?,
+            Sum::Outer(outer) => self.outer(buffers, clip, outer)?,
             Sum::Moments => {
                 let products = Products { vector: CELLS, size: self.features + 1, shift: 0, rule: None };
-                self.products(desk, &products)?
+                self.products(buffers, &products)?
             }
             Sum::Tally(ladder) if ladder.len() > MOST_THRESHOLDS => return Ok(None),
-            Sum::Tally(ladder) => self.tally(desk, ladder)?,
+            Sum::Tally(ladder) => self.tally(buffers, ladder)?,
         }))
     }
 
@@ -111,23 +111,23 @@ impl OnCard {
             let bytes = self.blocks as usize * BLOCK_ROWS * size_of::<f32>();
             self.bounds = Some(Memory::take(&self.card.context, bytes)?);
         }
-        let _desk = self.card.desk();
+        let _buffers = self.card.buffers();
         self.card.run("bounds", &Spread::Warps, 0, &[&self.all_rows(), &[gamma(clip)], &[self.bounds_from(0)]])
     }
 
-    fn gradient(&self, desk: &mut Desk, clip: &Clip, at: At<'_>) -> Result<Vec<i128>, DeviceError> {
-        let theta = desk.give(&self.card, theta_words(at.0, at.1.theta_unit()))?;
+    fn gradient(&self, buffers: &mut Buffers, clip: &Clip, at: At<'_>) -> Result<Vec<i128>, DeviceError> {
+        let theta = buffers.give(&self.card, theta_words(at.0, at.1.theta_unit()))?;
         match self.card.step_plan(self.features + 1, !clip.sums_in_one_product()) {
-            Some(plan) => self.step(desk, &plan, clip, theta),
-            None => self.step_in_two(desk, theta),
+            Some(plan) => self.step(buffers, &plan, clip, theta),
+            None => self.step_in_two(buffers, theta),
         }
     }
 
     /// In one reading of the rows.
-    fn step(&self, desk: &mut Desk, plan: &StepPlan, clip: &Clip, theta: u64) -> Result<Vec<i128>, DeviceError> {
+    fn step(&self, buffers: &mut Buffers, plan: &StepPlan, clip: &Clip, theta: u64) -> Result<Vec<i128>, DeviceError> {
         let length = 2 * self.features * if plan.halves { 2 } else { 1 };
-        let areas = desk.areas(&self.card, self.card.multiprocessors() as usize * length)?;
-        let sums = desk.sums(&self.card, length)?;
+        let areas = buffers.areas(&self.card, self.card.multiprocessors() as usize * length)?;
+        let sums = buffers.sums(&self.card, length)?;
         let job = [
             self.cells.at(0),
             self.bounds_from(0),
@@ -140,13 +140,13 @@ impl OnCard {
             plan.blocks_per_flush(clip.gamma()) as u64,
         ];
         self.card.run_step(plan, &job)?;
-        Ok(of_halves(desk.summed(length)?, self.features))
+        Ok(of_halves(buffers.summed(length)?, self.features))
     }
 
     /// In two: clamped residuals first, then the sum with these weights.
-    fn step_in_two(&self, desk: &mut Desk, theta: u64) -> Result<Vec<i128>, DeviceError> {
+    fn step_in_two(&self, buffers: &mut Buffers, theta: u64) -> Result<Vec<i128>, DeviceError> {
         let (length, weights) = (4 * self.features, self.of_segment()?);
-        let sums = desk.sums(&self.card, length)?;
+        let sums = buffers.sums(&self.card, length)?;
         for (first, blocks) in self.segments() {
             let rule = Rule { rule: CLAMPED, radius: 0, most: 0, theta };
             self.factors(&rule, first, blocks, &weights)?;
@@ -154,7 +154,7 @@ impl OnCard {
             let spread = Spread::Blocks { threads: THREADS, each: 2, second };
             self.card.run("weighted", &spread, 0, &[&self.rows(first, blocks), &[weights.at(0)], &[sums]])?;
         }
-        Ok(of_halves(desk.summed(length)?, self.features))
+        Ok(of_halves(buffers.summed(length)?, self.features))
     }
 
     fn factors(&self, rule: &Rule, first: u64, blocks: u64, to: &Memory) -> Result<(), DeviceError> {
@@ -165,23 +165,23 @@ impl OnCard {
         self.card.run("factors", &Spread::Warps, 0, &arguments)
     }
 
-    fn squares(&self, desk: &mut Desk, clip: &Clip, at: At<'_>) -> Result<Vec<i128>, DeviceError> {
-        let theta = desk.give(&self.card, theta_words(at.0, at.1.theta_unit()))?;
-        let (sums, shift) = (desk.sums(&self.card, 2)?, clip.square_shift());
+    fn squares(&self, buffers: &mut Buffers, clip: &Clip, at: At<'_>) -> Result<Vec<i128>, DeviceError> {
+        let theta = buffers.give(&self.card, theta_words(at.0, at.1.theta_unit()))?;
+        let (sums, shift) = (buffers.sums(&self.card, 2)?, clip.square_shift());
         let arguments: [&[u64]; 5] = [&self.all_rows(), &[theta], &[self.bounds_from(0)], &[shift.into()], &[sums]];
         self.card.run("squares", &Spread::Warps, 0, &arguments)?;
-        Ok(vec![of_limbs(desk.summed(2)?)])
+        Ok(vec![of_limbs(buffers.summed(2)?)])
     }
 
-    fn clipped(&self, desk: &mut Desk, at: At<'_>) -> Result<Vec<i128>, DeviceError> {
-        let theta = desk.give(&self.card, theta_words(at.0, at.1.theta_unit()))?;
-        let count = desk.sums(&self.card, 1)?;
+    fn clipped(&self, buffers: &mut Buffers, at: At<'_>) -> Result<Vec<i128>, DeviceError> {
+        let theta = buffers.give(&self.card, theta_words(at.0, at.1.theta_unit()))?;
+        let count = buffers.sums(&self.card, 1)?;
         let arguments: [&[u64]; 4] = [&self.all_rows(), &[theta], &[self.bounds_from(0)], &[count]];
         self.card.run("clipped", &Spread::Warps, 0, &arguments)?;
-        Ok(vec![desk.summed(1)?[0].into()])
+        Ok(vec![buffers.summed(1)?[0].into()])
     }
 
-    fn tally(&self, desk: &mut Desk, ladder: &Ladder<'_>) -> Result<Vec<i128>, DeviceError> {
+    fn tally(&self, buffers: &mut Buffers, ladder: &Ladder<'_>) -> Result<Vec<i128>, DeviceError> {
         let (measure, theta, thresholds): (u64, Vec<u64>, Vec<u64>) = match ladder {
             Ladder::Norms { radii } => (0, Vec::new(), radii.to_vec()),
             Ladder::Gradients { theta, theta_unit, clips } => {
@@ -193,16 +193,16 @@ impl OnCard {
         };
         let (after, length) = (theta.len() * size_of::<u64>(), thresholds.len());
         let words: Vec<u64> = theta.into_iter().chain(thresholds).collect();
-        let given = desk.give(&self.card, words.into_iter())?;
-        let counts = desk.sums(&self.card, length + 1)?;
+        let given = buffers.give(&self.card, words.into_iter())?;
+        let counts = buffers.sums(&self.card, length + 1)?;
         let arguments: [&[u64]; 6] =
             [&self.all_rows(), &[given], &[measure], &[given + after as u64], &[length as u64], &[counts]];
         self.card.run("tally", &Spread::Warps, (length + 1) * size_of::<u32>(), &arguments)?;
-        Ok(desk.summed(length + 1)?.iter().map(|&count| count.into()).collect())
+        Ok(buffers.summed(length + 1)?.iter().map(|&count| count.into()).collect())
     }
 
-    fn outer(&self, desk: &mut Desk, clip: Option<&Clip>, outer: &Outer<'_>) -> Result<Vec<i128>, DeviceError> {
-        let mut at = |theta: &Theta, unit: f64| desk.give(&self.card, theta_words(theta, unit));
+    fn outer(&self, buffers: &mut Buffers, clip: Option<&Clip>, outer: &Outer<'_>) -> Result<Vec<i128>, DeviceError> {
+        let mut at = |theta: &Theta, unit: f64| buffers.give(&self.card, theta_words(theta, unit));
         let (rule, radius, most, theta) = match *outer {
             Outer::Shrunk { radius } => (EVERY, radius, 0, 0),
             Outer::Unclipped { theta, theta_unit, radius } => (UNCLIPPED, radius, 0, at(theta, theta_unit)?),
@@ -212,10 +212,10 @@ impl OnCard {
         let vector = if rule == CLAMPED { GRADIENTS } else { SCALED };
         let shift = clip.map_or(0, Clip::gradient_shift);
         let rule = Some(Rule { rule, radius, most, theta });
-        self.products(desk, &Products { vector, size: self.features, shift, rule })
+        self.products(buffers, &Products { vector, size: self.features, shift, rule })
     }
 
-    fn products(&self, desk: &mut Desk, products: &Products) -> Result<Vec<i128>, DeviceError> {
+    fn products(&self, buffers: &mut Buffers, products: &Products) -> Result<Vec<i128>, DeviceError> {
         let Products { vector, size, shift, rule } = products;
         let (panels, length) = (size.div_ceil(PANEL), size * (size + 1) / 2);
         let spread = Spread::Blocks { threads: THREADS, each: 1, second: (panels * (panels + 1) / 2) as u32 };
@@ -229,12 +229,12 @@ impl OnCard {
                 self.factors(rule, first, blocks, factors)?;
             }
             let [cells, blocks, features] = self.rows(first, blocks);
-            let sums = desk.sums(&self.card, length)?;
+            let sums = buffers.sums(&self.card, length)?;
             let factors = factors.as_ref().map_or(0, |factors| factors.at(0));
             let job =
                 [cells, blocks, features, factors, *vector | (*size as u64) << 32, power(*unit), power(rest), sums];
             self.card.run("gram", &spread, 0, &[&job])?;
-            let sums = desk.summed(length)?;
+            let sums = buffers.summed(length)?;
             upper.iter_mut().zip(sums).for_each(|(all, &sum)| *all += i128::from(sum.cast_signed()));
         }
         Ok(upper)
@@ -249,8 +249,8 @@ impl OnCard {
             let (input, output) = (place / padded, place % padded);
             if output < outputs { integers[output * self.features + input].to_bits() } else { 0 }
         };
-        let desk = &mut *self.card.desk();
-        let matrix = desk.give(&self.card, (0..self.features * padded).map(entry))?;
+        let buffers = &mut *self.card.buffers();
+        let matrix = buffers.give(&self.card, (0..self.features * padded).map(entry))?;
         // The unit is a power of two: its inverse is exact.
         let step = f64::from(-unit_bits).exp2().to_bits();
         let arguments: [&[u64]; 5] = [&self.all_rows(), &[matrix], &[outputs as u64], &[step], &[encoded.cells.at(0)]];
@@ -263,12 +263,12 @@ impl DeviceRows {
     /// Reads all cells on the card as fast as they can be read, and says how many bytes they are, for measuring.
     #[doc(hidden)]
     pub fn read_all(&self) -> Result<NotPrivate<usize>, DeviceError> {
-        let (rows, desk) = (&self.store, &mut *self.store.card.desk());
-        let found = desk.sums(&rows.card, 1)?;
+        let (rows, buffers) = (&self.store, &mut *self.store.card.buffers());
+        let found = buffers.sums(&rows.card, 1)?;
         let spread = Spread::Blocks { threads: THREADS, each: 4, second: 1 };
         let length = rows.cells.bytes() / 16;
         rows.card.run("plain_read", &spread, 0, &[&[rows.cells.at(0)], &[length as u64], &[found]])?;
-        desk.summed(1)?;
+        buffers.summed(1)?;
         Ok(NotPrivate::new(rows.cells.bytes()))
     }
 }

@@ -25,12 +25,12 @@ pub struct Card {
     pub(super) context: Arc<Context>,
     functions: Mutex<HashMap<String, Arc<Function>>>,
     /// What a question needs beside the rows. Questions are answered one after the other.
-    desk: Mutex<Desk>,
+    buffers: Mutex<Buffers>,
 }
 
 /// Memory that is used again by every question.
 #[derive(Default)]
-pub(super) struct Desk {
+pub(super) struct Buffers {
     given: Option<(Memory, Pinned<u64>)>,
     sums: Option<(Memory, Pinned<u64>)>,
     areas: Option<Memory>,
@@ -55,7 +55,7 @@ impl Card {
         if context.traits.capability < OLDEST {
             return Err(DeviceError::OldCard { name: context.traits.name.clone() });
         }
-        Ok(Arc::new(Card { context, functions: Mutex::default(), desk: Mutex::default() }))
+        Ok(Arc::new(Card { context, functions: Mutex::default(), buffers: Mutex::default() }))
     }
 
     /// What the card is called.
@@ -73,8 +73,8 @@ impl Card {
         self.context.traits.multiprocessors
     }
 
-    pub(super) fn desk(&self) -> MutexGuard<'_, Desk> {
-        self.desk.lock().unwrap_or_else(PoisonError::into_inner)
+    pub(super) fn buffers(&self) -> MutexGuard<'_, Buffers> {
+        self.buffers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn function(&self, module: &str, kernel: &str, shared: usize) -> Result<Arc<Function>, DeviceError> {
@@ -114,7 +114,7 @@ impl Card {
     }
 }
 
-impl Desk {
+impl Buffers {
     /// Brings words to the card; gives where they are.
     pub(super) fn give(&mut self, card: &Card, words: impl ExactSizeIterator<Item = u64>) -> Result<u64, DeviceError> {
         let (length, context) = (words.len(), &card.context);

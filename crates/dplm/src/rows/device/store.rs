@@ -102,10 +102,10 @@ impl OnCard {
 
     /// Blocks, copied back from the card.
     fn copied(&self, blocks: Range<usize>) -> Result<Chunk, DeviceError> {
-        let mut desk = self.card.desk();
+        let mut buffers = self.card.buffers();
         let mut copy = |memory: &Memory, length: usize| {
             let offset = blocks.start * length * size_of::<f32>();
-            Ok(desk.copied(&self.card, memory, offset, blocks.len() * length)?.to_vec())
+            Ok(buffers.copied(&self.card, memory, offset, blocks.len() * length)?.to_vec())
         };
         let cells = copy(&self.cells, RowBlock::len_for(self.features))?;
         let bounds = self.bounds.as_ref().map_or(Ok(Vec::new()), |bounds| copy(bounds, BLOCK_ROWS))?;
