@@ -15,7 +15,7 @@ import pytest
 from common import ROOT
 
 #: What is run, and what it prints. A remark before a block says why it is not.
-BLOCK = re.compile(r"^(?P<remark><!-- Not run: .+ -->\n)?```(?P<kind>[a-z,_]*)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
+BLOCK = re.compile(r"^(?P<remark><!-- Not run[^\n]+-->\n)?```(?P<kind>[a-z,_]*)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
 DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 #: Those whose text is exactly what their code prints.
 TUTORIALS = ["tutorial", "tutorial-command"]
