@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from dplm import _frames, _native
+from dplm._errors import FitWarning, warn
 from dplm._fit import Fit
 from dplm._released import Released
 
 if TYPE_CHECKING:
     import pandas as pd
+
+# The first key of what `dplm fit --pretend --json` writes.
+_PRETENDED = re.compile(r'\s*\{\s*"pretend":')
 
 
 class GroupedFit(Released["_native.GroupedFit"]):
@@ -102,10 +107,19 @@ class GroupedFit(Released["_native.GroupedFit"]):
 
 
 def load(path: str | os.PathLike[str]) -> Fit | GroupedFit:
-    """Reads what `save` has written: a fit, or the fits of several groups."""
+    """Reads what `save` has written: a fit, or the fits of several groups.
+
+    Warnings
+    --------
+    FitWarning
+        Where `dplm fit --pretend` made it, of simulated rows.
+    """
     try:
         with open(path, encoding="utf-8") as file:
-            is_grouped = '"grouped_fit"' in file.read()
+            text = file.read()
     except (OSError, UnicodeDecodeError):
-        is_grouped = False
+        text = ""
+    is_grouped = '"grouped_fit"' in text
+    if _PRETENDED.match(text):
+        warn("this result was made of simulated rows: its numbers say nothing about anybody", FitWarning)
     return GroupedFit(_native.GroupedFit.load(path)) if is_grouped else Fit(_native.Fit.load(path))

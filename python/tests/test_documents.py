@@ -8,16 +8,25 @@ import os
 import random
 import re
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 from common import ROOT
 
-BLOCK = re.compile(r"^```(python|text)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+#: What is run, and what it prints. A remark before a block says why it is not.
+BLOCK = re.compile(r"^(?P<remark><!-- Not run[^\n]+-->\n)?```(?P<kind>[a-z,_]*)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
+DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+#: Those whose text is exactly what their code prints.
+TUTORIALS = ["tutorial", "tutorial-command"]
+#: Those whose code runs.
+GUIDES = ["formula", "plan", "moments", "study", "groups", "other-tools", "ledger", "survey", "panel"]
 
 
-def blocks(document: Path) -> list[tuple[str, str]]:
-    return BLOCK.findall(document.read_text(encoding="utf-8"))
+def blocks(document: Path, *kinds: str) -> list[re.Match[str]]:
+    """The blocks of these kinds that are not remarked upon as not run."""
+    found = BLOCK.finditer(document.read_text(encoding="utf-8"))
+    return [block for block in found if block["kind"] in kinds and not block["remark"]]
 
 
 def run(code: str, names: dict) -> str:
@@ -27,33 +36,74 @@ def run(code: str, names: dict) -> str:
     return out.getvalue()
 
 
+def run_block(block: re.Match[str], names: dict) -> str:
+    """What a block of Python prints, or one of commands does on standard output."""
+    if block["kind"] == "python":
+        return run(block["text"], names)
+    done = subprocess.run(["bash", "-euc", block["text"]], capture_output=True, text=True)
+    assert done.returncode == 0, f"{block['text']}{done.stderr}"
+    return done.stdout
+
+
+def write_files(document: Path) -> None:
+    """The files that a document shows, each under the name in its first line."""
+    for block in blocks(document, "toml"):
+        name, content = re.fullmatch(r"# (\S+\.toml)\n(.*)", block["text"], re.DOTALL).groups()
+        Path(name).write_text(content)
+
+
 def without_trailing_blanks(text: str) -> str:
     return "\n".join(line.rstrip() for line in text.strip("\n").splitlines())
 
 
-def test_the_readme(tmp_path, monkeypatch):
+@pytest.fixture
+def program(monkeypatch):
+    """The command, where a shell finds it."""
+    folder = Path(os.environ.get("DPLM", ROOT / "target" / "debug" / "dplm")).parent
+    folders = [folder, Path(sys.executable).parent, os.environ["PATH"]]
+    monkeypatch.setenv("PATH", os.pathsep.join(map(str, folders)))
+
+
+def test_every_block_is_run():
+    """Here, or by r/test, or as a test of the crate; or a remark says why it is not."""
+    in_r = (ROOT / "r" / "test").read_text(encoding="utf-8").splitlines()[-1]
+    for document in DOCUMENTS:
+        name, text = document.stem, document.read_text(encoding="utf-8")
+        fences = [line for line in text.splitlines() if line.startswith("```")]
+        assert len(fences) == 2 * len(BLOCK.findall(text)), f"{name}: a block that is not seen"
+        for block in blocks(document, "sh", "python", "toml"):
+            assert name in [*TUTORIALS, *GUIDES, "README"], f"{name}: nothing runs\n{block['text']}"
+        if blocks(document, "r"):
+            assert str(document.relative_to(ROOT)) in in_r, f"{name}: r/test does not run its R code"
+        # Those of the readme are tests of the crate; a block without a kind is an illustration, as are texts.
+        known = {"sh", "python", "toml", "r", "text", "", "json"} | ({"rust,no_run"} if name == "README" else set())
+        assert {block["kind"] for block in BLOCK.finditer(text)} <= known, name
+
+
+def test_the_readme(tmp_path, monkeypatch, program):
     monkeypatch.chdir(tmp_path)
-    rows = "".join(f"{20000 + 500 * (j % 90)},{18 + j % 70},{8 + j % 12}\n" for j in range(5000))
-    Path("people.csv").write_text("earnings,age,educ\n" + rows)
-    code = [text for kind, text in blocks(ROOT / "README.md") if kind == "python"]
-    assert len(code) == 1 and "import dplm" in code[0]
-    assert "Coefficients:" in run(code[0], {})
+    rows = "".join(f"{20000 + 500 * (j % 90)},{18 + j % 70},{8 + j % 12},{'north' if j % 3 else 'west'}\n" for j in range(5000))
+    Path("people.csv").write_text("earnings,age,educ,region\n" + rows)
+    shown = [run_block(block, {}) for block in blocks(ROOT / "README.md", "sh", "python")]
+    assert len(shown) == 2 and all("Coefficients:" in text for text in shown)
 
 
-def test_the_tutorial(tmp_path, monkeypatch):
+@pytest.mark.parametrize("name", TUTORIALS)
+def test_the_tutorials(name, tmp_path, monkeypatch, program):
     """Every block of code runs after those before it; a block of text after it is exactly what it prints.
 
     With UPDATE_DOCUMENTS=1 the blocks of text are written anew instead, for a change of the numbers that is meant.
     """
     pytest.importorskip("matplotlib").use("Agg")
     monkeypatch.chdir(tmp_path)
-    document, names, printed, shown = ROOT / "docs" / "tutorial.md", {}, None, 0
+    document, names, printed, shown = ROOT / "docs" / f"{name}.md", {}, None, 0
+    write_files(document)
 
     def replaced(block: re.Match) -> str:
         nonlocal printed, shown
-        if block[1] == "python":
-            printed = without_trailing_blanks(run(block[2], names))
-        elif printed is not None:
+        if block["kind"] in ("python", "sh") and not block["remark"]:
+            printed = without_trailing_blanks(run_block(block, names))
+        elif block["kind"] == "text" and printed is not None:
             text, printed, shown = printed, None, shown + 1
             return f"```text\n{text}\n```"
         return block[0]
@@ -64,20 +114,20 @@ def test_the_tutorial(tmp_path, monkeypatch):
         document.write_text(after, encoding="utf-8")
     else:
         assert after == before, "run again with UPDATE_DOCUMENTS=1 if the numbers were meant to change"
-    assert shown >= 8 and Path("wages.html").exists()
+    assert shown >= 5 and Path("wages.html").exists()
 
 
 @pytest.fixture(scope="module")
 def tables(tmp_path_factory) -> Path:
     """A folder with the tables that documents speak of: 20,000 rows, four of each person."""
     folder, draw = tmp_path_factory.mktemp("tables"), random.Random(1)
-    heads = "id,w,h,wage,educ,exper,union,female,earnings,age,region,member\n"
+    heads = "id,w,h,wage,educ,exper,union,female,earnings,pay,age,region,member\n"
 
     def row(number: int) -> str:
         educ, exper, union = draw.randint(6, 20), draw.randint(0, 45), draw.random() < 0.3
         wage = min(60, max(1, 2 + educ + 0.2 * exper + 3 * union + draw.gauss(0, 6)))
         region, member = draw.choice(["north", "south", "west"]), draw.choice(["true", "false"])
-        words = f"{'yes' if union else 'no'},{draw.choice(['no', 'yes'])},{1000 * wage:.0f},{draw.randint(18, 90)},{region},{member}"
+        words = f"{'yes' if union else 'no'},{draw.choice(['no', 'yes'])},{1000 * wage:.0f},{1000 * wage:.0f},{draw.randint(18, 90)},{region},{member}"
         return f"{number // 4},{draw.choice([1, 2, 4])},{draw.randint(0, 80)},{wage:.2f},{educ},{exper},{words}\n"
 
     for name in ("wages", "survey", "public-2019", "people", "new"):
@@ -85,23 +135,13 @@ def tables(tmp_path_factory) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("name", ["formula", "plan", "moments", "study", "groups", "other-tools"])
-def test_every_example_runs(name, tables, tmp_path, monkeypatch):
-    """The files that a document shows are written, each under the name in its first line; then its commands and its code run in order."""
+@pytest.mark.parametrize("name", GUIDES)
+def test_every_example_runs(name, tables, tmp_path, monkeypatch, program):
+    """The files that a document shows are written; then its commands and its code run in order."""
     for table in tables.iterdir():
         (tmp_path / table.name).symlink_to(table)
     monkeypatch.chdir(tmp_path)
-    program = Path(os.environ.get("DPLM", ROOT / "target" / "debug" / "dplm")).parent
-    monkeypatch.setenv("PATH", f"{program}{os.pathsep}{os.environ['PATH']}")
-    text = (ROOT / "docs" / f"{name}.md").read_text(encoding="utf-8")
-    for file, content in re.findall(r"^```toml\n# (\S+\.toml)\n(.*?)^```$", text, re.MULTILINE | re.DOTALL):
-        Path(file).write_text(content)
-    names, ran = {}, 0
-    for kind, code in re.findall(r"^```(sh|python)\n(.*?)^```$", text, re.MULTILINE | re.DOTALL):
-        if kind == "python":
-            run(code, names)
-        else:
-            done = subprocess.run(["bash", "-euc", code], capture_output=True, text=True)
-            assert done.returncode == 0, f"{code}{done.stderr}"
-        ran += 1
-    assert ran == {"formula": 2, "plan": 2, "moments": 3, "study": 4, "groups": 3, "other-tools": 4}[name], "a block is new, or is not seen"
+    document, names = ROOT / "docs" / f"{name}.md", {}
+    write_files(document)
+    for block in blocks(document, "sh", "python"):
+        run_block(block, names)

@@ -4,6 +4,12 @@ from __future__ import annotations
 
 import json
 import math
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
 
 import pandas as pd
 import polars as pl
@@ -56,6 +62,57 @@ def test_an_adbc_cursor_is_a_table(arrow, expected):
         cursor.adbc_ingest("wages", arrow)
         cursor.execute("SELECT * FROM wages")
         assert dplm.lm(FORMULA, cursor, **BOUNDED).params.to_dict() == expected
+
+
+@pytest.fixture(scope="module")
+def postgresql() -> Iterator[str]:
+    """The address of a PostgreSQL server of our own, on a socket in a folder of its own."""
+    programs = sorted(Path("/usr/lib/postgresql").glob("*/bin/postgres"), key=lambda found: int(found.parts[-3]))
+    found = shutil.which("postgres") or (str(programs[-1]) if programs else None)
+    if found is None:
+        pytest.skip("PostgreSQL is not installed here: apt-get install postgresql")
+    # The server refuses to run as root; Debian's package makes a user for it.
+    user = {"user": "postgres"} if os.geteuid() == 0 else {}
+    folder = Path(tempfile.mkdtemp(prefix="dplm-postgresql-"))
+    server = None
+    try:
+        if user:
+            shutil.chown(folder, "postgres")
+        calls = {"check": True, "capture_output": True, "cwd": folder, **user}
+        initdb = Path(found).with_name("initdb")
+        subprocess.run([initdb, "--pgdata", folder / "data", "--username", "dplm", "--auth", "trust", "--no-sync"], **calls)
+        own = ["-D", folder / "data", "-k", folder, "-c", "listen_addresses=", "-c", "fsync=off"]
+        server = subprocess.Popen([found, *own], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=folder, **user)
+        is_ready = [Path(found).with_name("pg_isready"), "--host", folder, "--timeout", "1", "--quiet"]
+        # A minute: machines that build have other work.
+        for _ in range(60):
+            if subprocess.run(is_ready).returncode == 0:
+                break
+        yield f"postgresql:///postgres?host={folder}&user=dplm"
+    finally:
+        if server is not None:
+            server.terminate()
+            server.wait(timeout=60)
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def test_a_query_of_postgresql_is_a_table(arrow, expected, postgresql):
+    """Every type that a table of wages may have there: whole and floating numbers, decimals, texts, truth values, dates and nulls."""
+    dbapi = pytest.importorskip("adbc_driver_postgresql.dbapi")
+    with dbapi.connect(postgresql) as connection, connection.cursor() as cursor:
+        cursor.adbc_ingest("wages", arrow)
+        cursor.execute("SELECT * FROM wages")
+        assert dplm.lm(FORMULA, cursor, **BOUNDED).params.to_dict() == expected
+        cursor.execute("SELECT wage::numeric(38, 20) AS wage, educ::text AS educ, exper, union_word.said AS \"union\", DATE '2020-02-03' AS day"
+                       " FROM wages, LATERAL (SELECT \"union\"::varchar(3) AS said) AS union_word")
+        numeric = dplm.lm(FORMULA, cursor, **BOUNDED).params.to_dict()
+        assert numeric == pytest.approx(expected, rel=1e-6)
+        cursor.execute("SELECT wage, educ, exper, \"union\" = 'yes' AS \"union\" FROM wages")
+        told = FORMULA.replace("{no,yes}", "{false,true}")
+        assert list(dplm.lm(told, cursor, **BOUNDED).params) == list(expected.values())
+        cursor.execute("SELECT * FROM wages WHERE educ > 1000")
+        with pytest.raises(dplm.DataError, match="no rows"):
+            dplm.lm(FORMULA, cursor, **BOUNDED)
 
 
 def test_a_query_that_fails_is_refused_in_our_words(tmp_path, arrow):

@@ -172,6 +172,11 @@ write_dplm <- function(fit, path) {
 read_dplm <- function(path) {
   path <- path.expand(text_of("path", path))
   text <- tryCatch(suppressWarnings(readLines(path, encoding = "UTF-8")), error = function(e) "")
-  if (any(grepl('"grouped_fit"', text, fixed = TRUE, useBytes = TRUE))) return(new_groups(value(native_groups_read(path))))
-  new_fit(value(native_read(path)))
+  is_grouped <- any(grepl('"grouped_fit"', text, fixed = TRUE, useBytes = TRUE))
+  fit <- if (is_grouped) new_groups(value(native_groups_read(path))) else new_fit(value(native_read(path)))
+  # The first key of what `dplm fit --pretend --json` writes.
+  if (any(grepl('^ *"pretend":', text[seq_len(min(2, length(text)))], useBytes = TRUE))) {
+    warn_of(fit, "this result was made of simulated rows: its numbers say nothing about anybody", FALSE)
+  }
+  fit
 }

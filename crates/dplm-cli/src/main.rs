@@ -1,48 +1,7 @@
 //! The `dplm` command: linear regression under differential privacy.
 
-mod args;
-mod exit;
-mod settings;
-mod printer;
-mod output;
-mod progress;
-mod layout;
-mod commands;
-
-use std::{panic, process::ExitCode};
-
-use args::{Args, Command};
-use exit::Failure;
-use printer::Printer;
+use std::{env, process::ExitCode};
 
 fn main() -> ExitCode {
-    let args = match Args::from_command_line() {
-        Ok(args) => args,
-        Err(answer) => return Printer::answer_to_command_line(&answer),
-    };
-    let printer = Printer::new(args.quiet);
-    // The words of a panic could hold a cell, so they are never shown.
-    panic::set_hook(Box::new(|_| {}));
-    let outcome = panic::catch_unwind(|| run(args.command, &printer));
-    printer.exit(outcome.unwrap_or_else(|_| Err(Failure::bug())))
-}
-
-fn run(command: Command, printer: &Printer) -> Result<(), Failure> {
-    match command {
-        Command::Demo(args) => commands::demo::run(&args, printer),
-        Command::Fit(args) => commands::fit::run(*args, printer),
-        Command::Refine(args) => commands::refine::run(args, printer),
-        Command::Study(args) => commands::study::run(args, printer),
-        Command::Test(args) => commands::test::run(&args, printer),
-        Command::Predict(args) => commands::predict::run(&args, printer),
-        Command::Export(args) => commands::export::run(&args),
-        Command::Plan(args) => commands::plan::run(&args, printer),
-        Command::Moments(args) => commands::moments::run(args, printer),
-        Command::Simulate(args) => commands::simulate::run(args, printer),
-        Command::Diagnose(args) => commands::diagnose::run(args, printer),
-        Command::Ledger(asked) => commands::ledger::run(asked, printer),
-        Command::Init(args) => commands::init::run(&args, printer),
-        Command::Lab(asked) => commands::lab::run(asked),
-        Command::Completions(args) => commands::completions::run(&args, printer),
-    }
+    ExitCode::from(dplm_cli::command_line(env::args_os()))
 }

@@ -5,7 +5,6 @@
 
 use std::{
     io::{self, BufWriter, IsTerminal, Stdout, Write},
-    process::ExitCode,
 };
 
 use crate::exit::Failure;
@@ -66,9 +65,9 @@ impl Printer {
     }
 
     /// The exit status of a command, told in a sentence if it failed.
-    pub fn exit(&self, outcome: Result<(), Failure>) -> ExitCode {
+    pub fn exit(&self, outcome: Result<(), Failure>) -> u8 {
         match outcome {
-            Ok(()) => ExitCode::SUCCESS,
+            Ok(()) => 0,
             Err(failure) => {
                 if !matches!(failure, Failure::Closed) {
                     Printer::tell(&failure.to_string());
@@ -76,23 +75,23 @@ impl Printer {
                 if let Failure::Formula { shown, .. } = &failure {
                     shown.iter().for_each(|line| Printer::write(&format!("  {line}")));
                 }
-                ExitCode::from(failure.status())
+                failure.status()
             }
         }
     }
 
     /// Answers a command line that asks for help or the version, or that was wrong.
-    pub fn answer_to_command_line(answer: &clap::Error) -> ExitCode {
+    pub fn answer_to_command_line(answer: &clap::Error) -> u8 {
         use clap::error::ErrorKind::{DisplayHelp, DisplayHelpOnMissingArgumentOrSubcommand, DisplayVersion};
         match answer.kind() {
             DisplayHelp | DisplayVersion | DisplayHelpOnMissingArgumentOrSubcommand => {
                 // If nobody reads the help there is nothing to be done about it.
                 let _ = answer.print();
-                ExitCode::from(u8::from(answer.use_stderr()) * 2)
+                u8::from(answer.use_stderr()) * 2
             }
             _ => {
                 Printer::tell(&one_sentence(&answer.to_string()));
-                ExitCode::from(2)
+                2
             }
         }
     }

@@ -19,7 +19,17 @@ fn a_pretended_fit_reads_no_data_and_is_marked_everywhere() {
     let json: serde_json::Value = serde_json::from_str(&directory.read("fit.json")).expect("JSON");
     assert!(json["pretend"].as_str().is_some_and(|words| words.contains("simulated rows")));
     // What is kept of it can be asked as any fit can.
-    directory.ok(&["test", "fit.json", "educ = 0"]);
+    let tested = directory.ok(&["test", "fit.json", "educ = 0", "--json", "test.json"]).stdout;
+    assert!(tested.lines().all(|line| line.starts_with("PRETEND |")), "{tested}");
+    let over = ["predict", "fit.json", "--over", "educ", "--picture", "over.svg"];
+    assert!(directory.ok(&over).stdout.lines().all(|line| line.ends_with(",PRETEND")));
+    assert!(directory.read("over.svg").contains(">PRETEND: simulated rows</text>"));
+    directory.ok(&["export", "fit.json", "--for", "opendp", "--out", "opendp.json"]);
+    for file in ["test.json", "opendp.json"] {
+        let json: serde_json::Value = serde_json::from_str(&directory.read(file)).expect("JSON");
+        assert!(json["pretend"].is_string(), "{file}");
+    }
+    directory.run(&["refine", "fit.json", "page.html", "--rho", "1"]).assert_refused(2, "a pretended fit");
     // The data may be named, and are not opened.
     directory.ok(&["fit", "nowhere.csv", "--pretend=2000", "--formula", FORMULA, "--rho", "5"]);
 }
@@ -75,6 +85,9 @@ fn a_guarantee_is_told_in_the_words_of_other_libraries() {
 fn help_and_version_are_asked_for_as_elsewhere() {
     let directory = Directory::new();
     assert!(directory.ok(&["help", "fit"]).stdout.contains("--pretend"));
+    assert!(directory.ok(&["man"]).stdout.contains(".SH SYNOPSIS"));
+    directory.ok(&["man", "--out", "man1"]);
+    assert!(directory.read("man1/dplm-fit.1").contains("\\-\\-pretend") && directory.read("man1/dplm-ledger-reverse.1").contains("reason"));
     assert!(directory.ok(&["help", "ledger", "reverse"]).stdout.contains("--reason"));
     assert!(directory.ok(&["--version"]).stdout.starts_with(concat!("dplm ", env!("CARGO_PKG_VERSION"))));
 }

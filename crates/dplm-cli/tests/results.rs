@@ -21,10 +21,11 @@ fn every_format_and_standard_input_give_the_same_fit() {
     let file = directory.write("semicolons.csv", semicolons);
     let said = [file.as_str(), "--csv", "semicolon,decimal-comma"];
     assert_eq!(directory.fit_json(&[&said, &FIT[..]].concat()), expected);
-    let input = directory.read("sim.csv");
-    let done =
-        directory.run_with_input(&[&["fit", "-", "--json", "-", "--seed", "7"], &FIT[..]].concat(), input.as_bytes());
-    assert_eq!(serde_json::from_str::<Value>(&done.stdout).expect("JSON"), expected);
+    for name in ["sim.csv", "sim.arrow"] {
+        let input = std::fs::read(directory.path(name)).expect("the file");
+        let done = directory.run_with_input(&[&["fit", "-", "--json", "-", "--seed", "7"], &FIT[..]].concat(), &input);
+        assert_eq!(serde_json::from_str::<Value>(&done.stdout).expect("JSON"), expected, "{name}");
+    }
 }
 
 #[test]
@@ -523,6 +524,7 @@ fn help_reads_well() {
         &["diagnose"],
         &["init"],
         &["completions"],
+        &["man"],
         &["export"],
         &["ledger"],
         &["ledger", "check"],

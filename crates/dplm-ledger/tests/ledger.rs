@@ -648,3 +648,16 @@ fn the_page_says_who_got_what_and_holds_no_markup_of_others() {
     });
     assert!(dplm_ledger::to_html(&[empty.unwrap()], &hash).contains("Nothing yet."));
 }
+
+/// A grant of 10 in place of 0.1 would flatten everything else in the picture.
+#[test]
+fn the_picture_leaves_out_what_was_taken_back() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut ledger = Ledger::open(fresh(folder.path(), 0.2)).unwrap();
+    ledger.spend("wages", &Charge::new(rho(0.1), "y ~ x")).unwrap();
+    let page = |ledger: &Ledger| dplm_ledger::to_html(&[ledger.account("wages").unwrap()], "hash");
+    ledger.grant("wages", rho(10.0), "meant to be 0.1").unwrap();
+    assert!(page(&ledger).contains(">10</text>"), "the axis goes to 10");
+    ledger.reverse(3, "10 in place of 0.1").unwrap();
+    assert!(!page(&ledger).contains(">10</text>") && page(&ledger).contains(">0.2</text>"));
+}

@@ -36,7 +36,7 @@ mod _native {
         not_private::{NotPrivate, encoded},
         study::{NativeStudy, refine, study},
         table::NativeTable,
-        tools::{NativeSimulated, column_name, columns, plan, rho, simulate},
+        tools::{NativeSimulated, column_name, columns, command_line, plan, rho, simulate},
     };
 
     #[pymodule_init]

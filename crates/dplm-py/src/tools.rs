@@ -1,6 +1,6 @@
 //! What needs no private data: plans, simulated data, and the columns a formula names.
 
-use std::{fs::File, io, path::PathBuf, str::FromStr};
+use std::{ffi::OsString, fs::File, io, path::PathBuf, str::FromStr};
 
 use arrow_array::RecordBatch;
 use dplm::{
@@ -23,6 +23,12 @@ use crate::{
 pub fn columns(model: &str, model_is_file: bool) -> PyResult<Option<Vec<String>>> {
     let formula = request::formula(model, model_is_file)?;
     Ok(formula.names().map(|names| names.into_iter().map(str::to_owned).collect()))
+}
+
+/// Does what a command line says, the name of the program first, and gives the exit status.
+#[pyfunction]
+pub fn command_line(py: Python<'_>, words: Vec<OsString>) -> u8 {
+    py.detach(|| dplm_cli::command_line(words))
 }
 
 /// The name of a column that is given with what is publicly known of it.

@@ -231,6 +231,10 @@ ways! {
     parquet_plain: Chance::typed_row, |folder, rows| parquet_file(folder, &typed(rows), false);
     parquet_with_dictionaries: Chance::typed_row, |folder, rows| parquet_file(folder, &encoded(rows), true);
     arrow_files: Chance::typed_row, |folder, rows| arrow_file(folder, &encoded(rows));
+    arrow_on_standard_input: Chance::typed_row, |folder, rows| {
+        drop(arrow_stream(folder, &typed(rows)));
+        Source::from_stream(&mut File::open(folder.join("t.ipc")).unwrap(), "standard input")
+    };
     arrow_streams: Chance::typed_row, |folder, rows| arrow_stream(folder, &typed(rows));
     memory_in_chunks: Chance::typed_row, |_, rows| chunks(rows);
     memory_with_cells_of_any_type: Chance::any_row, |_, rows| {

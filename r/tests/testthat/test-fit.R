@@ -74,6 +74,8 @@ test_that("a fit outlives its session, and its file is that of the other interfa
   read <- read_dplm(file.path(folder, "fit.json"))
   expect_identical(read[names(read) != "call"], fit[names(fit) != "call"])
   expect_match(command("test", file.path(folder, "fit.json"), "educ = 0"), "educ = 0", fixed = TRUE)
+  command("fit", "--pretend", "--formula", wage_formula, "--rho", "5", "--quiet", "--json", file.path(folder, "pretend.json"))
+  expect_warning(read_dplm(file.path(folder, "pretend.json")), "simulated rows", class = "dplm_fit_warning")
   saveRDS(fit, file.path(folder, "fit.rds"))
   expect_identical(confint(readRDS(file.path(folder, "fit.rds"))), confint(fit))
   writeLines("{}", file.path(folder, "other.json"))

@@ -16,7 +16,7 @@ use crate::output::Destination;
 /// The data.
 #[derive(Debug, Group)]
 pub struct DataArgs {
-    /// Files (.csv .tsv .parquet .arrow), a folder or pattern of them, or - for CSV on standard input
+    /// Files (.csv .tsv .parquet .arrow), a folder or pattern of them, or - for CSV or Arrow on standard input
     #[arg(required = true, value_name = "DATA")]
     pub inputs: Vec<String>,
     /// How text is written: comma, semicolon, tab or pipe, and decimal-comma; joined by commas
@@ -163,7 +163,7 @@ pub struct MachineArgs {
     /// The most memory the rows may take, for instance 2GB or 500MiB
     #[arg(long, value_name = "SIZE", value_parser = bytes, help_heading = "Machine")]
     pub memory: Option<u64>,
-    /// cpu, or cuda: an NVIDIA GPU sums over rows; the result does not depend on it
+    /// cpu, or cuda: an NVIDIA GPU does the sums over rows, with the same result
     #[arg(
         long,
         value_name = "DEVICE",

@@ -5,10 +5,11 @@ mod fit;
 mod saved;
 mod plan;
 mod ledger;
+#[cfg(feature = "lab")]
 mod lab;
 mod tools;
 
-use std::str::FromStr;
+use std::{ffi::OsString, str::FromStr};
 
 use clap::{
     ArgAction, Parser, Subcommand,
@@ -21,6 +22,7 @@ pub use common::{
     ModelArgs, NeighboursArgs, PromiseArgs, RunArgs, SavedFit, SavedFits,
 };
 pub use fit::{DiagnoseArgs, FitArgs, MomentsArgs, RefineArgs, StudyArgs, StudyBeside};
+#[cfg(feature = "lab")]
 pub use lab::{LabCommand, LabRunArgs};
 pub use ledger::{
     LedgerBackupArgs, LedgerCommand, LedgerExportArgs, LedgerGrantArgs, LedgerInitArgs, LedgerLimitArgs,
@@ -28,7 +30,7 @@ pub use ledger::{
 };
 pub use plan::PlanArgs;
 pub use saved::{ExportArgs, Library, PredictArgs, TestArgs};
-pub use tools::{CompletionsArgs, DemoArgs, InitArgs, SimulateArgs};
+pub use tools::{CompletionsArgs, DemoArgs, InitArgs, ManArgs, SimulateArgs};
 
 /// Linear regression under differential privacy, with honest error bars.
 #[derive(Debug, Parser)]
@@ -54,12 +56,12 @@ pub struct Args {
 }
 
 impl Args {
-    /// Reads the command line.
+    /// Reads a command line, the name of the program first.
     ///
     /// # Errors
     /// The parser's own answer: help, the version, or what is wrong.
-    pub fn from_command_line() -> Result<Args, clap::Error> {
-        Args::try_parse()
+    pub fn from_command_line(words: impl IntoIterator<Item = OsString>) -> Result<Args, clap::Error> {
+        Args::try_parse_from(words)
     }
 }
 
@@ -105,12 +107,16 @@ pub enum Command {
     /// Print a model file for a person to fill in
     #[command(after_help = INIT)]
     Init(InitArgs),
+    #[cfg(feature = "lab")]
     /// The paper's experiments: data, pictures, and a verdict for each claim
     #[command(subcommand, after_help = LAB)]
     Lab(LabCommand),
     /// Print what a shell needs to complete commands and options
     #[command(after_help = COMPLETIONS)]
     Completions(CompletionsArgs),
+    /// Print the manual page, or write those of all commands
+    #[command(after_help = MAN)]
+    Man(ManArgs),
 }
 
 const DEMO: &str = "\
@@ -166,6 +172,11 @@ const COMPLETIONS: &str = "\
 Examples:
   dplm completions bash > ~/.local/share/bash-completion/completions/dplm
   dplm completions zsh > ~/.zfunc/_dplm";
+
+const MAN: &str = "\
+Examples:
+  dplm man | man -l -
+  dplm man --out ~/.local/share/man/man1     # then: man dplm-fit";
 
 const TEST: &str = "\
 A hypothesis is a linear equation in the coefficients, named as the fit prints them; without '=' it is tested against 0.
@@ -248,6 +259,7 @@ Examples:
   dplm fit wages.csv --formula 'pay[0..200000] ~ age[18..90]' --rho 0.015 --ledger budget.db --dataset wages
   dplm ledger show budget.db";
 
+#[cfg(feature = "lab")]
 const LAB: &str = "\
 Runs the experiments of the paper on simulated data: a table, a picture and a verdict for each claim. Stopped, it goes
 on where it was when run again with the same folder. Definitions are small files; --set changes any number in them.

@@ -29,7 +29,7 @@ pub struct TestArgs {
 pub struct PredictArgs {
     #[command(flatten)]
     pub saved: SavedFits,
-    /// Rows to predict: files, a folder or pattern of them, or - for CSV on standard input
+    /// Rows to predict: files, a folder or pattern of them, or - for CSV or Arrow on standard input
     #[arg(required_unless_present = "over", conflicts_with = "over", value_name = "DATA")]
     pub inputs: Vec<String>,
     /// How text is written: comma, semicolon, tab or pipe, and decimal-comma; joined by commas

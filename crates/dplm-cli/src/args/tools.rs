@@ -49,7 +49,7 @@ pub struct SimulateArgs {
 /// `dplm init`.
 #[derive(Debug, Group)]
 pub struct InitArgs {
-    /// Files (.csv .tsv .parquet .arrow), a folder or pattern of them, or - for CSV on standard input
+    /// Files (.csv .tsv .parquet .arrow), a folder or pattern of them, or - for CSV or Arrow on standard input
     #[arg(required = true, value_name = "DATA")]
     pub inputs: Vec<String>,
     /// How text is written: comma, semicolon, tab or pipe, and decimal-comma; joined by commas
@@ -66,4 +66,12 @@ pub struct CompletionsArgs {
     /// Which shell
     #[arg(value_name = "SHELL")]
     pub shell: clap_complete::Shell,
+}
+
+/// `dplm man`.
+#[derive(Debug, Group)]
+pub struct ManArgs {
+    /// Write the pages of all commands to this folder instead
+    #[arg(long, short, value_name = "DIR")]
+    pub out: Option<PathBuf>,
 }

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use crate::{
     args::{ExportArgs, Library},
+    commands::pretend,
     exit::Failure,
     output::{Destination, Format, Output},
 };
@@ -21,6 +22,8 @@ pub fn run(args: &ExportArgs) -> Result<(), Failure> {
     };
     let written = written.ok_or_else(|| not_a_result(args))?;
     let text = serde_json::to_string_pretty(&written).expect("plain data serialises") + "\n";
+    let is_pretended = document.get(pretend::KEY).is_some();
+    let text = if is_pretended { pretend::mark_json(&text) } else { text };
     Output::open(&out)?.finish_with(&text)
 }
 

@@ -15,5 +15,7 @@ pub mod simulate;
 pub mod diagnose;
 pub mod ledger;
 pub mod init;
+#[cfg(feature = "lab")]
 pub mod lab;
 pub mod completions;
+pub mod man;

@@ -10,7 +10,7 @@ use dplm::{
 
 use crate::{
     args::PredictArgs,
-    commands::saved,
+    commands::{pretend, saved},
     exit::Failure,
     output::{Destination, Format, Output},
     printer::Printer,
@@ -29,7 +29,9 @@ pub fn run(args: &PredictArgs, printer: &Printer) -> Result<(), Failure> {
     check_formats([(&args.out, Format::Csv), (&args.picture, Format::Svg)])?;
     let held = args.at.iter().map(|typed| held(typed)).collect::<Result<Vec<_>, _>>()?;
     let predicted = Predicted::of(&saved::load(&args.saved)?, args, &held, printer)?;
-    Output::open(&out)?.finish_with(&predicted.csv(args.person_interval))
+    let csv = predicted.csv(args.person_interval);
+    let marked = if saved::is_pretended(&args.saved.fit) { pretend::mark_csv(&csv) } else { csv };
+    Output::open(&out)?.finish_with(&marked)
 }
 
 /// A table of predictions, each with what it is of.
@@ -56,7 +58,9 @@ impl Predicted {
         let over = over(fit, column, held, args)?;
         tell(&over, printer);
         if let Some(place) = &args.picture {
-            Output::open(place)?.finish_with(&over_svg(&over))?;
+            let picture = over_svg(&over);
+            let is_pretended = saved::is_pretended(&args.saved.fit);
+            Output::open(place)?.finish_with(&if is_pretended { pretend::mark_picture(&picture) } else { picture })?;
         }
         let lines = over.points.into_iter().map(|point| (vec![point.value.to_string()], point.prediction));
         Ok(Predicted { heads: vec![column.to_owned()], lines: lines.collect() })

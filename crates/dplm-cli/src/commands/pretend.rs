@@ -17,6 +17,9 @@ pub const MARK: &str = "PRETEND";
 /// What the mark means.
 pub const SENTENCE: &str = "made of simulated rows that know the formula and nothing else: no data were read and nothing was spent, and the numbers say nothing about anybody";
 
+/// The key of a document that says so.
+pub const KEY: &str = "pretend";
+
 /// Rows of each person, where persons are protected.
 const ROWS_PER_PERSON: u64 = 4;
 /// From the middle of public bounds to either end, in standard deviations: as a plan assumes.
@@ -115,7 +118,13 @@ pub fn mark_csv(text: &str) -> String {
 
 /// Marks a document of JSON, by a first key.
 pub fn mark_json(text: &str) -> String {
-    text.replacen('{', &format!("{{\n  \"pretend\": \"{SENTENCE}\","), 1)
+    text.replacen('{', &format!("{{\n  \"{KEY}\": \"{SENTENCE}\","), 1)
+}
+
+/// Marks a picture, at its lower left.
+pub fn mark_picture(picture: &str) -> String {
+    let mark = format!("<text x=\"4\" y=\"99%\" fill=\"#9c1c1c\" font-weight=\"600\">{MARK}: simulated rows</text>\n</svg>");
+    picture.replacen("</svg>", &mark, 1)
 }
 
 /// Marks a page: its title, its head, and every sheet that it is printed on, by a head that browsers repeat as that of a table.

@@ -4,7 +4,10 @@ use dplm::{Dataset, Fit, NoiseSource, Progress, Reading, Refinement, table::Read
 
 use crate::{
     args::{RefineArgs, RunArgs},
-    commands::fit::{OpenAccount, Outputs},
+    commands::{
+        fit::{OpenAccount, Outputs},
+        saved::is_pretended,
+    },
     exit::Failure,
     output::{Destination, Format},
     printer::Printer,
@@ -22,6 +25,12 @@ pub fn run(args: RefineArgs, printer: &Printer) -> Result<(), Failure> {
     let overwrites = |place: &&Destination| matches!(place, Destination::File(path) if is_same_file(path, &saved.fit));
     if let Some(place) = outputs.iter().copied().find(overwrites) {
         return Err(Failure::Usage(format!("{place} is the fit to refine: name another file, and keep both")));
+    }
+    if is_pretended(&saved.fit) {
+        return Err(Failure::Usage(format!(
+            "{} was made of simulated rows, and cannot be pooled with a fit of data: fit the data first",
+            saved.fit.display()
+        )));
     }
     let (rho, _) = budget(&asked)?;
     check_machine(&machine)?;

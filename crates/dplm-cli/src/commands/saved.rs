@@ -1,8 +1,11 @@
 //! What a file of results holds, and which part of it is asked about.
 
-use dplm::report::Saved;
+use std::{fs, path::Path};
 
-use crate::{args::SavedFits, exit::Failure};
+use dplm::report::Saved;
+use serde_json::Value;
+
+use crate::{args::SavedFits, commands::pretend, exit::Failure};
 
 /// Loads the fit, or those of several groups; where one group is named, its fit.
 pub fn load(args: &SavedFits) -> Result<Saved, Failure> {
@@ -16,4 +19,10 @@ pub fn load(args: &SavedFits) -> Result<Saved, Failure> {
         }
         (saved, None) => Ok(saved),
     }
+}
+
+/// Whether a result was made of simulated rows, so that what is made of it is marked as it is.
+pub fn is_pretended(fit: &Path) -> bool {
+    let document = fs::read(fit).ok().and_then(|bytes| serde_json::from_slice::<Value>(&bytes).ok());
+    document.is_some_and(|document| document.get(pretend::KEY).is_some())
 }

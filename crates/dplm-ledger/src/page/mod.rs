@@ -17,6 +17,7 @@ h3 { font-size: 1rem; margin: 1.4rem 0 .4rem; break-after: avoid; }
 .entries td.words { white-space: normal; overflow-wrap: anywhere; min-width: 9rem; }
 .entries td.number, .entries th.number { text-align: right; }
 .entries td:first-child { text-align: left; padding-left: 0; }
+.entries thead th:first-child { font-weight: 600; }
 .entries .small { display: block; color: var(--soft); font-size: .85em; }
 .entries .reversed { text-decoration: line-through; }
 svg { max-width: 46rem; }

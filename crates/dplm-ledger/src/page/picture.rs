@@ -20,7 +20,7 @@ const BAR: f64 = 11.0;
 /// The room for numbers behind a bar.
 const NUMBERS: f64 = 110.0;
 
-/// What was granted and spent, in steps.
+/// What was granted and spent, in steps. A grant that was taken back is left out from its start: one of 10 in place of 0.1 would flatten all else.
 pub fn over_time(account: &Account) -> String {
     let entries = &account.entries;
     let seconds: Vec<f64> = entries.iter().map(seconds).collect();
@@ -44,7 +44,7 @@ pub fn over_time(account: &Account) -> String {
         let places: Vec<f64> = seconds.iter().map(|&time| across.at(time)).collect();
         svg.polyline(staircase(&places, &heights, up.at(0.0)), style);
     }
-    let words = "The budget over time, in rho: granted (dashed) and spent (solid)";
+    let words = "The budget over time, in rho: granted, without what was taken back (dashed), and spent (solid)";
     svg.within_page(words, (WIDTH, HEIGHT)) + &format!("<p>{words}.</p>\n")
 }
 
@@ -52,7 +52,7 @@ fn seconds(entry: &Entry) -> f64 {
     entry.time.parse().map_or(0.0, |time: jiff::Timestamp| time.as_second() as f64)
 }
 
-/// What is granted and spent after each entry.
+/// What is granted and spent after each entry; of what is granted, what no later entry takes back.
 fn sums_after_each(entries: &[Entry]) -> Vec<[f64; 2]> {
     let mut balance = Balance::default();
     let after = |entry| {
@@ -60,7 +60,13 @@ fn sums_after_each(entries: &[Entry]) -> Vec<[f64; 2]> {
         let _ = balance.add(entry);
         [balance.granted, balance.spent].map(|units| Amount(units).to_f64())
     };
-    entries.iter().map(after).collect()
+    let mut sums: Vec<[f64; 2]> = entries.iter().map(after).collect();
+    let mut lasting = f64::INFINITY;
+    for [granted, _] in sums.iter_mut().rev() {
+        lasting = lasting.min(*granted);
+        *granted = lasting;
+    }
+    sums
 }
 
 /// The corners of a line that keeps its height until the next entry. A clock that was set back draws a step upwards, not backwards.

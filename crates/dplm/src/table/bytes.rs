@@ -9,7 +9,10 @@ use std::{
     time::SystemTime,
 };
 
-use super::{DataError, spool::Spool};
+use super::{
+    DataError,
+    spool::{Spool, SpoolReader},
+};
 
 /// A file on disk or a stream that was kept.
 pub(super) struct Bytes {
@@ -80,6 +83,14 @@ impl Bytes {
         }
     }
 
+    /// The bytes from the start on, at a position of its own that can be moved.
+    pub fn opened(&self) -> Result<Opened, DataError> {
+        match &self.place {
+            Place::Disk { .. } | Place::Memory => self.file().map(Opened::File),
+            Place::Spool(spool) => spool.reader(0).map(Opened::Spool).map_err(|error| self.unreadable(&error)),
+        }
+    }
+
     /// The file on disk, if it is still the one that was opened.
     pub fn file(&self) -> Result<File, DataError> {
         let Place::Disk { path, modified } = &self.place else {
@@ -129,6 +140,30 @@ impl Bytes {
     pub fn decode<T, E>(&self, format: &'static str, step: impl FnOnce() -> Result<T, E>) -> Result<T, DataError> {
         let outcome = panic::catch_unwind(AssertUnwindSafe(step));
         outcome.ok().and_then(Result::ok).ok_or_else(|| self.corrupt(format))
+    }
+}
+
+/// A file on disk or a stream that was kept, open.
+pub(super) enum Opened {
+    File(File),
+    Spool(SpoolReader),
+}
+
+impl Read for Opened {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Opened::File(file) => file.read(buffer),
+            Opened::Spool(spool) => spool.read(buffer),
+        }
+    }
+}
+
+impl Seek for Opened {
+    fn seek(&mut self, position: SeekFrom) -> io::Result<u64> {
+        match self {
+            Opened::File(file) => file.seek(position),
+            Opened::Spool(spool) => spool.seek(position),
+        }
     }
 }
 

@@ -9,7 +9,7 @@ use crate::{Interrupted, schema::SchemaError};
 #[non_exhaustive]
 pub enum DataError {
     /// No file was named.
-    #[error("no data were named: give a file, a folder, a pattern, or - for CSV on standard input")]
+    #[error("no data were named: give a file, a folder, a pattern, or - for CSV or Arrow on standard input")]
     NoInput,
     /// A file does not exist.
     #[error("{file} does not exist: check the path")]
@@ -78,7 +78,7 @@ pub enum DataError {
     },
     /// A first line without the delimiter that was looked for, but with another.
     #[error(
-        "the first line of {file} is one name, with a {shown} in it: if the columns are separated so, read it with --csv {shown} (csv=\"{shown}\" in Python), or {shown},decimal-comma where numbers are written as 1,5"
+        "the first line of {file} is one name, with a {shown} in it: if the columns are separated so, read it with --csv {shown} (csv=\"{shown}\" in Python and R), or {shown},decimal-comma where numbers are written as 1,5"
     )]
     OtherDelimiter {
         /// The file.

@@ -43,15 +43,25 @@ pub(super) fn open_input(path: &Path, dialect: Dialect, files: &mut Vec<DataFile
     Ok(())
 }
 
-/// CSV text from a stream, which is copied so that it can be read again.
-#[cfg(feature = "csv")]
+/// CSV text, or either of Arrow's formats, from a stream, which is copied so that it can be read again.
 pub(super) fn open_stream(stream: &mut dyn Read, name: &str, dialect: Dialect) -> Result<DataFile, DataError> {
-    csv::open(Bytes::spooled(stream, name)?, dialect, Delimiter::Comma)
+    let bytes = Bytes::spooled(stream, name)?;
+    #[cfg(feature = "arrow")]
+    if arrow::is_arrow(&bytes)? {
+        return arrow::open(bytes);
+    }
+    open_text(bytes, dialect)
+}
+
+/// CSV text.
+#[cfg(feature = "csv")]
+pub(super) fn open_text(bytes: Bytes, dialect: Dialect) -> Result<DataFile, DataError> {
+    csv::open(bytes, dialect, Delimiter::Comma)
 }
 
 #[cfg(not(feature = "csv"))]
-fn open_stream(_: &mut dyn Read, name: &str, _: Dialect) -> Result<DataFile, DataError> {
-    Err(DataError::LeftOut { file: name.to_owned(), feature: "csv" })
+fn open_text(bytes: Bytes, _: Dialect) -> Result<DataFile, DataError> {
+    Err(DataError::LeftOut { file: bytes.name, feature: "csv" })
 }
 
 fn open_path(path: &Path, dialect: Dialect) -> Result<DataFile, DataError> {

@@ -1,9 +1,6 @@
 //! How much memory a compressed file may ask for. A small file can claim to hold a large one.
 
-use std::{
-    fs::File,
-    io::{Read, Seek, SeekFrom},
-};
+use std::io::{Read, Seek, SeekFrom};
 
 use super::{DataError, bytes::Bytes};
 
@@ -27,7 +24,7 @@ pub(super) fn too_large(bytes: &Bytes, format: &'static str) -> DataError {
 }
 
 /// Up to `count` bytes from `offset` on; fewer at the end, none where the file cannot be read.
-pub(super) fn read_at(file: &mut File, offset: u64, count: usize) -> Vec<u8> {
+pub(super) fn read_at(file: &mut (impl Read + Seek), offset: u64, count: usize) -> Vec<u8> {
     let mut found = Vec::new();
     if file.seek(SeekFrom::Start(offset)).is_ok() {
         // What could not be read is missing from the answer, and the decoder will say so in its turn.

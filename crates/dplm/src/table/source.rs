@@ -1,8 +1,6 @@
 //! A table, wherever its rows are, read in blocks.
 
-#[cfg(feature = "csv")]
-use std::io::Read;
-use std::{collections::HashMap, path::Path};
+use std::{collections::HashMap, io::Read, path::Path};
 
 #[cfg(feature = "arrow")]
 use arrow_array::RecordBatch;
@@ -12,12 +10,12 @@ use arrow_schema::SchemaRef;
 #[cfg(feature = "arrow")]
 use super::arrow;
 #[cfg(feature = "csv")]
-use super::files::open_stream;
+use super::{bytes::Bytes, files::open_text};
 use super::{
     Block, DataError, Schema,
     cells::Extractor,
     dialect::Dialect,
-    files::open_input,
+    files::{open_input, open_stream},
     format::{DataFile, Pieces},
     projection::Projection,
 };
@@ -55,7 +53,7 @@ pub struct Source {
 }
 
 impl Source {
-    /// Opens files, folders and glob patterns; `-` is CSV on standard input.
+    /// Opens files, folders and glob patterns; `-` is CSV or Arrow on standard input.
     ///
     /// The format follows from the ending: `.csv`, `.tsv`, these with `.gz` or `.zst`, `.parquet`, or `.arrow`, `.feather`, `.ipc` (Arrow's file and
     /// stream formats). A folder or pattern gives its files of these kinds in order of name; other files, hidden files,
@@ -92,7 +90,9 @@ impl Source {
         Self::from_files(files)
     }
 
-    /// A source over CSV text from any stream; `name` is what messages call it.
+    /// A source over CSV text, or Arrow's stream or file format, from any stream; `name` is what messages call it.
+    ///
+    /// Which of them it is the first bytes tell, which are no row's: a header, or a schema.
     ///
     /// # Errors
     /// As [`Source::open`], and when the stream cannot be copied to a temporary file.
@@ -100,13 +100,21 @@ impl Source {
     /// # Examples
     /// ```
     /// use dplm::table::Source;
-    /// let source = Source::from_csv_stream(&mut "y,x\n1,2\n".as_bytes(), "example")?;
+    /// let source = Source::from_stream(&mut "y,x\n1,2\n".as_bytes(), "example")?;
     /// assert_eq!(source.schema().names().collect::<Vec<_>>(), ["y", "x"]);
     /// # Ok::<(), dplm::table::DataError>(())
     /// ```
+    pub fn from_stream(stream: &mut dyn Read, name: &str) -> Result<Self, DataError> {
+        Self::from_files(vec![open_stream(stream, name, Dialect::default())?])
+    }
+
+    /// A source over CSV text from any stream, and over nothing else; `name` is what messages call it.
+    ///
+    /// # Errors
+    /// As [`Source::from_stream`].
     #[cfg(feature = "csv")]
     pub fn from_csv_stream(stream: &mut dyn Read, name: &str) -> Result<Self, DataError> {
-        Self::from_files(vec![open_stream(stream, name, Dialect::default())?])
+        Self::from_files(vec![open_text(Bytes::spooled(stream, name)?, Dialect::default())?])
     }
 
     /// A source over record batches in memory, which are shared and not copied; `name` is what messages call it.

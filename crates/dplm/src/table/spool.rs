@@ -2,7 +2,7 @@
 
 use std::{
     fs::File,
-    io::{self, Read, Write},
+    io::{self, Read, Seek, SeekFrom, Write},
     os::unix::fs::FileExt,
 };
 
@@ -43,7 +43,7 @@ impl Spool {
 
     /// A reader of its own over the stream from `position` on; any number may be at work at once.
     pub fn reader(&self, position: u64) -> io::Result<SpoolReader> {
-        Ok(SpoolReader { file: self.file.try_clone()?, position })
+        Ok(SpoolReader { file: self.file.try_clone()?, position, length: self.length })
     }
 }
 
@@ -55,6 +55,7 @@ fn failed(name: &str, error: &io::Error) -> DataError {
 pub(super) struct SpoolReader {
     file: File,
     position: u64,
+    length: u64,
 }
 
 impl Read for SpoolReader {
@@ -62,5 +63,17 @@ impl Read for SpoolReader {
         let count = self.file.read_at(buffer, self.position)?;
         self.position += count as u64;
         Ok(count)
+    }
+}
+
+impl Seek for SpoolReader {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        let moved = match to {
+            SeekFrom::Start(position) => Some(position),
+            SeekFrom::End(by) => self.length.checked_add_signed(by),
+            SeekFrom::Current(by) => self.position.checked_add_signed(by),
+        };
+        self.position = moved.ok_or(io::ErrorKind::InvalidInput)?;
+        Ok(self.position)
     }
 }

@@ -56,6 +56,33 @@ fn every_format_gives_the_same_blocks() {
 }
 
 #[test]
+fn a_stream_is_text_or_either_format_of_arrow() {
+    let folder = TempDir::new().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    fs::write(path("a.csv"), SURVEY_CSV).unwrap();
+    write_arrow(&path("b.arrow"), &survey());
+    write_stream(&path("c.ipc"), &survey());
+    let streamed = |bytes: &[u8]| Source::from_stream(&mut &*bytes, "standard input");
+    for name in ["a.csv", "b.arrow", "c.ipc"] {
+        let source = streamed(&fs::read(path(name)).unwrap()).unwrap();
+        assert_eq!(source.schema(), open(&path(name)).unwrap().schema(), "{name}");
+        for block_rows in [65_536, 2] {
+            let options = ReadOptions { block_rows, ..ReadOptions::default() };
+            assert_eq!(read_with(&source, &survey_columns(), &options).unwrap(), survey_said(), "{name}");
+        }
+    }
+    // A name that starts as an Arrow file does is a name.
+    let source = streamed(b"ARROW1,x\n1,2\n").unwrap();
+    assert_eq!(source.schema().names().collect::<Vec<_>>(), ["ARROW1", "x"]);
+    let file = fs::read(path("b.arrow")).unwrap();
+    let refused = streamed(&file[..file.len() - 9]).err().unwrap().to_string();
+    assert!(refused.starts_with("standard input is not a complete Arrow file"), "{refused}");
+    let stream = fs::read(path("c.ipc")).unwrap();
+    let refused = streamed(&stream[..stream.len() / 2]).err().unwrap().to_string();
+    assert!(refused.starts_with("standard input is not a complete Arrow file"), "{refused}");
+}
+
+#[test]
 fn schemas_name_columns_and_types() {
     let folder = TempDir::new().unwrap();
     let path = folder.path().join("a.parquet");

@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use crate::{
     args::TestArgs,
-    commands::saved,
+    commands::{pretend, saved},
     exit::Failure,
     output::{Destination, Format, Output},
     printer::Printer,
@@ -29,6 +29,10 @@ pub fn run(args: &TestArgs, printer: &Printer) -> Result<(), Failure> {
             let level = args.level.unwrap_or(groups.level);
             of_groups(&groups, &args.hypotheses, level)?
         }
+    };
+    let (json, text) = match saved::is_pretended(&args.saved.fit) {
+        true => (pretend::mark_json(&json), pretend::mark_text(&text)),
+        false => (json, text),
     };
     if let Some(place) = &args.json {
         Output::open(place)?.finish_with(&json)?;

@@ -1,9 +1,6 @@
 //! Arrow files (also called Feather) and Arrow streams.
 
-use std::{
-    fs::File,
-    io::{BufReader, Read, Seek, SeekFrom},
-};
+use std::io::{BufReader, Read, Seek, SeekFrom};
 
 use arrow_array::RecordBatch;
 use arrow_ipc::{
@@ -15,12 +12,12 @@ use arrow_schema::SchemaRef;
 
 use super::{
     FORMAT,
-    messages::{claimed_by_block, claimed_by_stream},
+    messages::{CONTINUATION, claimed_by_block, claimed_by_stream},
     schema_of,
 };
 use crate::table::{
     DataError,
-    bytes::Bytes,
+    bytes::{Bytes, Opened},
     format::{BlockSink, DataFile, Format, Pieces, share},
     inflate::{most_bytes, most_rows, too_large},
     projection::Projection,
@@ -38,20 +35,27 @@ pub fn open(bytes: Bytes) -> Result<DataFile, DataError> {
 /// The first bytes of the file format; a stream starts otherwise.
 const FILE_MAGIC: &[u8] = b"ARROW1";
 
+/// Whether bytes of no declared format are Arrow's: no text starts so, since a zero is in no name and 0xff in no UTF-8. What comes first in
+/// either format is the schema, as what comes first in a text is its header: no row decides.
+pub fn is_arrow(bytes: &Bytes) -> Result<bool, DataError> {
+    let start = first(bytes, FILE_MAGIC.len() + 2)?;
+    Ok(start.starts_with(&CONTINUATION) || start.strip_prefix(FILE_MAGIC) == Some(&[0, 0]))
+}
+
 /// Either format, with the number of batches when it is known beforehand.
 enum Reader {
-    File(FileReader<BufReader<File>>),
-    Stream(StreamReader<BufReader<File>>),
+    File(FileReader<BufReader<Opened>>),
+    Stream(StreamReader<BufReader<Opened>>),
 }
 
 impl Reader {
     fn open(bytes: &Bytes, indices: Option<&[usize]>) -> Result<Self, DataError> {
         let indices = indices.map(<[usize]>::to_vec);
         let is_file_format = is_file_format(bytes)?;
-        let file = bytes.file()?;
+        let file = bytes.opened()?;
         let claimed = match is_file_format {
             true => checked_footer(bytes)?,
-            false => claimed_by_stream(&mut bytes.file()?),
+            false => claimed_by_stream(&mut bytes.opened()?),
         };
         if claimed > most_bytes(bytes.length) {
             return Err(too_large(bytes, FORMAT));
@@ -126,11 +130,11 @@ impl Format for Ipc {
 ///
 /// The library sets aside as much memory as the footer asks for before it reads, so a damaged length could take all.
 fn checked_footer(bytes: &Bytes) -> Result<u64, DataError> {
-    most_claimed(&mut bytes.file()?, bytes.length).ok_or_else(|| bytes.corrupt(FORMAT))
+    most_claimed(&mut bytes.opened()?, bytes.length).ok_or_else(|| bytes.corrupt(FORMAT))
 }
 
 /// What the largest part claims; `None` if one lies outside `length`, or the footer cannot be read.
-fn most_claimed(file: &mut File, length: u64) -> Option<u64> {
+fn most_claimed(file: &mut Opened, length: u64) -> Option<u64> {
     let tail: [u8; TAIL] = read_end(file, length, TAIL as u64)?.try_into().ok()?;
     let footer_length = u64::try_from(read_footer_length(tail).ok()?).ok()?;
     let end = read_end(file, length, footer_length + TAIL as u64)?;
@@ -146,7 +150,7 @@ fn most_claimed(file: &mut File, length: u64) -> Option<u64> {
 }
 
 /// The last `count` bytes of a file.
-fn read_end(file: &mut File, length: u64, count: u64) -> Option<Vec<u8>> {
+fn read_end(file: &mut Opened, length: u64, count: u64) -> Option<Vec<u8>> {
     file.seek(SeekFrom::Start(length.checked_sub(count)?)).ok()?;
     let mut end = Vec::new();
     file.take(count).read_to_end(&mut end).ok()?;
@@ -165,8 +169,13 @@ fn fits(part: &Block, length: u64) -> bool {
 }
 
 fn is_file_format(bytes: &Bytes) -> Result<bool, DataError> {
+    Ok(first(bytes, FILE_MAGIC.len())? == FILE_MAGIC)
+}
+
+/// The first `count` bytes, or fewer where there are no more.
+fn first(bytes: &Bytes, count: usize) -> Result<Vec<u8>, DataError> {
     let mut start = Vec::new();
-    let read = bytes.file()?.take(FILE_MAGIC.len() as u64).read_to_end(&mut start);
+    let read = bytes.opened()?.take(count as u64).read_to_end(&mut start);
     read.map_err(|error| bytes.unreadable(&error))?;
-    Ok(start == FILE_MAGIC)
+    Ok(start)
 }

@@ -3,24 +3,22 @@
 //! Each compressed buffer starts with the length it claims to have once it is decompressed, and the library sets that much aside. What cannot
 //! be read here is left to the library, which refuses it.
 
-use std::fs::File;
-
 use arrow_ipc::{Block, RecordBatch, root_as_message};
 
-use crate::table::inflate::read_at;
+use crate::table::{bytes::Opened, inflate::read_at};
 
 /// Marks a message of the present format.
-const CONTINUATION: [u8; 4] = [0xff; 4];
+pub(super) const CONTINUATION: [u8; 4] = [0xff; 4];
 
 /// What the batch at a block of a file claims to hold, decompressed, in bytes; `None` where its description cannot be read.
-pub(super) fn claimed_by_block(file: &mut File, block: &Block) -> Option<u64> {
+pub(super) fn claimed_by_block(file: &mut Opened, block: &Block) -> Option<u64> {
     let message = Message::of_block(file, block)?;
     root_as_message(&message.head).ok()?;
     Some(message.claimed(file))
 }
 
 /// The most that a batch of a stream claims to hold, decompressed, in bytes.
-pub(super) fn claimed_by_stream(file: &mut File) -> u64 {
+pub(super) fn claimed_by_stream(file: &mut Opened) -> u64 {
     let (mut at, mut most) = (0, 0);
     while let Some(message) = Message::at(file, at) {
         most = most.max(message.claimed(file));
@@ -38,7 +36,7 @@ struct Message {
 
 impl Message {
     /// As the footer has it: the head ends, and the body starts, where the block says.
-    fn of_block(file: &mut File, block: &Block) -> Option<Message> {
+    fn of_block(file: &mut Opened, block: &Block) -> Option<Message> {
         let at = u64::try_from(block.offset()).ok()?;
         let length = usize::try_from(block.metaDataLength()).ok()?;
         let mut head = read_at(file, at, length);
@@ -51,7 +49,7 @@ impl Message {
     }
 
     /// As a stream has it: the head states its own length.
-    fn at(file: &mut File, at: u64) -> Option<Message> {
+    fn at(file: &mut Opened, at: u64) -> Option<Message> {
         let start = read_at(file, at, 8);
         let prefix = if start.get(..4)? == CONTINUATION { 8 } else { 4 };
         let length = i32::from_le_bytes(start.get(prefix - 4..prefix)?.try_into().ok()?);
@@ -66,21 +64,21 @@ impl Message {
         self.body.checked_add(length)
     }
 
-    fn claimed(&self, file: &mut File) -> u64 {
+    fn claimed(&self, file: &mut Opened) -> u64 {
         let Ok(message) = root_as_message(&self.head) else { return 0 };
         let batch = message.header_as_record_batch();
         let batch = batch.or_else(|| message.header_as_dictionary_batch().and_then(|batch| batch.data()));
         batch.map_or(0, |batch| self.claimed_by_batch(file, &batch))
     }
 
-    fn claimed_by_batch(&self, file: &mut File, batch: &RecordBatch<'_>) -> u64 {
+    fn claimed_by_batch(&self, file: &mut Opened, batch: &RecordBatch<'_>) -> u64 {
         let (Some(_), Some(buffers)) = (batch.compression(), batch.buffers()) else { return 0 };
         let starts = buffers.iter().filter(|buffer| buffer.length() > 0).map(|buffer| buffer.offset());
         starts.map(|start| self.claimed_at(file, start)).fold(0, u64::saturating_add)
     }
 
     /// The length that a compressed buffer of the body states first; -1 there says that it is not compressed after all.
-    fn claimed_at(&self, file: &mut File, start: i64) -> u64 {
+    fn claimed_at(&self, file: &mut Opened, start: i64) -> u64 {
         let at = u64::try_from(start).ok().and_then(|start| self.body.checked_add(start));
         let first: Option<[u8; 8]> = at.and_then(|at| read_at(file, at, 8).try_into().ok());
         first.map_or(0, |bytes| u64::try_from(i64::from_le_bytes(bytes)).unwrap_or(0))

@@ -11,7 +11,10 @@ mod stream;
 use arrow_schema::{DataType, Fields};
 
 pub use self::stream::read_stream;
-pub(super) use self::{file::open, memory::from_batches};
+pub(super) use self::{
+    file::{is_arrow, open},
+    memory::from_batches,
+};
 use super::{Field, Schema, Type};
 
 /// What messages call it.
