@@ -40,7 +40,9 @@ class Fit(Released["_native.Fit"]):
     [0.6, -0.8]
     """
 
-    _read = staticmethod(_native.Fit.from_json)
+    @staticmethod
+    def _read(text: str) -> _native.Fit:
+        return _native.Fit.from_json(text)
 
     def __init__(self, native: _native.Fit) -> None:
         self._native = native

@@ -34,7 +34,9 @@ class GroupedFit(Released["_native.GroupedFit"]):
     2
     """
 
-    _read = staticmethod(_native.GroupedFit.from_json)
+    @staticmethod
+    def _read(text: str) -> _native.GroupedFit:
+        return _native.GroupedFit.from_json(text)
 
     def __init__(self, native: _native.GroupedFit) -> None:
         self._native = native

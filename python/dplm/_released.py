@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, Generic, Protocol, Self, TypeVar
 
@@ -69,8 +69,11 @@ class Released(Generic[N]):
 
     _native: N
     _facts: dict[str, Any]
-    _read: Callable[[str], N]
-    """Makes the native result of its JSON."""
+
+    @staticmethod
+    def _read(text: str) -> Any:
+        """The native result, of its JSON."""
+        raise NotImplementedError
 
     @property
     def formula(self) -> str:
