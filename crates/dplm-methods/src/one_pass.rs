@@ -6,7 +6,7 @@
 //!
 //! # Where this differs from what was published
 //! - There, batches are many and small, and thresholds found by noisy counts; a median of few rows is mostly noise, and steps with a wild clip never come back. Here there are
-//!   [`BATCHES`] of them, and medians are chosen by the exponential mechanism. Rows and residuals are clipped each by itself, as in [`crate::adaptive`].
+//!   few, so that a median is found up to an eighth of the rows of its batch, and medians are chosen by the exponential mechanism. Rows and residuals are clipped each by itself, as in [`crate::adaptive`].
 //! - Rows are not shuffled: neighbours in a table are in different batches anyway, and an order that is drawn would not make it more private.
 //! - The variant with one row to a step, whose privacy is by shuffling, is stated for budgets below `1 / sqrt(n)` and left out.
 
@@ -36,8 +36,12 @@ pub const ENTRY: Entry = Entry {
     configure: |request, tuning| Box::new(Asked { entry: &ENTRY, request, tuning, plan }),
 };
 
-/// Batches, and so steps.
-pub const BATCHES: u32 = 8;
+/// The fewest and the most batches, and so steps: with fewer the first steps, which are far off, are most of them, and more are not needed to get there.
+const FEWEST: f64 = 8.0;
+const MOST: f64 = 32.0;
+
+/// A median of a batch is off by no more than this part of its rows.
+const RANKS_OFF: f64 = 0.125;
 
 /// Hundredths of the budget of a batch for choosing thresholds.
 const CHOICES: u32 = 10;
@@ -48,6 +52,7 @@ struct Plan {
     request: Request,
     rows: u64,
     features: usize,
+    batches: u32,
     /// The size of steps, where columns are known to be standard.
     step_size: Option<f64>,
     medians: Medians,
@@ -57,10 +62,12 @@ fn plan(asked: &Asked, rows: u64, design: &Design) -> Result<Box<dyn method::Pla
     asked.rows_only()?;
     let request = asked.request.clone();
     let (features, bounds) = (design.features(), PublicBounds::of(rows, design, &request));
-    let medians = Medians::plan(rows.div_ceil(u64::from(BATCHES)), features, bounds, request.neighbours)?;
+    let choice_rho = request.rho.percent(CHOICES).to_f64() / 2.0;
+    let batches = (RANKS_OFF * rows as f64 / Medians::ranks_off(choice_rho)).clamp(FEWEST, MOST) as u32;
+    let medians = Medians::plan(rows.div_ceil(u64::from(batches)), features, bounds, request.neighbours)?;
     // Standard columns have a curvature near 1; that of others is bounded by the length of rows.
     let step_size = design.row_norm_sq().is_none().then_some(0.5);
-    Ok(Box::new(Plan { request, rows, features, step_size, medians }))
+    Ok(Box::new(Plan { request, rows, features, batches, step_size, medians }))
 }
 
 impl method::Plan for Plan {
@@ -75,15 +82,15 @@ impl method::Plan for Plan {
         rng: &mut NoiseRng,
         progress: Progress<'_>,
     ) -> Result<Outcome, Error> {
-        let rho = self.request.rho;
+        let (rho, batches) = (self.request.rho, self.batches);
         let (mut theta, mut iterates, mut releases) = (vec![0.0; self.features], Vec::new(), Vec::new());
         let mut last = (0.0, 0.0, 0.0);
-        for (step, batch) in (1u32..).zip(rows.batches(BATCHES as usize)?) {
+        for (step, batch) in (1u32..).zip(rows.batches(batches as usize)?) {
             // The whole budget for each batch: they compose in parallel.
             let mut budget = Budget::new(rho);
-            let what = format!("clip thresholds, on each of {BATCHES} batches");
+            let what = format!("clip thresholds, on each of {batches} batches");
             let choices = budget.spend_on(Mechanism::Exponential, what, rho.percent(CHOICES))?;
-            let gradient = budget.spend_rest(format!("a bounded gradient, on each of {BATCHES} batches"))?;
+            let gradient = budget.spend_rest(format!("a bounded gradient, on each of {batches} batches"))?;
             let [of_rows, of_residuals]: [_; 2] = choices.in_parts(2).try_into().expect("two parts");
             let row = ROW_OVER_MEDIAN * self.medians.of_rows(batch.as_ref(), of_rows, rng)?;
             let residual =
@@ -97,9 +104,9 @@ impl method::Plan for Plan {
             iterates.push(theta.clone());
             last = (row * residual, step_size, released.noise_sd);
             releases = budget.releases().to_vec();
-            progress.report(step, BATCHES)?;
+            progress.report(step, batches)?;
         }
-        let summary = MethodSummary::new(ENTRY.name, last.0, BATCHES, last.1, last.2);
+        let summary = MethodSummary::new(ENTRY.name, last.0, batches, last.1, last.2);
         let outcome = Outcome::of(Target::Sample, summary, releases, Vec::new());
         let late = &iterates[iterates.len() / 2..];
         let mean = |j: usize| late.iter().map(|theta| theta[j]).sum::<f64>() / late.len() as f64;

@@ -96,8 +96,7 @@ impl Plan {
             let white = rows.whitened(&turned)?;
             let longest = if round == 0 { self.first_row } else { self.later_row };
             let shrunk = Outer::Shrunk { radius: radius(longest) };
-            let noisy =
-                NoisyMatrix::release(white.as_ref(), &shrunk, cell_unit(), self.request.neighbours, part, rng)?;
+            let noisy = NoisyMatrix::release(white.as_ref(), &shrunk, cell_unit(), self.request.neighbours, part, rng)?;
             let next = turned.matrix() * inverse_root(&noisy);
             turned = Whitening::new(next.as_ref());
         }

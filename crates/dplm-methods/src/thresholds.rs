@@ -38,6 +38,12 @@ fn ladder(top: f64) -> Vec<f64> {
 }
 
 impl Medians {
+    /// How many ranks a choice is off by, but once in twenty times, at most: `2 / epsilon ln(20 k)` for `k` thresholds, `epsilon = sqrt(8 rho)`.
+    pub(crate) fn ranks_off(rho: f64) -> f64 {
+        let thresholds = f64::from(TO_A_DOUBLING * DOUBLINGS + 1);
+        2.0 * (20.0 * thresholds).ln() / (8.0 * rho).sqrt()
+    }
+
     /// For `rows` rows at a time.
     pub(crate) fn plan(
         rows: u64,
@@ -76,4 +82,3 @@ impl Medians {
         Ok(ladder[*chosen])
     }
 }
-

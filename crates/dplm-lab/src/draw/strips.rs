@@ -89,14 +89,7 @@ impl Strips {
         for (line, (name, look)) in self.names.iter().enumerate() {
             let y = top + LINE * (line as f64 + 0.5) + 3.5;
             let weight = if look.band().is_some() { " font-weight=\"bold\"" } else { "" };
-            svg.styled(
-                NAMES - 6.0,
-                y,
-                Anchor::End,
-                SMALL - 1.0,
-                &format!("fill=\"{}\"{weight}", look.colour()),
-                name,
-            );
+            svg.styled(NAMES - 6.0, y, Anchor::End, SMALL - 1.0, &format!("fill=\"{}\"{weight}", look.colour()), name);
         }
     }
 
@@ -151,7 +144,8 @@ mod tests {
         let names = vec![("ours".to_owned(), Look::Ours), ("a & b".to_owned(), Look::Hollow)];
         let panel = |title: &str| Strip { title: title.into(), values: vec![vec![0.1, 0.01], vec![1e9]] };
         let panels = (0..5).map(|k| panel(&format!("panel {k}"))).collect();
-        let text = Figure::strips("caption", Strips { label: "excess".into(), range: (1e-4, 10.0), names, panels }).svg("t");
+        let text =
+            Figure::strips("caption", Strips { label: "excess".into(), range: (1e-4, 10.0), names, panels }).svg("t");
         assert_eq!(text.matches("<circle").count(), 15);
         assert_eq!(text.matches("a &amp; b").count(), 2, "once for each line of panels");
         assert!(png("test", &text).unwrap().len() > 5000);

@@ -96,12 +96,7 @@ pub(super) fn norm(vector: &[f64]) -> f64 {
 }
 
 /// `sum_i x_i r_i`, each summand shortened to a norm of at most `clip`, over the rows that `takes` takes: minus a clipped gradient.
-pub(super) fn clipped_products(
-    task: &Task,
-    theta: &[f64],
-    clip: f64,
-    mut takes: impl FnMut() -> bool,
-) -> Vec<f64> {
+pub(super) fn clipped_products(task: &Task, theta: &[f64], clip: f64, mut takes: impl FnMut() -> bool) -> Vec<f64> {
     let mut sum = vec![0.0; task.features];
     for (x, y) in task.rows() {
         if takes() {

@@ -40,14 +40,16 @@ fn fit(task: &Task, rng: &mut ChaCha20Rng) -> Option<Answer> {
     }
     let fits: Vec<(Vec<f64>, Vec<f64>)> = (0..batches).map(|batch| of_batch(task, batch, batches, rng)).collect();
     let rho = task.promise.rho / (2 * p) as f64;
+    // Four standard deviations of a batch's coefficient, by public numbers.
+    let scatter = 4.0 * task.bounds.error_sd / (task.curvature * (ROWS_PER_COEFFICIENT * p) as f64).sqrt();
     let (mut theta, mut errors) = (Vec::new(), Vec::new());
     for j in 0..p {
         let estimates: Vec<f64> = fits.iter().map(|fit| fit.0[j]).collect();
         // Logarithms of standard errors have a range that does not depend on their unit.
         let logs: Vec<f64> = fits.iter().map(|fit| fit.1[j].max(1e-12).ln()).collect();
-        let (log_sd, log_noise) = narrowed_mean(&logs, (-20.0, LIMIT.ln()), rho, rng);
+        let (log_sd, log_noise) = narrowed_mean(&logs, (-20.0, LIMIT.ln()), 1.0, rho, rng);
         let sd = (log_sd + log_noise * NORMAL).exp();
-        let (mean, noise) = narrowed_mean(&estimates, (-LIMIT, LIMIT), rho, rng);
+        let (mean, noise) = narrowed_mean(&estimates, (-LIMIT, LIMIT), scatter, rho, rng);
         theta.push(mean);
         errors.push(sd.hypot(noise));
     }
@@ -73,8 +75,8 @@ fn of_batch(task: &Task, batch: usize, batches: usize, rng: &mut ChaCha20Rng) ->
 }
 
 /// The mean of values, and the standard deviation of its noise: each step clips to a range, releases the mean, and narrows the range to where the values must be,
-/// with most of the budget for the last.
-fn narrowed_mean(values: &[f64], range: (f64, f64), rho: f64, rng: &mut ChaCha20Rng) -> (f64, f64) {
+/// with most of the budget for the last. Values are taken to lie within `least` of their mean.
+fn narrowed_mean(values: &[f64], range: (f64, f64), least: f64, rho: f64, rng: &mut ChaCha20Rng) -> (f64, f64) {
     let count = values.len() as f64;
     let (mut low, mut high) = range;
     let mut found = (0.0, 0.0);
@@ -83,9 +85,10 @@ fn narrowed_mean(values: &[f64], range: (f64, f64), rho: f64, rng: &mut ChaCha20
         let sd = (high - low) / count / (2.0 * rho * share).sqrt();
         let mean = values.iter().map(|value| value.clamp(low, high)).sum::<f64>() / count + sd * normal(rng);
         found = (mean, sd);
-        // Values of a batch spread around the mean by no more than the range has shrunk to so far, an eighth at a time.
-        let reach = ((high - low) / 16.0).max(sd) + 3.0 * sd;
-        (low, high) = (mean - reach, mean + reach);
+        // Values lie within so much of their mean, which is known up to its noise; a range never grows.
+        let reach = (least + 3.0 * sd).min((high - low) / 2.0);
+        low = (mean - reach).clamp(low, high - 2.0 * reach);
+        high = low + 2.0 * reach;
     }
     found
 }

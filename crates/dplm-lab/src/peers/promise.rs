@@ -88,7 +88,7 @@ impl ZeroOut {
 
 /// Numbers next to each other at which `is_low`, true at `low`, still holds and no longer does.
 fn turn(mut low: f64, mut high: f64, is_low: impl Fn(f64) -> bool) -> (f64, f64) {
-    for _ in 0..60 {
+    for _ in 0..40 {
         let middle = (low * high).sqrt();
         *(if is_low(middle) { &mut low } else { &mut high }) = middle;
     }
@@ -136,7 +136,7 @@ pub(super) fn objective_delta(mu: f64, jacobian: f64, epsilon: f64) -> f64 {
 
 /// Orders of Renyi divergence that are tried.
 fn orders() -> impl Iterator<Item = u32> {
-    (2..64).chain((64..=1024).step_by(16))
+    (2..24).chain((0..22).map(|k| (24.0 * 1.18f64.powi(k)) as u32))
 }
 
 /// From Renyi divergences by order to epsilon at delta (Canonne, Kamath and Steinke 2020).
@@ -161,7 +161,9 @@ pub(super) fn sampled_epsilon(rate: f64, noise: f64, steps: f64, delta: f64) -> 
         let a = f64::from(order);
         let term = |k: u32| {
             let times = f64::from(k);
-            ln_binomial(u64::from(order), u64::from(k)) + (a - times) * (-rate).ln_1p() + times * rate.ln()
+            ln_binomial(u64::from(order), u64::from(k))
+                + (a - times) * (-rate).ln_1p()
+                + times * rate.ln()
                 + times * (times - 1.0) / (2.0 * noise * noise)
         };
         steps * log_sum((0..=order).map(term)) / (a - 1.0)

@@ -2,11 +2,7 @@
 
 mod tables;
 
-use std::{
-    path::Path,
-    sync::OnceLock,
-    time::Instant,
-};
+use std::{path::Path, sync::OnceLock, time::Instant};
 
 use dplm::{
     NoiseSource, Progress,
@@ -40,6 +36,8 @@ pub struct Arena {
     lists: String,
     n: Vec<u64>,
     p: Vec<u32>,
+    /// Simulated tables with more cells than these are left out.
+    most_cells: u64,
     rho: Vec<f64>,
     /// The delta at which methods that are not for rho keep the same promise.
     delta: f64,
@@ -138,7 +136,8 @@ impl Arena {
         for table in 0..self.tables.len() + self.fetched().len() {
             let sizes: Vec<(u64, u32)> = match self.of(table) {
                 Of::Simulated(_) => {
-                    self.p.iter().flat_map(|&p| self.n.iter().map(move |&n| (n, p))).collect()
+                    let sizes = self.p.iter().flat_map(|&p| self.n.iter().map(move |&n| (n, p)));
+                    sizes.filter(|&(n, p)| n * u64::from(p) <= self.most_cells).collect()
                 }
                 Of::Real(Fetched { bench, .. }) => vec![(bench.y.len() as u64, bench.ols.len() as u32)],
             };
@@ -157,9 +156,7 @@ impl Arena {
             Of::Simulated(kinds) => {
                 Trial::simulated(kinds, n as usize, p as usize, self.bound, seed(self.seed, "arena", &words))
             }
-            Of::Real(Fetched { bench, formula, .. }) => {
-                Trial::real(bench, formula, seed(self.seed, "arena", &words))
-            }
+            Of::Real(Fetched { bench, formula, .. }) => Trial::real(bench, formula, seed(self.seed, "arena", &words)),
         }
     }
 }
@@ -328,7 +325,11 @@ impl Experiment for Arena {
         if !missing.is_empty() {
             claims.add(
                 "real tables are left out where they were not fetched",
-                format!("without {}; `python crates/dplm-lab/real/fetch.py {}` fetches them", missing.join(", "), self.lists),
+                format!(
+                    "without {}; `python crates/dplm-lab/real/fetch.py {}` fetches them",
+                    missing.join(", "),
+                    self.lists
+                ),
                 "none must be there",
                 true,
             );
@@ -453,7 +454,7 @@ mod tests {
         let points = definition.experiment.points();
         assert!(points.len() > 2 && points.iter().all(|point| point.key.contains("method=")));
         let arena: Arena = toml::from_str(
-            "tables=['standard']\nreal=[]\nlists=''\nn=[50]\np=[2]\nrho=[1.0]\ndelta=1e-6\nbound=6.0\nrepetitions=1\nreal_repetitions=1\nseed=1",
+            "tables=['standard']\nreal=[]\nlists=''\nn=[50]\np=[2]\nmost_cells=1000\nrho=[1.0]\ndelta=1e-6\nbound=6.0\nrepetitions=1\nreal_repetitions=1\nseed=1",
         )
         .unwrap();
         let points = arena.points();

@@ -90,7 +90,10 @@ pub(super) struct Answer {
 
 /// What should be found.
 enum Truth<'a> {
-    Simulated { theta: Vec<f64>, moments: Vec<f64> },
+    Simulated {
+        theta: Vec<f64>,
+        moments: Vec<f64>,
+    },
     /// Least squares of the table that rows are drawn from.
     Real(&'a Bench),
 }
@@ -130,9 +133,9 @@ impl<'a> Trial<'a> {
     }
 
     pub(super) fn of_outcome(&self, outcome: &Outcome) -> Answer {
-        // What is for another model, or for robust coefficients, is not judged by least squares of this one.
-        let judged = matches!(self.truth, Truth::Simulated { .. })
-            || (outcome.left_out.is_empty() && outcome.target != Target::Robust);
+        // What is for another model, without a column, is not judged by the coefficients of this one; nor is what is robust, but where errors are symmetric.
+        let symmetric = matches!(self.truth, Truth::Simulated { .. });
+        let judged = outcome.left_out.is_empty() && (symmetric || outcome.target != Target::Robust);
         let ends = |one: &dplm::Coefficient| one.precision.filter(|_| judged).map(|found| (found.low, found.high));
         // A coefficient that is left out predicts nothing.
         let theta = outcome.predictor(&self.design).into_iter().map(|one| if one.is_nan() { 0.0 } else { one });
@@ -202,11 +205,10 @@ impl<'a> Trial<'a> {
                 (bench.excess(&found), error, truth)
             }
         };
-        let held = answer
-            .ends
-            .iter()
-            .zip(&truth)
-            .filter_map(|(ends, truth)| ends.map(|(low, high)| f64::from(u8::from(low <= *truth && *truth <= high))));
+        let held =
+            answer.ends.iter().zip(&truth).filter_map(|(ends, truth)| {
+                ends.map(|(low, high)| f64::from(u8::from(low <= *truth && *truth <= high)))
+            });
         let widths = answer.ends.iter().flatten().map(|(low, high)| high - low).filter(|width| width.is_finite());
         Measures::from([
             measure("excess", excess),
