@@ -109,7 +109,10 @@ impl Strips {
         for power in low.ceil() as i32..=high.floor() as i32 {
             let x = place(10f64.powi(power));
             svg.line((x, top), (x, bottom), "stroke=\"#dddddd\" stroke-width=\"0.7\"");
-            svg.text(x, bottom + 12.0, Anchor::Middle, SMALL - 2.0, &power_of_ten(power));
+            // Every second one has a label, so that none overlap.
+            if power % 2 == 0 {
+                svg.text(x, bottom + 12.0, Anchor::Middle, SMALL - 2.0, &power_of_ten(power));
+            }
         }
         svg.rect((left, top), (right - left, bottom - top), "fill=\"none\" stroke=\"#999999\" stroke-width=\"0.7\"");
         for (line, values) in panel.values.iter().enumerate() {

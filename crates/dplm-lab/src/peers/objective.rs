@@ -62,13 +62,16 @@ fn minimise(task: &Task, promise: &ZeroOut, rng: &mut ChaCha20Rng) -> Minimum {
     let noise_sd = turn * task.bounds.row / mu(promise);
     let linear = normals(p, noise_sd, rng);
     let mut theta = vec![0.0; p];
-    for _ in 0..50 {
+    for _ in 0..200 {
         let (mut gradient, mut hessian) = (vec![0.0; p], vec![0.0; p * p]);
         for (x, y) in task.rows() {
-            let (psi, bend) = slope(y - dot(x, &theta), turn);
+            let residual = y - dot(x, &theta);
+            let (psi, _) = slope(residual, turn);
+            // `psi / r` bounds the loss from above by a parabola that touches it: each step descends, from wherever it starts.
+            let weight = (residual / turn).hypot(1.0).recip();
             for i in 0..p {
                 gradient[i] += psi * x[i];
-                let by = bend * x[i];
+                let by = weight * x[i];
                 hessian[i * p..=i * p + i].iter_mut().zip(x).for_each(|(sum, x)| *sum += by * x);
             }
         }

@@ -161,8 +161,10 @@ pub(super) fn sampled_epsilon(rate: f64, noise: f64, steps: f64, delta: f64) -> 
         let a = f64::from(order);
         let term = |k: u32| {
             let times = f64::from(k);
+            // Nothing to the power of nothing is one, where every row is sampled.
+            let left_out = if k == order { 0.0 } else { (a - times) * (-rate).ln_1p() };
             ln_binomial(u64::from(order), u64::from(k))
-                + (a - times) * (-rate).ln_1p()
+                + left_out
                 + times * rate.ln()
                 + times * (times - 1.0) / (2.0 * noise * noise)
         };

@@ -5,7 +5,7 @@ mod tables;
 use std::{path::Path, sync::OnceLock, time::Instant};
 
 use dplm::{
-    NoiseSource, Progress,
+    NoiseSource, Progress, Warning,
     method::{self, ConfigError, Entry, IntervalMethod, Outcome, Purpose, Request, Tuning},
     privacy::Rho,
     rows::Rows,
@@ -178,7 +178,7 @@ fn answer(
     let rho = Rho::checked_from_f64(rho).map_err(dplm::Error::from)?;
     let request = Request { purpose, ..Request::new(rho) };
     match fit(trial, *entry, request, seed) {
-        Ok(outcome) => Ok(Some(trial.of_outcome(&outcome))),
+        Ok((outcome, robust)) => Ok(Some(trial.of_outcome(&outcome, robust))),
         // Where no interval would be identified, an estimate may still be.
         Err(dplm::Error::Config(
             ConfigError::NoIntervals { .. } | ConfigError::NothingButNoise { .. } | ConfigError::OneFeature { .. },
@@ -187,12 +187,15 @@ fn answer(
     }
 }
 
-fn fit(trial: &mut Trial<'_>, entry: Entry, request: Request, seed: u64) -> Result<Outcome, dplm::Error> {
+/// A fit, and whether its intervals are for robust coefficients by its plan.
+fn fit(trial: &mut Trial<'_>, entry: Entry, request: Request, seed: u64) -> Result<(Outcome, bool), dplm::Error> {
     let method = method::choose(Some(entry), request, Tuning::default(), &trial.formula, true)?;
     let plan = method.plan(trial.rows.count(), &trial.design)?;
     plan.check()?;
     let mut rng = NoiseSource::Seed(seed).open().map_err(dplm::privacy::PrivacyError::from)?;
-    plan.run(&mut trial.rows, &trial.design, &mut rng, Progress::NONE)
+    // What a plan says of its intervals holds whatever the rows are.
+    let robust = plan.warn().iter().any(|warning| matches!(warning, Warning::Robust { .. }));
+    Ok((plan.run(&mut trial.rows, &trial.design, &mut rng, Progress::NONE)?, robust))
 }
 
 const LEVEL: f64 = 0.95;

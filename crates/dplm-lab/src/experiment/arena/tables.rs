@@ -132,10 +132,10 @@ impl<'a> Trial<'a> {
         Trial { rows: builder.finish(), design, formula, blocks, standard, truth }
     }
 
-    pub(super) fn of_outcome(&self, outcome: &Outcome) -> Answer {
+    pub(super) fn of_outcome(&self, outcome: &Outcome, robust: bool) -> Answer {
         // What is for another model, without a column, is not judged by the coefficients of this one; nor is what is robust, but where errors are symmetric.
         let symmetric = matches!(self.truth, Truth::Simulated { .. });
-        let judged = outcome.left_out.is_empty() && (symmetric || outcome.target != Target::Robust);
+        let judged = outcome.left_out.is_empty() && (symmetric || !(robust || outcome.target == Target::Robust));
         let ends = |one: &dplm::Coefficient| one.precision.filter(|_| judged).map(|found| (found.low, found.high));
         // A coefficient that is left out predicts nothing.
         let theta = outcome.predictor(&self.design).into_iter().map(|one| if one.is_nan() { 0.0 } else { one });
