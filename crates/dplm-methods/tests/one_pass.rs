@@ -34,11 +34,11 @@ fn a_row_is_in_one_batch_whatever_it_holds() {
     let design = design(&formula, 2);
     let moments = |data: &Data| -> Vec<Vec<i128>> {
         let batches = data.rows(&design).batches(8).expect("rows in memory");
-        let upper = |rows: &Box<dyn Rows>| {
+        let upper = |rows: &dyn Rows| -> Vec<i128> {
             let sums = rows.moments().expect("rows in memory").into_inner();
             (0..3).flat_map(|i| (0..=i).map(|j| sums.entry(j, i)).collect::<Vec<i128>>()).collect()
         };
-        batches.iter().map(upper).collect()
+        batches.iter().map(|rows| upper(rows.as_ref())).collect()
     };
     let before = moments(&data);
     for (x, y) in [([4.0, -4.0], 4.0), ([f64::NAN, 0.0], 0.0)] {

@@ -173,9 +173,8 @@ pub(super) fn sampled_epsilon(rate: f64, noise: f64, steps: f64, delta: f64) -> 
     epsilon_of(divergence, delta)
 }
 
-/// A row that is more than so many times in a bootstrap sample of as many rows counts towards delta: that happens with probability below `1 / (e k!)`,
-/// `k` one more.
-const MOST_TIMES: u32 = 16;
+/// How often a row may be in a bootstrap sample counts towards delta from where that takes no more than this part of it.
+const RARE: f64 = 0.01;
 
 /// Epsilon at delta of Gaussian releases of bootstrap samples, for a row that is zeroed out: given how often each row was drawn, a release whose row was
 /// drawn `k` times moves by `k` sensitivities, and a mixture over `k` diverges no more than its mean (Renyi divergence to the power of its order is jointly
@@ -186,14 +185,13 @@ pub(super) fn bootstrap_epsilon(rows: f64, noise: f64, count: f64, delta: f64) -
         let ways = ln_gamma(rows + 1.0) - ln_gamma(times + 1.0) - ln_gamma(rows - times + 1.0);
         ways - times * rows.ln() + (rows - times) * (-1.0 / rows).ln_1p()
     };
-    let rare = count * 2.0 * log_chance(MOST_TIMES + 1).exp();
-    if rare >= delta {
-        return f64::INFINITY;
-    }
+    // The chances of more are at most half of each other.
+    let rare = |most: u32| count * 2.0 * log_chance(most + 1).exp();
+    let most = (1..).find(|&most| rare(most) <= RARE * delta).expect("chances fall faster than powers");
     let divergence = |order: u32| {
         let a = f64::from(order);
         let term = |k: u32| log_chance(k) + a * (a - 1.0) * f64::from(k * k) / (2.0 * noise * noise);
-        count * log_sum((0..=MOST_TIMES).map(term)) / (a - 1.0)
+        count * log_sum((0..=most).map(term)) / (a - 1.0)
     };
-    epsilon_of(divergence, delta - rare)
+    epsilon_of(divergence, delta - rare(most))
 }
