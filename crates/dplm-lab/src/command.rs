@@ -150,7 +150,7 @@ mod tests {
     #[test]
     fn the_list_has_the_paper_s_twelve_and_ours() {
         let (_, text) = output(&Command::List);
-        assert_eq!(text.lines().count(), 20);
+        assert_eq!(text.lines().count(), 21);
         assert!(text.lines().next().unwrap().starts_with("pn "));
     }
 
