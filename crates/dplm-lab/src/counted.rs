@@ -96,6 +96,10 @@ impl Rows for Counted {
         self.once_more().batch_fits(batching, neighbours)
     }
 
+    fn batches(&self, batches: usize) -> Result<Vec<Box<dyn Rows>>, Error> {
+        self.once_more().batches(batches)
+    }
+
     fn bin_sums(&self, bins: &Bins, radius: u64, neighbours: Neighbours) -> Result<BinSums, Error> {
         self.once_more().bin_sums(bins, radius, neighbours)
     }

@@ -22,6 +22,7 @@ pub mod draw;
 pub mod page;
 pub mod run;
 pub mod real;
+pub mod peers;
 pub mod command;
 
 /// Why the lab could not do what was asked.

@@ -13,15 +13,15 @@
 
 use dplm::{
     Design, Error, MethodSummary, Progress, Warning,
-    lattice::{Ladder, Weight},
+    lattice::Weight,
     method::{self, Entry, Outcome, PublicBounds, Request, Target, budget_warnings},
-    privacy::{Budget, Mechanism, Spend, convert::Conversion, noise::NoiseRng, select},
+    privacy::{Budget, Mechanism, convert::Conversion, noise::NoiseRng},
     rows::Rows,
 };
 
 use crate::{
-    asked::{Asked, radius},
-    steps::Steps,
+    asked::Asked,
+    thresholds::{Medians, RESIDUAL_OVER_MEDIAN, ROW_OVER_MEDIAN},
 };
 
 /// The method as it is listed.
@@ -43,42 +43,21 @@ const STEPS: u32 = 60;
 /// Hundredths of the budget for choosing thresholds.
 const CHOICES: u32 = 10;
 
-/// Thresholds above the medians: few rows are shrunk, and about a third of residuals clamped where they are normal.
-const ROW_OVER_MEDIAN: f64 = 1.3;
-const RESIDUAL_OVER_MEDIAN: f64 = 1.5;
-
-/// A ladder has so many thresholds to a doubling, and ends so many doublings below its top.
-const TO_A_DOUBLING: u32 = 4;
-const DOUBLINGS: u32 = 12;
-
 /// A checked plan: every number in it is public.
 #[derive(Clone, Debug)]
 struct Plan {
     request: Request,
     rows: u64,
     features: usize,
-    bounds: PublicBounds,
-    arithmetic: Steps,
+    medians: Medians,
 }
 
 fn plan(asked: &Asked, rows: u64, design: &Design) -> Result<Box<dyn method::Plan>, Error> {
     asked.rows_only()?;
     let request = asked.request.clone();
     let (features, bounds) = (design.features(), PublicBounds::of(rows, design, &request));
-    let largest = ROW_OVER_MEDIAN * bounds.row * RESIDUAL_OVER_MEDIAN * top_of_residuals(&bounds);
-    let arithmetic = Steps::plan(rows, features, largest, request.neighbours)?;
-    Ok(Box::new(Plan { request, rows, features, bounds, arithmetic }))
-}
-
-/// Residuals are searched up to twice the largest response.
-fn top_of_residuals(bounds: &PublicBounds) -> f64 {
-    2.0 * bounds.response
-}
-
-/// Thresholds up to `top`, each a quarter of a doubling above the one before.
-fn ladder(top: f64) -> Vec<f64> {
-    let steps = TO_A_DOUBLING * DOUBLINGS;
-    (0..=steps).map(|step| top * (f64::from(step) / f64::from(TO_A_DOUBLING) - f64::from(DOUBLINGS)).exp2()).collect()
+    let medians = Medians::plan(rows, features, bounds, request.neighbours)?;
+    Ok(Box::new(Plan { request, rows, features, medians }))
 }
 
 impl method::Plan for Plan {
@@ -99,16 +78,16 @@ impl method::Plan for Plan {
         let gradients = budget.spend_rest(format!("bounded gradients, {STEPS} steps"))?;
         let mut choices = choices.in_parts(STEPS + 1).into_iter();
         let mut next = || choices.next().expect("one for the rows and one for each step");
-        let median_row = self.median_row(rows, next(), rng)?;
+        let median_row = self.medians.of_rows(rows, next(), rng)?;
         // The largest curvature is at most the mean squared length of rows, so that any step shorter than twice its inverse is stable.
         let step_size = 1.5 / (ROW_OVER_MEDIAN * median_row).powi(2);
         let (mut theta, mut iterates, mut last) = (vec![0.0; self.features], Vec::new(), (0.0, 0.0));
         for (step, part) in (1u32..).zip(gradients.in_parts(STEPS)) {
-            let residual = RESIDUAL_OVER_MEDIAN * self.median_residual(rows, &theta, next(), rng)?;
-            let bounds = self.arithmetic.bounds(ROW_OVER_MEDIAN * median_row, residual, Weight::Shrink);
-            let released = self.arithmetic.release(rows, &theta, &bounds, part, rng)?;
+            let residual = RESIDUAL_OVER_MEDIAN * self.medians.of_residuals(rows, &theta, next(), rng)?;
+            let bounds = self.medians.arithmetic.bounds(ROW_OVER_MEDIAN * median_row, residual, Weight::Shrink);
+            let released = self.medians.arithmetic.release(rows, &theta, &bounds, part, rng)?;
             let moved: Vec<f64> = theta.iter().zip(released.gradient).map(|(theta, g)| theta - step_size * g).collect();
-            theta = self.arithmetic.rounded(&moved);
+            theta = self.medians.arithmetic.rounded(&moved);
             iterates.push(theta.clone());
             last = (ROW_OVER_MEDIAN * median_row * residual, released.noise_sd);
             progress.report(step, STEPS)?;
@@ -116,29 +95,6 @@ impl method::Plan for Plan {
         let summary = MethodSummary::new(ENTRY.name, last.0, STEPS, step_size, last.1);
         let outcome = Outcome::of(Target::Sample, summary, budget.releases().to_vec(), Vec::new());
         Ok(outcome.with_estimates(design, &mean(&iterates[iterates.len() / 2..])))
-    }
-}
-
-impl Plan {
-    /// A length near the median of the rows'.
-    fn median_row(&self, rows: &dyn Rows, spend: Spend, rng: &mut NoiseRng) -> Result<f64, Error> {
-        let ladder = ladder(self.bounds.row);
-        let radii: Vec<u64> = ladder.iter().map(|&length| radius(length)).collect();
-        let counts = rows.tail_counts(&Ladder::Norms { radii: &radii }, self.request.neighbours)?;
-        let chosen = select(counts.nearness(self.rows / 2), spend, rng)?;
-        Ok(ladder[*chosen])
-    }
-
-    /// A size near the median of the residuals'.
-    fn median_residual(&self, rows: &dyn Rows, theta: &[f64], spend: Spend, rng: &mut NoiseRng) -> Result<f64, Error> {
-        let ladder = ladder(top_of_residuals(&self.bounds));
-        let unit = self.arithmetic.residual_unit();
-        let sizes: Vec<u64> = ladder.iter().map(|&size| (size * unit).ceil() as u64).collect();
-        let (theta, theta_unit) = (self.arithmetic.theta(theta), self.arithmetic.theta_unit());
-        let residuals = Ladder::Residuals { theta: &theta, theta_unit, sizes: &sizes };
-        let counts = rows.tail_counts(&residuals, self.request.neighbours)?;
-        let chosen = select(counts.nearness(self.rows / 2), spend, rng)?;
-        Ok(ladder[*chosen])
     }
 }
 

@@ -9,6 +9,8 @@
 //! | [`boosted`] | Tang et al. 2023 | steps preconditioned by noisy second moments |
 //! | [`huber`] | Avella-Medina et al. 2021 | descent on Huber's loss with Mallows weights, with intervals |
 //! | [`adaptive`] | Liu et al. 2023 | separate clips for rows and residuals, found privately |
+//! | [`one_pass`] | Varshney et al. 2022 | one step on each of a few disjoint batches, with clips found on each |
+//! | [`preconditioned`] | Milionis et al. 2022; Kamath et al. 2019 | AdaSSP in coordinates found privately |
 //! | [`functional`] | Zhang et al. 2012 | least squares from second moments with Laplace noise: pure differential privacy |
 //! | [`binagg`] | Lin et al. 2026 | least squares on noisy sums of bins |
 //! | [`projected`] | Cai et al. 2021 | descent within a ball, with noise for the worst gradient there |
@@ -18,12 +20,15 @@
 
 mod asked;
 mod steps;
+mod thresholds;
 mod batches;
 pub mod ssp;
 pub mod boosted;
 pub mod functional;
 pub mod huber;
 pub mod adaptive;
+pub mod one_pass;
+pub mod preconditioned;
 pub mod binagg;
 pub mod projected;
 pub mod tukey;
@@ -32,12 +37,49 @@ pub mod theil_sen;
 
 use dplm::{method::Entry, options::UnknownWord};
 
+/// Methods whose guarantee is about real numbers, which a program has none of: they run in the lab only, for comparison.
+pub const LAB_ONLY: &[&str] = &[
+    "wishart",
+    "projection",
+    "hessian-mixing",
+    "objective",
+    "objective-sandwich",
+    "sampled-steps",
+    "propose-test-release",
+    "parametric-bootstrap",
+    "bootstrap",
+    "little-bootstraps",
+    "checkpoint-spread",
+    "growing-batches",
+    "rank-intervals",
+];
+
+/// Why there is no method of a name.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum NoMethod {
+    /// Nothing has that name.
+    #[error(transparent)]
+    Unknown(#[from] UnknownWord),
+    /// It is not private bit for bit.
+    #[error(
+        "the method {name} is private on real numbers only, and a program rounds: it is not private bit for bit, and runs in `dplm lab run arena` only; \
+         choose another, such as auto"
+    )]
+    LabOnly {
+        /// The name that was asked for.
+        name: &'static str,
+    },
+}
+
 /// The methods of this crate.
 pub const METHODS: &[Entry] = &[
     ssp::ENTRY,
     boosted::ENTRY,
     huber::ENTRY,
     adaptive::ENTRY,
+    one_pass::ENTRY,
+    preconditioned::ENTRY,
     functional::ENTRY,
     binagg::ENTRY,
     projected::ENTRY,
@@ -49,16 +91,19 @@ pub const METHODS: &[Entry] = &[
 /// The method of this name, among the library's own and those of this crate.
 ///
 /// # Errors
-/// Lists the names there are.
+/// Lists the names there are, or says that the method runs in the lab only.
 ///
 /// # Examples
 /// ```
 /// assert_eq!(dplm_methods::find("ssp")?.name, "ssp");
 /// assert_eq!(dplm_methods::find("dpgd")?.name, "dpgd");
-/// # Ok::<(), dplm::options::UnknownWord>(())
+/// # Ok::<(), dplm_methods::NoMethod>(())
 /// ```
-pub fn find(name: &str) -> Result<Entry, UnknownWord> {
-    dplm::method::find(name, METHODS)
+pub fn find(name: &str) -> Result<Entry, NoMethod> {
+    if let Some(name) = LAB_ONLY.iter().find(|known| **known == name) {
+        return Err(NoMethod::LabOnly { name });
+    }
+    Ok(dplm::method::find(name, METHODS)?)
 }
 
 /// Every method there is: the library's own, then those of this crate.

@@ -10,6 +10,8 @@ mod projected;
 mod functional;
 mod huber;
 mod neighbours;
+mod one_pass;
+mod preconditioned;
 mod ssp;
 
 /// A file that is not named above would never run.

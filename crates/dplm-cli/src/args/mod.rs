@@ -307,7 +307,10 @@ fn words<T: Choice>() -> impl TypedValueParser<Value = T> {
 
 /// The names of all methods, the library's own and others.
 fn methods() -> impl TypedValueParser<Value = method::Entry> {
-    PossibleValuesParser::new(dplm_methods::all().map(|entry| entry.name)).try_map(|name| dplm_methods::find(&name))
+    // Those of the lab are known, so that asking for one gets its reason.
+    let in_lab = dplm_methods::LAB_ONLY.iter().map(|name| PossibleValue::new(*name).hide(true));
+    let names = dplm_methods::all().map(|entry| PossibleValue::new(entry.name)).chain(in_lab);
+    PossibleValuesParser::new(names).try_map(|name| dplm_methods::find(&name))
 }
 
 /// A size such as `2GB`, in bytes.

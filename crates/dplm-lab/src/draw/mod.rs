@@ -10,6 +10,7 @@ mod plot;
 mod heat;
 mod dots;
 mod panels;
+mod strips;
 mod png;
 
 pub use axis::Axis;
@@ -18,6 +19,7 @@ pub use heat::HeatMap;
 pub use panels::{Panel, Panels};
 pub use plot::{Mark, Plot, Reference, Series};
 pub use png::png;
+pub use strips::{Look, Strip, Strips};
 
 use svg::{Svg, wrapped};
 
@@ -43,6 +45,7 @@ enum Content {
     Heat(HeatMap),
     Dots(Dots),
     Panels(Panels),
+    Strips(Strips),
 }
 
 /// A rectangle of the picture.
@@ -75,6 +78,11 @@ impl Figure {
         Figure { caption: caption.into(), content: Content::Panels(panels) }
     }
 
+    /// Small panels with a line for each name.
+    pub fn strips(caption: impl Into<String>, strips: Strips) -> Figure {
+        Figure { caption: caption.into(), content: Content::Strips(strips) }
+    }
+
     /// What the parameters were.
     pub fn caption(&self) -> &str {
         &self.caption
@@ -89,6 +97,7 @@ impl Figure {
             Content::Heat(heat) => heat.draw(&mut svg, 38.0),
             Content::Dots(dots) => dots.draw(&mut svg, 30.0),
             Content::Panels(panels) => panels.draw(&mut svg, 34.0),
+            Content::Strips(strips) => strips.draw(&mut svg, 34.0),
         };
         let mut below = bottom + 12.0;
         for line in wrapped(&self.caption, WIDTH - 36.0, SMALL) {

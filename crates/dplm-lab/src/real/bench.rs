@@ -15,7 +15,7 @@ use super::synthetic::synthetic;
 use crate::LabError;
 
 /// A data set in the clear, standardised as the lattice sees it.
-pub(super) struct Bench {
+pub(crate) struct Bench {
     pub design: Design,
     pub blocks: Vec<Block>,
     /// Rows without missing cells, one after the other, and their responses.
@@ -30,7 +30,7 @@ pub(super) struct Bench {
 
 impl Bench {
     /// Reads `file` with `formula`, or makes the data when the file is called `synthetic`.
-    pub(super) fn open(file: &str, formula: &str) -> Result<Bench, LabError> {
+    pub(crate) fn open(file: &str, formula: &str) -> Result<Bench, LabError> {
         if file == "synthetic" {
             let (design, block) = synthetic(formula)?;
             return Bench::new(design, vec![block]);
@@ -67,31 +67,37 @@ impl Bench {
         Ok(Bench { design, blocks, x, y, ols, ols_se, mse: sse / rows, gram })
     }
 
-    pub(super) fn rows(&self) -> MemoryRows {
+    pub(crate) fn rows(&self) -> MemoryRows {
         let mut builder = MemoryBuilder::new(&self.design);
         self.blocks.iter().for_each(|block| builder.push(block));
         builder.finish()
     }
 
     /// As many rows, drawn with replacement: a sample from a population that is the data set itself.
-    pub(super) fn resampled(&self, rng: &mut ChaCha8Rng) -> MemoryRows {
+    pub(crate) fn resampled(&self, rng: &mut ChaCha8Rng) -> MemoryRows {
         let mut builder = MemoryBuilder::new(&self.design);
+        self.resampled_blocks(rng).iter().for_each(|block| builder.push(block));
+        builder.finish()
+    }
+
+    /// The cells of such a sample.
+    pub(crate) fn resampled_blocks(&self, rng: &mut ChaCha8Rng) -> Vec<Block> {
         let total: usize = self.blocks.iter().map(|block| block.rows).sum();
         let mut drawn: Vec<usize> = (0..total).map(|_| (rng.next_u64() % total as u64) as usize).collect();
         drawn.sort_unstable();
-        let mut first = 0;
+        let (mut first, mut blocks) = (0, Vec::new());
         for block in &self.blocks {
             let within =
                 drawn.partition_point(|&row| row < first)..drawn.partition_point(|&row| row < first + block.rows);
             let rows: Vec<usize> = drawn[within].iter().map(|row| row - first).collect();
-            builder.push(&chosen(block, &rows));
+            blocks.push(chosen(block, &rows));
             first += block.rows;
         }
-        builder.finish()
+        blocks
     }
 
     /// How much larger than that of least squares the mean square error is, as a share.
-    pub(super) fn excess(&self, theta: &[f64]) -> f64 {
+    pub(crate) fn excess(&self, theta: &[f64]) -> f64 {
         let p = self.ols.len();
         let apart: Vec<f64> = theta.iter().zip(&self.ols).map(|(a, b)| a - b).collect();
         let row = |j: usize| (0..p).map(|k| self.gram[(j, k)] * apart[k]).sum::<f64>();
@@ -99,7 +105,7 @@ impl Bench {
     }
 
     /// Estimates in their own units as standardised ones.
-    pub(super) fn to_standard(&self, own: &[f64]) -> Vec<f64> {
+    pub(crate) fn to_standard(&self, own: &[f64]) -> Vec<f64> {
         let (p, contrasts) = (self.ols.len(), self.design.contrasts());
         let weights = Mat::from_fn(p, p, |j, k| contrasts[j].weights[k]);
         let found = weights.partial_piv_lu().solve(Mat::from_fn(p, 1, |j, _| own[j] - contrasts[j].offset));
@@ -115,6 +121,6 @@ fn chosen(block: &Block, rows: &[usize]) -> Block {
     Block { rows: rows.len(), columns: columns.collect() }
 }
 
-pub(super) fn dot(a: &[f64], b: &[f64]) -> f64 {
+pub(crate) fn dot(a: &[f64], b: &[f64]) -> f64 {
     a.iter().zip(b).map(|(a, b)| a * b).sum()
 }

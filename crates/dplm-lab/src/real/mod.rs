@@ -3,7 +3,7 @@
 //! A list names the data sets; each is fitted with many seeds at a few budgets, and what came out is one line of a table. Least squares is
 //! the yardstick: *excess* is `(MSE - MSE_OLS) / MSE_OLS` in sample. Nothing here is private: it compares with the data in the clear.
 
-mod bench;
+pub(crate) mod bench;
 mod synthetic;
 mod score;
 mod table;

@@ -184,6 +184,12 @@ impl Rows for Twin {
         self.one.batch_fits(batching, relation)
     }
 
+    fn batches(&self, batches: usize) -> Result<Vec<Box<dyn Rows>>, Error> {
+        let pairs = self.one.batches(batches)?.into_iter().zip(self.other.batches(batches)?);
+        let twin = |(one, other)| -> Box<dyn Rows> { Box::new(Twin { one, other, moved: self.moved.clone() }) };
+        Ok(pairs.map(twin).collect())
+    }
+
     fn bin_sums(&self, bins: &Bins, radius: u64, relation: Neighbours) -> Result<BinSums, Error> {
         self.both(|rows| {
             let sums = rows.bin_sums(bins, radius, relation)?;

@@ -2,6 +2,10 @@
 
 use std::ops::Range;
 
+use super::{
+    Engine, MemoryRows,
+    store::{CHUNK_BLOCKS, Chunk, Chunks},
+};
 use crate::{
     lattice::{BLOCK_ROWS, Moments, RowBlock},
     privacy::{IntegerBox, Nested, Sensitivity},
@@ -105,6 +109,47 @@ impl BatchSums {
     }
 }
 
+/// The cells of the rows of each batch.
+pub(super) struct BatchCells {
+    features: usize,
+    cells: Vec<Vec<f32>>,
+    counts: Vec<usize>,
+    next: usize,
+}
+
+impl BatchCells {
+    pub(super) fn new(batches: usize, features: usize) -> BatchCells {
+        BatchCells { features, cells: vec![Vec::new(); batches], counts: vec![0; batches], next: 0 }
+    }
+
+    /// Adds the first so many rows of a block, which follow those before.
+    pub(super) fn add(&mut self, block: RowBlock<'_>, rows: usize) {
+        let length = RowBlock::len_for(self.features);
+        for lane in 0..rows {
+            let (cells, count) = (&mut self.cells[self.next], &mut self.counts[self.next]);
+            let to = *count % BLOCK_ROWS;
+            if to == 0 {
+                cells.resize(cells.len() + length, 0.0);
+            }
+            let last = cells.len() - length;
+            let row = block.cells().iter().skip(lane).step_by(BLOCK_ROWS);
+            cells[last + to..].iter_mut().step_by(BLOCK_ROWS).zip(row).for_each(|(to, cell)| *to = *cell);
+            *count += 1;
+            self.next = (self.next + 1) % self.cells.len();
+        }
+    }
+
+    /// The batches, ready for questions.
+    pub(super) fn finish(self) -> Vec<MemoryRows> {
+        let (features, length) = (self.features, CHUNK_BLOCKS * RowBlock::len_for(self.features));
+        let rows = |(cells, count): (Vec<f32>, usize)| {
+            let chunk = |cells: &[f32]| Chunk { cells: cells.to_vec(), ..Chunk::default() };
+            Engine::new(Chunks { features, chunks: cells.chunks(length).map(chunk).collect() }, features, count as u64)
+        };
+        self.cells.into_iter().zip(self.counts).map(rows).collect()
+    }
+}
+
 /// A pivot this small a part of its column's square says that the column is a combination of others.
 const DEPENDENT: f64 = 1e-9;
 
@@ -134,6 +179,39 @@ fn least_squares(moments: &Moments) -> Vec<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{
+        formula::{Column, Kind, Model},
+        lattice::Design,
+        rows::{MemoryBuilder, Rows},
+        table::{Block, Cells},
+    };
+
+    /// Every row is in one batch, by its place, with its cells: the moments of a batch are those of its rows, and there are no others.
+    #[test]
+    fn batches_are_the_rows_at_their_places() {
+        let column = |name: &str| Column { name: name.into(), kind: Kind::Standard };
+        let design = Design::new(&Model::of_columns(column("y"), vec![column("a"), column("b")], false));
+        let value = |row: usize, column: usize| ((row * 7 + column * 3) % 11) as f64 - 5.0;
+        let table = |rows: &[usize]| {
+            let cells = |j: usize| Cells::Numbers(rows.iter().map(|&row| value(row, j)).collect());
+            let mut builder = MemoryBuilder::new(&design);
+            builder.push(&Block { rows: rows.len(), columns: (0..3).map(cells).collect() });
+            builder.finish()
+        };
+        let upper = |rows: &dyn Rows| {
+            let moments = rows.moments().unwrap().into_inner();
+            (0..3).flat_map(|i| (0..=i).map(|j| moments.entry(j, i)).collect::<Vec<_>>()).collect::<Vec<_>>()
+        };
+        for (rows, batches) in [(101, 3), (5, 8)] {
+            let found = table(&(0..rows).collect::<Vec<_>>()).batches(batches).unwrap();
+            assert_eq!(found.len(), batches);
+            for (batch, found) in found.iter().enumerate() {
+                let own: Vec<usize> = (batch..rows).step_by(batches).collect();
+                assert_eq!(found.count(), own.len() as u64);
+                assert_eq!(upper(found.as_ref()), upper(&table(&own)), "batch {batch} of {batches}");
+            }
+        }
+    }
 
     /// Three points on the line `y = 2 - x`, and a column that is twice another.
     #[test]

@@ -6,7 +6,7 @@ use num_bigint::BigUint;
 
 use super::{
     BatchFits, Batching, BinSums, Bins, Forecast, OuterSum, Rows, TailCounts,
-    batch::BatchSums,
+    batch::{BatchCells, BatchSums},
     person::Grouping,
     query::{Query, Sum, Term},
     screen::Screen,
@@ -197,6 +197,13 @@ impl<S: Store + 'static> Rows for Engine<S> {
         let mut sums = BatchSums::new(batching.batches, self.features);
         self.for_each_block(&mut |block, rows| sums.add(block, rows))?;
         Ok(BatchFits::new(&sums.finish(self.features), batching, self.sensitivity(neighbours)))
+    }
+
+    fn batches(&self, batches: usize) -> Result<Vec<Box<dyn Rows>>, Error> {
+        assert!(self.rows_in_unit.is_none() && self.said.is_none(), "batches are of the rows of a whole table");
+        let mut cells = BatchCells::new(batches, self.features);
+        self.for_each_block(&mut |block, rows| cells.add(block, rows))?;
+        Ok(cells.finish().into_iter().map(|rows| -> Box<dyn Rows> { Box::new(rows) }).collect())
     }
 
     fn bin_sums(&self, bins: &Bins, radius: u64, neighbours: Neighbours) -> Result<BinSums, Error> {

@@ -142,6 +142,21 @@ pub trait Rows: Sync {
     /// When the unit is a person, or these are the rows of a group: batches go by the place of a row in the table.
     fn batch_fits(&self, batching: &Batching, neighbours: Neighbours) -> Result<BatchFits, Error>;
 
+    /// The rows of each of so many batches by themselves, in memory; they take as much again. Row `i` of the table is in batch `i mod batches`, whatever it
+    /// holds.
+    ///
+    /// # Guarantee
+    /// Batches compose in parallel: where the releases of each spend at most `rho`, all of them together are `rho`-zCDP, and `sqrt(2 rho)`-GDP where they are
+    /// Gaussian. A row that is replaced, or zeroed out, keeps its place and so its batch, and each batch claims for its rows what a table does for its own; the
+    /// answers of all others are the same in both tables, whatever they were asked after what was released before.
+    ///
+    /// # Errors
+    /// When rows cannot be read, or are on other machines.
+    ///
+    /// # Panics
+    /// When the unit is a person, or these are the rows of a group: batches go by the place of a row in the table.
+    fn batches(&self, batches: usize) -> Result<Vec<Box<dyn Rows>>, Error>;
+
     /// How many rows are in each bin of a partition, and the sums of their features and responses, each row shortened to a norm of at most `radius`, in
     /// lattice units of a cell. Needs no clip.
     ///
