@@ -122,7 +122,7 @@ pub fn wide(record: &mut Record) {
         };
         add("seconds of the processor", fit.processor, Unit::Seconds);
         add("in full passes", fit.processor / pass.processor, Unit::Ratio);
-        add("times numpy's", numpy / fit.processor, Unit::Ratio);
+        add("times as fast as numpy", numpy / fit.processor, Unit::Ratio);
     }
 }
 
