@@ -156,12 +156,11 @@ impl Work for CountBelow<'_> {
     #[inline(always)]
     fn run<S: Simd>(self, _: S) -> Self::Output {
         let (mut lengths, mut below) = ([0.0; BLOCK_ROWS], [0; BLOCK_ROWS]);
-        for row in 0..BLOCK_ROWS {
-            let (length, residual) = (self.norms[row].sqrt(), self.residual[row].abs());
-            lengths[row] = match self.ladder {
-                Ladder::Norms { .. } => length,
-                Ladder::Gradients { .. } => length * residual,
-                Ladder::Residuals { .. } => residual,
+        for ((length, norm), residual) in lengths.iter_mut().zip(self.norms).zip(self.residual) {
+            *length = match self.ladder {
+                Ladder::Norms { .. } => norm.sqrt(),
+                Ladder::Gradients { .. } => norm.sqrt() * residual.abs(),
+                Ladder::Residuals { .. } => residual.abs(),
             };
         }
         for &estimate in self.estimates {

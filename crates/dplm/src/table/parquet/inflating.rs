@@ -208,7 +208,7 @@ mod tests {
     fn inflated_pages_are_those_of_the_library() {
         let folder = tempfile::tempdir().expect("a folder");
         let number = |i: u64| f64::from_bits(i.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 2);
-        let some = |i: u64| (i % 10 != 0).then_some(number(i));
+        let some = |i: u64| (!i.is_multiple_of(10)).then_some(number(i));
         let distinct: ArrayRef = Arc::new(Float64Array::from_iter((1..50_000).map(some)));
         let repeated: ArrayRef = Arc::new(Float64Array::from_iter((1..50_000).map(|i| some(i % 97))));
         let table = RecordBatch::try_from_iter([("y", distinct), ("x", repeated)]).expect("a table");
