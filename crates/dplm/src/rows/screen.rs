@@ -288,7 +288,8 @@ impl Screen {
             + Screen::gram_cost(features) * stay.unclipped
             + (Costs::HELD.sort + Screen::gram_cost(features) / 8.0) * 2.0 * travel.undecided
             + steps * stay.undecided;
-        let coarse = sample.coarse_cost(&guess, steps)?;
+        // Rows elsewhere have no coarse copy here, and are screened wherever that pays.
+        let coarse = store.in_memory().map_or(Ok(f64::INFINITY), |_| sample.coarse_cost(&guess, steps))?;
         match store.in_memory() {
             _ if cost < coarse.min((1.0 - WORTH) * steps * costs.pass) => Ok(Strategy::Screened(guess)),
             Some(rows) if coarse < (1.0 - WORTH) * steps * costs.pass => {
