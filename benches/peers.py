@@ -9,6 +9,7 @@ Reads one request a line and answers each with one line of JSON:
     {"do": "sklearn"}                            LinearRegression on the same data
     {"do": "read", "file": F}                    reads the columns of a Parquet or CSV file and stacks them
     {"do": "fit", "file": F, "steps": T}         the same, and T steps
+    {"do": "gzip", "file": F, "to": G}           writes a Parquet file again, its pages in gzip
     {"do": "pandas", "file": F}                  pandas reads a Parquet file, LinearRegression fits it
     {"do": "torch", "rows": N, "features": P, "kind": K}   makes data on the GPU, float32 or float64
     {"do": "torch step"}                         one step of clipped gradient descent there
@@ -164,6 +165,11 @@ def answer(state, do, **request):
         return timed(lambda: stacked(request["file"]))
     if do == "fit":
         return timed(lambda: fit(request["file"], request["steps"]))
+    if do == "gzip":
+        from pyarrow import parquet
+
+        table = parquet.read_table(request["file"])
+        return timed(lambda: parquet.write_table(table, request["to"], compression="gzip", compression_level=1))
     if do == "pandas":
         return timed(lambda: pandas_fit(request["file"]))
     return command(request["words"])

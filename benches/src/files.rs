@@ -73,6 +73,31 @@ pub fn automatic(record: &mut Record) {
     add("of pandas and LinearRegression, processor", ours.processor / theirs.processor, Unit::Ratio, Some(0.25));
 }
 
+/// Reading Parquet whose pages are in gzip, against pyarrow, which inflates them once.
+pub fn gzip(record: &mut Record) {
+    let folder = tempfile::tempdir().expect("a folder for temporary files");
+    let (rows, features) = if record.quick { (50_000, 50) } else { (200_000, 50) };
+    let peer = &RefCell::new(Peer::start(record.machine.threads));
+    let file = simulated(folder.path(), "parquet", rows, features, &mut peer.borrow_mut());
+    let packed = folder.path().join("gzip.parquet").display().to_string();
+    peer.borrow_mut().time(&json!({"do": "gzip", "file": file, "to": packed}));
+    let formula = formula(features);
+    let [ours, theirs] = interleaved(
+        5,
+        [
+            Box::new(|| read(&packed, &formula)),
+            Box::new(|| peer.borrow_mut().time(&json!({"do": "read", "file": packed}))),
+        ],
+    );
+    let at = [("n", rows as f64), ("p", features as f64)];
+    let mut add = |what: &str, value: f64, unit: Unit| {
+        record.add(Measure::new("Parquet in gzip", what, &at, value, unit));
+    };
+    add("read and encoded, seconds of the processor", ours.processor, Unit::Seconds);
+    add("of the processor time of pyarrow's with stacking", ours.processor / theirs.processor, Unit::Ratio);
+    add("of its time by the clock", ours.wall / theirs.wall, Unit::Ratio);
+}
+
 /// Reads a file into the lattice.
 fn read(file: &str, formula: &str) -> Seconds {
     Seconds::of(|| {

@@ -98,6 +98,34 @@ pub fn growth(record: &mut Record) {
     }
 }
 
+/// Measures fits of 200 steps of few rows for their width, against full passes and against numpy, one thread.
+pub fn wide(record: &mut Record) {
+    let count = if record.quick { 50_000 } else { 200_000 };
+    for features in [100, 150, 200, 300] {
+        let rows = isotropic(count, features);
+        let case = Case { features, steps: STEPS, multiple: 5.0 };
+        let (plan, pool, peer) = (case.plan(&rows), threads(1), RefCell::new(Peer::start(1)));
+        peer.borrow_mut().time(&json!({"do": "data", "rows": count, "features": features}));
+        let setup = peer.borrow_mut().time(&json!({"do": "clip", "gamma": case.gamma()}));
+        let rows = RefCell::new(rows);
+        let ours = |run: fn(Case, &Descent, &mut MemoryRows) -> Seconds| {
+            let rows: &mut MemoryRows = &mut rows.borrow_mut();
+            pool.install(|| run(case, &plan, rows))
+        };
+        let step = || peer.borrow_mut().time(&json!({"do": "step"}));
+        let [step, pass, fit] =
+            interleaved(3, [Box::new(step), Box::new(|| ours(Case::pass)), Box::new(|| ours(Case::fit))]);
+        let at = [("n", count as f64), ("p", features as f64)];
+        let numpy = step.times(f64::from(STEPS)).plus(setup).processor;
+        let mut add = |what: &str, value: f64, unit: Unit| {
+            record.add(Measure::new("Few rows for their width", what, &at, value, unit));
+        };
+        add("seconds of the processor", fit.processor, Unit::Seconds);
+        add("in full passes", fit.processor / pass.processor, Unit::Ratio);
+        add("times as fast as numpy", numpy / fit.processor, Unit::Ratio);
+    }
+}
+
 /// One fit on all threads, several times.
 fn grown(record: &mut Record, with: &str, count: usize, case: Case) {
     let rows = &mut isotropic(count, case.features);

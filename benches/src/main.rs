@@ -20,10 +20,13 @@ use record::Record;
 /// A part of a run, and the name it can be asked for by.
 type Part = (&'static str, fn(&mut Record));
 
-const PARTS: [Part; 7] = [
+const PARTS: [Part; 10] = [
     ("pass", pass::measure),
     ("persons", pass::persons),
+    ("moments", pass::moments),
     ("auto", files::automatic),
+    ("wide", fit::wide),
+    ("gzip", files::gzip),
     ("fit", fit::against_peers),
     ("growth", fit::growth),
     ("files", files::measure),
@@ -40,7 +43,7 @@ fn main() -> ExitCode {
         ref parts if parts.iter().all(is_part) => measure(false, Path::new("benches/record"), parts),
         _ => {
             eprintln!(
-                "usage: ./bench [quick] [pass] [persons] [auto] [fit] [growth] [files] [gpu]\n       ./bench draw FILE"
+                "usage: ./bench [quick] [pass] [persons] [moments] [auto] [wide] [gzip] [fit] [growth] [files] [gpu]\n       ./bench draw FILE"
             );
             return ExitCode::from(2);
         }

@@ -229,6 +229,35 @@ fn screening_starts_anew_on_another_lattice() {
     }
 }
 
+/// Noise so large that no region holds the iterates: a coarse copy tells at each which rows are clipped. Some rows have cells that do not fit a
+/// byte, or are clipped wherever iterates are.
+#[test]
+fn coarse_steps_are_exact() {
+    let (rows, features) = (20_000, 100);
+    let mut data = Data::isotropic(rows, features, 8);
+    data.x[5].fill(1000.0);
+    data.x[777][3] = -1000.0;
+    data.x[900].fill(0.0);
+    (data.y[31], data.y[32]) = (1e6, -1e6);
+    let lattice = Lattice::plan(rows as u64, features, 50.0, 1.0).unwrap();
+    let (mut coarse, mut full) = (data.rows(), data.rows());
+    for rows in [&mut coarse, &mut full] {
+        rows.set_clip(lattice.clip(50.0)).unwrap();
+    }
+    coarse.expect(Forecast { steps: 100_000, step_size: 0.25, noise_sd: 0.13 });
+    let mut rng = ChaCha20Rng::seed_from_u64(5);
+    for scale in [0.0, 0.04, 0.04, 0.1, 1.0, 1e6] {
+        let draw = |_| -> f64 { StandardNormal.sample(&mut rng) };
+        let theta: Vec<f64> = (0..features).map(draw).map(|z| 0.1 + scale * z).collect();
+        let theta = lattice.theta(&theta);
+        assert_eq!(gradient_sum(&coarse, &theta, &lattice), gradient_sum(&full, &theta, &lattice), "{scale}");
+        if scale == 0.1 {
+            let visited = coarse.visited().into_inner();
+            assert!((1..rows as u64).contains(&visited), "{visited} rows visited in four steps");
+        }
+    }
+}
+
 /// Every question, asked of rows in memory and of the same rows elsewhere.
 pub(crate) fn answers_as_memory_does(other: &mut dyn Rows, memory: &mut MemoryRows) {
     assert_eq!(other.count(), memory.count());
@@ -288,6 +317,65 @@ fn a_file_answers_as_memory_does() {
     assert!(matches!(encoded, Encoded::File(_)));
     assert!(matches!(Data::isotropic(10, FEATURES, 6).within(1 << 20), Encoded::Memory(_)));
     answers_as_memory_does(encoded.rows_mut(), &mut data.rows());
+}
+
+/// Rows that make a pass keep few, many or no long rows: short ones first, the longest a cell allows, and rows of zeros.
+fn hard_rows(rows: usize) -> [Data; 3] {
+    let mut sorted = Data::isotropic(rows, FEATURES, 4);
+    sorted.x.sort_by(|a, b| a.iter().map(|x| x * x).sum::<f64>().total_cmp(&b.iter().map(|x| x * x).sum()));
+    let mut largest = Data::isotropic(rows, FEATURES, 5);
+    largest.x.iter_mut().flatten().for_each(|x| *x = 1000.0 * x.signum());
+    largest.y.iter_mut().for_each(|y| *y = 1000.0 * y.signum());
+    let mut sparse = Data::isotropic(rows, FEATURES, 6);
+    sparse.x.iter_mut().enumerate().filter(|(row, _)| row % 100 != 7).for_each(|(_, row)| row.fill(0.0));
+    [sorted, largest, sparse]
+}
+
+#[test]
+fn rows_seen_through_a_matrix_answer_as_kept_ones_do() {
+    let turned = faer::Mat::from_fn(FEATURES, FEATURES - 1, |i, j| 0.9 / (1.0 + i.abs_diff(j) as f64));
+    let identity = faer::Mat::identity(FEATURES, FEATURES);
+    for whitening in [Whitening::new(turned.as_ref()), Whitening::new(identity.as_ref())] {
+        for data in hard_rows(70_001) {
+            let mut file = data.in_a_file();
+            assert!(matches!(file, Encoded::File(_)));
+            let memory = data.rows();
+            for rows in [&memory as &dyn Rows, file.rows_mut()] {
+                let kept = rows.whitened(&whitening).unwrap();
+                for radius in [0, 1, 5000, 9000, 12_000, 1 << 19, 1 << 22] {
+                    let seen = rows.through(&whitening).unwrap();
+                    let moments = || values(seen.second_moments(radius, RELATION).unwrap().into_matrix());
+                    let expected = outer_sum(kept.as_ref(), &Outer::Shrunk { radius });
+                    // Before anything else was asked, and after a pass that found out about both.
+                    assert_eq!(moments(), expected, "radius {radius}");
+                    for radii in [[1, 8000, 12_000], [9000, 1 << 19, 1 << 21]] {
+                        let counts = seen.longer_than(&radii, RELATION).unwrap();
+                        let counts: Vec<i128> = (0..radii.len()).flat_map(|i| values(counts.above(i))).collect();
+                        assert_eq!(counts, tail_counts(kept.as_ref(), &Ladder::Norms { radii: &radii }));
+                    }
+                    assert_eq!(moments(), expected, "radius {radius}, measured");
+                }
+            }
+        }
+    }
+}
+
+/// Products of 2^38, of more rows than `f64` could add.
+#[test]
+fn moments_of_the_largest_cells_are_exact() {
+    let [_, largest, _] = hard_rows(70_001);
+    let cell = |value: f64| if value > 0.0 { 1i128 << 19 } else { -(1 << 19) };
+    let whole: Vec<Vec<i128>> =
+        largest.x.iter().zip(&largest.y).map(|(x, &y)| x.iter().chain([&y]).map(|&v| cell(v)).collect()).collect();
+    let mut memory = largest.rows();
+    for kernel in Kernel::available() {
+        memory.set_kernel(kernel);
+        let moments = memory.moments().unwrap().into_inner();
+        for (i, j) in (0..=FEATURES).flat_map(|i| (i..=FEATURES).map(move |j| (i, j))) {
+            let expected: i128 = whole.iter().map(|row| row[i] * row[j]).sum();
+            assert_eq!(moments.entry(i, j), expected, "{i} {j} {}", kernel.name());
+        }
+    }
 }
 
 #[test]

@@ -8,6 +8,7 @@ use super::{
     exact::{natural, nearest, power},
     kernel::{self, DOUBT},
     outer::is_light,
+    simd::{Simd, Work},
     unit::{Group, UnitClip, UnitGradients, frobenius_sq},
 };
 
@@ -59,6 +60,7 @@ impl Ladder<'_> {
     /// Adds to `sums[i]` how many rows of the buffer are above exactly `i` thresholds.
     pub(crate) fn tally(&self, with: Kernel, buffer: &[f32], features: usize, sums: &mut [u64]) {
         let estimates = self.estimates();
+        let surely_below: Vec<f64> = estimates.iter().map(|estimate| estimate * (1.0 + DOUBT)).collect();
         for block in RowBlock::all(buffer, features) {
             let norms = kernel::norms_sq(with, block);
             let residual = match self {
@@ -67,24 +69,18 @@ impl Ladder<'_> {
                     kernel::residuals(with, block, theta, *theta_unit)
                 }
             };
-            let mut lengths = norms;
-            for (length, residual) in lengths.iter_mut().zip(residual) {
-                *length = match self {
-                    Ladder::Norms { .. } => length.sqrt(),
-                    Ladder::Gradients { .. } => length.sqrt() * residual.abs(),
-                    Ladder::Residuals { .. } => residual.abs(),
-                };
-            }
-            for ((&norm_sq, residual), length) in norms.iter().zip(residual).zip(lengths) {
-                if norm_sq == 0.0 {
+            let (lengths, below) =
+                with.run(CountBelow { ladder: self, norms: &norms, residual: &residual, estimates: &surely_below });
+            for row in 0..BLOCK_ROWS {
+                if norms[row] == 0.0 {
                     sums[0] += 1;
                     continue;
                 }
                 // Estimates decide nearly every row; where they leave a doubt, the integers do.
-                let mut below = estimates.partition_point(|&estimate| estimate * (1.0 + DOUBT) < length);
+                let mut below = usize::try_from(below[row]).expect("a number of thresholds");
                 while below < estimates.len()
-                    && estimates[below] * (1.0 - SHORT_OF) <= length
-                    && self.is_above(below, natural(norm_sq), residual.abs())
+                    && estimates[below] * (1.0 - SHORT_OF) <= lengths[row]
+                    && self.is_above(below, natural(norms[row]), residual[row].abs())
                 {
                     below += 1;
                 }
@@ -142,6 +138,37 @@ impl Ladder<'_> {
             Ladder::Gradients { clips, .. } => residual > f64::from(clips[threshold].bound(norm_sq)),
             Ladder::Residuals { sizes, .. } => residual > nearest(sizes[threshold].into()),
         }
+    }
+}
+
+/// What is compared with the thresholds, nearly, of each row of a block, and how many estimates are below it: each row is held against all, which
+/// costs less than a search that nobody can foresee.
+struct CountBelow<'a> {
+    ladder: &'a Ladder<'a>,
+    norms: &'a [f64; BLOCK_ROWS],
+    residual: &'a [f64; BLOCK_ROWS],
+    estimates: &'a [f64],
+}
+
+impl Work for CountBelow<'_> {
+    type Output = ([f64; BLOCK_ROWS], [u64; BLOCK_ROWS]);
+
+    #[inline(always)]
+    fn run<S: Simd>(self, _: S) -> Self::Output {
+        let (mut lengths, mut below) = ([0.0; BLOCK_ROWS], [0; BLOCK_ROWS]);
+        for ((length, norm), residual) in lengths.iter_mut().zip(self.norms).zip(self.residual) {
+            *length = match self.ladder {
+                Ladder::Norms { .. } => norm.sqrt(),
+                Ladder::Gradients { .. } => norm.sqrt() * residual.abs(),
+                Ladder::Residuals { .. } => residual.abs(),
+            };
+        }
+        for &estimate in self.estimates {
+            for (below, &length) in below.iter_mut().zip(&lengths) {
+                *below += u64::from(estimate < length);
+            }
+        }
+        (lengths, below)
     }
 }
 

@@ -76,6 +76,15 @@ impl Moments {
     }
 }
 
+impl Moments {
+    /// The moments of rows without some of them.
+    #[must_use]
+    pub(crate) fn minus(mut self, other: &Moments) -> Moments {
+        self.upper.iter_mut().zip(&other.upper).for_each(|(mine, theirs)| *mine -= theirs);
+        self
+    }
+}
+
 /// A product of cells is at most 2^38, so a sum over 2^15 rows is at most 2^53: exact in `f64` in any order.
 const ROWS_PER_FLUSH: usize = 1 << 15;
 /// Columns are padded to a multiple of this with zeros, so that tiles are always whole.

@@ -43,6 +43,11 @@ impl WeightedSum {
         WeightedSum { halves, blocks_per_flush: usize::try_from(blocks.clamp(16, 256)).expect("few") }
     }
 
+    /// Sums for weights that are whole numbers of at most 2^53, whatever the clip: split, as above.
+    pub(crate) fn of_any_weights() -> WeightedSum {
+        WeightedSum { halves: true, blocks_per_flush: 16 }
+    }
+
     /// Adds `sum_i X_i clamp(r_i, -B_i, B_i)` at `theta` over a buffer of blocks with the bounds of their rows.
     pub(crate) fn add_clipped(
         &self,

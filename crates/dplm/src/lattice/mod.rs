@@ -37,10 +37,12 @@ mod eigenvalue;
 mod whiten;
 mod count;
 mod separate;
+mod coarse;
 
 pub use bits::{CELL_RANGE_BITS, CELL_SCALE_BITS, Lattice, LatticeError, Theta};
 pub(crate) use block::{BLOCK_ROWS, BlockWriter, RowBlock};
 pub use clip::Clip;
+pub(crate) use coarse::{CoarseRows, Displacement};
 pub use count::Ladder;
 pub(crate) use count::above;
 pub use design::{Design, Product, Scale, Slot};

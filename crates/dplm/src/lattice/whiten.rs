@@ -72,32 +72,57 @@ impl Whitening {
         Mat::from_fn(self.inputs, self.outputs, |j, k| self.integers[k * self.inputs + j] / self.unit)
     }
 
+    /// Whether rows stay as they are: cells are whole numbers below 2^19, which `x unit / unit` leaves alone.
+    pub(crate) fn is_identity(&self) -> bool {
+        let is_unit = |(place, &entry): (usize, &f64)| {
+            entry == if place % self.inputs == place / self.inputs { self.unit } else { 0.0 }
+        };
+        self.inputs == self.outputs && self.integers.iter().enumerate().all(is_unit)
+    }
+
     /// The rows of a buffer of blocks re-encoded; responses stay as they are.
     pub(crate) fn encode(&self, kernel: Kernel, cells: &[f32]) -> Vec<f32> {
-        kernel.run(EncodeWork { whitening: self, cells })
+        let mut encoded = vec![0.0; self.len_after(cells)];
+        kernel.run(EncodeWork { whitening: self, cells, encoded: &mut encoded });
+        encoded
+    }
+
+    /// The same in the place of what a buffer holds.
+    pub(crate) fn encode_into(&self, kernel: Kernel, cells: &[f32], encoded: &mut Vec<f32>) {
+        encoded.resize(self.len_after(cells), 0.0);
+        kernel.run(EncodeWork { whitening: self, cells, encoded });
+    }
+
+    fn len_after(&self, cells: &[f32]) -> usize {
+        cells.len() / RowBlock::len_for(self.inputs) * RowBlock::len_for(self.outputs)
     }
 }
-
-/// Coordinates that are worked out together: as many sums as the registers hold.
-const TOGETHER: usize = 3;
-/// And for so many vectors of rows.
-const ABREAST: usize = 2;
 
 struct EncodeWork<'a> {
     whitening: &'a Whitening,
     cells: &'a [f32],
+    encoded: &'a mut [f32],
 }
 
 impl Work for EncodeWork<'_> {
-    type Output = Vec<f32>;
+    type Output = ();
 
     #[inline(always)]
-    fn run<S: Simd>(self, simd: S) -> Vec<f32> {
+    fn run<S: Simd>(self, simd: S) {
+        // Coordinates that are worked out together, and for how many vectors of rows: as many sums as the registers hold.
+        if S::PARTS == 1 { self.blocks::<S, 6, 4>(simd) } else { self.blocks::<S, 6, 1>(simd) }
+    }
+}
+
+impl EncodeWork<'_> {
+    #[inline(always)]
+    fn blocks<S: Simd, const TOGETHER: usize, const ABREAST: usize>(mut self, simd: S) {
         let Whitening { inputs, outputs, .. } = *self.whitening;
         let (before, after) = (RowBlock::len_for(inputs), RowBlock::len_for(outputs));
-        let mut encoded = Vec::with_capacity(self.cells.len() / before * after);
-        let (mut wide, mut out) = (vec![[[0.0; LANES]; VECTORS]; inputs], vec![0.0; after]);
-        for block in self.cells.chunks_exact(before) {
+        let mut wide = vec![[[0.0; LANES]; VECTORS]; inputs];
+        let rules = self.rules::<TOGETHER>();
+        let encoded = std::mem::take(&mut self.encoded);
+        for (block, out) in self.cells.chunks_exact(before).zip(encoded.chunks_exact_mut(after)) {
             let block = Block(block);
             for (index, wide) in wide.iter_mut().enumerate() {
                 for (cells, wide) in block.column(index).iter().zip(wide) {
@@ -105,34 +130,48 @@ impl Work for EncodeWork<'_> {
                 }
             }
             let (columns, response) = out.split_at_mut(outputs * BLOCK_ROWS);
-            let rules = self.whitening.integers.chunks(TOGETHER * inputs);
-            for (columns, weights) in columns.chunks_mut(TOGETHER * BLOCK_ROWS).zip(rules) {
-                self.coordinates(simd, &wide, weights, columns);
+            for (columns, rules) in columns.chunks_mut(TOGETHER * BLOCK_ROWS).zip(rules.chunks_exact(inputs)) {
+                self.coordinates::<S, TOGETHER, ABREAST>(simd, &wide, rules, columns);
             }
             response.copy_from_slice(block.column(inputs).as_flattened());
-            encoded.extend_from_slice(&out);
         }
-        encoded
     }
-}
 
-impl EncodeWork<'_> {
+    /// The weights of coordinates that are worked out together, cell by cell; zeros for coordinates beyond the last.
+    #[inline(always)]
+    fn rules<const TOGETHER: usize>(&self) -> Vec<[f64; TOGETHER]> {
+        let Whitening { inputs, outputs, ref integers, .. } = *self.whitening;
+        let mut rules = vec![[0.0; TOGETHER]; outputs.div_ceil(TOGETHER) * inputs];
+        for (k, column) in integers.chunks_exact(inputs).enumerate() {
+            let rules = &mut rules[k / TOGETHER * inputs..][..inputs];
+            rules.iter_mut().zip(column).for_each(|(rule, &weight)| rule[k % TOGETHER] = weight);
+        }
+        rules
+    }
+
     /// Some `z_k` of every row of a block: exact sums, rounded once, saturated as any cell.
     #[inline(always)]
-    fn coordinates<S: Simd>(&self, simd: S, rows: &[[[f64; LANES]; VECTORS]], weights: &[f64], out: &mut [f32]) {
+    fn coordinates<S: Simd, const TOGETHER: usize, const ABREAST: usize>(
+        &self,
+        simd: S,
+        rows: &[[[f64; LANES]; VECTORS]],
+        rules: &[[f64; TOGETHER]],
+        out: &mut [f32],
+    ) {
         // The unit is a power of two: its inverse is exact, and so is a product with it.
-        let (inputs, step) = (self.whitening.inputs, 1.0 / self.whitening.unit);
-        // What is left over at the end is worked out several times over, and written once.
-        let mut rules = [&weights[..inputs]; TOGETHER];
-        rules.iter_mut().zip(weights.chunks_exact(inputs)).for_each(|(rule, weights)| *rule = weights);
+        let step = 1.0 / self.whitening.unit;
         for first in (0..VECTORS).step_by(ABREAST) {
             let mut sums = [[simd.splat(0.0); ABREAST]; TOGETHER];
-            for (index, row) in rows.iter().enumerate() {
-                let cells: &[[f64; LANES]; ABREAST] = row[first..].first_chunk().expect("vectors come in pairs");
-                for (sums, rule) in sums.iter_mut().zip(rules) {
-                    let weight = simd.splat(rule[index]);
+            for (row, rule) in rows.iter().zip(rules) {
+                let wide: &[[f64; LANES]; ABREAST] = row[first..].first_chunk().expect("they divide a block");
+                let mut cells = [simd.splat(0.0); ABREAST];
+                for (cells, wide) in cells.iter_mut().zip(wide) {
+                    *cells = simd.load(wide);
+                }
+                for (sums, &weight) in sums.iter_mut().zip(rule) {
+                    let weight = simd.splat(weight);
                     for (sum, cells) in sums.iter_mut().zip(cells) {
-                        *sum = simd.mul_add(simd.load(cells), weight, *sum);
+                        *sum = simd.mul_add(cells, weight, *sum);
                     }
                 }
             }

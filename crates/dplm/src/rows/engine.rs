@@ -1,6 +1,9 @@
 //! The questions, answered from any store.
 
-use std::sync::{Mutex, PoisonError};
+use std::{
+    cell::RefCell,
+    sync::{Mutex, PoisonError},
+};
 
 use num_bigint::BigUint;
 
@@ -11,6 +14,7 @@ use super::{
     query::{Query, Sum, Term},
     screen::Screen,
     store::Store,
+    through::{Measured, Measuring, Seen},
 };
 use crate::{
     Error,
@@ -226,5 +230,52 @@ impl<S: Store + 'static> Rows for Engine<S> {
     fn whitened(&self, whitening: &Whitening) -> Result<Box<dyn Rows>, Error> {
         let rows = Engine::new(self.store.whitened(whitening)?, whitening.outputs(), self.count);
         Ok(Box::new(Engine { kernel: self.kernel, rows_in_unit: self.rows_in_unit, said: self.said, ..rows }))
+    }
+    fn through<'a>(&'a self, whitening: &'a Whitening) -> Result<Box<dyn Seen + 'a>, Error> {
+        // What a person with several rows is depends on all of them together.
+        if self.rows_in_unit.is_some() || !self.store.is_here() {
+            return Ok(Box::new(self.whitened(whitening)?));
+        }
+        Ok(Box::new(SeenRows { rows: self, whitening, measured: RefCell::new(None) }))
+    }
+}
+
+/// Rows seen through a released matrix, which are not kept.
+struct SeenRows<'a, S> {
+    rows: &'a Engine<S>,
+    whitening: &'a Whitening,
+    /// What the first question found out for the second.
+    measured: RefCell<Option<Measured>>,
+}
+
+impl<S: Store> SeenRows<'_, S> {
+    fn query<'a>(&self, sum: Sum<'a>) -> Query<'a> {
+        Query { sum, features: self.whitening.outputs(), clip: None, kernel: self.rows.kernel }
+    }
+}
+
+impl<S: Store> Seen for SeenRows<'_, S> {
+    fn longer_than(&self, radii: &[u64], neighbours: Neighbours) -> Result<TailCounts, Error> {
+        let (ladder, mut measured) = (Ladder::Norms { radii }, self.measured.borrow_mut());
+        let tally = match &*measured {
+            Some(_) => self.rows.store.sums_through(self.whitening, &self.query(Sum::Tally(&ladder)))?,
+            None => {
+                let measuring =
+                    Measuring { ladder: &ladder, features: self.whitening.outputs(), kernel: self.rows.kernel };
+                let found = self.rows.store.measured(self.whitening, &measuring)?;
+                measured.insert(found).tally.clone()
+            }
+        };
+        Ok(TailCounts::new(above(&tally), self.rows.sensitivity(neighbours)))
+    }
+
+    fn second_moments(&self, radius: u64, neighbours: Neighbours) -> Result<OuterSum, Error> {
+        let (outer, measured) = (Outer::Shrunk { radius }, self.measured.borrow());
+        let query = self.query(Sum::Outer(&outer));
+        let sum = match &*measured {
+            Some(measured) if measured.suffices(radius) => measured.second_moments(&query)?,
+            _ => Moments::from_upper(query.features, self.rows.store.sums_through(self.whitening, &query)?),
+        };
+        Ok(OuterSum::new(sum, outer.largest_norm(None), self.rows.sensitivity(neighbours)))
     }
 }

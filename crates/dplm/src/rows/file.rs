@@ -21,6 +21,7 @@ use super::{
     query::Query,
     region::{Sorted, Sorting},
     store::{Chunk, Chunks, Held, Piece, Store, copy_row, evenly, reaches_of},
+    through::{Measured, Measuring, Through},
 };
 use crate::{
     Error,
@@ -270,6 +271,18 @@ impl Store for Scratch {
         let pieces = (0..self.pieces()).into_par_iter().with_min_len(evenly(self.pieces()));
         pieces.try_fold(Buffer::default, write).try_for_each(|part: Result<_, Error>| part.map(drop))?;
         Ok(whitened)
+    }
+
+    fn is_here(&self) -> bool {
+        true
+    }
+
+    fn sums_through(&self, whitening: &Whitening, query: &Query<'_>) -> Result<Vec<i128>, Error> {
+        query.over(&Through::new(self, whitening, self.features))
+    }
+
+    fn measured(&self, whitening: &Whitening, measuring: &Measuring<'_>) -> Result<Measured, Error> {
+        measuring.over(&Through::new(self, whitening, self.features))
     }
 
     fn spare(&self) -> u64 {

@@ -102,8 +102,13 @@ impl<'a> MemoryBuilder<'a> {
         let last_start = self.chunks.len().saturating_sub(1) * CHUNK_ROWS;
         if let Some(last) = self.chunks.last_mut() {
             let needed = (end - last_start).div_ceil(BLOCK_ROWS) * length;
-            last.reserve_exact(needed - last.len());
-            last.resize(needed, 0.0);
+            if last.is_empty() {
+                // The system gives zeros.
+                *last = vec![0.0; needed];
+            } else {
+                last.reserve_exact(needed - last.len());
+                last.resize(needed, 0.0);
+            }
         }
     }
 

@@ -10,6 +10,8 @@ mod person;
 mod store;
 mod query;
 mod region;
+mod through;
+mod coarse;
 mod screen;
 mod engine;
 mod memory;
@@ -32,6 +34,7 @@ pub use person::Persons;
 #[doc(hidden)]
 pub use remote::sealed;
 pub use remote::{Answering, BlockId, Executor, RemoteError, RemoteRows, answer, most_rows, pack};
+pub use through::Seen;
 
 use crate::{
     Error,
@@ -184,4 +187,12 @@ pub trait Rows: Sync {
     /// # Errors
     /// When rows cannot be read.
     fn whitened(&self, whitening: &Whitening) -> Result<Box<dyn Rows>, Error>;
+
+    /// The same rows re-encoded, for questions about their lengths and second moments: what they become need not be kept for these.
+    ///
+    /// # Errors
+    /// When rows cannot be read.
+    fn through<'a>(&'a self, whitening: &'a Whitening) -> Result<Box<dyn Seen + 'a>, Error> {
+        Ok(Box::new(self.whitened(whitening)?))
+    }
 }

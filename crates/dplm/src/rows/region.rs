@@ -191,7 +191,7 @@ impl Part {
             kernel,
             unclipped: GramSum::new(kernel, features + 1),
             clipped: vec![0; features],
-            undecided: Gather { features, chunks: Vec::new(), count: 0 },
+            undecided: Gather::new(features),
             columns: Vec::new(),
             is_partial: false,
         }
@@ -214,15 +214,20 @@ impl Part {
 }
 
 /// Rows put together in blocks of their own.
-struct Gather {
+pub(super) struct Gather {
     features: usize,
-    chunks: Vec<Chunk>,
-    count: u64,
+    pub(super) chunks: Vec<Chunk>,
+    pub(super) count: u64,
 }
 
 impl Gather {
+    /// No rows yet.
+    pub(super) fn new(features: usize) -> Gather {
+        Gather { features, chunks: Vec::new(), count: 0 }
+    }
+
     /// Adds rows given column by column: coefficients, response, bounds.
-    fn add(&mut self, columns: &[[f32; COMPRESSED]], rows: usize) {
+    pub(super) fn add(&mut self, columns: &[[f32; COMPRESSED]], rows: usize) {
         let mut done = 0;
         while done < rows {
             let lane = self.count as usize % BLOCK_ROWS;

@@ -8,6 +8,8 @@
 //! first region reaches from the first iterate to the optimum, and smaller ones are nested in it as the iterates draw near: a level looks
 //! only at the undecided rows of the level above.
 //!
+//! Where noise is too large for any region, a coarse copy of the rows may still tell at each iterate which rows are clipped: `coarse.rs`.
+//!
 //! Regions, and whether to have any, are chosen by a guess at what costs less. The guess may use anything, released or not: the answers do
 //! not depend on it.
 
@@ -15,13 +17,14 @@ use faer::{Mat, Side, linalg::solvers::Llt, prelude::Solve};
 
 use super::{
     Forecast,
+    coarse::Coarse,
     query::{At, Query, Sum, Term, plus},
     region::{Region, Sorted, Sorting},
     store::{Chunks, Costs, Held, Store},
 };
 use crate::{
     Error,
-    lattice::{BLOCK_ROWS, CELL_SCALE_BITS, Clip, Kernel, Lattice, Moments, Outer, Theta},
+    lattice::{BLOCK_ROWS, CELL_SCALE_BITS, Clip, Kernel, Lattice, Moments, Outer, RowBlock, Theta},
 };
 
 /// A share of the rows, and at least so many, are looked at for the first guess.
@@ -37,6 +40,11 @@ const WORTH: f64 = 0.2;
 const SHRINKS: f64 = 0.7;
 /// While iterates travel they stray from the segment by more than they will from its end.
 const TRAVEL: f64 = 1.25;
+/// What a step over a coarse copy costs, in passes: a quarter of the bytes, and arithmetic; and what making the copy costs.
+const COARSE_PASS: f64 = 0.35;
+const COARSE_SORT: f64 = 3.0;
+/// One row in so many may have cells that do not fit a byte.
+const COARSE_WITHOUT: usize = 512;
 /// A part of the curvature that is far below anything that matters.
 const RIDGE: f64 = 1e-9;
 
@@ -60,6 +68,7 @@ enum Strategy {
     NotChosen,
     FullPasses,
     Screened(Guess),
+    Coarse(Coarse),
 }
 
 /// Where iterates will stay.
@@ -126,6 +135,11 @@ impl Screen {
             if self.should_build(self.depth(theta), store.costs()) {
                 self.build(store, theta, lattice)?;
             }
+        }
+        if let (Strategy::Coarse(coarse), Some(rows)) = (&self.strategy, store.in_memory()) {
+            let (sum, visited) = coarse.negative_gradient_sum(rows, self.kernel, (theta, lattice));
+            self.visited += visited;
+            return Ok(sum);
         }
         self.sum_at(store, self.depth(theta), theta, lattice)
     }
@@ -274,7 +288,16 @@ impl Screen {
             + Screen::gram_cost(features) * stay.unclipped
             + (Costs::HELD.sort + Screen::gram_cost(features) / 8.0) * 2.0 * travel.undecided
             + steps * stay.undecided;
-        Ok(if cost < (1.0 - WORTH) * steps * costs.pass { Strategy::Screened(guess) } else { Strategy::FullPasses })
+        // Rows elsewhere have no coarse copy here, and are screened wherever that pays.
+        let coarse = store.in_memory().map_or(Ok(f64::INFINITY), |_| sample.coarse_cost(&guess, steps))?;
+        match store.in_memory() {
+            _ if cost < coarse.min((1.0 - WORTH) * steps * costs.pass) => Ok(Strategy::Screened(guess)),
+            Some(rows) if coarse < (1.0 - WORTH) * steps * costs.pass => {
+                let centre = lattice.theta(&guess.centre);
+                Ok(Strategy::Coarse(Coarse::new(rows, self.kernel, centre, lattice, sample.largest_cell())?))
+            }
+            _ => Ok(Strategy::FullPasses),
+        }
     }
 }
 
@@ -332,6 +355,33 @@ impl Sample<'_> {
         let ridge = |i, j| if i == j { slope * RIDGE } else { 0.0 };
         let mean = Mat::from_fn(features, features, |i, j| sums.entry(i, j) as f64 / unit + ridge(i, j));
         Ok(mean.llt(Side::Lower).ok().filter(|_| slope > 0.0).map(|factor| (factor, slope)))
+    }
+
+    /// What steps over a coarse copy would cost: making it, its second moments, and for each step a part of a pass and two for each block with rows
+    /// in doubt. An iterate is a distance from the centre that the noise decides, in any direction: it moves a residual by three deviations of what
+    /// that makes of the row's length, or less.
+    fn coarse_cost(&self, guess: &Guess, steps: f64) -> Result<f64, Error> {
+        let features = self.lattice.features();
+        let reach = 3.0 * guess.radius / (features as f64).sqrt();
+        let centre = self.lattice.theta(&guess.centre);
+        let region = Region::new(centre.clone(), centre, reach, &self.clip);
+        let doubtful = 1.0 - self.sorted(&region)?.unclipped;
+        let blocks = 1.0 - (1.0 - doubtful).powi(BLOCK_ROWS as i32);
+        Ok(COARSE_SORT + Screen::gram_cost(features) + steps * (COARSE_PASS + 2.0 * blocks))
+    }
+
+    /// The largest size of a cell in all rows but a few: those with larger cells are told apart by a coarse copy less well.
+    fn largest_cell(&self) -> f64 {
+        let mut largest: Vec<f32> = Vec::new();
+        for block in self.rows.chunks.iter().flat_map(|chunk| RowBlock::all(&chunk.cells, self.lattice.features())) {
+            let most = |mut most: [f32; BLOCK_ROWS], column: &[f32; BLOCK_ROWS]| {
+                most.iter_mut().zip(column).for_each(|(most, cell)| *most = most.max(cell.abs()));
+                most
+            };
+            largest.extend(block.columns().fold([0.0; BLOCK_ROWS], most));
+        }
+        let place = largest.len().saturating_sub(1 + largest.len() / COARSE_WITHOUT);
+        if largest.is_empty() { 0.0 } else { f64::from(*largest.select_nth_unstable_by(place, f32::total_cmp).1) }
     }
 
     fn sorted(&self, region: &Region) -> Result<Shares, Error> {

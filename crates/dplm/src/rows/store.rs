@@ -11,6 +11,7 @@ use super::{
     person::{Cut, Grouping},
     query::Query,
     region::{Sorted, Sorting},
+    through::{Measured, Measuring, Through},
 };
 
 /// Blocks per chunk: a chunk is the unit of work of a thread and of allocation, so that memory never doubles while it grows.
@@ -132,6 +133,32 @@ pub trait Store: Sync + Sized {
     /// When rows cannot be read or kept.
     fn whitened(&self, whitening: &Whitening) -> Result<Self, Error>;
 
+    /// The rows, where they are in memory and stand for themselves.
+    fn in_memory(&self) -> Option<&Chunks> {
+        None
+    }
+
+    /// Whether rows can be gone over as [`sums_through`](Self::sums_through) and [`measured`](Self::measured) do: not where they are elsewhere.
+    fn is_here(&self) -> bool {
+        false
+    }
+
+    /// The exact sum over rows seen through a matrix.
+    ///
+    /// # Errors
+    /// When rows cannot be read or kept.
+    fn sums_through(&self, whitening: &Whitening, query: &Query<'_>) -> Result<Vec<i128>, Error> {
+        self.whitened(whitening)?.sums(query)
+    }
+
+    /// Lengths and second moments of rows seen through a matrix, in one pass over rows that are here.
+    ///
+    /// # Errors
+    /// When rows cannot be read.
+    fn measured(&self, _: &Whitening, _: &Measuring<'_>) -> Result<Measured, Error> {
+        unreachable!("rows that are elsewhere are not gone over")
+    }
+
     /// The most bytes that copies of some rows may take.
     fn spare(&self) -> u64;
 
@@ -216,6 +243,22 @@ impl Store for Chunks {
     fn for_each_piece(&self, see: &mut dyn FnMut(&[f32])) -> Result<(), Error> {
         self.chunks.iter().for_each(|chunk| see(&chunk.cells));
         Ok(())
+    }
+
+    fn in_memory(&self) -> Option<&Chunks> {
+        Some(self)
+    }
+
+    fn is_here(&self) -> bool {
+        true
+    }
+
+    fn sums_through(&self, whitening: &Whitening, query: &Query<'_>) -> Result<Vec<i128>, Error> {
+        query.over(&Through::new(self, whitening, self.features))
+    }
+
+    fn measured(&self, whitening: &Whitening, measuring: &Measuring<'_>) -> Result<Measured, Error> {
+        measuring.over(&Through::new(self, whitening, self.features))
     }
 
     fn spare(&self) -> u64 {

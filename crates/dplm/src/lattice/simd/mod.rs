@@ -13,6 +13,8 @@ mod x86;
 #[cfg(test)]
 mod tests;
 
+use std::sync::OnceLock;
+
 use portable::Portable;
 
 /// How many `f64` a vector holds, on every processor.
@@ -37,8 +39,13 @@ enum Instructions {
 }
 
 impl Kernel {
-    /// The fastest this processor has.
+    /// The fastest this processor has. Asking the processor is slow on virtual machines, so it is asked once.
     pub fn best() -> Kernel {
+        static BEST: OnceLock<Kernel> = OnceLock::new();
+        *BEST.get_or_init(Kernel::fastest)
+    }
+
+    fn fastest() -> Kernel {
         let pays = |kernel: &Kernel| match kernel.0 {
             #[cfg(target_arch = "x86_64")]
             Instructions::Avx512(simd) => simd.pays(),

@@ -12,15 +12,15 @@ use super::{Plan, known::Trust, left_out::left_out, threshold};
 use crate::{
     Error,
     interval::{Coordinates, Curvature, Floor, Resolved, resolve},
-    lattice::{CELL_SCALE_BITS, Design, Ladder, Outer, Slot, Whitening},
+    lattice::{CELL_SCALE_BITS, Design, Ladder, Slot, Whitening},
     matrix::{Eigen, columns, inverse},
     method::{Purpose, noisy::NoisyMatrix},
     plan::{
         counts::{self, LENGTH_THRESHOLDS},
         division::MOST_ROUNDS,
     },
-    privacy::{Budget, Spend},
-    rows::Rows,
+    privacy::{Budget, Spend, release},
+    rows::{Rows, TailCounts},
     warning::LeftOut,
 };
 
@@ -72,6 +72,9 @@ impl Ladders {
         Ladders { top, above: false, below: false }
     }
 }
+
+/// For each radius, how many rows are longer.
+type LongerThan<'a> = dyn Fn(&[u64]) -> Result<TailCounts, Error> + 'a;
 
 /// A norm that few rows exceed.
 pub(super) struct Length {
@@ -212,12 +215,13 @@ impl Plan {
     ) -> Result<Round, Error> {
         let rho = self.request.rho;
         let whitening = Whitening::new(matrix.as_ref());
-        let rows = rows.whitened(&whitening)?;
+        let (seen, neighbours) = (rows.through(&whitening)?, self.request.neighbours);
         let what = format!("length of rows, round {number}");
-        let Length { radius, at_edge, .. } = self.length_on(rows.as_ref(), ladders, &what, budget, rng)?;
+        let longer_than = |radii: &[u64]| seen.longer_than(radii, neighbours);
+        let Length { radius, at_edge, .. } = self.length_on(&longer_than, ladders, &what, budget, rng)?;
         let spend = budget.spend(format!("second moments, round {number}"), rho.share(moments_share))?;
-        let shrunk = Outer::Shrunk { radius };
-        let moments = NoisyMatrix::release(rows.as_ref(), &shrunk, UNIT, self.request.neighbours, spend, rng)?;
+        let noisy = release(seen.second_moments(radius, neighbours)?.into_matrix(), spend, rng)?;
+        let moments = NoisyMatrix::of(&noisy, self.features, UNIT, rows.count());
         Ok(Round { matrix: whitening.matrix(), moments, radius: radius as f64 / UNIT, at_edge })
     }
 
@@ -230,20 +234,21 @@ impl Plan {
         rng: &mut R,
     ) -> Result<Length, Error> {
         let top = TOP_OF_WHITENED * (rows.features() as f64).sqrt();
-        self.length_on(rows, &Ladders { top, above: true, below: false }, what, budget, rng)
+        let longer_than = |radii: &[u64]| rows.tail_counts(&Ladder::Norms { radii }, self.request.neighbours);
+        self.length_on(&longer_than, &Ladders { top, above: true, below: false }, what, budget, rng)
     }
 
     /// A norm that few rows exceed, on the ladders on which it is looked for.
     fn length_on<R: RandomWords>(
         &self,
-        rows: &dyn Rows,
+        longer_than: &LongerThan<'_>,
         ladders: &Ladders,
         what: &str,
         budget: &mut Budget,
         rng: &mut R,
     ) -> Result<Length, Error> {
         let share = self.request.rho.share(self.rules().shares().length);
-        let mut length = |top: f64| self.length(rows, top, budget.spend(what, share)?, rng);
+        let mut length = |top: f64| self.length(longer_than, top, budget.spend(what, share)?, rng);
         let found = length(ladders.top)?;
         if ladders.above && found.is_beyond {
             return length(ladders.top * LADDER_SPAN);
@@ -253,10 +258,16 @@ impl Plan {
 
     /// A norm that few rows exceed. That it is at the top of the ladder is no sign of anything: bounds allow no longer rows at first, and later
     /// ones are shortened.
-    fn length<R: RandomWords>(&self, rows: &dyn Rows, top: f64, spend: Spend, rng: &mut R) -> Result<Length, Error> {
+    fn length<R: RandomWords>(
+        &self,
+        longer_than: &LongerThan<'_>,
+        top: f64,
+        spend: Spend,
+        rng: &mut R,
+    ) -> Result<Length, Error> {
         let threshold = |i: u32| (top * UNIT * (-f64::from(i) / 8.0).exp2()).ceil() as u64;
         let radii: Vec<u64> = (0..LENGTH_THRESHOLDS).rev().map(threshold).collect();
-        let counts = rows.tail_counts(&Ladder::Norms { radii: &radii }, self.request.neighbours)?;
+        let counts = longer_than(&radii)?;
         let found = threshold::search(&counts, self.rows_cut(spend.to_f64()), spend, rng)?;
         Ok(Length { radius: radii[found.index], at_edge: found.index == 0, is_beyond: found.is_beyond })
     }

@@ -3,7 +3,10 @@
 mod thrift;
 mod footer;
 mod page_header;
+mod inflating;
 mod pages;
+
+use std::sync::Arc;
 
 use ::parquet::{
     arrow::{
@@ -17,7 +20,11 @@ use ::parquet::{
 use arrow_array::{ArrayRef, RecordBatch};
 use rayon::prelude::*;
 
-use self::{footer::is_readable, pages::checked_block_rows};
+use self::{
+    footer::is_readable,
+    inflating::{Inflating, stored},
+    pages::checked_block_rows,
+};
 use super::{
     DataError, arrow,
     bytes::Bytes,
@@ -73,14 +80,17 @@ impl Format for Parquet {
         let (Self(metadata), indices) = (self, projection.indices());
         let mask = |indices: &[usize]| ProjectionMask::roots(metadata.parquet_schema(), indices.iter().copied());
         check_codecs(bytes, metadata, &mask(indices))?;
-        let block_rows = checked_block_rows(bytes, metadata, &mask(indices), pieces.rows.min(BATCH_ROWS))?;
+        let (block_rows, gzip) = checked_block_rows(bytes, metadata, &mask(indices), pieces.rows.min(BATCH_ROWS))?;
+        let gzip = Arc::new(gzip);
+        let read = bytes.decode(FORMAT, || if gzip.is_empty() { Ok(metadata.clone()) } else { stored(metadata) })?;
         let total = rows(metadata);
         if total > most_rows(bytes.length) {
             return Err(too_large(bytes, FORMAT));
         }
         let part = indices.len().div_ceil(PARTS * rayon::current_num_threads()).max(1);
         let open = |indices: &[usize]| {
-            let builder = ParquetRecordBatchReaderBuilder::new_with_metadata(bytes.file()?, metadata.clone());
+            let builder =
+                ParquetRecordBatchReaderBuilder::new_with_metadata(Inflating::new(bytes.file()?, &gzip), read.clone());
             let builder = builder.with_projection(mask(indices)).with_batch_size(block_rows);
             bytes.decode(FORMAT, || builder.build())
         };

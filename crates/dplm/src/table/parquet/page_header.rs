@@ -22,6 +22,8 @@ pub(super) struct Header {
     pub encoding: i32,
     /// Bytes at its start that are never compressed.
     pub plain: u64,
+    /// Whether it says that the rest is not compressed either, whatever the column's codec.
+    pub is_stored: bool,
 }
 
 impl Header {
@@ -102,7 +104,10 @@ impl Reader<'_> {
                 let value = i32::try_from(self.cursor.integer()?).ok()?;
                 self.header.note(place, value)
             }
-            _ => self.cursor.skip(kind, 0),
+            types => {
+                self.header.is_stored |= types.is_some() && place == (Some(8), 7) && kind == FALSE;
+                self.cursor.skip(kind, 0)
+            }
         }
     }
 }
@@ -119,7 +124,7 @@ mod tests {
 
     #[test]
     fn a_header_is_read_field_by_field() {
-        let expected = Header { kind: 0, uncompressed: 100, compressed: 50, encoding: 7, plain: 0 };
+        let expected = Header { kind: 0, uncompressed: 100, compressed: 50, encoding: 7, ..Header::default() };
         assert_eq!(Reader::header(&PLAIN), Some((expected, PLAIN.len())));
         for length in 0..PLAIN.len() {
             assert_eq!(Reader::header(&PLAIN[..length]), None, "cut at {length}");
@@ -129,8 +134,10 @@ mod tests {
             0x15, 0x06, 0x15, 0xc8, 0x01, 0x15, 0x64, 0x5c, 0x15, 0x0e, 0x15, 0x00, 0x15, 0x0e, 0x15, 0x00, 0x15, 0x04,
             0x15, 0x06, 0x11, 0x00, 0x00,
         ];
-        let expected = Header { kind: 3, uncompressed: 100, compressed: 50, encoding: 0, plain: 5 };
+        let expected = Header { kind: 3, uncompressed: 100, compressed: 50, plain: 5, ..Header::default() };
         assert_eq!(Reader::header(&second), Some((expected, second.len())));
+        let stored = second.map(|byte| if byte == 0x11 { 0x12 } else { byte });
+        assert!(Reader::header(&stored).is_some_and(|(header, _)| header.is_stored));
     }
 
     #[test]

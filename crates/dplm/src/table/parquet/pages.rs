@@ -1,15 +1,15 @@
 //! The pages of a Parquet file, looked at before they are decompressed.
 //!
 //! The library sets aside what a page says it holds, and writes a value of a dictionary out for every row that names it. Both are
-//! numbers that whoever wrote the file chose. Two of its codecs do not stop at what a page says it holds; what their pages really hold
-//! is found out here, a piece at a time.
+//! numbers that whoever wrote the file chose. Two of its codecs do not stop at what a page says it holds: pages in gzip are
+//! inflated by [`Inflating`](super::inflating::Inflating) instead, which stops; what those in the old way of LZ4 really hold is found out here,
+//! a piece at a time.
 
 use std::{
     fs::File,
     io::{self, Read, Seek, SeekFrom},
 };
 
-use flate2::read::MultiGzDecoder;
 use lz4_flex::frame::FrameDecoder;
 use parquet::{
     arrow::{ProjectionMask, arrow_reader::ArrowReaderMetadata},
@@ -18,7 +18,7 @@ use parquet::{
 };
 use rayon::prelude::*;
 
-use super::{FORMAT, page_header::Header};
+use super::{FORMAT, inflating::GzipPages, page_header::Header};
 use crate::table::{
     DataError,
     bytes::Bytes,
@@ -30,7 +30,7 @@ const LARGEST_BLOCK: u64 = 64 << 20;
 const DICTIONARY_PAGE: i32 = 2;
 const DELTA_BYTE_ARRAY: i32 = 7;
 
-/// Checks the pages of the wanted columns, and gives the most rows a block may have.
+/// Checks the pages of the wanted columns, and gives the most rows a block may have, and the pages that are in gzip.
 ///
 /// # Errors
 /// When pages that are open at the same time would take more memory than the file's length makes likely, or do not hold what they say.
@@ -39,9 +39,9 @@ pub(super) fn checked_block_rows(
     metadata: &ArrowReaderMetadata,
     mask: &ProjectionMask,
     wanted: usize,
-) -> Result<usize, DataError> {
+) -> Result<(usize, GzipPages), DataError> {
     let mut file = bytes.file()?;
-    let mut largest_repeated = 0;
+    let (mut largest_repeated, mut gzip) = (0, GzipPages::default());
     for group in metadata.metadata().row_groups() {
         let pages = Pages::of_group(bytes, &mut file, group, mask)?;
         if pages.open_at_once > most_bytes(bytes.length) {
@@ -51,9 +51,10 @@ pub(super) fn checked_block_rows(
             pages.unbounded.par_iter().try_for_each(|page| page.check(bytes))?;
         }
         largest_repeated = largest_repeated.max(pages.largest_repeated);
+        gzip.join(pages.gzip).ok_or_else(|| bytes.corrupt(FORMAT))?;
     }
     let rows = LARGEST_BLOCK / largest_repeated.max(1);
-    Ok(wanted.min(usize::try_from(rows).unwrap_or(wanted)).max(1))
+    Ok((wanted.min(usize::try_from(rows).unwrap_or(wanted)).max(1), gzip))
 }
 
 /// What the pages of a group of rows ask for, one page of each column being open at a time.
@@ -64,6 +65,7 @@ struct Pages {
     /// If those whose codec does not stop in time said less than they hold.
     at_worst: u64,
     unbounded: Vec<Unbounded>,
+    gzip: GzipPages,
     /// The largest with text that may be written out many times.
     largest_repeated: u64,
 }
@@ -87,7 +89,11 @@ impl Pages {
     /// Adds those of a column; `None` where a header cannot be read.
     fn add(&mut self, file: &mut File, chunk: &ColumnChunkMetaData) -> Option<()> {
         let text = matches!(chunk.column_type(), Type::BYTE_ARRAY | Type::FIXED_LEN_BYTE_ARRAY);
-        let codec = Codec::of(chunk.compression());
+        let (is_gzip, is_frame) = match chunk.compression() {
+            Compression::GZIP(_) => (true, false),
+            Compression::LZ4 => (false, true),
+            _ => (false, false),
+        };
         let (mut at, length) = chunk.byte_range();
         let end = at.saturating_add(length);
         let (mut largest, mut worst) = (0, 0);
@@ -96,9 +102,12 @@ impl Pages {
             at = at.saturating_add(size as u64);
             largest = largest.max(header.uncompressed);
             worst = worst.max(header.uncompressed);
-            if let Some(codec) = codec {
-                worst = worst.max(header.compressed.saturating_mul(codec.most_times()));
-                self.unbounded.push(Unbounded::new(codec, at, &header));
+            if is_gzip {
+                self.gzip.add(at, &header)?;
+            }
+            if is_frame {
+                worst = worst.max(header.compressed.saturating_mul(MOST_TIMES));
+                self.unbounded.push(Unbounded::new(at, &header));
             }
             if text && (header.kind == DICTIONARY_PAGE || header.encoding == DELTA_BYTE_ARRAY) {
                 self.largest_repeated = self.largest_repeated.max(header.uncompressed);
@@ -111,35 +120,11 @@ impl Pages {
     }
 }
 
-/// The codecs that go on to the end of what is stored, however much that is.
-#[derive(Clone, Copy)]
-enum Codec {
-    Gzip,
-    /// The old way of LZ4, where a page may be a frame.
-    Lz4Frame,
-}
+/// How many times its size a frame of LZ4 can take at most, by the format: a byte for 255 more.
+const MOST_TIMES: u64 = 255;
 
-impl Codec {
-    fn of(compression: Compression) -> Option<Codec> {
-        match compression {
-            Compression::GZIP(_) => Some(Codec::Gzip),
-            Compression::LZ4 => Some(Codec::Lz4Frame),
-            _ => None,
-        }
-    }
-
-    /// How many times its size stored bytes can take at most, by the format: two bits for a copy of 258, or a byte for 255 more.
-    fn most_times(self) -> u64 {
-        match self {
-            Codec::Gzip => 1032,
-            Codec::Lz4Frame => 255,
-        }
-    }
-}
-
-/// A page that only its header keeps from taking all memory.
+/// A page in the old way of LZ4, where it may be a frame, which goes on to the end of what is stored: only its header keeps it from taking all memory.
 struct Unbounded {
-    codec: Codec,
     start: u64,
     stored: u64,
     /// What it says it holds.
@@ -147,10 +132,10 @@ struct Unbounded {
 }
 
 impl Unbounded {
-    fn new(codec: Codec, start: u64, header: &Header) -> Unbounded {
+    fn new(start: u64, header: &Header) -> Unbounded {
         let Header { uncompressed, compressed, plain, .. } = header;
         let (stored, said) = (compressed.saturating_sub(*plain), uncompressed.saturating_sub(*plain));
-        Unbounded { codec, start: start.saturating_add(*plain), stored, said }
+        Unbounded { start: start.saturating_add(*plain), stored, said }
     }
 
     fn check(&self, bytes: &Bytes) -> Result<(), DataError> {
@@ -163,10 +148,7 @@ impl Unbounded {
 
     fn holds_more(&self, stored: impl Read) -> bool {
         let longest = self.said.saturating_add(1);
-        let found = match self.codec {
-            Codec::Gzip => io::copy(&mut MultiGzDecoder::new(stored).take(longest), &mut io::sink()),
-            Codec::Lz4Frame => io::copy(&mut FrameDecoder::new(stored).take(longest), &mut io::sink()),
-        };
+        let found = io::copy(&mut FrameDecoder::new(stored).take(longest), &mut io::sink());
         // Where the codec stops early the library will too.
         found.is_ok_and(|found| found > self.said)
     }
@@ -194,7 +176,7 @@ mod tests {
         fs::write(&path, file).expect("written");
         let bytes = Bytes::on_disk(&path, &fs::metadata(&path).expect("there")).expect("not empty");
         let metadata = super::super::metadata(&bytes).expect("a footer");
-        checked_block_rows(&bytes, &metadata, &ProjectionMask::all(), 100)
+        checked_block_rows(&bytes, &metadata, &ProjectionMask::all(), 100).map(|(rows, _)| rows)
     }
 
     fn written(column: Float64Array, properties: WriterPropertiesBuilder) -> (Vec<u8>, ParquetMetaData) {
@@ -241,12 +223,6 @@ mod tests {
         encoder.flush().expect("memory takes it");
     }
 
-    fn gzip(mebibytes: u32) -> Vec<u8> {
-        let mut packed = Vec::new();
-        zeros(mebibytes, flate2::write::GzEncoder::new(&mut packed, flate2::Compression::fast()));
-        packed
-    }
-
     fn lz4_frame(mebibytes: u32) -> Vec<u8> {
         let mut packed = Vec::new();
         zeros(mebibytes, lz4_flex::frame::FrameEncoder::new(&mut packed));
@@ -255,13 +231,10 @@ mod tests {
 
     #[test]
     fn pages_that_hold_more_than_they_say_are_refused() {
-        let gzip_codec = Compression::GZIP(Default::default());
-        for (pack, codec) in [(gzip as fn(u32) -> Vec<u8>, gzip_codec), (lz4_frame, Compression::LZ4)] {
-            // A little fits in the memory that any file may take, so nobody looks.
-            assert_eq!(checked(&lying(&pack(1), codec)).ok(), Some(100), "{codec}");
-            let refusal = checked(&lying(&pack(300), codec)).err();
-            assert!(matches!(refusal, Some(DataError::Corrupt { .. })), "{codec}");
-        }
+        // A little fits in the memory that any file may take, so nobody looks.
+        assert_eq!(checked(&lying(&lz4_frame(1), Compression::LZ4)).ok(), Some(100));
+        let refusal = checked(&lying(&lz4_frame(300), Compression::LZ4)).err();
+        assert!(matches!(refusal, Some(DataError::Corrupt { .. })));
     }
 
     #[test]
