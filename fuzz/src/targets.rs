@@ -148,7 +148,7 @@ struct Travel {
 }
 
 impl Executor for Travel {
-    fn ask(&self, question: &[u8]) -> Result<Vec<Vec<u8>>, RemoteError> {
+    fn ask(&self, question: &[u8], _: Option<u32>) -> Result<Vec<Vec<u8>>, RemoteError> {
         let answer = match &self.always {
             Some(always) => always.clone(),
             None => answer(&self.block, question).expect("a sound block"),

@@ -66,7 +66,7 @@ def frame(spark: SparkSession, table: pa.Table, partitions: int) -> DataFrame:
     return spark.createDataFrame(table).repartition(partitions)
 
 
-def facts(fit: dplm.Fit) -> str:
+def facts(fit: dplm.Fit | dplm.GroupedFit) -> str:
     return fit._native.json()
 
 
@@ -96,6 +96,72 @@ def test_bits_and_questions(
     assert int(told.split(" questions to the cluster")[0].split()[-1]) <= most
 
 
+@pytest.fixture(scope="module")
+def visits(wages: pa.Table) -> pa.Table:
+    """Rows of persons, in the order in which Spark has them: up to nine rows each, some in several regions, some of nobody."""
+    rng = random.Random(11)
+    persons = [rng.randrange(4000) for _ in range(ROWS)]
+    columns = wages.append_column("person", pa.array([f"p{p}" if rng.random() < 0.99 else None for p in persons]))
+    regions = [["north", "south", "east", "nowhere", None][p % 5 if rng.random() < 0.9 else 0] for p in persons]
+    columns = columns.append_column("region", pa.array(regions))
+    columns = columns.append_column("weight", pa.array([rng.uniform(-0.1, 5) for _ in range(ROWS)]))
+    return columns.sort_by([(name, "ascending") for name in columns.column_names]).combine_chunks()
+
+
+BY = "region{north,south,east,west}"
+ADASSP = {"method": "adassp", "purpose": "prediction"}
+UNITS = {
+    "persons": {"person": "person", "rows_per_person": 12},
+    "persons, few rows of each": {"person": "person", "rows_per_person": 3, **ADASSP},
+    "groups": {"by": BY},
+    "groups of public sizes": {"by": BY, "group_sizes": {"north": 4000, "south": 4000, "east": 4000, "west": 1}, **ADASSP},
+    "groups of persons": {"by": BY, "person": "person", "rows_per_person": 3, **ADASSP},
+    "weights": {"weights": "weight[0..5]"},
+    "weighted groups of persons": {"weights": "weight[0..5]", "by": "region{south,*}", "person": "person", **ADASSP},
+}
+
+
+def nulls_first(table: pa.Table, columns: list[str]) -> pa.Table:
+    """In Spark's order of the columns that are read."""
+    import pyarrow.compute as pc
+
+    read = [name for name in table.column_names if name in columns]
+    order = pc.sort_indices(table, [(name, "ascending") for name in read], null_placement="at_start")
+    return table.take(order)
+
+
+@pytest.mark.parametrize("units", UNITS)
+def test_persons_groups_and_weights(
+    spark: SparkSession, visits: pa.Table, capsys: pytest.CaptureFixture[str], units: str
+) -> None:
+    options = {"rho": 2.0, "seed": 3, **UNITS[units]}
+    read = [*wages_columns(), "person", "region" * ("by" in options), "weight" * ("weights" in options)]
+    here = dplm.lm(FORMULA, nulls_first(visits, read), **options)
+    there = dplm.spark.lm(FORMULA, frame(spark, visits, 3), progress=True, **options)
+    assert facts(there) == facts(here)
+    assert "questions to the cluster" in capsys.readouterr().err
+
+
+def wages_columns() -> list[str]:
+    return ["wage", "educ", "exper", "union"]
+
+
+def test_persons_by_the_papers_method(spark: SparkSession, isotropic: pa.Table) -> None:
+    persons = pa.array([str(row % 7000) for row in range(ROWS)])
+    table = isotropic.append_column("person", persons)
+    options = {"rho": 0.5, "method": "dpgd", "steps": 20, "clip": 15.8, "seed": 3, "person": "person"}
+    assert facts(dplm.spark.lm("y ~ .", frame(spark, table, 3), **options)) == facts(dplm.lm("y ~ .", table, **options))
+
+
+def test_one_person_in_several_spellings(spark: SparkSession, wages: pa.Table) -> None:
+    """A person is one whatever partition and spelling their rows are in, so that they count once."""
+    persons = pa.array([["7", "7.0", " 7 ", "7e0"][row % 4] if row < 400 else f"p{row}" for row in range(ROWS)])
+    table = wages.append_column("person", persons)
+    options = {"rho": 0.5, "seed": 3, "person": "person", "method": "adassp", "purpose": "prediction"}
+    there = dplm.spark.lm(FORMULA, frame(spark, table, 5), **options)
+    assert facts(there) == facts(dplm.lm(FORMULA, table, **options))
+
+
 def test_packed_in_a_folder(spark: SparkSession, wages: pa.Table, tmp_path: Path) -> None:
     here = dplm.lm(FORMULA, wages, seed=3, **OPTIONS["adassp"])
     there = dplm.spark.lm(FORMULA, frame(spark, wages, 3), seed=3, pack=str(tmp_path / "packed"), **OPTIONS["adassp"])
@@ -118,32 +184,43 @@ class Disturbed(dplm.spark._Spark):
     def disturb(self) -> None:
         raise NotImplementedError
 
-    def _ask(self, question: bytes) -> list[bytes]:
+    def _ask(self, question: bytes, group: int | None) -> list[bytes]:
         if self.questions == self.at:
             self.disturb()
-        return super()._ask(question)
+        return super()._ask(question, group)
 
 
-# As often as is asked for, each time at another question.
-KILLS = int(os.environ.get("DPLM_KILLS", "1"))
+@pytest.fixture(scope="module")
+def expected(wages: pa.Table) -> str:
+    return facts(dplm.lm(FORMULA, wages, rho=0.5, seed=3))
 
 
-@pytest.mark.parametrize("at_question", [5, *range(1, KILLS)])
 def test_an_executor_that_is_killed(
-    spark: SparkSession, wages: pa.Table, monkeypatch: pytest.MonkeyPatch, at_question: int
+    spark: SparkSession, wages: pa.Table, monkeypatch: pytest.MonkeyPatch, expected: str, kill: int
 ) -> None:
+    """Each time at another question, the packing among them, and at another moment of it; `--kills 20` does it so often."""
+
     class Killed(Disturbed):
-        at = at_question
+        at = (3 + 7 * kill) % 16
 
         def disturb(self) -> None:
-            threading.Timer(0.1, os.kill, (executors(spark)[0], signal.SIGKILL)).start()
+            threading.Timer(0.05 + 0.03 * (kill % 10), os.kill, (executors(spark)[0], signal.SIGKILL)).start()
 
     monkeypatch.setattr(dplm.spark, "_Spark", Killed)
-    before = executors(spark)
-    assert len(before) == 2
+    before = wait_for_executors(spark)
     there = dplm.spark.lm(FORMULA, frame(spark, wages, 4), rho=0.5, seed=3)
-    assert facts(there) == facts(dplm.lm(FORMULA, wages, rho=0.5, seed=3))
+    assert facts(there) == expected
     assert before[0] not in executors(spark)
+
+
+def wait_for_executors(spark: SparkSession) -> list[int]:
+    """Both executors, once the one that was killed last has a successor."""
+    deadline = time.monotonic() + 60
+    while len(executors(spark)) < 2 and time.monotonic() < deadline:
+        time.sleep(0.2)
+    found = executors(spark)
+    assert len(found) == 2
+    return found
 
 
 def test_data_that_change_between_questions(
@@ -189,8 +266,14 @@ def test_refusals(spark: SparkSession, wages: pa.Table) -> None:
         dplm.spark.lm(FORMULA, rows, rho=0.5, seed=3, strict=True)
     with pytest.raises(dplm.DataError, match="age"):
         dplm.spark.lm("wage[0..60] ~ age[0..90]", rows, rho=0.5)
-    with pytest.raises(dplm.RequestError, match="leave person out"):
-        dplm.spark.lm(FORMULA, rows, rho=0.5, person="educ")
+    with pytest.raises(dplm.DataError, match="no column 'who'"):
+        dplm.spark.lm(FORMULA, rows, rho=0.5, person="who")
+    with pytest.raises(dplm.RequestError, match="rows_per_person"):
+        dplm.spark.lm(FORMULA, rows, rho=0.5, person="educ", rows_per_person=1 << 15)
+    with pytest.raises(dplm.RequestError, match="groups are by"):
+        dplm.spark.lm("wage[0..60] ~ educ[8..20] + union{no,yes}", rows, rho=0.5, by="union{no,yes}")
+    with pytest.raises(dplm.RequestError, match="leave device out"):
+        dplm.spark.lm(FORMULA, rows, rho=0.5, device="cuda")
     with pytest.raises(dplm.RequestError, match="PySpark 4"):
         dplm.spark.lm(FORMULA, wages, rho=0.5)  # type: ignore[arg-type]
     with pytest.raises(dplm.DataError, match="no rows"):
