@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import re
 import secrets
+import shutil
 import sys
 import uuid
 from collections.abc import Callable, Iterator, Mapping
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     import pyarrow
     import pyspark.sql
 
-__all__ = ["lm"]
+__all__ = ["lm", "session"]
 
 _T = TypeVar("_T")
 
@@ -40,6 +41,12 @@ _NO_FRAME = (
     "the data must be a DataFrame of PySpark 4 or newer: pip install 'pyspark>=4', with Java 17 where Spark runs in this process, "
     "or use dplm.lm for a table on this machine"
 )
+_NO_PYSPARK = "Spark needs PySpark 4 or newer: pip install 'pyspark>=4'"
+_NO_JAVA = (
+    "Spark needs Java 17 or newer where it runs in this process, and there is none: install it, or set JAVA_HOME to where it is; "
+    "with Spark Connect (remote=) none is needed"
+)
+_NO_SESSION = "Spark did not start: its own words above say why"
 _NO_WHEEL = (
     "dplm is not installed where the rows are: install it on every executor, as a library of the cluster, in its image, or by "
     "spark.archives; docs/cluster.md says how"
@@ -110,6 +117,44 @@ def lm(
     finally:
         if options.get("progress") is True:
             sys.stderr.write(f"{rows.questions} questions to the cluster (not private: how many depends on the rows)\n")
+
+
+def session(master: str = "local[*]", *, remote: str | None = None, settings: Mapping[str, str] | None = None) -> pyspark.sql.SparkSession:
+    """A Spark session in which rows are encrypted on their way and on disks.
+
+    Parameters
+    ----------
+    master
+        The cluster, for instance `"spark://host:7077"` or `"yarn"`; this machine when left out.
+    remote
+        The address of a server of Spark Connect instead, such as `"sc://host:15002"`: its settings are its own.
+    settings
+        Other settings of Spark, and these before those that are made here.
+
+    Raises
+    ------
+    RequestError
+        PySpark or Java is missing, or Spark did not start.
+    """
+    try:
+        from pyspark.sql import SparkSession
+    except ImportError:
+        raise RequestError(_NO_PYSPARK) from None
+    if remote is None and not _has_java():
+        raise RequestError(_NO_JAVA)
+    builder = SparkSession.builder.remote(remote) if remote is not None else SparkSession.builder.master(master)
+    safe = {} if remote is not None or master.startswith("local") else dict.fromkeys(("spark.authenticate", *_ENCRYPTION), "true")
+    for name, value in {**safe, **(settings or {})}.items():
+        builder = builder.config(name, value)
+    try:
+        return builder.getOrCreate()
+    except Exception:  # noqa: BLE001
+        raise RequestError(_NO_SESSION) from None
+
+
+def _has_java() -> bool:
+    home = os.environ.get("JAVA_HOME")
+    return shutil.which("java", path=None if home is None else os.path.join(home, "bin")) is not None
 
 
 def _frame(df: Any) -> pyspark.sql.DataFrame:

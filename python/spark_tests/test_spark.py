@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 import time
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -297,18 +298,125 @@ import sys, pyarrow.parquet as pq, dplm, dplm.spark
 from pyspark.sql import SparkSession
 spark = SparkSession.builder.remote("local[2]").getOrCreate()
 table = pq.read_table(sys.argv[1])
-options = dict(rho=0.5, seed=3, method="adassp", purpose="prediction")
-there = dplm.spark.lm("{FORMULA}", spark.createDataFrame(table).repartition(3), **options)
-here = dplm.lm("{FORMULA}", table, **options)
-assert there._native.json() == here._native.json()
+base = dict(rho=0.5, seed=3, method="adassp", purpose="prediction")
+for more in (dict(), dict(person="person"), dict(by="union{{no,yes}}")):
+    options, formula = dict(base, **more), "wage[0..60] ~ educ[8..20] + exper[0..45]"
+    there = dplm.spark.lm(formula, spark.createDataFrame(table).repartition(3), **options)
+    here = dplm.lm(formula, table, **options)
+    assert there._native.json() == here._native.json(), more
 print("equal")
 spark.stop()
 """
 
 
-def test_connect(wages: pa.Table, tmp_path: Path) -> None:
+CTRL_C = f"""
+import signal, sys, threading, time, pyarrow.parquet as pq, dplm.spark
+from pyspark.sql import SparkSession
+spark = SparkSession.builder.remote("local[2]").getOrCreate()
+rows = spark.createDataFrame(pq.read_table(sys.argv[1])).repartition(2)
+def slow(batches):
+    time.sleep(60)
+    yield from batches
+threading.Timer(5, signal.raise_signal, (signal.SIGINT,)).start()
+started = time.monotonic()
+try:
+    dplm.spark.lm("{FORMULA}", rows.mapInArrow(slow, rows.schema), rho=0.5, seed=3)
+except KeyboardInterrupt:
+    print("interrupted", "early" if time.monotonic() - started < 50 else "late")
+spark.stop()
+"""
+
+
+def test_ctrl_c_on_connect(wages: pa.Table, tmp_path: Path) -> None:
     import pyarrow.parquet as pq
 
     pq.write_table(wages, tmp_path / "wages.parquet")
+    done = subprocess.run([sys.executable, "-c", CTRL_C, str(tmp_path / "wages.parquet")], capture_output=True, text=True)
+    assert done.stdout.strip().endswith("interrupted early"), done.stderr
+
+
+WITHOUT_WHEEL = """
+import os, sys, dplm, dplm.spark
+spark = dplm.spark.session("local-cluster[1,1,1024]", settings={
+    "spark.ui.enabled": "false", "spark.executor.memory": "512m",
+    "spark.executorEnv.PYTHONPATH": os.pathsep.join([sys.argv[1], *sys.path])})
+spark.sparkContext.setLogLevel("OFF")
+try:
+    dplm.spark.lm("y[0..9] ~ x[0..9]", spark.createDataFrame([(1.0, 2.0)], "y double, x double"), rho=0.5)
+except dplm.DataError as error:
+    print(error)
+spark.stop()
+"""
+
+
+def test_executors_without_the_wheel(tmp_path: Path) -> None:
+    """As where it is not installed: the import fails with the words of Python for that."""
+    (tmp_path / "dplm").mkdir()
+    (tmp_path / "dplm" / "__init__.py").write_text("""raise ModuleNotFoundError("No module named 'dplm'", name="dplm")""")
+    done = subprocess.run([sys.executable, "-c", WITHOUT_WHEEL, str(tmp_path)], capture_output=True, text=True)
+    assert done.stdout.strip() == dplm.spark._NO_WHEEL, done.stdout + done.stderr
+
+
+def test_without_java_or_pyspark(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    with monkeypatch.context() as patch:
+        patch.setenv("PATH", str(tmp_path))
+        patch.delenv("JAVA_HOME", raising=False)
+        with pytest.raises(dplm.RequestError, match="Java 17"):
+            dplm.spark.session()
+    with monkeypatch.context() as patch:
+        patch.setitem(sys.modules, "pyspark.sql", None)
+        with pytest.raises(dplm.RequestError, match="pip install"):
+            dplm.spark.session()
+
+
+class Settings(dict):
+    """Of a session that is not there."""
+
+    @property
+    def conf(self) -> Settings:
+        return self
+
+    sparkSession = conf
+
+
+@pytest.mark.parametrize(
+    ("master", "is_on", "is_told"),
+    [("spark://h:7077", "false", True), ("yarn", "false", True), ("yarn", "true", False), ("local[2]", "false", False)],
+)
+def test_rows_in_the_clear_on_a_real_cluster(master: str, is_on: str, is_told: bool) -> None:
+    crypto = "spark.network.crypto.enabled"
+    settings = Settings({"spark.master": master, "spark.io.encryption.enabled": "true", crypto: is_on})
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        dplm.spark._Spark(settings, None)._warn_of_the_clear()  # type: ignore[arg-type]
+    assert [issubclass(one.category, dplm.PrivacyWarning) and f"set {crypto} to true" in str(one.message) for one in told] == [True] * is_told
+
+
+def test_a_stage_that_is_retried(spark: SparkSession, wages: pa.Table, tmp_path: Path, expected: str) -> None:
+    """Each task of the packing fails once, in the middle of its work."""
+
+    def failing(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        from pyspark import TaskContext
+
+        context = TaskContext.get()
+        assert context is not None
+        mark = tmp_path / f"{context.partitionId()}"
+        if not mark.exists():
+            mark.touch()
+            yield next(batches)
+            raise OSError("once")
+        yield from batches
+
+    rows = frame(spark, wages, 3)
+    there = dplm.spark.lm(FORMULA, rows.mapInArrow(failing, rows.schema), rho=0.5, seed=3)
+    assert facts(there) == expected
+    assert len(list(tmp_path.iterdir())) == 3
+
+
+def test_connect(wages: pa.Table, tmp_path: Path) -> None:
+    import pyarrow.parquet as pq
+
+    persons = pa.array([row % 3000 for row in range(ROWS)])
+    pq.write_table(wages.append_column("person", persons), tmp_path / "wages.parquet")
     done = subprocess.run([sys.executable, "-c", CONNECT, str(tmp_path / "wages.parquet")], capture_output=True, text=True)
     assert done.stdout.strip().endswith("equal"), done.stderr

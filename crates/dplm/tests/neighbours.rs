@@ -170,9 +170,13 @@ impl People {
                 of_rows.push(number);
             }
         }
-        table.x.push(vec![f64::NAN; self.features]);
-        table.y.push(0.0);
-        of_rows.push(self.persons.len() as u32);
+        // Who has no row is there with one that contributes nothing.
+        let without = (0..).zip(&self.persons).filter(|(_, person)| person.y.is_empty()).map(|(number, _)| number);
+        for number in without.chain([self.persons.len() as u32]) {
+            table.x.push(vec![f64::NAN; self.features]);
+            table.y.push(0.0);
+            of_rows.push(number);
+        }
         match place {
             Place::Cluster => Encoded::Remote(table.persons_on_a_cluster(&of_rows, self.most, 1)),
             _ => table.by_person(&of_rows, self.most, memory_of(place)),

@@ -11,7 +11,8 @@ use dplm::{
     privacy::{Rho, noise::NoiseSource},
     report::{grouped_to_json, to_json},
     rows::{
-        BlockId, Executor, Forecast, Packer, RemoteError, RemoteRows, Rows, answer, most_rows, most_rows_of_person, pack,
+        BlockId, Executor, Forecast, Packer, RemoteError, RemoteRows, Rows, answer, most_rows, most_rows_of_person,
+        pack,
     },
     table::{ReadOptions, Source},
 };
@@ -294,8 +295,7 @@ fn persons_groups_and_weights_have_the_bits_of_the_fit_in_memory() {
             }
             Some(by) => {
                 let mut here = GroupedDataset::read(&source, &formula, &reading, by, None).unwrap();
-                let mut there =
-                    GroupedDataset::remote(cluster, source.schema(), &formula, &reading, by, None).unwrap();
+                let mut there = GroupedDataset::remote(cluster, source.schema(), &formula, &reading, by, None).unwrap();
                 assert_eq!(here.rows(), there.rows());
                 let here = here.fit(method.as_ref(), noise, Progress::NONE).unwrap();
                 let there = there.fit(method.as_ref(), noise, Progress::NONE).unwrap();

@@ -71,7 +71,9 @@ pub enum RemoteError {
         most: u32,
     },
     /// Rows of a person that are not next to each other, so that a person would count more than once.
-    #[error("the rows of a person are not together on the cluster: pack the rows to a folder, or fit them on one machine")]
+    #[error(
+        "the rows of a person are not together on the cluster: pack the rows to a folder, or fit them on one machine"
+    )]
     Scattered,
     /// What only rows on this machine can do.
     #[error(
