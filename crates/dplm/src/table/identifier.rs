@@ -62,6 +62,7 @@ impl Identifiers {
     }
 
     /// The hashes of all persons so far, by their numbers.
+    #[expect(clippy::disallowed_methods, reason = "each hash goes to the place of its number, in whatever order")]
     pub fn hashes(&self) -> Vec<u128> {
         let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         let mut hashes = vec![NOBODY; known.len()];

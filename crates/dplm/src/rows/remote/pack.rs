@@ -97,6 +97,9 @@ fn head(id: BlockId, group: u32, features: usize) -> Writer {
 /// The group of what is in none.
 pub(super) const NO_GROUP: u32 = u32::MAX;
 
+/// How many rows each person has, and whether each counts once; none where rows stand for themselves.
+type OfPersons = Option<(Vec<u16>, bool)>;
+
 /// A block of packed rows.
 pub(super) struct Unpacked {
     pub(super) id: BlockId,
@@ -120,7 +123,7 @@ impl Unpacked {
     }
 
     /// The rows one after another, and where they are of persons, how many each has and whether each counts once.
-    fn read_flat(reader: &mut Reader<'_>) -> Option<(Unpacked, Option<(Vec<u16>, bool)>)> {
+    fn read_flat(reader: &mut Reader<'_>) -> Option<(Unpacked, OfPersons)> {
         let (id, group, features) = (BlockId(reader.u64()?), reader.u32()?, reader.count()?);
         let holds = reader.u8()?;
         let flat = |units, rows_in_unit, rows| Unpacked { id, group, units, rows_in_unit, rows };
