@@ -16,13 +16,13 @@ use std::{
 };
 
 use dplm::{
-    Charge, Dataset, Fit, Reading,
-    formula::{Column, Formula, template},
+    Charge, Dataset, Design, Fit, Person, Reading,
+    formula::{By, Column, Formula, template},
     lattice::{Ladder, Lattice, Outer, Separate, Weight},
     privacy::{Neighbours, Rho},
     report::to_json,
-    rows::{Answering, BlockId, Executor, Forecast, RemoteError, RemoteRows, Rows, answer, pack, sealed},
-    table::{Cells, ReadOptions, Source},
+    rows::{Answering, BlockId, Executor, Forecast, Packer, RemoteError, RemoteRows, Rows, answer, pack, sealed},
+    table::{Block, Cells, ReadOptions, Source},
 };
 use dplm_ledger::Ledger;
 
@@ -131,6 +131,9 @@ pub fn remote(data: &[u8]) {
         answering.finish()
     });
     let _ = answer(&bytes, &known[1]);
+    // A question to persons, whatever the block.
+    let _ = known.last_chunk().map(|[question, _]| answer(&bytes, question));
+    let _ = RemoteRows::open_groups(Arc::new(Travel::answering(bytes.clone())), 3, 2, Some(3), None);
     let _ = RemoteRows::open(Arc::new(Travel::answering(bytes)), 3, None);
 }
 
@@ -148,7 +151,7 @@ struct Travel {
 }
 
 impl Executor for Travel {
-    fn ask(&self, question: &[u8]) -> Result<Vec<Vec<u8>>, RemoteError> {
+    fn ask(&self, question: &[u8], _: Option<u32>) -> Result<Vec<Vec<u8>>, RemoteError> {
         let answer = match &self.always {
             Some(always) => always.clone(),
             None => answer(&self.block, question).expect("a sound block"),
@@ -180,7 +183,28 @@ impl Travel {
         let mut rows = RemoteRows::open(travel.clone(), 3, None).expect("a sound block");
         ask_everything(&mut rows);
         let kept = travel.kept.lock().expect("no panic").clone();
-        std::iter::once(block).chain(kept).collect()
+        // New bytes come last: inputs of the corpus say by number which they change.
+        std::iter::once(block).chain(kept).chain(Travel::of_persons(&source, &design)).collect()
+    }
+
+    /// The same for persons in groups, each with up to three rows, and for nobody.
+    fn of_persons(source: &Source, design: &Design) -> Vec<Vec<u8>> {
+        let by: By = "g{0,1}".parse().expect("groups");
+        let columns: Vec<_> = design.columns().iter().cloned().chain([by.column()]).collect();
+        let person = Person { rows: Some(3), ..Person::new("y") };
+        let mut packer = Packer::new(design.clone(), 0, Some(2), Some(&person)).expect("few rows");
+        let each = &mut |block: Block| {
+            let persons: Vec<u128> = (0..block.rows as u128).map(|row| row / 4).collect();
+            packer.push(block, Some(&persons)).expect("in order");
+            Ok(())
+        };
+        source.for_each_block(&columns, &ReadOptions::default(), each).expect("a table");
+        let blocks: Vec<Vec<u8>> = packer.finish().into_iter().map(|block| block.bytes).collect();
+        let travel = Arc::new(Travel { block: blocks[0].clone(), ..Travel::default() });
+        let mut rows = RemoteRows::open_persons(travel.clone(), 3, 3, None).expect("a sound block");
+        ask_everything(&mut rows);
+        let kept = travel.kept.lock().expect("no panic").clone();
+        blocks.into_iter().chain(kept).collect()
     }
 }
 

@@ -33,8 +33,8 @@ class RowsElsewhere(abc.ABC):
         options: Mapping[str, Any],
         account_name: AccountName | None,
         progress: Any,
-    ) -> _native.Fit:
-        """Fits them where they are; `columns` are those that are read, where the model names them."""
+    ) -> _native.Fit | _native.GroupedFit:
+        """Fits them where they are, each group where groups are asked for; `columns` are those that are read, where the model names them."""
 
 
 class LmOptions(TypedDict, total=False):
@@ -262,21 +262,20 @@ def lm(
         return Plan(json.loads(_native.dry_run(table, model, is_file, budget, options, account_name)))
     bar = Bar() if progress is True else None
     callback = bar if bar is not None else progress or None
+    found: _native.Fit | _native.GroupedFit
     fit: Fit | GroupedFit
     try:
         if isinstance(data, RowsElsewhere):
             found = data.fit(model, is_file, columns, budget, options, account_name, callback)
-            fit, sentences = Fit(found), found.warnings()
         elif by is None:
             found = _native.fit(table, model, is_file, budget, options, account_name, callback)  # type: ignore[arg-type]
-            fit, sentences = Fit(found), found.warnings()
         else:
-            groups = _native.fit_groups(table, model, is_file, budget, options, account_name, callback)  # type: ignore[arg-type]
-            fit, sentences = GroupedFit(groups), groups.warnings()
+            found = _native.fit_groups(table, model, is_file, budget, options, account_name, callback)  # type: ignore[arg-type]
     finally:
         if bar is not None:
             bar.close()
-    _warn_of(fit, sentences)
+    fit = Fit(found) if isinstance(found, _native.Fit) else GroupedFit(found)
+    _warn_of(fit, found.warnings())
     return fit
 
 

@@ -11,6 +11,7 @@ __all__ = [
     "GroupedFit",
     "Ledger",
     "NotPrivate",
+    "Packer",
     "Simulated",
     "StudyFit",
     "Table",
@@ -22,8 +23,9 @@ __all__ = [
     "encoded",
     "fit",
     "fit_groups",
+    "fit_groups_on_cluster",
     "fit_on_cluster",
-    "packed",
+    "identified",
     "plan",
     "refine",
     "rho",
@@ -107,6 +109,12 @@ class Answering:
     def finish(self) -> bytes: ...
 
 @final
+class Packer:
+    def __new__(cls, model: str, model_is_file: bool, options: Mapping[str, Any], part: int) -> Packer: ...
+    def add(self, table: Table, persons: bytes | None) -> list[tuple[int | None, bytes]]: ...
+    def finish(self) -> list[tuple[int | None, bytes]]: ...
+
+@final
 class GroupedFit:
     @staticmethod
     def load(path: str | PathLike[str]) -> GroupedFit: ...
@@ -161,7 +169,7 @@ def fit(
     progress: Callable[[str, int, int], object] | None,
 ) -> Fit: ...
 def fit_on_cluster(
-    carrier: tuple[Callable[[bytes], Sequence[bytes]], Callable[[], object]],
+    carrier: tuple[Callable[[bytes, int | None], Sequence[bytes]], Callable[[], object]],
     columns: Any,
     model: str,
     model_is_file: bool,
@@ -170,9 +178,17 @@ def fit_on_cluster(
     account_name: AccountName | None,
     progress: Callable[[str, int, int], object] | None,
 ) -> Fit: ...
-def packed(
-    table: Table, model: str, model_is_file: bool, weights: str | None, strict: bool, part: int, place: int
-) -> list[bytes]: ...
+def fit_groups_on_cluster(
+    carrier: tuple[Callable[[bytes, int | None], Sequence[bytes]], Callable[[], object]],
+    columns: Any,
+    model: str,
+    model_is_file: bool,
+    budget: Mapping[str, float | None],
+    options: Mapping[str, Any],
+    account_name: AccountName | None,
+    progress: Callable[[str, int, int], object] | None,
+) -> GroupedFit: ...
+def identified(table: Table, person: str, strict: bool, key: bytes) -> bytes: ...
 def fit_groups(
     table: Table,
     model: str,

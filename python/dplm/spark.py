@@ -6,16 +6,20 @@ docs/cluster.md says how to set that up, what travels where, and what it costs.
 
 from __future__ import annotations
 
+import os
 import re
+import secrets
+import shutil
 import sys
 import uuid
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar, Unpack
+from typing import TYPE_CHECKING, Any, TypeVar, Unpack, overload
 
 from dplm import _errors, _native
 from dplm._errors import DataError, DplmError, FitError, PrivacyWarning, RequestError, warn
 from dplm._fit import Fit
+from dplm._groups import GroupedFit
 from dplm._ledger import AccountName
 from dplm._lm import LmOptions, RowsElsewhere
 from dplm._lm import lm as _lm
@@ -24,21 +28,29 @@ if TYPE_CHECKING:
     import pyarrow
     import pyspark.sql
 
-__all__ = ["lm"]
+__all__ = ["lm", "session"]
 
 _T = TypeVar("_T")
 
 # As many rows as a block holds.
 _ROWS = 65_536
+# Bytes that say who a row is of.
+_HASH = 16
+_PACKED = "group int, block binary"
 _NO_FRAME = (
     "the data must be a DataFrame of PySpark 4 or newer: pip install 'pyspark>=4', with Java 17 where Spark runs in this process, "
     "or use dplm.lm for a table on this machine"
 )
+_NO_PYSPARK = "Spark needs PySpark 4 or newer: pip install 'pyspark>=4'"
+_NO_JAVA = (
+    "Spark needs Java 17 or newer where it runs in this process, and there is none: install it, or set JAVA_HOME to where it is; "
+    "with Spark Connect (remote=) none is needed"
+)
+_NO_SESSION = "Spark did not start: its own words above say why"
 _NO_WHEEL = (
     "dplm is not installed where the rows are: install it on every executor, as a library of the cluster, in its image, or by "
     "spark.archives; docs/cluster.md says how"
 )
-_NO_CLUSTER = "rows on a cluster are fitted all together: leave {} out, or use dplm.lm on one machine"
 _IN_THE_CLEAR = (
     "rows and sums over rows travel between the machines of this cluster in the clear, and lie so on their disks: set {} to true"
 )
@@ -47,13 +59,35 @@ _ENCRYPTION = ("spark.network.crypto.enabled", "spark.io.encryption.enabled")
 _OWN = re.compile(r"dplm\._errors\.(\w+): ([^\n]+)")
 
 
+@overload
 def lm(
-    formula: Any,
+    formula: str | os.PathLike[str],
     df: pyspark.sql.DataFrame,
     *,
     pack: str | None = None,
+    by: None = None,
+    group_sizes: None = None,
     **options: Unpack[LmOptions],
-) -> Fit:
+) -> Fit: ...
+@overload
+def lm(
+    formula: str | os.PathLike[str],
+    df: pyspark.sql.DataFrame,
+    *,
+    pack: str | None = None,
+    by: str,
+    group_sizes: Mapping[str, int] | None = None,
+    **options: Unpack[LmOptions],
+) -> GroupedFit: ...
+def lm(
+    formula: str | os.PathLike[str],
+    df: pyspark.sql.DataFrame,
+    *,
+    pack: str | None = None,
+    by: str | None = None,
+    group_sizes: Mapping[str, int] | None = None,
+    **options: Unpack[LmOptions],
+) -> Fit | GroupedFit:
     """Fits a linear regression privately to the rows of a Spark DataFrame.
 
     Parameters
@@ -65,9 +99,12 @@ def lm(
     pack
         A folder in which the packed blocks are kept instead, as Parquet, in a folder of their own: for rows that come in another order each time they are
         computed. They are rows of the data: delete them afterwards.
+    by, group_sizes
+        As for `dplm.lm`: the model in each group, and a `GroupedFit`.
     options
-        As for `dplm.lm`, but for `person` and `by`. With `progress=True`, how many questions the cluster was asked is printed at the end, which
-        is for whoever may see the rows.
+        As for `dplm.lm`. A DataFrame has no order: with `person`, the rows of a person that count are the first `rows_per_person` when sorted by the columns
+        that are read, in the order in which the DataFrame has them. With `progress=True`, how many questions the cluster was asked is printed at the
+        end, which is for whoever may see the rows.
 
     Raises
     ------
@@ -76,10 +113,48 @@ def lm(
     """
     rows = _Spark(_frame(df), pack)
     try:
-        return _lm(formula, rows, **options)
+        return _lm(formula, rows, by=by, group_sizes=group_sizes, **options)  # type: ignore[call-overload, no-any-return]
     finally:
         if options.get("progress") is True:
             sys.stderr.write(f"{rows.questions} questions to the cluster (not private: how many depends on the rows)\n")
+
+
+def session(master: str = "local[*]", *, remote: str | None = None, settings: Mapping[str, str] | None = None) -> pyspark.sql.SparkSession:
+    """A Spark session in which rows are encrypted on their way and on disks.
+
+    Parameters
+    ----------
+    master
+        The cluster, for instance `"spark://host:7077"` or `"yarn"`; this machine when left out.
+    remote
+        The address of a server of Spark Connect instead, such as `"sc://host:15002"`: its settings are its own.
+    settings
+        Other settings of Spark, and these before those that are made here.
+
+    Raises
+    ------
+    RequestError
+        PySpark or Java is missing, or Spark did not start.
+    """
+    try:
+        from pyspark.sql import SparkSession
+    except ImportError:
+        raise RequestError(_NO_PYSPARK) from None
+    if remote is None and not _has_java():
+        raise RequestError(_NO_JAVA)
+    builder = SparkSession.builder.remote(remote) if remote is not None else SparkSession.builder.master(master)
+    safe = {} if remote is not None or master.startswith("local") else dict.fromkeys(("spark.authenticate", *_ENCRYPTION), "true")
+    for name, value in {**safe, **(settings or {})}.items():
+        builder = builder.config(name, value)
+    try:
+        return builder.getOrCreate()
+    except Exception:  # noqa: BLE001
+        raise RequestError(_NO_SESSION) from None
+
+
+def _has_java() -> bool:
+    home = os.environ.get("JAVA_HOME")
+    return shutil.which("java", path=None if home is None else os.path.join(home, "bin")) is not None
 
 
 def _frame(df: Any) -> pyspark.sql.DataFrame:
@@ -110,21 +185,18 @@ class _Spark(RowsElsewhere):
         options: Mapping[str, Any],
         account_name: AccountName | None,
         progress: Any,
-    ) -> _native.Fit:
-        for name in ("by", "person"):
-            if options[name] is not None:
-                raise RequestError(_NO_CLUSTER.format(name))
+    ) -> _native.Fit | _native.GroupedFit:
         self._warn_of_the_clear()
         frame = self._frame
         if columns is not None:
             frame = frame.select([_quoted(name) for name in frame.columns if name in columns])
-        # A partition that is computed again may have its rows in another order, after a shuffle; sorted, they are the same blocks.
-        self._frame = frame.sortWithinPartitions([_quoted(name) for name in _sortable(frame)])
-        self._pack = partial(_pack, model=model, is_file=is_file, weights=options["weights"], strict=options["strict"])
-        carrier = (self._ask, self._cancel)
+        unit = None if options["person"] is None else self._tag
+        self._pack = partial(_pack, model=model, is_file=is_file, options=dict(options), unit=unit)
+        fit = _native.fit_on_cluster if options["by"] is None else _native.fit_groups_on_cluster
         try:
             empty = self._try(frame.limit(0).toArrow)
-            return _native.fit_on_cluster(carrier, empty, model, is_file, budget, options, account_name, progress)
+            self._frame = self._in_order(frame, unit, options)
+            return fit((self._ask, self._cancel), empty, model, is_file, budget, options, account_name, progress)
         except (DataError, FitError) as error:
             if self._failure is None:
                 raise
@@ -133,12 +205,29 @@ class _Spark(RowsElsewhere):
             self._forget()
         raise refusal
 
-    def _ask(self, question: bytes) -> list[bytes]:
-        """What all blocks answer."""
+    def _in_order(self, frame: pyspark.sql.DataFrame, unit: str | None, options: Mapping[str, Any]) -> pyspark.sql.DataFrame:
+        """The same rows in an order of their own, those of a person together: a partition that is computed again gives the same blocks."""
+        order = [_quoted(name) for name in _sortable(frame)]
+        if unit is None:
+            return frame.sortWithinPartitions(order)
+        if options["person"] not in frame.columns:
+            raise DataError(f"the data have no column {options['person']!r}: name the one that identifies persons")
+        from pyspark.sql.types import BinaryType, StructField, StructType
+
+        identify = partial(_identify, person=options["person"], strict=options["strict"], key=secrets.token_bytes(32), unit=unit)
+        schema = StructType([*frame.schema.fields, StructField(unit, BinaryType(), nullable=False)])
+        # As many partitions as there were: Spark's own number for a shuffle, 200, is for other tables than most.
+        parts = frame.selectExpr("spark_partition_id() AS part").distinct()
+        by_person = frame.mapInArrow(identify, schema).repartition(max(1, self._try(parts.count)), _quoted(unit))
+        return by_person.sortWithinPartitions([_quoted(unit), *order])
+
+    def _ask(self, question: bytes, group: int | None) -> list[bytes]:
+        """What all blocks answer, or those of a group."""
         self.questions += 1
         self._session.addTag(self._tag)
         try:
-            answers = self._blocks().mapInArrow(partial(_answer, question=question), "answer binary")
+            blocks = self._blocks() if group is None else self._blocks().where(f"group = {group}")
+            answers = blocks.select("block").mapInArrow(partial(_answer, question=question), "answer binary")
             return [bytes(row[0]) for row in self._try(answers.collect)]
         finally:
             self._session.removeTag(self._tag)
@@ -150,7 +239,7 @@ class _Spark(RowsElsewhere):
         """The packed rows: fixed by the first question, which computes them."""
         if self._packed is None:
             assert self._pack is not None
-            packed = self._frame.mapInArrow(self._pack, "block binary")
+            packed = self._frame.mapInArrow(self._pack, _PACKED)
             if self._folder is None:
                 from pyspark import StorageLevel
 
@@ -158,7 +247,7 @@ class _Spark(RowsElsewhere):
             else:
                 folder = f"{self._folder.rstrip('/')}/{self._tag}"
                 self._try(partial(packed.write.parquet, folder))
-                self._packed = self._session.read.schema("block binary").parquet(folder)
+                self._packed = self._session.read.schema(_PACKED).parquet(folder)
         return self._packed
 
     def _forget(self) -> None:
@@ -202,19 +291,45 @@ def _sentence(text: str) -> str | None:
     return own[2] if own is not None and is_own else None
 
 
+def _identify(
+    batches: Iterator[pyarrow.RecordBatch], *, person: str, strict: bool, key: bytes, unit: str
+) -> Iterator[pyarrow.RecordBatch]:
+    """The same rows with who they are of, without those of nobody; runs on an executor."""
+    import pyarrow as pa
+
+    for batch in batches:
+        if batch.num_rows == 0:
+            continue
+        table = pa.Table.from_batches([batch.select([person])])
+        hashes = _native.identified(_native.Table.from_arrow(table), person, strict, key)
+        fixed = pa.FixedSizeBinaryArray.from_buffers(pa.binary(_HASH), batch.num_rows, [None, pa.py_buffer(hashes)])
+        persons = fixed.cast(pa.binary())
+        is_somebody = pa.compute.not_equal(persons, pa.scalar(bytes(_HASH), pa.binary()))
+        yield batch.append_column(pa.field(unit, pa.binary(), nullable=False), persons).filter(is_somebody)
+
+
 def _pack(
-    batches: Iterator[pyarrow.RecordBatch], *, model: str, is_file: bool, weights: str | None, strict: bool
+    batches: Iterator[pyarrow.RecordBatch], *, model: str, is_file: bool, options: Mapping[str, Any], unit: str | None
 ) -> Iterator[pyarrow.RecordBatch]:
     """The rows of a partition as packed blocks; runs on an executor."""
     from pyspark import TaskContext
 
     context = TaskContext.get()
     assert context is not None
-    part, place = context.partitionId(), 0
+    packer = _native.Packer(model, is_file, options, context.partitionId())
     for table in _tables(batches):
-        blocks = _native.packed(_native.Table.from_arrow(table), model, is_file, weights, strict, part, place)
-        place += len(blocks)
-        yield from (_cell(block, "block") for block in blocks)
+        persons = None if unit is None else b"".join(table.column(unit).to_pylist())
+        rows = table if unit is None else table.drop_columns([unit])
+        yield from _blocks_of(packer.add(_native.Table.from_arrow(rows), persons))
+    yield from _blocks_of(packer.finish())
+
+
+def _blocks_of(packed: list[tuple[int | None, bytes]]) -> Iterator[pyarrow.RecordBatch]:
+    import pyarrow as pa
+
+    for group, block in packed:
+        columns = [pa.array([group], pa.int32()), pa.array([block], pa.binary())]
+        yield pa.RecordBatch.from_arrays(columns, names=["group", "block"])
 
 
 def _tables(batches: Iterator[pyarrow.RecordBatch]) -> Iterator[pyarrow.Table]:
@@ -237,14 +352,10 @@ def _tables(batches: Iterator[pyarrow.RecordBatch]) -> Iterator[pyarrow.Table]:
 
 def _answer(batches: Iterator[pyarrow.RecordBatch], *, question: bytes) -> Iterator[pyarrow.RecordBatch]:
     """What the blocks of a partition answer together; runs on an executor."""
+    import pyarrow as pa
+
     answering = _native.Answering(question)
     for batch in batches:
         for block in batch.column(0):
             answering.add(block.as_py())
-    yield _cell(answering.finish(), "answer")
-
-
-def _cell(value: bytes, name: str) -> pyarrow.RecordBatch:
-    import pyarrow as pa
-
-    return pa.RecordBatch.from_arrays([pa.array([value], pa.binary())], names=[name])
+    yield pa.RecordBatch.from_arrays([pa.array([answering.finish()], pa.binary())], names=["answer"])

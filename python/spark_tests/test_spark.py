@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 import time
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -66,7 +67,7 @@ def frame(spark: SparkSession, table: pa.Table, partitions: int) -> DataFrame:
     return spark.createDataFrame(table).repartition(partitions)
 
 
-def facts(fit: dplm.Fit) -> str:
+def facts(fit: dplm.Fit | dplm.GroupedFit) -> str:
     return fit._native.json()
 
 
@@ -96,6 +97,72 @@ def test_bits_and_questions(
     assert int(told.split(" questions to the cluster")[0].split()[-1]) <= most
 
 
+@pytest.fixture(scope="module")
+def visits(wages: pa.Table) -> pa.Table:
+    """Rows of persons, in the order in which Spark has them: up to nine rows each, some in several regions, some of nobody."""
+    rng = random.Random(11)
+    persons = [rng.randrange(4000) for _ in range(ROWS)]
+    columns = wages.append_column("person", pa.array([f"p{p}" if rng.random() < 0.99 else None for p in persons]))
+    regions = [["north", "south", "east", "nowhere", None][p % 5 if rng.random() < 0.9 else 0] for p in persons]
+    columns = columns.append_column("region", pa.array(regions))
+    columns = columns.append_column("weight", pa.array([rng.uniform(-0.1, 5) for _ in range(ROWS)]))
+    return columns.sort_by([(name, "ascending") for name in columns.column_names]).combine_chunks()
+
+
+BY = "region{north,south,east,west}"
+ADASSP = {"method": "adassp", "purpose": "prediction"}
+UNITS = {
+    "persons": {"person": "person", "rows_per_person": 12},
+    "persons, few rows of each": {"person": "person", "rows_per_person": 3, **ADASSP},
+    "groups": {"by": BY},
+    "groups of public sizes": {"by": BY, "group_sizes": {"north": 4000, "south": 4000, "east": 4000, "west": 1}, **ADASSP},
+    "groups of persons": {"by": BY, "person": "person", "rows_per_person": 3, **ADASSP},
+    "weights": {"weights": "weight[0..5]"},
+    "weighted groups of persons": {"weights": "weight[0..5]", "by": "region{south,*}", "person": "person", **ADASSP},
+}
+
+
+def nulls_first(table: pa.Table, columns: list[str]) -> pa.Table:
+    """In Spark's order of the columns that are read."""
+    import pyarrow.compute as pc
+
+    read = [name for name in table.column_names if name in columns]
+    order = pc.sort_indices(table, [(name, "ascending") for name in read], null_placement="at_start")
+    return table.take(order)
+
+
+@pytest.mark.parametrize("units", UNITS)
+def test_persons_groups_and_weights(
+    spark: SparkSession, visits: pa.Table, capsys: pytest.CaptureFixture[str], units: str
+) -> None:
+    options = {"rho": 2.0, "seed": 3, **UNITS[units]}
+    read = [*wages_columns(), "person", "region" * ("by" in options), "weight" * ("weights" in options)]
+    here = dplm.lm(FORMULA, nulls_first(visits, read), **options)
+    there = dplm.spark.lm(FORMULA, frame(spark, visits, 3), progress=True, **options)
+    assert facts(there) == facts(here)
+    assert "questions to the cluster" in capsys.readouterr().err
+
+
+def wages_columns() -> list[str]:
+    return ["wage", "educ", "exper", "union"]
+
+
+def test_persons_by_the_papers_method(spark: SparkSession, isotropic: pa.Table) -> None:
+    persons = pa.array([str(row % 7000) for row in range(ROWS)])
+    table = isotropic.append_column("person", persons)
+    options = {"rho": 0.5, "method": "dpgd", "steps": 20, "clip": 15.8, "seed": 3, "person": "person"}
+    assert facts(dplm.spark.lm("y ~ .", frame(spark, table, 3), **options)) == facts(dplm.lm("y ~ .", table, **options))
+
+
+def test_one_person_in_several_spellings(spark: SparkSession, wages: pa.Table) -> None:
+    """A person is one whatever partition and spelling their rows are in, so that they count once."""
+    persons = pa.array([["7", "7.0", " 7 ", "7e0"][row % 4] if row < 400 else f"p{row}" for row in range(ROWS)])
+    table = wages.append_column("person", persons)
+    options = {"rho": 0.5, "seed": 3, "person": "person", "method": "adassp", "purpose": "prediction"}
+    there = dplm.spark.lm(FORMULA, frame(spark, table, 5), **options)
+    assert facts(there) == facts(dplm.lm(FORMULA, table, **options))
+
+
 def test_packed_in_a_folder(spark: SparkSession, wages: pa.Table, tmp_path: Path) -> None:
     here = dplm.lm(FORMULA, wages, seed=3, **OPTIONS["adassp"])
     there = dplm.spark.lm(FORMULA, frame(spark, wages, 3), seed=3, pack=str(tmp_path / "packed"), **OPTIONS["adassp"])
@@ -118,32 +185,43 @@ class Disturbed(dplm.spark._Spark):
     def disturb(self) -> None:
         raise NotImplementedError
 
-    def _ask(self, question: bytes) -> list[bytes]:
+    def _ask(self, question: bytes, group: int | None) -> list[bytes]:
         if self.questions == self.at:
             self.disturb()
-        return super()._ask(question)
+        return super()._ask(question, group)
 
 
-# As often as is asked for, each time at another question.
-KILLS = int(os.environ.get("DPLM_KILLS", "1"))
+@pytest.fixture(scope="module")
+def expected(wages: pa.Table) -> str:
+    return facts(dplm.lm(FORMULA, wages, rho=0.5, seed=3))
 
 
-@pytest.mark.parametrize("at_question", [5, *range(1, KILLS)])
 def test_an_executor_that_is_killed(
-    spark: SparkSession, wages: pa.Table, monkeypatch: pytest.MonkeyPatch, at_question: int
+    spark: SparkSession, wages: pa.Table, monkeypatch: pytest.MonkeyPatch, expected: str, kill: int
 ) -> None:
+    """Each time at another question, the packing among them, and at another moment of it; `--kills 20` does it so often."""
+
     class Killed(Disturbed):
-        at = at_question
+        at = (3 + 7 * kill) % 16
 
         def disturb(self) -> None:
-            threading.Timer(0.1, os.kill, (executors(spark)[0], signal.SIGKILL)).start()
+            threading.Timer(0.05 + 0.03 * (kill % 10), os.kill, (executors(spark)[0], signal.SIGKILL)).start()
 
     monkeypatch.setattr(dplm.spark, "_Spark", Killed)
-    before = executors(spark)
-    assert len(before) == 2
+    before = wait_for_executors(spark)
     there = dplm.spark.lm(FORMULA, frame(spark, wages, 4), rho=0.5, seed=3)
-    assert facts(there) == facts(dplm.lm(FORMULA, wages, rho=0.5, seed=3))
+    assert facts(there) == expected
     assert before[0] not in executors(spark)
+
+
+def wait_for_executors(spark: SparkSession) -> list[int]:
+    """Both executors, once the one that was killed last has a successor."""
+    deadline = time.monotonic() + 60
+    while len(executors(spark)) < 2 and time.monotonic() < deadline:
+        time.sleep(0.2)
+    found = executors(spark)
+    assert len(found) == 2
+    return found
 
 
 def test_data_that_change_between_questions(
@@ -189,8 +267,14 @@ def test_refusals(spark: SparkSession, wages: pa.Table) -> None:
         dplm.spark.lm(FORMULA, rows, rho=0.5, seed=3, strict=True)
     with pytest.raises(dplm.DataError, match="age"):
         dplm.spark.lm("wage[0..60] ~ age[0..90]", rows, rho=0.5)
-    with pytest.raises(dplm.RequestError, match="leave person out"):
-        dplm.spark.lm(FORMULA, rows, rho=0.5, person="educ")
+    with pytest.raises(dplm.DataError, match="no column 'who'"):
+        dplm.spark.lm(FORMULA, rows, rho=0.5, person="who")
+    with pytest.raises(dplm.RequestError, match="rows of a person must be between"):
+        dplm.spark.lm(FORMULA, rows, rho=0.5, person="educ", rows_per_person=1 << 15)
+    with pytest.raises(dplm.RequestError, match="the same for all rows of a group"):
+        dplm.spark.lm("wage[0..60] ~ educ[8..20] + union{no,yes}", rows, rho=0.5, by="union{no,yes}")
+    with pytest.raises(dplm.RequestError, match="leave device out"):
+        dplm.spark.lm(FORMULA, rows, rho=0.5, device="cuda")
     with pytest.raises(dplm.RequestError, match="PySpark 4"):
         dplm.spark.lm(FORMULA, wages, rho=0.5)  # type: ignore[arg-type]
     with pytest.raises(dplm.DataError, match="no rows"):
@@ -214,18 +298,125 @@ import sys, pyarrow.parquet as pq, dplm, dplm.spark
 from pyspark.sql import SparkSession
 spark = SparkSession.builder.remote("local[2]").getOrCreate()
 table = pq.read_table(sys.argv[1])
-options = dict(rho=0.5, seed=3, method="adassp", purpose="prediction")
-there = dplm.spark.lm("{FORMULA}", spark.createDataFrame(table).repartition(3), **options)
-here = dplm.lm("{FORMULA}", table, **options)
-assert there._native.json() == here._native.json()
+base = dict(rho=0.5, seed=3, method="adassp", purpose="prediction")
+for more in (dict(), dict(person="person"), dict(by="union{{no,yes}}")):
+    options, formula = dict(base, **more), "wage[0..60] ~ educ[8..20] + exper[0..45]"
+    there = dplm.spark.lm(formula, spark.createDataFrame(table).repartition(3), **options)
+    here = dplm.lm(formula, table, **options)
+    assert there._native.json() == here._native.json(), more
 print("equal")
 spark.stop()
 """
 
 
-def test_connect(wages: pa.Table, tmp_path: Path) -> None:
+CTRL_C = f"""
+import signal, sys, threading, time, pyarrow.parquet as pq, dplm.spark
+from pyspark.sql import SparkSession
+spark = SparkSession.builder.remote("local[2]").getOrCreate()
+rows = spark.createDataFrame(pq.read_table(sys.argv[1])).repartition(2)
+def slow(batches):
+    time.sleep(60)
+    yield from batches
+threading.Timer(5, signal.raise_signal, (signal.SIGINT,)).start()
+started = time.monotonic()
+try:
+    dplm.spark.lm("{FORMULA}", rows.mapInArrow(slow, rows.schema), rho=0.5, seed=3)
+except KeyboardInterrupt:
+    print("interrupted", "early" if time.monotonic() - started < 50 else "late")
+spark.stop()
+"""
+
+
+def test_ctrl_c_on_connect(wages: pa.Table, tmp_path: Path) -> None:
     import pyarrow.parquet as pq
 
     pq.write_table(wages, tmp_path / "wages.parquet")
+    done = subprocess.run([sys.executable, "-c", CTRL_C, str(tmp_path / "wages.parquet")], capture_output=True, text=True)
+    assert done.stdout.strip().endswith("interrupted early"), done.stderr
+
+
+WITHOUT_WHEEL = """
+import os, sys, dplm, dplm.spark
+spark = dplm.spark.session("local-cluster[1,1,1024]", settings={
+    "spark.ui.enabled": "false", "spark.executor.memory": "512m",
+    "spark.executorEnv.PYTHONPATH": os.pathsep.join([sys.argv[1], *sys.path])})
+spark.sparkContext.setLogLevel("OFF")
+try:
+    dplm.spark.lm("y[0..9] ~ x[0..9]", spark.createDataFrame([(1.0, 2.0)], "y double, x double"), rho=0.5)
+except dplm.DataError as error:
+    print(error)
+spark.stop()
+"""
+
+
+def test_executors_without_the_wheel(tmp_path: Path) -> None:
+    """As where it is not installed: the import fails with the words of Python for that."""
+    (tmp_path / "dplm").mkdir()
+    (tmp_path / "dplm" / "__init__.py").write_text("""raise ModuleNotFoundError("No module named 'dplm'", name="dplm")""")
+    done = subprocess.run([sys.executable, "-c", WITHOUT_WHEEL, str(tmp_path)], capture_output=True, text=True)
+    assert done.stdout.strip() == dplm.spark._NO_WHEEL, done.stdout + done.stderr
+
+
+def test_without_java_or_pyspark(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    with monkeypatch.context() as patch:
+        patch.setenv("PATH", str(tmp_path))
+        patch.delenv("JAVA_HOME", raising=False)
+        with pytest.raises(dplm.RequestError, match="Java 17"):
+            dplm.spark.session()
+    with monkeypatch.context() as patch:
+        patch.setitem(sys.modules, "pyspark.sql", None)
+        with pytest.raises(dplm.RequestError, match="pip install"):
+            dplm.spark.session()
+
+
+class Settings(dict):
+    """Of a session that is not there."""
+
+    @property
+    def conf(self) -> Settings:
+        return self
+
+    sparkSession = conf
+
+
+@pytest.mark.parametrize(
+    ("master", "is_on", "is_told"),
+    [("spark://h:7077", "false", True), ("yarn", "false", True), ("yarn", "true", False), ("local[2]", "false", False)],
+)
+def test_rows_in_the_clear_on_a_real_cluster(master: str, is_on: str, is_told: bool) -> None:
+    crypto = "spark.network.crypto.enabled"
+    settings = Settings({"spark.master": master, "spark.io.encryption.enabled": "true", crypto: is_on})
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        dplm.spark._Spark(settings, None)._warn_of_the_clear()  # type: ignore[arg-type]
+    assert [issubclass(one.category, dplm.PrivacyWarning) and f"set {crypto} to true" in str(one.message) for one in told] == [True] * is_told
+
+
+def test_a_stage_that_is_retried(spark: SparkSession, wages: pa.Table, tmp_path: Path, expected: str) -> None:
+    """Each task of the packing fails once, in the middle of its work."""
+
+    def failing(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        from pyspark import TaskContext
+
+        context = TaskContext.get()
+        assert context is not None
+        mark = tmp_path / f"{context.partitionId()}"
+        if not mark.exists():
+            mark.touch()
+            yield next(batches)
+            raise OSError("once")
+        yield from batches
+
+    rows = frame(spark, wages, 3)
+    there = dplm.spark.lm(FORMULA, rows.mapInArrow(failing, rows.schema), rho=0.5, seed=3)
+    assert facts(there) == expected
+    assert len(list(tmp_path.iterdir())) == 3
+
+
+def test_connect(wages: pa.Table, tmp_path: Path) -> None:
+    import pyarrow.parquet as pq
+
+    persons = pa.array([row % 3000 for row in range(ROWS)])
+    pq.write_table(wages.append_column("person", persons), tmp_path / "wages.parquet")
     done = subprocess.run([sys.executable, "-c", CONNECT, str(tmp_path / "wages.parquet")], capture_output=True, text=True)
     assert done.stdout.strip().endswith("equal"), done.stderr

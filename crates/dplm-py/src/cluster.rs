@@ -11,9 +11,11 @@ use std::{
 };
 
 use dplm::{
-    Dataset, NoiseSource, Progress, Reading,
-    formula::Weights,
-    rows::{Answering, BlockId, Executor, RemoteError, most_rows, pack},
+    Dataset, GroupedDataset, NoiseSource, Person, Progress, Reading,
+    formula::{By, Column, Formula, Weights},
+    method::Method,
+    options::Device,
+    rows::{Answering, Executor, Packer, RemoteError},
     table::{ReadOptions, Schema, Source},
 };
 use dplm_ledger::LedgerError;
@@ -23,6 +25,7 @@ use crate::{
     arrow,
     failure::{Failure, Kind, OrRaise},
     fit::{AccountName, NativeFit, affordable, receipt},
+    groups::{NativeGroupedFit, without_groups},
     request::{BudgetOptions, FitOptions, formula},
     table::NativeTable,
     work::{self, Signals},
@@ -31,35 +34,89 @@ use crate::{
 /// How often it is looked whether a question should end.
 const POLL: Duration = Duration::from_millis(50);
 
-/// Encodes the rows of a table and packs them into blocks, numbered from `place` on, of a part of the data.
+/// Who each row of a table is of: 16 bytes for each, all of them zero where the identifier is missing. The same key gives the same person the same bytes on every
+/// machine.
 #[pyfunction]
-#[expect(clippy::too_many_arguments, reason = "called from one place, by position")]
-pub fn packed<'py>(
+pub fn identified<'py>(
     py: Python<'py>,
     table: &NativeTable,
-    model: &str,
-    model_is_file: bool,
-    weights: Option<&str>,
+    person: &str,
     strict: bool,
+    key: [u8; 32],
+) -> PyResult<Bound<'py, PyBytes>> {
+    let hashes = work::run(py, Some(1), None, |_| Ok(table.source().identified(person, strict, key)?))?;
+    let bytes: Vec<u8> = hashes.into_iter().flat_map(u128::to_be_bytes).collect();
+    Ok(PyBytes::new(py, &bytes))
+}
+
+/// Packs the rows of a part of the data.
+#[pyclass(name = "Packer", module = "dplm._native")]
+pub struct NativePacker {
+    formula: Formula,
+    options: FitOptions,
     part: u32,
-    place: u32,
-) -> PyResult<Vec<Bound<'py, PyBytes>>> {
-    let formula = formula(model, model_is_file)?;
-    let weights = weights.map(str::parse::<Weights>).transpose().map_err(dplm::Error::from).or_raise()?;
-    let blocks = work::run(py, Some(1), None, |signals| {
-        let reading = Reading { weights, ..Reading::default() };
-        let design = reading.design(&reading.model(&formula, table.source().schema())?);
-        let watched = |done, total| signals.reading(done, total);
-        let block_rows = most_rows(design.features());
-        let options = ReadOptions { strict, block_rows, progress: Progress::new(&watched), ..ReadOptions::default() };
-        let mut blocks = Vec::new();
-        table.source().for_each_block(design.columns(), &options, &mut |block| {
-            blocks.push(pack(&block, &design, BlockId::new(part, place + blocks.len() as u32)));
-            Ok(())
+    packer: Option<Packer>,
+}
+
+/// The group of a block, and its bytes.
+type PackedBlock<'py> = (Option<u32>, Bound<'py, PyBytes>);
+
+#[pymethods]
+impl NativePacker {
+    #[new]
+    fn new(model: &str, model_is_file: bool, options: FitOptions, part: u32) -> PyResult<NativePacker> {
+        Ok(NativePacker { formula: formula(model, model_is_file)?, options, part, packer: None })
+    }
+
+    /// Takes the next rows of the part, and what `identified` says of them where persons are protected; gives the blocks that are full.
+    fn add<'py>(
+        &mut self,
+        py: Python<'py>,
+        table: &NativeTable,
+        persons: Option<&[u8]>,
+    ) -> PyResult<Vec<PackedBlock<'py>>> {
+        let persons: Option<Vec<u128>> =
+            persons.map(|bytes| bytes.as_chunks().0.iter().map(|hash| u128::from_be_bytes(*hash)).collect());
+        let (person, weights, by) = (self.options.person()?, self.options.weights()?, self.options.groups()?);
+        let by = by.map(|(by, _)| by);
+        let packed = work::run(py, Some(1), None, |signals| {
+            let reading = Reading { person, weights, ..Reading::default() };
+            let schema = table.source().schema();
+            let design = match &by {
+                None => reading.design(&reading.model(&self.formula, schema)?),
+                Some(by) => reading.model_by(&self.formula, schema, by)?.1,
+            };
+            let columns: Vec<Column> = design.columns().iter().cloned().chain(by.as_ref().map(By::column)).collect();
+            let groups = by.as_ref().map(|by| by.levels().len());
+            let mut packer = match self.packer.take() {
+                Some(packer) => packer,
+                None => Packer::new(design, self.part, groups, reading.person.as_ref()).map_err(dplm::Error::from)?,
+            };
+            let watched = |done, total| signals.reading(done, total);
+            let (strict, progress) = (self.options.strict, Progress::new(&watched));
+            let options = ReadOptions { strict, progress, ..ReadOptions::default() };
+            let (mut refusal, mut row) = (Ok(()), 0);
+            table.source().for_each_block(&columns, &options, &mut |block| {
+                let of_block = persons.as_ref().map(|persons| &persons[row..row + block.rows]);
+                row += block.rows;
+                if refusal.is_ok() {
+                    refusal = packer.push(block, of_block);
+                }
+                Ok(())
+            })?;
+            refusal.map_err(dplm::Error::from)?;
+            let full = packer.take();
+            self.packer = Some(packer);
+            Ok(full)
         })?;
-        Ok(blocks)
-    })?;
-    Ok(blocks.iter().map(|block| PyBytes::new(py, block)).collect())
+        Ok(packed.into_iter().map(|block| (block.group, PyBytes::new(py, &block.bytes))).collect())
+    }
+
+    /// The remaining blocks.
+    fn finish<'py>(&mut self, py: Python<'py>) -> Vec<PackedBlock<'py>> {
+        let blocks = self.packer.take().map_or(Vec::new(), Packer::finish);
+        blocks.into_iter().map(|block| (block.group, PyBytes::new(py, &block.bytes))).collect()
+    }
 }
 
 /// A question that blocks answer one after another.
@@ -97,9 +154,9 @@ struct Carrier {
 }
 
 impl Executor for Carrier {
-    fn ask(&self, question: &[u8]) -> Result<Vec<Vec<u8>>, RemoteError> {
+    fn ask(&self, question: &[u8], group: Option<u32>) -> Result<Vec<Vec<u8>>, RemoteError> {
         Python::attach(|py| {
-            let answers = self.ask.call1(py, (PyBytes::new(py, question),));
+            let answers = self.ask.call1(py, (PyBytes::new(py, question), group));
             answers.and_then(|answers| answers.extract::<Vec<Vec<u8>>>(py)).map_err(|_| RemoteError::Failed)
         })
     }
@@ -128,6 +185,43 @@ fn cancelled_by<T>(signals: &Signals, executor: &dyn Executor, work: impl FnOnce
     })
 }
 
+/// What is fitted on a cluster, read from Python.
+struct Asked {
+    carrier: Arc<Carrier>,
+    schema: Schema,
+    formula: Formula,
+    config: Box<dyn Method>,
+    person: Option<Person>,
+    weights: Option<Weights>,
+}
+
+impl Asked {
+    fn new(
+        carrier: (Py<PyAny>, Py<PyAny>),
+        columns: &Bound<'_, PyAny>,
+        (model, is_file): (&str, bool),
+        budget: &BudgetOptions,
+        options: &FitOptions,
+        account_name: Option<&AccountName>,
+    ) -> PyResult<Asked> {
+        let formula = formula(model, is_file)?;
+        let config = options.config(budget, &formula, is_file)?;
+        if options.device()? != Device::Cpu {
+            return Err(Kind::Request.because("rows on a cluster are summed where they are: leave device out"));
+        }
+        if account_name.is_some() && options.noise() != NoiseSource::System {
+            return Err(Kind::Request.because(LedgerError::Seed));
+        }
+        let carrier = Arc::new(Carrier { ask: carrier.0, cancel: carrier.1 });
+        let (person, weights) = (options.person()?, options.weights()?);
+        Ok(Asked { carrier, schema: schema(columns)?, formula, config, person, weights })
+    }
+
+    fn reading(&self, memory: Option<u64>) -> Reading<'static> {
+        Reading { memory, person: self.person.clone(), weights: self.weights.clone(), ..Reading::default() }
+    }
+}
+
 /// Fits rows that were packed on a cluster. The functions of `carrier` carry questions and cancel them, and `columns` is a table of the same types
 /// without a row.
 #[pyfunction]
@@ -143,25 +237,54 @@ pub fn fit_on_cluster(
     account_name: Option<AccountName>,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<NativeFit> {
-    let formula = formula(model, model_is_file)?;
-    let config = options.config(&budget, &formula, model_is_file)?;
-    let (person, weights, schema) = (options.person()?, options.weights()?, schema(columns)?);
-    if account_name.is_some() && options.noise() != NoiseSource::System {
-        return Err(Kind::Request.because(LedgerError::Seed));
-    }
-    let carrier = Arc::new(Carrier { ask: carrier.0, cancel: carrier.1 });
+    let account_name = account_name.as_ref();
+    let asked = Asked::new(carrier, columns, (model, model_is_file), &budget, &options, account_name)?;
+    // Python asks for groups elsewhere; sizes without them are a mistake.
+    options.groups()?;
     let fit = work::run(py, options.threads, progress.as_ref(), |signals| {
-        affordable(account_name.as_ref(), config.request().rho)?;
-        cancelled_by(signals, &*carrier, || {
-            let reading = Reading { memory: options.memory, person, weights, ..Reading::default() };
-            let mut dataset = Dataset::remote(carrier.clone(), &schema, &formula, &reading)?;
-            let prepared = dataset.prepare(config.as_ref(), options.noise())?;
-            let receipt = receipt(prepared.charge(), account_name.as_ref())?;
+        affordable(account_name, asked.config.request().rho)?;
+        cancelled_by(signals, &*asked.carrier, || {
+            let reading = asked.reading(options.memory);
+            let mut dataset = Dataset::remote(asked.carrier.clone(), &asked.schema, &asked.formula, &reading)?;
+            let prepared = dataset.prepare(asked.config.as_ref(), options.noise())?;
+            let receipt = receipt(prepared.charge(), account_name)?;
             let fitting = |done, total| signals.fitting(done, total);
             prepared.run(receipt, Progress::new(&fitting)).map_err(Failure::after_spending)
         })
     })?;
     Ok(NativeFit::new(fit))
+}
+
+/// Fits every group of rows that were packed on a cluster, as `fit_on_cluster` does one.
+#[pyfunction]
+#[expect(clippy::too_many_arguments, reason = "called from one place, by position")]
+pub fn fit_groups_on_cluster(
+    py: Python<'_>,
+    carrier: (Py<PyAny>, Py<PyAny>),
+    columns: &Bound<'_, PyAny>,
+    model: &str,
+    model_is_file: bool,
+    budget: BudgetOptions,
+    options: FitOptions,
+    account_name: Option<AccountName>,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<NativeGroupedFit> {
+    let account_name = account_name.as_ref();
+    let asked = Asked::new(carrier, columns, (model, model_is_file), &budget, &options, account_name)?;
+    let (by, sizes) = options.groups()?.ok_or_else(without_groups)?;
+    let fit = work::run(py, options.threads, progress.as_ref(), |signals| {
+        affordable(account_name, asked.config.request().rho)?;
+        cancelled_by(signals, &*asked.carrier, || {
+            let (carrier, reading) = (asked.carrier.clone(), asked.reading(options.memory));
+            let mut groups =
+                GroupedDataset::remote(carrier, &asked.schema, &asked.formula, &reading, &by, sizes.clone())?;
+            let prepared = groups.prepare(asked.config.as_ref(), options.noise())?;
+            let receipt = receipt(prepared.charge(), account_name)?;
+            let fitting = |done, total| signals.fitting(done, total);
+            prepared.run(receipt, Progress::new(&fitting)).map_err(Failure::after_spending)
+        })
+    })?;
+    Ok(NativeGroupedFit::new(fit))
 }
 
 /// The columns of the table, refused where two have one name.

@@ -24,6 +24,18 @@ pub struct NativeGroupedFit {
     fit: GroupedFit,
 }
 
+impl NativeGroupedFit {
+    /// Fits for Python.
+    pub fn new(fit: GroupedFit) -> NativeGroupedFit {
+        NativeGroupedFit { fit }
+    }
+}
+
+/// The refusal of groups that nothing says.
+pub fn without_groups() -> PyErr {
+    Kind::Request.because("groups need by=, a column with its levels")
+}
+
 /// Reads and fits every group, as `fit` does one.
 #[pyfunction]
 #[expect(clippy::too_many_arguments, reason = "called from one place, by position")]
@@ -40,8 +52,7 @@ pub fn fit_groups(
     let formula = formula(model, model_is_file)?;
     let config = options.config(&budget, &formula, model_is_file)?;
     let (person, weights) = (options.person()?, options.weights()?);
-    let (by, sizes) =
-        options.groups()?.ok_or_else(|| Kind::Request.because("groups need by=, a column with its levels"))?;
+    let (by, sizes) = options.groups()?.ok_or_else(without_groups)?;
     let device = options.device()?;
     if account_name.is_some() && options.noise() != NoiseSource::System {
         return Err(Kind::Request.because(LedgerError::Seed));

@@ -28,7 +28,7 @@ mod _native {
 
     #[pymodule_export]
     use super::{
-        cluster::{NativeAnswering, fit_on_cluster, packed},
+        cluster::{NativeAnswering, NativePacker, fit_groups_on_cluster, fit_on_cluster, identified},
         column::NativeColumn,
         fit::{NativeFit, dry_run, fit},
         groups::{NativeGroupedFit, fit_groups},

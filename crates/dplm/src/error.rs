@@ -93,7 +93,7 @@ impl Error {
     pub fn kind(&self) -> ErrorKind {
         match self {
             // Before anything is spent; afterwards it is the fit that failed, whatever the reason.
-            Error::Remote(RemoteError::Persons) => ErrorKind::Request,
+            Error::Remote(RemoteError::WidePersons { .. }) => ErrorKind::Request,
             Error::Device(DeviceError::OutOfMemory | DeviceError::Failed { .. }) => ErrorKind::Fit,
             // Only the data can tell how many rows there are.
             Error::Config(ConfigError::TooFewRows { .. }) | Error::Data(_) | Error::FitFile(_) | Error::Remote(_) => {

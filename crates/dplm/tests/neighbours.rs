@@ -109,6 +109,7 @@ fn boxed(encoded: Encoded, place: Place) -> Box<dyn Rows> {
     match (encoded, place) {
         (Encoded::File(rows), Place::File) => Box::new(rows),
         (Encoded::Memory(rows), Place::Memory) => Box::new(rows),
+        (Encoded::Remote(rows), Place::Cluster) => Box::new(rows),
         _ => panic!("one byte holds no row, and all memory any"),
     }
 }
@@ -169,10 +170,17 @@ impl People {
                 of_rows.push(number);
             }
         }
-        table.x.push(vec![f64::NAN; self.features]);
-        table.y.push(0.0);
-        of_rows.push(self.persons.len() as u32);
-        table.by_person(&of_rows, self.most, memory_of(place))
+        // Who has no row is there with one that contributes nothing.
+        let without = (0..).zip(&self.persons).filter(|(_, person)| person.y.is_empty()).map(|(number, _)| number);
+        for number in without.chain([self.persons.len() as u32]) {
+            table.x.push(vec![f64::NAN; self.features]);
+            table.y.push(0.0);
+            of_rows.push(number);
+        }
+        match place {
+            Place::Cluster => Encoded::Remote(table.persons_on_a_cluster(&of_rows, self.most, 1)),
+            _ => table.by_person(&of_rows, self.most, memory_of(place)),
+        }
     }
 }
 
@@ -414,6 +422,14 @@ fn every_query_of_persons_in_a_file() {
     check(1_000, (Pair::of_persons, Place::File), Pair::sums);
     check(1_000, (Pair::of_persons, Place::File), Pair::counts);
     check(1_000, (Pair::of_persons, Place::File), Pair::outer_products);
+}
+
+#[test]
+fn persons_on_a_cluster() {
+    check(1_000, (Pair::of_persons, Place::Cluster), Pair::sums);
+    check(1_000, (Pair::of_persons, Place::Cluster), Pair::counts);
+    check(1_000, (Pair::of_persons, Place::Cluster), Pair::outer_products);
+    check(500, (Pair::of_persons, Place::Cluster), Pair::separate_sums);
 }
 
 /// Rows of one of several groups, said to be so many.

@@ -87,12 +87,15 @@ fn kernels_files_and_order_do_not_matter() {
             assert_eq!(answers(&mut memory, gamma, step_noise), expected, "{kernel:?}");
         }
         assert_eq!(answers(other.by_person(&other_persons, 9, u64::MAX).rows_mut(), gamma, step_noise), expected);
+        let mut remote = data.persons_on_a_cluster(&persons, 9, 2);
+        assert_eq!(answers(&mut remote, gamma, step_noise), expected, "on a cluster");
+        let white = |rows: &dyn Rows| answers(rows.whitened(&whitening).unwrap().as_mut(), gamma, step_noise);
+        assert_eq!(white(&remote), white(&memory), "on a cluster");
         // As little memory as there can be, and enough for a few windows.
         for bytes in [1, 100_000] {
             let mut file = data.by_person(&persons, 9, bytes);
             assert!(matches!(file, Encoded::File(_)));
             assert_eq!(answers(file.rows_mut(), gamma, step_noise), expected, "{bytes} bytes");
-            let white = |rows: &dyn Rows| answers(rows.whitened(&whitening).unwrap().as_mut(), gamma, step_noise);
             assert_eq!(white(file.rows()), white(&memory), "{bytes} bytes");
         }
     }

@@ -3,14 +3,17 @@
 use std::sync::{Arc, atomic::Ordering};
 
 use dplm::{
-    Dataset, Error, Progress, Reading,
-    formula::Formula,
+    Dataset, Error, GroupedDataset, Person, Progress, Reading,
+    formula::{By, Formula},
     lattice::Lattice,
     method::{Method, Request, Tuning, choose},
     options::Purpose,
     privacy::{Rho, noise::NoiseSource},
-    report::to_json,
-    rows::{BlockId, Executor, Forecast, RemoteError, RemoteRows, Rows, most_rows, pack},
+    report::{grouped_to_json, to_json},
+    rows::{
+        BlockId, Executor, Forecast, Packer, RemoteError, RemoteRows, Rows, answer, most_rows, most_rows_of_person,
+        pack,
+    },
     table::{ReadOptions, Source},
 };
 
@@ -197,7 +200,7 @@ fn wide_rows_are_packed_a_few_at_a_time() {
 struct Nobody;
 
 impl Executor for Nobody {
-    fn ask(&self, _: &[u8]) -> Result<Vec<Vec<u8>>, RemoteError> {
+    fn ask(&self, _: &[u8], _: Option<u32>) -> Result<Vec<Vec<u8>>, RemoteError> {
         panic!("nothing is asked before the request is checked")
     }
 
@@ -205,9 +208,162 @@ impl Executor for Nobody {
 }
 
 #[test]
-fn persons_are_refused_before_anything_is_asked() {
+fn what_no_worker_has_memory_for_is_refused_before_anything_is_asked() {
     let (source, formula) = (table(10), Formula::parse("y[-9..9] ~ u[-4..4]").unwrap());
-    let reading = Reading { person: Some(dplm::Person::new("g")), ..Reading::default() };
+    let most = most_rows_of_person(2) + 1;
+    let reading = Reading { person: Some(Person { rows: Some(most), ..Person::new("g") }), ..Reading::default() };
     let refused = Dataset::remote(Arc::new(Nobody), source.schema(), &formula, &reading).err();
-    assert!(matches!(refused, Some(Error::Remote(RemoteError::Persons))));
+    assert!(matches!(refused, Some(Error::Config(_))), "2^14 rows of a person are too many anywhere");
+    let wide = RemoteRows::open_persons(Arc::new(Nobody), 5000, 1024, None).err();
+    assert_eq!(wide, Some(RemoteError::WidePersons { asked: 1024, most: most_rows_of_person(5000) }));
+}
+
+/// Rows of persons, in groups, with weights; some of nobody and some in no group.
+fn visits() -> Vec<String> {
+    let data = Data::isotropic(9000, 2, 5);
+    let line = |(i, (x, y)): (usize, (&Vec<f64>, &f64))| {
+        let person = match i % 50 {
+            7 => String::new(),
+            _ => format!("{}", i * i % 2500),
+        };
+        let region = ["north", "south", "nowhere", "east"][if i % 11 == 0 { 0 } else { i * i % 2500 % 4 }];
+        format!("{:.4},{:.4},{:.4},{},{region},{person}\n", y, x[0], x[1], i % 5)
+    };
+    data.x.iter().zip(&data.y).enumerate().map(line).collect()
+}
+
+fn source_of(lines: &[String]) -> Source {
+    Source::from_csv_stream(&mut format!("y,u,v,w,region,id\n{}", lines.concat()).as_bytes(), "visits").unwrap()
+}
+
+/// Visits packed as a cluster would: by person into three parts, a thousand rows at a time, or as they come.
+fn packed_visits(lines: &[String], formula: &Formula, reading: &Reading<'_>, by: Option<&By>) -> Vec<Vec<u8>> {
+    let identified = |lines: &[String]| source_of(lines).identified("id", false, [9; 32]).unwrap();
+    let mut rows: Vec<(u128, &String)> = match reading.person {
+        Some(_) => identified(lines).into_iter().zip(lines).filter(|(person, _)| *person != 0).collect(),
+        None => (0..).zip(lines).collect(),
+    };
+    if reading.person.is_some() {
+        rows.sort_by_key(|(person, _)| *person);
+    }
+    let mut blocks = Vec::new();
+    for part in 0..3 {
+        let lines: Vec<String> =
+            rows.iter().filter(|(person, _)| person % 3 == part.into()).map(|(_, line)| (*line).clone()).collect();
+        let design = match by {
+            Some(by) => reading.model_by(formula, source_of(&lines).schema(), by).unwrap().1,
+            None => reading.design(&reading.model(formula, source_of(&lines).schema()).unwrap()),
+        };
+        let columns: Vec<_> = design.columns().iter().cloned().chain(by.map(By::column)).collect();
+        let groups = by.map(|by| by.levels().len());
+        let mut packer = Packer::new(design, part, groups, reading.person.as_ref()).unwrap();
+        for lines in lines.chunks(1000) {
+            let persons = reading.person.as_ref().map(|_| identified(lines));
+            let options = ReadOptions { block_rows: lines.len(), ..ReadOptions::default() };
+            let push = &mut |block| {
+                packer.push(block, persons.as_deref()).unwrap();
+                Ok(())
+            };
+            source_of(lines).for_each_block(&columns, &options, push).unwrap();
+        }
+        blocks.extend(packer.finish().into_iter().map(|block| block.bytes));
+    }
+    blocks
+}
+
+/// Of each person the first rows count, also where they come in several pieces; groups, persons and weights together and each alone.
+#[test]
+fn persons_groups_and_weights_have_the_bits_of_the_fit_in_memory() {
+    let (lines, formula) = (visits(), Formula::parse("y[-10..10] ~ u[-4..4] + v[-4..4]").unwrap());
+    let (source, by) = (source_of(&lines), "region{north,south,east,west}".parse::<By>().unwrap());
+    let person = |rows, counts_once| Some(Person { rows: Some(rows), counts_once, ..Person::new("id") });
+    let weights = Some("w[0..4]".parse().unwrap());
+    for (reading, by, name) in [
+        (Reading { person: person(3, false), ..Reading::default() }, None, "auto"),
+        (Reading { person: person(9, true), ..Reading::default() }, None, "dpgd"),
+        (Reading::default(), Some(&by), "auto"),
+        (Reading { person: person(3, false), weights, ..Reading::default() }, Some(&by), "adassp"),
+    ] {
+        let cluster = Arc::new(Cluster::new(packed_visits(&lines, &formula, &reading, by)));
+        let method = method(name, &formula, Tuning::default());
+        let noise = NoiseSource::Seed(7);
+        let (here, there) = match by {
+            None => {
+                let mut here = Dataset::read(&source, &formula, &reading).unwrap();
+                let mut there = Dataset::remote(cluster, source.schema(), &formula, &reading).unwrap();
+                (fit(&mut here, method.as_ref()).unwrap(), fit(&mut there, method.as_ref()).unwrap())
+            }
+            Some(by) => {
+                let mut here = GroupedDataset::read(&source, &formula, &reading, by, None).unwrap();
+                let mut there = GroupedDataset::remote(cluster, source.schema(), &formula, &reading, by, None).unwrap();
+                assert_eq!(here.rows(), there.rows());
+                let here = here.fit(method.as_ref(), noise, Progress::NONE).unwrap();
+                let there = there.fit(method.as_ref(), noise, Progress::NONE).unwrap();
+                (grouped_to_json(&here), grouped_to_json(&there))
+            }
+        };
+        assert!(here == there, "{name}");
+    }
+}
+
+#[test]
+fn persons_whose_rows_are_apart_are_refused() {
+    let lines = visits();
+    let (source, formula) = (source_of(&lines), Formula::parse("y[-10..10] ~ u[-4..4]").unwrap());
+    let reading = Reading::default();
+    let design = || reading.design(&reading.model(&formula, source.schema()).unwrap());
+    let pushed = |persons: [&[u128]; 2]| {
+        let mut packer = Packer::new(design(), 0, None, Some(&Person::new("id"))).unwrap();
+        let mut results = Vec::new();
+        for persons in persons {
+            let few = source_of(&lines[..persons.len()]);
+            let push = &mut |block| {
+                results.push(packer.push(block, Some(persons)));
+                Ok(())
+            };
+            few.for_each_block(design().columns(), &ReadOptions::default(), push).unwrap();
+        }
+        results.into_iter().collect::<Result<Vec<()>, _>>().err()
+    };
+    assert_eq!(pushed([&[1, 1, 2], &[2, 3]]), None);
+    assert_eq!(pushed([&[1, 2, 1], &[3]]), Some(RemoteError::Scattered));
+    assert_eq!(pushed([&[1, 2], &[1, 3]]), Some(RemoteError::Scattered));
+}
+
+/// A block of rows is none of persons, and one of persons with more rows than is said is refused: sensitivities are by that number.
+#[test]
+fn blocks_of_other_units_are_refused() {
+    let data = Data::isotropic(60, FEATURES, 1);
+    let reading = Reading { person: Some(Person { rows: Some(5), ..Person::new("id") }), ..Reading::default() };
+    let formula = Formula::parse("y[-10..10] ~ u[-4..4] + v[-4..4]").unwrap();
+    let blocks = packed_visits(&visits(), &formula, &reading, None);
+    let malformed = Err(Error::Remote(RemoteError::Malformed { what: "a block of packed rows" }));
+    let ask = |blocks: Vec<Vec<u8>>, features, most: Option<u32>| {
+        let asked = Arc::new(Recorded::default());
+        match most {
+            None => drop(RemoteRows::open(asked.clone(), features, None)),
+            Some(most) => drop(RemoteRows::open_persons(asked.clone(), features, most, None)),
+        }
+        let question = asked.0.lock().unwrap().clone();
+        answer(&blocks[0], &question).map(drop).map_err(|error| error.to_string())
+    };
+    let malformed = malformed.map_err(|error: Error| error.to_string());
+    assert_eq!(ask(blocks.clone(), 3, Some(5)), Ok(()));
+    assert_eq!(ask(blocks.clone(), 3, Some(2)), malformed);
+    assert_eq!(ask(blocks, 3, None), malformed);
+    assert_eq!(ask(data.packed(60), FEATURES, None), Ok(()));
+    assert_eq!(ask(data.packed(60), FEATURES, Some(5)), malformed);
+}
+
+/// Keeps the question.
+#[derive(Default)]
+struct Recorded(std::sync::Mutex<Vec<u8>>);
+
+impl Executor for Recorded {
+    fn ask(&self, question: &[u8], _: Option<u32>) -> Result<Vec<Vec<u8>>, RemoteError> {
+        *self.0.lock().unwrap() = question.to_vec();
+        Err(RemoteError::Failed)
+    }
+
+    fn cancel(&self) {}
 }

@@ -1,5 +1,7 @@
 //! A table and a model, encoded for each of several groups, and all of them fitted under one budget.
 
+use std::sync::Arc;
+
 use super::{Charge, Dataset, Prepared, Reading, Receipt, in_words, prepared::today};
 use crate::{
     Error, FittedGroup, Group, GroupOutcome, GroupedFit, Progress, Statement, Warning,
@@ -7,13 +9,13 @@ use crate::{
     lattice::Design,
     method::{ConfigError, Method, Request},
     privacy::{
-        Budget, Guarantee, Mechanism, PrivacyError, Release, Rho, Unit,
+        Budget, Guarantee, Mechanism, Person, PrivacyError, Release, Rho, Unit,
         convert::Conversion,
         noise::{NoiseRng, NoiseSource},
         release,
     },
-    rows::{GroupBuilder, group_sizes},
-    table::{ReadOptions, Source},
+    rows::{Encoded, Executor, GroupBuilder, RemoteRows, group_sizes},
+    table::{ReadOptions, Schema, Source},
 };
 
 /// Rows of a table encoded for one model, those of each group by themselves.
@@ -45,32 +47,51 @@ impl GroupedDataset {
         by: &By,
         sizes: Option<Vec<u64>>,
     ) -> Result<GroupedDataset, Error> {
-        let schema = source.schema();
-        let schema = if formula.uses_dot() { &schema.without(by.name()) } else { schema };
-        let model = reading.model(formula, schema)?;
-        let design = reading.design(&model);
-        if design.columns().iter().any(|column| column.name == by.name()) {
-            return Err(ConfigError::ByInModel { column: by.name().to_owned() }.into());
-        }
-        if reading.person.as_ref().is_some_and(|person| !person.is_sound()) {
-            return Err(ConfigError::RowsPerPerson.into());
-        }
+        let (model, design) = reading.model_by(formula, source.schema(), by)?;
+        let person = reading.checked_person()?;
         reading.check_device(true)?;
-        let person = reading.person.clone();
         let columns: Vec<_> = design.columns().iter().cloned().chain([by.column()]).collect();
-        let table = ReadOptions { person: person.as_ref().map(|person| person.column.as_str()), ..reading.table };
+        let table = ReadOptions { person: person.map(|person| person.column.as_str()), ..reading.table };
         let mut builder = GroupBuilder::new(&design, reading.memory, by.levels().len(), person.is_some());
         source.for_each_block(&columns, &table, &mut |block| builder.push(&block, columns.len() - 1))?;
-        let (encoded, units) = builder.finish(person.as_ref())?;
+        let (encoded, units) = builder.finish(person)?;
         let group = |rows| Dataset {
             formula: formula.to_string(),
             model: model.clone(),
             design: design.clone(),
             rows,
             columns: in_words(source.schema()),
-            person: person.clone(),
+            person: person.cloned(),
         };
         Ok(GroupedDataset { by: by.clone(), groups: encoded.into_iter().map(group).collect(), units, sizes })
+    }
+
+    /// Rows on other machines, packed there by group ([`Packer`](crate::rows::Packer)) with the design of this formula and reading; `schema` is what the table
+    /// declares.
+    ///
+    /// # Errors
+    /// As [`Dataset::remote`]; and when the column that groups are by is in the model.
+    pub fn remote(
+        executor: Arc<dyn Executor>,
+        schema: &Schema,
+        formula: &Formula,
+        reading: &Reading<'_>,
+        by: &By,
+        sizes: Option<Vec<u64>>,
+    ) -> Result<GroupedDataset, Error> {
+        let (model, design) = reading.model_by(formula, schema, by)?;
+        let person = reading.checked_person()?;
+        let (features, groups, most) = (design.features(), by.levels().len(), person.map(Person::most_rows));
+        let (rows, units) = RemoteRows::open_groups(executor, features, groups, most, reading.memory)?;
+        let group = |rows| Dataset {
+            formula: formula.to_string(),
+            model: model.clone(),
+            design: design.clone(),
+            rows: Encoded::Remote(rows),
+            columns: in_words(schema),
+            person: person.cloned(),
+        };
+        Ok(GroupedDataset { by: by.clone(), groups: rows.into_iter().map(group).collect(), units, sizes })
     }
 
     /// Whose data a fit protects.

@@ -11,12 +11,12 @@ use std::sync::Arc;
 use crate::{
     Error, Fit, Progress,
     diagnose::View,
-    formula::{Column, Formula, Kind, Model, Weights},
+    formula::{By, Column, Formula, Kind, Model, Weights},
     lattice::Design,
     method::{ConfigError, Method, Outcome},
     options::Device,
     privacy::{Person, Unit, noise::NoiseSource},
-    rows::{Builder, DeviceError, Encoded, Executor, Persons, RemoteError, RemoteRows, Rows},
+    rows::{Builder, DeviceError, Encoded, Executor, Persons, RemoteRows, Rows},
     table::{Block, Cells, DataError, Field, ReadOptions, Schema, Source},
     warning::{Cause, Warning},
 };
@@ -67,6 +67,28 @@ impl Reading<'_> {
             .resolve(&person.into_iter().chain(weights).fold(schema.clone(), |schema, name| schema.without(name)))?)
     }
 
+    /// The model of a formula that is fitted in each of several groups, and how its rows are encoded.
+    ///
+    /// # Errors
+    /// As [`model`](Self::model); and when the column that groups are by is in the model.
+    pub fn model_by(&self, formula: &Formula, schema: &Schema, by: &By) -> Result<(Model, Design), Error> {
+        let without = formula.uses_dot().then(|| schema.without(by.name()));
+        let model = self.model(formula, without.as_ref().unwrap_or(schema))?;
+        let design = self.design(&model);
+        if design.columns().iter().any(|column| column.name == by.name()) {
+            return Err(ConfigError::ByInModel { column: by.name().to_owned() }.into());
+        }
+        Ok((model, design))
+    }
+
+    /// Who a row is of, refused where persons could have more rows than sums over them are exact for.
+    fn checked_person(&self) -> Result<Option<&Person>, ConfigError> {
+        match &self.person {
+            Some(person) if !person.is_sound() => Err(ConfigError::RowsPerPerson),
+            person => Ok(person.as_ref()),
+        }
+    }
+
     /// Refuses a device for units that it cannot have.
     fn check_device(&self, of_several: bool) -> Result<(), DeviceError> {
         if of_several && self.device != Device::Cpu { Err(DeviceError::Units) } else { Ok(()) }
@@ -92,7 +114,7 @@ impl Dataset {
         let design = reading.design(&model);
         reading.check_device(reading.person.is_some())?;
         let destination = reading.device.ready()?;
-        let rows = match &reading.person {
+        let rows = match reading.checked_person()? {
             Some(person) => read_persons(source, &design, reading, person)?,
             None => destination.take(read_rows(source, &design, reading, &mut |_| Ok(()))?)?,
         };
@@ -103,20 +125,22 @@ impl Dataset {
     /// Rows on other machines, packed there with the design of this formula and reading; `schema` is what the table declares.
     ///
     /// # Errors
-    /// When columns are missing, the rows cannot be asked, or persons with several rows are to be protected.
+    /// When columns are missing, the rows cannot be asked, or persons may have more rows than can be packed.
     pub fn remote(
         executor: Arc<dyn Executor>,
         schema: &Schema,
         formula: &Formula,
         reading: &Reading<'_>,
     ) -> Result<Dataset, Error> {
-        if reading.person.is_some() {
-            return Err(RemoteError::Persons.into());
-        }
         let model = reading.model(formula, schema)?;
         let design = reading.design(&model);
-        let rows = Encoded::Remote(RemoteRows::open(executor, design.features(), reading.memory)?);
-        Ok(Dataset { formula: formula.to_string(), model, design, rows, columns: in_words(schema), person: None })
+        let (features, memory) = (design.features(), reading.memory);
+        let rows = match reading.checked_person()? {
+            None => RemoteRows::open(executor, features, memory)?,
+            Some(person) => RemoteRows::open_persons(executor, features, person.most_rows(), memory)?,
+        };
+        let (rows, columns, person) = (Encoded::Remote(rows), in_words(schema), reading.person.clone());
+        Ok(Dataset { formula: formula.to_string(), model, design, rows, columns, person })
     }
 
     /// The model, with every column named.
@@ -240,9 +264,6 @@ fn read_rows(
 
 /// Reads rows and brings those of each person together. A row in which the identifier is missing has a missing cell, so it becomes zeros.
 fn read_persons(source: &Source, design: &Design, reading: &Reading<'_>, person: &Person) -> Result<Encoded, Error> {
-    if !person.is_sound() {
-        return Err(ConfigError::RowsPerPerson.into());
-    }
     let table = ReadOptions { person: Some(&person.column), ..reading.table };
     let reading = Reading { table, memory: reading.memory, ..Reading::default() };
     let mut persons = Persons::new();

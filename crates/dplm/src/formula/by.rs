@@ -28,7 +28,7 @@ impl By {
     }
 
     /// The column that is read.
-    pub(crate) fn column(&self) -> Column {
+    pub fn column(&self) -> Column {
         Column { name: self.name.clone(), kind: Kind::Levels(self.levels.clone()) }
     }
 

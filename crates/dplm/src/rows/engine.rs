@@ -49,6 +49,11 @@ impl<S: Store> Engine<S> {
         Ok(Engine { rows_in_unit: Some(most), said: self.said, kernel: self.kernel, ..grouped })
     }
 
+    /// Says that the units are persons, each with at most so many rows, where a number is given.
+    pub(super) fn of_persons(self, rows_in_unit: Option<u32>) -> Engine<S> {
+        Engine { rows_in_unit, ..self }
+    }
+
     /// Says that these are the units of one of several groups, about so many.
     pub(super) fn say_of_group(&mut self, said: u64) {
         self.said = Some(said);

@@ -33,7 +33,9 @@ pub use memory::{MemoryBuilder, MemoryRows};
 pub use person::Persons;
 #[doc(hidden)]
 pub use remote::sealed;
-pub use remote::{Answering, BlockId, Executor, RemoteError, RemoteRows, answer, most_rows, pack};
+pub use remote::{
+    Answering, BlockId, Executor, Packed, Packer, RemoteError, RemoteRows, answer, most_rows, most_rows_of_person, pack,
+};
 pub use through::Seen;
 
 use crate::{

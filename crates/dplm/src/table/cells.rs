@@ -66,6 +66,19 @@ impl Extractor {
         Self { column: column.to_owned(), wanted: Wanted::Person(Identifiers::default()), strict }
     }
 
+    /// For the same column, where other machines read other rows of it.
+    pub fn of_identifiers(column: &str, strict: bool, key: [u8; 32]) -> Self {
+        Self { column: column.to_owned(), wanted: Wanted::Person(Identifiers::keyed(key)), strict }
+    }
+
+    /// The hashes of all persons so far, by their numbers; none of other columns.
+    pub fn hashes(&self) -> Vec<u128> {
+        match &self.wanted {
+            Wanted::Person(persons) => persons.hashes(),
+            _ => Vec::new(),
+        }
+    }
+
     /// The cells of a column of text, nothing where there is none.
     ///
     /// # Errors

@@ -1,7 +1,8 @@
 //! Who a row is of: the values of an identifier column as numbers of persons.
 //!
 //! Identifiers are compared through a hash under a key that is drawn for one reading and forgotten with it. Neither they nor their hashes are
-//! stored, printed or written; what is kept is which rows have the same.
+//! stored, printed or written; what is kept is which rows have the same. Rows of one person that are read by different machines are brought together by a
+//! hash under a key that those machines are given.
 //!
 //! # Guarantee
 //! Whether two rows are of one person depends on those two cells alone. Two persons are taken for one with probability below `N^2 / 2^128`
@@ -13,6 +14,8 @@ use std::{
     sync::{Mutex, PoisonError},
 };
 
+use sha2::{Digest, Sha256};
+
 use super::{
     MISSING,
     cells::{Coding, LONGEST_CELL, is_missing, printed, truth},
@@ -21,8 +24,22 @@ use super::{
 /// Numbers persons as they come.
 #[derive(Default)]
 pub(super) struct Identifiers {
-    key: RandomState,
+    key: Key,
     known: Mutex<HashMap<u128, u32, BuildHasherDefault<AsIs>>>,
+}
+
+/// What hashes are made with.
+enum Key {
+    /// Of one reading.
+    Drawn(RandomState),
+    /// Of several readings, wherever they are.
+    Given([u8; 32]),
+}
+
+impl Default for Key {
+    fn default() -> Key {
+        Key::Drawn(RandomState::new())
+    }
 }
 
 /// The hash of a missing identifier. One that hashes to it would be missing too, with probability 2^-128.
@@ -39,16 +56,40 @@ impl Identifiers {
         hashes.iter().map(&mut number).collect()
     }
 
-    /// 128 bits: of two texts that begin differently under one key.
-    fn hash(&self, kind: u8, bytes: &[u8]) -> u128 {
-        let half = |first: u8| {
-            let mut hasher = self.key.build_hasher();
-            hasher.write(&[first, kind]);
-            hasher.write(bytes);
-            u128::from(hasher.finish())
-        };
-        half(0) << 64 | half(1)
+    /// Persons have the same hash wherever the same key is given.
+    pub fn keyed(key: [u8; 32]) -> Identifiers {
+        Identifiers { key: Key::Given(key), ..Identifiers::default() }
     }
+
+    /// The hashes of all persons so far, by their numbers.
+    #[expect(clippy::disallowed_methods, reason = "each hash goes to the place of its number, in whatever order")]
+    pub fn hashes(&self) -> Vec<u128> {
+        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut hashes = vec![NOBODY; known.len()];
+        known.iter().for_each(|(hash, number)| hashes[*number as usize] = *hash);
+        hashes
+    }
+
+    fn hash(&self, kind: u8, bytes: &[u8]) -> u128 {
+        match &self.key {
+            Key::Drawn(key) => drawn(key, kind, bytes),
+            Key::Given(key) => {
+                let hash = Sha256::new().chain_update(key).chain_update([kind]).chain_update(bytes).finalize();
+                u128::from_be_bytes(*hash.first_chunk().expect("a hash has 32 bytes"))
+            }
+        }
+    }
+}
+
+/// 128 bits: of two texts that begin differently under one key.
+fn drawn(key: &RandomState, kind: u8, bytes: &[u8]) -> u128 {
+    let half = |first: u8| {
+        let mut hasher = key.build_hasher();
+        hasher.write(&[first, kind]);
+        hasher.write(bytes);
+        u128::from(hasher.finish())
+    };
+    half(0) << 64 | half(1)
 }
 
 /// The same identifier is the same whatever type a program stored it in: 7, 7.0 and the texts of both are one. Texts that programs do not
@@ -138,6 +179,20 @@ mod tests {
         let of = |texts: &[&str]| ids.numbered(&texts.iter().map(|text| ids.text(text)).collect::<Vec<_>>()).unwrap();
         assert_eq!(of(&["b", "a", "NA", "b"]), [0, 1, MISSING, 0]);
         assert_eq!(of(&["c", "a", ""]), [2, 1, MISSING]);
+    }
+
+    #[test]
+    fn a_given_key_makes_the_same_hashes_everywhere() {
+        let of = |key: u8| {
+            let ids = Identifiers::keyed([key; 32]);
+            let hashes = ["b", "7.0", "NA", "a"].map(|text| ids.text(text));
+            assert_eq!(ids.numbered(&hashes).unwrap(), [0, 1, MISSING, 2]);
+            assert_eq!(ids.hashes(), [hashes[0], hashes[1], hashes[3]]);
+            assert_eq!((hashes[1], hashes[2]), (ids.integer(7), NOBODY));
+            hashes
+        };
+        assert_eq!(of(1), of(1));
+        assert!(of(1).iter().zip(of(2)).all(|(one, other)| *one != other || other == NOBODY));
     }
 
     /// What a hash is, nobody can tell beforehand: another reading has another key.

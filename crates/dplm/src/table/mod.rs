@@ -76,7 +76,8 @@ impl Block {
         Block { rows: rows.len(), columns: self.columns.iter().map(of_column).collect() }
     }
 
-    fn append(&mut self, other: Block) {
+    /// Adds rows at the end.
+    pub(crate) fn append(&mut self, other: Block) {
         self.rows += other.rows;
         for pair in self.columns.iter_mut().zip(other.columns) {
             match pair {

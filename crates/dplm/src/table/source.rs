@@ -12,7 +12,7 @@ use super::arrow;
 #[cfg(feature = "csv")]
 use super::{bytes::Bytes, files::open_text};
 use super::{
-    Block, DataError, Schema,
+    Block, Cells, DataError, Schema,
     cells::Extractor,
     dialect::Dialect,
     files::{open_input, open_stream},
@@ -184,16 +184,41 @@ impl Source {
         let mut extractors: Vec<Extractor> =
             columns.iter().map(|column| Extractor::new(column, options.strict)).collect();
         extractors.extend(options.person.map(|person| Extractor::of_persons(person, options.strict)));
-        // What may hold levels may hold identifiers.
-        let identifier =
-            options.person.map(|person| Column { name: person.to_owned(), kind: Kind::Levels(Vec::new()) });
-        let columns: Vec<Column> = columns.iter().cloned().chain(identifier).collect();
-        self.schema.check_all(&columns)?;
+        let columns: Vec<Column> = columns.iter().cloned().chain(options.person.map(identifier)).collect();
+        self.read(&columns, &extractors, options, each)
+    }
+
+    /// Who each row is of, for rows that several machines read: hashes of the cells of a column under a key that all of them are given; 0 where a
+    /// cell is missing.
+    ///
+    /// # Errors
+    /// As [`for_each_block`](Self::for_each_block).
+    pub fn identified(&self, column: &str, strict: bool, key: [u8; 32]) -> Result<Vec<u128>, DataError> {
+        let extractors = [Extractor::of_identifiers(column, strict, key)];
+        let mut numbers = Vec::new();
+        self.read(&[identifier(column)], &extractors, &ReadOptions::default(), &mut |block| {
+            if let Some(Cells::Levels(of_rows)) = block.columns.first() {
+                numbers.extend_from_slice(of_rows);
+            }
+            Ok(())
+        })?;
+        let hashes = extractors[0].hashes();
+        Ok(numbers.into_iter().map(|number| hashes.get(number as usize).copied().unwrap_or(0)).collect())
+    }
+
+    fn read(
+        &self,
+        columns: &[Column],
+        extractors: &[Extractor],
+        options: &ReadOptions<'_>,
+        each: &mut dyn FnMut(Block) -> Result<(), DataError>,
+    ) -> Result<(), DataError> {
+        self.schema.check_all(columns)?;
         let total: u64 = self.files.iter().map(|file| file.bytes.length).sum();
         let report = |done: u64| options.progress.report(done, total);
         let mut before = 0;
         for file in &self.files {
-            let projection = Projection::new(&file.schema, &columns, &extractors)?;
+            let projection = Projection::new(&file.schema, columns, extractors)?;
             let pieces = Pieces { rows: options.block_rows.max(1), bytes: options.segment_bytes.max(1) };
             file.for_each_block(&projection, pieces, &mut |block, done| {
                 each(block)?;
@@ -231,6 +256,11 @@ impl Source {
         }
         Err(DataError::NoRows { file: self.files[0].bytes.name.clone() })
     }
+}
+
+/// A column that says who a row is of: what may hold levels may hold identifiers.
+fn identifier(name: &str) -> Column {
+    Column { name: name.to_owned(), kind: Kind::Levels(Vec::new()) }
 }
 
 /// Refuses files that hold the same bytes: every person in them would count twice, and be protected four times less than is said.

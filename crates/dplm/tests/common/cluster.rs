@@ -93,7 +93,7 @@ impl Cluster {
 }
 
 impl Executor for Cluster {
-    fn ask(&self, question: &[u8]) -> Result<Vec<Vec<u8>>, RemoteError> {
+    fn ask(&self, question: &[u8], _: Option<u32>) -> Result<Vec<Vec<u8>>, RemoteError> {
         let number = self.asked.fetch_add(1, Ordering::Relaxed);
         let answers = match self.fault {
             Some((at, fault)) if at == number => self.faulty(fault, question)?,

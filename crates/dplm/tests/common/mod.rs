@@ -8,8 +8,8 @@ use std::sync::Arc;
 use dplm::{
     formula::{Column, Kind, Model},
     lattice::{Design, Ladder, Lattice, Outer, Theta},
-    privacy::{Neighbours, Sensitive},
-    rows::{BlockId, Builder, Encoded, MemoryBuilder, MemoryRows, Persons, RemoteRows, Rows, pack},
+    privacy::{Neighbours, Person, Sensitive},
+    rows::{BlockId, Builder, Encoded, MemoryBuilder, MemoryRows, Packer, Persons, RemoteRows, Rows, pack},
     table::{Block, Cells},
 };
 use rand_chacha::{ChaCha20Rng, rand_core::SeedableRng};
@@ -97,6 +97,29 @@ impl Data {
         let mut of_rows = Persons::new();
         of_rows.push(persons).unwrap();
         self.within(memory).by_person(&of_rows, most, false).unwrap()
+    }
+
+    /// The same on a cluster, in three parts that are packed a few rows at a time; so many blocks answer together.
+    pub fn persons_on_a_cluster(&self, persons: &[u32], most: u32, blocks_in_answer: usize) -> RemoteRows {
+        let mut order: Vec<usize> = (0..persons.len()).collect();
+        order.sort_by_key(|&row| persons[row]);
+        let person = Person { rows: Some(most), ..Person::new("person") };
+        let mut blocks = Vec::new();
+        for part in 0..3 {
+            let rows: Vec<usize> = order.iter().copied().filter(|&row| persons[row] % 3 == part).collect();
+            let mut packer = Packer::new(standard_design(self.features()), part, None, Some(&person)).unwrap();
+            for rows in rows.chunks(7) {
+                let some = Data {
+                    x: rows.iter().map(|&row| self.x[row].clone()).collect(),
+                    y: rows.iter().map(|&row| self.y[row]).collect(),
+                };
+                let of_rows: Vec<u128> = rows.iter().map(|&row| persons[row].into()).collect();
+                packer.push(some.block(), Some(&of_rows)).unwrap();
+            }
+            blocks.extend(packer.finish().into_iter().map(|block| block.bytes));
+        }
+        let cluster = Cluster { blocks_in_answer, ..Cluster::new(blocks) };
+        RemoteRows::open_persons(Arc::new(cluster), self.features(), most, None).unwrap()
     }
 
     /// Row `i` replaced by row `j` of `other`.

@@ -3,7 +3,7 @@
 use super::{
     BlockId, RemoteError,
     bytes::{Fingerprint, Kind, Reader, Writer, fingerprint},
-    pack::{Unpacked, most_rows, read_rows, write_rows},
+    pack::{NO_GROUP, Unpacked, most_rows, read_rows, write_rows},
     question::{Ask, Question},
 };
 use crate::{
@@ -16,11 +16,13 @@ use crate::{
     },
 };
 
-/// Where a block came from, how many rows it has, and what identifies its bytes.
+/// Where a block came from, how many units it has, and what identifies its bytes.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct Seen {
     pub(super) block: BlockId,
-    pub(super) rows: u32,
+    /// The group that its units are in; [`NO_GROUP`](super::pack::NO_GROUP) where in none.
+    pub(super) group: u32,
+    pub(super) units: u32,
     pub(super) fingerprint: Fingerprint,
 }
 
@@ -39,7 +41,7 @@ impl Answering {
         Ok(Answering { question: Question::read(question)?, answer: Answer::to(fingerprint(question)) })
     }
 
-    /// Adds what a block answers.
+    /// Adds what a block answers; one of another group than the question is put to says nothing.
     ///
     /// # Guarantee
     /// What is added depends on the block and on the question only.
@@ -48,18 +50,26 @@ impl Answering {
     /// When the bytes are no block of this version, or one of other columns.
     pub fn add(&mut self, block: &[u8]) -> Result<(), Error> {
         let unpacked = Unpacked::read(block)?;
-        if unpacked.features != self.question.features {
+        let Unpacked { id, group, units, rows_in_unit, mut rows } = unpacked;
+        let is_asked_for = match rows_in_unit {
+            // Nobody's rows are neither.
+            None => group == NO_GROUP || self.question.of.rows_in_unit.is_none(),
+            Some(rows) => self.question.of.rows_in_unit.is_some_and(|most| rows <= most),
+        };
+        if rows.features != self.question.features || !is_asked_for {
             return Err(Kind::Block.malformed().into());
         }
-        let seen = Seen { block: unpacked.id, rows: unpacked.rows, fingerprint: fingerprint(block) };
-        let mut rows = Chunks { features: unpacked.features, chunks: vec![unpacked.cells] };
+        if self.question.of.group.is_some_and(|asked| asked != group) {
+            return Ok(());
+        }
+        let seen = Seen { block: id, group, units, fingerprint: fingerprint(block) };
         for whitening in &self.question.whitenings {
             rows = rows.whitened(whitening)?;
         }
         if let Some(clip) = &self.question.clip {
             rows.set_clip(clip, Kernel::best())?;
         }
-        let said = self.question.with_ask(|ask| said(ask, &self.question, &rows, seen.rows));
+        let said = self.question.with_ask(|ask| said(ask, &self.question, &rows, units));
         let said = said.ok_or(Kind::Question.malformed())??;
         Ok(self.answer.take(Answer { to: self.answer.to, seen: vec![seen], ..said })?)
     }
@@ -83,8 +93,11 @@ pub fn answer(block: &[u8], question: &[u8]) -> Result<Vec<u8>, Error> {
 /// What a block says, without saying which it is.
 fn said(ask: &Ask<'_>, question: &Question, rows: &Chunks, count: u32) -> Result<Answer, Error> {
     let (features, kernel) = (question.outputs(), Kernel::best());
+    let is_of_rows = question.of.rows_in_unit.is_none();
     Ok(match *ask {
         Ask::Presence => Answer::default(),
+        // What a person contributes is not linear over a region, so that nothing like that is asked of persons.
+        Ask::Sorted { .. } | Ask::Sample { .. } if !is_of_rows => return Err(Kind::Question.malformed().into()),
         Ask::Sum(sum) => {
             let query = Query { sum, features, clip: question.clip.as_ref(), kernel };
             Answer { sums: rows.sums(&query)?, ..Answer::default() }
@@ -184,7 +197,8 @@ impl Answer {
         writer.count(self.seen.len());
         for seen in &self.seen {
             writer.u64(seen.block.0);
-            writer.u32(seen.rows);
+            writer.u32(seen.group);
+            writer.u32(seen.units);
             writer.bytes(&seen.fingerprint);
         }
         writer.u8(self.is_partial.into());
@@ -215,8 +229,8 @@ impl Answer {
         let to = reader.array()?;
         let mut seen = Vec::new();
         for _ in 0..reader.count()? {
-            let (block, rows, fingerprint) = (BlockId(reader.u64()?), reader.u32()?, reader.array()?);
-            seen.push(Seen { block, rows, fingerprint });
+            let (block, group, units) = (BlockId(reader.u64()?), reader.u32()?, reader.u32()?);
+            seen.push(Seen { block, group, units, fingerprint: reader.array()? });
         }
         let is_partial = reader.u8()? != 0;
         let count = reader.count()?;

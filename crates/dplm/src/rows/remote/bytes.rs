@@ -6,7 +6,7 @@ use super::RemoteError;
 
 const MARK: [u8; 4] = *b"dplm";
 /// Other forms of the same bytes have other numbers.
-const FORM: u8 = 1;
+const FORM: u8 = 2;
 const LIBRARY: &str = env!("CARGO_PKG_VERSION");
 
 /// What identifies bytes.
@@ -50,6 +50,10 @@ impl Writer {
 
     pub(super) fn u8(&mut self, value: u8) {
         self.0.push(value);
+    }
+
+    pub(super) fn u16(&mut self, value: u16) {
+        self.bytes(&value.to_le_bytes());
     }
 
     pub(super) fn u32(&mut self, value: u32) {
@@ -147,6 +151,10 @@ impl<'a> Reader<'a> {
     fn many<const N: usize, T>(&mut self, count: usize, read: impl Fn([u8; N]) -> T) -> Option<Vec<T>> {
         let bytes = self.take(count.checked_mul(N)?)?;
         Some(bytes.as_chunks().0.iter().map(|bytes| read(*bytes)).collect())
+    }
+
+    pub(super) fn u16s(&mut self, count: usize) -> Option<Vec<u16>> {
+        self.many(count, u16::from_le_bytes)
     }
 
     pub(super) fn u64s(&mut self, count: usize) -> Option<Vec<u64>> {

@@ -60,9 +60,21 @@ pub enum RemoteError {
     /// An answer to another question.
     #[error("a worker answered another question than the one that was asked: ask again from the start")]
     Stale,
-    /// Persons with several rows.
-    #[error("persons with several rows are not fitted on a cluster yet: fit them on one machine")]
-    Persons,
+    /// Persons whose rows take too much memory when they are laid out.
+    #[error(
+        "persons with up to {asked} rows of so many coefficients take too much memory where the rows are: set rows_per_person to at most {most}"
+    )]
+    WidePersons {
+        /// How many rows of a person were to count.
+        asked: u32,
+        /// How many can.
+        most: u32,
+    },
+    /// Rows of a person that are not next to each other, so that a person would count more than once.
+    #[error(
+        "the rows of a person are not together on the cluster: pack the rows to a folder, or fit them on one machine"
+    )]
+    Scattered,
     /// What only rows on this machine can do.
     #[error(
         "rows on a cluster are not shown or rearranged on this machine: use the rows where they are, or a part of them here"

@@ -9,11 +9,14 @@
 //! answer exactly once, and be what it was. So a worker that fails and starts anew, work that is done twice, and data that change while they are
 //! fitted end in the same integers or in a refusal that names the block; no row counts twice or not at all.
 //!
+//! Where persons are protected, the rows of one are in one block; where there are groups, a block is of one of them ([`Packer`]).
+//!
 //! Answers are as private as the rows: sums over a block, and rows themselves. Whoever carries them is trusted as this machine is.
 
 mod error;
 mod bytes;
 mod pack;
+mod packer;
 mod question;
 mod answer;
 
@@ -21,7 +24,8 @@ pub use answer::{Answering, answer};
 #[doc(hidden)]
 pub use bytes::sealed;
 pub use error::{BlockId, RemoteError};
-pub use pack::{most_rows, pack};
+pub use pack::{most_rows, most_rows_of_person, pack};
+pub use packer::{Packed, Packer};
 
 use std::{
     collections::BTreeMap,
@@ -34,7 +38,9 @@ use std::{
 use self::{
     answer::{Answer, SHARE_BITS, Seen},
     bytes::{Kind, fingerprint},
-    question::{Ask, Setting, written},
+    pack::NO_GROUP,
+    packer::check_person,
+    question::{Ask, Of, Setting, written},
 };
 use super::{
     Engine,
@@ -51,11 +57,12 @@ use crate::{
 
 /// Carries questions to packed rows and brings back their answers.
 pub trait Executor: Send + Sync {
-    /// Puts a question to every block, each once, and gives all answers, in any order. An answer may be of several blocks ([`Answering`]).
+    /// Puts a question to every block, each once, and gives all answers, in any order. An answer may be of several blocks ([`Answering`]). Where a group
+    /// is named, the blocks of others have nothing to say, and need not be asked.
     ///
     /// # Errors
     /// When the blocks cannot be asked, or the question was cancelled.
-    fn ask(&self, question: &[u8]) -> Result<Vec<Vec<u8>>, RemoteError>;
+    fn ask(&self, question: &[u8], group: Option<u32>) -> Result<Vec<Vec<u8>>, RemoteError>;
 
     /// Ends the question that is being answered, if one is. Called from another thread.
     fn cancel(&self);
@@ -77,6 +84,7 @@ pub struct Blocks {
     /// The blocks of the first answer.
     known: Arc<BTreeMap<BlockId, Seen>>,
     questions: Arc<AtomicU64>,
+    of: Of,
     /// Coefficients of a packed row, and what rows are re-encoded through before a question.
     features: usize,
     whitenings: Vec<Whitening>,
@@ -91,28 +99,53 @@ impl RemoteRows {
     /// # Errors
     /// When the blocks cannot be asked, are not of this version or of other columns, or hold no row.
     pub fn open(executor: Arc<dyn Executor>, features: usize, memory: Option<u64>) -> Result<RemoteRows, RemoteError> {
-        let mut blocks = Blocks {
-            executor,
-            known: Arc::default(),
-            questions: Arc::default(),
-            features,
-            whitenings: Vec::new(),
-            clip: None,
-            spare: allowed(memory) / SPARE_SHARE,
+        let blocks = Blocks::open(executor, features, None, memory)?;
+        let units = blocks.units();
+        Ok(Engine::new(blocks, features, units))
+    }
+
+    /// The same where units are persons, of each of whom so many rows count.
+    ///
+    /// # Errors
+    /// The same; and when the rows of a person could take more memory than workers have for them.
+    pub fn open_persons(
+        executor: Arc<dyn Executor>,
+        features: usize,
+        rows_in_unit: u32,
+        memory: Option<u64>,
+    ) -> Result<RemoteRows, RemoteError> {
+        check_person(rows_in_unit, features)?;
+        let blocks = Blocks::open(executor, features, Some(rows_in_unit), memory)?;
+        let units = blocks.units();
+        Ok(Engine::new(blocks, features, units).of_persons(Some(rows_in_unit)))
+    }
+
+    /// The same for the units of each of so many groups, and how many units there are in all, in a group or in none. Says of no group how many units it has.
+    ///
+    /// # Errors
+    /// The same.
+    pub fn open_groups(
+        executor: Arc<dyn Executor>,
+        features: usize,
+        groups: usize,
+        rows_in_unit: Option<u32>,
+        memory: Option<u64>,
+    ) -> Result<(Vec<RemoteRows>, u64), RemoteError> {
+        rows_in_unit.map_or(Ok(()), |rows| check_person(rows, features))?;
+        let all = Blocks::open(executor, features, rows_in_unit, memory)?;
+        let is_known = |group: u32| group == NO_GROUP || (group as usize) < groups;
+        if !all.known.values().all(|seen| is_known(seen.group)) {
+            return Err(Kind::Block.malformed());
+        }
+        let one = |group: u32| {
+            let blocks = all.of_group(group);
+            let units = blocks.units();
+            let mut rows = Engine::new(blocks, features, units).of_persons(rows_in_unit);
+            // Nothing is said of its size before that is released.
+            rows.say_of_group(0);
+            rows
         };
-        let answer = blocks.answers(&Ask::Presence)?;
-        let mut known = BTreeMap::new();
-        for seen in answer.seen {
-            if known.insert(seen.block, seen).is_some() {
-                return Err(RemoteError::Repeated { block: seen.block });
-            }
-        }
-        let rows = known.values().map(|seen| u64::from(seen.rows)).sum();
-        if rows == 0 {
-            return Err(RemoteError::NoRows);
-        }
-        blocks.known = Arc::new(known);
-        Ok(Engine::new(blocks, features, rows))
+        Ok(((0..).take(groups).map(one).collect(), all.units()))
     }
 
     /// How many questions were asked so far, of these rows and of what they were re-encoded to; public.
@@ -122,12 +155,60 @@ impl RemoteRows {
 }
 
 impl Blocks {
+    /// Asks which blocks there are.
+    fn open(
+        executor: Arc<dyn Executor>,
+        features: usize,
+        rows_in_unit: Option<u32>,
+        memory: Option<u64>,
+    ) -> Result<Blocks, RemoteError> {
+        let mut blocks = Blocks {
+            executor,
+            known: Arc::default(),
+            questions: Arc::default(),
+            of: Of { group: None, rows_in_unit },
+            features,
+            whitenings: Vec::new(),
+            clip: None,
+            spare: allowed(memory) / SPARE_SHARE,
+        };
+        let mut known = BTreeMap::new();
+        for seen in blocks.answers(&Ask::Presence)?.seen {
+            if known.insert(seen.block, seen).is_some() {
+                return Err(RemoteError::Repeated { block: seen.block });
+            }
+        }
+        blocks.known = Arc::new(known);
+        if blocks.units() == 0 { Err(RemoteError::NoRows) } else { Ok(blocks) }
+    }
+
+    /// The blocks of one group.
+    fn of_group(&self, group: u32) -> Blocks {
+        let known = self.known.iter().filter(|(_, seen)| seen.group == group).map(|(block, seen)| (*block, *seen));
+        Blocks { known: Arc::new(known.collect()), of: Of { group: Some(group), ..self.of }, ..self.again() }
+    }
+
+    /// The same blocks, to be asked in another way.
+    fn again(&self) -> Blocks {
+        Blocks {
+            executor: self.executor.clone(),
+            known: self.known.clone(),
+            questions: self.questions.clone(),
+            of: self.of,
+            features: self.features,
+            whitenings: self.whitenings.clone(),
+            clip: None,
+            spare: self.spare,
+        }
+    }
+
     /// What all blocks answer together, not yet checked.
     fn answers(&self, ask: &Ask<'_>) -> Result<Answer, RemoteError> {
-        let setting = Setting { features: self.features, whitenings: &self.whitenings, clip: self.clip.as_ref() };
+        let (features, of, clip) = (self.features, self.of, self.clip.as_ref());
+        let setting = Setting { features, of, whitenings: &self.whitenings, clip };
         let question = written(&setting, ask);
         self.questions.fetch_add(1, Ordering::Relaxed);
-        let (answers, to) = (self.executor.ask(&question)?, fingerprint(&question));
+        let (answers, to) = (self.executor.ask(&question, of.group)?, fingerprint(&question));
         let mut all = Answer::to(to);
         for bytes in answers {
             all.take(Answer::read(&bytes, to)?)?;
@@ -154,8 +235,8 @@ impl Blocks {
         }
     }
 
-    fn rows(&self) -> u64 {
-        self.known.values().map(|seen| u64::from(seen.rows)).sum()
+    fn units(&self) -> u64 {
+        self.known.values().map(|seen| u64::from(seen.units)).sum()
     }
 
     fn outputs(&self) -> usize {
@@ -179,13 +260,20 @@ impl Store for Blocks {
     }
 
     fn sums(&self, query: &Query<'_>) -> Result<Vec<i128>, Error> {
+        if self.known.is_empty() {
+            // A group without units.
+            return Ok(vec![0; query.len()]);
+        }
         let answer = self.ask(&Ask::Sum(query.sum))?;
         if answer.sums.len() == query.len() { Ok(answer.sums) } else { Err(Kind::Answer.malformed().into()) }
     }
 
     fn sorted(&self, sorting: &Sorting<'_>) -> Result<Sorted, Error> {
+        if self.known.is_empty() {
+            return Ok(Sorted::nothing(self.outputs()));
+        }
         // Each block may send its share of the rows that are kept here.
-        let share = (u128::from(sorting.most_rows) << SHARE_BITS) / u128::from(self.rows());
+        let share = (u128::from(sorting.most_rows) << SHARE_BITS) / u128::from(self.units().max(1));
         let most = share.min(1 << SHARE_BITS) as u64;
         let answer = self.ask(&Ask::Sorted { region: sorting.region, lattice: sorting.lattice, most })?;
         let sorted = answer.into_sorted(self.outputs()).ok_or(Kind::Answer.malformed())?;
@@ -193,7 +281,10 @@ impl Store for Blocks {
     }
 
     fn sample(&self, rows: usize) -> Result<Chunks, Error> {
-        let one_in = self.rows() / rows.clamp(1, MOST_SAMPLED) as u64;
+        let one_in = self.units() / rows.clamp(1, MOST_SAMPLED) as u64;
+        if self.known.is_empty() {
+            return Ok(Chunks { features: self.outputs(), chunks: Vec::new() });
+        }
         let answer = self.ask(&Ask::Sample { one_in })?;
         Ok(self.with_bounds(Chunks { features: self.outputs(), chunks: answer.rows }))
     }
@@ -207,9 +298,9 @@ impl Store for Blocks {
     }
 
     fn whitened(&self, whitening: &Whitening) -> Result<Blocks, Error> {
-        let whitenings = self.whitenings.iter().chain([whitening]).cloned().collect();
-        let (executor, known, questions) = (self.executor.clone(), self.known.clone(), self.questions.clone());
-        Ok(Blocks { executor, known, questions, features: self.features, whitenings, clip: None, spare: self.spare })
+        let mut whitened = self.again();
+        whitened.whitenings.push(whitening.clone());
+        Ok(whitened)
     }
 
     fn spare(&self) -> u64 {

@@ -4,12 +4,16 @@
 //! the largest needs: none for a constant, one for a category, mostly two for a number.
 
 use super::{
-    BlockId, RemoteError,
+    BlockId,
     bytes::{Kind, Reader, Writer},
 };
 use crate::{
-    lattice::{BLOCK_ROWS, CELL_RANGE_BITS, Design, RowBlock},
-    rows::{MemoryBuilder, store::Chunk},
+    Error,
+    lattice::{BLOCK_ROWS, CELL_RANGE_BITS, Design, MOST_ROWS as MOST_ROWS_OF_PERSON, RowBlock},
+    rows::{
+        MemoryBuilder, Persons,
+        store::{CHUNK_BLOCKS, Chunk, Chunks, Store},
+    },
     table::Block,
 };
 
@@ -17,6 +21,8 @@ use crate::{
 const MOST_ROWS: usize = 1 << 16;
 /// The most cells that are packed together: a reader refuses more, so that few bytes do not ask for much memory.
 const MOST_CELLS: usize = 1 << 24;
+/// The most cells that the rows of 32 persons may take once they lie side by side.
+const MOST_CELLS_LAID_OUT: usize = 1 << 26;
 /// Cells saturate there.
 const MOST_CELL: f32 = (1u32 << CELL_RANGE_BITS) as f32;
 
@@ -25,39 +31,138 @@ pub fn most_rows(features: usize) -> usize {
     (MOST_CELLS / (features + 1) / BLOCK_ROWS * BLOCK_ROWS).clamp(BLOCK_ROWS, MOST_ROWS)
 }
 
+/// The most rows of a person that can be packed: never fewer than fit in a block, and few enough that 32 persons can be laid out side by side.
+pub fn most_rows_of_person(features: usize) -> u32 {
+    let fitting = MOST_CELLS_LAID_OUT / BLOCK_ROWS / (features + 1);
+    u32::try_from(fitting).map_or(MOST_ROWS_OF_PERSON, |fitting| fitting.min(MOST_ROWS_OF_PERSON))
+}
+
 /// Encodes the rows of a table block, at most [`most_rows`] of them, and packs them.
 pub fn pack(block: &Block, design: &Design, id: BlockId) -> Vec<u8> {
-    assert!(block.rows <= most_rows(design.features()), "as many rows as are packed at once");
-    let mut builder = MemoryBuilder::new(design);
-    builder.push(block);
-    let cells = builder.take_all_chunks().concat();
-    let mut writer = Writer::new(Kind::Block);
-    writer.u64(id.0);
-    writer.count(design.features());
-    write_rows(&mut writer, &cells, block.rows, design.features());
+    Units { group: 0, of_persons: None }.pack(block, design, id)
+}
+
+/// Whose rows a block holds.
+pub(super) struct Units<'a> {
+    /// The group they are in; 0 where there are none.
+    pub(super) group: u32,
+    /// How many of the rows, which follow each other, each person has, and whether each person counts once; none where rows stand for themselves.
+    pub(super) of_persons: Option<(&'a [u16], bool)>,
+}
+
+/// What a block holds.
+mod holds {
+    pub(super) const ROWS: u8 = 0;
+    pub(super) const PERSONS: u8 = 1;
+    pub(super) const PERSONS_ONCE: u8 = 2;
+    pub(super) const NOBODY: u8 = 3;
+}
+
+impl Units<'_> {
+    pub(super) fn pack(&self, block: &Block, design: &Design, id: BlockId) -> Vec<u8> {
+        assert!(block.rows <= most_rows(design.features()), "as many rows as are packed at once");
+        let mut builder = MemoryBuilder::new(design);
+        builder.push(block);
+        let cells = builder.take_all_chunks().concat();
+        let mut writer = head(id, self.group, design.features());
+        match self.of_persons {
+            None => writer.u8(holds::ROWS),
+            Some((sizes, once)) => {
+                writer.u8(if once { holds::PERSONS_ONCE } else { holds::PERSONS });
+                writer.count(sizes.len());
+                sizes.iter().for_each(|size| writer.u16(*size));
+            }
+        }
+        write_rows(&mut writer, &cells, block.rows, design.features());
+        writer.finish()
+    }
+}
+
+/// A block that says only how many units are in no group: they count among all, and contribute nothing.
+pub(super) fn pack_nobody(units: u32, features: usize, id: BlockId) -> Vec<u8> {
+    let mut writer = head(id, NO_GROUP, features);
+    writer.u8(holds::NOBODY);
+    writer.u32(units);
     writer.finish()
 }
+
+fn head(id: BlockId, group: u32, features: usize) -> Writer {
+    let mut writer = Writer::new(Kind::Block);
+    writer.u64(id.0);
+    writer.u32(group);
+    writer.count(features);
+    writer
+}
+
+/// The group of what is in none.
+pub(super) const NO_GROUP: u32 = u32::MAX;
+
+/// How many rows each person has, and whether each counts once; none where rows stand for themselves.
+type OfPersons = Option<(Vec<u16>, bool)>;
 
 /// A block of packed rows.
 pub(super) struct Unpacked {
     pub(super) id: BlockId,
-    pub(super) rows: u32,
-    pub(super) features: usize,
-    pub(super) cells: Chunk,
+    pub(super) group: u32,
+    /// How many units there are: rows, or persons.
+    pub(super) units: u32,
+    /// The most rows of a person; none where rows stand for themselves.
+    pub(super) rows_in_unit: Option<u32>,
+    pub(super) rows: Chunks,
 }
 
 impl Unpacked {
-    pub(super) fn read(bytes: &[u8]) -> Result<Unpacked, RemoteError> {
+    pub(super) fn read(bytes: &[u8]) -> Result<Unpacked, Error> {
         let mut reader = Reader::new(bytes, Kind::Block)?;
-        Unpacked::read_body(&mut reader).filter(|_| reader.is_at_end()).ok_or(Kind::Block.malformed())
+        let (flat, of_persons) =
+            Unpacked::read_flat(&mut reader).filter(|_| reader.is_at_end()).ok_or(Kind::Block.malformed())?;
+        match of_persons {
+            None => Ok(flat),
+            Some((sizes, once)) => Ok(Unpacked { rows: laid_out(&flat.rows, &sizes, once)?, ..flat }),
+        }
     }
 
-    fn read_body(reader: &mut Reader<'_>) -> Option<Unpacked> {
-        let id = BlockId(reader.u64()?);
-        let features = reader.count()?;
-        let (rows, cells) = read_rows(reader, features)?;
-        Some(Unpacked { id, rows, features, cells })
+    /// The rows one after another, and where they are of persons, how many each has and whether each counts once.
+    fn read_flat(reader: &mut Reader<'_>) -> Option<(Unpacked, OfPersons)> {
+        let (id, group, features) = (BlockId(reader.u64()?), reader.u32()?, reader.count()?);
+        let holds = reader.u8()?;
+        let flat = |units, rows_in_unit, rows| Unpacked { id, group, units, rows_in_unit, rows };
+        match holds {
+            holds::NOBODY => {
+                let nothing = Chunks { features, chunks: Vec::new() };
+                Some((flat(reader.u32()?, None, nothing), None)).filter(|_| group == NO_GROUP)
+            }
+            holds::ROWS => {
+                let (rows, cells) = read_rows(reader, features)?;
+                Some((flat(rows, None, Chunks { features, chunks: vec![cells] }), None)).filter(|_| group != NO_GROUP)
+            }
+            holds::PERSONS | holds::PERSONS_ONCE => {
+                let count = reader.count()?;
+                let sizes = reader.u16s(count).filter(|_| group != NO_GROUP)?;
+                let (rows, cells) = read_rows(reader, features)?;
+                let longest = sizes.iter().copied().map(u32::from).max()?;
+                let is_sound = !sizes.contains(&0)
+                    && longest <= most_rows_of_person(features)
+                    && sizes.iter().copied().map(u64::from).sum::<u64>() == u64::from(rows);
+                let units = sizes.len().try_into().ok().filter(|_| is_sound)?;
+                let rows = Chunks { features, chunks: vec![cells] };
+                Some((flat(units, Some(longest), rows), Some((sizes, holds == holds::PERSONS_ONCE))))
+            }
+            _ => None,
+        }
     }
+}
+
+/// Rows of persons, which follow each other, as questions want them: persons with several side by side.
+fn laid_out(rows: &Chunks, sizes: &[u16], once: bool) -> Result<Chunks, Error> {
+    let of_rows: Vec<u32> =
+        (0..).zip(sizes).flat_map(|(person, size)| std::iter::repeat_n(person, usize::from(*size))).collect();
+    let mut persons = Persons::new();
+    persons.push(&of_rows)?;
+    let length = CHUNK_BLOCKS * RowBlock::len_for(rows.features);
+    let pieces = rows.chunks.iter().flat_map(|chunk| chunk.cells.chunks(length));
+    let chunks = pieces.map(|cells| Chunk { cells: cells.to_vec(), ..Chunk::default() }).collect();
+    Chunks { features: rows.features, chunks }.grouped(&persons.grouping(MOST_ROWS_OF_PERSON, once))
 }
 
 /// Writes the first `rows` rows of a buffer of blocks.

@@ -28,8 +28,30 @@ pub(super) enum Ask<'a> {
 pub(super) struct Setting<'a> {
     /// Coefficients of a packed row.
     pub(super) features: usize,
+    /// Who is asked.
+    pub(super) of: Of,
     pub(super) whitenings: &'a [Whitening],
     pub(super) clip: Option<&'a Clip>,
+}
+
+/// Who is asked: the units of one group or all, and, where these are persons, the most rows that one has.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) struct Of {
+    pub(super) group: Option<u32>,
+    pub(super) rows_in_unit: Option<u32>,
+}
+
+impl Of {
+    /// None are written as a number that neither can be.
+    fn write(self, writer: &mut Writer) {
+        writer.u32(self.group.unwrap_or(u32::MAX));
+        writer.u32(self.rows_in_unit.unwrap_or(0));
+    }
+
+    fn read(reader: &mut Reader<'_>) -> Option<Of> {
+        let (group, rows) = (reader.u32()?, reader.u32()?);
+        Some(Of { group: (group != u32::MAX).then_some(group), rows_in_unit: (rows != 0).then_some(rows) })
+    }
 }
 
 /// Which question the numbers belong to.
@@ -141,6 +163,7 @@ fn numbers_of(bounds: &Separate) -> Vec<u64> {
 pub(super) fn written(setting: &Setting<'_>, ask: &Ask<'_>) -> Vec<u8> {
     let mut writer = Writer::new(Kind::Question);
     writer.count(setting.features);
+    setting.of.write(&mut writer);
     writer.count(setting.whitenings.len());
     for whitening in setting.whitenings {
         let (integers, unit_bits) = whitening.integers();
@@ -163,6 +186,7 @@ pub(super) fn written(setting: &Setting<'_>, ask: &Ask<'_>) -> Vec<u8> {
 /// A question that was read.
 pub(super) struct Question {
     pub(super) features: usize,
+    pub(super) of: Of,
     pub(super) whitenings: Vec<Whitening>,
     pub(super) clip: Option<Clip>,
     kind: u8,
@@ -183,7 +207,7 @@ impl Question {
     }
 
     fn read_body(reader: &mut Reader<'_>) -> Option<Question> {
-        let features = reader.count()?;
+        let (features, of) = (reader.count()?, Of::read(reader)?);
         let (mut whitenings, mut inputs) = (Vec::new(), features);
         for _ in 0..reader.count()? {
             let (outputs, unit_bits) = (reader.count()?, reader.u32()?.cast_signed());
@@ -202,7 +226,7 @@ impl Question {
         let points = (0..count).map(|_| lattice?.theta_of(reader.f64s(inputs)?)).collect::<Option<Vec<Theta>>>()?;
         let count = reader.count()?;
         let numbers = reader.u64s(count)?;
-        Some(Question { features, whitenings, clip, kind, lattice, points, numbers })
+        Some(Question { features, of, whitenings, clip, kind, lattice, points, numbers })
     }
 
     /// Coefficients of a row once it is re-encoded.

@@ -4,8 +4,8 @@ use proptest::{collection::vec, prelude::*};
 use super::{
     BlockId, RemoteError,
     bytes::{Kind, Reader, Writer, sealed},
-    pack::{read_rows, write_rows},
-    question::{Ask, Question, Setting, written},
+    pack::{NO_GROUP, Unpacked, read_rows, write_rows},
+    question::{Ask, Of, Question, Setting, written},
 };
 use crate::lattice::{BLOCK_ROWS, Clip, RowBlock, Whitening};
 
@@ -57,14 +57,39 @@ fn a_cell_beyond_the_lattice_is_refused() {
     assert!(!packed((1 << 19) + 1) && !packed(i32::MIN));
 }
 
+/// Persons with no rows, with more than can be laid out, or with others than there are.
+#[test]
+fn persons_that_cannot_be_are_refused() {
+    let cells = vec![1.0; 2 * RowBlock::len_for(1)];
+    let read = |sizes: &[u16], group: u32| {
+        let mut writer = Writer::new(Kind::Block);
+        writer.u64(0);
+        writer.u32(group);
+        writer.count(1);
+        writer.u8(1);
+        writer.count(sizes.len());
+        sizes.iter().for_each(|size| writer.u16(*size));
+        write_rows(&mut writer, &cells, 40, 1);
+        Unpacked::read(&writer.finish()).map(|unpacked| (unpacked.units, unpacked.rows_in_unit)).ok()
+    };
+    assert_eq!(read(&[1, 39], 0), Some((2, Some(39))));
+    assert_eq!(read(&[40; 1], 3), Some((1, Some(40))));
+    for sizes in [&[0, 40][..], &[39], &[41], &[], &[20_000, 20_000]] {
+        assert_eq!(read(sizes, 0), None, "{sizes:?}");
+    }
+    assert_eq!(read(&[40], NO_GROUP), None);
+}
+
 #[test]
 fn a_matrix_travels_as_it_is() {
     let whitenings = [(3, 2, 0.3), (2, 2, 1e-9), (2, 1, 1e6)].map(|(inputs, outputs, size)| {
         Whitening::new(Mat::from_fn(inputs, outputs, |i, j| size / (1 + i + 2 * j) as f64).as_ref())
     });
     let clip = Clip::new(1 << 40);
-    let setting = Setting { features: 3, whitenings: &whitenings, clip: Some(&clip) };
+    let of = Of { group: Some(4), rows_in_unit: Some(12) };
+    let setting = Setting { features: 3, of, whitenings: &whitenings, clip: Some(&clip) };
     let question = Question::read(&written(&setting, &Ask::Presence)).unwrap();
+    assert_eq!(question.of, of);
     assert_eq!((question.features, question.outputs()), (3, 1));
     assert_eq!(question.whitenings, whitenings);
     assert_eq!(question.clip, Some(clip));
