@@ -308,13 +308,14 @@ impl Crowd {
     const NORMAL: Crowd = Crowd { rows: 20_000, length: |_| 1.0, error: |normal| normal };
     /// A few rows are many times as long as the others, and their cells are beyond the bounds: least squares follows them.
     const HEAVY: Crowd =
-        Crowd { length: |rng| rand_distr::StudentT::new(3.0).unwrap().sample(rng).abs(), ..Crowd::NORMAL };
+        Crowd { length: |rng| f64::abs(rand_distr::StudentT::new(3.0).unwrap().sample(rng)), ..Crowd::NORMAL };
     /// Errors that follow a lognormal law, of mean 0 and variance 1.
     const SKEWED: Crowd = Crowd { error: |normal| (normal.exp() - 0.5f64.exp()) / 2.161_197_415_8, ..Crowd::NORMAL };
 
     fn table(&self, seed: u64) -> Table {
         let mut rng = ChaCha20Rng::seed_from_u64(seed);
-        let bounded = |name: &str, most| Column { name: name.into(), kind: Kind::Bounded { low: -most, high: most } };
+        let bounded =
+            |name: &str, most: f64| Column { name: name.into(), kind: Kind::Bounded { low: -most, high: most } };
         let features = ["a", "b", "c"].map(|name| bounded(name, 5.0)).to_vec();
         let model = Model::of_columns(bounded("y", 60.0), features, true);
         let mut columns = vec![Vec::with_capacity(self.rows); 4];
