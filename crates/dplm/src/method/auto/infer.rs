@@ -96,7 +96,12 @@ impl Plan {
         let (mut places, mut weakest) = self.resolved(&curvature, all, design, RESOLVED);
         let mut newton = newton_of(&places)?;
         while self.earlier.is_none() && places.len() > 1 && !newton.identifies_all(&design.contrasts())? {
-            (places, weakest) = self.resolved(&curvature, all, design, weakest.next_up());
+            let (fewer, next) = self.resolved(&curvature, all, design, weakest.next_up());
+            // A model keeps its first column, mostly the constant.
+            if fewer[0] != places[0] {
+                break;
+            }
+            (places, weakest) = (fewer, next);
             newton = newton_of(&places)?;
         }
         let dropped =
