@@ -318,7 +318,7 @@ impl Crowd {
             |name: &str, most: f64| Column { name: name.into(), kind: Kind::Bounded { low: -most, high: most } };
         let features = ["a", "b", "c"].map(|name| bounded(name, 5.0)).to_vec();
         let model = Model::of_columns(bounded("y", 60.0), features, true);
-        let mut columns = vec![Vec::with_capacity(self.rows); 4];
+        let mut columns: [Vec<f64>; 4] = Default::default();
         for _ in 0..self.rows {
             let length = (self.length)(&mut rng);
             let mut normal = || -> f64 { StandardNormal.sample(&mut rng) };
