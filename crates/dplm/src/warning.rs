@@ -164,7 +164,7 @@ impl std::fmt::Display for Warning {
             }
             Warning::Clipped { share } => write!(
                 f,
-                "about {:.1} % of the gradients are clipped; a released test saw no sign of skewed errors, for which the intervals would be for the robust (clipped) coefficients",
+                "about {:.1} % of the gradients are clipped, so the intervals are for the robust (clipped) coefficients; a released test saw no sign of skewed errors, which would set these apart from the least-squares ones",
                 100.0 * share
             ),
             Warning::PartOfStudy { name, of } => write!(

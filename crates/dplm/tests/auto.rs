@@ -270,13 +270,14 @@ fn a_fit_that_clipping_could_bend_says_so_from_public_numbers() {
     let (one, other) = (table(3000, 5), table(3000, 6));
     assert!(said(&one, Target::Population, 0.05) && said(&other, Target::Sample, 0.05));
     assert!(!said(&one, Target::Robust, 0.05), "a robust fit is what was asked for");
-    assert!(!said(&table(40_000, 5), Target::Population, 5.0));
+    let wide = Crowd { rows: 40_000, ..Crowd::NORMAL }.table(1);
+    assert!(!said(&wide, Target::Population, 5.0));
 }
 
-/// Errors that are clipped on one side only: a test on released numbers sees it, and the intervals are then not said to be for least squares. Where
-/// errors are symmetric it sees nothing, at a false-alarm rate of 5 %.
+/// Errors that are clipped on one side only: a test on released numbers sees it and names coefficients. Where errors are symmetric it sees
+/// nothing, at a false-alarm rate of 5 %. The intervals are said to be for least squares in neither case: no test shows that nothing is bent.
 #[test]
-fn a_fit_that_clipping_bends_is_not_called_least_squares() {
+fn a_test_sees_errors_that_clipping_bends() {
     let (symmetric, mut skewed) = (table(10_000, 5), table(10_000, 5));
     let mut rng = ChaCha20Rng::seed_from_u64(8);
     if let Cells::Numbers(y) = &mut skewed.block.columns[0] {
@@ -287,16 +288,68 @@ fn a_fit_that_clipping_bends_is_not_called_least_squares() {
     }
     let bent = |table: &Table, seed: u64| {
         let outcome = table.fit(request(0.02), seed);
-        let named = |one: &Warning| matches!(one, Warning::Bent { names } if !names.is_empty());
-        assert_eq!(
-            outcome.warnings.iter().any(named),
-            outcome.target == Target::Robust,
-            "only a rare level is left out"
-        );
-        outcome.target == Target::Robust
+        assert_eq!(outcome.target, Target::Robust);
+        outcome.warnings.iter().any(|one| matches!(one, Warning::Bent { names } if !names.is_empty()))
     };
     assert!((0..10).filter(|&seed| bent(&skewed, seed)).count() >= 9);
     assert!((0..10).filter(|&seed| bent(&symmetric, seed)).count() <= 1);
+}
+
+/// `y = 1 + a + b + c + error` with three columns of unit variance.
+struct Crowd {
+    rows: usize,
+    /// Of each row, what its columns are multiplied by.
+    length: fn(&mut ChaCha20Rng) -> f64,
+    /// Of each row, from a standard normal number.
+    error: fn(f64) -> f64,
+}
+
+impl Crowd {
+    const NORMAL: Crowd = Crowd { rows: 20_000, length: |_| 1.0, error: |normal| normal };
+    /// A few rows are many times as long as the others, and their cells are beyond the bounds: least squares follows them.
+    const HEAVY: Crowd =
+        Crowd { length: |rng| f64::abs(rand_distr::StudentT::new(3.0).unwrap().sample(rng)), ..Crowd::NORMAL };
+    /// Errors that follow a lognormal law, of mean 0 and variance 1.
+    const SKEWED: Crowd = Crowd { error: |normal| (normal.exp() - 0.5f64.exp()) / 2.161_197_415_8, ..Crowd::NORMAL };
+
+    fn table(&self, seed: u64) -> Table {
+        let mut rng = ChaCha20Rng::seed_from_u64(seed);
+        let bounded =
+            |name: &str, most: f64| Column { name: name.into(), kind: Kind::Bounded { low: -most, high: most } };
+        let features = ["a", "b", "c"].map(|name| bounded(name, 5.0)).to_vec();
+        let model = Model::of_columns(bounded("y", 60.0), features, true);
+        let mut columns: [Vec<f64>; 4] = Default::default();
+        for _ in 0..self.rows {
+            let length = (self.length)(&mut rng);
+            let mut normal = || -> f64 { StandardNormal.sample(&mut rng) };
+            let cells: [f64; 3] = std::array::from_fn(|_| length * normal());
+            columns[0].push(1.0 + cells.iter().sum::<f64>() + (self.error)(normal()));
+            (0..3).for_each(|j| columns[j + 1].push(cells[j]));
+        }
+        let columns = columns.into_iter().map(Cells::Numbers).collect();
+        Table { design: Design::new(&model), block: Block { rows: self.rows, columns }, truth: vec![1.0; 4] }
+    }
+}
+
+/// Where least squares is claimed it is covered even if errors are as skewed as the claim allows for: the intercept, which moves by half of a standard error
+/// at most, in 92 % of fits. The claim is made where rows are as long as normal ones, and never where some are many times longer, or where the budget is
+/// small. False alarm below 1e-6; a normal table whose length is found two steps too high, below 1e-3 a fit, would be one more.
+#[test]
+fn least_squares_is_claimed_only_where_clipping_can_be_shown_not_to_bend_it() {
+    const FITS: u32 = 60;
+    let fits = |crowd: &Crowd, rho: f64, fits: u32| -> Vec<Outcome> {
+        (0..u64::from(fits)).into_par_iter().map(|seed| crowd.table(50 + seed).fit(request(rho), seed)).collect()
+    };
+    let claims = |fits: &[Outcome]| fits.iter().filter(|fit| fit.target == Target::Population).count();
+    let skewed = fits(&Crowd::SKEWED, 0.5, FITS);
+    assert_eq!(claims(&skewed), FITS as usize);
+    for j in 0..4 {
+        let ends = skewed.iter().map(|fit| fit.coefficients[j].precision.as_ref().expect("identified"));
+        let missed = ends.filter(|one| one.low > 1.0 || one.high < 1.0).count();
+        assert!(missed as u32 <= most_failures(FITS, 0.08), "coefficient {j}: {missed}");
+    }
+    assert_eq!(claims(&fits(&Crowd::HEAVY, 0.5, 10)), 0);
+    assert_eq!(claims(&fits(&Crowd::NORMAL, 0.02, 10)), 0);
 }
 
 /// The square is left out, and most of what it explains is in the errors: long rows are clipped more often, so the fit is not least squares, and
@@ -504,6 +557,41 @@ fn a_level_without_rows_is_left_out() {
 }
 
 /// The yardstick is the paper's method at its own defaults on the same rows, budget and seeds.
+/// Months beside the warmth that they nearly repeat: where the budget cannot tell them all apart, the weakest are left out, so that what is in the model has an interval.
+/// Without that about one fit in six had none for most months, so that 24 fits miss it with probability 0.01. False alarms: none.
+#[test]
+fn what_is_in_the_model_is_identified() {
+    let fits: Vec<Outcome> = (0..24).into_par_iter().map(|seed| months(5000, seed).fit(request(0.2), seed)).collect();
+    for fit in &fits {
+        let is_left_out = |name: &String| fit.left_out.iter().any(|one| one.name == *name);
+        assert!(fit.coefficients.iter().all(|one| one.identified != is_left_out(&one.name)), "{:?}", fit.left_out);
+    }
+    let identified = fits.iter().flat_map(|fit| &fit.coefficients).filter(|one| one.identified).count();
+    assert!(identified > 24 * 14 * 9 / 10, "{identified} of {}", 24 * 14);
+}
+
+/// `y = 0.06 warmth + 0.1 year + error` with the months as a category.
+fn months(rows: usize, seed: u64) -> Table {
+    let mut rng = ChaCha20Rng::seed_from_u64(seed);
+    let bounded = |name: &str, low, high| Column { name: name.into(), kind: Kind::Bounded { low, high } };
+    let levels = Kind::Levels((1..=12).map(|month| month.to_string()).collect());
+    let features =
+        vec![bounded("warmth", -30.0, 50.0), bounded("year", 0.0, 10.0), Column { name: "month".into(), kind: levels }];
+    let model = Model::of_columns(bounded("y", -10.0, 10.0), features, true);
+    let (mut y, mut warmth, mut year, mut month) = (vec![], vec![], vec![], vec![]);
+    for row in 0..rows {
+        let mut normal = || -> f64 { StandardNormal.sample(&mut rng) };
+        let (of_year, passed) = ((row % 12) as u32, (row / 12 % 5) as f64);
+        let degrees = 15.0 - 12.0 * (std::f64::consts::TAU * f64::from(of_year) / 12.0).cos() + 2.0 * normal();
+        y.push(0.06 * degrees + 0.1 * passed + normal());
+        warmth.push(degrees);
+        year.push(passed);
+        month.push(of_year);
+    }
+    let columns = vec![Cells::Numbers(y), Cells::Numbers(warmth), Cells::Numbers(year), Cells::Levels(month)];
+    Table { design: Design::new(&model), block: Block { rows, columns }, truth: Vec::new() }
+}
+
 #[test]
 fn collinear_columns_do_not_ruin_the_fit() {
     let error = |coefficients: &[dplm::Coefficient], table: &Table| {

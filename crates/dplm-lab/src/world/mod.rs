@@ -181,7 +181,7 @@ impl World {
     }
 
     /// Rows without a missing cell, clamped, levels as indicators, after a 1 for the intercept.
-    fn for_each_row(&self, sample: &Sample, mut each: impl FnMut(&[f64], f64)) {
+    pub(crate) fn for_each_row(&self, sample: &Sample, mut each: impl FnMut(&[f64], f64)) {
         let (mut cells, mut row) = (vec![0.0; sample.columns.len()], Vec::new());
         for (index, &response) in sample.response.iter().enumerate() {
             cells.iter_mut().zip(&sample.columns).for_each(|(cell, column)| *cell = column[index]);

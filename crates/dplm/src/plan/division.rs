@@ -5,8 +5,9 @@
 
 use super::{
     Choices,
-    counts::{CLEAR_OF_NOISE, CLIP_THRESHOLDS, queries},
+    counts::{self, CLEAR_OF_NOISE, CLIP_THRESHOLDS, queries},
     noise::{edge, matrix_rho, moved_sq, reach_sq},
+    skewed,
     strength::{WEAK, strength},
     white::clip_for_tail,
 };
@@ -52,6 +53,22 @@ const STEPS_PER_STRENGTH: f64 = 12.0;
 const MOST_STEPS: f64 = 1.5;
 /// A quarter of the rows is clipped where noise exceeds the first of these, half of them more where it exceeds the second.
 const TAIL_NOISE: (f64, f64) = (1e-3, 1e-2);
+
+/// Where clipping would move the intercept by so many of its standard errors if errors were as skewed as incomes, a fit is not called least squares: half
+/// of one takes an interval of 95 % to 92 %.
+const NOTABLE_BEND: f64 = 0.5;
+/// Intervals may be this many times as long for being those of least squares: with what the rule leaves out (the noise of the covariance of gradients, which
+/// grows with the clip too) that is 3 % at most.
+const PRICE_OF_LEAST_SQUARES: f64 = 1.025;
+
+/// A clip so wide that a fit is least squares.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Harmless {
+    /// How many times wider it is than the one that was found.
+    pub factor: f64,
+    /// The share of rows beyond it if errors are as skewed as incomes; fewer otherwise.
+    pub tail: f64,
+}
 
 /// What the rules depend on.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -116,6 +133,41 @@ impl Rules {
         let rho = ABOUT_LEFT * self.rho.to_f64();
         let privacy = reach_sq(self.neighbours) * gamma_sq / (2.0 * self.rows as f64 * rho);
         privacy + f64::from(u8::from(self.covers_population()))
+    }
+
+    /// How much wider a clip that a share `tail` of rows exceeds must be, for errors that follow a lognormal law to move the intercept by no more than
+    /// half of its standard error; none where that would make intervals longer than least squares is worth.
+    ///
+    /// With a clip `f` times as wide the variance is `S + f^2 P`, and `E (e - f c)+`, what clipping takes from the mean of an error, falls.
+    pub(crate) fn harmless(&self, tail: f64, features: usize) -> Option<Harmless> {
+        if !self.covers_least_squares() {
+            return None;
+        }
+        let (narrow, sampling) = (self.variance(tail, features), f64::from(u8::from(self.covers_population())));
+        let privacy = narrow - sampling;
+        let at = |factor: f64| Some(Harmless { factor, tail: skewed::tail_beyond(tail, factor)? });
+        let is_harmless = |one: &Harmless| {
+            let variance = sampling + privacy * one.factor.powi(2);
+            skewed::excess(one.tail) <= NOTABLE_BEND * (variance / self.rows as f64).sqrt()
+        };
+        let (mut low, mut high) = (1.0, (1.0 + (PRICE_OF_LEAST_SQUARES.powi(2) - 1.0) * narrow / privacy).sqrt());
+        at(high).filter(is_harmless)?;
+        if at(low).is_some_and(|one| is_harmless(&one)) {
+            return at(low);
+        }
+        for _ in 0..50 {
+            let middle = 0.5 * (low + high);
+            if at(middle).is_some_and(|one| is_harmless(&one)) { high = middle } else { low = middle }
+        }
+        at(high)
+    }
+
+    /// About the share of rows above the clip that is found: the one wanted, or what its counts, worth `worth` times their share of the budget, can tell from none.
+    pub(crate) fn about_tail(&self, features: usize, worth: f64) -> f64 {
+        let rho = self.rho.to_f64();
+        let wanted = self.tail(ABOUT_LEFT * rho, features);
+        counts::target(wanted, self.rows, CLIP_THRESHOLDS as usize, worth * self.shares().threshold * rho)
+            / self.rows as f64
     }
 
     /// The share of the covariance of gradients where a share `tail` of rows is clipped.
@@ -274,6 +326,29 @@ mod tests {
         let starts = shares.start_threshold + shares.start + plan.choices.second_start + 2.0 * shares.threshold;
         let intervals = plan.curvature_share(radius) + shares.spread + shares.bend;
         shares.length + shares.first_moments + second + further + starts + intervals
+    }
+
+    /// Least squares takes about 5,000 rows times rho with five columns; a clip is widened no further than it must be, and lengthens intervals by no more than its price.
+    #[test]
+    fn least_squares_is_for_budgets_that_can_afford_its_clip() {
+        let found = |rows: u64, rho: f64| {
+            let rules = rules(rows, rho);
+            let tail = rules.about_tail(4, 1.0);
+            let longer = |factor: f64| {
+                let narrow = rules.variance(tail, 4);
+                ((1.0 + (narrow - 1.0) * factor.powi(2)) / narrow).sqrt()
+            };
+            rules.harmless(tail, 4).inspect(|one| {
+                assert!(longer(one.factor) <= PRICE_OF_LEAST_SQUARES + 1e-9 && one.factor >= 1.0, "{one:?}");
+                assert!(one.factor == 1.0 || rules.harmless(one.tail, 4).is_some());
+            })
+        };
+        assert_eq!([found(3000, 0.1), found(10_000, 0.1), found(10_000, 0.015)], [None; 3]);
+        let [few, more, many] = [(20_000, 0.5), (100_000, 0.5), (10_000_000, 0.5)].map(|(rows, rho)| found(rows, rho));
+        let factors = [few, more, many].map(|one| one.expect("harmless").factor);
+        assert!(factors.is_sorted_by(|a, b| a > b) && factors[2] == 1.0, "{factors:?}");
+        let robust = Rules { target: Some(Target::Robust), ..rules(10_000_000, 0.5) };
+        assert_eq!(robust.harmless(1e-6, 4), None);
     }
 
     #[test]

@@ -12,6 +12,7 @@
 //! | `shares.rs` | what the paper's method spends beside its descent |
 //! | `white.rs` | the errors of a descent on white rows, given its clip and its steps |
 //! | `choices.rs` | what that division rests on and no theory gives |
+//! | `skewed.rs` | what clipping does to skewed errors |
 //! | `division.rs` | how the automatic method divides its budget |
 //! | `assume.rs` | what is assumed of columns before they are read |
 //! | `planned.rs` | what a method says of itself: releases, clip, steps, errors |
@@ -24,6 +25,7 @@ pub(crate) mod steps;
 mod shares;
 pub mod white;
 mod choices;
+mod skewed;
 pub(crate) mod division;
 mod assume;
 mod planned;

@@ -4,12 +4,13 @@ use dplm::{
     Dataset, Error, Fit, NoiseSource, Precision, Progress, Reading,
     formula::Formula,
     lattice::Design,
-    method::{self, Request, auto},
+    method::{self, Outcome, Request, auto},
     plan::Choices,
     privacy::{Rho, noise::FixedSeed},
     report::facts_json,
     rows::MemoryBuilder,
     table::{ReadOptions, Source},
+    theory::huber::huber_optimum,
 };
 
 use super::grid::Cell;
@@ -59,7 +60,13 @@ impl Trial<'_> {
         let Some(fit) = self.fit(&mut dataset, LEVEL, noise_seed)? else {
             return Ok(refused(self.world.coefficients().len()));
         };
-        let mut measures = self.compare(&sample, &fit);
+        let robust_of_table = match (fit.target, fit.asked) {
+            (method::Target::Robust, method::Target::Sample) => {
+                self.clipped_optimum(&sample, &source, &formula, noise_seed)?
+            }
+            _ => None,
+        };
+        let mut measures = self.compare(&sample, &fit, robust_of_table);
         if repetition == 0 {
             measures.extend([measure("passes", f64::from(self.passes(&source, &formula, noise_seed)?))]);
         }
@@ -99,6 +106,12 @@ impl Trial<'_> {
 
     /// How often a fit goes through the rows.
     fn passes(&self, source: &Source, formula: &Formula, seed: u64) -> Result<u32, LabError> {
+        let (_, _, passes) = self.run_counted(source, formula, seed)?;
+        Ok(passes)
+    }
+
+    /// The fit once more, for what it does not tell: its coordinates, and how often it goes through the rows.
+    fn run_counted(&self, source: &Source, formula: &Formula, seed: u64) -> Result<(Design, Outcome, u32), LabError> {
         let design = Design::new(&formula.resolve(source.schema()).map_err(Error::from)?);
         let mut builder = MemoryBuilder::new(&design);
         let read = source.for_each_block(design.columns(), &ReadOptions::default(), &mut |block| {
@@ -107,16 +120,51 @@ impl Trial<'_> {
         });
         read.map_err(Error::from)?;
         let mut rows = Counted::new(builder.finish());
-        let plan = auto::Config::new(self.request(LEVEL)?).plan(self.cell.n, &design)?;
-        plan.run(&mut rows, &design, &mut FixedSeed::new(seed), Progress::NONE)?;
-        Ok(rows.passes())
+        let mut config = auto::Config::new(self.request(LEVEL)?);
+        config.choices = self.choices;
+        let outcome =
+            config.plan(self.cell.n, &design)?.run(&mut rows, &design, &mut FixedSeed::new(seed), Progress::NONE)?;
+        Ok((design, outcome, rows.passes()))
     }
 
-    fn compare(&self, sample: &Sample, fit: &Fit) -> Measures {
+    /// The coefficients at which the loss that the fit clips is least on the table itself.
+    ///
+    /// With the contrasts `c` of standardised parameters and `theta = P theta_white`, a row `x` in its own units has the fitted value `x'(c' P theta_white + o)`,
+    /// and its gradient is clipped at `u^2` times the clip in the units of the response, `u` being what is 1 when it is standardised.
+    fn clipped_optimum(
+        &self,
+        sample: &Sample,
+        source: &Source,
+        formula: &Formula,
+        seed: u64,
+    ) -> Result<Option<Vec<Option<f64>>>, LabError> {
+        let (design, outcome, _) = self.run_counted(source, formula, seed)?;
+        let matrix = outcome.whitening.as_ref().expect("the automatic method whitens").matrix();
+        let (contrasts, kept) = (design.contrasts(), matrix.ncols());
+        let weight =
+            |weights: &[f64], k: usize| -> f64 { (0..weights.len()).map(|j| weights[j] * matrix[(j, k)]).sum() };
+        let turned: Vec<Vec<f64>> =
+            contrasts.iter().map(|one| (0..kept).map(|k| weight(&one.weights, k)).collect()).collect();
+        let (mut rows, mut responses) = (Vec::new(), Vec::new());
+        self.world.for_each_row(sample, |row, response| {
+            rows.extend((0..kept).map(|k| row.iter().zip(&turned).map(|(cell, one)| cell * one[k]).sum::<f64>()));
+            let offset: f64 = row.iter().zip(&contrasts).map(|(cell, one)| cell * one.offset).sum();
+            responses.push(response - offset);
+        });
+        let clip = outcome.summary.clip * design.response().unit.powi(2);
+        let Ok(found) = huber_optimum(&rows, &responses, kept, clip) else { return Ok(None) };
+        let found = found.into_inner().theta;
+        let coefficient = |one: &Vec<f64>| one.iter().zip(&found).map(|(weight, theta)| weight * theta).sum::<f64>();
+        Ok(Some(
+            turned.iter().zip(&contrasts).map(|(one, contrast)| Some(coefficient(one) + contrast.offset)).collect(),
+        ))
+    }
+
+    fn compare(&self, sample: &Sample, fit: &Fit, robust_of_table: Option<Vec<Option<f64>>>) -> Measures {
         let left_out = left_out(fit);
         let own = self.world.least_squares(sample, &left_out);
         let population = self.population.least_squares(&left_out);
-        let truth = self.truth(fit, &population, &own, left_out.len());
+        let truth = robust_of_table.or_else(|| self.truth(fit, &population, &own, left_out.len()));
         let found: Vec<Option<(f64, Precision)>> =
             self.world.coefficients().iter().map(|name| printed(fit, &left_out, name)).collect();
         let of = |name: &str, number: &dyn Fn(usize, (f64, Precision)) -> Option<f64>| {

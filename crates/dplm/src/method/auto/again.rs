@@ -65,6 +65,7 @@ impl Plan {
             coordinates: Coordinates { parameters: self.features, kept, basis },
             whitening,
             radius: length.radius as f64 / UNIT,
+            longer: 1.0,
             moments: vec![1.0; k],
             found: None,
             left_out: Vec::new(),

@@ -22,7 +22,7 @@ use crate::{
     plan::{
         Assumed, Foretold, Planned, PlannedRelease,
         counts::{self, CLIP_THRESHOLDS},
-        division::Shares,
+        division::{Harmless, Shares},
         noise::matrix_noise_sd,
         white::{self, Setting, clip_for_tail},
     },
@@ -70,6 +70,15 @@ struct Start {
     tail: f64,
 }
 
+impl Start {
+    fn widened(self, to: Option<Harmless>) -> Start {
+        match to {
+            Some(Harmless { factor, tail }) => Start { clip: factor * self.clip, tail, ..self },
+            None => self,
+        }
+    }
+}
+
 impl Plan {
     /// The plan in numbers.
     ///
@@ -82,8 +91,11 @@ impl Plan {
             None => self.assumed_white(design, assumed, &mut ledger),
         };
         let (features, shares) = (kept.len(), self.rules().shares());
-        let curvature = self.reserve(radius, &shares, &mut ledger);
-        let start = self.foreseen_start(features, assumed, &shares, &mut ledger);
+        // Rows are taken to be as long as normal ones.
+        let tail = self.rules().about_tail(features, self.request.worth_in_counts(1.0));
+        let harmless = self.rules().harmless(tail, features);
+        let curvature = self.reserve(radius, &shares, harmless, &mut ledger);
+        let start = self.foreseen_start(features, assumed, &shares, &mut ledger).widened(harmless);
         let steps = self.rules().steps(&moments);
         let left = ledger.left();
         ledger.spend(format!("clipped gradients, {steps} steps"), left);
@@ -167,13 +179,14 @@ impl Plan {
     }
 
     /// Sets aside what intervals need, and gives the share of the curvature.
-    fn reserve(&self, radius: f64, shares: &Shares, ledger: &mut Ledger) -> f64 {
+    fn reserve(&self, radius: f64, shares: &Shares, harmless: Option<Harmless>, ledger: &mut Ledger) -> f64 {
         if !self.gives_intervals() {
             return 0.0;
         }
         let curvature = ledger.spend("curvature of the loss", self.rules().curvature_share(radius));
         ledger.spend("covariance of the gradients", shares.spread);
-        ledger.spend("test of whether clipping bends the fit", shares.bend);
+        let bend = if harmless.is_some() { 0.0 } else { shares.bend };
+        ledger.spend("test of whether clipping bends the fit", bend);
         curvature
     }
 
@@ -264,7 +277,7 @@ impl Plan {
 
 /// A length that a share `tail` of rows with these second moments exceeds: their squared length is taken for a multiple of a chi-square with the
 /// same mean and variance (Satterthwaite 1946), as it would be for normal rows.
-fn length_exceeded_by(moments: &Mat<f64>, tail: f64) -> f64 {
+pub(super) fn length_exceeded_by(moments: &Mat<f64>, tail: f64) -> f64 {
     let p = moments.nrows();
     let trace: f64 = (0..p).map(|j| moments[(j, j)]).sum();
     let square: f64 = (0..p).flat_map(|j| (0..p).map(move |k| (j, k))).map(|at| moments[at].powi(2)).sum();

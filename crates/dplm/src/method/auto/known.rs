@@ -113,6 +113,7 @@ impl Plan {
             coordinates: Coordinates { parameters: self.features, kept, basis },
             whitening,
             radius: length.radius as f64 / UNIT,
+            longer: length.radius as f64 / UNIT / self.normal_length(&Mat::identity(k, k)),
             moments: vec![1.0; k],
             found: None,
             left_out: known.left_out.clone(),

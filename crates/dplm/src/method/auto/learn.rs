@@ -73,6 +73,8 @@ impl Plan {
         let mut white = found.whitened(rows, &resolved, 0.0, design)?;
         let length = self.length_of_whitened(white.rows.as_ref(), "length of rows", budget, rng)?;
         white.radius = length.radius as f64 / UNIT;
+        let k = white.coordinates.kept.len();
+        white.longer = white.radius / self.normal_length(&Mat::identity(k, k));
         // Rows that are complete for this model need not be so for all, so what was learned says nothing of how many there are.
         white.found = None;
         Ok(white)

@@ -46,10 +46,13 @@ use crate::{
     interval::{Contrast, Inference},
     lattice::{Design, Lattice},
     matrix::{times, transposed_times},
-    plan::{Choices, division::Rules, strength},
+    plan::{
+        Choices,
+        division::{Harmless, Rules},
+        strength,
+    },
     privacy::Budget,
     rows::Rows,
-    theory::student::{normal_cdf, normal_quantile},
     warning::{Cause, LeftOut, Warning},
 };
 pub(crate) use again::Earlier;
@@ -98,9 +101,9 @@ const STEP_SIZE: f64 = 0.5;
 
 /// A column without bounds is taken to lie within this many units.
 const STANDARD_RANGE: f64 = 6.0;
-/// Where clipping would move the intercept by so many of its standard errors if errors were as skewed as incomes, it is worth a sentence: half of one
-/// takes an interval of 95 % to 92 %.
-const NOTABLE_BEND: f64 = 0.5;
+/// Where few rows are longer than this many times the length that as many normal ones exceed, rows are as long as normal ones: two steps of the ladder on which
+/// lengths are looked for, one since they are found from above and one for the noise of its counts.
+const AS_NORMAL: f64 = 1.189_207_115_002_721;
 /// Weights that are this much smaller than their bound on average lose digits on the lattice.
 const LOW_WEIGHT: f64 = 1e4;
 
@@ -251,11 +254,13 @@ impl Plan {
             Some(earlier) => self.whiten_as(earlier, rows, &mut budget, rng)?,
             None => self.whiten(rows, design, &mut budget, rng)?,
         };
-        let rights = self.rights(&white, &mut budget)?;
+        let harmless = self.harmless(&white);
+        let rights = self.rights(&white, harmless, &mut budget)?;
         let start = match &self.earlier {
             Some(earlier) => earlier.start(&white),
             None => self.start(&mut white, design, &mut budget, rng, progress)?,
         };
+        let start = start.widened(harmless);
         let steps = self.rules().steps(&white.moments);
         let spend = budget.spend_rest(format!("clipped gradients, {steps} steps"))?;
         let features = white.coordinates.kept.len();
@@ -292,7 +297,12 @@ impl Plan {
     }
 
     /// What intervals need is set aside before the clip is chosen, which depends on what the descent will have.
-    fn rights(&self, white: &Whitened, budget: &mut Budget) -> Result<Option<Rights>, Error> {
+    fn rights(
+        &self,
+        white: &Whitened,
+        harmless: Option<Harmless>,
+        budget: &mut Budget,
+    ) -> Result<Option<Rights>, Error> {
         if !self.gives_intervals() || white.trust == Some(Trust::Contradicted) {
             return Ok(None);
         }
@@ -301,8 +311,8 @@ impl Plan {
         let curvature = self.rules().curvature_share(white.radius);
         let curvature = cut("curvature of the loss", curvature)?.expect("intervals need the curvature");
         let spread = cut("covariance of the gradients", shares.spread)?;
-        // An earlier fit made that test.
-        let bend = if self.earlier.is_some() { 0.0 } else { shares.bend };
+        // An earlier fit made that test, and a harmless clip needs none.
+        let bend = if self.earlier.is_some() || harmless.is_some() { 0.0 } else { shares.bend };
         let bend = cut("test of whether clipping bends the fit", bend)?;
         Ok(Some(Rights { curvature, spread, bend }))
     }
@@ -333,11 +343,8 @@ impl Plan {
         };
         left_out.extend(dropped.iter().map(|&j| LeftOut { name: names[j].clone(), cause: Cause::Weak }));
         left_out.sort_by_key(|one| names.iter().position(|name| *name == one.name));
-        // Errors may be as skewed as they like where next to no row is clipped.
-        let clipping = bend
-            .filter(|_| self.could_bend(start, white.coordinates.kept.len()))
-            .map(|bend| self.clipping(&bend, start, &left_out, names));
-        let is_robust = clipping.as_ref().is_some_and(|said| !matches!(said, Warning::Clipped { .. }));
+        // The test is made where clipping could bend the fit, and no test can show that it does not.
+        let clipping = bend.map(|bend| clipping(&bend, start, &left_out, names));
         let is_bent = matches!(clipping, Some(Warning::Bent { .. }));
         let inference = Inference::from(newton);
         let found = inference.intervals(&contrasts, self.request.level)?;
@@ -347,7 +354,7 @@ impl Plan {
             // A bent fit is not least squares, nor are its residuals.
             quality: quality.filter(|_| !is_bent),
             target: match &self.earlier {
-                _ if is_robust => Target::Robust,
+                _ if clipping.is_some() => Target::Robust,
                 Some(earlier) => earlier.target,
                 None => self.request.target(),
             },
@@ -359,23 +366,13 @@ impl Plan {
         })
     }
 
-    /// Whether so many rows are clipped that errors as skewed as a lognormal law would move the fit away from the least squares it is for.
-    fn could_bend(&self, start: &Start, features: usize) -> bool {
-        let tail = start.threshold.tail;
-        let standard_error = (self.rules().variance(tail, features) / self.rows as f64).sqrt();
-        self.rules().covers_least_squares() && lognormal_excess(tail) > NOTABLE_BEND * standard_error
-    }
-
-    /// What to say of a fit that clipping could bend.
-    fn clipping(&self, bend: &Bend, start: &Start, left_out: &[LeftOut], names: &[String]) -> Warning {
-        let share = start.threshold.tail;
-        let moved: Vec<String> = bend.moved.iter().map(|&j| names[j].clone()).collect();
-        match (moved.is_empty(), is_in_errors(left_out), bend.is_sharp) {
-            (false, ..) => Warning::Bent { names: moved },
-            (true, true, _) => Warning::ClippedWithout { share },
-            (true, false, false) => Warning::ClippedUnseen { share },
-            (true, false, true) => Warning::Clipped { share },
-        }
+    /// A clip so wide that the fit is least squares, where the budget can afford one and rows are as long as the normal ones it is derived for: longer
+    /// ones are clipped at smaller residuals.
+    fn harmless(&self, white: &Whitened) -> Option<Harmless> {
+        let features = white.coordinates.kept.len();
+        let tail = self.rules().about_tail(features, self.request.worth_in_counts(1.0));
+        let is_normal = self.earlier.is_none() && white.longer <= AS_NORMAL;
+        self.rules().harmless(tail, features).filter(|_| is_normal)
     }
 
     /// What released numbers tell a reader.
@@ -406,12 +403,16 @@ impl Plan {
     }
 }
 
-/// What clipping takes from the mean of errors that follow a lognormal law, as incomes about do, where a share `tail` of them is above the clip; in their
-/// standard deviations. For a standard normal `Z` it is `E (exp Z - exp z)+` with `z` the clip.
-fn lognormal_excess(tail: f64) -> f64 {
-    let clip = -normal_quantile(tail.clamp(1e-9, 0.999));
-    let excess = 0.5f64.exp() * normal_cdf(1.0 - clip) - clip.exp() * tail;
-    excess / ((1f64.exp() - 1.0) * 1f64.exp()).sqrt()
+/// What to say of a fit that clipping could bend.
+fn clipping(bend: &Bend, start: &Start, left_out: &[LeftOut], names: &[String]) -> Warning {
+    let share = start.threshold.tail;
+    let moved: Vec<String> = bend.moved.iter().map(|&j| names[j].clone()).collect();
+    match (moved.is_empty(), is_in_errors(left_out), bend.is_sharp) {
+        (false, ..) => Warning::Bent { names: moved },
+        (true, true, _) => Warning::ClippedWithout { share },
+        (true, false, false) => Warning::ClippedUnseen { share },
+        (true, false, true) => Warning::Clipped { share },
+    }
 }
 
 /// That released numbers contradict the moments that were given, where they do.
@@ -457,14 +458,6 @@ fn standardised(run: &Trajectory, white: &Whitened) -> Trajectory {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    /// By numerical integration elsewhere.
-    #[test]
-    fn what_clipping_takes_from_skewed_errors() {
-        for (tail, excess) in [(0.0042, 0.011769), (0.05, 0.078127), (0.25, 0.251705)] {
-            assert!((lognormal_excess(tail) - excess).abs() < 1e-6, "{tail}: {}", lognormal_excess(tail));
-        }
-    }
 
     #[test]
     fn rows_are_cut_for_the_curvature_only_where_noise_demands_it() {

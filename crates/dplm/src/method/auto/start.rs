@@ -13,6 +13,7 @@ use crate::{
     descend::Trajectory,
     lattice::{Design, Slot},
     matrix::dot,
+    plan::division::Harmless,
     privacy::{Budget, Spend},
     theory::student::normal_quantile,
 };
@@ -33,6 +34,19 @@ pub(super) const RIVAL: f64 = 0.25;
 pub(super) struct Start {
     pub theta: Vec<f64>,
     pub threshold: Threshold,
+}
+
+impl Start {
+    /// The same with a wider clip.
+    pub(super) fn widened(self, to: Option<Harmless>) -> Start {
+        let threshold = self.threshold;
+        let threshold = to.map_or(threshold, |Harmless { factor, tail }| Threshold {
+            gamma: factor * threshold.gamma,
+            tail,
+            ..threshold
+        });
+        Start { threshold, ..self }
+    }
 }
 
 /// Where a start ended, and the variance of its noise in each coordinate.

@@ -8,7 +8,7 @@
 use crate::privacy::noise::RandomWords;
 use faer::Mat;
 
-use super::{Plan, known::Trust, left_out::left_out, threshold};
+use super::{Plan, foresee::length_exceeded_by, known::Trust, left_out::left_out, threshold};
 use crate::{
     Error,
     interval::{Coordinates, Curvature, Floor, Resolved, resolve},
@@ -34,6 +34,8 @@ pub(super) struct Whitened {
     pub rows: Box<dyn Rows>,
     /// The norm that few rows exceeded in the last round.
     pub radius: f64,
+    /// That norm, over the one that as many rows would exceed if they were normal.
+    pub longer: f64,
     /// The second moment of each final coordinate: 1 where whitening succeeded, less where it stopped at the floor.
     pub moments: Vec<f64>,
     /// What was released of the second moments; none where moments were trusted.
@@ -129,7 +131,8 @@ impl Plan {
         let last = rounds.last().expect("there was a first round");
         let white = found.whitened(rows, &resolved, last.radius, design)?;
         let mean_weight = mean_of_weights(&rounds, design).map(|mean| mean * design.weight_unit());
-        Ok(Whitened { at_edge: rounds.iter().any(|round| round.at_edge), mean_weight, ..white })
+        let longer = last.radius / self.normal_length(&last.moments.mean);
+        Ok(Whitened { at_edge: rounds.iter().any(|round| round.at_edge), mean_weight, longer, ..white })
     }
 
     /// Rounds of second moments, while one pays and the budget has it.
@@ -275,6 +278,12 @@ impl Plan {
     /// About how many rows may be longer than the length that is found with this budget.
     pub(super) fn rows_cut(&self, rho: f64) -> f64 {
         counts::target(0.0, self.rows, LENGTH_THRESHOLDS as usize, self.request.worth_in_counts(rho))
+    }
+
+    /// The length that about as many rows with these second moments would exceed, were they normal.
+    pub(super) fn normal_length(&self, moments: &Mat<f64>) -> f64 {
+        let spend = self.request.rho.share(self.rules().shares().length).to_f64();
+        length_exceeded_by(moments, self.rows_cut(spend) / self.rows as f64)
     }
 
     /// What a column must exceed, in units of what a row of average weight adds to a level.
@@ -432,6 +441,7 @@ impl Found {
             coordinates: Coordinates { parameters: self.basis.ncols(), kept: kept.clone(), basis },
             whitening,
             radius,
+            longer: 1.0,
             moments,
             left_out: left_out(resolved, &self.law, &self.basis, &self.floor, design),
             found: Some(self),
