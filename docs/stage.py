@@ -13,8 +13,11 @@ from pathlib import Path
 #: The folders whose documents are pages.
 STAGED = [Path(), Path("docs")]
 LINK = re.compile(r"(!?)\[([^\]]*)\]\(([^)\s]+)\)")
-# Tables with long words wrap, in place of growing out of the page.
-STYLE = ".rst-content .wy-table-responsive table td, .rst-content .wy-table-responsive table th { white-space: normal; }\n"
+# Tables with long words wrap, in place of growing out of the page; so do long lines of code on paper, where nobody can scroll.
+STYLE = """\
+.rst-content .wy-table-responsive table td, .rst-content .wy-table-responsive table th { white-space: normal; }
+@media print { .rst-content pre, .rst-content pre code { white-space: pre-wrap; overflow-wrap: anywhere; } }
+"""
 
 
 def staged(document: Path, root: Path, out: Path) -> str:

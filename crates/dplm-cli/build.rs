@@ -6,7 +6,10 @@ fn main() {
     println!("cargo:rerun-if-env-changed=DPLM_COMMIT");
     let version = env::var("CARGO_PKG_VERSION").unwrap_or_default();
     let is_release = env::var("PROFILE").is_ok_and(|profile| profile == "release");
-    let commit = env::var("DPLM_COMMIT").ok().filter(|commit| !commit.is_empty()).or_else(|| if is_release { commit() } else { None });
+    let commit = env::var("DPLM_COMMIT")
+        .ok()
+        .filter(|commit| !commit.is_empty())
+        .or_else(|| if is_release { commit() } else { None });
     let shown = commit.map_or(version.clone(), |commit| format!("{version} ({commit})"));
     println!("cargo:rustc-env=DPLM_VERSION={shown}");
 }

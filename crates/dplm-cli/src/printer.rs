@@ -3,9 +3,7 @@
 //! Results go to standard output; progress, notes, warnings and errors to standard error, and `--quiet` silences all of those but
 //! errors and the warning that a result is not private.
 
-use std::{
-    io::{self, BufWriter, IsTerminal, Stdout, Write},
-};
+use std::io::{self, BufWriter, IsTerminal, Stdout, Write};
 
 use crate::exit::Failure;
 

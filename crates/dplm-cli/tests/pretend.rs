@@ -87,7 +87,10 @@ fn help_and_version_are_asked_for_as_elsewhere() {
     assert!(directory.ok(&["help", "fit"]).stdout.contains("--pretend"));
     assert!(directory.ok(&["man"]).stdout.contains(".SH SYNOPSIS"));
     directory.ok(&["man", "--out", "man1"]);
-    assert!(directory.read("man1/dplm-fit.1").contains("\\-\\-pretend") && directory.read("man1/dplm-ledger-reverse.1").contains("reason"));
+    assert!(
+        directory.read("man1/dplm-fit.1").contains("\\-\\-pretend")
+            && directory.read("man1/dplm-ledger-reverse.1").contains("reason")
+    );
     assert!(directory.ok(&["help", "ledger", "reverse"]).stdout.contains("--reason"));
     assert!(directory.ok(&["--version"]).stdout.starts_with(concat!("dplm ", env!("CARGO_PKG_VERSION"))));
 }

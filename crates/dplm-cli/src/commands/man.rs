@@ -29,8 +29,8 @@ fn write_all(command: &clap::Command, folder: &Path) -> Result<(), Failure> {
     let place = folder.join(format!("{name}.1"));
     fs::write(&place, page(command)).map_err(|error| Failure::unwritten(&place.display().to_string(), &error))?;
     // What 'dplm help' says of a command is on the command's own page.
-    let listed = command.get_subcommands().filter(|listed| listed.get_name() != "help");
-    listed.map(|listed| write_all(listed, folder)).collect()
+    let mut listed = command.get_subcommands().filter(|listed| listed.get_name() != "help");
+    listed.try_for_each(|listed| write_all(listed, folder))
 }
 
 fn page(command: &clap::Command) -> String {

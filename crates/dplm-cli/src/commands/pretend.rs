@@ -123,7 +123,8 @@ pub fn mark_json(text: &str) -> String {
 
 /// Marks a picture, at its lower left.
 pub fn mark_picture(picture: &str) -> String {
-    let mark = format!("<text x=\"4\" y=\"99%\" fill=\"#9c1c1c\" font-weight=\"600\">{MARK}: simulated rows</text>\n</svg>");
+    let mark =
+        format!("<text x=\"4\" y=\"99%\" fill=\"#9c1c1c\" font-weight=\"600\">{MARK}: simulated rows</text>\n</svg>");
     picture.replacen("</svg>", &mark, 1)
 }
 

@@ -9,8 +9,6 @@ use arrow_schema::SchemaRef;
 
 #[cfg(feature = "arrow")]
 use super::arrow;
-#[cfg(feature = "csv")]
-use super::{bytes::Bytes, files::open_text};
 use super::{
     Block, Cells, DataError, Schema,
     cells::Extractor,
@@ -19,6 +17,8 @@ use super::{
     format::{DataFile, Pieces},
     projection::Projection,
 };
+#[cfg(feature = "csv")]
+use super::{bytes::Bytes, files::open_text};
 use crate::{
     Progress,
     schema::{Column, Kind},
