@@ -556,7 +556,6 @@ fn a_level_without_rows_is_left_out() {
     assert!(!outcome.coefficients[5].identified && outcome.coefficients[5].precision.is_none());
 }
 
-/// The yardstick is the paper's method at its own defaults on the same rows, budget and seeds.
 /// Months beside the warmth that they nearly repeat: where the budget cannot tell them all apart, the weakest are left out, so that what is in the model has an interval.
 /// Without that about one fit in six had none for most months, so that 24 fits miss it with probability 0.01. False alarms: none.
 #[test]
@@ -592,6 +591,7 @@ fn months(rows: usize, seed: u64) -> Table {
     Table { design: Design::new(&model), block: Block { rows, columns }, truth: Vec::new() }
 }
 
+/// The yardstick is the paper's method at its own defaults on the same rows, budget and seeds.
 #[test]
 fn collinear_columns_do_not_ruin_the_fit() {
     let error = |coefficients: &[dplm::Coefficient], table: &Table| {
