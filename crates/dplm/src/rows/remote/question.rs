@@ -288,6 +288,8 @@ impl Question {
         let at = || self.at().map(|(theta, lattice)| (theta, lattice.theta_unit()));
         let outer = match self.kind {
             kind::SHRUNK => Outer::Shrunk { radius: radius()? },
+            // Bounds on single residuals are for rows.
+            kind::WITHIN if self.of.rows_in_unit.is_some() => return None,
             kind::WITHIN => {
                 let ((theta, theta_unit), radius) = (at()?, radius()?);
                 Outer::Within { theta, theta_unit, radius, residual: *self.numbers.get(1)? }
