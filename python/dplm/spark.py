@@ -113,7 +113,7 @@ def lm(
     """
     rows = _Spark(_frame(df), pack)
     try:
-        return _lm(formula, rows, by=by, group_sizes=group_sizes, **options)  # type: ignore[call-overload, no-any-return]
+        return _lm(formula, rows, by=by, group_sizes=group_sizes, **options)  # type: ignore[arg-type]
     finally:
         if options.get("progress") is True:
             sys.stderr.write(f"{rows.questions} questions to the cluster (not private: how many depends on the rows)\n")

@@ -60,6 +60,8 @@ const NOTABLE_BEND: f64 = 0.5;
 /// Intervals may be this many times as long for being those of least squares: with what the rule leaves out (the noise of the covariance of gradients, which
 /// grows with the clip too) that is 3 % at most.
 const PRICE_OF_LEAST_SQUARES: f64 = 1.025;
+/// The search for a wider clip ends here: where this is not harmless, the budget clips so many rows that it is for robust coefficients only.
+const WIDEST: f64 = 64.0;
 
 /// A clip so wide that a fit is least squares.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -136,7 +138,8 @@ impl Rules {
     }
 
     /// How much wider a clip that a share `tail` of rows exceeds must be, for errors that follow a lognormal law to move the intercept by no more than
-    /// half of its standard error; none where that would make intervals longer than least squares is worth.
+    /// half of its standard error; none where that would make intervals longer than least squares is worth. Whoever asks for the coefficients of the table itself, which
+    /// nobody gets unasked, asks for its least squares whatever they cost.
     ///
     /// With a clip `f` times as wide the variance is `S + f^2 P`, and `E (e - f c)+`, what clipping takes from the mean of an error, falls.
     pub(crate) fn harmless(&self, tail: f64, features: usize) -> Option<Harmless> {
@@ -150,7 +153,8 @@ impl Rules {
             let variance = sampling + privacy * one.factor.powi(2);
             skewed::excess(one.tail) <= NOTABLE_BEND * (variance / self.rows as f64).sqrt()
         };
-        let (mut low, mut high) = (1.0, (1.0 + (PRICE_OF_LEAST_SQUARES.powi(2) - 1.0) * narrow / privacy).sqrt());
+        let affordable = (1.0 + (PRICE_OF_LEAST_SQUARES.powi(2) - 1.0) * narrow / privacy).sqrt();
+        let (mut low, mut high) = (1.0, if self.covers_population() { affordable } else { WIDEST });
         at(high).filter(is_harmless)?;
         if at(low).is_some_and(|one| is_harmless(&one)) {
             return at(low);
@@ -347,6 +351,12 @@ mod tests {
         let [few, more, many] = [(20_000, 0.5), (100_000, 0.5), (10_000_000, 0.5)].map(|(rows, rho)| found(rows, rho));
         let factors = [few, more, many].map(|one| one.expect("harmless").factor);
         assert!(factors.is_sorted_by(|a, b| a > b) && factors[2] == 1.0, "{factors:?}");
+        let of_table = |rows, rho| Rules { target: Some(Target::Sample), ..rules(rows, rho) };
+        for (rows, rho) in [(3000, 0.1), (10_000, 0.5), (1_000_000, 0.5)] {
+            let rules = of_table(rows, rho);
+            let found = rules.harmless(rules.about_tail(4, 1.0), 4).expect("whatever it costs");
+            assert!((1.0..WIDEST).contains(&found.factor), "{found:?}");
+        }
         let robust = Rules { target: Some(Target::Robust), ..rules(10_000_000, 0.5) };
         assert_eq!(robust.harmless(1e-6, 4), None);
     }
