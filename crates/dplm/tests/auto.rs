@@ -556,41 +556,6 @@ fn a_level_without_rows_is_left_out() {
     assert!(!outcome.coefficients[5].identified && outcome.coefficients[5].precision.is_none());
 }
 
-/// Months beside the warmth that they nearly repeat: where the budget cannot tell them all apart, the weakest are left out, so that what is in the model has an interval.
-/// Without that about one fit in six had none for most months, so that 24 fits miss it with probability 0.01. False alarms: none.
-#[test]
-fn what_is_in_the_model_is_identified() {
-    let fits: Vec<Outcome> = (0..24).into_par_iter().map(|seed| months(5000, seed).fit(request(0.2), seed)).collect();
-    for fit in &fits {
-        let is_left_out = |name: &String| fit.left_out.iter().any(|one| one.name == *name);
-        assert!(fit.coefficients.iter().all(|one| one.identified != is_left_out(&one.name)), "{:?}", fit.left_out);
-    }
-    let identified = fits.iter().flat_map(|fit| &fit.coefficients).filter(|one| one.identified).count();
-    assert!(identified > 24 * 14 * 9 / 10, "{identified} of {}", 24 * 14);
-}
-
-/// `y = 0.06 warmth + 0.1 year + error` with the months as a category.
-fn months(rows: usize, seed: u64) -> Table {
-    let mut rng = ChaCha20Rng::seed_from_u64(seed);
-    let bounded = |name: &str, low, high| Column { name: name.into(), kind: Kind::Bounded { low, high } };
-    let levels = Kind::Levels((1..=12).map(|month| month.to_string()).collect());
-    let features =
-        vec![bounded("warmth", -30.0, 50.0), bounded("year", 0.0, 10.0), Column { name: "month".into(), kind: levels }];
-    let model = Model::of_columns(bounded("y", -10.0, 10.0), features, true);
-    let (mut y, mut warmth, mut year, mut month) = (vec![], vec![], vec![], vec![]);
-    for row in 0..rows {
-        let mut normal = || -> f64 { StandardNormal.sample(&mut rng) };
-        let (of_year, passed) = ((row % 12) as u32, (row / 12 % 5) as f64);
-        let degrees = 15.0 - 12.0 * (std::f64::consts::TAU * f64::from(of_year) / 12.0).cos() + 2.0 * normal();
-        y.push(0.06 * degrees + 0.1 * passed + normal());
-        warmth.push(degrees);
-        year.push(passed);
-        month.push(of_year);
-    }
-    let columns = vec![Cells::Numbers(y), Cells::Numbers(warmth), Cells::Numbers(year), Cells::Levels(month)];
-    Table { design: Design::new(&model), block: Block { rows, columns }, truth: Vec::new() }
-}
-
 /// The yardstick is the paper's method at its own defaults on the same rows, budget and seeds.
 #[test]
 fn collinear_columns_do_not_ruin_the_fit() {

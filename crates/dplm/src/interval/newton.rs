@@ -145,16 +145,6 @@ impl Newton {
         Ok(contrasts.iter().map(|contrast| solved.interval(contrast, level)).collect())
     }
 
-    /// Whether every parameter in the model has a bounded interval; a contrast to each parameter, by which it is told.
-    ///
-    /// # Errors
-    /// When a contrast is for another number of features.
-    pub(crate) fn identifies_all(&self, contrasts: &[Contrast]) -> Result<bool, IntervalError> {
-        const ANY_LEVEL: f64 = 0.95;
-        let found = self.intervals(contrasts, ANY_LEVEL)?;
-        Ok(self.kept.iter().all(|&j| found[j].identified))
-    }
-
     /// The test that all contrasts are zero. What is not in the model counts as zero.
     ///
     /// # Errors

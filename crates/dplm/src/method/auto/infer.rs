@@ -7,7 +7,7 @@ use super::{Plan, quality::Quality, whiten::Whitened};
 use crate::{
     Error, Progress,
     descend::{Descent, Trajectory},
-    interval::{Coordinates, Curvature, Floor, Newton, Resolved, Sampling, resolve},
+    interval::{Coordinates, Curvature, Floor, Newton, Sampling, resolve},
     lattice::{CELL_SCALE_BITS, Design, Outer, Theta},
     matrix::{inverse, times, transposed_times},
     method::noisy::NoisyMatrix,
@@ -92,21 +92,11 @@ impl Plan {
             spread.as_ref().map(|spread| Sampling::from_matrix(self.rows, spread.mean.clone(), spread.noise_sd));
         let sampling = sampling.transpose()?;
         let all = &white.coordinates;
-        let newton_of = |places: &[usize]| Newton::new(run, &all.only(places), &curvature, sampling.as_ref());
-        let (mut places, mut weakest) = self.resolved(&curvature, all, design, RESOLVED);
-        let mut newton = newton_of(&places)?;
-        while self.earlier.is_none() && places.len() > 1 && !newton.identifies_all(&design.contrasts())? {
-            let (fewer, next) = self.resolved(&curvature, all, design, weakest.next_up());
-            // A model keeps its first column, mostly the constant.
-            if fewer[0] != places[0] {
-                break;
-            }
-            (places, weakest) = (fewer, next);
-            newton = newton_of(&places)?;
-        }
+        let places = self.resolved(&curvature, all, design);
         let dropped =
             (0..all.kept.len()).filter(|place| !places.contains(place)).map(|place| all.kept[place]).collect();
         let coordinates = all.only(&places);
+        let newton = Newton::new(run, &coordinates, &curvature, sampling.as_ref())?;
         let newton = match &self.earlier {
             Some(earlier) => earlier.newton.pooled(&newton)?,
             None => newton,
@@ -121,16 +111,14 @@ impl Plan {
         Ok(Inferred { newton, dropped, bend, quality })
     }
 
-    /// The kept columns that stand this far above the noise of the curvature, by their places, and how far the weakest of them does; all of them where an
-    /// earlier fit has settled which are in the model.
-    fn resolved(&self, curvature: &Curvature, all: &Coordinates, design: &Design, least: f64) -> (Vec<usize>, f64) {
+    /// The kept columns that the curvature resolves, by their places; all of them where an earlier fit has settled which are in the model.
+    fn resolved(&self, curvature: &Curvature, all: &Coordinates, design: &Design) -> Vec<usize> {
         if self.earlier.is_some() {
-            return ((0..all.kept.len()).collect(), f64::INFINITY);
+            return (0..all.kept.len()).collect();
         }
         let floor = Floor { needs: needs_among(&all.kept, &design.margins()), ..Floor::none(all.kept.len()) };
-        let Resolved { kept, pivots } = resolve(curvature, &all.basis, &floor, least);
-        let weakest = kept.iter().map(|&place| pivots[place].strength).fold(f64::INFINITY, f64::min);
-        if kept.is_empty() { (vec![0], weakest) } else { (kept, weakest) }
+        let places = resolve(curvature, &all.basis, &floor, RESOLVED).kept;
+        if places.is_empty() { vec![0] } else { places }
     }
 
     /// `(1/n) sum z z'` over rows that are not clipped, each shortened to the radius: as long as few rows are cut, and no longer than
