@@ -135,8 +135,7 @@ fn the_target_in_words() {
     let without = "in the model without 'z', 'g[c]'";
     for (target, words) in [
         (Target::Population, "the least-squares coefficients of the population"),
-        // Next to so little noise even a few clipped rows count, in a model without a column.
-        (Target::Sample, "the robust (Huber) coefficients of this data set"),
+        (Target::Sample, "the least-squares coefficients of this data set"),
         (Target::Robust, "the robust (Huber) coefficients of the population"),
     ] {
         let fit = of(target);
