@@ -35,7 +35,7 @@ fn hypotheses_are_tested_alone_and_together() {
     {
         assert!(text.contains(words), "{words}: {text}");
     }
-    assert!(text.ends_with(".\n") && text.contains("These tests are about the least-squares coefficients"), "{text}");
+    assert!(text.ends_with(".\n") && text.contains("These tests are about the robust (Huber) coefficients"), "{text}");
     let found = json(&directory.ok(&[&asked[..], &["--json", "-"]].concat()).stdout);
     let fit = json(&directory.read("fit.json"));
     let (x, tests) = (&fit["coefficients"][1], &found["tests"]);
