@@ -26,7 +26,7 @@ pub struct Choices {
     pub second_start: f64,
     /// The curvature is wanted to this in each entry: intervals are longer by three halves of its square for each coefficient.
     pub curvature_precision: f64,
-    /// The noise of the curvature may move its eigenvalues by this share of their mean, the [edge](super::noise::edge) of the noise: a direction in which
+    /// The noise of the curvature may move its eigenvalues by this share of their mean, the edge of the noise: a direction in which
     /// the curvature is a quarter of that is then found to within a twentieth of its length, squared.
     pub curvature_edge: f64,
     /// The covariance of gradients gets this many times the share that makes intervals shortest, which is derived.
