@@ -27,7 +27,7 @@ test_that("a seed warns, and what a reader should know does", {
 
 test_that("an error of the progress function ends the fit, and is its own", {
   long <- data.frame(y = rnorm(2e5), x = rnorm(2e5))
-  slow <- function(progress) dplm("y ~ x", long, rho = 1, method = "dpgd", clip = 0.1, steps = 5000, threads = 1, progress = progress)
+  slow <- function(progress) dplm("y ~ x", long, rho = 1, method = "dpgd", clip = 0.1, steps = 300000, threads = 1, progress = progress)
   expect_error(suppressWarnings(slow(function(stage, done, total) stop("enough"))), "enough")
   heard <- character()
   try(suppressWarnings(slow(function(stage, done, total) {
