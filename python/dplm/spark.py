@@ -304,8 +304,8 @@ def _identify(
         hashes = _native.identified(_native.Table.from_arrow(table), person, strict, key)
         fixed = pa.FixedSizeBinaryArray.from_buffers(pa.binary(_HASH), batch.num_rows, [None, pa.py_buffer(hashes)])
         persons = fixed.cast(pa.binary())
-        is_somebody = pa.compute.not_equal(persons, pa.scalar(bytes(_HASH), pa.binary()))
-        yield batch.append_column(pa.field(unit, pa.binary(), nullable=False), persons).filter(is_somebody)
+        has_person = pa.compute.not_equal(persons, pa.scalar(bytes(_HASH), pa.binary()))
+        yield batch.append_column(pa.field(unit, pa.binary(), nullable=False), persons).filter(has_person)
 
 
 def _pack(
