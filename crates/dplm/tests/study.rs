@@ -105,7 +105,7 @@ fn simultaneous_intervals_are_longer_by_bonferroni() {
         let ratio = length(&together, other) / length(&alone, one);
         assert!(
             (1.1..1.25).contains(&ratio),
-            "2.241 / 1.960, and a little more where the curvature is in doubt: {ratio}"
+            "2.241 / 1.960, and a little more where the curvature is uncertain: {ratio}"
         );
     }
 }

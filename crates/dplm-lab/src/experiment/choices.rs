@@ -205,7 +205,8 @@ mod tests {
     use super::*;
     use crate::definition::{Changes, Definition};
 
-    const GRID: &str = "grid=[{designs=[\"controls 2\"],errors=[\"normal\"],n=[2000],rho=[0.5],targets=[\"population\"],repetitions=3}]";
+    const GRID: &str =
+        "grid=[{designs=[\"controls 2\"],errors=[\"normal\"],n=[2000],rho=[0.5],targets=[\"default\"],repetitions=3}]";
 
     /// The usual numbers come first, every choice is changed both ways, and a changed choice gives other numbers on the same tables.
     #[test]

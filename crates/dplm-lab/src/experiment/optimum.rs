@@ -49,7 +49,7 @@ const NEARLY: f64 = 0.01;
 /// How far below its level the paper's interval methods may be measured at the largest number of steps.
 const ALLOWANCE: f64 = 0.025;
 /// Standard errors that a mean may be off: a false alarm in fifteen thousand.
-const DOUBT: f64 = 4.0;
+const STANDARD_ERRORS: f64 = 4.0;
 
 impl Optimum {
     pub fn is_mine(point: &Point) -> bool {
@@ -134,7 +134,7 @@ impl Optimum {
                 format!("the paper's {method} intervals cover the optimum once there are steps enough"),
                 along(&mine, method),
                 format!("not surely below {:.1} % at the largest number of steps", 100.0 * (self.level - ALLOWANCE)),
-                coverage.value + DOUBT * coverage.error >= self.level - ALLOWANCE,
+                coverage.value + STANDARD_ERRORS * coverage.error >= self.level - ALLOWANCE,
             );
         }
     }
@@ -147,8 +147,8 @@ impl Optimum {
         claims.add(
             format!("{method}: covers the optimum as often as it says, from the first steps on"),
             along(mine, method),
-            format!("{:.0} % within {DOUBT} standard errors at every number of steps", 100.0 * self.level),
-            mine.iter().all(|one| off(one) <= DOUBT),
+            format!("{:.0} % within {STANDARD_ERRORS} standard errors at every number of steps", 100.0 * self.level),
+            mine.iter().all(|one| off(one) <= STANDARD_ERRORS),
         );
     }
 

@@ -229,7 +229,7 @@ fn root(squares: &[f64]) -> Estimate {
     Estimate { value, error: mean.error / (2.0 * value) }
 }
 
-/// The ratio of two such roots on the same repetitions: what they share does not count as doubt.
+/// The ratio of two such roots on the same repetitions: what they share does not count as uncertainty.
 fn root_ratio(above: &[f64], below: &[f64]) -> Estimate {
     let (a, b) = (Estimate::mean(above).value, Estimate::mean(below).value);
     let ratio = (a / b).sqrt();

@@ -192,9 +192,9 @@ impl Experiment for Population {
         self.optimum().claims(done, claims);
         for (case, (name, _, errors)) in CASES.iter().enumerate() {
             let coverages: Vec<f64> = Population::of_case(done, case).map(|one| one.value("coverage")).collect();
-            let doubts: Vec<f64> = Population::of_case(done, case).map(|one| one.estimate("coverage").error).collect();
-            let error = doubts.iter().copied().fold(0.0, f64::max);
-            let mean_error = doubts.iter().map(|error| error * error).sum::<f64>().sqrt() / doubts.len() as f64;
+            let noises: Vec<f64> = Population::of_case(done, case).map(|one| one.estimate("coverage").error).collect();
+            let error = noises.iter().copied().fold(0.0, f64::max);
+            let mean_error = noises.iter().map(|error| error * error).sum::<f64>().sqrt() / noises.len() as f64;
             let lowest = coverages.iter().copied().fold(f64::INFINITY, f64::min);
             let highest = coverages.iter().copied().fold(f64::NEG_INFINITY, f64::max);
             let mean = Estimate::mean(&coverages).value;
@@ -209,7 +209,7 @@ impl Experiment for Population {
     }
 }
 
-/// Whether a coverage measured with this standard error may be one from 0.93 to 0.98; four standard errors are doubt enough.
+/// Whether a coverage measured with this standard error may be one from 0.93 to 0.98; four standard errors are enough.
 fn may_be_within(coverage: f64, error: f64) -> bool {
     coverage + 4.0 * error >= 0.93 && coverage - 4.0 * error <= 0.98
 }

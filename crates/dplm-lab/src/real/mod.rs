@@ -46,7 +46,8 @@ pub fn run(list: &Path, budgets: &[f64], seeds: u64, folder: &Path) -> Result<()
                 Some(bench) => bench,
                 empty => empty.insert(Bench::open(file, what)?),
             };
-            let scores: Result<Vec<_>, _> = (0..seeds).into_par_iter().map(|seed| score(bench, rho, seed)).collect();
+            let scores: Result<Vec<_>, _> =
+                (0..seeds).into_par_iter().map(|seed| score(name, bench, rho, seed)).collect();
             lines.push(Line::of(name, bench, rho, &scores?));
             write(folder, TABLE, table::csv(&lines).as_bytes())?;
         }

@@ -11,7 +11,7 @@ use rand_chacha::ChaCha8Rng;
 use rand_core::SeedableRng;
 
 use super::bench::{Bench, dot};
-use crate::{LabError, counted::Counted};
+use crate::{LabError, counted::Counted, trial};
 
 /// Wider than any gradient of a standardised table.
 const NO_CLIP: f64 = 1e9;
@@ -43,12 +43,13 @@ pub(super) struct Coverage {
     pub covered: usize,
 }
 
-/// Fits the data set once for itself and once, resampled, for the population; and the other methods.
-pub(super) fn score(bench: &Bench, rho: f64, seed: u64) -> Result<Score, LabError> {
+/// Fits the data set once for itself and once, resampled, for the population; and the other methods. Which rows are drawn depends on the data set's `name` too, so that
+/// lines of the table are independent of each other.
+pub(super) fn score(name: &str, bench: &Bench, rho: f64, seed: u64) -> Result<Score, LabError> {
     let mut counted = Counted::new(bench.rows());
-    let own = fit(bench, &mut counted, rho, seed, Target::Sample)?;
-    let mut rows = bench.resampled(&mut ChaCha8Rng::seed_from_u64(seed));
-    let sample = fit(bench, &mut rows, rho, seed, Target::Population)?;
+    let own = fit(bench, &mut counted, rho, seed, Some(Target::Sample))?;
+    let mut rows = bench.resampled(&mut ChaCha8Rng::seed_from_u64(trial::seed(seed, name, &[rho.to_bits()])));
+    let sample = fit(bench, &mut rows, rho, seed, None)?;
     let standard = bench.to_standard(&own.predictor(&bench.design));
     let optimum = optimum(bench, &own, own.summary.clip);
     let (adassp, dpgd) = others(bench, rho, seed)?;
@@ -65,8 +66,8 @@ pub(super) fn score(bench: &Bench, rho: f64, seed: u64) -> Result<Score, LabErro
     })
 }
 
-fn fit(bench: &Bench, rows: &mut dyn Rows, rho: f64, seed: u64, target: Target) -> Result<Outcome, LabError> {
-    let request = Request { target: Some(target), ..request(rho)? };
+fn fit(bench: &Bench, rows: &mut dyn Rows, rho: f64, seed: u64, target: Option<Target>) -> Result<Outcome, LabError> {
+    let request = Request { target, ..request(rho)? };
     let plan = auto::Config::new(request).plan(bench.y.len() as u64, &bench.design)?;
     Ok(plan.run(rows, &bench.design, &mut FixedSeed::new(seed), Progress::NONE)?)
 }

@@ -39,7 +39,7 @@ const SCALED_SD: f64 = 0.02;
 const UNSCALED_SD: f64 = 0.5;
 /// How often they are.
 const SCALED_SHARE: f64 = 0.8;
-/// Stands for a slope that was not measured: large against any doubt about scaling.
+/// Stands for a slope that was not measured: large against any uncertainty about scaling.
 const NO_SLOPE_SD: f64 = 1e3;
 
 impl Curvature {
@@ -315,7 +315,7 @@ fn without_repulsion(values: &[f64], sd: f64) -> Vec<f64> {
 struct Departure {
     /// 0 where noise explains all of it, 1 where it explains no more than half.
     seen: f64,
-    /// Share of the variance of an entry's noise that stays in doubt even where directions look alike.
+    /// Share of the variance of an entry's noise that stays uncertain even where directions look alike.
     unseen: f64,
 }
 
@@ -346,9 +346,9 @@ fn freedom(p: usize) -> f64 {
     (p as f64 - 1.0) * (p as f64 + 2.0) / 2.0
 }
 
-/// The relative variance of eigenvalues left in doubt by a matrix released with noise `sd` for a design without
+/// The relative variance of eigenvalues left uncertain by a matrix released with noise `sd` for a design without
 /// structure.
-pub(crate) fn expected_doubt_sq(sd: f64, level: f64, p: usize) -> f64 {
+pub(crate) fn expected_uncertainty_sq(sd: f64, level: f64, p: usize) -> f64 {
     if p == 1 {
         return (sd / level).powi(2);
     }

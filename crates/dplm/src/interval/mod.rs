@@ -50,7 +50,7 @@ mod coverage;
 
 pub use crate::contrast::Contrast;
 pub use curvature::Curvature;
-pub(crate) use curvature::{bend_at, expected_doubt_sq};
+pub(crate) use curvature::{bend_at, expected_uncertainty_sq};
 pub use inference::Inference;
 pub use interval::Interval;
 pub(crate) use interval::{lengthening, normal_quantile};

@@ -71,8 +71,8 @@ pub struct Newton {
     #[serde(with = "by_row")]
     pub(super) noise: Mat<f64>,
     /// `D`: what is known of `a' L a` has noise of standard deviation `a' D a`.
-    #[serde(with = "by_row")]
-    pub(super) noise_doubt: Mat<f64>,
+    #[serde(with = "by_row", alias = "noise_doubt")]
+    pub(super) noise_uncertainty: Mat<f64>,
     /// What privacy adds to each coordinate; none in fits of versions that did not keep it apart.
     #[serde(default)]
     pub(super) privacy: Vec<f64>,
@@ -101,9 +101,9 @@ impl Newton {
         check_features("the curvature", p, curvature.features())?;
         check_features("the basis", p, coordinates.basis.nrows())?;
         let averages = Averages::of(run, curvature);
-        let Sampled { covariance: mut noise, doubt: noise_doubt } = match sampling {
+        let Sampled { covariance: mut noise, uncertainty: noise_uncertainty } = match sampling {
             Some(sampling) => sampling.covariance(curvature)?,
-            None => Sampled { covariance: Mat::zeros(p, p), doubt: Mat::zeros(p, p) },
+            None => Sampled { covariance: Mat::zeros(p, p), uncertainty: Mat::zeros(p, p) },
         };
         (0..p).for_each(|j| noise[(j, j)] += averages.noise_var);
         let basis = curvature.axes.transpose() * &coordinates.basis;
@@ -119,7 +119,7 @@ impl Newton {
             basis,
             displacement,
             noise,
-            noise_doubt,
+            noise_uncertainty,
             privacy: vec![averages.noise_var; p],
             curvature: curvature.mean.clone(),
             entry_sd: curvature.entry_sd.clone(),
@@ -180,7 +180,7 @@ impl Newton {
             && (self.privacy.is_empty() || self.privacy.len() == p)
             && (is(&self.basis, kept)
                 && is(&self.noise, p)
-                && is(&self.noise_doubt, p)
+                && is(&self.noise_uncertainty, p)
                 && is(&self.curvature, p)
                 && is(&self.entry_sd, p))
     }
@@ -269,7 +269,7 @@ impl Solved<'_> {
     /// A variance with noise of variance `v` times its square is as good as one estimated with `2 / v` degrees of freedom (Satterthwaite 1946), and
     /// symmetric noise, smaller by `sqrt 2` off the diagonal, is that of a Wishart matrix: so several contrasts share one law.
     fn freedom(&self, a: &Mat<f64>) -> f64 {
-        let relative = inverse(&(a.transpose() * &self.total * a)) * (a.transpose() * &self.of.noise_doubt * a);
+        let relative = inverse(&(a.transpose() * &self.total * a)) * (a.transpose() * &self.of.noise_uncertainty * a);
         let q = a.ncols();
         let entries = (0..q).flat_map(|j| (0..q).map(move |k| (j, k)));
         let variance = entries.map(|(j, k)| relative[(j, k)] * relative[(k, j)]).sum::<f64>() / q as f64;

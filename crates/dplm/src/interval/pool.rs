@@ -33,7 +33,7 @@ impl Newton {
             estimate,
             basis: on_top(first, second, weights, |part| part.basis.clone()),
             noise: with_privacy(lifted(&sampling, &parts, weights), &parts, weights),
-            noise_doubt: lifted(&pooled_doubt(&parts, weights), &parts, weights),
+            noise_uncertainty: lifted(&pooled_uncertainty(&parts, weights), &parts, weights),
             privacy: parts.iter().zip(weights).flat_map(|(part, w)| part.privacy.iter().map(move |v| w * v)).collect(),
             curvature: blocks(&first.curvature, &second.curvature),
             entry_sd: blocks(&first.entry_sd, &second.entry_sd),
@@ -101,10 +101,10 @@ fn stacked_displacement(parts: &[Newton; 2], weights: [f64; 2], estimate: &[f64]
 }
 
 /// How uncertain that is. The errors are independent: they add up in squares, as their traces do.
-fn pooled_doubt(parts: &[Newton; 2], weights: [f64; 2]) -> Mat<f64> {
-    let [first, second] = parts.each_ref().map(|part| part.basis.transpose() * &part.noise_doubt * &part.basis);
+fn pooled_uncertainty(parts: &[Newton; 2], weights: [f64; 2]) -> Mat<f64> {
+    let [first, second] = parts.each_ref().map(|part| part.basis.transpose() * &part.noise_uncertainty * &part.basis);
     let k = first.nrows();
-    let trace = |doubt: &Mat<f64>| (0..k).map(|j| doubt[(j, j)]).sum::<f64>();
+    let trace = |uncertainty: &Mat<f64>| (0..k).map(|j| uncertainty[(j, j)]).sum::<f64>();
     let (one, two) = (weights[0] * trace(&first), weights[1] * trace(&second));
     let factor = one.hypot(two) / (one + two).max(f64::MIN_POSITIVE);
     Mat::from_fn(k, k, |j, k| factor * (weights[0] * first[(j, k)] + weights[1] * second[(j, k)]))

@@ -66,14 +66,14 @@ impl Sampling {
                     Mat::from_fn(p, p, |j, k| factor * shape[(j, k)])
                 };
                 // Not below its own noise: a sampling part of nothing would be a claim.
-                Ok(Sampled { covariance: scaled(mean.max(*noise_sd)), doubt: scaled(*noise_sd) })
+                Ok(Sampled { covariance: scaled(mean.max(*noise_sd)), uncertainty: scaled(*noise_sd) })
             }
             Spread::Matrix(matrix, noise_sd) => {
                 check_features("the gradient covariance", p, matrix.nrows())?;
                 let turned = curvature.axes.transpose() * matrix * &curvature.axes;
                 let symmetric = Mat::from_fn(p, p, |j, k| 0.5 * (turned[(j, k)] + turned[(k, j)]) / self.rows);
-                let doubt = Mat::from_fn(p, p, |j, k| if j == k { noise_sd / self.rows } else { 0.0 });
-                Ok(Sampled { covariance: positive(&symmetric)?, doubt })
+                let uncertainty = Mat::from_fn(p, p, |j, k| if j == k { noise_sd / self.rows } else { 0.0 });
+                Ok(Sampled { covariance: positive(&symmetric)?, uncertainty })
             }
         }
     }
@@ -84,7 +84,7 @@ impl Sampling {
 pub(super) struct Sampled {
     pub covariance: Mat<f64>,
     /// `D`, where the noise in `a' covariance a` has standard deviation `a' D a`.
-    pub doubt: Mat<f64>,
+    pub uncertainty: Mat<f64>,
 }
 
 /// The matrix with negative eigenvalues set to zero.
@@ -119,7 +119,7 @@ mod tests {
         let found = sampled(Sampling::from_trace(100, 6.0, 0.3), &curvature);
         assert!((found.covariance[(0, 0)] - 0.02).abs() < 1e-12 && (found.covariance[(1, 1)] - 0.04).abs() < 1e-12);
         // Its noise is shared likewise.
-        assert!((found.doubt[(0, 0)] - 0.001).abs() < 1e-12 && (found.doubt[(1, 1)] - 0.002).abs() < 1e-12);
+        assert!((found.uncertainty[(0, 0)] - 0.001).abs() < 1e-12 && (found.uncertainty[(1, 1)] - 0.002).abs() < 1e-12);
     }
 
     /// However noisy: the noise is paid for elsewhere.
@@ -128,7 +128,7 @@ mod tests {
         for noise_sd in [0.0, 0.6] {
             let found = sampled(Sampling::from_matrix(100, diagonal(&[1.0, 3.0]), noise_sd), &identity(2));
             assert!((found.covariance[(0, 0)] - 0.01).abs() < 1e-12 && (found.covariance[(1, 1)] - 0.03).abs() < 1e-12);
-            assert!((found.doubt[(1, 1)] - noise_sd / 100.0).abs() < 1e-15 && found.doubt[(0, 1)] == 0.0);
+            assert!((found.uncertainty[(1, 1)] - noise_sd / 100.0).abs() < 1e-15 && found.uncertainty[(0, 1)] == 0.0);
         }
     }
 

@@ -377,6 +377,7 @@ impl Plan {
         ];
         Ok(Planned {
             method: ENTRY.name,
+            target: self.request.target(),
             descent: foretold(setting)?,
             recommended: Some(foretold(setting.with_best_clip_and_steps()?)?),
             releases: releases.into_iter().filter(|release| release.share > 0.0).collect(),

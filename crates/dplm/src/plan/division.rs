@@ -62,6 +62,9 @@ const NOTABLE_BEND: f64 = 0.5;
 const PRICE_OF_LEAST_SQUARES: f64 = 1.025;
 /// The search for a wider clip ends here: where this is not harmless, the budget clips so many rows that it is for robust coefficients only.
 const WIDEST: f64 = 64.0;
+/// Whoever asks for least squares clips no more rows than these at first, so that the clip that is found is about as many standard deviations of the errors
+/// wide whatever they follow: 1.96 of normal ones, 1.63 of lognormal ones.
+const CLIPPED_FIRST: f64 = 0.05;
 
 /// A clip so wide that a fit is least squares.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -81,6 +84,8 @@ pub(crate) struct Rules {
     pub neighbours: Neighbours,
     /// What intervals are for; none where there are none.
     pub target: Option<Target>,
+    /// Whether least squares was asked for, and is wanted whatever it costs.
+    pub at_any_price: bool,
     /// What no theory gives.
     pub choices: Choices,
 }
@@ -107,11 +112,10 @@ impl Rules {
 
     /// How the budget is divided.
     pub(crate) fn shares(&self) -> Shares {
-        let (rho, choices) = (self.rho.to_f64(), &self.choices);
+        let choices = &self.choices;
         let start_threshold = self.threshold_share(choices.count_precision);
-        // The tail aimed at must itself stand clear of the noise.
-        let tail = self.tail(ABOUT_LEFT * rho, self.features);
-        let threshold = self.threshold_share((tail / CLEAR_OF_NOISE).min(choices.count_precision));
+        let tail = self.about_tail(self.features, 1.0);
+        let factor = self.harmless(tail, self.features).map_or(1.0, |one| one.factor);
         let only = |wanted: bool, share: f64| if wanted { share } else { 0.0 };
         Shares {
             length: if self.is_weak() {
@@ -122,8 +126,8 @@ impl Rules {
             first_moments: if self.is_weak() { choices.only_moments } else { choices.first_moments },
             start_threshold,
             start: choices.start,
-            threshold,
-            spread: only(self.covers_population(), self.spread_share(tail)),
+            threshold: self.clip_threshold_share(),
+            spread: only(self.covers_population(), self.spread_share(tail, factor)),
             bend: only(self.covers_least_squares(), choices.bend),
         }
     }
@@ -138,8 +142,7 @@ impl Rules {
     }
 
     /// How much wider a clip that a share `tail` of rows exceeds must be, for errors that follow a lognormal law to move the intercept by no more than
-    /// half of its standard error; none where that would make intervals longer than least squares is worth. Whoever asks for the coefficients of the table itself, which
-    /// nobody gets unasked, asks for its least squares whatever they cost.
+    /// half of its standard error; none where that would make intervals longer than least squares is worth to whoever did not ask for it.
     ///
     /// With a clip `f` times as wide the variance is `S + f^2 P`, and `E (e - f c)+`, what clipping takes from the mean of an error, falls.
     pub(crate) fn harmless(&self, tail: f64, features: usize) -> Option<Harmless> {
@@ -154,7 +157,7 @@ impl Rules {
             skewed::excess(one.tail) <= NOTABLE_BEND * (variance / self.rows as f64).sqrt()
         };
         let affordable = (1.0 + (PRICE_OF_LEAST_SQUARES.powi(2) - 1.0) * narrow / privacy).sqrt();
-        let (mut low, mut high) = (1.0, if self.covers_population() { affordable } else { WIDEST });
+        let (mut low, mut high) = (1.0, if self.at_any_price { WIDEST } else { affordable });
         at(high).filter(is_harmless)?;
         if at(low).is_some_and(|one| is_harmless(&one)) {
             return at(low);
@@ -170,18 +173,25 @@ impl Rules {
     pub(crate) fn about_tail(&self, features: usize, worth: f64) -> f64 {
         let rho = self.rho.to_f64();
         let wanted = self.tail(ABOUT_LEFT * rho, features);
-        counts::target(wanted, self.rows, CLIP_THRESHOLDS as usize, worth * self.shares().threshold * rho)
+        counts::target(wanted, self.rows, CLIP_THRESHOLDS as usize, worth * self.clip_threshold_share() * rho)
             / self.rows as f64
     }
 
-    /// The share of the covariance of gradients where a share `tail` of rows is clipped.
+    /// The share of the clip threshold: the tail aimed at must itself stand clear of the noise.
+    fn clip_threshold_share(&self) -> f64 {
+        let tail = self.tail(ABOUT_LEFT * self.rho.to_f64(), self.features);
+        self.threshold_share((tail / CLEAR_OF_NOISE).min(self.choices.count_precision))
+    }
+
+    /// The share of the covariance of gradients where the clip is `factor` times as wide as one that a share `tail` of rows exceeds.
     ///
     /// Of the [`variance`](Self::variance) `T = 1 + P` a share `f` taken from the descent makes `1 + P / (1 - f)`. The covariance is then known up to a noise of variance `s^2 = m gamma^4 / (2 n^2 rho f)`, `m`
     /// the squared movement of a matrix, which lengthens a squared interval by `(z^2 + 1) s^2 / (4 T^2)` (Student's t with `2 T^2 / s^2`
     /// degrees of freedom). The product is smallest at `f^2 = (z^2 + 1) m gamma^2 / (4 reach^2 n T)`.
-    fn spread_share(&self, tail: f64) -> f64 {
-        let gamma_sq = clip_for_tail(self.features, 1.0, tail).powi(2);
-        let (rows, variance) = (self.rows as f64, self.variance(tail, self.features));
+    fn spread_share(&self, tail: f64, factor: f64) -> f64 {
+        let gamma_sq = (factor * clip_for_tail(self.features, 1.0, tail)).powi(2);
+        let variance = 1.0 + (self.variance(tail, self.features) - 1.0) * factor.powi(2);
+        let rows = self.rows as f64;
         let z_sq = normal_quantile(0.95).powi(2);
         let share_sq =
             (z_sq + 1.0) * moved_sq(self.neighbours) * gamma_sq / (4.0 * reach_sq(self.neighbours) * rows * variance);
@@ -234,9 +244,10 @@ impl Rules {
 
     /// The share of rows to clip when `rho` is spent on the descent of `features` parameters.
     pub(crate) fn tail(&self, rho: f64, features: usize) -> f64 {
-        match self.covers_least_squares() {
-            true => self.least_squares_tail(rho, features),
-            false => self.most_precise_tail(rho, features),
+        match (self.covers_least_squares(), self.at_any_price) {
+            (true, false) => self.least_squares_tail(rho, features),
+            (true, true) => self.least_squares_tail(rho, features).min(CLIPPED_FIRST),
+            (false, _) => self.most_precise_tail(rho, features),
         }
     }
 
@@ -289,6 +300,7 @@ mod tests {
             rho,
             neighbours: Neighbours::ReplaceOne,
             target: Some(Target::Population),
+            at_any_price: false,
             choices: Choices::DEFAULT,
         }
     }
@@ -351,11 +363,12 @@ mod tests {
         let [few, more, many] = [(20_000, 0.5), (100_000, 0.5), (10_000_000, 0.5)].map(|(rows, rho)| found(rows, rho));
         let factors = [few, more, many].map(|one| one.expect("harmless").factor);
         assert!(factors.is_sorted_by(|a, b| a > b) && factors[2] == 1.0, "{factors:?}");
-        let of_table = |rows, rho| Rules { target: Some(Target::Sample), ..rules(rows, rho) };
-        for (rows, rho) in [(3000, 0.1), (10_000, 0.5), (1_000_000, 0.5)] {
-            let rules = of_table(rows, rho);
-            let found = rules.harmless(rules.about_tail(4, 1.0), 4).expect("whatever it costs");
-            assert!((1.0..WIDEST).contains(&found.factor), "{found:?}");
+        for target in [Target::Population, Target::Sample] {
+            for (rows, rho) in [(3000, 0.01), (3000, 0.1), (10_000, 0.5), (1_000_000, 0.5)] {
+                let rules = Rules { target: Some(target), at_any_price: true, ..rules(rows, rho) };
+                let found = rules.harmless(rules.about_tail(4, 1.0), 4).expect("whatever it costs");
+                assert!((1.0..WIDEST).contains(&found.factor), "{found:?}");
+            }
         }
         let robust = Rules { target: Some(Target::Robust), ..rules(10_000_000, 0.5) };
         assert_eq!(robust.harmless(1e-6, 4), None);

@@ -13,6 +13,7 @@ use crate::{
     interval::normal_quantile,
     lattice::Design,
     matrix::{inverse, quadratic},
+    options::Target,
     privacy::{Epsilon, PrivacyError, Rho, guess},
     theory::student::normal_cdf,
     warning::LeftOut,
@@ -107,6 +108,8 @@ pub struct Forecast {
     pub dplm: &'static str,
     /// The method that will run.
     pub method: &'static str,
+    /// What its intervals will be for.
+    pub target: Target,
     /// Rows asked about.
     pub rows: u64,
     /// Coefficients asked about.
@@ -255,6 +258,16 @@ pub struct AtBudget {
 pub type Plans<'a> = dyn Fn(Rho) -> Result<Planned, Error> + Sync + 'a;
 
 impl Forecast {
+    /// What intervals will be for, in words.
+    pub fn target_text(&self) -> &'static str {
+        match self.target {
+            Target::Population => "the least-squares coefficients of the population",
+            Target::Person => "the least-squares coefficients of the population in which each person counts once",
+            Target::Sample => "the least-squares coefficients of this data set",
+            Target::Robust => "the robust (Huber) coefficients of the population",
+        }
+    }
+
     /// Computes everything, asking the method at several budgets.
     ///
     /// # Errors
@@ -271,6 +284,7 @@ impl Forecast {
         Ok(Forecast {
             dplm: env!("CARGO_PKG_VERSION"),
             method: planned.method,
+            target: planned.target,
             rows: asked.rows,
             features: design.features(),
             rho: asked.rho.to_f64(),

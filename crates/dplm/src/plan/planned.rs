@@ -1,13 +1,15 @@
 //! What a method says of itself before it runs.
 
 use super::white::Expected;
-use crate::warning::LeftOut;
+use crate::{options::Target, warning::LeftOut};
 
 /// A fit as it is planned, for what is assumed of the columns.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Planned {
     /// The method that will run.
     pub method: &'static str,
+    /// What its intervals will be for.
+    pub target: Target,
     /// Its descent.
     pub descent: Foretold,
     /// A descent that would be more precise, where clip or steps were given by hand.

@@ -26,7 +26,7 @@ impl Shares {
     /// Shares for a population interval, from public numbers.
     ///
     /// The curvature gets what brings its noise (operator norm, `R^2 sqrt(2p) / (n sqrt rho_c)`) to 0.3, within 2 %
-    /// and 15 % of `rho`. The gradient spread gets what leaves 5 % doubt in the whole variance for errors of standard
+    /// and 15 % of `rho`. The gradient spread gets what leaves 5 % uncertainty in the whole variance for errors of standard
     /// deviation `error_sd`, within 0.2 % and 10 %.
     pub fn recommended(rows: u64, features: usize, rho: f64, gamma: f64, error_sd: f64) -> Self {
         let (n, p) = (rows as f64, features as f64);

@@ -10,7 +10,7 @@
 //! ```
 //!
 //! `rho_d` being what the descent gets. Two things are added: steps whose iterates wander (noise of one step is `sqrt
-//! T` times that of all) see more residual and so less curvature, and doubt about the released curvature widens
+//! T` times that of all) see more residual and so less curvature, and uncertainty about the released curvature widens
 //! intervals.
 //!
 //! Against simulation the figures are within a few per cent where `n sqrt(rho) / p^1.5` is above 10. Below, intervals come
@@ -22,7 +22,7 @@ use super::noise::matrix_noise_sd;
 pub use super::shares::Shares;
 use crate::{
     descend::noise_sd,
-    interval::{IntervalError, Transient, bend_at, check_positive, expected_doubt_sq, normal_quantile},
+    interval::{IntervalError, Transient, bend_at, check_positive, expected_uncertainty_sq, normal_quantile},
     privacy::Neighbours,
 };
 
@@ -72,7 +72,7 @@ pub struct Expected {
     pub sampling_error: f64,
     /// Standard error of least squares without privacy, `sigma / sqrt(n)`.
     pub classical_error: f64,
-    /// How much longer doubt about the curvature makes the interval, at least 1.
+    /// How much longer uncertainty about the curvature makes the interval, at least 1.
     pub widening: f64,
 }
 
@@ -187,7 +187,7 @@ impl Setting {
         Transient { noise_sd: lambda, step_size: self.step_size, curvature, misfit, distance_sq }
     }
 
-    /// `E[1/h^2]` over `1/E[h]^2` for eigenvalues in doubt by a relative variance `d`: `1 + 3 d`, as a factor of
+    /// `E[1/h^2]` over `1/E[h]^2` for eigenvalues that are uncertain by a relative variance `d`: `1 + 3 d`, as a factor of
     /// length.
     fn widening(&self, curvature: f64) -> f64 {
         if self.shares.curvature == 0.0 {
@@ -195,7 +195,7 @@ impl Setting {
         }
         let rho = self.rho * self.shares.curvature;
         let sd = matrix_noise_sd(self.rows, row_bound_sq(self.features), self.neighbours, rho);
-        (1.0 + 3.0 * expected_doubt_sq(sd, curvature, self.features)).sqrt()
+        (1.0 + 3.0 * expected_uncertainty_sq(sd, curvature, self.features)).sqrt()
     }
 
     /// The clip level and the number of steps with the least standard error, `gamma` between 1 and 8 `sqrt(p)` error

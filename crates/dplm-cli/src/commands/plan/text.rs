@@ -37,10 +37,12 @@ fn heading(forecast: &Forecast) -> String {
          From public numbers only: no data are read and nothing is spent. For {about}.\n\n  \
          {} rows, {features} coefficients, method {method}\n  \
          rho {}, which is (epsilon, delta) = ({epsilon}, {delta:e}): someone who knows all other rows guesses which of\n  \
-         two equally likely rows was in the data correctly at most {} of the time\n",
+         two equally likely rows was in the data correctly at most {} of the time\n  \
+         intervals will be for {}\n",
         grouped(*rows),
         short(*rho),
         percent_up(*guess),
+        forecast.target_text(),
     )
 }
 

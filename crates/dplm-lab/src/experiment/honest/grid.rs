@@ -7,33 +7,34 @@ use crate::{
     world::{Design, Errors},
 };
 
-/// What an interval is for.
+/// What a fit is asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(in crate::experiment) enum Target {
-    /// The least-squares coefficients of the population.
-    Population,
+    /// Nothing: least-squares coefficients of the population where the budget affords them.
+    Default,
     /// The least-squares coefficients of the table.
     Sample,
     /// The robust coefficients of the population.
     Robust,
+    /// The least-squares coefficients of the population, whatever they cost.
+    Population,
 }
 
 impl Target {
+    pub(super) const ALL: [Target; 4] = [Target::Default, Target::Sample, Target::Robust, Target::Population];
+
     pub(super) fn name(self) -> &'static str {
-        match self {
-            Target::Population => "population",
-            Target::Sample => "sample",
-            Target::Robust => "robust",
-        }
+        self.asked().map_or("default", method::Target::name)
     }
 
     /// As a fit is asked for it.
-    pub(super) fn asked(self) -> method::Target {
+    pub(super) fn asked(self) -> Option<method::Target> {
         match self {
-            Target::Population => method::Target::Population,
-            Target::Sample => method::Target::Sample,
-            Target::Robust => method::Target::Robust,
+            Target::Default => None,
+            Target::Sample => Some(method::Target::Sample),
+            Target::Robust => Some(method::Target::Robust),
+            Target::Population => Some(method::Target::Population),
         }
     }
 }

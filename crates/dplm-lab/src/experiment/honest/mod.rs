@@ -306,7 +306,7 @@ impl Experiment for Honest {
         let mut labels: Vec<String> = now.iter().map(|row| row_label(row)).collect();
         let mut seen = std::collections::BTreeSet::new();
         labels.retain(|label| seen.insert(label.clone()));
-        let targets = [Target::Population, Target::Sample, Target::Robust].map(Target::name);
+        let targets = Target::ALL.map(Target::name);
         let mut series = Vec::new();
         for (style, target) in targets.into_iter().enumerate() {
             // What was before stands below in the same colour, hollow.

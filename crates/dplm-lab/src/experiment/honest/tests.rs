@@ -13,7 +13,7 @@ const SMALL: &str = r#"
     title = "a small grid"
     paper = "none"
     grid = [
-        { designs = ["controls 2"], errors = ["normal", "missing 0.05"], n = [3000], rho = [0.5], targets = ["population", "sample"], repetitions = 60 },
+        { designs = ["controls 2"], errors = ["normal", "missing 0.05"], n = [3000], rho = [0.5], targets = ["default", "sample"], repetitions = 60 },
     ]
     band = [0.93, 0.98]
     alarm = 1e-6
@@ -109,7 +109,7 @@ fn what_is_printed_now_and_then_is_judged_together() {
 
 #[test]
 fn less_printed_at_a_larger_budget_is_named() {
-    let text = SMALL.replace("rho = [0.5]", "rho = [0.1, 0.5]").replace(r#"["population", "sample"]"#, r#"["sample"]"#);
+    let text = SMALL.replace("rho = [0.5]", "rho = [0.1, 0.5]").replace(r#"["default", "sample"]"#, r#"["sample"]"#);
     let claim = "what is printed grows with the budget";
     let holds = |first: f64, second: f64| {
         let definition = Definition::read("made up", &text, &Changes::default()).unwrap();
@@ -131,14 +131,14 @@ fn less_printed_at_a_larger_budget_is_named() {
 fn an_earlier_table_is_drawn_beside_this_one() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("before.csv");
-    let line = "controls 2,normal,3000,0.5,population,x1,60,1,60,0.5,0.06,1.1,1.1,0,30,0,0,0,0,too low";
+    let line = "controls 2,normal,3000,0.5,default,x1,60,1,60,0.5,0.06,1.1,1.1,0,30,0,0,0,0,too low";
     std::fs::write(&file, format!("{}\n{line}\n", COLUMNS.join(","))).unwrap();
     let text = SMALL.replace("before = \"\"", &format!("before = \"{}\"", file.display()));
     let definition = Definition::read("made up", &text, &Changes::default()).unwrap();
     let point = definition.experiment.points().remove(0);
     let done = [Finished { point, values: made_up(1.0, 500.0, 475.0) }];
     let svg = definition.experiment.figure(&done).svg("t");
-    assert!(svg.contains("population, before") && svg.contains("controls 2"));
+    assert!(svg.contains("default, before") && svg.contains("controls 2"));
 }
 
 #[test]

@@ -90,7 +90,7 @@ impl Trial<'_> {
 
     fn request(&self, level: f64) -> Result<Request, LabError> {
         let rho = Rho::checked_from_f64(self.cell.rho).map_err(Error::from)?;
-        Ok(Request { target: Some(self.cell.target.asked()), level, ..Request::new(rho) })
+        Ok(Request { target: self.cell.target.asked(), level, ..Request::new(rho) })
     }
 
     /// None when the plan is refused: nothing is printed then, and nothing is spent.

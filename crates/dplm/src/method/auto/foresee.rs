@@ -16,9 +16,9 @@ use super::{
 use crate::{
     Error,
     descend::noise_sd,
-    interval::{Resolved, expected_doubt_sq, lengthening},
+    interval::{Resolved, expected_uncertainty_sq, lengthening},
     lattice::Design,
-    method::{Purpose, noisy::NoisyMatrix},
+    method::{Purpose, Target, noisy::NoisyMatrix},
     plan::{
         Assumed, Foretold, Planned, PlannedRelease,
         counts::{self, CLIP_THRESHOLDS},
@@ -103,11 +103,12 @@ impl Plan {
         let errors = white::Expected {
             privacy_error: errors.privacy_error * (1.0 + uneven).sqrt(),
             widening: self.widening(curvature, radius, features, errors.curvature)
-                * self.doubt_of_spread(&shares, start.clip, &errors),
+                * self.lengthening_by_spread(&shares, start.clip, &errors),
             ..errors
         };
         Ok(Planned {
             method: super::ENTRY.name,
+            target: if harmless.is_some() { self.request.target() } else { Target::Robust },
             descent: Foretold { clip: start.clip, steps, step_size: STEP_SIZE, errors },
             recommended: None,
             releases: ledger.0,
@@ -251,7 +252,7 @@ impl Plan {
         Ok(white::Expected { sampling_error, clipped: start.tail, ..errors })
     }
 
-    /// How much longer doubt about the released curvature makes intervals.
+    /// How much longer uncertainty about the released curvature makes intervals.
     fn widening(&self, share: f64, radius: f64, features: usize, curvature: f64) -> f64 {
         if share == 0.0 {
             return 1.0;
@@ -259,19 +260,19 @@ impl Plan {
         let rho = share * self.request.rho.to_f64();
         let radius = self.curvature_radius(radius, features, rho);
         let noise_sd = matrix_noise_sd(self.rows, radius.powi(2), self.request.neighbours, rho);
-        (1.0 + 3.0 * expected_doubt_sq(noise_sd, curvature, features)).sqrt()
+        (1.0 + 3.0 * expected_uncertainty_sq(noise_sd, curvature, features)).sqrt()
     }
 
-    /// How much longer doubt about the covariance of gradients makes intervals.
-    fn doubt_of_spread(&self, shares: &Shares, clip: f64, errors: &white::Expected) -> f64 {
+    /// How much longer uncertainty about the covariance of gradients makes intervals.
+    fn lengthening_by_spread(&self, shares: &Shares, clip: f64, errors: &white::Expected) -> f64 {
         if shares.spread == 0.0 {
             return 1.0;
         }
         let rho = shares.spread * self.request.rho.to_f64();
         let noise_sd = matrix_noise_sd(self.rows, clip.powi(2), self.request.neighbours, rho);
-        let doubt = noise_sd / (self.rows as f64 * errors.curvature.powi(2));
+        let uncertainty = noise_sd / (self.rows as f64 * errors.curvature.powi(2));
         let variance = errors.privacy_error.powi(2) + errors.sampling_error.powi(2);
-        lengthening(self.request.level, 2.0 * (variance / doubt).powi(2))
+        lengthening(self.request.level, 2.0 * (variance / uncertainty).powi(2))
     }
 }
 

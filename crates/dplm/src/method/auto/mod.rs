@@ -195,7 +195,9 @@ impl Plan {
     fn rules(&self) -> Rules {
         let Request { rho, neighbours, .. } = self.request;
         let target = self.gives_intervals().then(|| self.request.target());
-        Rules { rows: self.rows, features: self.features, rho, neighbours, target, choices: self.choices }
+        let asked = self.request.target.filter(|_| self.earlier.is_none());
+        let at_any_price = matches!(asked, Some(Target::Population | Target::Sample));
+        Rules { rows: self.rows, features: self.features, rho, neighbours, target, at_any_price, choices: self.choices }
     }
 
     /// Known moments, where the budget is too weak to do without trusting them.
@@ -366,13 +368,19 @@ impl Plan {
         })
     }
 
-    /// A clip so wide that the fit is least squares, where the budget can afford one and rows are as long as the normal ones it is derived for: longer
-    /// ones are clipped at smaller residuals.
+    /// A clip so wide that the fit is least squares, where the budget can afford one. It is derived for rows as long as normal ones: longer ones are clipped at
+    /// smaller residuals, by a clip that must be so much wider.
     fn harmless(&self, white: &Whitened) -> Option<Harmless> {
-        let features = white.coordinates.kept.len();
-        let tail = self.rules().about_tail(features, self.request.worth_in_counts(1.0));
-        let is_normal = self.earlier.is_none() && white.longer <= AS_NORMAL;
-        self.rules().harmless(tail, features).filter(|_| is_normal)
+        if self.earlier.is_some() {
+            return None;
+        }
+        let (rules, features) = (self.rules(), white.coordinates.kept.len());
+        let tail = rules.about_tail(features, self.request.worth_in_counts(1.0));
+        let found = rules.harmless(tail, features)?;
+        match white.longer <= AS_NORMAL {
+            true => Some(found),
+            false => rules.at_any_price.then_some(Harmless { factor: white.longer * found.factor, ..found }),
+        }
     }
 
     /// What released numbers tell a reader.
