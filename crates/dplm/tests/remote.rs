@@ -290,8 +290,11 @@ fn persons_groups_and_weights_have_the_bits_of_the_fit_in_memory() {
         let (here, there) = match by {
             None => {
                 let mut here = Dataset::read(&source, &formula, &reading).unwrap();
-                let mut there = Dataset::remote(cluster, source.schema(), &formula, &reading).unwrap();
-                (fit(&mut here, method.as_ref()).unwrap(), fit(&mut there, method.as_ref()).unwrap())
+                let mut there = Dataset::remote(cluster.clone(), source.schema(), &formula, &reading).unwrap();
+                let fits = (fit(&mut here, method.as_ref()).unwrap(), fit(&mut there, method.as_ref()).unwrap());
+                let questions = cluster.asked.load(Ordering::Relaxed);
+                assert!(questions <= 40, "{name}: {questions} questions");
+                fits
             }
             Some(by) => {
                 let mut here = GroupedDataset::read(&source, &formula, &reading, by, None).unwrap();
