@@ -101,18 +101,32 @@ fn kernels_files_and_order_do_not_matter() {
     }
 }
 
+/// The same with persons who have nothing but zeros in all rows or in all but one, with the largest cells, and with residuals that cancel out and saturate.
+fn with_odd_persons((mut data, persons): (Data, Vec<u32>)) -> (Data, Vec<u32>) {
+    let rows_of = |person: u32| (0..persons.len()).filter(|&row| persons[row] == person).collect::<Vec<usize>>();
+    rows_of(5).into_iter().for_each(|row| data.x[row].fill(0.0));
+    (0..3).flat_map(rows_of).for_each(|row| data.x[row].fill(1000.0));
+    data.y[40] = 1e9;
+    let of_two: Vec<Vec<usize>> = (100..400).map(rows_of).filter(|rows| rows.len() == 2).collect();
+    assert!(of_two.len() > 20);
+    for rows in &of_two[1..] {
+        data.y[rows[0]] = 90.0;
+        data.x[rows[1]].fill(0.0);
+        data.y[rows[1]] = 0.0;
+    }
+    for (&row, y) in of_two[0].iter().zip([127.0, -127.5]) {
+        data.x[row] = vec![10.0, -10.0, 0.0, 0.0, 0.0];
+        data.y[row] = y;
+    }
+    (data, persons)
+}
+
 /// Iterates that travel to the optimum, stay about it, leave by a little, and jump away: screened sums equal full ones at each, on every engine, where
-/// the clip is on the lattice and where it is on a coarser grid. Some persons have nothing but zeros in a row, in all rows, or cells so large
-/// that their residuals saturate.
+/// the clip is on the lattice and where it is on a coarser grid.
 #[test]
 fn screened_sums_of_persons_equal_full_sums() {
     for (gamma, step_noise, most) in [(30.0, 1e-3, 0.3), (30.0, 1e-12, 0.3), (9.0, 1e-12, 0.6), (3000.0, 1e-12, 0.6)] {
-        let (mut data, persons) = table(6000, 5);
-        data.x[17].fill(0.0);
-        data.y[17] = 0.0;
-        (0..persons.len()).filter(|&row| persons[row] == 5).for_each(|row| data.x[row].fill(0.0));
-        (0..persons.len()).filter(|&row| persons[row] < 3).for_each(|row| data.x[row].fill(1000.0));
-        data.y[40] = 1e9;
+        let (data, persons) = with_odd_persons(table(6000, 5));
         let Encoded::Memory(mut screened) = data.by_person(&persons, 9, u64::MAX) else { panic!("memory is there") };
         let mut full = data.by_person(&persons, 9, u64::MAX);
         let mut file = data.by_person(&persons, 9, 1_000_000);
