@@ -150,6 +150,8 @@ pub(crate) struct UnitGradients {
     remainders: Vec<Lanes>,
     residuals: Vec<Lanes>,
     residual_remainders: Vec<Lanes>,
+    /// The largest residual of each person, in lattice units, up to where it saturates.
+    largest: Lanes,
     length: Length,
 }
 
@@ -224,15 +226,6 @@ impl UnitGradients {
         self.length.square[lane].sqrt() / self.length.scale[lane]
     }
 
-    /// The largest residual of a person, in steps of the grid.
-    fn largest_residuals(&self) -> Lanes {
-        let mut most = [0.0; BLOCK_ROWS];
-        for residuals in &self.residuals {
-            most.iter_mut().zip(residuals).for_each(|(most, residual)| *most = f64::max(*most, residual.abs()));
-        }
-        most
-    }
-
     /// One person's vector.
     pub(super) fn of_lane(&self, lane: usize) -> impl Iterator<Item = f64> + Clone {
         self.sums.iter().map(move |sums| sums[lane])
@@ -255,30 +248,57 @@ impl Work for SumWork<'_> {
     #[inline(always)]
     fn run<S: Simd>(self, simd: S) -> Length {
         let SumWork { group, reach, theta, theta_unit, step, to } = self;
-        let UnitGradients { sums, remainders, residuals, residual_remainders, .. } = to;
-        let length = RowBlock::len_for(group.features);
-        let (unit, step_of) = (simd.splat(step), simd.splat(1.0 / step));
+        let UnitGradients { sums, remainders, residuals, residual_remainders, largest, .. } = to;
+        let (length, is_on_lattice) = (RowBlock::len_for(group.features), remainders.is_empty());
         for (index, (block, kept)) in group.cells.chunks_exact(length).zip(residuals.iter_mut()).enumerate() {
             let mut ahead = Ahead::new(group.cells, (index + 1) * length);
             let mut residuals = Block(block).residuals(simd, theta, theta_unit, &mut ahead);
-            let mut left = residuals;
-            for ((residual, left), reach) in residuals.iter_mut().zip(&mut left).zip(vectors(reach)) {
-                let rounded = simd.round(simd.mul(*residual, step_of));
-                *left = simd.mul_sub_from(rounded, unit, *left);
-                *residual = simd.limit(rounded, simd.widen(reach));
+            for (residual, reach) in residuals.iter_mut().zip(vectors(reach)).filter(|_| is_on_lattice) {
+                *residual = simd.limit(*residual, simd.widen(reach));
             }
             *kept = stored(simd, residuals);
-            if let Some(kept) = residual_remainders.get_mut(index) {
-                *kept = stored(simd, left);
-            }
         }
-        add_products(simd, group, residuals, sums);
-        if !remainders.is_empty() {
+        *largest = largest_of(residuals);
+        let is_short = largest.iter().zip(reach).all(|(largest, reach)| *largest <= f64::from(*reach));
+        if is_on_lattice || is_short {
+            add_products(simd, group, residuals, sums);
+            remainders.fill([0.0; BLOCK_ROWS]);
+            remainders.iter_mut().zip(sums.iter_mut()).for_each(|(remainders, sums)| std::mem::swap(remainders, sums));
+        } else {
             // A remainder of a residual is at most 2^16, and the cells of a coefficient at most 2^33 together: exact.
+            split(simd, residuals, residual_remainders, (step, reach));
+            add_products(simd, group, residuals, sums);
             add_products(simd, group, residual_remainders, remainders);
-            carry(sums, remainders, step);
         }
+        carry(sums, remainders, step);
         lengths(sums)
+    }
+}
+
+/// The largest of some numbers of each person, in size.
+#[inline(always)]
+fn largest_of(values: &[Lanes]) -> Lanes {
+    let mut most = [0.0; BLOCK_ROWS];
+    for values in values {
+        most.iter_mut()
+            .zip(values)
+            .for_each(|(most, value)| *most = if value.abs() > *most { value.abs() } else { *most });
+    }
+    most
+}
+
+/// Rounds residuals to steps of the grid, which saturate, and keeps what is left of them.
+#[inline(always)]
+fn split<S: Simd>(simd: S, residuals: &mut [Lanes], left: &mut [Lanes], (step, reach): (f64, &[f32; BLOCK_ROWS])) {
+    let (unit, step_of) = (simd.splat(step), simd.splat(1.0 / step));
+    for (residuals, left) in residuals.iter_mut().zip(left) {
+        let lanes = residuals.as_chunks_mut().0.iter_mut().zip(left.as_chunks_mut().0).zip(vectors(reach));
+        for ((residual, left), reach) in lanes {
+            let whole = simd.load(residual);
+            let rounded = simd.round(simd.mul(whole, step_of));
+            simd.store(simd.mul_sub_from(rounded, unit, whole), left);
+            simd.store(simd.limit(rounded, simd.widen(reach)), residual);
+        }
     }
 }
 
@@ -300,12 +320,15 @@ fn add_products<S: Simd>(simd: S, group: Group<'_>, weights: &[Lanes], sums: &mu
     }
 }
 
-/// Moves whole steps of the remainders to the sums.
+/// Moves whole steps of the remainders to the sums, to the nearest and up where two are as near: the same however much of a vector is in which part.
 #[inline(always)]
 fn carry(sums: &mut [Lanes], remainders: &mut [Lanes], step: f64) {
     for (sums, remainders) in sums.iter_mut().zip(remainders) {
         for (sum, remainder) in sums.iter_mut().zip(remainders) {
-            let steps = *remainder / step + WHOLE - WHOLE;
+            // At most 2^51 and a half, in steps of at least two lattice units: exact.
+            let above = *remainder / step + 0.5;
+            let nearest = above + WHOLE - WHOLE;
+            let steps = if nearest > above { nearest - 1.0 } else { nearest };
             *sum += steps;
             *remainder -= steps * step;
         }
@@ -437,20 +460,20 @@ pub(crate) fn surely_within(
     let mut ends = |theta: &Theta| {
         gradients.take(kernel, (group, reach), (theta, region.theta_unit), clip);
         let lengths: Lanes = std::array::from_fn(|lane| gradients.length_up(lane));
-        (lengths, gradients.largest_residuals())
+        (lengths, gradients.largest)
     };
     let from = ends(region.from);
     let to = if region.from == region.to { from } else { ends(region.to) };
     let slopes = frobenius_sq(kernel, group).map(|square| i128::try_from(square).map_or(f64::INFINITY, nearest).sqrt());
     let (features, bits) = (count(group.features), length_bits(group.features));
     let room = (1.0 + 3.0 * features.sqrt() / power(bits)) * (1.0 + SLACK);
-    let radius = region.radius / power(clip.shift) * (1.0 + SLACK);
+    let (radius, step) = (region.radius * (1.0 + SLACK), power(clip.shift));
     let remainders = nearest((2 * REMAINDERS).cast_signed());
     let (mut within, mut open) = (0, 0);
     for lane in (0..BLOCK_ROWS).filter(|&lane| reach[lane] > 0.0) {
-        let length = from.0[lane].max(to.0[lane]) + slopes[lane] * radius + remainders;
-        let residual = from.1[lane].max(to.1[lane]) + slopes[lane].sqrt() * radius + 1.0;
-        let is_sure = length * room <= clip.gamma && residual <= f64::from(reach[lane]);
+        let length = from.0[lane].max(to.0[lane]) + slopes[lane] * radius / step + remainders;
+        let residual = from.1[lane].max(to.1[lane]) + slopes[lane].sqrt() * radius + step;
+        let is_sure = length * room <= clip.gamma && residual <= f64::from(reach[lane]) * step;
         *(if is_sure { &mut within } else { &mut open }) |= 1 << lane;
     }
     (within, open)
@@ -590,13 +613,21 @@ mod tests {
             let mut cells = vec![0.0; depth * RowBlock::len_for(features)];
             let largest = [40, 4096, 1 << 19][case % 3];
             cells.iter_mut().for_each(|cell| *cell = narrow(whole(&mut rng, largest)));
+            // Rows that cancel out, with residuals that may saturate.
+            let (cancels, length) = (case % 5 == 0, RowBlock::len_for(features));
+            if cancels {
+                cells.copy_within(..length, length);
+                cells[2 * length - BLOCK_ROWS..2 * length].iter_mut().for_each(|cell| *cell = -*cell);
+                cells[2 * length..].fill(0.0);
+            }
             let group = Group::new(&cells, features);
             let reach = reaches(kernel, group);
             let mut point = |most: f64| -> Vec<f64> {
                 (0..features).map(|_| (whole(&mut rng, 1000) / 1000.0 * most * lattice.theta_unit()).round()).collect()
             };
-            let (from, to) = (lattice.theta_of(point(1.0)).unwrap(), lattice.theta_of(point(1.0)).unwrap());
-            let radius = lattice.theta_unit() * [1e-3, 0.03, 0.5][case % 3];
+            let size = if cancels { 1e-3 } else { 1.0 };
+            let (from, to) = (lattice.theta_of(point(size)).unwrap(), lattice.theta_of(point(size)).unwrap());
+            let radius = if cancels { 2.0 } else { lattice.theta_unit() * [1e-3, 0.03, 0.5][case % 3] };
             // The clip of one of the persons, a little beyond or short of where their bound ends.
             let (lane, edge) = (case % BLOCK_ROWS, f64::from(rng.next_u32() % 1000) / 1000.0);
             let on_lattice = UnitClip { gamma: power(46), shift: 0 };
@@ -617,17 +648,18 @@ mod tests {
                     let direction = steepest(group, lane, &vec![1.0; features]);
                     let moved = end.integers().iter().zip(&direction);
                     let moved: Vec<f64> =
-                        moved.map(|(value, towards)| (value + step * radius * towards).trunc()).collect();
+                        moved.map(|(value, towards)| value + (step * radius * towards).trunc()).collect();
                     let Some(theta) = lattice.theta_of(moved) else { continue };
                     gradients.take(kernel, (group, &reach), (&theta, lattice.theta_unit()), &clip);
                     assert!(gradients.is_within(lane, &clip), "case {case}, lane {lane}");
-                    let residual = gradients.largest_residuals()[lane];
+                    let residual = gradients.largest[lane] / power(clip.shift);
                     assert!(residual < f64::from(reach[lane]), "case {case}, lane {lane}: a residual saturates");
                     tight += u32::from(gradients.length_up(lane) > 0.9 * clip.gamma);
                 }
             }
-            saturating +=
-                (0..BLOCK_ROWS).filter(|&lane| gradients.largest_residuals()[lane] >= reach[lane].into()).count();
+            gradients.take(kernel, (group, &reach), (&from, lattice.theta_unit()), &clip);
+            let saturates = |lane: &usize| gradients.largest[*lane] >= f64::from(reach[*lane]) * power(clip.shift);
+            saturating += (0..BLOCK_ROWS).filter(saturates).count();
         }
         assert!(
             sure > 1000 && tight > 100 && saturating > 100,

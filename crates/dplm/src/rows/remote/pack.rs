@@ -217,11 +217,10 @@ fn persons_of(chunk: &Chunk, features: usize) -> Vec<Flat> {
             }
             let flat = pieces.last_mut().expect("a piece was pushed");
             flat.sizes.push(size.try_into().expect("a person has at most 2^14 rows"));
-            for row in 0..size {
-                let place = flat.rows + row;
+            // A group is of at least two rows.
+            for (place, block) in (flat.rows..).zip(&blocks[..size]) {
                 flat.cells.resize((place / BLOCK_ROWS + 1) * length, 0.0);
-                // A group is of at least two rows.
-                copy_row((blocks[row], lane), (&mut flat.cells[place / BLOCK_ROWS * length..], place % BLOCK_ROWS));
+                copy_row((block, lane), (&mut flat.cells[place / BLOCK_ROWS * length..], place % BLOCK_ROWS));
             }
             flat.rows += size;
         }
