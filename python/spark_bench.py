@@ -3,7 +3,7 @@
     python python/spark_bench.py ROWS FOLDER [PART...]
 
 Makes a table of twenty independent columns once, as Parquet in FOLDER, keeps it in the memory of a cluster of two executors on this machine, and fits it in several
-ways, the parts: `spark` (`dplm.spark.lm`), `dpgd` (200 steps of the paper's method there, at its clip), `process` (`dplm.lm` on the files in one process), `mllib` (Spark's own
+ways, the parts: `spark` (`dplm.spark.lm`), `persons` (the same by person, three rows each on average), `dpgd` (200 steps of the paper's method there, at its clip), `process` (`dplm.lm` on the files in one process), `mllib` (Spark's own
 linear regression), and `steps` (gradient steps as they are usually written in PySpark). What was measured is in FOLDER/record.json at once, and a
 part that is there is not measured again; FOLDER/record.md has all of it as a table.
 """
@@ -100,8 +100,8 @@ class Bench:
             self._frame = frame
         return self._frame
 
-    def on_spark(self, formula: str, **options: Any) -> dict[str, Any]:
-        frame, asked = self.frame(), []
+    def on_spark(self, formula: str, frame: DataFrame, **options: Any) -> dict[str, Any]:
+        asked: list[tuple[float, int]] = []
         whole = dplm.spark._Spark._ask
 
         def timed(rows: Any, question: bytes, group: int | None) -> list[bytes]:
@@ -126,10 +126,14 @@ class Bench:
         }
 
     def part_spark(self) -> dict[str, Any]:
-        return self.on_spark(FORMULA, rho=RHO)
+        return self.on_spark(FORMULA, self.frame(), rho=RHO)
+
+    def part_persons(self) -> dict[str, Any]:
+        person = F.expr(f"pmod(xxhash64(x0, y), {self.rows // 3})")
+        return self.on_spark(FORMULA, self.frame().withColumn("person", person), rho=RHO, person="person", rows_per_person=12)
 
     def part_dpgd(self) -> dict[str, Any]:
-        return self.on_spark("y ~ .", **DPGD)
+        return self.on_spark("y ~ .", self.frame(), **DPGD)
 
     def part_process(self) -> dict[str, Any]:
         """Reading included: the table is nowhere else."""
@@ -176,9 +180,10 @@ class Bench:
         return {"seconds": taken * 100 / steps, "steps timed": steps, "converting": converting}
 
 
-PARTS = ("spark", "dpgd", "process", "mllib", "steps")
+PARTS = ("spark", "persons", "dpgd", "process", "mllib", "steps")
 WORDS = {
     "spark": "`dplm.spark.lm`, auto",
+    "persons": "`dplm.spark.lm`, auto, by person, three rows each on average",
     "dpgd": "`dplm.spark.lm`, 200 steps of `dpgd` at the paper's clip",
     "process": "the same fit (auto) by `dplm.lm` in one process, reading the files included",
     "mllib": "Spark MLlib's `LinearRegression`, not private",

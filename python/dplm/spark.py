@@ -54,6 +54,7 @@ _NO_WHEEL = (
 _IN_THE_CLEAR = (
     "rows and sums over rows travel between the machines of this cluster in the clear, and lie so on their disks: set {} to true"
 )
+_APART = "the rows of a person are not together on the cluster: pack the rows to a folder, or fit them on one machine"
 _ENCRYPTION = ("spark.network.crypto.enabled", "spark.io.encryption.enabled")
 # How an exception of this package ends the traceback of a worker.
 _OWN = re.compile(r"dplm\._errors\.(\w+): ([^\n]+)")
@@ -217,9 +218,11 @@ class _Spark(RowsElsewhere):
         identify = partial(_identify, person=options["person"], strict=options["strict"], key=secrets.token_bytes(32), unit=unit)
         schema = StructType([*frame.schema.fields, StructField(unit, BinaryType(), nullable=False)])
         # As many partitions as there were: Spark's own number for a shuffle, 200, is for other tables than most.
-        parts = frame.selectExpr("spark_partition_id() AS part").distinct()
-        by_person = frame.mapInArrow(identify, schema).repartition(max(1, self._try(parts.count)), _quoted(unit))
-        return by_person.sortWithinPartitions([_quoted(unit), *order])
+        parts = max(1, self._try(frame.selectExpr("spark_partition_id() AS part").distinct().count))
+        by_person = frame.mapInArrow(identify, schema).repartition(parts, _quoted(unit))
+        # Which partition a person's rows belong in is a function of who they are; `_pack` refuses rows in any other.
+        placed = by_person.selectExpr("*", f"pmod(hash({_quoted(unit)}), {parts}) AS {_quoted(_place(unit))}")
+        return placed.sortWithinPartitions([_quoted(unit), *order])
 
     def _ask(self, question: bytes, group: int | None) -> list[bytes]:
         """What all blocks answer, or those of a group."""
@@ -271,6 +274,10 @@ class _Spark(RowsElsewhere):
             warn(_IN_THE_CLEAR.format(" and ".join(off)), PrivacyWarning)
 
 
+def _place(unit: str) -> str:
+    return f"{unit}-place"
+
+
 def _quoted(name: str) -> str:
     return "`" + name.replace("`", "``") + "`"
 
@@ -318,9 +325,14 @@ def _pack(
     assert context is not None
     packer = _native.Packer(model, is_file, options, context.partitionId())
     for table in _tables(batches):
-        persons = None if unit is None else b"".join(table.column(unit).to_pylist())
-        rows = table if unit is None else table.drop_columns([unit])
-        yield from _blocks_of(packer.add(_native.Table.from_arrow(rows), persons))
+        persons = None
+        if unit is not None:
+            # In a partition of their own each person is in one block, or is refused there.
+            if set(table.column(_place(unit)).unique().to_pylist()) != {context.partitionId()}:
+                raise DataError(_APART)
+            persons = b"".join(table.column(unit).to_pylist())
+            table = table.drop_columns([unit, _place(unit)])
+        yield from _blocks_of(packer.add(_native.Table.from_arrow(table), persons))
     yield from _blocks_of(packer.finish())
 
 

@@ -7,7 +7,7 @@ use dplm::{
     method::{Purpose, Request, Target, auto},
     privacy::{Rho, Unit, noise::FixedSeed},
     report::{Cover, to_html, to_json},
-    rows::{Builder, Encoded, Persons, Rows},
+    rows::{Builder, Encoded, Forecast, Persons, Rows},
     table::{Block, Cells, Field, Schema, Source, Type},
 };
 use faer::Mat;
@@ -101,6 +101,62 @@ fn kernels_files_and_order_do_not_matter() {
     }
 }
 
+/// The same with persons who have nothing but zeros in all rows or in all but one, with the largest cells, and with residuals that cancel out and saturate.
+fn with_odd_persons((mut data, persons): (Data, Vec<u32>)) -> (Data, Vec<u32>) {
+    let rows_of = |person: u32| (0..persons.len()).filter(|&row| persons[row] == person).collect::<Vec<usize>>();
+    rows_of(5).into_iter().for_each(|row| data.x[row].fill(0.0));
+    (0..3).flat_map(rows_of).for_each(|row| data.x[row].fill(1000.0));
+    data.y[40] = 1e9;
+    let of_two: Vec<Vec<usize>> = (100..400).map(rows_of).filter(|rows| rows.len() == 2).collect();
+    assert!(of_two.len() > 20);
+    for rows in &of_two[1..] {
+        data.y[rows[0]] = 90.0;
+        data.x[rows[1]].fill(0.0);
+        data.y[rows[1]] = 0.0;
+    }
+    for (&row, y) in of_two[0].iter().zip([127.0, -127.5]) {
+        data.x[row] = vec![10.0, -10.0, 0.0, 0.0, 0.0];
+        data.y[row] = y;
+    }
+    (data, persons)
+}
+
+/// Iterates that travel to the optimum, stay about it, leave by a little, and jump away: screened sums equal full ones at each, on every engine, where
+/// the clip is on the lattice and where it is on a coarser grid.
+#[test]
+fn screened_sums_of_persons_equal_full_sums() {
+    for (gamma, step_noise, most) in [(30.0, 1e-3, 0.3), (30.0, 1e-12, 0.3), (9.0, 1e-12, 0.6), (3000.0, 1e-12, 0.6)] {
+        let (data, persons) = with_odd_persons(table(6000, 5));
+        let Encoded::Memory(mut screened) = data.by_person(&persons, 9, u64::MAX) else { panic!("memory is there") };
+        let mut full = data.by_person(&persons, 9, u64::MAX);
+        let mut file = data.by_person(&persons, 9, 1_000_000);
+        assert!(matches!(file, Encoded::File(_)));
+        let mut remote = data.persons_on_a_cluster(&persons, 9, 2);
+        let lattice = Lattice::plan(6000, FEATURES, gamma, step_noise).unwrap();
+        full.rows_mut().set_clip(lattice.clip(gamma)).unwrap();
+        for rows in [&mut screened as &mut dyn Rows, file.rows_mut(), &mut remote] {
+            rows.set_clip(lattice.clip(gamma)).unwrap();
+            rows.expect(Forecast { steps: 1_000_000, step_size: 0.25, noise_sd: 0.01 });
+        }
+        let mut rng = ChaCha20Rng::seed_from_u64(7);
+        let optimum = 1.0 / (FEATURES as f64).sqrt();
+        for step in 0..60 {
+            let (travel, spread) = (0.75f64.powi(step), if step % 20 == 19 { 1.0 } else { 0.004 });
+            let mut draw =
+                || optimum * (1.0 - travel) + spread * Distribution::<f64>::sample(&StandardNormal, &mut rng);
+            let theta = lattice.theta(&[(); FEATURES].map(|()| draw()));
+            let expected = gradient_sum(full.rows(), &theta, &lattice);
+            for (name, rows) in [("memory", &screened as &dyn Rows), ("file", file.rows()), ("cluster", &remote)] {
+                assert_eq!(gradient_sum(rows, &theta, &lattice), expected, "gamma {gamma}, step {step}, {name}");
+            }
+        }
+        let share = screened.visited().into_inner() as f64 / (60 * persons.len()) as f64;
+        assert!(share < most, "gamma {gamma}: visited {share} of the rows");
+        let questions = remote.questions().load(std::sync::atomic::Ordering::Relaxed);
+        assert!(questions < 30, "gamma {gamma}: {questions} questions");
+    }
+}
+
 /// A person's vector, exactly, and what the engine made of it, one person at a time.
 #[test]
 fn a_person_contributes_the_sum_of_their_rows_shortened_to_the_clip() {
@@ -125,6 +181,8 @@ fn a_person_contributes_the_sum_of_their_rows_shortened_to_the_clip() {
             let length_sq: BigInt = sum.iter().map(|v| BigInt::from(*v).pow(2)).sum();
             let factor = (clip.gamma() as f64 / length_sq.to_string().parse::<f64>().unwrap().sqrt()).min(1.0);
             clipped += u32::from(factor < 1.0);
+            // Where nobody is clipped, second moments must say the same.
+            assert!(factor < 1.0 || found == sum, "{gamma} {step_noise}: {found:?} {sum:?}");
             for (found, sum) in found.iter().zip(sum) {
                 let expected = sum as f64 * factor;
                 assert!((*found as f64 - expected).abs() <= 1e-6 * clip.gamma() as f64, "{found} {expected}");

@@ -4,11 +4,15 @@ use std::sync::{Arc, atomic::Ordering};
 
 use dplm::{
     Dataset, Error, GroupedDataset, Person, Progress, Reading,
+    descend::Descent,
     formula::{By, Formula},
     lattice::Lattice,
-    method::{Method, Request, Tuning, choose},
+    method::{Method, Request, Tuning, auto, choose},
     options::Purpose,
-    privacy::{Rho, noise::NoiseSource},
+    privacy::{
+        Budget, Neighbours, Rho,
+        noise::{FixedSeed, NoiseSource},
+    },
     report::{grouped_to_json, to_json},
     rows::{
         BlockId, Executor, Forecast, Packer, RemoteError, RemoteRows, Rows, answer, most_rows, most_rows_of_person,
@@ -20,7 +24,7 @@ use dplm::{
 use crate::common::{
     Data,
     cluster::{Cluster, Fault},
-    gradient_sum,
+    gradient_sum, standard_design,
 };
 
 const FEATURES: usize = 4;
@@ -129,7 +133,7 @@ fn what_goes_wrong_is_survived_or_refused_by_name() {
         rows.set_clip(lattice.clip(2.0)).unwrap();
         // A second question to which the third may be answered instead.
         rows.moments().unwrap();
-        match (rows.negative_gradient_sum(&theta, &lattice, dplm::privacy::Neighbours::ReplaceOne), refusal) {
+        match (rows.negative_gradient_sum(&theta, &lattice, Neighbours::ReplaceOne), refusal) {
             (Ok(sum), None) => assert_eq!(crate::common::values(sum), expected, "{fault:?}"),
             (Err(Error::Remote(error)), Some(expected)) => assert_eq!(error, expected, "{fault:?}"),
             (Ok(_), Some(_)) => panic!("{fault:?} was not noticed"),
@@ -169,6 +173,33 @@ fn a_descent_asks_few_questions() {
     }
     let questions = remote.questions().load(Ordering::Relaxed);
     assert!(questions <= 15, "{questions} questions");
+}
+
+/// Persons with one to a few rows: 200 steps at the paper's clip for rows, and a whole fit by `auto`.
+#[test]
+fn fits_of_persons_ask_few_questions() {
+    let (rows, features) = (60_000, 10);
+    let data = Data::isotropic(rows, features, 5);
+    let persons: Vec<u32> =
+        (0..).take(rows).map(|row: u32| if row < 17_000 { row } else { row * 7 % 16_000 }).collect();
+    let (design, rho) = (standard_design(features), |rho| Rho::checked_from_f64(rho).unwrap());
+    let descend = |rows: &mut dyn Rows| {
+        let plan = Descent::plan(rows.count(), features, 15.8, 200, 0.25, Neighbours::ReplaceOne, 0.015).unwrap();
+        let spend = Budget::new(rho(0.015)).spend_rest("gradients").unwrap();
+        let run = plan.run(rows, &vec![0.0; features], spend, &mut FixedSeed::new(3), Progress::NONE);
+        format!("{:?}", run.unwrap().theta)
+    };
+    let auto = |rows: &mut dyn Rows| {
+        let plan = auto::Config::new(Request::new(rho(0.5))).plan(rows.count(), &design).unwrap();
+        let outcome = plan.run(rows, &design, &mut FixedSeed::new(3), Progress::NONE);
+        format!("{:?}", outcome.unwrap().coefficients)
+    };
+    for (name, fit, most) in [("dpgd", &descend as &dyn Fn(&mut dyn Rows) -> String, 15), ("auto", &auto, 40)] {
+        let mut remote = data.persons_on_a_cluster(&persons, 12, 2);
+        assert_eq!(fit(&mut remote), fit(data.by_person(&persons, 12, u64::MAX).rows_mut()), "{name}");
+        let questions = remote.questions().load(Ordering::Relaxed);
+        assert!(questions <= most, "{name}: {questions} questions");
+    }
 }
 
 /// A message names blocks, and nothing of what they hold.
@@ -290,8 +321,11 @@ fn persons_groups_and_weights_have_the_bits_of_the_fit_in_memory() {
         let (here, there) = match by {
             None => {
                 let mut here = Dataset::read(&source, &formula, &reading).unwrap();
-                let mut there = Dataset::remote(cluster, source.schema(), &formula, &reading).unwrap();
-                (fit(&mut here, method.as_ref()).unwrap(), fit(&mut there, method.as_ref()).unwrap())
+                let mut there = Dataset::remote(cluster.clone(), source.schema(), &formula, &reading).unwrap();
+                let fits = (fit(&mut here, method.as_ref()).unwrap(), fit(&mut there, method.as_ref()).unwrap());
+                let questions = cluster.asked.load(Ordering::Relaxed);
+                assert!(questions <= 40, "{name}: {questions} questions");
+                fits
             }
             Some(by) => {
                 let mut here = GroupedDataset::read(&source, &formula, &reading, by, None).unwrap();

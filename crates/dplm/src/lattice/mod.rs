@@ -56,5 +56,7 @@ pub use outer::Outer;
 pub use separate::{Separate, Weight};
 pub use simd::Kernel;
 pub use unit::MOST_ROWS;
-pub(crate) use unit::{Group, add_unit_gradients, clipped_units, reaches, unit_square_sum, weigh_as_one};
+pub(crate) use unit::{
+    Around, Group, UnitClip, add_unit_gradients, clipped_units, reaches, surely_within, unit_square_sum, weigh_as_one,
+};
 pub use whiten::Whitening;

@@ -39,7 +39,7 @@ impl<'a> Group<'a> {
     }
 
     /// How many blocks there are: the most rows that one of the persons has.
-    fn depth(self) -> usize {
+    pub(crate) fn depth(self) -> usize {
         self.cells.len() / RowBlock::len_for(self.features)
     }
 
@@ -104,7 +104,7 @@ impl Work for ReachWork<'_> {
 /// A clip for sums over several rows, on a grid coarse enough that `gamma` is below 2^46: sums of such vectors stay exact in `f64`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct UnitClip {
-    /// `gamma` in steps of the grid, rounded down.
+    /// `gamma` in steps of the grid, rounded down; less [`REMAINDERS`] where steps are coarser than the lattice.
     gamma: f64,
     /// A step of the grid is 2^shift lattice units.
     shift: u32,
@@ -112,6 +112,8 @@ pub(crate) struct UnitClip {
 
 /// Clips have at most so many bits on their grid.
 const CLIP_BITS: u32 = 46;
+/// At least the length, in steps of the grid, of what rounding to it leaves of a vector: half a step in each of fewer than 2^14 coordinates.
+const REMAINDERS: u128 = 64;
 
 impl UnitClip {
     pub(crate) fn new(clip: &Clip) -> UnitClip {
@@ -121,7 +123,8 @@ impl UnitClip {
 
     /// A clip on the grid of another, which is no narrower.
     pub(super) fn on_grid(clip: &Clip, shift: u32) -> UnitClip {
-        UnitClip { gamma: nearest((clip.gamma() >> shift).cast_signed()), shift }
+        let remainders = if shift == 0 { 0 } else { REMAINDERS };
+        UnitClip { gamma: nearest((clip.gamma() >> shift).saturating_sub(remainders).cast_signed()), shift }
     }
 
     pub(super) fn shift(&self) -> u32 {
@@ -136,11 +139,19 @@ impl UnitClip {
 }
 
 /// `v = sum_i X_i r_i` of the 32 persons of a group, and how long it is.
+///
+/// Where the grid of the clip is coarser than the lattice, `v` is kept in two parts, the nearest point of the grid and a remainder, which are exact together:
+/// so a person who is not clipped contributes what second moments say.
 #[derive(Default)]
 pub(crate) struct UnitGradients {
-    /// For each coefficient, the sums of all persons, in steps of the clip's grid: integers of at most 2^52.
+    /// For each coefficient, the sums of all persons to the nearest step of the clip's grid: integers of at most 2^53.
     sums: Vec<Lanes>,
+    /// What is left of them, in lattice units: at most half a step. Nothing where a step is one.
+    remainders: Vec<Lanes>,
     residuals: Vec<Lanes>,
+    residual_remainders: Vec<Lanes>,
+    /// The largest residual of each person, in lattice units, up to where it saturates.
+    largest: Lanes,
     length: Length,
 }
 
@@ -154,7 +165,7 @@ struct Length {
 }
 
 impl UnitGradients {
-    /// The sums at `theta`. Residuals are rounded to the grid of the clip and saturate at `reach`, as [`reaches`] gives it.
+    /// The sums at `theta`. Residuals saturate at `reach` steps of the grid, as [`reaches`] gives it.
     pub(crate) fn take(
         &mut self,
         kernel: Kernel,
@@ -162,17 +173,19 @@ impl UnitGradients {
         (theta, theta_unit): (&Theta, f64),
         clip: &UnitClip,
     ) {
-        let (sums, residuals) = (&mut self.sums, &mut self.residuals);
-        sums.resize(group.features, [0.0; BLOCK_ROWS]);
-        residuals.resize(group.depth(), [0.0; BLOCK_ROWS]);
-        let (theta, step) = (theta.integers(), 1.0 / power(clip.shift));
-        self.length = kernel.run(SumWork { group, reach, theta, theta_unit, step, residuals, sums });
+        let parts = |length: usize| if clip.shift == 0 { 0 } else { length };
+        self.sums.resize(group.features, [0.0; BLOCK_ROWS]);
+        self.remainders.resize(parts(group.features), [0.0; BLOCK_ROWS]);
+        self.residuals.resize(group.depth(), [0.0; BLOCK_ROWS]);
+        self.residual_remainders.resize(parts(group.depth()), [0.0; BLOCK_ROWS]);
+        let (theta, step) = (theta.integers(), power(clip.shift));
+        self.length = kernel.run(SumWork { group, reach, theta, theta_unit, step, to: self });
     }
 
     /// What each vector is multiplied by before its coordinates are cut towards zero: 1 where it is within the clip.
     ///
     /// # Guarantee
-    /// `||cut(f v)|| <= gamma`: with `f` at most `gamma scale / sqrt(square)` times `1 - 2^-50`, rounded three times, and each product
+    /// `||cut(f v)|| <= gamma`, `v` on the grid: with `f` at most `gamma scale / sqrt(square)` times `1 - 2^-50`, rounded three times, and each product
     /// `f v_j` rounded once before it is cut, every `|c_j| <= |v_j| gamma / ||v||`.
     pub(crate) fn factors(&self, clip: &UnitClip) -> Lanes {
         std::array::from_fn(|lane| match self.is_within(lane, clip) {
@@ -208,6 +221,11 @@ impl UnitGradients {
         squares.iter().map(|square| (square << (2 * clip.shift)) >> shift).sum::<u128>().cast_signed()
     }
 
+    /// At least the length of a person's vector on the grid, but for rounding of a few parts in 2^53.
+    fn length_up(&self, lane: usize) -> f64 {
+        self.length.square[lane].sqrt() / self.length.scale[lane]
+    }
+
     /// One person's vector.
     pub(super) fn of_lane(&self, lane: usize) -> impl Iterator<Item = f64> + Clone {
         self.sums.iter().map(move |sums| sums[lane])
@@ -219,9 +237,9 @@ struct SumWork<'a> {
     reach: &'a [f32; BLOCK_ROWS],
     theta: &'a [f64],
     theta_unit: f64,
+    /// A step of the grid, in lattice units.
     step: f64,
-    residuals: &'a mut [Lanes],
-    sums: &'a mut [Lanes],
+    to: &'a mut UnitGradients,
 }
 
 impl Work for SumWork<'_> {
@@ -229,37 +247,101 @@ impl Work for SumWork<'_> {
 
     #[inline(always)]
     fn run<S: Simd>(self, simd: S) -> Length {
-        let SumWork { group, reach, theta, theta_unit, step, residuals, sums } = self;
-        let length = RowBlock::len_for(group.features);
-        let step = simd.splat(step);
+        let SumWork { group, reach, theta, theta_unit, step, to } = self;
+        let UnitGradients { sums, remainders, residuals, residual_remainders, largest, .. } = to;
+        let (length, is_on_lattice) = (RowBlock::len_for(group.features), remainders.is_empty());
         for (index, (block, kept)) in group.cells.chunks_exact(length).zip(residuals.iter_mut()).enumerate() {
             let mut ahead = Ahead::new(group.cells, (index + 1) * length);
             let mut residuals = Block(block).residuals(simd, theta, theta_unit, &mut ahead);
-            for (residual, reach) in residuals.iter_mut().zip(vectors(reach)) {
-                *residual = simd.limit(simd.round(simd.mul(*residual, step)), simd.widen(reach));
+            for (residual, reach) in residuals.iter_mut().zip(vectors(reach)).filter(|_| is_on_lattice) {
+                *residual = simd.limit(*residual, simd.widen(reach));
             }
             *kept = stored(simd, residuals);
         }
-        // Block by block, as they lie in memory: the sums of a group stay in the first-level cache.
-        sums.fill([0.0; BLOCK_ROWS]);
-        for (block, residuals) in group.cells.chunks_exact(length).zip(residuals.iter()) {
-            let mut loaded = [simd.splat(0.0); VECTORS];
-            for (loaded, residuals) in loaded.iter_mut().zip(residuals.as_chunks().0) {
-                *loaded = simd.load(residuals);
-            }
-            for (column, sums) in sums.iter_mut().enumerate() {
-                let cells = Block(block).column(column).iter().zip(loaded);
-                for (sum, (cells, residual)) in sums.as_chunks_mut().0.iter_mut().zip(cells) {
-                    simd.store(simd.mul_add(simd.widen(cells), residual, simd.load(sum)), sum);
-                }
+        *largest = largest_of(residuals);
+        let is_short = largest.iter().zip(reach).all(|(largest, reach)| *largest <= f64::from(*reach));
+        if is_on_lattice || is_short {
+            add_products(simd, group, residuals, sums);
+            remainders.fill([0.0; BLOCK_ROWS]);
+            remainders.iter_mut().zip(sums.iter_mut()).for_each(|(remainders, sums)| std::mem::swap(remainders, sums));
+        } else {
+            // A remainder of a residual is at most 2^16, and the cells of a coefficient at most 2^33 together: exact.
+            split(simd, residuals, residual_remainders, (step, reach));
+            add_products(simd, group, residuals, sums);
+            add_products(simd, group, residual_remainders, remainders);
+        }
+        carry(sums, remainders, step);
+        lengths(sums)
+    }
+}
+
+/// The largest of some numbers of each person, in size.
+#[inline(always)]
+fn largest_of(values: &[Lanes]) -> Lanes {
+    let mut most = [0.0; BLOCK_ROWS];
+    for values in values {
+        most.iter_mut()
+            .zip(values)
+            .for_each(|(most, value)| *most = if value.abs() > *most { value.abs() } else { *most });
+    }
+    most
+}
+
+/// Rounds residuals to steps of the grid, which saturate, and keeps what is left of them.
+#[inline(always)]
+fn split<S: Simd>(simd: S, residuals: &mut [Lanes], left: &mut [Lanes], (step, reach): (f64, &[f32; BLOCK_ROWS])) {
+    let (unit, step_of) = (simd.splat(step), simd.splat(1.0 / step));
+    for (residuals, left) in residuals.iter_mut().zip(left) {
+        let lanes = residuals.as_chunks_mut().0.iter_mut().zip(left.as_chunks_mut().0).zip(vectors(reach));
+        for ((residual, left), reach) in lanes {
+            let whole = simd.load(residual);
+            let rounded = simd.round(simd.mul(whole, step_of));
+            simd.store(simd.mul_sub_from(rounded, unit, whole), left);
+            simd.store(simd.limit(rounded, simd.widen(reach)), residual);
+        }
+    }
+}
+
+/// `sum_i X_i w_i` of each person, block by block, as they lie in memory: the sums of a group stay in the first-level cache.
+#[inline(always)]
+fn add_products<S: Simd>(simd: S, group: Group<'_>, weights: &[Lanes], sums: &mut [Lanes]) {
+    sums.fill([0.0; BLOCK_ROWS]);
+    for (block, weights) in group.cells.chunks_exact(RowBlock::len_for(group.features)).zip(weights) {
+        let mut loaded = [simd.splat(0.0); VECTORS];
+        for (loaded, weights) in loaded.iter_mut().zip(weights.as_chunks().0) {
+            *loaded = simd.load(weights);
+        }
+        for (column, sums) in sums.iter_mut().enumerate() {
+            let cells = Block(block).column(column).iter().zip(loaded);
+            for (sum, (cells, weight)) in sums.as_chunks_mut().0.iter_mut().zip(cells) {
+                simd.store(simd.mul_add(simd.widen(cells), weight, simd.load(sum)), sum);
             }
         }
-        lengths(sums)
+    }
+}
+
+/// Moves whole steps of the remainders to the sums, to the nearest and up where two are as near: the same however much of a vector is in which part.
+#[inline(always)]
+fn carry(sums: &mut [Lanes], remainders: &mut [Lanes], step: f64) {
+    for (sums, remainders) in sums.iter_mut().zip(remainders) {
+        for (sum, remainder) in sums.iter_mut().zip(remainders) {
+            // At most 2^51 and a half, in steps of at least two lattice units: exact.
+            let above = *remainder / step + 0.5;
+            let nearest = above + WHOLE - WHOLE;
+            let steps = if nearest > above { nearest - 1.0 } else { nearest };
+            *sum += steps;
+            *remainder -= steps * step;
+        }
     }
 }
 
 /// Adding this to a number of at most 2^51 leaves no bits for a fraction, so that taking it off again rounds the number.
 const WHOLE: f64 = 6_755_399_441_055_744.0;
+
+/// To how many bits coordinates are rounded to find the length of a vector.
+const fn length_bits(coordinates: usize) -> u32 {
+    (53 - coordinates.next_power_of_two().trailing_zeros()) / 2 - 1
+}
 
 /// How long vectors are, from their coordinates rounded up to a few bits, whose squares add up exactly.
 ///
@@ -273,7 +355,7 @@ fn lengths(vectors: &[Lanes]) -> Length {
             *most = if value.abs() > *most { value.abs() } else { *most };
         }
     }
-    let bits = (53 - vectors.len().next_power_of_two().trailing_zeros()) / 2 - 1;
+    let bits = length_bits(vectors.len());
     let scale = most.map(|most| scale_below(most, bits));
     let mut square = [0.0; BLOCK_ROWS];
     for vector in vectors {
@@ -307,18 +389,25 @@ pub(crate) fn add_unit_gradients<'a>(
     let clip = UnitClip::new(clip);
     let mut gradients = UnitGradients::default();
     let mut running = vec![[0.0; FOLDED]; sums.len()];
+    // Remainders are at most 2^16, so that 256 groups take them nowhere near 2^53.
+    let mut remainders = vec![[0.0; FOLDED]; if clip.shift == 0 { 0 } else { sums.len() }];
     let mut waiting = 0;
     for group in groups {
         gradients.take(kernel, group, (theta, lattice.theta_unit()), &clip);
         let factors = gradients.factors(&clip);
         kernel.run(AddWork { sums: &gradients.sums, factors: &factors, running: &mut running });
+        // A vector that is shortened is cut to the grid.
+        let whole = factors.map(|factor| if factor == 1.0 { 1.0 } else { 0.0 });
+        kernel.run(AddWork { sums: &gradients.remainders, factors: &whole, running: &mut remainders });
         waiting += 1;
         if waiting == clip.groups_per_flush() {
             flush(&mut running, 1 << clip.shift, sums);
+            flush(&mut remainders, 1, sums);
             waiting = 0;
         }
     }
     flush(&mut running, 1 << clip.shift, sums);
+    flush(&mut remainders, 1, sums);
 }
 
 struct AddWork<'a> {
@@ -340,6 +429,54 @@ impl Work for AddWork<'_> {
             }
         }
     }
+}
+
+/// Parameters within a radius of the segment between two points.
+pub(crate) struct Around<'a> {
+    pub(crate) from: &'a Theta,
+    pub(crate) to: &'a Theta,
+    pub(crate) radius: f64,
+    pub(crate) theta_unit: f64,
+}
+
+/// Room for rounding in comparisons; far more than `f64` needs.
+const SLACK: f64 = 1e-9;
+
+/// Which persons of a group are sure all over a region to be within the clip with no residual saturated, and which may not be; a bit for each. Those without
+/// anything, who contribute nothing, are neither.
+///
+/// # Guarantee
+/// A person's `v` is affine in the parameters where no residual saturates, with slope `A = sum_i X_i X_i'`, so that within a radius `D` of a point it moves by at most
+/// `||A||_F D`, and between two points it is no longer than at one of them. [`UnitGradients::is_within`] judges a length that is rounded up: with `p` coordinates
+/// of `B` bits by at most `1.5 sqrt(p)` where the largest is `2^(B-1)` or more, that is by at most `3 sqrt(p) / 2^B` of the length. Remainders of a step
+/// add at most [`REMAINDERS`] at the end of the region and here. A residual moves by at most `||X_i|| D`, and `||X_i||^2 <= ||A||_F`.
+pub(crate) fn surely_within(
+    kernel: Kernel,
+    (group, reach): (Group<'_>, &[f32; BLOCK_ROWS]),
+    region: &Around<'_>,
+    clip: &UnitClip,
+) -> (u32, u32) {
+    let mut gradients = UnitGradients::default();
+    let mut ends = |theta: &Theta| {
+        gradients.take(kernel, (group, reach), (theta, region.theta_unit), clip);
+        let lengths: Lanes = std::array::from_fn(|lane| gradients.length_up(lane));
+        (lengths, gradients.largest)
+    };
+    let from = ends(region.from);
+    let to = if region.from == region.to { from } else { ends(region.to) };
+    let slopes = frobenius_sq(kernel, group).map(|square| i128::try_from(square).map_or(f64::INFINITY, nearest).sqrt());
+    let (features, bits) = (count(group.features), length_bits(group.features));
+    let room = (1.0 + 3.0 * features.sqrt() / power(bits)) * (1.0 + SLACK);
+    let (radius, step) = (region.radius * (1.0 + SLACK), power(clip.shift));
+    let remainders = nearest((2 * REMAINDERS).cast_signed());
+    let (mut within, mut open) = (0, 0);
+    for lane in (0..BLOCK_ROWS).filter(|&lane| reach[lane] > 0.0) {
+        let length = from.0[lane].max(to.0[lane]) + slopes[lane] * radius / step + remainders;
+        let residual = from.1[lane].max(to.1[lane]) + slopes[lane].sqrt() * radius + step;
+        let is_sure = length * room <= clip.gamma && residual <= f64::from(reach[lane]) * step;
+        *(if is_sure { &mut within } else { &mut open }) |= 1 << lane;
+    }
+    (within, open)
 }
 
 /// The sum over persons of `floor(||c||^2 / 2^shift)`, `c` the clipped sum at `theta`, with the shift of [`Clip::square_shift`].
@@ -431,4 +568,102 @@ fn pairs(size: usize) -> impl Iterator<Item = (usize, usize)> {
 fn add_square(square: &mut u128, product: f64, on_diagonal: bool) {
     let more = large(product.abs()).pow(2) * if on_diagonal { 1 } else { 2 };
     *square = square.saturating_add(more);
+}
+
+#[cfg(test)]
+mod tests {
+    use rand_chacha::{
+        ChaCha20Rng,
+        rand_core::{Rng, SeedableRng},
+    };
+
+    use super::*;
+
+    /// A whole number of at most so much in size.
+    fn whole(rng: &mut ChaCha20Rng, most: u32) -> f64 {
+        f64::from(rng.next_u32() % (2 * most + 1)) - f64::from(most)
+    }
+
+    /// A direction in which a person's vector grows: the product of their rows with it, or with what it becomes under `A`.
+    fn steepest(group: Group<'_>, lane: usize, from: &[f64]) -> Vec<f64> {
+        let rows = group.rows_of(lane);
+        let mut direction = from.to_vec();
+        for _ in 0..20 {
+            let mut next = vec![0.0; group.features];
+            for row in rows.chunks(group.features) {
+                let along: f64 = row.iter().zip(&direction).map(|(cell, towards)| cell * towards).sum();
+                next.iter_mut().zip(row).for_each(|(next, cell)| *next += along * cell);
+            }
+            let length = next.iter().map(|value| value * value).sum::<f64>().sqrt().max(f64::MIN_POSITIVE);
+            direction = next.iter().map(|value| value / length).collect();
+        }
+        direction
+    }
+
+    /// Whoever is sure is within the clip, with no residual saturated, wherever in the region one looks, also in the direction in which their vector grows
+    /// most. Clips are set about where the bound ends.
+    #[test]
+    fn who_is_sure_is_within_the_clip_all_over_the_region() {
+        let kernel = Kernel::best();
+        let mut rng = ChaCha20Rng::seed_from_u64(5);
+        let (mut sure, mut tight, mut saturating) = (0, 0, 0);
+        for case in 0..3000 {
+            let (features, depth) = (1 + case % 7, 2 + case % 4);
+            let lattice = Lattice::of_bits(features, if case % 2 == 0 { 14 } else { 24 }).unwrap();
+            let mut cells = vec![0.0; depth * RowBlock::len_for(features)];
+            let largest = [40, 4096, 1 << 19][case % 3];
+            cells.iter_mut().for_each(|cell| *cell = narrow(whole(&mut rng, largest)));
+            // Rows that cancel out, with residuals that may saturate.
+            let (cancels, length) = (case % 5 == 0, RowBlock::len_for(features));
+            if cancels {
+                cells.copy_within(..length, length);
+                cells[2 * length - BLOCK_ROWS..2 * length].iter_mut().for_each(|cell| *cell = -*cell);
+                cells[2 * length..].fill(0.0);
+            }
+            let group = Group::new(&cells, features);
+            let reach = reaches(kernel, group);
+            let mut point = |most: f64| -> Vec<f64> {
+                (0..features).map(|_| (whole(&mut rng, 1000) / 1000.0 * most * lattice.theta_unit()).round()).collect()
+            };
+            let size = if cancels { 1e-3 } else { 1.0 };
+            let (from, to) = (lattice.theta_of(point(size)).unwrap(), lattice.theta_of(point(size)).unwrap());
+            let radius = if cancels { 2.0 } else { lattice.theta_unit() * [1e-3, 0.03, 0.5][case % 3] };
+            // The clip of one of the persons, a little beyond or short of where their bound ends.
+            let (lane, edge) = (case % BLOCK_ROWS, f64::from(rng.next_u32() % 1000) / 1000.0);
+            let on_lattice = UnitClip { gamma: power(46), shift: 0 };
+            let mut gradients = UnitGradients::default();
+            let mut length = |theta: &Theta| {
+                gradients.take(kernel, (group, &reach), (theta, lattice.theta_unit()), &on_lattice);
+                gradients.length_up(lane)
+            };
+            let slope = nearest(frobenius_sq(kernel, group)[lane].cast_signed()).sqrt();
+            let gamma = (length(&from).max(length(&to)) + slope * radius * (0.5 + edge)).floor();
+            let clip = UnitClip::new(&Clip::new(large(gamma.clamp(1000.0, power(62)))));
+            let around = Around { from: &from, to: &to, radius, theta_unit: lattice.theta_unit() };
+            let (within, open) = surely_within(kernel, (group, &reach), &around, &clip);
+            assert_eq!(within & open, 0);
+            for lane in (0..BLOCK_ROWS).filter(|lane| within >> lane & 1 == 1) {
+                sure += 1;
+                for (step, end) in [&from, &to].into_iter().flat_map(|end| [(-1.0, end), (1.0, end), (0.0, end)]) {
+                    let direction = steepest(group, lane, &vec![1.0; features]);
+                    let moved = end.integers().iter().zip(&direction);
+                    let moved: Vec<f64> =
+                        moved.map(|(value, towards)| value + (step * radius * towards).trunc()).collect();
+                    let Some(theta) = lattice.theta_of(moved) else { continue };
+                    gradients.take(kernel, (group, &reach), (&theta, lattice.theta_unit()), &clip);
+                    assert!(gradients.is_within(lane, &clip), "case {case}, lane {lane}");
+                    let residual = gradients.largest[lane] / power(clip.shift);
+                    assert!(residual < f64::from(reach[lane]), "case {case}, lane {lane}: a residual saturates");
+                    tight += u32::from(gradients.length_up(lane) > 0.9 * clip.gamma);
+                }
+            }
+            gradients.take(kernel, (group, &reach), (&from, lattice.theta_unit()), &clip);
+            let saturates = |lane: &usize| gradients.largest[*lane] >= f64::from(reach[*lane]) * power(clip.shift);
+            saturating += (0..BLOCK_ROWS).filter(saturates).count();
+        }
+        assert!(
+            sure > 1000 && tight > 100 && saturating > 100,
+            "{sure} sure, {tight} near the clip, {saturating} beyond reach"
+        );
+    }
 }

@@ -128,15 +128,11 @@ impl<S: Store + 'static> Rows for Engine<S> {
     }
 
     fn expect(&mut self, forecast: Forecast) {
-        // Persons with several rows are visited at every step: what one contributes is not linear over a region where some are clipped.
-        if self.rows_in_unit.is_some() {
-            return;
-        }
-        let clip = self.clip();
+        let (clip, rows) = (self.clip(), self.rows_in_unit.map_or(self.count, |_| self.store.rows()));
         let screen = self.screen.get_mut().unwrap_or_else(PoisonError::into_inner);
         match screen {
             Some(screen) => screen.expect(forecast),
-            None => *screen = Some(Screen::new(self.count, self.kernel, clip, forecast)),
+            None => *screen = Some(Screen::new((self.count, rows), self.kernel, clip, forecast)),
         }
     }
 

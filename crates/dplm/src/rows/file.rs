@@ -20,7 +20,7 @@ use super::{
     person::{Cut, Grouping},
     query::Query,
     region::{Sorted, Sorting},
-    store::{Chunk, Chunks, Held, Piece, Store, copy_row, evenly, reaches_of},
+    store::{Chunk, Chunks, Held, Piece, Store, copy_row, evenly, reaches_of, stride},
     through::{Measured, Measuring, Through},
 };
 use crate::{
@@ -228,17 +228,32 @@ impl Store for Scratch {
         Ok(())
     }
 
+    fn rows(&self) -> u64 {
+        (self.blocks * BLOCK_ROWS) as u64
+    }
+
     fn sample(&self, rows: usize) -> Result<Chunks, Error> {
-        let stride = (self.blocks * BLOCK_ROWS / rows.max(1)).max(1);
-        let (mut sample, mut buffer) = (Chunk::default(), Buffer::default());
-        for block in (0..self.blocks).step_by(stride) {
+        let stride = stride(self.rows(), rows);
+        let (mut of_rows, mut buffer) = (Chunk::default(), Buffer::default());
+        // Groups come last.
+        let mut block = self.blocks - self.depths.iter().map(|&depth| depth as usize).sum::<usize>();
+        for block in (0..block).step_by(stride) {
             self.read(block, 1, &mut buffer)?;
-            sample.cells.extend_from_slice(&buffer.cells);
+            of_rows.cells.extend_from_slice(&buffer.cells);
         }
         if let Some((clip, kernel)) = &self.clip {
-            sample.bounds = bounds(*kernel, &sample.cells, self.features, clip);
+            of_rows.bounds = bounds(*kernel, &of_rows.cells, self.features, clip);
         }
-        Ok(Chunks { features: self.features, chunks: vec![sample] })
+        let (mut cells, mut depths) = (Vec::new(), Vec::new());
+        for (index, &depth) in self.depths.iter().enumerate() {
+            if index % stride == 0 {
+                self.read(block, depth as usize, &mut buffer)?;
+                cells.extend_from_slice(&buffer.cells);
+                depths.push(depth);
+            }
+            block += depth as usize;
+        }
+        Ok(Chunks { features: self.features, chunks: vec![of_rows, Chunk::new(cells, depths, self.features)] })
     }
 
     /// Reads this file as often as the rows that half of the spare memory holds make up the whole.

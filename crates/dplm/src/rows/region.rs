@@ -6,19 +6,20 @@
 //! - unclipped when `(B_i - max(|r_i(a)|, |r_i(b)|)) B_i >= gamma D`,
 //! - clipped upwards when `(min(r_i(a), r_i(b)) - B_i) B_i >= gamma D`, and downwards likewise.
 //!
-//! Comparisons are rounded so that a row that may be either is undecided.
+//! Comparisons are rounded so that a row that may be either is undecided. A person with several rows is surely unclipped by the like of the first line
+//! ([`surely_within`]). What one contributes who is clipped is constant nowhere, so that all others are undecided.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::{
     query::plus,
-    store::{CHUNK_BLOCKS, Chunk, Chunks, Held},
+    store::{CHUNK_BLOCKS, Chunk, Chunks, Held, Piece},
 };
 use crate::{
     Error,
     lattice::{
-        BLOCK_ROWS, COMPRESSED, Clip, GramSum, Kernel, Lattice, Moments, RowBlock, Theta, WeightedSum, compressed,
-        residuals,
+        Around, BLOCK_ROWS, COMPRESSED, Clip, GramSum, Group, Kernel, Lattice, Moments, RowBlock, Theta, UnitClip,
+        WeightedSum, compressed, residuals, surely_within,
     },
 };
 
@@ -96,6 +97,18 @@ impl Region {
         }
         marks
     }
+
+    /// Which persons of a group are surely unclipped, and which are undecided; a bit for each.
+    pub(super) fn sort_persons(
+        &self,
+        kernel: Kernel,
+        group: (Group<'_>, &[f32; BLOCK_ROWS]),
+        clip: &UnitClip,
+        lattice: &Lattice,
+    ) -> (u32, u32) {
+        let (from, to, radius) = (&self.from, &self.to, self.radius);
+        surely_within(kernel, group, &Around { from, to, radius, theta_unit: lattice.theta_unit() }, clip)
+    }
 }
 
 /// How rows are sorted over a region.
@@ -114,7 +127,7 @@ pub struct Sorted {
     pub(super) unclipped: Moments,
     /// The constant sum of the surely clipped rows.
     pub(super) clipped: Vec<i128>,
-    /// The undecided rows, and how many they are.
+    /// The undecided rows, all those of a person, and how many they are.
     pub(super) rows: Chunks,
     pub(super) undecided: u64,
     /// Whether there were more than may be kept: then it is of no use.
@@ -126,18 +139,12 @@ impl Sorting<'_> {
     pub(super) fn over(&self, rows: &impl Held) -> Result<Sorted, Error> {
         let features = self.lattice.features();
         let gathered = AtomicU64::new(0);
-        let sum = WeightedSum::new(self.clip);
         let parts = rows.fold(
             || Part::new(self.kernel, features),
             |mut part, piece| {
-                for (block, bounds) in piece.blocks(features) {
-                    let marks = self.region.sort(self.kernel, block, bounds, self.lattice);
-                    let more = u64::from(marks.undecided.count_ones());
-                    if gathered.fetch_add(more, Ordering::Relaxed) + more > self.most_rows {
-                        part.is_partial = true;
-                        break;
-                    }
-                    part.add(&marks, &sum, block, bounds);
+                match piece.is_grouped() {
+                    true => self.sort_persons(piece, &gathered, &mut part),
+                    false => self.sort_rows(piece, &gathered, &mut part),
                 }
                 part
             },
@@ -145,6 +152,34 @@ impl Sorting<'_> {
         let mut sorted = Sorted::nothing(features);
         parts.into_iter().for_each(|part| sorted.take(part));
         Ok(sorted)
+    }
+
+    fn sort_rows(&self, piece: Piece<'_>, gathered: &AtomicU64, part: &mut Part) {
+        let sum = WeightedSum::new(self.clip);
+        for (block, bounds) in piece.blocks(self.lattice.features()) {
+            let marks = self.region.sort(self.kernel, block, bounds, self.lattice);
+            if !self.has_room(marks.undecided.count_ones().into(), gathered, part) {
+                return;
+            }
+            part.add(&marks, &sum, block, bounds);
+        }
+    }
+
+    fn sort_persons(&self, piece: Piece<'_>, gathered: &AtomicU64, part: &mut Part) {
+        let clip = UnitClip::new(self.clip);
+        for (group, reach) in piece.groups(self.lattice.features()) {
+            let (unclipped, undecided) = self.region.sort_persons(self.kernel, (group, reach), &clip, self.lattice);
+            if !self.has_room(u64::from(undecided.count_ones()) * group.depth() as u64, gathered, part) {
+                return;
+            }
+            part.add_persons((group, reach), unclipped, undecided);
+        }
+    }
+
+    /// Whether so many more rows may be kept; notes it where they may not.
+    fn has_room(&self, more: u64, gathered: &AtomicU64, part: &mut Part) -> bool {
+        part.is_partial |= gathered.fetch_add(more, Ordering::Relaxed) + more > self.most_rows;
+        !part.is_partial
     }
 }
 
@@ -161,8 +196,9 @@ impl Sorted {
     }
 
     fn take(&mut self, part: Part) {
+        self.undecided += part.undecided.count + part.persons.rows;
         self.rows.chunks.extend(part.undecided.chunks);
-        self.undecided += part.undecided.count;
+        self.rows.chunks.extend(part.persons.finish());
         self.is_partial |= part.is_partial;
         self.add_decided(&part.unclipped.finish(), part.clipped);
     }
@@ -174,12 +210,13 @@ impl Sorted {
     }
 }
 
-/// What one thread has marks.
+/// What one thread has found.
 struct Part {
     kernel: Kernel,
     unclipped: GramSum,
     clipped: Vec<i128>,
     undecided: Gather,
+    persons: GatherPersons,
     /// The undecided rows of one block.
     columns: Vec<[f32; COMPRESSED]>,
     is_partial: bool,
@@ -192,6 +229,7 @@ impl Part {
             unclipped: GramSum::new(kernel, features + 1),
             clipped: vec![0; features],
             undecided: Gather::new(features),
+            persons: GatherPersons::new(features),
             columns: Vec::new(),
             is_partial: false,
         }
@@ -209,6 +247,15 @@ impl Part {
         if marks.undecided != 0 {
             compressed(self.kernel, block, bounds, marks.undecided, &mut self.columns);
             self.undecided.add(&self.columns, marks.undecided.count_ones() as usize);
+        }
+    }
+
+    fn add_persons(&mut self, group: (Group<'_>, &[f32; BLOCK_ROWS]), unclipped: u32, undecided: u32) {
+        for block in group.0.blocks().filter(|_| unclipped != 0) {
+            self.unclipped.add_rows(block, unclipped);
+        }
+        if undecided != 0 {
+            self.persons.add(self.kernel, group, undecided, &mut self.columns);
         }
     }
 }
@@ -261,4 +308,82 @@ impl Gather {
         }
         chunk
     }
+}
+
+/// Persons with several rows put together in groups of their own.
+struct GatherPersons {
+    features: usize,
+    chunks: Vec<Chunk>,
+    /// The cells of the group that has room, how many persons it has, and where their residuals saturate.
+    cells: Vec<f32>,
+    persons: usize,
+    reach: [f32; BLOCK_ROWS],
+    /// Rows of all persons, with those that fill them up.
+    rows: u64,
+}
+
+/// A person with so many times the rows of those who wait joins another group: little is filled up with zeros then.
+const DEEPER: usize = 2;
+
+impl GatherPersons {
+    fn new(features: usize) -> GatherPersons {
+        let reach = [0.0; BLOCK_ROWS];
+        GatherPersons { features, chunks: Vec::new(), cells: Vec::new(), persons: 0, reach, rows: 0 }
+    }
+
+    /// Adds the persons of a group whose bits are set.
+    fn add(
+        &mut self,
+        kernel: Kernel,
+        (group, reach): (Group<'_>, &[f32; BLOCK_ROWS]),
+        lanes: u32,
+        columns: &mut Vec<[f32; COMPRESSED]>,
+    ) {
+        let length = RowBlock::len_for(self.features);
+        self.rows += u64::from(lanes.count_ones()) * group.depth() as u64;
+        if group.depth() * length > DEEPER * self.cells.len() {
+            self.close();
+        }
+        let (first, others) = split(lanes, BLOCK_ROWS - self.persons);
+        for lanes in [first, others].into_iter().filter(|lanes| *lanes != 0) {
+            self.cells.resize(self.cells.len().max(group.depth() * length), 0.0);
+            let places = self.persons..self.persons + lanes.count_ones() as usize;
+            for (block, to) in group.blocks().zip(self.cells.chunks_exact_mut(length)) {
+                compressed(kernel, block, reach, lanes, columns);
+                let to = to.chunks_exact_mut(BLOCK_ROWS).chain([&mut self.reach[..]]);
+                to.zip(&*columns).for_each(|(to, from)| to[places.clone()].copy_from_slice(&from[..places.len()]));
+            }
+            self.persons = places.end;
+            if self.persons == BLOCK_ROWS {
+                self.close();
+            }
+        }
+    }
+
+    /// Ends the group that has room.
+    fn close(&mut self) {
+        if self.persons == 0 {
+            return;
+        }
+        let length = RowBlock::len_for(self.features);
+        if self.chunks.last().is_none_or(|chunk| chunk.cells.len() >= CHUNK_BLOCKS * length) {
+            self.chunks.push(Chunk::default());
+        }
+        let chunk = self.chunks.last_mut().expect("a chunk was pushed for the first group");
+        chunk.depths.push((self.cells.len() / length).try_into().expect("a person has at most 2^14 rows"));
+        chunk.bounds.extend_from_slice(&self.reach);
+        chunk.cells.append(&mut self.cells);
+        (self.persons, self.reach) = (0, [0.0; BLOCK_ROWS]);
+    }
+
+    fn finish(mut self) -> Vec<Chunk> {
+        self.close();
+        self.chunks
+    }
+}
+
+/// The first so many of the bits that are set, and the others.
+fn split(bits: u32, most: usize) -> (u32, u32) {
+    let others = (0..most).fold(bits, |rest, _| rest & rest.wrapping_sub(1));
+    (bits & !others, others)
 }

@@ -20,11 +20,11 @@ use super::{
     coarse::Coarse,
     query::{At, Query, Sum, Term, plus},
     region::{Region, Sorted, Sorting},
-    store::{Chunks, Costs, Held, Store},
+    store::{Chunks, Costs, Held, Piece, Store},
 };
 use crate::{
     Error,
-    lattice::{BLOCK_ROWS, CELL_SCALE_BITS, Clip, Kernel, Lattice, Moments, Outer, RowBlock, Theta},
+    lattice::{BLOCK_ROWS, CELL_SCALE_BITS, Clip, Kernel, Lattice, Moments, Outer, RowBlock, Theta, UnitClip},
 };
 
 /// A share of the rows, and at least so many, are looked at for the first guess.
@@ -50,7 +50,9 @@ const RIDGE: f64 = 1e-9;
 
 /// Answers gradients from what is known of the rows.
 pub(super) struct Screen {
+    /// How many units there are, and how many rows a pass visits.
     count: u64,
+    rows: u64,
     kernel: Kernel,
     clip: Clip,
     forecast: Forecast,
@@ -86,10 +88,11 @@ struct Guess {
 }
 
 impl Screen {
-    pub(super) fn new(count: u64, kernel: Kernel, clip: Clip, forecast: Forecast) -> Screen {
+    pub(super) fn new((count, rows): (u64, u64), kernel: Kernel, clip: Clip, forecast: Forecast) -> Screen {
         let strategy = Strategy::NotChosen;
         Screen {
             count,
+            rows,
             kernel,
             clip,
             forecast,
@@ -123,8 +126,8 @@ impl Screen {
         lattice: &Lattice,
     ) -> Result<Vec<i128>, Error> {
         if self.lattice != Some(*lattice) {
-            *self =
-                Screen { lattice: Some(*lattice), ..Screen::new(self.count, self.kernel, self.clip, self.forecast) };
+            let anew = Screen::new((self.count, self.rows), self.kernel, self.clip, self.forecast);
+            *self = Screen { lattice: Some(*lattice), ..anew };
         }
         if matches!(self.strategy, Strategy::NotChosen) {
             self.strategy = self.decide(store, theta, lattice)?;
@@ -173,7 +176,7 @@ impl Screen {
     }
 
     fn rows_at(&self, depth: usize) -> u64 {
-        depth.checked_sub(1).map_or(self.count, |index| self.levels[index].known.undecided)
+        depth.checked_sub(1).map_or(self.rows, |index| self.levels[index].known.undecided)
     }
 
     /// What the moments of a row cost, in visits.
@@ -270,16 +273,16 @@ impl Screen {
         let steps = f64::from(self.forecast.steps);
         let costs = store.costs();
         let least = POLISHES as f64 * costs.pass + costs.sort + Screen::gram_cost(features) / 4.0;
-        if self.count < costs.fewest_rows || least > (1.0 - WORTH) * steps * costs.pass {
+        if self.rows < costs.fewest_rows || least > (1.0 - WORTH) * steps * costs.pass {
             return Ok(Strategy::FullPasses);
         }
-        let rows = (self.count / SAMPLE_SHARE).max(SAMPLE_LEAST).max(16 * features as u64).min(self.count);
+        let rows = (self.rows / SAMPLE_SHARE).max(SAMPLE_LEAST).max(16 * features as u64).min(self.rows);
         let sample = Sample { rows: store.sample(rows as usize)?, kernel: self.kernel, clip: self.clip, lattice };
         let Some(guess) = sample.guess(theta, &self.forecast)? else { return Ok(Strategy::FullPasses) };
         let centre = lattice.theta(&guess.centre);
         let travel = sample.sorted(&Region::new(theta.clone(), centre.clone(), guess.radius, &self.clip))?;
         let stay = sample.sorted(&Region::new(centre.clone(), centre, guess.radius, &self.clip))?;
-        let bytes = (self.count as f64 * travel.undecided * (features + 2) as f64) * size_of::<f32>() as f64;
+        let bytes = (self.rows as f64 * travel.undecided * (features + 2) as f64) * size_of::<f32>() as f64;
         if bytes > store.spare() as f64 {
             return Ok(Strategy::FullPasses);
         }
@@ -314,13 +317,14 @@ struct Sample<'a> {
     lattice: &'a Lattice,
 }
 
-/// Shares of the rows.
+/// Shares of the rows that are visited.
 struct Shares {
     unclipped: f64,
     undecided: f64,
 }
 
 impl Sample<'_> {
+    /// How many units there are: each has a bound, or a reach.
     fn count(&self) -> u64 {
         self.rows.chunks.iter().map(|chunk| chunk.bounds.len() as u64).sum()
     }
@@ -388,17 +392,33 @@ impl Sample<'_> {
         let parts = self.rows.fold(
             || (0, 0),
             |(mut unclipped, mut undecided), piece| {
-                for (block, bounds) in piece.blocks(self.lattice.features()) {
-                    let marks = region.sort(self.kernel, block, bounds, self.lattice);
-                    unclipped += marks.unclipped.count_ones();
-                    undecided += marks.undecided.count_ones();
+                for (rows, of_unclipped, of_undecided) in self.sorted_units(region, piece) {
+                    unclipped += rows * u64::from(of_unclipped.count_ones());
+                    undecided += rows * u64::from(of_undecided.count_ones());
                 }
                 (unclipped, undecided)
             },
         )?;
-        let share = |count: u32| f64::from(count) / self.count() as f64;
+        let share = |rows: u64| rows as f64 / self.rows.rows() as f64;
         let (unclipped, undecided) = parts.into_iter().fold((0, 0), |a, b| (a.0 + b.0, a.1 + b.1));
         Ok(Shares { unclipped: share(unclipped), undecided: share(undecided) })
+    }
+
+    /// For each block or group of a piece, how many rows a unit has, and which units are surely unclipped and which undecided.
+    fn sorted_units(&self, region: &Region, piece: Piece<'_>) -> Vec<(u64, u32, u32)> {
+        let (features, clip) = (self.lattice.features(), UnitClip::new(&self.clip));
+        if piece.is_grouped() {
+            let sorted = piece.groups(features).map(|group| {
+                let (unclipped, undecided) = region.sort_persons(self.kernel, group, &clip, self.lattice);
+                (group.0.depth() as u64, unclipped, undecided)
+            });
+            return sorted.collect();
+        }
+        let sorted = piece.blocks(features).map(|(block, bounds)| {
+            let marks = region.sort(self.kernel, block, bounds, self.lattice);
+            (1, marks.unclipped, marks.undecided)
+        });
+        sorted.collect()
     }
 }
 

@@ -109,7 +109,10 @@ pub trait Store: Sync + Sized {
     /// When rows cannot be read.
     fn sorted(&self, sorting: &Sorting<'_>) -> Result<Sorted, Error>;
 
-    /// About so many rows from all over, for a guess at what the rest is like.
+    /// How many rows a pass visits: those that are data, and those that fill them up.
+    fn rows(&self) -> u64;
+
+    /// About so many rows from all over, those of a person together, for a guess at what the rest is like.
     ///
     /// # Errors
     /// When rows cannot be read.
@@ -168,6 +171,11 @@ pub trait Store: Sync + Sized {
     }
 }
 
+/// One block or group in so many makes a sample of about so many rows of all.
+pub(super) fn stride(all: u64, rows: usize) -> usize {
+    usize::try_from(all).map_or(1, |all| (all / rows.max(1)).max(1))
+}
+
 /// The length of parts of a whole such that every thread has a few: enough to share the work evenly, and not so many that their sums
 /// take memory.
 pub(super) fn evenly(length: usize) -> usize {
@@ -194,6 +202,13 @@ impl Chunk {
     pub(super) fn new(cells: Vec<f32>, depths: Vec<u32>, features: usize) -> Chunk {
         let bounds = reaches_of(Kernel::best(), &cells, &depths, features);
         Chunk { cells, bounds, depths }
+    }
+
+    /// Adds a group to others.
+    pub(super) fn add_group(&mut self, group: Group<'_>, reach: &[f32; BLOCK_ROWS]) {
+        self.cells.extend(group.blocks().flat_map(RowBlock::cells));
+        self.bounds.extend_from_slice(reach);
+        self.depths.push(group.depth().try_into().expect("a person has at most 2^14 rows"));
     }
 
     pub(super) fn piece(&self) -> Piece<'_> {
@@ -228,16 +243,24 @@ impl Store for Chunks {
         sorting.over(self)
     }
 
+    fn rows(&self) -> u64 {
+        self.chunks.iter().map(|chunk| (chunk.cells.len() / (self.features + 1)) as u64).sum()
+    }
+
     fn sample(&self, rows: usize) -> Result<Chunks, Error> {
-        let blocks = || self.chunks.iter().flat_map(|chunk| chunk.piece().blocks(self.features));
-        let all: usize = self.chunks.iter().map(|chunk| chunk.bounds.len() / BLOCK_ROWS).sum();
-        let stride = (all * BLOCK_ROWS / rows.max(1)).max(1);
-        let mut sample = Chunk::default();
-        for (block, bounds) in blocks().step_by(stride) {
-            sample.cells.extend_from_slice(block.cells());
-            sample.bounds.extend_from_slice(bounds);
+        let pieces = || self.chunks.iter().map(Chunk::piece);
+        let of_rows = || pieces().filter(|piece| !piece.is_grouped());
+        let of_persons = || pieces().filter(|piece| piece.is_grouped());
+        let stride = stride(self.rows(), rows);
+        let mut sample = [Chunk::default(), Chunk::default()];
+        for (block, bounds) in of_rows().flat_map(|piece| piece.blocks(self.features)).step_by(stride) {
+            sample[0].cells.extend_from_slice(block.cells());
+            sample[0].bounds.extend_from_slice(bounds);
         }
-        Ok(Chunks { features: self.features, chunks: vec![sample] })
+        for (group, reach) in of_persons().flat_map(|piece| piece.groups(self.features)).step_by(stride) {
+            sample[1].add_group(group, reach);
+        }
+        Ok(Chunks { features: self.features, chunks: sample.into() })
     }
 
     fn for_each_piece(&self, see: &mut dyn FnMut(&[f32])) -> Result<(), Error> {
@@ -246,7 +269,7 @@ impl Store for Chunks {
     }
 
     fn in_memory(&self) -> Option<&Chunks> {
-        Some(self)
+        Some(self).filter(|rows| !rows.chunks.iter().any(|chunk| chunk.piece().is_grouped()))
     }
 
     fn is_here(&self) -> bool {

@@ -16,7 +16,7 @@ use crate::{
         person::Grouping,
         query::Query,
         region::{Sorted, Sorting},
-        store::{CHUNK_BLOCKS, Chunk, Chunks, Costs, Held, Piece, Store, evenly},
+        store::{CHUNK_BLOCKS, Chunk, Chunks, Costs, Held, Piece, Store, evenly, stride},
     },
 };
 
@@ -139,10 +139,13 @@ impl Store for OnCard {
         sorting.over(self)
     }
 
+    fn rows(&self) -> u64 {
+        u64::from(self.blocks) * BLOCK_ROWS as u64
+    }
+
     fn sample(&self, rows: usize) -> Result<Chunks, Error> {
-        let blocks = self.blocks as usize;
-        let (stride, mut sample) = ((blocks * BLOCK_ROWS / rows.max(1)).max(1), Chunk::default());
-        for block in (0..blocks).step_by(stride) {
+        let mut sample = Chunk::default();
+        for block in (0..self.blocks as usize).step_by(stride(self.rows(), rows)) {
             let Chunk { cells, bounds, .. } = self.copied(block..block + 1)?;
             sample.cells.extend(cells);
             sample.bounds.extend(bounds);

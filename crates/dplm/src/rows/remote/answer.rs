@@ -3,12 +3,12 @@
 use super::{
     BlockId, RemoteError,
     bytes::{Fingerprint, Kind, Reader, Writer, fingerprint},
-    pack::{NO_GROUP, Unpacked, most_rows, read_rows, write_rows},
+    pack::{NO_GROUP, Unpacked, read_chunk, write_chunk},
     question::{Ask, Question},
 };
 use crate::{
     Error,
-    lattice::{BLOCK_ROWS, Kernel, Moments, RowBlock},
+    lattice::{Kernel, Moments},
     rows::{
         query::Query,
         region::{Sorted, Sorting},
@@ -23,6 +23,8 @@ pub(super) struct Seen {
     /// The group that its units are in; [`NO_GROUP`](super::pack::NO_GROUP) where in none.
     pub(super) group: u32,
     pub(super) units: u32,
+    /// How many rows a pass visits.
+    pub(super) rows: u32,
     pub(super) fingerprint: Fingerprint,
 }
 
@@ -62,14 +64,15 @@ impl Answering {
         if self.question.of.group.is_some_and(|asked| asked != group) {
             return Ok(());
         }
-        let seen = Seen { block: id, group, units, fingerprint: fingerprint(block) };
+        let visited = rows.rows().try_into().map_err(|_| Kind::Block.malformed())?;
+        let seen = Seen { block: id, group, units, rows: visited, fingerprint: fingerprint(block) };
         for whitening in &self.question.whitenings {
             rows = rows.whitened(whitening)?;
         }
         if let Some(clip) = &self.question.clip {
             rows.set_clip(clip, Kernel::best())?;
         }
-        let said = self.question.with_ask(|ask| said(ask, &self.question, &rows, units));
+        let said = self.question.with_ask(|ask| said(ask, &self.question, &rows));
         let said = said.ok_or(Kind::Question.malformed())??;
         Ok(self.answer.take(Answer { to: self.answer.to, seen: vec![seen], ..said })?)
     }
@@ -91,25 +94,22 @@ pub fn answer(block: &[u8], question: &[u8]) -> Result<Vec<u8>, Error> {
 }
 
 /// What a block says, without saying which it is.
-fn said(ask: &Ask<'_>, question: &Question, rows: &Chunks, count: u32) -> Result<Answer, Error> {
+fn said(ask: &Ask<'_>, question: &Question, rows: &Chunks) -> Result<Answer, Error> {
     let (features, kernel) = (question.outputs(), Kernel::best());
-    let is_of_rows = question.of.rows_in_unit.is_none();
     Ok(match *ask {
         Ask::Presence => Answer::default(),
-        // What a person contributes is not linear over a region, so that nothing like that is asked of persons.
-        Ask::Sorted { .. } | Ask::Sample { .. } if !is_of_rows => return Err(Kind::Question.malformed().into()),
         Ask::Sum(sum) => {
             let query = Query { sum, features, clip: question.clip.as_ref(), kernel };
             Answer { sums: rows.sums(&query)?, ..Answer::default() }
         }
         Ask::Sorted { region, lattice, most } => {
             let clip = question.clip.as_ref().ok_or(Kind::Question.malformed())?;
-            let most_rows = (u128::from(most) * u128::from(count)) >> SHARE_BITS;
+            let most_rows = (u128::from(most) * u128::from(rows.rows())) >> SHARE_BITS;
             let most_rows = most_rows.try_into().unwrap_or(u64::MAX);
             Answer::of_sorted(rows.sorted(&Sorting { region, kernel, clip, lattice, most_rows })?)
         }
         Ask::Sample { one_in } => {
-            let wanted = u64::from(count) / one_in.max(1);
+            let wanted = rows.rows() / one_in.max(1);
             let sample = rows.sample(wanted.try_into().unwrap_or(usize::MAX))?;
             Answer { rows: sample.chunks, features, ..Answer::default() }
         }
@@ -126,7 +126,7 @@ pub(super) struct Answer {
     to: Fingerprint,
     pub(super) seen: Vec<Seen>,
     pub(super) sums: Vec<i128>,
-    /// Rows that are sent, without bounds, and how many coefficients they have.
+    /// Rows that are sent, without bounds, or groups of persons, and how many coefficients rows have.
     pub(super) rows: Vec<Chunk>,
     features: usize,
     /// Whether there were more rows to send than was asked for.
@@ -199,19 +199,15 @@ impl Answer {
             writer.u64(seen.block.0);
             writer.u32(seen.group);
             writer.u32(seen.units);
+            writer.u32(seen.rows);
             writer.bytes(&seen.fingerprint);
         }
         writer.u8(self.is_partial.into());
         writer.count(self.sums.len());
         self.sums.iter().for_each(|sum| writer.i128(*sum));
         writer.count(self.features);
-        let length = RowBlock::len_for(self.features);
-        let pieces =
-            || self.rows.iter().flat_map(|chunk| chunk.cells.chunks(most_rows(self.features) / BLOCK_ROWS * length));
-        writer.count(pieces().count());
-        for cells in pieces() {
-            write_rows(&mut writer, cells, cells.len() / length * BLOCK_ROWS, self.features);
-        }
+        writer.count(self.rows.len());
+        self.rows.iter().for_each(|chunk| write_chunk(&mut writer, chunk, self.features));
         writer.finish()
     }
 
@@ -229,8 +225,9 @@ impl Answer {
         let to = reader.array()?;
         let mut seen = Vec::new();
         for _ in 0..reader.count()? {
-            let (block, group, units) = (BlockId(reader.u64()?), reader.u32()?, reader.u32()?);
-            seen.push(Seen { block, group, units, fingerprint: reader.array()? });
+            let (block, group) = (BlockId(reader.u64()?), reader.u32()?);
+            let (units, rows) = (reader.u32()?, reader.u32()?);
+            seen.push(Seen { block, group, units, rows, fingerprint: reader.array()? });
         }
         let is_partial = reader.u8()? != 0;
         let count = reader.count()?;
@@ -238,7 +235,7 @@ impl Answer {
         let features = reader.count()?;
         let mut rows = Vec::new();
         for _ in 0..reader.count()? {
-            rows.push(read_rows(reader, features)?.1);
+            rows.extend(read_chunk(reader, features)?);
         }
         Some(Answer { to, seen, sums, rows, features, is_partial })
     }

@@ -247,7 +247,8 @@ impl Blocks {
     fn with_bounds(&self, mut rows: Chunks) -> Chunks {
         if let Some(clip) = &self.clip {
             let (kernel, features) = (Kernel::best(), rows.features);
-            rows.chunks.iter_mut().for_each(|chunk| chunk.bounds = bounds(kernel, &chunk.cells, features, clip));
+            let of_rows = rows.chunks.iter_mut().filter(|chunk| !chunk.piece().is_grouped());
+            of_rows.for_each(|chunk| chunk.bounds = bounds(kernel, &chunk.cells, features, clip));
         }
         rows
     }
@@ -273,15 +274,19 @@ impl Store for Blocks {
             return Ok(Sorted::nothing(self.outputs()));
         }
         // Each block may send its share of the rows that are kept here.
-        let share = (u128::from(sorting.most_rows) << SHARE_BITS) / u128::from(self.units().max(1));
+        let share = (u128::from(sorting.most_rows) << SHARE_BITS) / u128::from(self.rows().max(1));
         let most = share.min(1 << SHARE_BITS) as u64;
         let answer = self.ask(&Ask::Sorted { region: sorting.region, lattice: sorting.lattice, most })?;
         let sorted = answer.into_sorted(self.outputs()).ok_or(Kind::Answer.malformed())?;
         Ok(Sorted { rows: self.with_bounds(sorted.rows), ..sorted })
     }
 
+    fn rows(&self) -> u64 {
+        self.known.values().map(|seen| u64::from(seen.rows)).sum()
+    }
+
     fn sample(&self, rows: usize) -> Result<Chunks, Error> {
-        let one_in = self.units() / rows.clamp(1, MOST_SAMPLED) as u64;
+        let one_in = self.rows() / rows.clamp(1, MOST_SAMPLED) as u64;
         if self.known.is_empty() {
             return Ok(Chunks { features: self.outputs(), chunks: Vec::new() });
         }

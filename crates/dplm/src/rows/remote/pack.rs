@@ -12,7 +12,7 @@ use crate::{
     lattice::{BLOCK_ROWS, CELL_RANGE_BITS, Design, MOST_ROWS as MOST_ROWS_OF_PERSON, RowBlock},
     rows::{
         MemoryBuilder, Persons,
-        store::{CHUNK_BLOCKS, Chunk, Chunks, Store},
+        store::{CHUNK_BLOCKS, Chunk, Chunks, Store, copy_row},
     },
     table::Block,
 };
@@ -140,17 +140,23 @@ impl Unpacked {
                 let count = reader.count()?;
                 let sizes = reader.u16s(count).filter(|_| group != NO_GROUP)?;
                 let (rows, cells) = read_rows(reader, features)?;
-                let longest = sizes.iter().copied().map(u32::from).max()?;
-                let is_sound = !sizes.contains(&0)
-                    && longest <= most_rows_of_person(features)
-                    && sizes.iter().copied().map(u64::from).sum::<u64>() == u64::from(rows);
-                let units = sizes.len().try_into().ok().filter(|_| is_sound)?;
+                let longest = checked_longest(&sizes, 1, rows, features)?;
+                let units = sizes.len().try_into().ok()?;
                 let rows = Chunks { features, chunks: vec![cells] };
                 Some((flat(units, Some(longest), rows), Some((sizes, holds == holds::PERSONS_ONCE))))
             }
             _ => None,
         }
     }
+}
+
+/// The most rows of a person; nothing where one has fewer than so many or more than can be laid out, or all together have others than there are.
+fn checked_longest(sizes: &[u16], least: u16, rows: u32, features: usize) -> Option<u32> {
+    let longest = sizes.iter().copied().map(u32::from).max()?;
+    let is_sound = sizes.iter().all(|size| *size >= least)
+        && longest <= most_rows_of_person(features)
+        && sizes.iter().copied().map(u64::from).sum::<u64>() == u64::from(rows);
+    is_sound.then_some(longest)
 }
 
 /// Rows of persons, which follow each other, as questions want them: persons with several side by side.
@@ -163,6 +169,80 @@ fn laid_out(rows: &Chunks, sizes: &[u16], once: bool) -> Result<Chunks, Error> {
     let pieces = rows.chunks.iter().flat_map(|chunk| chunk.cells.chunks(length));
     let chunks = pieces.map(|cells| Chunk { cells: cells.to_vec(), ..Chunk::default() }).collect();
     Chunks { features: rows.features, chunks }.grouped(&persons.grouping(MOST_ROWS_OF_PERSON, once))
+}
+
+/// A person in a group stays one when laid out anew: with one row they would be clipped as rows are.
+const FEWEST_IN_GROUP: u16 = 2;
+
+/// Writes rows that stand for themselves, or groups of persons, in pieces of as many as are read at once.
+pub(super) fn write_chunk(writer: &mut Writer, chunk: &Chunk, features: usize) {
+    let length = RowBlock::len_for(features);
+    let pieces: Vec<Flat> = match chunk.piece().is_grouped() {
+        true => persons_of(chunk, features),
+        false => {
+            let pieces = chunk.cells.chunks(most_rows(features) / BLOCK_ROWS * length);
+            let flat =
+                |cells: &[f32]| Flat { sizes: Vec::new(), rows: cells.len() / (features + 1), cells: cells.to_vec() };
+            pieces.map(flat).collect()
+        }
+    };
+    writer.count(pieces.len());
+    for piece in pieces {
+        writer.count(piece.sizes.len());
+        piece.sizes.iter().for_each(|size| writer.u16(*size));
+        write_rows(writer, &piece.cells, piece.rows, features);
+    }
+}
+
+/// Rows one after another, and how many each person has, where they are of persons.
+#[derive(Default)]
+struct Flat {
+    sizes: Vec<u16>,
+    rows: usize,
+    cells: Vec<f32>,
+}
+
+/// The rows of each person of a chunk of groups, without those that fill them up.
+fn persons_of(chunk: &Chunk, features: usize) -> Vec<Flat> {
+    let length = RowBlock::len_for(features);
+    let mut pieces = vec![Flat::default()];
+    for (group, _) in chunk.piece().groups(features) {
+        let blocks: Vec<&[f32]> = group.blocks().map(RowBlock::cells).collect();
+        for lane in 0..BLOCK_ROWS {
+            let has_cells = |block: &&[f32]| block.iter().skip(lane).step_by(BLOCK_ROWS).any(|cell| *cell != 0.0);
+            let Some(last) = blocks.iter().rposition(has_cells) else { continue };
+            let size = (last + 1).max(FEWEST_IN_GROUP.into());
+            if pieces.last().is_none_or(|flat| flat.rows + size > most_rows(features)) {
+                pieces.push(Flat::default());
+            }
+            let flat = pieces.last_mut().expect("a piece was pushed");
+            flat.sizes.push(size.try_into().expect("a person has at most 2^14 rows"));
+            // A group is of at least two rows.
+            for (place, block) in (flat.rows..).zip(&blocks[..size]) {
+                flat.cells.resize((place / BLOCK_ROWS + 1) * length, 0.0);
+                copy_row((block, lane), (&mut flat.cells[place / BLOCK_ROWS * length..], place % BLOCK_ROWS));
+            }
+            flat.rows += size;
+        }
+    }
+    pieces
+}
+
+/// Reads what [`write_chunk`] writes; nothing where it is none.
+pub(super) fn read_chunk(reader: &mut Reader<'_>, features: usize) -> Option<Vec<Chunk>> {
+    let mut chunks = Vec::new();
+    for _ in 0..reader.count()? {
+        let count = reader.count()?;
+        let sizes = reader.u16s(count)?;
+        let (rows, cells) = read_rows(reader, features)?;
+        if sizes.is_empty() {
+            chunks.push(cells);
+            continue;
+        }
+        checked_longest(&sizes, FEWEST_IN_GROUP, rows, features)?;
+        chunks.extend(laid_out(&Chunks { features, chunks: vec![cells] }, &sizes, false).ok()?.chunks);
+    }
+    Some(chunks)
 }
 
 /// Writes the first `rows` rows of a buffer of blocks.
