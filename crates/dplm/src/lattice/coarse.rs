@@ -115,7 +115,7 @@ impl CoarseRows {
     }
 
     /// Shows the rows of each block that may be clipped: the block's number, and a bit for each of them.
-    pub(crate) fn for_each_doubtful(
+    pub(crate) fn for_each_undecided(
         &self,
         kernel: Kernel,
         bounds: &[f32],
@@ -179,16 +179,16 @@ impl Work for Judge<'_> {
                     *sum += i32::from(cell) * step;
                 }
             }
-            let mut doubtful = 0;
+            let mut undecided = 0;
             for row in 0..BLOCK_ROWS {
                 let moved = unit * f64::from(sums[row]);
                 let off = rows[row].error * length + rows[row].length * error;
                 let most = (rows[row].residual - moved).abs() + off;
                 let room = SLACK * (rows[row].residual.abs() + moved.abs() + off);
-                doubtful |= u32::from(most + room > f64::from(bounds[row])) << row;
+                undecided |= u32::from(most + room > f64::from(bounds[row])) << row;
             }
-            if doubtful != 0 {
-                (self.see)(index, doubtful);
+            if undecided != 0 {
+                (self.see)(index, undecided);
             }
         }
     }
@@ -225,20 +225,20 @@ mod tests {
             for kernel in Kernel::available() {
                 let coarse = CoarseRows::new(kernel, &cells, features, shift, (&centre, lattice.theta_unit()));
                 let bounds = bounds(kernel, &cells, features, &clip);
-                let mut doubtful = 0;
+                let mut undecided = 0;
                 let displacement = Displacement::new(&centre, &theta);
-                coarse.for_each_doubtful(kernel, &bounds, &displacement, &mut |_, rows| doubtful = rows);
+                coarse.for_each_undecided(kernel, &bounds, &displacement, &mut |_, rows| undecided = rows);
                 let block = RowBlock::all(&cells, features).next().expect("one block");
                 let residual = residuals(kernel, block, &theta, lattice.theta_unit());
                 for row in 0..BLOCK_ROWS {
                     let is_clipped = residual[row].abs() > f64::from(bounds[row]);
-                    prop_assert!(!is_clipped || doubtful >> row & 1 == 1, "row {row}, {}", kernel.name());
+                    prop_assert!(!is_clipped || undecided >> row & 1 == 1, "row {row}, {}", kernel.name());
                 }
             }
         }
     }
 
-    /// Normal cells and a clip of many deviations: next to no row is in doubt.
+    /// Normal cells and a clip of many deviations: next to no row is undecided.
     #[test]
     fn most_rows_are_decided() {
         let features = 50;
@@ -254,9 +254,10 @@ mod tests {
             CoarseRows::shift_for(8192.0),
             (&centre, lattice.theta_unit()),
         );
-        let mut doubtful = 0;
+        let mut undecided = 0;
         let displacement = Displacement::new(&centre, &theta);
-        coarse.for_each_doubtful(Kernel::best(), &bounds, &displacement, &mut |_, rows| doubtful += rows.count_ones());
-        assert_eq!(doubtful, 0);
+        coarse
+            .for_each_undecided(Kernel::best(), &bounds, &displacement, &mut |_, rows| undecided += rows.count_ones());
+        assert_eq!(undecided, 0);
     }
 }

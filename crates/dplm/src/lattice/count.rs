@@ -6,7 +6,7 @@
 use super::{
     BLOCK_ROWS, Clip, Kernel, RowBlock, Theta,
     exact::{natural, nearest, power},
-    kernel::{self, DOUBT},
+    kernel::{self, ROUNDING},
     outer::is_light,
     simd::{Simd, Work},
     unit::{Group, UnitClip, UnitGradients, frobenius_sq},
@@ -60,7 +60,7 @@ impl Ladder<'_> {
     /// Adds to `sums[i]` how many rows of the buffer are above exactly `i` thresholds.
     pub(crate) fn tally(&self, with: Kernel, buffer: &[f32], features: usize, sums: &mut [u64]) {
         let estimates = self.estimates();
-        let surely_below: Vec<f64> = estimates.iter().map(|estimate| estimate * (1.0 + DOUBT)).collect();
+        let surely_below: Vec<f64> = estimates.iter().map(|estimate| estimate * (1.0 + ROUNDING)).collect();
         for block in RowBlock::all(buffer, features) {
             let norms = kernel::norms_sq(with, block);
             let residual = match self {
@@ -76,7 +76,7 @@ impl Ladder<'_> {
                     sums[0] += 1;
                     continue;
                 }
-                // Estimates decide nearly every row; where they leave a doubt, the integers do.
+                // Estimates decide nearly every row; where they cannot, the integers do.
                 let mut below = usize::try_from(below[row]).expect("a number of thresholds");
                 while below < estimates.len()
                     && estimates[below] * (1.0 - SHORT_OF) <= lengths[row]

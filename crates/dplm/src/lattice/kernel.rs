@@ -327,17 +327,17 @@ impl Work for BoundWork<'_> {
 }
 
 /// Three roundings (of `gamma`, the root, the quotient) put an estimate of `gamma / ||X||` at most three parts in 2^53 off; this is more.
-pub(super) const DOUBT: f64 = 1.0 / power(50);
+pub(super) const ROUNDING: f64 = 1.0 / power(50);
 
-/// Estimates in `f64` decide nearly every bound; where they leave a doubt, the integers do.
+/// Estimates in `f64` decide nearly every bound; where they cannot, the integers do.
 #[inline(always)]
 fn bounds_of_norms(norms: &Lanes, clip: &Clip) -> [f32; BLOCK_ROWS] {
     let gamma = nearest(clip.gamma().cast_signed());
     let (mut low, mut high) = (*norms, *norms);
     for (low, high) in low.iter_mut().zip(&mut high) {
         let estimate = if *low > 0.0 { gamma / low.sqrt() } else { 0.0 };
-        *low = whole_down(estimate * (1.0 - DOUBT));
-        *high = whole_down(estimate * (1.0 + DOUBT));
+        *low = whole_down(estimate * (1.0 - ROUNDING));
+        *high = whole_down(estimate * (1.0 + ROUNDING));
     }
     let mut bounds = low.map(narrow);
     if low != high {
@@ -435,7 +435,7 @@ mod tests {
     }
 
     #[test]
-    fn a_doubtful_bound_is_decided_by_integers() {
+    fn a_close_bound_is_decided_by_integers() {
         // gamma / ||X|| is whole, so the estimates on either side differ.
         let clip = Clip::new(3 << 40);
         let bounds = bounds_of_norms(&[9.0 * 65536.0; BLOCK_ROWS], &clip);

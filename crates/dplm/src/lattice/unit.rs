@@ -11,7 +11,7 @@ use super::{
     BLOCK_ROWS, Clip, Kernel, Lattice, RowBlock, Theta,
     design::nearest_cell,
     exact::{count, integer, large, narrow, nearest, power},
-    kernel::{Ahead, Block, DOUBT, Lanes, VECTORS, flush, stored, vectors, whole_down},
+    kernel::{Ahead, Block, Lanes, ROUNDING, VECTORS, flush, stored, vectors, whole_down},
     simd::{FOLDED, Simd, Work},
 };
 
@@ -190,14 +190,14 @@ impl UnitGradients {
     pub(crate) fn factors(&self, clip: &UnitClip) -> Lanes {
         std::array::from_fn(|lane| match self.is_within(lane, clip) {
             true => 1.0,
-            false => clip.gamma * self.length.scale[lane] / self.length.square[lane].sqrt() * (1.0 - DOUBT),
+            false => clip.gamma * self.length.scale[lane] / self.length.square[lane].sqrt() * (1.0 - ROUNDING),
         })
     }
 
-    /// Whether a person's vector is surely no longer than the clip; rounded so that a doubt says no.
+    /// Whether a person's vector is surely no longer than the clip; rounded so that what is not sure says no.
     pub(crate) fn is_within(&self, lane: usize, clip: &UnitClip) -> bool {
         let gamma = clip.gamma * self.length.scale[lane];
-        self.length.square[lane] <= gamma * gamma * (1.0 - DOUBT)
+        self.length.square[lane] <= gamma * gamma * (1.0 - ROUNDING)
     }
 
     /// The clipped vectors: a column of persons for each coefficient, in steps of the grid.

@@ -2,7 +2,7 @@
 //!
 //! Where noise keeps iterates so far from any one point that no row is surely unclipped over a whole region, most rows still are at each iterate. A
 //! coarse copy of the rows tells which, at a quarter of the memory to go through; the sum over all rows, as if none were clipped, is known from
-//! exact second moments, and only rows in doubt are visited for what clipping changes.
+//! exact second moments, and only rows that are undecided are visited for what clipping changes.
 
 use rayon::prelude::*;
 
@@ -46,9 +46,9 @@ impl Coarse {
         let displacement = Displacement::new(&self.centre, at.0);
         let nothing = || (vec![0; rows.features], 0);
         let parts = self.chunks.par_iter().zip(&rows.chunks).fold(nothing, |mut part, (coarse, chunk)| {
-            coarse.for_each_doubtful(kernel, &chunk.bounds, &displacement, &mut |index, doubtful| {
-                change(chunk, index, doubtful, rows.features, kernel, at, &mut part.0);
-                part.1 += u64::from(doubtful.count_ones());
+            coarse.for_each_undecided(kernel, &chunk.bounds, &displacement, &mut |index, undecided| {
+                change(chunk, index, undecided, rows.features, kernel, at, &mut part.0);
+                part.1 += u64::from(undecided.count_ones());
             });
             part
         });

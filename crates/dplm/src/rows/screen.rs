@@ -361,16 +361,16 @@ impl Sample<'_> {
         Ok(mean.llt(Side::Lower).ok().filter(|_| slope > 0.0).map(|factor| (factor, slope)))
     }
 
-    /// What steps over a coarse copy would cost: making it, its second moments, and for each step a part of a pass and two for each block with rows
-    /// in doubt. An iterate is a distance from the centre that the noise decides, in any direction: it moves a residual by three deviations of what
+    /// What steps over a coarse copy would cost: making it, its second moments, and for each step a part of a pass and two for each block with
+    /// undecided rows. An iterate is a distance from the centre that the noise decides, in any direction: it moves a residual by three deviations of what
     /// that makes of the row's length, or less.
     fn coarse_cost(&self, guess: &Guess, steps: f64) -> Result<f64, Error> {
         let features = self.lattice.features();
         let reach = 3.0 * guess.radius / (features as f64).sqrt();
         let centre = self.lattice.theta(&guess.centre);
         let region = Region::new(centre.clone(), centre, reach, &self.clip);
-        let doubtful = 1.0 - self.sorted(&region)?.unclipped;
-        let blocks = 1.0 - (1.0 - doubtful).powi(BLOCK_ROWS as i32);
+        let undecided = 1.0 - self.sorted(&region)?.unclipped;
+        let blocks = 1.0 - (1.0 - undecided).powi(BLOCK_ROWS as i32);
         Ok(COARSE_SORT + Screen::gram_cost(features) + steps * (COARSE_PASS + 2.0 * blocks))
     }
 
