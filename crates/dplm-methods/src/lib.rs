@@ -48,6 +48,7 @@ pub const LAB_ONLY: &[&str] = &[
     "objective-sandwich",
     "sampled-steps",
     "propose-test-release",
+    "insufficient-statistics",
     "parametric-bootstrap",
     "bootstrap",
     "little-bootstraps",

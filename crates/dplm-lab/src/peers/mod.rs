@@ -12,6 +12,7 @@
 //! | [`objective`] | Chaudhuri et al. 2011; Wang et al. 2019 | the minimiser of a perturbed loss; intervals from a noisy Hessian and covariance |
 //! | [`sampled`] | Abadi et al. 2016; Bassily et al. 2014 | clipped steps on random samples of rows |
 //! | [`tested`] | Dwork and Lei 2009 | least squares with noise of a proposed size, after a test |
+//! | [`insufficient`] | Brown et al. 2024 | least squares of stably weighted rows, with noise of their shape |
 //! | [`parametric`] | Ferrando et al. 2022 | intervals by a parametric bootstrap over second moments |
 //! | [`bootstrap`] | Brawner and Honaker 2018; Wang et al. 2022 | intervals from private bootstrap replicates |
 //! | [`little`] | Covington et al. 2021 | intervals from a bag of little bootstraps |
@@ -26,6 +27,7 @@ pub mod hessian;
 pub mod objective;
 pub mod sampled;
 pub mod tested;
+pub mod insufficient;
 pub mod parametric;
 pub mod bootstrap;
 pub mod little;
@@ -59,6 +61,7 @@ pub const PEERS: &[Peer] = &[
     objective::WITH_INTERVALS,
     sampled::PEER,
     tested::PEER,
+    insufficient::PEER,
     parametric::PEER,
     bootstrap::PEER,
     little::PEER,
