@@ -2,10 +2,12 @@
 
 use dplm::{
     Enough, Error,
-    method::{ConfigError, Request},
-    privacy::{Failure, Spend, noise::NoiseRng, select_point, select_tested_point},
+    method::ConfigError,
+    privacy::{Failure, Mechanism, Spend, noise::NoiseRng, select_point, select_tested_point},
     rows::{BatchFits, Batching},
 };
+
+use crate::estimate::{Given, Run};
 
 /// Readings beyond so many standardised units saturate. A coefficient is a few units at most where columns are not nearly dependent.
 pub(crate) const LIMIT: f64 = 16.0;
@@ -26,10 +28,15 @@ const MOST_LAYERS: f64 = 4096.0;
 const STEEPEST: f64 = 20.0;
 
 /// Readings of a method that tests saturate at so many standardised units: at no number that a regression has.
-const FAR: f64 = 1_073_741_824.0;
+pub(crate) const FAR: f64 = 1_073_741_824.0;
 
 /// More batches than these are not asked for by a method that tests: weights would take more memory than rows.
 const MOST_TESTED: f64 = 8192.0;
+
+/// Reads off the coefficients themselves.
+pub(crate) fn coefficients(features: usize) -> Vec<Vec<f64>> {
+    Batching::of_coefficients(1, features, 1.0, 1).readings
+}
 
 /// How many changes of rows a test must be sure of to pass nearly always: its threshold, and four scales of its noise.
 fn changes_tested(delta: f64, rho: f64) -> f64 {
@@ -87,13 +94,24 @@ impl Batches {
     }
 
     /// Refuses a number of batches from which any point might be drawn: what the published test would find out by a share of the budget.
-    pub(crate) fn check(&self, request: &Request, features: usize, rows: u64) -> Result<(), ConfigError> {
+    pub(crate) fn check(&self, given: &Given) -> Result<(), ConfigError> {
         let factor = self.needed / self.batching.batches as f64;
         if factor <= 1.0 {
             return Ok(());
         }
+        let &Given { features, rows, ref request, .. } = given;
         let enough = Enough::times(factor, rows, request.rho).of(request.unit());
         Err(ConfigError::NothingButNoise { features, rows, enough })
+    }
+
+    /// The median of each reading, in standardised units, for all that is left of the budget.
+    pub(crate) fn medians(&self, what: &str, given: &Given, run: &mut Run<'_>) -> Result<Vec<f64>, Error> {
+        let what = format!("medians of {} {what}", self.batching.batches);
+        let readings = self.batching.readings.len();
+        let spend = run.budget.spend_on(Mechanism::Exponential, what, run.budget.left())?;
+        let fits = run.rows.batch_fits(&self.batching, given.request.neighbours)?;
+        let median = |(j, spend)| Ok(self.middle(&fits, j..j + 1, spend, run.rng)?[0]);
+        spend.in_parts(readings as u32).into_iter().enumerate().map(median).collect()
     }
 
     /// A point deep among some of the readings, in standardised units.

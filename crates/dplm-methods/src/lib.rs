@@ -20,6 +20,7 @@
 //! | [`theil_sen`] | Dwork and Lei 2009; Alabi et al. 2022 | medians of lines through pairs of rows, for one feature |
 
 mod asked;
+mod estimate;
 mod steps;
 mod thresholds;
 mod batches;

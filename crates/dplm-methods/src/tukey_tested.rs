@@ -11,26 +11,24 @@
 //! - Readings saturate at 2^30 standardised units, so that they are integers.
 
 use dplm::{
-    Design, Error, MethodSummary, Progress, Warning,
-    method::{self, ConfigError, Entry, Outcome, Request, Target, budget_warnings},
-    privacy::{Budget, Mechanism, convert::Conversion, noise::NoiseRng},
-    rows::{Batching, Rows},
+    Design, Error,
+    method::{self, ConfigError, Entry},
+    privacy::{Mechanism, convert::Conversion},
 };
 
-use crate::{asked::Asked, batches::Batches};
+use crate::{
+    asked::Asked,
+    batches::{Batches, FAR, coefficients},
+    estimate::{Estimate, Given, Recipe, Run, estimates},
+};
 
 /// The method as it is listed.
-pub const ENTRY: Entry = Entry {
-    name: "tukey-tested",
-    about: "a vector deep among least-squares fits of many batches, after a test; estimates only",
-    intervals: &[],
-    tunable: false,
-    assumes_standard: false,
-    conversion: Conversion::Tested,
-    whitens: false,
-    suits: |_| false,
-    configure: |request, tuning| Box::new(Asked { entry: &ENTRY, request, tuning, plan }),
-};
+pub const ENTRY: Entry = estimates(
+    "tukey-tested",
+    "a vector deep among least-squares fits of many batches, after a test; estimates only",
+    Conversion::Tested,
+    |request, tuning| Asked::boxed(&ENTRY, request, tuning, plan),
+);
 
 /// Batches have at least so many rows for each coefficient: a test needs many batches.
 const ROWS_PER_COEFFICIENT: u64 = 2;
@@ -40,51 +38,29 @@ const TEST: u32 = 40;
 
 /// A checked plan: every number in it is public.
 #[derive(Clone, Debug)]
-struct Plan {
-    request: Request,
-    rows: u64,
-    features: usize,
-    batches: Batches,
-}
+struct Tested(Batches);
 
 fn plan(asked: &Asked, rows: u64, design: &Design) -> Result<Box<dyn method::Plan>, Error> {
     asked.rows_only()?;
-    let (request, features) = (asked.request.clone(), design.features());
-    let Batching { readings, .. } = Batching::of_coefficients(1, features, 1.0, 1);
-    let rho = (request.rho.percent(TEST).to_f64(), request.rho.percent(100 - TEST).to_f64());
-    let batches = Batches::plan_tested(rows, ROWS_PER_COEFFICIENT * features as u64, readings, request.delta, rho);
-    Ok(Box::new(Plan { request, rows, features, batches }))
+    asked.estimating(rows, design, |given| {
+        let (rows_each, readings) = (ROWS_PER_COEFFICIENT * given.features as u64, coefficients(given.features));
+        let share = |percent: u32| given.request.rho.percent(percent).to_f64();
+        let rho = (share(TEST), share(100 - TEST));
+        Ok(Tested(Batches::plan_tested(rows, rows_each, readings, given.request.delta, rho)))
+    })
 }
 
-impl method::Plan for Plan {
-    fn check(&self) -> Result<(), ConfigError> {
-        self.batches.check(&self.request, self.features, self.rows)
+impl Recipe for Tested {
+    fn check(&self, given: &Given) -> Result<(), ConfigError> {
+        self.0.check(given)
     }
 
-    fn warn(&self) -> Vec<Warning> {
-        budget_warnings(&self.request, self.rows)
-    }
-
-    fn run(
-        &self,
-        rows: &mut dyn Rows,
-        design: &Design,
-        rng: &mut NoiseRng,
-        _progress: Progress<'_>,
-    ) -> Result<Outcome, Error> {
-        let Request { rho, delta, neighbours, .. } = self.request;
-        let mut budget = Budget::new(rho);
-        let batching = &self.batches.batching;
-        let what = format!("a test of the depth of {} fits", batching.batches);
-        let test = budget.spend_on(Mechanism::Test, what, rho.percent(TEST))?;
-        let choice = budget.spend_on(Mechanism::Exponential, "a deep point of them", budget.left())?;
-        let fits = rows.batch_fits(batching, neighbours)?;
-        let theta = self.batches.tested_middle(&fits, delta, (test, choice), rng)?;
-        let summary = MethodSummary::new(ENTRY.name, batching.limit as f64 / batching.unit, 1, 1.0, 0.0);
-        let outcome = Outcome::of(Target::Sample, summary, budget.releases().to_vec(), Vec::new());
-        Ok(match theta {
-            Some(theta) => outcome.with_estimates(design, &theta),
-            None => outcome.of_failed_test(design),
-        })
+    fn estimate(&self, given: &Given, run: &mut Run<'_>) -> Result<Estimate, Error> {
+        let what = format!("a test of the depth of {} fits", self.0.batching.batches);
+        let test = run.budget.spend_on(Mechanism::Test, what, given.request.rho.percent(TEST))?;
+        let choice = run.budget.spend_on(Mechanism::Exponential, "a deep point of them", run.budget.left())?;
+        let fits = run.rows.batch_fits(&self.0.batching, given.request.neighbours)?;
+        let theta = self.0.tested_middle(&fits, given.request.delta, (test, choice), run.rng)?;
+        Ok(Estimate { theta, ..Estimate::at_once(Vec::new(), FAR, 0.0) })
     }
 }
