@@ -36,8 +36,15 @@ pub mod ranks;
 #[cfg(test)]
 mod tests;
 
-use dplm::method::PublicBounds;
+use dplm::{
+    Design,
+    method::{PublicBounds, Request},
+    privacy::Rho,
+    table::Block,
+};
 use rand_chacha::ChaCha20Rng;
+
+use crate::LabError;
 
 pub use promise::Promise;
 
@@ -92,6 +99,25 @@ impl Answer {
     }
 }
 
+impl Answer {
+    /// From standardised units to those of the columns; an interval only where a coefficient is one standardised coefficient in another unit.
+    #[must_use]
+    pub fn in_own_units(&self, design: &Design) -> Answer {
+        let contrasts = design.contrasts();
+        let own = |(j, contrast): (usize, &dplm::Contrast)| {
+            let alone = contrast.weights.iter().enumerate().all(|(k, weight)| k == j || *weight == 0.0);
+            let turn = |end: f64| contrast.weights[j] * end + contrast.offset;
+            let (low, high) = self.ends[j].filter(|_| alone)?;
+            let (one, other) = (turn(low), turn(high));
+            Some((one.min(other), one.max(other)))
+        };
+        Answer {
+            theta: contrasts.iter().map(|contrast| contrast.of(&self.theta)).collect(),
+            ends: contrasts.iter().enumerate().map(own).collect(),
+        }
+    }
+}
+
 /// The normal quantile for 95 %.
 const NORMAL: f64 = 1.959964;
 
@@ -122,6 +148,24 @@ impl Task {
         // A bounded column is taken to spread over a tenth of its bounds at least.
         let curvature = if standard { 1.0 } else { 0.01 };
         Task { x, y, features, bounds, curvature, promise }
+    }
+
+    /// The rows of a table as the lattice has them, but for rounding.
+    ///
+    /// # Errors
+    /// When rho is no budget.
+    pub fn of_table(design: &Design, blocks: &[Block], standard: bool, promise: Promise) -> Result<Task, LabError> {
+        let rho = Rho::checked_from_f64(promise.rho).map_err(dplm::Error::from)?;
+        let count: usize = blocks.iter().map(|block| block.rows).sum();
+        let bounds = PublicBounds::of(count as u64, design, &Request::new(rho));
+        let (mut x, mut y) = (Vec::new(), Vec::new());
+        for block in blocks {
+            for (row, response) in (0..block.rows).filter_map(|row| design.standardised_row(block, row)) {
+                x.extend(row);
+                y.push(response);
+            }
+        }
+        Ok(Task::new(x, y, bounds, standard, promise))
     }
 
     fn rows(&self) -> impl Iterator<Item = (&[f64], f64)> {

@@ -10,14 +10,14 @@ use dplm::{
     privacy::Rho,
     rows::Rows,
 };
-use tables::{Answer, Kinds, Trial};
+use tables::{Kinds, Trial};
 
 use super::{Experiment, Finished, Measures, Point, Table, all, cell, grouped, measure};
 use crate::{
     LabError,
     claim::Claims,
     draw::{Figure, Look, Strip, Strips},
-    peers::{PEERS, Peer},
+    peers::{Answer, PEERS, Peer},
     real::bench::Bench,
     record::Values,
     stats::percentile,
