@@ -121,6 +121,7 @@ impl From<LedgerError> for Failure {
             | LedgerError::Analyst
             | LedgerError::Delta
             | LedgerError::Seed
+            | LedgerError::Test
             | LedgerError::NoAnalyst { .. }
             | LedgerError::NoReason => Failure::usage(error),
             other => Failure::refused(other),

@@ -8,8 +8,8 @@ use toml::{Table, Value};
 use crate::{
     LabError,
     experiment::{
-        Arena, Audit, ChoicesStudy, Clipping, Cost, Experiment, Honest, Intervals, Oracle, Population, Ratio, Study,
-        Tolerance, Tradeoff,
+        Arena, Audit, ChoicesStudy, Clipping, Cost, Experiment, Honest, Intervals, MethodsAudit, Oracle, Population,
+        Ratio, Study, Tolerance, Tradeoff,
     },
 };
 
@@ -33,11 +33,12 @@ const BUILT_IN: [(&str, &str); 15] = [
 ];
 
 /// Grids that judge what is printed. They take longer and have records of their own, so they run when named.
-const GRIDS: [(&str, &str); 6] = [
+const GRIDS: [(&str, &str); 7] = [
     ("honest", include_str!("../definitions/honest.toml")),
     ("honest-fresh", include_str!("../definitions/honest-fresh.toml")),
     ("choices", include_str!("../definitions/choices.toml")),
     ("cases", include_str!("../definitions/cases.toml")),
+    ("audit-methods", include_str!("../definitions/audit-methods.toml")),
     ("arena", include_str!("../definitions/arena.toml")),
     ("study", include_str!("../definitions/study.toml")),
 ];
@@ -144,6 +145,7 @@ fn experiment(kind: &str, table: Table) -> Result<Box<dyn Experiment>, String> {
         "tolerance" => of::<Tolerance>(table),
         "population" => of::<Population>(table),
         "audit" => of::<Audit>(table),
+        "methods-audit" => of::<MethodsAudit>(table),
         "oracle" => of::<Oracle>(table),
         "honest" => of::<Honest>(table),
         "choices" => of::<ChoicesStudy>(table),

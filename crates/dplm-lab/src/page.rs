@@ -14,12 +14,9 @@ use crate::{
 /// The file that says what ran where.
 const META: &str = "meta.json";
 
-/// Writes which version ran on which machine.
-///
-/// # Errors
-/// When the file cannot be written.
-pub fn write_meta(folder: &Path, changes: &Changes) -> Result<(), LabError> {
-    let meta = json!({
+/// What a record says of itself: the version, the commit, the day and the machine.
+pub fn meta(changes: &Changes) -> Value {
+    json!({
         "dplm": env!("CARGO_PKG_VERSION"),
         "commit": commit(),
         "date": today(),
@@ -29,8 +26,15 @@ pub fn write_meta(folder: &Path, changes: &Changes) -> Result<(), LabError> {
             "cores": std::thread::available_parallelism().map_or(1, usize::from),
             "system": std::env::consts::OS,
         },
-    });
-    let text = serde_json::to_string_pretty(&meta).expect("plain values are JSON");
+    })
+}
+
+/// Writes [`meta`] to a folder.
+///
+/// # Errors
+/// When the file cannot be written.
+pub fn write_meta(folder: &Path, meta: &Value) -> Result<(), LabError> {
+    let text = serde_json::to_string_pretty(meta).expect("plain values are JSON");
     write(folder, META, (text + "\n").as_bytes())
 }
 

@@ -81,6 +81,8 @@ pub fn run(
     let definitions = load(names, changes)?;
     let mut record = Record::open(folder)?;
     let bar = progress(&definitions, &record);
+    // The commit is that of the program which measures: the sources may move on while it does.
+    let meta = page::meta(changes);
     for definition in &definitions {
         bar.set_message(definition.name.clone());
         let done = measure(definition, &mut record, &bar)?;
@@ -94,7 +96,7 @@ pub fn run(
     // A record that was only judged and drawn again keeps the name of the version that measured it.
     let measured = bar.length().is_some_and(|cells| cells > 0);
     if measured || page::read_meta(folder).is_null() {
-        page::write_meta(folder, changes)?;
+        page::write_meta(folder, &meta)?;
     }
     page::write_pages(folder, &recorded(folder)?, &claim::read(folder)?, &page::read_meta(folder))
 }

@@ -60,6 +60,11 @@ pub enum LedgerError {
     /// No budget pays for noise that can be taken off.
     #[error("a fit with a fixed seed is not private whatever it spends, so it is not recorded: leave the seed out")]
     Seed,
+    /// A fit that pays with delta too.
+    #[error(
+        "a fit with a test that may fail spends delta as well as rho, and a ledger holds rho only: choose a method without a test, such as auto"
+    )]
+    Test,
     /// The data set is already in the ledger.
     #[error("the ledger already has a data set named '{dataset}'; 'dplm ledger grant' adds to its budget")]
     AccountExists {

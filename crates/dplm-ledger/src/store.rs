@@ -2,7 +2,10 @@
 
 use std::{collections::HashMap, path::Path};
 
-use dplm::{Charge, Receipt, Statement, privacy::Rho};
+use dplm::{
+    Charge, Receipt, Statement,
+    privacy::{Rho, convert::Conversion},
+};
 use rusqlite::{Connection, Transaction, TransactionBehavior, params};
 
 use crate::{
@@ -174,6 +177,7 @@ impl Ledger {
         if !charge.private {
             return Err(LedgerError::Seed);
         }
+        refuse_test(charge)?;
         let (plan, table) = (fingerprint(&charge.plan), fingerprint(&charge.table));
         let attribution = self.attribution.clone();
         self.write(|transaction, before| {
@@ -208,6 +212,7 @@ impl Ledger {
     /// # Errors
     /// As [`Ledger::check`].
     pub fn cautions(&self, dataset: &str, charge: &Charge) -> Result<Vec<Caution>, LedgerError> {
+        refuse_test(charge)?;
         let entries = of_dataset(&self.entries()?, dataset)?;
         refuse_overdraft(dataset, &entries, &self.attribution.analyst, charge.rho)?;
         Ok(Caution::of(&entries, &fingerprint(&charge.plan), &fingerprint(&charge.table)))
@@ -287,6 +292,11 @@ impl Ledger {
 /// Whether a name has characters, not too many, and none that could hide or move others.
 fn can_be_shown(name: &str) -> bool {
     (1..=LONGEST_NAME).contains(&name.trim().chars().count()) && !name.chars().any(char::is_control)
+}
+
+/// Refuses a charge whose deltas would have to be added up too.
+fn refuse_test(charge: &Charge) -> Result<(), LedgerError> {
+    if charge.conversion == Conversion::Tested { Err(LedgerError::Test) } else { Ok(()) }
 }
 
 fn refuse_overdraft(dataset: &str, entries: &[Entry], analyst: &str, asked: Rho) -> Result<(), LedgerError> {

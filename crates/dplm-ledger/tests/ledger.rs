@@ -4,7 +4,7 @@ use std::{path::Path, sync::Barrier, thread};
 
 use dplm::{
     Charge, Statement,
-    privacy::{Neighbours, Rho},
+    privacy::{Neighbours, Rho, convert::Conversion},
 };
 use dplm_ledger::{Amount, Attribution, Kept, Ledger, LedgerError};
 
@@ -386,6 +386,16 @@ fn the_weakest_promise_is_the_one_that_is_shown() {
     assert_eq!(account.neighbours(), "zero-out");
     // rho = 0.015 at delta = 1e-6, as PRIVACY.md has it.
     assert!((account.epsilon_spent().unwrap() - 0.7147).abs() < 1e-4);
+}
+
+#[test]
+fn a_fit_that_spends_delta_is_not_recorded() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut ledger = Ledger::open(fresh(folder.path(), 1.0)).unwrap();
+    let tested = Charge { conversion: Conversion::Tested, ..Charge::new(rho(0.01), "y ~ x") };
+    let refusals = [ledger.cautions("wages", &tested).map(drop), ledger.spend("wages", &tested).map(drop)];
+    assert!(refusals.iter().all(|refusal| matches!(refusal, Err(LedgerError::Test))));
+    assert_eq!(ledger.account("wages").unwrap().epsilon_spent(), None);
 }
 
 #[test]

@@ -20,6 +20,11 @@ pub(crate) struct Asked {
 }
 
 impl Asked {
+    /// What an entry configures.
+    pub(crate) fn boxed(entry: &'static Entry, request: Request, tuning: Tuning, plan: Planner) -> Box<dyn Method> {
+        Box::new(Asked { entry, request, tuning, plan })
+    }
+
     /// Whether intervals are wanted.
     pub(crate) fn wants_intervals(&self) -> bool {
         self.request.purpose == Purpose::Inference

@@ -2,10 +2,12 @@
 
 use dplm::{
     Enough, Error,
-    method::{ConfigError, Request},
-    privacy::{Spend, noise::NoiseRng, select_point},
+    method::ConfigError,
+    privacy::{Failure, Mechanism, Spend, noise::NoiseRng, select_point, select_tested_point},
     rows::{BatchFits, Batching},
 };
+
+use crate::estimate::{Given, Run};
 
 /// Readings beyond so many standardised units saturate. A coefficient is a few units at most where columns are not nearly dependent.
 pub(crate) const LIMIT: f64 = 16.0;
@@ -24,6 +26,28 @@ const MOST_LAYERS: f64 = 4096.0;
 
 /// Chances fall by no more than `exp(-20)` with each layer, since they are whole numbers of 2^-32.
 const STEEPEST: f64 = 20.0;
+
+/// Readings of a method that tests saturate at so many standardised units: at no number that a regression has.
+pub(crate) const FAR: f64 = 1_073_741_824.0;
+
+/// More batches than these are not asked for by a method that tests: weights would take more memory than rows.
+const MOST_TESTED: f64 = 8192.0;
+
+/// Reads off the coefficients themselves.
+pub(crate) fn coefficients(features: usize) -> Vec<Vec<f64>> {
+    Batching::of_coefficients(1, features, 1.0, 1).readings
+}
+
+/// How many changes of rows a test must be sure of to pass nearly always: its threshold, and four scales of its noise.
+fn changes_tested(delta: f64, rho: f64) -> f64 {
+    let scale = (2.0 * rho).sqrt().recip().ceil();
+    scale * ((2.0 / delta).log2().ceil() * std::f64::consts::LN_2 + 4.0)
+}
+
+/// How many layers deeper points must lie to outweigh those at the edge by half of delta, where the edge is ten times as far out in each of the readings.
+fn layers_tested(delta: f64, together: f64, rate: f64) -> f64 {
+    ((2.0 / delta).ln() + 10f64.ln() * together) / rate
+}
 
 /// How many batches there are, and what each fit is read at; public.
 #[derive(Clone, Debug)]
@@ -50,14 +74,44 @@ impl Batches {
         Batches { batching, layers: layers.min(MOST_LAYERS) as usize, needed }
     }
 
+    /// As many batches as let a test of depth pass nearly always, or as keep the error of the choice below that of sampling; readings are hardly bounded.
+    pub(crate) fn plan_tested(
+        rows: u64,
+        rows_each: u64,
+        readings: Vec<Vec<f64>>,
+        delta: f64,
+        rho: (f64, f64),
+    ) -> Batches {
+        let (together, rate) = (readings.len() as f64, (2.0 * rho.1).sqrt());
+        let needed = changes_tested(delta, rho.0) + layers_tested(delta, together, rate);
+        // The test is of points at a quarter of the batches. Where three sixteenths are used up either way, what is drawn from lies between the seventh and the ninth
+        // sixteenth, and normal fits spread ten times as far at the outer end as there.
+        let needed = needed * 16.0 / 3.0;
+        let wanted = (1.1 * needed).max(16.0 * (together / rate).powi(2)).min(MOST_TESTED);
+        let batches = wanted.min((rows / rows_each) as f64).max(1.0) as usize;
+        let batching = Batching { batches, readings, unit: UNIT, limit: (FAR * UNIT) as i64 };
+        Batches { batching, layers: batches, needed }
+    }
+
     /// Refuses a number of batches from which any point might be drawn: what the published test would find out by a share of the budget.
-    pub(crate) fn check(&self, request: &Request, features: usize, rows: u64) -> Result<(), ConfigError> {
+    pub(crate) fn check(&self, given: &Given) -> Result<(), ConfigError> {
         let factor = self.needed / self.batching.batches as f64;
         if factor <= 1.0 {
             return Ok(());
         }
+        let &Given { features, rows, ref request, .. } = given;
         let enough = Enough::times(factor, rows, request.rho).of(request.unit());
         Err(ConfigError::NothingButNoise { features, rows, enough })
+    }
+
+    /// The median of each reading, in standardised units, for all that is left of the budget.
+    pub(crate) fn medians(&self, what: &str, given: &Given, run: &mut Run<'_>) -> Result<Vec<f64>, Error> {
+        let what = format!("medians of {} {what}", self.batching.batches);
+        let readings = self.batching.readings.len();
+        let spend = run.budget.spend_on(Mechanism::Exponential, what, run.budget.left())?;
+        let fits = run.rows.batch_fits(&self.batching, given.request.neighbours)?;
+        let median = |(j, spend)| Ok(self.middle(&fits, j..j + 1, spend, run.rng)?[0]);
+        spend.in_parts(readings as u32).into_iter().enumerate().map(median).collect()
     }
 
     /// A point deep among some of the readings, in standardised units.
@@ -70,5 +124,17 @@ impl Batches {
     ) -> Result<Vec<f64>, Error> {
         let point = select_point(fits.depths(readings, self.layers), spend, rng)?;
         Ok(point.iter().map(|&at| at as f64 / UNIT).collect())
+    }
+    /// The same in all readings together after a test of half of delta, without a box; none where the test fails.
+    pub(crate) fn tested_middle(
+        &self,
+        fits: &BatchFits,
+        delta: f64,
+        (test, choice): (Spend, Spend),
+        rng: &mut NoiseRng,
+    ) -> Result<Option<Vec<f64>>, Error> {
+        let depths = fits.tested_depths(0..self.batching.readings.len());
+        let point = select_tested_point(depths, Failure::half_of(delta), test, choice, rng)?.into_inner();
+        Ok(point.map(|point| point.iter().map(|&at| at as f64 / UNIT).collect()))
     }
 }

@@ -14,28 +14,24 @@
 //! - Intervals there are asymptotic in the number of bins, and none are given here.
 
 use dplm::{
-    Design, Error, MethodSummary, Progress, Warning,
+    Design, Error, Progress,
     lattice::Slot,
-    method::{self, ConfigError, Entry, Outcome, PublicBounds, Request, Target, budget_warnings},
-    privacy::{Budget, Neighbours, Spend, convert::Conversion, noise::NoiseRng, release},
+    method::{self, ConfigError, Entry, Request},
+    privacy::{Neighbours, Spend, convert::Conversion, noise::NoiseRng, release},
     rows::{Bins, Rows},
 };
 use faer::{Mat, Side};
 
-use crate::asked::{Asked, cell_unit, radius};
+use crate::{
+    asked::{Asked, cell_unit, radius},
+    estimate::{Estimate, Given, Recipe, Run, estimates},
+};
 
 /// The method as it is listed.
-pub const ENTRY: Entry = Entry {
-    name: "binagg",
-    about: "least squares on noisy sums of bins; estimates only",
-    intervals: &[],
-    tunable: false,
-    assumes_standard: false,
-    conversion: Conversion::Exact,
-    whitens: false,
-    suits: |_| false,
-    configure: |request, tuning| Box::new(Asked { entry: &ENTRY, request, tuning, plan }),
-};
+pub const ENTRY: Entry =
+    estimates("binagg", "least squares on noisy sums of bins; estimates only", Conversion::Exact, |request, tuning| {
+        Asked::boxed(&ENTRY, request, tuning, plan)
+    });
 
 /// Hundredths of the budget for finding the bins, and for the counts of those that were found; their sums have the rest.
 const TREE: u32 = 10;
@@ -54,15 +50,14 @@ const STANDARD_RANGE: f64 = 2.0;
 
 /// A checked plan: every number in it is public.
 #[derive(Clone, Debug)]
-struct Plan {
-    request: Request,
-    rows: u64,
-    features: usize,
+struct BinAgg {
     /// The largest norm of features and response together.
     row: f64,
     /// The range of each column that can be cut.
     ranges: Vec<(usize, (f64, f64))>,
     levels: usize,
+    /// The standard deviation of the noise in each sum.
+    noise_sd: f64,
 }
 
 /// A bin that may be cut: its number, and what is left of each range.
@@ -70,12 +65,23 @@ type Open = (usize, Vec<(f64, f64)>);
 
 fn plan(asked: &Asked, rows: u64, design: &Design) -> Result<Box<dyn method::Plan>, Error> {
     asked.rows_only()?;
-    let (request, features) = (asked.request.clone(), design.features());
-    let bounds = PublicBounds::of(rows, design, &request);
-    let ranges: Vec<(usize, (f64, f64))> =
-        design.slots().iter().enumerate().filter_map(|(j, slot)| Some((j, range_of(slot)?))).collect();
-    let levels = (CUTS_PER_COLUMN * ranges.len()).clamp(1, MOST_LEVELS);
-    Ok(Box::new(Plan { request, rows, features, row: bounds.row.hypot(bounds.response), ranges, levels }))
+    asked.estimating(rows, design, |given| {
+        let row = given.bounds.row.hypot(given.bounds.response);
+        let ranges: Vec<(usize, (f64, f64))> =
+            design.slots().iter().enumerate().filter_map(|(j, slot)| Some((j, range_of(slot)?))).collect();
+        let levels = (CUTS_PER_COLUMN * ranges.len()).clamp(1, MOST_LEVELS);
+        Ok(BinAgg { row, ranges, levels, noise_sd: noise_sd(&given.request, row) })
+    })
+}
+
+/// `2 R / sqrt(2 rho)`, `R` the largest norm of a row, or half of it when neighbours zero a row out.
+fn noise_sd(request: &Request, row: f64) -> f64 {
+    let reach = match request.neighbours {
+        Neighbours::ReplaceOne => 2.0,
+        Neighbours::ZeroOut => 1.0,
+    };
+    let rho = request.rho.percent(100 - TREE - COUNTS).to_f64();
+    reach * row / (2.0 * rho).sqrt()
 }
 
 /// Where the cells of a column lie, for the most part.
@@ -88,70 +94,49 @@ fn range_of(slot: &Slot) -> Option<(f64, f64)> {
     }
 }
 
-impl method::Plan for Plan {
+impl Recipe for BinAgg {
     /// Refuses where not even one cut of every column would leave bins whose sums stand out.
-    fn check(&self) -> Result<(), ConfigError> {
+    fn check(&self, given: &Given) -> Result<(), ConfigError> {
         let bins = (self.ranges.len() as f64).exp2() / 2.0;
         let most = self.ranges.iter().map(|(_, range)| self.fewest(*range)).fold(0.0, f64::max);
-        let factor = most * bins / self.rows as f64;
+        let factor = most * bins / given.rows as f64;
         if factor <= 1.0 {
             return Ok(());
         }
-        let &Plan { features, rows, .. } = self;
-        let enough = dplm::Enough::times(factor, rows, self.request.rho).of(self.request.unit());
+        let &Given { features, rows, .. } = given;
+        let enough = dplm::Enough::times(factor, rows, given.request.rho).of(given.request.unit());
         Err(ConfigError::NothingButNoise { features, rows, enough })
     }
 
-    fn warn(&self) -> Vec<Warning> {
-        budget_warnings(&self.request, self.rows)
-    }
-
-    fn run(
-        &self,
-        rows: &mut dyn Rows,
-        design: &Design,
-        rng: &mut NoiseRng,
-        progress: Progress<'_>,
-    ) -> Result<Outcome, Error> {
-        let Request { rho, neighbours, .. } = self.request;
-        let mut budget = Budget::new(rho);
+    fn estimate(&self, given: &Given, run: &mut Run<'_>) -> Result<Estimate, Error> {
+        let Request { rho, neighbours, .. } = given.request;
+        let Run { rows, budget, rng, progress, .. } = run;
         let tree = budget.spend(format!("bins, {} levels", self.levels), rho.percent(TREE))?;
         let counts = budget.spend("rows in each bin", rho.percent(COUNTS))?;
         let sums = budget.spend_rest("sums of each bin")?;
-        let bins = self.find_bins(rows, tree, rng, progress)?;
+        let bins = self.find_bins(*rows, neighbours, tree, rng, *progress)?;
         let found = rows.bin_sums(&bins, radius(self.row), neighbours)?;
-        let counts = release(found.counts(), counts, rng)?;
-        let sums = release(found.into_sums(), sums, rng)?;
+        let counts = release(found.counts(), counts, *rng)?;
+        let sums = release(found.into_sums(), sums, *rng)?;
         let counts: Vec<f64> = counts.values.iter().map(|&count| count as f64).collect();
         let values: Vec<f64> = sums.values.iter().map(|&sum| sum as f64 / cell_unit()).collect();
         let noise_sd = sums.sigma[0] as f64 / cell_unit();
-        let theta = weighted_least_squares(&counts, &values, noise_sd, self.features);
-        let summary = MethodSummary::new(ENTRY.name, self.row, 1, 1.0, noise_sd / self.rows as f64);
-        let outcome = Outcome::of(Target::Sample, summary, budget.releases().to_vec(), Vec::new());
-        Ok(outcome.with_estimates(design, &theta))
+        let theta = weighted_least_squares(&counts, &values, noise_sd, given.features);
+        Ok(Estimate::at_once(theta, self.row, noise_sd / given.rows as f64))
     }
 }
 
-impl Plan {
+impl BinAgg {
     /// The fewest rows of a bin whose range is cut.
     fn fewest(&self, (low, high): (f64, f64)) -> f64 {
-        STANDS_OUT * self.noise_sd() / (high - low)
-    }
-
-    /// The standard deviation of the noise in each sum: `2 R / sqrt(2 rho)`, `R` the largest norm of a row, or half of it when neighbours zero a row out.
-    fn noise_sd(&self) -> f64 {
-        let reach = match self.request.neighbours {
-            Neighbours::ReplaceOne => 2.0,
-            Neighbours::ZeroOut => 1.0,
-        };
-        let rho = self.request.rho.percent(100 - TREE - COUNTS).to_f64();
-        reach * self.row / (2.0 * rho).sqrt()
+        STANDS_OUT * self.noise_sd / (high - low)
     }
 
     /// Cuts bins level by level, the columns taking turns, while their noisy counts promise that the halves will stand out.
     fn find_bins(
         &self,
         rows: &dyn Rows,
+        neighbours: Neighbours,
         spend: Spend,
         rng: &mut NoiseRng,
         progress: Progress<'_>,
@@ -159,7 +144,7 @@ impl Plan {
         let mut bins = Bins::whole();
         let mut open: Vec<Open> = vec![(0, self.ranges.iter().map(|(_, range)| *range).collect())];
         for (level, part) in spend.in_parts(self.levels as u32).into_iter().enumerate() {
-            let sums = rows.bin_sums(&bins, radius(self.row), self.request.neighbours)?;
+            let sums = rows.bin_sums(&bins, radius(self.row), neighbours)?;
             let counts = release(sums.counts(), part, rng)?;
             let turn = level % self.ranges.len();
             let stands_out = |open: &Open| counts.values[open.0] as f64 > self.fewest(open.1[turn]);

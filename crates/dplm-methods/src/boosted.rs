@@ -11,27 +11,27 @@
 //! - The estimate is the mean of the later iterates, whose noise averages out.
 
 use dplm::{
-    Design, Error, MethodSummary, Progress, Warning,
+    Design, Error, Progress,
     descend::Descent,
     lattice::Outer,
-    method::{self, Entry, NoisyMatrix, Outcome, PublicBounds, Request, Target, budget_warnings},
-    privacy::{Budget, convert::Conversion, noise::NoiseRng},
-    rows::Rows,
+    method::{self, Entry, NoisyMatrix, Request},
+    privacy::convert::Conversion,
 };
 
-use crate::asked::{Asked, cell_unit, radius};
+use crate::{
+    asked::{Asked, cell_unit, radius},
+    estimate::{Estimate, Given, Recipe, Run, estimates},
+};
 
 /// The method as it is listed.
 pub const ENTRY: Entry = Entry {
-    name: "boosted-adassp",
-    about: "gradient steps preconditioned by noisy second moments; estimates only",
-    intervals: &[],
     tunable: true,
-    assumes_standard: false,
-    conversion: Conversion::Exact,
-    whitens: false,
-    suits: |_| false,
-    configure: |request, tuning| Box::new(Asked { entry: &ENTRY, request, tuning, plan }),
+    ..estimates(
+        "boosted-adassp",
+        "gradient steps preconditioned by noisy second moments; estimates only",
+        Conversion::Exact,
+        |request, tuning| Asked::boxed(&ENTRY, request, tuning, plan),
+    )
 };
 
 /// Rounds where none are asked for: after ten, a direction four times as strong as the ridge has settled to one part in a million.
@@ -45,48 +45,35 @@ const CLIPPED_AT: f64 = 2.0;
 
 /// A checked plan: every number in it is public.
 #[derive(Clone, Debug)]
-struct Plan {
-    request: Request,
-    rows: u64,
-    features: usize,
-    bounds: PublicBounds,
+struct Boosted {
     rounds: u32,
     shrinkage: f64,
     gradient: Descent,
 }
 
 fn plan(asked: &Asked, rows: u64, design: &Design) -> Result<Box<dyn method::Plan>, Error> {
-    let Asked { request, tuning, .. } = asked.clone();
-    let (features, bounds) = (design.features(), PublicBounds::of(rows, design, &request));
-    let clip = tuning.clip.unwrap_or(bounds.row * bounds.response.min(CLIPPED_AT * bounds.error_sd));
-    let (rounds, shrinkage) = (tuning.steps.unwrap_or(ROUNDS), tuning.step_size.unwrap_or(1.0));
-    let rho = request.rho.to_f64() / f64::from(rounds);
-    let gradient = Descent::plan(rows, features, clip, 1, shrinkage, request.neighbours, rho)?;
-    Ok(Box::new(Plan { request, rows, features, bounds, rounds, shrinkage, gradient }))
+    let tuning = asked.tuning;
+    asked.estimating(rows, design, |given| {
+        let bounds = given.bounds;
+        let clip = tuning.clip.unwrap_or(bounds.row * bounds.response.min(CLIPPED_AT * bounds.error_sd));
+        let (rounds, shrinkage) = (tuning.steps.unwrap_or(ROUNDS), tuning.step_size.unwrap_or(1.0));
+        let rho = given.request.rho.to_f64() / f64::from(rounds);
+        let gradient = Descent::plan(rows, given.features, clip, 1, shrinkage, given.request.neighbours, rho)?;
+        Ok(Boosted { rounds, shrinkage, gradient })
+    })
 }
 
-impl method::Plan for Plan {
-    fn warn(&self) -> Vec<Warning> {
-        budget_warnings(&self.request, self.rows)
-    }
-
-    fn run(
-        &self,
-        rows: &mut dyn Rows,
-        design: &Design,
-        rng: &mut NoiseRng,
-        progress: Progress<'_>,
-    ) -> Result<Outcome, Error> {
-        let Request { rho, neighbours, .. } = self.request;
-        let mut budget = Budget::new(rho);
+impl Recipe for Boosted {
+    fn estimate(&self, given: &Given, run: &mut Run<'_>) -> Result<Estimate, Error> {
+        let Request { rho, neighbours, .. } = given.request;
+        let Run { rows, budget, rng, progress, .. } = run;
         let moments = budget.spend("second moments", rho.percent(MOMENTS))?;
         let gradients = budget.spend_rest(format!("clipped gradients, {} rounds", self.rounds))?;
-        let shrunk = Outer::Shrunk { radius: radius(self.bounds.row) };
-        let moments = NoisyMatrix::release(rows, &shrunk, cell_unit(), neighbours, moments, rng)?;
-        let mut theta = vec![0.0; self.features];
-        let (mut iterates, mut noise_sd) = (Vec::new(), 0.0);
+        let shrunk = Outer::Shrunk { radius: radius(given.bounds.row) };
+        let moments = NoisyMatrix::release(*rows, &shrunk, cell_unit(), neighbours, moments, rng)?;
+        let (mut theta, mut iterates, mut noise_sd) = (vec![0.0; given.features], Vec::new(), 0.0);
         for (round, part) in (1u32..).zip(gradients.in_parts(self.rounds)) {
-            let step = self.gradient.run(rows, &theta, part, rng, Progress::NONE)?;
+            let step = self.gradient.run(*rows, &theta, part, rng, Progress::NONE)?;
             let move_by = moments.solve(moments.edge(), &step.gradient[0]);
             // The gradient was taken at the start rounded to the lattice.
             theta = step.theta[0].iter().zip(move_by).map(|(theta, by)| theta - self.shrinkage * by).collect();
@@ -94,14 +81,6 @@ impl method::Plan for Plan {
             noise_sd = step.noise_sd;
             progress.report(round, self.rounds)?;
         }
-        let summary = MethodSummary::new(ENTRY.name, self.gradient.gamma(), self.rounds, self.shrinkage, noise_sd);
-        let outcome = Outcome::of(Target::Sample, summary, budget.releases().to_vec(), Vec::new());
-        Ok(outcome.with_estimates(design, &mean_of_last_half(&iterates)))
+        Ok(Estimate::of_late(&iterates, self.gradient.gamma(), self.shrinkage, noise_sd))
     }
-}
-
-/// The first half of the rounds brings the iterates there.
-fn mean_of_last_half(iterates: &[Vec<f64>]) -> Vec<f64> {
-    let late = &iterates[iterates.len() / 2..];
-    (0..late[0].len()).map(|j| late.iter().map(|theta| theta[j]).sum::<f64>() / late.len() as f64).collect()
 }

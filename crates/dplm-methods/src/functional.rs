@@ -13,77 +13,60 @@
 //!   `epsilon_1 + epsilon_2`-DP.
 
 use dplm::{
-    Design, Error, MethodSummary, Progress, Warning,
+    Design, Error,
     lattice::{Lattice, Outer},
-    method::{self, Entry, NoisyMatrix, Outcome, PublicBounds, Request, Target, budget_warnings},
-    privacy::{Budget, Mechanism, noise::NoiseRng, release_laplace},
-    rows::Rows,
+    method::{self, Entry, NoisyMatrix, Request},
+    privacy::{Mechanism, convert::Conversion, release_laplace},
 };
 
-use crate::asked::{Asked, cell_unit, radius};
+use crate::{
+    asked::{Asked, cell_unit, radius},
+    estimate::{Estimate, Given, Recipe, Run, estimates},
+};
 
 /// The method as it is listed.
-pub const ENTRY: Entry = Entry {
-    name: "functional",
-    about: "least squares from second moments with Laplace noise; estimates only",
-    intervals: &[],
-    tunable: false,
-    assumes_standard: false,
-    conversion: dplm::privacy::convert::Conversion::Cks,
-    whitens: false,
-    suits: |_| false,
-    configure: |request, tuning| Box::new(Asked { entry: &ENTRY, request, tuning, plan }),
-};
+pub const ENTRY: Entry = estimates(
+    "functional",
+    "least squares from second moments with Laplace noise; estimates only",
+    Conversion::Cks,
+    |request, tuning| Asked::boxed(&ENTRY, request, tuning, plan),
+);
 
 /// Hundredths of the budget for the second moments: there are more of them than of products.
 const MOMENTS: u32 = 70;
 
 /// A checked plan: every number in it is public.
 #[derive(Clone, Debug)]
-struct Plan {
-    request: Request,
-    rows: u64,
-    bounds: PublicBounds,
+struct Functional {
+    /// The bound on products of a row and its response.
+    clip: f64,
     lattice: Lattice,
 }
 
 fn plan(asked: &Asked, rows: u64, design: &Design) -> Result<Box<dyn method::Plan>, Error> {
-    let request = asked.request.clone();
-    let bounds = PublicBounds::of(rows, design, &request);
-    // Any grid will do for the one point, zero, at which gradients are taken: the coarsest that is exact.
-    let lattice = Lattice::plan(rows, design.features(), bounds.row * bounds.response, f64::INFINITY)?;
-    Ok(Box::new(Plan { request, rows, bounds, lattice }))
+    asked.estimating(rows, design, |given| {
+        let clip = given.bounds.row * given.bounds.response;
+        // Any grid will do for the one point, zero, at which gradients are taken: the coarsest that is exact.
+        Ok(Functional { clip, lattice: Lattice::plan(rows, given.features, clip, f64::INFINITY)? })
+    })
 }
 
-impl method::Plan for Plan {
-    fn warn(&self) -> Vec<Warning> {
-        budget_warnings(&self.request, self.rows)
-    }
-
-    fn run(
-        &self,
-        rows: &mut dyn Rows,
-        design: &Design,
-        rng: &mut NoiseRng,
-        _progress: Progress<'_>,
-    ) -> Result<Outcome, Error> {
-        let Request { rho, neighbours, .. } = self.request;
-        let mut budget = Budget::new(rho);
+impl Recipe for Functional {
+    fn estimate(&self, given: &Given, run: &mut Run<'_>) -> Result<Estimate, Error> {
+        let Request { rho, neighbours, .. } = given.request;
+        let Run { rows, budget, rng, .. } = run;
         let moments = budget.spend_on(Mechanism::Laplace, "second moments", rho.percent(MOMENTS))?;
         let products = budget.spend_on(Mechanism::Laplace, "products with the response", budget.left())?;
-        let clip = self.bounds.row * self.bounds.response;
-        rows.set_clip(self.lattice.clip(clip))?;
-        let sum = rows.outer_sum(&Outer::Shrunk { radius: radius(self.bounds.row) }, neighbours)?;
+        rows.set_clip(self.lattice.clip(self.clip))?;
+        let sum = rows.outer_sum(&Outer::Shrunk { radius: radius(given.bounds.row) }, neighbours)?;
         let size = sum.size();
-        let moments = release_laplace(sum.into_matrix(), moments, rng)?;
-        let moments = NoisyMatrix::of(&moments, size, cell_unit(), self.rows);
+        let moments = release_laplace(sum.into_matrix(), moments, *rng)?;
+        let moments = NoisyMatrix::of(&moments, size, cell_unit(), given.rows);
         let zero = self.lattice.theta(&vec![0.0; size]);
         let query = rows.negative_gradient_sum(&zero, &self.lattice, neighbours)?;
-        let products = release_laplace(query, products, rng)?;
-        let mean = |value: f64| value / self.lattice.gradient_unit() / self.rows as f64;
+        let products = release_laplace(query, products, *rng)?;
+        let mean = |value: f64| value / self.lattice.gradient_unit() / given.rows as f64;
         let right: Vec<f64> = products.values.iter().map(|&value| mean(value as f64)).collect();
-        let summary = MethodSummary::new(ENTRY.name, clip, 1, 1.0, mean(products.sigma[0] as f64));
-        let outcome = Outcome::of(Target::Sample, summary, budget.releases().to_vec(), Vec::new());
-        Ok(outcome.with_estimates(design, &moments.solve(0.0, &right)))
+        Ok(Estimate::at_once(moments.solve(0.0, &right), self.clip, mean(products.sigma[0] as f64)))
     }
 }

@@ -26,20 +26,17 @@ use dplm::{
 
 use crate::{
     asked::{Asked, cell_unit, radius},
+    estimate::estimates,
     steps::Steps,
 };
 
 /// The method as it is listed.
 pub const ENTRY: Entry = Entry {
-    name: "huber",
-    about: "descent on Huber's loss with Mallows weights",
     intervals: &[IntervalMethod::Newton],
     tunable: true,
-    assumes_standard: false,
-    conversion: Conversion::Exact,
-    whitens: false,
-    suits: |_| false,
-    configure: |request, tuning| Box::new(Asked { entry: &ENTRY, request, tuning, plan }),
+    ..estimates("huber", "descent on Huber's loss with Mallows weights", Conversion::Exact, |request, tuning| {
+        Asked::boxed(&ENTRY, request, tuning, plan)
+    })
 };
 
 /// Where residuals are clamped, in standard deviations of the errors: 95 % efficient where these are normal (Huber 1981).
@@ -125,9 +122,8 @@ impl method::Plan for Plan {
         for (step, part) in (1u32..).zip(gradients.in_parts(self.steps)) {
             let here = run.theta.last().expect("a start");
             let released = self.arithmetic.release(rows, here, &self.bounds, part, rng)?;
-            let moved = here.iter().zip(&released.gradient).map(|(theta, g)| theta - step_size * g);
             // Iterates are points of the lattice, where gradients are taken.
-            let next = self.arithmetic.rounded(&moved.collect::<Vec<f64>>());
+            let next = self.arithmetic.stepped(here, &released.gradient, step_size);
             run.noise_sd = released.noise_sd;
             run.gradient.push(released.gradient);
             run.theta.push(next);

@@ -15,10 +15,12 @@
 //! | [`binagg`] | Lin et al. 2026 | least squares on noisy sums of bins |
 //! | [`projected`] | Cai et al. 2021 | descent within a ball, with noise for the worst gradient there |
 //! | [`tukey`] | Amin et al. 2022 | a vector deep among the fits of many batches |
+//! | [`tukey_tested`] | Amin et al. 2022; Dwork and Lei 2009 | the same without a public box, after a test that may fail |
 //! | [`medians`] | Knop and Steinke 2022 | medians of the coefficients of many small fits |
 //! | [`theil_sen`] | Dwork and Lei 2009; Alabi et al. 2022 | medians of lines through pairs of rows, for one feature |
 
 mod asked;
+mod estimate;
 mod steps;
 mod thresholds;
 mod batches;
@@ -32,6 +34,7 @@ pub mod preconditioned;
 pub mod binagg;
 pub mod projected;
 pub mod tukey;
+pub mod tukey_tested;
 pub mod medians;
 pub mod theil_sen;
 
@@ -46,6 +49,7 @@ pub const LAB_ONLY: &[&str] = &[
     "objective-sandwich",
     "sampled-steps",
     "propose-test-release",
+    "insufficient-statistics",
     "parametric-bootstrap",
     "bootstrap",
     "little-bootstraps",
@@ -84,6 +88,7 @@ pub const METHODS: &[Entry] = &[
     binagg::ENTRY,
     projected::ENTRY,
     tukey::ENTRY,
+    tukey_tested::ENTRY,
     medians::ENTRY,
     theil_sen::ENTRY,
 ];

@@ -11,30 +11,25 @@
 //! - The variant with one row to a step, whose privacy is by shuffling, is stated for budgets below `1 / sqrt(n)` and left out.
 
 use dplm::{
-    Design, Error, MethodSummary, Progress, Warning,
+    Design, Error,
     lattice::Weight,
-    method::{self, Entry, Outcome, PublicBounds, Request, Target, budget_warnings},
-    privacy::{Budget, Mechanism, convert::Conversion, noise::NoiseRng},
-    rows::Rows,
+    method::{self, Entry},
+    privacy::{Budget, Mechanism, convert::Conversion},
 };
 
 use crate::{
     asked::Asked,
+    estimate::{Estimate, Given, Recipe, Run, estimates},
     thresholds::{Medians, RESIDUAL_OVER_MEDIAN, ROW_OVER_MEDIAN},
 };
 
 /// The method as it is listed.
-pub const ENTRY: Entry = Entry {
-    name: "one-pass",
-    about: "one step on each of a few disjoint batches, with clips found privately; estimates only",
-    intervals: &[],
-    tunable: false,
-    assumes_standard: false,
-    conversion: Conversion::Cks,
-    whitens: false,
-    suits: |_| false,
-    configure: |request, tuning| Box::new(Asked { entry: &ENTRY, request, tuning, plan }),
-};
+pub const ENTRY: Entry = estimates(
+    "one-pass",
+    "one step on each of a few disjoint batches, with clips found privately; estimates only",
+    Conversion::Cks,
+    |request, tuning| Asked::boxed(&ENTRY, request, tuning, plan),
+);
 
 /// The fewest and the most batches, and so steps: with fewer the first steps, which are far off, are most of them, and more are not needed to get there.
 const FEWEST: f64 = 8.0;
@@ -48,10 +43,7 @@ const CHOICES: u32 = 10;
 
 /// A checked plan: every number in it is public.
 #[derive(Clone, Debug)]
-struct Plan {
-    request: Request,
-    rows: u64,
-    features: usize,
+struct OnePass {
     batches: u32,
     /// The size of steps, where columns are known to be standard.
     step_size: Option<f64>,
@@ -60,34 +52,25 @@ struct Plan {
 
 fn plan(asked: &Asked, rows: u64, design: &Design) -> Result<Box<dyn method::Plan>, Error> {
     asked.rows_only()?;
-    let request = asked.request.clone();
-    let (features, bounds) = (design.features(), PublicBounds::of(rows, design, &request));
-    let choice_rho = request.rho.percent(CHOICES).to_f64() / 2.0;
-    let batches = (RANKS_OFF * rows as f64 / Medians::ranks_off(choice_rho)).clamp(FEWEST, MOST) as u32;
-    let medians = Medians::plan(rows.div_ceil(u64::from(batches)), features, bounds, request.neighbours)?;
-    // Standard columns have a curvature near 1; that of others is bounded by the length of rows.
-    let step_size = design.row_norm_sq().is_none().then_some(0.5);
-    Ok(Box::new(Plan { request, rows, features, batches, step_size, medians }))
+    asked.estimating(rows, design, |given| {
+        let choice_rho = given.request.rho.percent(CHOICES).to_f64() / 2.0;
+        let batches = (RANKS_OFF * rows as f64 / Medians::ranks_off(choice_rho)).clamp(FEWEST, MOST) as u32;
+        let rows_each = rows.div_ceil(u64::from(batches));
+        let medians = Medians::plan(rows_each, given.features, given.bounds, given.request.neighbours)?;
+        // Standard columns have a curvature near 1; that of others is bounded by the length of rows.
+        let step_size = design.row_norm_sq().is_none().then_some(0.5);
+        Ok(OnePass { batches, step_size, medians })
+    })
 }
 
-impl method::Plan for Plan {
-    fn warn(&self) -> Vec<Warning> {
-        budget_warnings(&self.request, self.rows)
-    }
-
-    fn run(
-        &self,
-        rows: &mut dyn Rows,
-        design: &Design,
-        rng: &mut NoiseRng,
-        progress: Progress<'_>,
-    ) -> Result<Outcome, Error> {
-        let (rho, batches) = (self.request.rho, self.batches);
-        let (mut theta, mut iterates, mut releases) = (vec![0.0; self.features], Vec::new(), Vec::new());
-        let mut last = (0.0, 0.0, 0.0);
+impl Recipe for OnePass {
+    fn estimate(&self, given: &Given, run: &mut Run<'_>) -> Result<Estimate, Error> {
+        let (rho, batches) = (given.request.rho, self.batches);
+        let (mut theta, mut iterates, mut last) = (vec![0.0; given.features], Vec::new(), (0.0, 0.0, 0.0));
+        let Run { rows, budget, rng, progress, .. } = run;
         for (step, batch) in (1u32..).zip(rows.batches(batches as usize)?) {
             // The whole budget for each batch: they compose in parallel.
-            let mut budget = Budget::new(rho);
+            *budget = Budget::new(rho);
             let what = format!("clip thresholds, on each of {batches} batches");
             let choices = budget.spend_on(Mechanism::Exponential, what, rho.percent(CHOICES))?;
             let gradient = budget.spend_rest(format!("a bounded gradient, on each of {batches} batches"))?;
@@ -99,17 +82,11 @@ impl method::Plan for Plan {
             let bounds = arithmetic.bounds(row, residual, Weight::Shrink);
             let released = arithmetic.release(batch.as_ref(), &theta, &bounds, gradient, rng)?;
             let step_size = self.step_size.unwrap_or(1.5 / (row * row));
-            let moved: Vec<f64> = theta.iter().zip(released.gradient).map(|(theta, g)| theta - step_size * g).collect();
-            theta = arithmetic.rounded(&moved);
+            theta = arithmetic.stepped(&theta, &released.gradient, step_size);
             iterates.push(theta.clone());
             last = (row * residual, step_size, released.noise_sd);
-            releases = budget.releases().to_vec();
             progress.report(step, batches)?;
         }
-        let summary = MethodSummary::new(ENTRY.name, last.0, batches, last.1, last.2);
-        let outcome = Outcome::of(Target::Sample, summary, releases, Vec::new());
-        let late = &iterates[iterates.len() / 2..];
-        let mean = |j: usize| late.iter().map(|theta| theta[j]).sum::<f64>() / late.len() as f64;
-        Ok(outcome.with_estimates(design, &(0..self.features).map(mean).collect::<Vec<f64>>()))
+        Ok(Estimate::of_late(&iterates, last.0, last.1, last.2))
     }
 }

@@ -9,28 +9,26 @@
 //! - [`dplm::method::auto`] whitens by the same idea, chooses lengths and rounds as it goes, and then descends.
 
 use dplm::{
-    Design, Error, MethodSummary, Progress, Warning,
+    Design, Error,
     lattice::{Outer, Whitening},
-    method::{self, Entry, NoisyMatrix, Outcome, PublicBounds, Request, Target, adassp, budget_warnings},
-    privacy::{Budget, Spend, convert::Conversion, noise::NoiseRng},
+    method::{self, Entry, NoisyMatrix, Request, adassp},
+    privacy::{Spend, convert::Conversion, noise::NoiseRng},
     rows::Rows,
 };
 use faer::{Mat, Side};
 
-use crate::asked::{Asked, cell_unit, radius};
+use crate::{
+    asked::{Asked, cell_unit, radius},
+    estimate::{Estimate, Given, Recipe, Run, estimates},
+};
 
 /// The method as it is listed.
-pub const ENTRY: Entry = Entry {
-    name: "preconditioned-adassp",
-    about: "noisy second moments with a ridge, in coordinates found privately; estimates only",
-    intervals: &[],
-    tunable: false,
-    assumes_standard: false,
-    conversion: Conversion::Exact,
-    whitens: false,
-    suits: |_| false,
-    configure: |request, tuning| Box::new(Asked { entry: &ENTRY, request, tuning, plan }),
-};
+pub const ENTRY: Entry = estimates(
+    "preconditioned-adassp",
+    "noisy second moments with a ridge, in coordinates found privately; estimates only",
+    Conversion::Exact,
+    |request, tuning| Asked::boxed(&ENTRY, request, tuning, plan),
+);
 
 /// Rounds, and hundredths of the budget for all of them.
 const ROUNDS: u32 = 3;
@@ -38,65 +36,55 @@ const PRECONDITIONING: u32 = 30;
 
 /// A checked plan: every number in it is public.
 #[derive(Clone, Debug)]
-struct Plan {
-    request: Request,
-    rows: u64,
-    features: usize,
-    /// The longest row before any round, and what standard rows have after one.
-    first_row: f64,
+struct Preconditioned {
+    /// What standard rows have as their longest, after a round.
     later_row: f64,
-    response: f64,
 }
 
 fn plan(asked: &Asked, rows: u64, design: &Design) -> Result<Box<dyn method::Plan>, Error> {
     asked.rows_only()?;
-    let (request, features) = (asked.request.clone(), design.features());
-    let bounds = PublicBounds::of(rows, design, &request);
-    // As for standard columns: all rows are within it with probability 0.95, if they are normal.
-    let later_row = (features as f64).sqrt() + (2.0 * (rows as f64 / 0.05).ln()).sqrt();
-    Ok(Box::new(Plan { request, rows, features, first_row: bounds.row, later_row, response: bounds.response }))
+    asked.estimating(rows, design, |given| {
+        // As for standard columns: all rows are within it with probability 0.95, if they are normal.
+        let later_row = (given.features as f64).sqrt() + (2.0 * (rows as f64 / 0.05).ln()).sqrt();
+        Ok(Preconditioned { later_row })
+    })
 }
 
-impl method::Plan for Plan {
-    fn warn(&self) -> Vec<Warning> {
-        budget_warnings(&self.request, self.rows)
-    }
-
-    fn run(
-        &self,
-        rows: &mut dyn Rows,
-        design: &Design,
-        rng: &mut NoiseRng,
-        _progress: Progress<'_>,
-    ) -> Result<Outcome, Error> {
-        let mut budget = Budget::new(self.request.rho);
+impl Recipe for Preconditioned {
+    fn estimate(&self, given: &Given, run: &mut Run<'_>) -> Result<Estimate, Error> {
         let what = format!("second moments for preconditioning, {ROUNDS} rounds");
-        let rounds = budget.spend(what, self.request.rho.percent(PRECONDITIONING))?;
-        let turned = self.coordinates(rows, rounds, rng)?;
-        let mut white = rows.whitened(&turned)?;
+        let rounds = run.budget.spend(what, given.request.rho.percent(PRECONDITIONING))?;
+        let turned = self.coordinates(given, run.rows, rounds, run.rng)?;
+        let mut white = run.rows.whitened(&turned)?;
         // AdaSSP has all that is left, and lists what it spends it on.
-        let request = Request { rho: budget.left(), ..self.request.clone() };
-        let (row_bound, response_bound) = (Some(self.later_row), Some(self.response));
+        let request = Request { rho: run.budget.left(), ..given.request.clone() };
+        let (row_bound, response_bound) = (Some(self.later_row), Some(given.bounds.response));
         let config = adassp::Config { row_bound, response_bound, ..adassp::Config::new(request) };
-        let found = config.plan(self.rows, design)?.run(white.as_mut(), design, rng)?;
+        let found = config.plan(given.rows, run.design)?.run(white.as_mut(), run.design, run.rng)?;
         let matrix = turned.matrix();
         let along = |j: usize| found.theta.iter().enumerate().map(|(k, theta)| matrix[(j, k)] * theta).sum();
-        let theta: Vec<f64> = (0..self.features).map(along).collect();
-        let summary = MethodSummary::new(ENTRY.name, found.summary.clip, 1, 1.0, found.summary.noise_sd);
-        let releases = budget.releases().iter().cloned().chain(found.releases).collect();
-        Ok(Outcome::of(Target::Sample, summary, releases, Vec::new()).with_estimates(design, &theta))
+        let theta = (0..given.features).map(along).collect();
+        let estimate = Estimate::at_once(theta, found.summary.clip, found.summary.noise_sd);
+        Ok(Estimate { also: found.releases, ..estimate })
     }
 }
 
-impl Plan {
+impl Preconditioned {
     /// Coordinates in which rows are about equally long in every direction.
-    fn coordinates(&self, rows: &dyn Rows, spend: Spend, rng: &mut NoiseRng) -> Result<Whitening, Error> {
-        let mut turned = Whitening::new(Mat::identity(self.features, self.features).as_ref());
+    fn coordinates(
+        &self,
+        given: &Given,
+        rows: &dyn Rows,
+        spend: Spend,
+        rng: &mut NoiseRng,
+    ) -> Result<Whitening, Error> {
+        let mut turned = Whitening::new(Mat::identity(given.features, given.features).as_ref());
         for (round, part) in spend.in_parts(ROUNDS).into_iter().enumerate() {
             let white = rows.whitened(&turned)?;
-            let longest = if round == 0 { self.first_row } else { self.later_row };
+            let longest = if round == 0 { given.bounds.row } else { self.later_row };
             let shrunk = Outer::Shrunk { radius: radius(longest) };
-            let noisy = NoisyMatrix::release(white.as_ref(), &shrunk, cell_unit(), self.request.neighbours, part, rng)?;
+            let neighbours = given.request.neighbours;
+            let noisy = NoisyMatrix::release(white.as_ref(), &shrunk, cell_unit(), neighbours, part, rng)?;
             let next = turned.matrix() * inverse_root(&noisy);
             turned = Whitening::new(next.as_ref());
         }

@@ -9,26 +9,26 @@
 //! - The estimate is the mean of the later iterates.
 
 use dplm::{
-    Design, Error, MethodSummary, Progress, Warning,
+    Design, Error, Progress,
     descend::Descent,
-    method::{self, Entry, Outcome, PublicBounds, Request, Target, budget_warnings},
-    privacy::{Budget, convert::Conversion, noise::NoiseRng},
-    rows::Rows,
+    method::{self, Entry},
+    privacy::convert::Conversion,
 };
 
-use crate::asked::Asked;
+use crate::{
+    asked::Asked,
+    estimate::{Estimate, Given, Recipe, Run, estimates},
+};
 
 /// The method as it is listed.
 pub const ENTRY: Entry = Entry {
-    name: "projected",
-    about: "descent within a ball, with noise for the worst gradient there; estimates only",
-    intervals: &[],
     tunable: true,
-    assumes_standard: false,
-    conversion: Conversion::Exact,
-    whitens: false,
-    suits: |_| false,
-    configure: |request, tuning| Box::new(Asked { entry: &ENTRY, request, tuning, plan }),
+    ..estimates(
+        "projected",
+        "descent within a ball, with noise for the worst gradient there; estimates only",
+        Conversion::Exact,
+        |request, tuning| Asked::boxed(&ENTRY, request, tuning, plan),
+    )
 };
 
 /// The radius of the ball, in standardised units: the coefficients of the paper's simulations have norm 1.
@@ -39,56 +39,38 @@ const STEPS: u32 = 20;
 
 /// A checked plan: every number in it is public.
 #[derive(Clone, Debug)]
-struct Plan {
-    request: Request,
-    rows: u64,
-    features: usize,
+struct Projected {
     steps: u32,
     step_size: f64,
     gradient: Descent,
 }
 
 fn plan(asked: &Asked, rows: u64, design: &Design) -> Result<Box<dyn method::Plan>, Error> {
-    let Asked { request, tuning, .. } = asked.clone();
-    let (features, bounds) = (design.features(), PublicBounds::of(rows, design, &request));
-    let worst = bounds.row * (bounds.response + BALL * bounds.row);
-    // Standard columns have a curvature near 1; nothing but the length of rows bounds that of others.
-    let step_size = tuning.step_size.unwrap_or_else(|| design.row_norm_sq().map_or(0.5, f64::recip));
-    let steps = tuning.steps.unwrap_or(STEPS);
-    let rho = request.rho.to_f64() / f64::from(steps);
-    let clip = tuning.clip.unwrap_or(worst);
-    let gradient = Descent::plan(rows, features, clip, 1, step_size, request.neighbours, rho)?;
-    Ok(Box::new(Plan { request, rows, features, steps, step_size, gradient }))
+    let tuning = asked.tuning;
+    asked.estimating(rows, design, |given| {
+        let worst = given.bounds.row * (given.bounds.response + BALL * given.bounds.row);
+        // Standard columns have a curvature near 1; nothing but the length of rows bounds that of others.
+        let step_size = tuning.step_size.unwrap_or_else(|| design.row_norm_sq().map_or(0.5, f64::recip));
+        let (steps, clip) = (tuning.steps.unwrap_or(STEPS), tuning.clip.unwrap_or(worst));
+        let rho = given.request.rho.to_f64() / f64::from(steps);
+        let gradient = Descent::plan(rows, given.features, clip, 1, step_size, given.request.neighbours, rho)?;
+        Ok(Projected { steps, step_size, gradient })
+    })
 }
 
-impl method::Plan for Plan {
-    fn warn(&self) -> Vec<Warning> {
-        budget_warnings(&self.request, self.rows)
-    }
-
-    fn run(
-        &self,
-        rows: &mut dyn Rows,
-        design: &Design,
-        rng: &mut NoiseRng,
-        progress: Progress<'_>,
-    ) -> Result<Outcome, Error> {
-        let mut budget = Budget::new(self.request.rho);
+impl Recipe for Projected {
+    fn estimate(&self, given: &Given, run: &mut Run<'_>) -> Result<Estimate, Error> {
+        let Run { rows, budget, rng, progress, .. } = run;
         let gradients = budget.spend_rest(format!("gradients within the ball, {} steps", self.steps))?;
-        let (mut theta, mut iterates, mut noise_sd) = (vec![0.0; self.features], Vec::new(), 0.0);
+        let (mut theta, mut iterates, mut noise_sd) = (vec![0.0; given.features], Vec::new(), 0.0);
         for (step, part) in (1u32..).zip(gradients.in_parts(self.steps)) {
-            let run = self.gradient.run(rows, &theta, part, rng, Progress::NONE)?;
-            theta = into_ball(run.theta.last().expect("one step"));
+            let found = self.gradient.run(*rows, &theta, part, rng, Progress::NONE)?;
+            theta = into_ball(found.theta.last().expect("one step"));
             iterates.push(theta.clone());
-            noise_sd = run.noise_sd;
+            noise_sd = found.noise_sd;
             progress.report(step, self.steps)?;
         }
-        let late = &iterates[iterates.len() / 2..];
-        let mean = |j: usize| late.iter().map(|theta| theta[j]).sum::<f64>() / late.len() as f64;
-        let theta: Vec<f64> = (0..self.features).map(mean).collect();
-        let summary = MethodSummary::new(ENTRY.name, self.gradient.gamma(), self.steps, self.step_size, noise_sd);
-        let outcome = Outcome::of(Target::Sample, summary, budget.releases().to_vec(), Vec::new());
-        Ok(outcome.with_estimates(design, &theta))
+        Ok(Estimate::of_late(&iterates, self.gradient.gamma(), self.step_size, noise_sd))
     }
 }
 

@@ -26,19 +26,17 @@ use dplm::{
     rows::Rows,
 };
 
-use crate::asked::{Asked, cell_unit, radius};
+use crate::{
+    asked::{Asked, cell_unit, radius},
+    estimate::estimates,
+};
 
 /// The method as it is listed.
 pub const ENTRY: Entry = Entry {
-    name: "ssp",
-    about: "least squares from noisy second moments",
     intervals: &[IntervalMethod::Newton],
-    tunable: false,
-    assumes_standard: false,
-    conversion: Conversion::Exact,
-    whitens: false,
-    suits: |_| false,
-    configure: |request, tuning| Box::new(Asked { entry: &ENTRY, request, tuning, plan }),
+    ..estimates("ssp", "least squares from noisy second moments", Conversion::Exact, |request, tuning| {
+        Asked::boxed(&ENTRY, request, tuning, plan)
+    })
 };
 
 /// A checked plan: every number in it is public.

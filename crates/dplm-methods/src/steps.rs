@@ -48,8 +48,14 @@ impl Steps {
     }
 
     /// Parameters rounded to the lattice, in standardised units.
-    pub(crate) fn rounded(&self, standardised: &[f64]) -> Vec<f64> {
+    fn rounded(&self, standardised: &[f64]) -> Vec<f64> {
         self.lattice.standardised(&self.theta(standardised))
+    }
+
+    /// A point of the lattice near one step down a gradient.
+    pub(crate) fn stepped(&self, from: &[f64], gradient: &[f64], step_size: f64) -> Vec<f64> {
+        let moved: Vec<f64> = from.iter().zip(gradient).map(|(theta, g)| theta - step_size * g).collect();
+        self.rounded(&moved)
     }
 
     pub(crate) fn theta_unit(&self) -> f64 {

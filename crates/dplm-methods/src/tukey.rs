@@ -13,75 +13,51 @@
 //!   the table are in different ones.
 
 use dplm::{
-    Design, Error, MethodSummary, Progress, Warning,
-    method::{self, ConfigError, Entry, Outcome, Request, Target, budget_warnings},
-    privacy::{Budget, Mechanism, convert::Conversion, noise::NoiseRng},
-    rows::{Batching, Rows},
+    Design, Error,
+    method::{self, ConfigError, Entry},
+    privacy::{Mechanism, convert::Conversion},
 };
 
 use crate::{
     asked::Asked,
-    batches::{Batches, LIMIT},
+    batches::{Batches, LIMIT, coefficients},
+    estimate::{Estimate, Given, Recipe, Run, estimates},
 };
 
 /// The method as it is listed.
-pub const ENTRY: Entry = Entry {
-    name: "tukey",
-    about: "a vector deep among least-squares fits of many batches; estimates only",
-    intervals: &[],
-    tunable: false,
-    assumes_standard: false,
-    conversion: Conversion::Cks,
-    whitens: false,
-    suits: |_| false,
-    configure: |request, tuning| Box::new(Asked { entry: &ENTRY, request, tuning, plan }),
-};
+pub const ENTRY: Entry = estimates(
+    "tukey",
+    "a vector deep among least-squares fits of many batches; estimates only",
+    Conversion::Cks,
+    |request, tuning| Asked::boxed(&ENTRY, request, tuning, plan),
+);
 
 /// Batches have at least so many rows for each coefficient: with fewer, their fits scatter much more than those of larger ones together.
 const ROWS_PER_COEFFICIENT: u64 = 4;
 
 /// A checked plan: every number in it is public.
 #[derive(Clone, Debug)]
-struct Plan {
-    request: Request,
-    rows: u64,
-    features: usize,
-    batches: Batches,
-}
+struct Tukey(Batches);
 
 fn plan(asked: &Asked, rows: u64, design: &Design) -> Result<Box<dyn method::Plan>, Error> {
     asked.rows_only()?;
-    let (request, features) = (asked.request.clone(), design.features());
-    let Batching { readings, .. } = Batching::of_coefficients(1, features, 1.0, 1);
-    let rows_each = ROWS_PER_COEFFICIENT * features as u64;
-    let batches = Batches::plan(rows, rows_each, readings, features, request.rho.to_f64());
-    Ok(Box::new(Plan { request, rows, features, batches }))
+    asked.estimating(rows, design, |given| {
+        let (rows_each, readings) = (ROWS_PER_COEFFICIENT * given.features as u64, coefficients(given.features));
+        Ok(Tukey(Batches::plan(rows, rows_each, readings, given.features, given.request.rho.to_f64())))
+    })
 }
 
-impl method::Plan for Plan {
-    fn check(&self) -> Result<(), ConfigError> {
-        self.batches.check(&self.request, self.features, self.rows)
+impl Recipe for Tukey {
+    fn check(&self, given: &Given) -> Result<(), ConfigError> {
+        self.0.check(given)
     }
 
-    fn warn(&self) -> Vec<Warning> {
-        budget_warnings(&self.request, self.rows)
-    }
-
-    fn run(
-        &self,
-        rows: &mut dyn Rows,
-        design: &Design,
-        rng: &mut NoiseRng,
-        _progress: Progress<'_>,
-    ) -> Result<Outcome, Error> {
-        let mut budget = Budget::new(self.request.rho);
-        let batching = &self.batches.batching;
+    fn estimate(&self, given: &Given, run: &mut Run<'_>) -> Result<Estimate, Error> {
+        let batching = &self.0.batching;
         let what = format!("a deep point of {} fits", batching.batches);
-        let spend = budget.spend_on(Mechanism::Exponential, what, budget.total())?;
-        let fits = rows.batch_fits(batching, self.request.neighbours)?;
-        let theta = self.batches.middle(&fits, 0..self.features, spend, rng)?;
-        let summary = MethodSummary::new(ENTRY.name, LIMIT, 1, 1.0, 0.0);
-        let outcome = Outcome::of(Target::Sample, summary, budget.releases().to_vec(), Vec::new());
-        Ok(outcome.with_estimates(design, &theta))
+        let spend = run.budget.spend_on(Mechanism::Exponential, what, run.budget.left())?;
+        let fits = run.rows.batch_fits(batching, given.request.neighbours)?;
+        let theta = self.0.middle(&fits, 0..given.features, spend, run.rng)?;
+        Ok(Estimate::at_once(theta, LIMIT, 0.0))
     }
 }

@@ -95,6 +95,8 @@ pub enum Warning {
     },
     /// A level was found at an end of the ladder it was looked for on.
     LevelAtEdge,
+    /// The test before a release failed, so that nothing but that was released.
+    TestFailed,
     /// Clipping makes the fit robust, which is not least squares when errors are skewed.
     Robust {
         /// The clip, in standardised units.
@@ -205,6 +207,9 @@ impl std::fmt::Display for Warning {
             ),
             Warning::LevelAtEdge => f.write_str(
                 "the size of rows or of errors is at the end of the range that the bounds suggest: check the bounds of the response and of the columns",
+            ),
+            Warning::TestFailed => f.write_str(
+                "the test of whether an estimate is safe to release failed, so the budget was spent and there is none: more rows, a larger rho, or a method without a test, such as auto",
             ),
             Warning::Robust { clip } => write!(
                 f,

@@ -46,11 +46,12 @@ fn scores_are_claimed_where_rows_are_counted() {
 #[test]
 fn depths_are_claimed_where_batches_are_fitted() {
     assert_eq!(files_that_say("Nested::claim"), ["dplm/src/privacy/point.rs", "dplm/src/rows/batch.rs"]);
+    assert_eq!(files_that_say("Depths::claim"), ["dplm/src/privacy/tested.rs", "dplm/src/rows/batch.rs"]);
 }
 
 #[test]
 fn no_fit_looks_inside_a_query() {
-    let sealed = ["dplm/src/privacy/point.rs", "dplm/src/privacy/select.rs", "dplm/src/privacy/sensitive.rs"];
+    let sealed = ["point", "select", "sensitive", "tested"].map(|file| format!("dplm/src/privacy/{file}.rs"));
     assert_eq!(files_that_say("into_not_private"), sealed);
 }
 

@@ -351,16 +351,22 @@ fn counts_above_thresholds() {
     check(100_000, (Pair::draw, Place::Memory), Pair::counts);
 }
 
-/// Whether depths differ. What is in some boxes of one table is in as many of the other but for the claim, and the public box is the same.
-fn are_depths_moved(one: Nested, other: Nested) -> bool {
-    let ((one, claimed), (other, _)) = (one.into_not_private().into_inner(), other.into_not_private().into_inner());
+/// What is in some boxes of one table is in as many of the other but for so many.
+fn assert_nested(one: &[IntegerBox], other: &[IntegerBox], claimed: usize) {
     let is_inside = |(inner, outer): (&IntegerBox, &IntegerBox)| {
         inner.iter().zip(outer).all(|(inner, outer)| outer.0 <= inner.0 && inner.1 <= outer.1)
     };
-    assert!(one.len() == other.len() && one[0] == other[0], "how many boxes there are is public");
-    for (deeper, all) in [(&one, &other), (&other, &one)] {
-        assert!(deeper.iter().skip(claimed as usize).zip(all).all(is_inside), "depths moved further than claimed");
+    assert_eq!(one.len(), other.len(), "how many boxes there are is public");
+    for (deeper, all) in [(one, other), (other, one)] {
+        assert!(deeper.iter().skip(claimed).zip(all).all(is_inside), "depths moved further than claimed");
     }
+}
+
+/// Whether depths differ. What is in some boxes of one table is in as many of the other but for the claim, and the public box is the same.
+fn are_depths_moved(one: Nested, other: Nested) -> bool {
+    let ((one, claimed), (other, _)) = (one.into_not_private().into_inner(), other.into_not_private().into_inner());
+    assert_eq!(one[0], other[0], "the first box is public");
+    assert_nested(&one, &other, claimed as usize);
     one != other
 }
 
@@ -373,6 +379,8 @@ fn depths_among_fits_of_batches() {
             let batching = Batching::of_coefficients(batches, features, 4096.0, 1 << 16);
             let [one, other] = rows.each_ref().map(|rows| rows.batch_fits(&batching, neighbours).unwrap());
             [0..1, 0..features].into_iter().any(|of| {
+                let layers = [&one, &other].map(|fits| fits.tested_depths(of.clone()).into_not_private().into_inner());
+                assert_nested(&layers[0], &layers[1], 1);
                 [1, 9]
                     .into_iter()
                     .any(|most| are_depths_moved(one.depths(of.clone(), most), other.depths(of.clone(), most)))

@@ -4,10 +4,10 @@
 use std::sync::OnceLock;
 
 use dplm::{
-    Design, NoiseSource, Progress,
+    Coefficient, Design, NoiseSource, Progress,
     diagnose::Ols,
     formula::Formula,
-    method::{self, ConfigError, Outcome, Request, Tuning},
+    method::{self, ConfigError, Request, Tuning},
     privacy::{Rho, convert},
     rows::{MemoryBuilder, Rows},
     table::{Block, Cells, Field, ReadOptions, Schema, Source, Type},
@@ -21,6 +21,7 @@ use crate::{
     LabError,
     claim::Claims,
     draw::{Axis, Figure, Mark, Panel, Panels},
+    peers::{PEERS, Peer, Promise, Task},
     record::Values,
     stats::{Estimate, percentile},
     trial::seed,
@@ -156,10 +157,14 @@ impl Study {
         Block { rows, columns: design.columns().iter().map(|one| column(&one.name)).collect() }
     }
 
-    /// A private fit; none where it is refused before anything would be spent.
-    fn fit(&self, clear: &Clear, epsilon: f64, seed: u64) -> Result<Option<Outcome>, LabError> {
-        let unknown = |_| LabError::Setting { given: format!("method={}", self.method) };
-        let entry = dplm_methods::find(&self.method).map_err(unknown)?;
+    /// A private fit; none where it is refused before anything would be spent. The lab's own methods are named as in the arena.
+    fn fit(&self, clear: &Clear, epsilon: f64, seed: u64) -> Result<Option<Found>, LabError> {
+        let unknown = || LabError::Setting { given: format!("method={}", self.method) };
+        if let Some(name) = self.method.strip_prefix("lab:") {
+            let peer = PEERS.iter().find(|peer| peer.name == name).ok_or_else(unknown)?;
+            return self.ask(clear, peer, epsilon, seed);
+        }
+        let entry = dplm_methods::find(&self.method).map_err(|_| unknown())?;
         let rho = convert::rho(entry.conversion, epsilon, self.delta).map_err(dplm::privacy::PrivacyError::from);
         let rho = rho.and_then(Rho::checked_from_f64).map_err(dplm::Error::from)?;
         let request = Request { delta: self.delta, ..Request::new(rho) };
@@ -175,9 +180,25 @@ impl Study {
         }
         let mut rng =
             NoiseSource::Seed(seed).open().map_err(dplm::privacy::PrivacyError::from).map_err(dplm::Error::from)?;
-        Ok(Some(plan.run(&mut rows, &clear.design, &mut rng, Progress::NONE)?))
+        let outcome = plan.run(&mut rows, &clear.design, &mut rng, Progress::NONE)?;
+        let of = |one: &Coefficient| (one.estimate, one.precision.map(|precision| (precision.low, precision.high)));
+        Ok(Some(outcome.coefficients.iter().map(of).collect()))
+    }
+
+    /// What a method of the lab finds.
+    fn ask(&self, clear: &Clear, peer: &Peer, epsilon: f64, seed: u64) -> Result<Option<Found>, LabError> {
+        let wrong = |error| dplm::Error::from(dplm::privacy::PrivacyError::from(error));
+        let rho = convert::rho(convert::Conversion::Exact, epsilon, self.delta).map_err(wrong)?;
+        let promise = Promise::of(rho, self.delta).map_err(wrong)?;
+        let task = Task::of_table(&clear.design, &clear.blocks, false, promise)?;
+        let found = (peer.fit)(&task, &mut ChaCha20Rng::seed_from_u64(seed));
+        let found = found.map(|found| found.in_own_units(&clear.design));
+        Ok(found.map(|found| found.theta.into_iter().map(Some).zip(found.ends).collect()))
     }
 }
+
+/// The estimate of each coefficient and the ends of its interval, where there are such.
+type Found = Vec<(Option<f64>, Option<(f64, f64)>)>;
 
 /// Estimates and the ends of intervals of least squares, in the units of the columns.
 fn least_squares(design: &Design, blocks: &[Block]) -> Result<(Vec<f64>, Ends), LabError> {
@@ -239,10 +260,8 @@ impl Experiment for Study {
         let fit = self.fit(clear, epsilon, seed(self.seed, "fit", &[epsilon.to_bits(), repetition]))?;
         let mut measures = Measures::new();
         for (term, (&truth, &ends)) in clear.estimates.iter().zip(&clear.ends).enumerate() {
-            let found = fit.as_ref().map(|fit| &fit.coefficients[term]);
+            let (estimate, interval) = fit.as_ref().map_or((None, None), |fit| fit[term]);
             let mut put = |measure: &str, value: f64| measures.insert(named(measure, term), vec![value]);
-            let estimate = found.and_then(|one| one.estimate);
-            let interval = found.and_then(|one| one.precision).map(|precision| (precision.low, precision.high));
             put("identified", f64::from(u8::from(interval.is_some())));
             put("sign", f64::from(u8::from(estimate.is_some_and(|estimate| estimate * truth > 0.0))));
             let significant = interval.is_some_and(is_significant);
@@ -385,6 +404,17 @@ mod tests {
         let definition = small(&[&table, "method=ssp", "epsilon=[20.0]"]);
         let table = definition.experiment.table(&measured(&definition));
         assert!(table.rows.len() == 6 && table.rows.iter().any(|row| row[7] != "0"), "{table:?}");
+    }
+
+    /// A method of the lab is judged by the same measures; its intervals are for coefficients that are one standardised coefficient in another unit.
+    #[test]
+    fn a_method_of_the_lab() {
+        let definition = small(&["method=lab:parametric-bootstrap", "rows=20000", "epsilon=[20.0]"]);
+        let table = definition.experiment.table(&measured(&definition));
+        let identified: Vec<&str> = table.rows.iter().map(|row| row[7].as_str()).collect();
+        assert_eq!((identified[0], identified[1], identified[5]), ("0", "1", "1"), "{table:?}");
+        let unknown = small(&["method=lab:nothing"]);
+        assert!(unknown.experiment.repeat(&unknown.experiment.points()[0], 0).is_err());
     }
 
     #[test]

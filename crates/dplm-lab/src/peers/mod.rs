@@ -12,6 +12,7 @@
 //! | [`objective`] | Chaudhuri et al. 2011; Wang et al. 2019 | the minimiser of a perturbed loss; intervals from a noisy Hessian and covariance |
 //! | [`sampled`] | Abadi et al. 2016; Bassily et al. 2014 | clipped steps on random samples of rows |
 //! | [`tested`] | Dwork and Lei 2009 | least squares with noise of a proposed size, after a test |
+//! | [`insufficient`] | Brown et al. 2024 | least squares of stably weighted rows, with noise of their shape |
 //! | [`parametric`] | Ferrando et al. 2022 | intervals by a parametric bootstrap over second moments |
 //! | [`bootstrap`] | Brawner and Honaker 2018; Wang et al. 2022 | intervals from private bootstrap replicates |
 //! | [`little`] | Covington et al. 2021 | intervals from a bag of little bootstraps |
@@ -26,6 +27,7 @@ pub mod hessian;
 pub mod objective;
 pub mod sampled;
 pub mod tested;
+pub mod insufficient;
 pub mod parametric;
 pub mod bootstrap;
 pub mod little;
@@ -34,8 +36,15 @@ pub mod ranks;
 #[cfg(test)]
 mod tests;
 
-use dplm::method::PublicBounds;
+use dplm::{
+    Design,
+    method::{PublicBounds, Request},
+    privacy::Rho,
+    table::Block,
+};
 use rand_chacha::ChaCha20Rng;
+
+use crate::LabError;
 
 pub use promise::Promise;
 
@@ -59,6 +68,7 @@ pub const PEERS: &[Peer] = &[
     objective::WITH_INTERVALS,
     sampled::PEER,
     tested::PEER,
+    insufficient::PEER,
     parametric::PEER,
     bootstrap::PEER,
     little::PEER,
@@ -86,6 +96,25 @@ impl Answer {
     fn with_errors(theta: Vec<f64>, errors: &[f64], reach: f64) -> Answer {
         let ends = theta.iter().zip(errors).map(|(theta, sd)| Some((theta - reach * sd, theta + reach * sd)));
         Answer { ends: ends.collect(), theta }
+    }
+}
+
+impl Answer {
+    /// From standardised units to those of the columns; an interval only where a coefficient is one standardised coefficient in another unit.
+    #[must_use]
+    pub fn in_own_units(&self, design: &Design) -> Answer {
+        let contrasts = design.contrasts();
+        let own = |(j, contrast): (usize, &dplm::Contrast)| {
+            let alone = contrast.weights.iter().enumerate().all(|(k, weight)| k == j || *weight == 0.0);
+            let turn = |end: f64| contrast.weights[j] * end + contrast.offset;
+            let (low, high) = self.ends[j].filter(|_| alone)?;
+            let (one, other) = (turn(low), turn(high));
+            Some((one.min(other), one.max(other)))
+        };
+        Answer {
+            theta: contrasts.iter().map(|contrast| contrast.of(&self.theta)).collect(),
+            ends: contrasts.iter().enumerate().map(own).collect(),
+        }
     }
 }
 
@@ -119,6 +148,24 @@ impl Task {
         // A bounded column is taken to spread over a tenth of its bounds at least.
         let curvature = if standard { 1.0 } else { 0.01 };
         Task { x, y, features, bounds, curvature, promise }
+    }
+
+    /// The rows of a table as the lattice has them, but for rounding.
+    ///
+    /// # Errors
+    /// When rho is no budget.
+    pub fn of_table(design: &Design, blocks: &[Block], standard: bool, promise: Promise) -> Result<Task, LabError> {
+        let rho = Rho::checked_from_f64(promise.rho).map_err(dplm::Error::from)?;
+        let count: usize = blocks.iter().map(|block| block.rows).sum();
+        let bounds = PublicBounds::of(count as u64, design, &Request::new(rho));
+        let (mut x, mut y) = (Vec::new(), Vec::new());
+        for block in blocks {
+            for (row, response) in (0..block.rows).filter_map(|row| design.standardised_row(block, row)) {
+                x.extend(row);
+                y.push(response);
+            }
+        }
+        Ok(Task::new(x, y, bounds, standard, promise))
     }
 
     fn rows(&self) -> impl Iterator<Item = (&[f64], f64)> {

@@ -80,6 +80,13 @@ impl ZeroOut {
         turn(0.05, 1e4, |noise| sampled_epsilon(rate, noise, steps, self.delta) > self.epsilon).1
     }
 
+    /// The least standard deviation of Gaussian noise, in units of a covariance that neighbours change by `spread` in trace norm, for means `shift` apart; none where no noise would do.
+    pub(super) fn shaped_noise(&self, shift: f64, spread: f64) -> Option<f64> {
+        let (low, high) = (shift * 1e-3, shift * 1e6);
+        let too_little = |noise: f64| shaped_epsilon(shift / noise, spread, self.delta) > self.epsilon;
+        (!too_little(high)).then(|| turn(low, high, too_little).1)
+    }
+
     /// The least noise multiplier of `count` Gaussian releases, each of a bootstrap sample of as many rows.
     pub(super) fn bootstrap_noise(&self, rows: f64, count: f64) -> f64 {
         turn(0.5, 1e5, |noise| bootstrap_epsilon(rows, noise, count, self.delta) > self.epsilon).1
@@ -169,6 +176,19 @@ pub(super) fn sampled_epsilon(rate: f64, noise: f64, steps: f64, delta: f64) -> 
                 + times * (times - 1.0) / (2.0 * noise * noise)
         };
         steps * log_sum((0..=order).map(term)) / (a - 1.0)
+    };
+    epsilon_of(divergence, delta)
+}
+
+/// Epsilon at delta of Gaussians whose means are `mu` apart and whose covariances differ by `spread` in trace norm, both in units of the first.
+///
+/// In coordinates where the first covariance is the identity and the other has eigenvalues `v_i`, the divergence of order `a` is `a / 2 sum d_i^2 / (1 - a + a v_i)` plus, for each, a function of
+/// `v_i` that vanishes at 1 and has the slope `a / 2 (v - 1) / (v (1 - a + a v))`: at most `a (v - 1)^2 / (4 (1 - g) (1 - a g))` for `v` within `g` of 1.
+pub(super) fn shaped_epsilon(mu: f64, spread: f64, delta: f64) -> f64 {
+    let divergence = |order: u32| {
+        let left = 1.0 - f64::from(order) * spread;
+        let rho = mu * mu / 2.0 + spread * spread / (4.0 * (1.0 - spread));
+        if left > 0.0 { f64::from(order) * rho / left } else { f64::INFINITY }
     };
     epsilon_of(divergence, delta)
 }

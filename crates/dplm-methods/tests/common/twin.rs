@@ -63,9 +63,13 @@ impl Moved {
     /// Whatever is in `s + d` boxes of one table, `d` the claim, is in `s` boxes of the other, and the public box is the same.
     fn note_depths(&self, one: Nested, other: Nested) {
         let ((one, claimed), (other, _)) = (one.into_not_private().into_inner(), other.into_not_private().into_inner());
-        assert!(one.len() == other.len() && one[0] == other[0], "how many boxes there are is public");
-        let steps = claimed as usize;
-        for (one, other) in [(&one, &other), (&other, &one)] {
+        assert!(one[0] == other[0], "the first box is public");
+        self.note_boxes(&one, &other, claimed as usize);
+    }
+
+    fn note_boxes(&self, one: &[IntegerBox], other: &[IntegerBox], steps: usize) {
+        assert_eq!(one.len(), other.len(), "how many boxes there are is public");
+        for (one, other) in [(one, other), (other, one)] {
             assert!(
                 one.iter().skip(steps).zip(other).all(|(deeper, shallow)| is_inside(deeper, shallow)),
                 "depths moved"
@@ -180,6 +184,9 @@ impl Rows for Twin {
             for most in [3, usize::MAX / 2] {
                 self.moved.note_depths(one.depths(of.clone(), most), other.depths(of.clone(), most));
             }
+            let [one, other] =
+                [&one, &other].map(|fits| fits.tested_depths(of.clone()).into_not_private().into_inner());
+            self.moved.note_boxes(&one, &other, 1);
         }
         self.one.batch_fits(batching, relation)
     }

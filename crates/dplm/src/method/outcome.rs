@@ -66,6 +66,15 @@ impl Outcome {
         Outcome { coefficients: coefficients.collect(), ..self }
     }
 
+    /// The outcome of a fit whose test failed: nothing is identified.
+    #[must_use]
+    pub fn of_failed_test(self, design: &Design) -> Outcome {
+        let unknown =
+            |name: &String| Coefficient { name: name.clone(), estimate: None, precision: None, identified: false };
+        let coefficients = design.names().iter().map(unknown).collect();
+        Outcome { coefficients, warnings: vec![Warning::TestFailed], ..self }
+    }
+
     /// The outcome with estimates and intervals at a level from what was released for them.
     ///
     /// # Errors

@@ -8,6 +8,8 @@
 //! | [`Conversion::Cks`] | any zCDP mechanism | 0.7717 |
 //! | [`Conversion::Exact`] | Gaussian mechanisms, their compositions and post-processing | 0.7147 |
 //!
+//! [`Conversion::Tested`] is for mechanisms that are zCDP but for half of delta, with which a test fails to protect: it is the second at the other half, 0.7877 here.
+//!
 //! # Guarantee
 //!
 //! Epsilon and delta are rounded up and rho is rounded down, by more than the error of the evaluation. What is returned
@@ -38,6 +40,22 @@ pub enum Conversion {
     /// The Gaussian mechanism's own curve. Only when every access to the data is Gaussian, or post-processing of that.
     #[default]
     Exact,
+    /// Canonne, Kamath and Steinke at half of delta. For mechanisms that are zCDP but for the other half, which is kept for a test that may fail to protect: a
+    /// `d`-approximately `rho`-zCDP mechanism is `(epsilon, d + delta)`-DP where `rho`-zCDP is `(epsilon, delta)`-DP (Bun and Steinke 2016).
+    Tested,
+}
+
+impl Conversion {
+    /// The one that holds for releases of which each has one of two.
+    #[must_use]
+    pub fn or_weaker(self, other: Conversion) -> Conversion {
+        match (self, other) {
+            (Conversion::Tested, _) | (_, Conversion::Tested) => Conversion::Tested,
+            (Conversion::Simple, _) | (_, Conversion::Simple) => Conversion::Simple,
+            (Conversion::Cks, _) | (_, Conversion::Cks) => Conversion::Cks,
+            (Conversion::Exact, Conversion::Exact) => Conversion::Exact,
+        }
+    }
 }
 
 /// A number no conversion can be made of. All of them are public numbers.
@@ -84,6 +102,7 @@ pub fn epsilon(conversion: Conversion, rho: f64, delta: f64) -> Result<f64, Conv
         Conversion::Simple => epsilon_simple(rho, delta),
         Conversion::Cks => epsilon_cks(rho, delta),
         Conversion::Exact => epsilon_exact(rho, delta),
+        Conversion::Tested => epsilon_cks(rho, delta / 2.0),
     }
 }
 
@@ -97,10 +116,11 @@ pub fn rho(conversion: Conversion, epsilon: f64, delta: f64) -> Result<f64, Conv
         Conversion::Simple => rho_simple(epsilon, delta),
         Conversion::Cks => rho_cks(epsilon, delta),
         Conversion::Exact => rho_exact(epsilon, delta),
+        Conversion::Tested => rho_cks(epsilon, delta / 2.0),
     }
 }
 
-/// The delta that `rho`-zCDP promises at `epsilon`, rounded up; never below the smallest normal number, `2.2e-308`.
+/// The delta that `rho`-zCDP promises at `epsilon`, rounded up; never below the smallest normal number, `2.2e-308`. Where a test is made, half of it is the test's.
 ///
 /// # Errors
 ///
@@ -110,6 +130,7 @@ pub fn delta(conversion: Conversion, rho: f64, epsilon: f64) -> Result<f64, Conv
         Conversion::Simple => delta_simple(rho, epsilon),
         Conversion::Cks => delta_cks(rho, epsilon),
         Conversion::Exact => delta_exact(rho, epsilon),
+        Conversion::Tested => Ok((2.0 * delta_cks(rho, epsilon)?).min(1.0)),
     }
 }
 

@@ -24,7 +24,8 @@ pub struct Guarantee {
     pub delta: f64,
     /// The epsilon at `delta`.
     pub epsilon: Epsilon,
-    /// How it follows from `rho`: exactly where every release is Gaussian, else by a bound that holds for any zCDP mechanism.
+    /// How it follows from `rho`: exactly where every release is Gaussian, else by a bound that holds for any zCDP mechanism, at half of `delta` where the other half
+    /// is for a test.
     #[serde(default)]
     pub conversion: Conversion,
     /// How often whoever knows all other rows guesses right, at most: see [`guess`].
@@ -40,7 +41,7 @@ impl Guarantee {
     /// [`ConvertError`] unless `0 < delta < 1`.
     pub fn of(neighbours: Neighbours, rho: Rho, delta: f64, conversion: Conversion) -> Result<Guarantee, ConvertError> {
         let epsilon = Epsilon(convert::epsilon(conversion, rho.to_f64(), delta)?);
-        let (unit, guess) = (Unit::Row, guess_by(conversion, rho.to_f64())?);
+        let (unit, guess) = (Unit::Row, guess_by(conversion, rho.to_f64(), delta)?);
         Ok(Guarantee { unit, neighbours, rho, delta, epsilon, conversion, guess, releases: Vec::new() })
     }
 
@@ -49,11 +50,10 @@ impl Guarantee {
     /// # Errors
     /// [`ConvertError`] unless `0 < delta < 1`.
     pub fn after(self, releases: Vec<Release>) -> Result<Guarantee, ConvertError> {
-        let holds = |release: &Release| release.mechanism.conversion() == Conversion::Exact;
-        let all_gaussian = releases.iter().all(holds);
-        let stated = match self.conversion == Conversion::Exact && !all_gaussian {
-            true => Guarantee::of(self.neighbours, self.rho, self.delta, Conversion::Cks)?,
-            false => self.clone(),
+        let conversions = releases.iter().map(|release| release.mechanism.conversion());
+        let stated = match conversions.fold(self.conversion, Conversion::or_weaker) {
+            stated if stated == self.conversion => self.clone(),
+            weaker => Guarantee::of(self.neighbours, self.rho, self.delta, weaker)?,
         };
         Ok(Guarantee { unit: self.unit, releases, ..stated })
     }
@@ -80,13 +80,18 @@ impl Guarantee {
 /// # Ok::<(), dplm::privacy::convert::ConvertError>(())
 /// ```
 pub fn guess(rho: f64) -> Result<f64, ConvertError> {
-    guess_by(Conversion::Exact, rho)
+    guess_by(Conversion::Exact, rho, 0.0)
 }
 
-/// The same where releases are not Gaussian: delta at epsilon 0 bounds the total variation, whichever conversion it is from.
-fn guess_by(conversion: Conversion, rho: f64) -> Result<f64, ConvertError> {
+/// The same where releases are not Gaussian: delta at epsilon 0 bounds the total variation, whichever conversion it is from. Half of the stated delta is a test's, where one
+/// is made.
+fn guess_by(conversion: Conversion, rho: f64, delta: f64) -> Result<f64, ConvertError> {
+    let distance = match conversion {
+        Conversion::Tested => (convert::delta(Conversion::Cks, rho, 0.0)? + delta / 2.0).next_up(),
+        other => convert::delta(other, rho, 0.0)?,
+    };
     // The sum is rounded once, by less than the step up.
-    Ok((0.5 + convert::delta(conversion, rho, 0.0)? / 2.0).next_up().min(1.0))
+    Ok((0.5 + distance / 2.0).next_up().min(1.0))
 }
 
 /// An epsilon as it is stated: rounded up when computed, and again when printed, so that it is never too small.

@@ -10,7 +10,8 @@
 //! exact (epsilon, delta) conversion holds.
 //!
 //! Other mechanisms serve methods that need them: [`release_laplace`] adds discrete Laplace noise, [`select`] chooses a public candidate by
-//! [`Scores`], and [`select_point`] a point of a public box by how deep it lies. All are exactly sampled and pay in rho. A run that uses them is not Gaussian, and its guarantee is converted by a bound that holds
+//! [`Scores`], and [`select_point`] a point of a public box by how deep it lies;
+//! [`select_tested_point`] needs no box, and first tests whether that is safe (propose, test, release). All are exactly sampled and pay in rho, the last in delta too. A run that uses them is not Gaussian, and its guarantee is converted by a bound that holds
 //! for any zCDP mechanism: a share of the budget is cut for one [`Mechanism`], and what it was is part of the result.
 
 #![cfg_attr(
@@ -37,6 +38,7 @@ mod sensitive;
 mod release;
 mod select;
 mod point;
+mod tested;
 mod not_private;
 mod guarantee;
 #[cfg(test)]
@@ -54,6 +56,7 @@ pub(crate) use rho::decimal;
 pub use select::{Scores, select};
 pub use sensitive::{Claim, Sensitive};
 pub(crate) use sensitivity::Sensitivity;
+pub use tested::{Depths, Failure, select_tested_point};
 pub use unit::{Person, Unit};
 
 /// Why the guarantee cannot be given.

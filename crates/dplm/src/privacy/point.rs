@@ -39,12 +39,8 @@ impl Nested {
     /// When there is no box, one is empty, or one is not inside the one before.
     #[doc(hidden)]
     pub fn claim(boxes: Vec<IntegerBox>, sensitivity: u32) -> Nested {
-        let is_inside = |inner: &IntegerBox, outer: &IntegerBox| {
-            inner.iter().zip(outer).all(|(inner, outer)| outer.0 <= inner.0 && inner.1 <= outer.1)
-        };
-        assert!(!boxes.is_empty() && sensitivity > 0, "there is something to choose from, and rows matter");
-        assert!(boxes.iter().flatten().all(|(low, high)| low <= high), "no box is empty");
-        assert!(boxes.windows(2).all(|pair| is_inside(&pair[1], &pair[0])), "each box is inside the one before");
+        assert!(sensitivity > 0, "rows matter");
+        assert_nested(&boxes);
         Nested { boxes, sensitivity }
     }
 
@@ -53,6 +49,16 @@ impl Nested {
     pub fn into_not_private(self) -> NotPrivate<(Vec<IntegerBox>, u32)> {
         NotPrivate::new((self.boxes, self.sensitivity))
     }
+}
+
+/// Stops a program that counts points which are not there.
+pub(super) fn assert_nested(boxes: &[IntegerBox]) {
+    let is_inside = |inner: &IntegerBox, outer: &IntegerBox| {
+        inner.iter().zip(outer).all(|(inner, outer)| outer.0 <= inner.0 && inner.1 <= outer.1)
+    };
+    assert!(!boxes.is_empty(), "there is something to choose from");
+    assert!(boxes.iter().flatten().all(|(low, high)| low <= high), "no box is empty");
+    assert!(boxes.windows(2).all(|pair| is_inside(&pair[1], &pair[0])), "each box is inside the one before");
 }
 
 /// Chooses a point and lets it go: one of score `s` with probability proportional to `q^-s`.
@@ -77,17 +83,21 @@ pub fn select_point<R: RandomWords>(
     if factor >= RATE_PARTS {
         return Err(PrivacyError::NoiseTooLarge);
     }
-    let layer = weighted_choice(&layer_weights(&nested.boxes, factor), rng);
-    let outer = &nested.boxes[layer];
-    let point = match nested.boxes.get(layer + 1) {
+    Ok(Released::new(draw(&nested.boxes, factor, rng)))
+}
+
+/// A point of the first box, one that is in `s` boxes with probability proportional to `q^-s`.
+pub(super) fn draw<R: RandomWords>(boxes: &[IntegerBox], factor: u128, rng: &mut R) -> Vec<i64> {
+    let layer = weighted_choice(&layer_weights(boxes, factor), rng);
+    let outer = &boxes[layer];
+    match boxes.get(layer + 1) {
         Some(inner) => point_between(outer, inner, rng),
         None => outer.iter().map(|&ends| uniform_within(ends, rng)).collect(),
-    };
-    Ok(Released::new(point))
+    }
 }
 
 /// `2^32 exp(-rate / 2^32)`, rounded up: `exp(x)` is no smaller than the first terms of its series, each rounded down.
-fn factor_up(rate: u128) -> u128 {
+pub(super) fn factor_up(rate: u128) -> u128 {
     const BITS: usize = 64;
     let mut term = BigUint::from(1u32) << BITS;
     let mut sum = term.clone();
@@ -116,7 +126,8 @@ fn layer_weights(boxes: &[IntegerBox], factor: u128) -> Vec<BigUint> {
     weights
 }
 
-fn count(of: &IntegerBox) -> BigUint {
+/// How many points a box holds.
+pub(super) fn count(of: &IntegerBox) -> BigUint {
     of.iter().map(|&ends| BigUint::from(length(ends))).product()
 }
 

@@ -178,9 +178,15 @@ pub(super) fn guarantee_in_words(private: bool, guarantee: &Guarantee) -> String
 /// The guarantee in one plain paragraph.
 pub(super) fn promise(guarantee: &Guarantee) -> String {
     let Guarantee { unit, neighbours, rho, epsilon, delta, conversion, .. } = guarantee;
-    // A Gaussian mechanism's own curve needs no mention.
-    let bound =
-        if *conversion == Conversion::Exact { "" } else { ", by a conversion that holds for every zCDP mechanism," };
+    let (but, bound) = match conversion {
+        // A Gaussian mechanism's own curve needs no mention.
+        Conversion::Exact => ("", ""),
+        Conversion::Simple | Conversion::Cks => ("", ", by a conversion that holds for every zCDP mechanism,"),
+        Conversion::Tested => (
+            " but for half of delta, with which a test may fail to protect",
+            ", by a conversion that holds for every such mechanism,",
+        ),
+    };
     let change = match (unit, neighbours) {
         (Unit::Row, Neighbours::ReplaceOne) => "replacing any one row of the data by any other row",
         (Unit::Row, Neighbours::ZeroOut) => "removing the contribution of any one row of the data",
@@ -188,7 +194,7 @@ pub(super) fn promise(guarantee: &Guarantee) -> String {
         (Unit::Person, Neighbours::ZeroOut) => "removing the contribution of all rows of any one person",
     };
     format!(
-        "Everything released is {rho}-zCDP for {neighbours} neighbours, which{bound} is (epsilon, delta) = ({epsilon}, {delta:e}) differential \
+        "Everything released is {rho}-zCDP for {neighbours} neighbours{but}, which{bound} is (epsilon, delta) = ({epsilon}, {delta:e}) differential \
          privacy: for any set of results, {change} changes the probability that the result is among them by at most the factor \
          e^{epsilon}{}, plus {delta:e}. The number of {} is public.",
         about(*epsilon),

@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
     lattice::{BLOCK_ROWS, Moments, RowBlock},
-    privacy::{IntegerBox, Nested, Sensitivity},
+    privacy::{Depths, IntegerBox, Nested, Sensitivity},
 };
 
 /// How rows are divided into batches, and what is read off the fit of each; public.
@@ -62,13 +62,27 @@ impl BatchFits {
         let batches = self.sorted[readings.start].len();
         let deepest = batches.div_ceil(2);
         let layers = deepest.saturating_sub(most) + 1..=deepest;
-        let at_least = |depth: usize| {
-            self.sorted[readings.clone()].iter().map(|of| (of[depth - 1], of[batches - depth])).collect()
-        };
-        let boxes = std::iter::once(everywhere).chain(layers.map(at_least)).collect();
+        let boxes = layers.map(|depth| self.at_least(depth, readings.clone()));
+        let boxes = std::iter::once(everywhere).chain(boxes).collect();
         // One batch changes its readings, for both relations: that moves each number of batches at least as far out as a point by at most 1, and so
         // their least. Layers that are not told apart cut the depth off below, which moves no further.
         Nested::claim(boxes, self.sensitivity.of_scores())
+    }
+
+    /// The same without a box that holds all points, for a draw after a test.
+    ///
+    /// # Panics
+    /// When the rows are those of one of several groups, which a test is not for.
+    pub fn tested_depths(&self, readings: Range<usize>) -> Depths {
+        assert_eq!(self.sensitivity.of_scores(), 1, "methods that are not Gaussian are refused for groups");
+        let deepest = self.sorted[readings.start].len().div_ceil(2);
+        // As for `depths`: one batch moves the depth of every point by at most 1, for both relations.
+        Depths::claim((1..=deepest).map(|depth| self.at_least(depth, readings.clone())).collect())
+    }
+
+    /// The box of points that are at least so deep.
+    fn at_least(&self, depth: usize, readings: Range<usize>) -> IntegerBox {
+        self.sorted[readings].iter().map(|of| (of[depth - 1], of[of.len() - depth])).collect()
     }
 }
 

@@ -10,14 +10,14 @@ use dplm::{
     privacy::Rho,
     rows::Rows,
 };
-use tables::{Answer, Kinds, Trial};
+use tables::{Kinds, Trial};
 
 use super::{Experiment, Finished, Measures, Point, Table, all, cell, grouped, measure};
 use crate::{
     LabError,
     claim::Claims,
     draw::{Figure, Look, Strip, Strips},
-    peers::{PEERS, Peer},
+    peers::{Answer, PEERS, Peer},
     real::bench::Bench,
     record::Values,
     stats::percentile,
@@ -44,7 +44,10 @@ pub struct Arena {
     /// Columns of bounded tables lie within so much of zero.
     bound: f64,
     repetitions: u32,
-    /// Of real tables, which are larger than most.
+    /// Tables with more cells than these are repeated less often.
+    large: u64,
+    large_repetitions: u32,
+    /// Of real tables.
     real_repetitions: u32,
     seed: u64,
     #[serde(skip)]
@@ -135,8 +138,10 @@ impl Arena {
         let mut settings = Vec::new();
         for table in 0..self.tables.len() + self.fetched().len() {
             let sizes: Vec<(u64, u32)> = match self.of(table) {
-                Of::Simulated(_) => {
-                    let sizes = self.p.iter().flat_map(|&p| self.n.iter().map(move |&n| (n, p)));
+                Of::Simulated(kinds) => {
+                    // One column is not correlated with itself.
+                    let columns = self.p.iter().filter(|&&p| p > 1 || kinds.condition == Some(1.0));
+                    let sizes = columns.flat_map(|&p| self.n.iter().map(move |&n| (n, p)));
                     sizes.filter(|&(n, p)| n * u64::from(p) <= self.most_cells).collect()
                 }
                 Of::Real(Fetched { bench, .. }) => vec![(bench.y.len() as u64, bench.ols.len() as u32)],
@@ -178,6 +183,7 @@ fn answer(
     let rho = Rho::checked_from_f64(rho).map_err(dplm::Error::from)?;
     let request = Request { purpose, ..Request::new(rho) };
     match fit(trial, *entry, request, seed) {
+        Ok((outcome, _)) if outcome.warnings.contains(&Warning::TestFailed) => Ok(None),
         Ok((outcome, robust)) => Ok(Some(trial.of_outcome(&outcome, robust))),
         // Where no interval would be identified, an estimate may still be.
         Err(dplm::Error::Config(
@@ -208,8 +214,11 @@ impl Experiment for Arena {
         let contenders = Contender::all();
         let mut points = Vec::new();
         for (table, n, p, rho) in self.settings() {
-            let real = matches!(self.of(table), Of::Real(_));
-            let repetitions = if real { self.real_repetitions } else { self.repetitions };
+            let repetitions = match self.of(table) {
+                Of::Real(_) => self.real_repetitions,
+                Of::Simulated(_) if n * u64::from(p) > self.large => self.large_repetitions,
+                Of::Simulated(_) => self.repetitions,
+            };
             for (index, contender) in contenders.iter().enumerate() {
                 let parameters = [
                     ("table", table as f64),
@@ -254,6 +263,9 @@ impl Experiment for Arena {
             if !found.is_empty() {
                 values.insert(name.to_owned(), percentile(&found, 0.5));
             }
+        }
+        if let Some(off) = median_off(&all(repetitions, "excess")) {
+            values.insert("excess_off".to_owned(), off);
         }
         let covered = all(repetitions, "covered");
         if !covered.is_empty() {
@@ -306,10 +318,11 @@ impl Experiment for Arena {
         };
         Figure::strips(
             format!(
-                "Mean squared error of predictions beyond that of the truth, over the variance of the errors, at ρ = {rho}; the median of {}. Left is better. Simulated \
+                "Mean squared error of predictions beyond that of the truth, over the variance of the errors, at ρ = {rho}; the median of {} ({}). Left is better. Simulated \
                  tables: p = {p}, a mark for each of n = {}, the largest n the largest mark; predicting nothing costs about 1 on independent columns. Real tables: rows are \
                  drawn from the table, whose least squares is the truth. Hollow marks: methods that are private on real numbers only, at the same (ε, δ); they run in the lab only.",
                 self.repetitions_in_words(),
+                Arena::off_in_words(done),
                 self.n.iter().map(|&n| grouped(n as f64)).collect::<Vec<_>>().join(", "),
             ),
             Strips {
@@ -390,9 +403,31 @@ impl Arena {
         self.p.get(1).or(self.p.first()).copied().unwrap_or(1)
     }
 
+    /// The chance error of the medians, in words: one standard error of a typical one, and of the nine in ten that are surest.
+    fn off_in_words(done: &[Finished]) -> String {
+        let off: Vec<f64> = done.iter().map(|one| one.value("excess_off")).filter(|off| off.is_finite()).collect();
+        let percent = |share: f64| 100.0 * percentile(&off, share).exp_m1();
+        match off.is_empty() {
+            true => "of one repetition".to_owned(),
+            false => format!(
+                "a standard error of {:.0} % typically and of {:.0} % for nine in ten",
+                percent(0.5),
+                percent(0.9)
+            ),
+        }
+    }
+
     fn is_fetched(&self, name: &str) -> bool {
         self.fetched().iter().any(|one| one.name == name)
     }
+}
+
+/// The standard error of the logarithm of a median of so many numbers, from the spread of their logarithms: that of a mean times `sqrt(pi / 2)`.
+fn median_off(numbers: &[f64]) -> Option<f64> {
+    let logs: Vec<f64> = numbers.iter().map(|number| number.ln()).collect();
+    let (count, mean) = (logs.len() as f64, logs.iter().sum::<f64>() / logs.len() as f64);
+    let variance = logs.iter().map(|log| (log - mean).powi(2)).sum::<f64>() / (count - 1.0);
+    Some((std::f64::consts::FRAC_PI_2 * variance / count).sqrt()).filter(|off| off.is_finite())
 }
 
 /// How many times the best private method's excess error the automatic one has; none where it refuses.
@@ -410,7 +445,7 @@ mod tests {
 
     fn small() -> Definition {
         let set =
-            ["tables=[\"standard\",\"condition-100\"]", "real=[]", "n=[800]", "p=[2]", "rho=[1.0]", "repetitions=3"];
+            ["tables=[\"standard\",\"condition-100\"]", "real=[]", "n=[1300]", "p=[2]", "rho=[1.0]", "repetitions=3"];
         Definition::built_in("arena", &Changes { set: set.map(str::to_owned).to_vec(), ..Changes::default() }).unwrap()
     }
 
@@ -457,7 +492,7 @@ mod tests {
         let points = definition.experiment.points();
         assert!(points.len() > 2 && points.iter().all(|point| point.key.contains("method=")));
         let arena: Arena = toml::from_str(
-            "tables=['standard']\nreal=[]\nlists=''\nn=[50]\np=[2]\nmost_cells=1000\nrho=[1.0]\ndelta=1e-6\nbound=6.0\nrepetitions=1\nreal_repetitions=1\nseed=1",
+            "tables=['standard']\nreal=[]\nlists=''\nn=[50]\np=[2]\nmost_cells=1000\nrho=[1.0]\ndelta=1e-6\nbound=6.0\nrepetitions=1\nlarge=1000\nlarge_repetitions=1\nreal_repetitions=1\nseed=1",
         )
         .unwrap();
         let points = arena.points();

@@ -3,9 +3,8 @@
 use dplm::{
     Design,
     formula::{Column, Formula, Kind, Model},
-    method::{Outcome, PublicBounds, Request, Target},
-    privacy::Rho,
-    rows::{MemoryBuilder, MemoryRows, Rows},
+    method::{Outcome, Target},
+    rows::{MemoryBuilder, MemoryRows},
     table::{Block, Cells},
 };
 use dplm_simulate::Setting;
@@ -16,7 +15,7 @@ use rand_distr::{Distribution, StandardNormal};
 use super::super::{Measures, measure};
 use crate::{
     LabError,
-    peers::{self, Promise, Task},
+    peers::{self, Answer, Promise, Task},
     real::bench::Bench,
     trial::least_squares_of,
 };
@@ -81,13 +80,6 @@ struct Drawn {
     moments: Vec<f64>,
 }
 
-/// What a contender gave, in the units of the columns.
-pub(super) struct Answer {
-    pub theta: Vec<f64>,
-    /// Ends of intervals, where there are any.
-    pub ends: Vec<Option<(f64, f64)>>,
-}
-
 /// What should be found.
 enum Truth<'a> {
     Simulated {
@@ -146,46 +138,16 @@ impl<'a> Trial<'a> {
         let found = least_squares_of(&self.rows)?;
         let halves = found.lengths(level).into_iter().map(|length| length / 2.0);
         let ends = found.theta.iter().zip(halves).map(|(theta, half)| Some((theta - half, theta + half)));
-        Ok(self.in_own_units(&found.theta, &ends.collect::<Vec<_>>()))
+        let ends = ends.collect();
+        Ok(Answer { theta: found.theta, ends }.in_own_units(&self.design))
     }
 
     /// What a peer finds.
     pub(super) fn ask(&self, peer: &peers::Peer, rho: f64, delta: f64, seed: u64) -> Result<Option<Answer>, LabError> {
-        let budget = Rho::checked_from_f64(rho).map_err(dplm::Error::from)?;
-        let bounds = PublicBounds::of(self.rows.count(), &self.design, &Request::new(budget));
         let promise = Promise::of(rho, delta).map_err(dplm::privacy::PrivacyError::from).map_err(dplm::Error::from)?;
-        let (x, y) = self.standardised();
-        let task = Task::new(x, y, bounds, self.standard, promise);
+        let task = Task::of_table(&self.design, &self.blocks, self.standard, promise)?;
         let found = (peer.fit)(&task, &mut ChaCha20Rng::seed_from_u64(seed));
-        Ok(found.map(|found| self.in_own_units(&found.theta, &found.ends)))
-    }
-
-    /// Rows and responses as the lattice has them.
-    fn standardised(&self) -> (Vec<f64>, Vec<f64>) {
-        let (mut x, mut y) = (Vec::new(), Vec::new());
-        for block in &self.blocks {
-            for (row, response) in (0..block.rows).filter_map(|row| self.design.standardised_row(block, row)) {
-                x.extend(row);
-                y.push(response);
-            }
-        }
-        (x, y)
-    }
-
-    /// From standardised units to those of the columns; an interval only where a coefficient is one standardised coefficient in another unit.
-    fn in_own_units(&self, theta: &[f64], ends: &[Option<(f64, f64)>]) -> Answer {
-        let contrasts = self.design.contrasts();
-        let own = |(j, contrast): (usize, &dplm::Contrast)| {
-            let alone = contrast.weights.iter().enumerate().all(|(k, weight)| k == j || *weight == 0.0);
-            let turn = |end: f64| contrast.weights[j] * end + contrast.offset;
-            let (low, high) = ends[j].filter(|_| alone)?;
-            let (one, other) = (turn(low), turn(high));
-            Some((one.min(other), one.max(other)))
-        };
-        Answer {
-            theta: contrasts.iter().map(|contrast| contrast.of(theta)).collect(),
-            ends: contrasts.iter().enumerate().map(own).collect(),
-        }
+        Ok(found.map(|found| found.in_own_units(&self.design)))
     }
 
     /// The numbers of an answer. Excess is the mean squared error of predictions beyond that of the truth, in units of the variance of the errors.
