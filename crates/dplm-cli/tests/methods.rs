@@ -1,5 +1,7 @@
 //! Every method by its name: a fit, its report, its file, its budget, and the refusal of what it does not offer.
 
+use dplm::privacy::convert::Conversion;
+
 use crate::common::Directory;
 
 const FORMULA: &str = "y[-6..6] ~ x1[-4..4] + x2[-4..4]";
@@ -9,7 +11,8 @@ const ONE_FEATURE: &str = "y[-6..6] ~ x1[-4..4]";
 fn every_method_fits_and_spends_from_a_ledger() {
     let directory = Directory::new();
     let data = directory.simulate("rows.csv", 4000);
-    for (number, entry) in (1..).zip(dplm_methods::all()) {
+    let of_rho = |entry: &&dplm::method::Entry| entry.conversion != Conversion::Tested;
+    for (number, entry) in (1..).zip(dplm_methods::all().filter(of_rho)) {
         let name = entry.name;
         let ledger = format!("{name}.ledger");
         directory.ok(&["ledger", "init", &ledger, "--dataset", "rows", "--rho", "2"]);
@@ -29,6 +32,24 @@ fn every_method_fits_and_spends_from_a_ledger() {
         let account = directory.ok(&["ledger", "show", &ledger, "--dataset", "rows", "--json", "-"]).stdout;
         assert!(account.contains("\"spent\": 1"), "{name}: {account}");
     }
+}
+
+/// A ledger holds rho only, and a test that may fail spends delta as well: the method runs without a ledger, and with one it is refused before anything is spent.
+#[test]
+fn a_method_with_a_test_is_not_charged_to_a_ledger() {
+    let directory = Directory::new();
+    let data = directory.simulate("rows.csv", 4000);
+    directory.ok(&["ledger", "init", "a.ledger", "--dataset", "rows", "--rho", "2"]);
+    let asked =
+        ["fit", &data, "--formula", FORMULA, "--method", "tukey-tested", "--rho", "1", "--purpose", "prediction"];
+    let fit: serde_json::Value =
+        serde_json::from_str(&directory.ok(&[&asked[..], &["--json", "-"]].concat()).stdout).expect("JSON");
+    assert_eq!(fit["guarantee"]["conversion"], "tested");
+    assert!(fit["coefficients"][1]["estimate"].as_f64().is_some_and(|slope| slope.abs() < 3.0));
+    let refused = directory.run(&[&asked[..], &["--ledger", "a.ledger", "--dataset", "rows"]].concat());
+    assert!(refused.status != 0 && refused.stderr.contains("a ledger holds rho only"), "{}", refused.stderr);
+    let account = directory.ok(&["ledger", "show", "a.ledger", "--dataset", "rows", "--json", "-"]).stdout;
+    assert!(account.contains("\"spent\": 0"), "{account}");
 }
 
 /// An epsilon that is asked for is kept, by the conversion that holds for the method; the ledger says the same.
