@@ -247,7 +247,7 @@ impl Audited {
 /// Depths among fits that agree but for one far out on either side, one change from unsafe; or but for two on one of them, which is unsafe.
 fn agreeing(safe: bool) -> Depths {
     let far = 1i64 << 50;
-    let mut readings = vec![0i64; FITS];
+    let mut readings = [0i64; FITS];
     (readings[0], readings[FITS - 1]) = (-far, far);
     if !safe {
         readings[1] = -far;

@@ -36,6 +36,7 @@ pub const PEER: Peer = Peer {
     fit: |task, rng| {
         let half = task.promise.zero_out().share(0.5);
         let plan = Plan::of(task, &half)?;
+        let noise_sd = plan.noise(&half)?;
         let filtered = plan.filter(task);
         let mut exponential = || -((rng.next_u64() >> 11) as f64 + 0.5).ln() + 53.0 * 2f64.ln();
         let laplace = (exponential() - exponential()) / half.epsilon;
@@ -43,7 +44,7 @@ pub const PEER: Peer = Peer {
             return None;
         }
         let Weighted { theta, squares, root } = filtered.regression(task)?;
-        let noise = normals(task.features, plan.noise * squares.sqrt(), rng);
+        let noise = normals(task.features, noise_sd * squares.sqrt(), rng);
         let noise = Mat::from_fn(task.features, 1, |i, _| noise[i]);
         let moved = root * noise;
         Some(Answer::bare(theta.iter().enumerate().map(|(i, theta)| theta + moved[(i, 0)]).collect()))
@@ -68,8 +69,6 @@ pub(super) struct Plan {
     /// How far apart estimates of neighbours may be, over `sqrt(s)`, and their covariances.
     pub shift: f64,
     pub spread: f64,
-    /// The standard deviation of the noise, `c`.
-    pub noise: f64,
 }
 
 impl Plan {
@@ -88,8 +87,12 @@ impl Plan {
         }
         // From either of two neighbours: that with the larger covariance is at most so much larger.
         let (shift, spread) = (leverage / (1.0 - 2.0 * leverage) / (1.0 - spread).sqrt(), spread / (1.0 - spread));
-        let noise = half.shaped_noise(shift, spread)?;
-        Some(Plan { levels, first, shift, spread, noise })
+        Some(Plan { levels, first, shift, spread })
+    }
+
+    /// The standard deviation of the noise, `c`; none where no noise would do.
+    pub(super) fn noise(&self, half: &ZeroOut) -> Option<f64> {
+        half.shaped_noise(self.shift, self.spread)
     }
 
     fn count(&self) -> usize {

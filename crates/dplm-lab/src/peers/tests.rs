@@ -273,7 +273,8 @@ fn its_error_is_that_of_its_noise() {
     let mut ratio = 0.0;
     for seed in 0..fits {
         let task = task(rows, 0.3, 900 + seed);
-        let noise = Plan::of(&task, &task.promise.zero_out().share(0.5)).expect("enough rows").noise;
+        let half = task.promise.zero_out().share(0.5);
+        let noise = Plan::of(&task, &half).and_then(|plan| plan.noise(&half)).expect("enough rows");
         let found = fit("insufficient-statistics", &task, seed).expect("a fit");
         ratio += distance(&found.theta, &SLOPES).powi(2) / (3.0 * (noise * noise + 1.0 / rows as f64)) / fits as f64;
     }
