@@ -68,9 +68,9 @@ def trajectory(fit: Fit, ax: Any = None) -> Any:
 
 
 def _marked(ax: Any, fit: Fit) -> Any:
-    """The picture, which says so at its lower left where rows were simulated."""
+    """The picture, which says so below its axis where rows were simulated: nothing else is drawn there."""
     if fit.pretended:
-        ax.text(0.01, 0.01, SIMULATED, transform=ax.transAxes, color="#9c1c1c", weight="semibold")
+        ax.set_xlabel(f"{ax.get_xlabel()}\n{SIMULATED}", color="#9c1c1c")
     return ax
 
 
