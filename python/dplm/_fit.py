@@ -12,7 +12,7 @@ from dplm._errors import RequestError
 from dplm._hypothesis import TTest, WaldTest
 from dplm._numbers import coverage, ends, number
 from dplm._prediction import Prediction
-from dplm._released import Released
+from dplm._released import SIMULATED, Released
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -354,7 +354,8 @@ class Fit(Released["_native.Fit"]):
         return _plot.over(self, column, at, level, simultaneous, ax)
 
     def __repr__(self) -> str:
-        return f"<dplm.Fit of {self.formula!r}: {len(self._names)} coefficients, rho = {self.guarantee.rho}>"
+        marked = f"; {SIMULATED}" if self.pretended else ""
+        return f"<dplm.Fit of {self.formula!r}: {len(self._names)} coefficients, rho = {self.guarantee.rho}{marked}>"
 
     def _repr_html_(self) -> str:
         return self._native.summary_html()

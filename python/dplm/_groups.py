@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -12,13 +11,10 @@ from typing import TYPE_CHECKING, Any
 from dplm import _frames, _native
 from dplm._errors import FitWarning, warn
 from dplm._fit import Fit
-from dplm._released import Released
+from dplm._released import SIMULATED, Released
 
 if TYPE_CHECKING:
     import pandas as pd
-
-# The first key of what `dplm fit --pretend --json` writes.
-_PRETENDED = re.compile(r'\s*\{\s*"pretend":')
 
 
 class GroupedFit(Released["_native.GroupedFit"]):
@@ -105,7 +101,8 @@ class GroupedFit(Released["_native.GroupedFit"]):
         return self._native.summary()
 
     def __repr__(self) -> str:
-        return f"<dplm.GroupedFit of {self.formula!r} by {self.by}: {len(self._fits)} groups, rho = {self.guarantee.rho:g}>"
+        marked = f"; {SIMULATED}" if self.pretended else ""
+        return f"<dplm.GroupedFit of {self.formula!r} by {self.by}: {len(self._fits)} groups, rho = {self.guarantee.rho:g}{marked}>"
 
 
 def load(path: str | os.PathLike[str]) -> Fit | GroupedFit:
@@ -114,7 +111,7 @@ def load(path: str | os.PathLike[str]) -> Fit | GroupedFit:
     Warnings
     --------
     FitWarning
-        Where `dplm fit --pretend` made it, of simulated rows.
+        Where it was made of simulated rows.
     """
     try:
         with open(path, encoding="utf-8") as file:
@@ -122,6 +119,7 @@ def load(path: str | os.PathLike[str]) -> Fit | GroupedFit:
     except (OSError, UnicodeDecodeError):
         text = ""
     is_grouped = '"grouped_fit"' in text
-    if _PRETENDED.match(text):
+    fit = GroupedFit(_native.GroupedFit.load(path)) if is_grouped else Fit(_native.Fit.load(path))
+    if fit.pretended:
         warn("this result was made of simulated rows: its numbers say nothing about anybody", FitWarning)
-    return GroupedFit(_native.GroupedFit.load(path)) if is_grouped else Fit(_native.Fit.load(path))
+    return fit

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from dplm import _native
 from dplm._errors import RequestError
 from dplm._numbers import coverage, ends, number
+from dplm._released import SIMULATED
 
 if TYPE_CHECKING:
     import numpy as np
@@ -94,10 +95,12 @@ class TTest:
         return pd.DataFrame(columns, index=[text for text, _, _ in self._equations])
 
     def __repr__(self) -> str:
-        return self.summary_frame(1 - self._level).to_string(float_format="{:.4g}".format)
+        text = self.summary_frame(1 - self._level).to_string(float_format="{:.4g}".format)
+        return "\n".join(f"PRETEND | {line}" for line in text.splitlines()) if self._native.pretended else text
 
     def _repr_html_(self) -> str:
-        return str(self.summary_frame(1 - self._level).to_html(float_format="{:.4g}".format))
+        table = str(self.summary_frame(1 - self._level).to_html(float_format="{:.4g}".format))
+        return f"<p>{SIMULATED}</p>\n{table}" if self._native.pretended else table
 
 
 class WaldTest:
@@ -115,8 +118,9 @@ class WaldTest:
         self.df_num: int = len(equations)
         self.df_denom: float = float("inf") if df is None else df
         self.distribution: str = "chi2" if df is None else "F"
+        self._marked = f"; {SIMULATED}" if native.pretended else ""
 
     def __repr__(self) -> str:
         df = str(self.df_num) if self.distribution == "chi2" else f"{self.df_num}, {self.df_denom:g}"
         tested = ", ".join(self.hypotheses)
-        return f"<Wald test of {tested}: {self.distribution}({df}) = {self.statistic:.4g}, p = {self.pvalue:.4g}>"
+        return f"<Wald test of {tested}: {self.distribution}({df}) = {self.statistic:.4g}, p = {self.pvalue:.4g}{self._marked}>"

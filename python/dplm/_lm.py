@@ -69,12 +69,13 @@ class LmOptions(TypedDict, total=False):
     memory: int | None
     device: str
     progress: bool | Callable[[str, int, int], object]
+    pretend: int | bool
 
 
 @overload
 def lm(
     formula: str | os.PathLike[str],
-    data: Any,
+    data: Any = None,
     *,
     by: str | None = None,
     group_sizes: Mapping[str, int] | None = None,
@@ -83,12 +84,12 @@ def lm(
 ) -> Plan: ...
 @overload
 def lm(
-    formula: str | os.PathLike[str], data: Any, *, by: None = None, group_sizes: None = None, dry_run: Literal[False] = False, **options: Unpack[LmOptions]
+    formula: str | os.PathLike[str], data: Any = None, *, by: None = None, group_sizes: None = None, dry_run: Literal[False] = False, **options: Unpack[LmOptions]
 ) -> Fit: ...
 @overload
 def lm(
     formula: str | os.PathLike[str],
-    data: Any,
+    data: Any = None,
     *,
     by: str,
     group_sizes: Mapping[str, int] | None = None,
@@ -97,7 +98,7 @@ def lm(
 ) -> GroupedFit: ...
 def lm(
     formula: str | os.PathLike[str],
-    data: Any,
+    data: Any = None,
     *,
     rho: float | None = None,
     epsilon: float | None = None,
@@ -131,6 +132,7 @@ def lm(
     device: str = "cpu",
     progress: bool | Callable[[str, int, int], object] = False,
     dry_run: bool = False,
+    pretend: int | bool = False,
 ) -> Fit | GroupedFit | Plan:
     """Fits a linear regression privately.
 
@@ -197,13 +199,17 @@ def lm(
     dry_run
         Gives the plan in place of the fit: what to expect of each coefficient, as `dplm.plan` says it for as many rows. No cell is looked at and
         nothing is spent; what the fit would be refused for is refused.
+    pretend
+        Fits so many simulated rows (10,000 if True) that know the formula and nothing else, so that a script can be written and tried before the data are at
+        hand: `data` may be left out and is not looked at, and nothing is spent. `Fit.pretended` is then True, and summaries, pages, pictures and files are
+        marked. With a seed, these are the numbers of `dplm fit --pretend`.
 
     Warns
     -----
     PrivacyWarning
         The noise is reproducible.
     FitWarning
-        What the command line prints as a warning: what was left out or is not identified, what was assumed. `Fit.warnings` keeps it.
+        What the command line prints as a warning: what was left out or is not identified, what was assumed. `Fit.warnings` keeps it. Also that rows were simulated.
 
     Raises
     ------
@@ -255,7 +261,15 @@ def lm(
     }
     account_name = _account_name(ledger, dataset)
     columns = _columns(model, is_file, person, weights, by)
-    table = None if isinstance(data, RowsElsewhere) else _data.table(data, names, columns, csv)
+    table: _native.Table | None
+    if pretend is not False:
+        if account_name is not None:
+            raise RequestError("simulated rows cost nothing, so no ledger pays for them: leave out the ledger")
+        table = _native.Table.pretend(model, is_file, options, _simulated_rows(pretend))
+    elif data is None:
+        raise RequestError("give the data, or pretend=True to fit simulated rows in their place")
+    else:
+        table = None if isinstance(data, RowsElsewhere) else _data.table(data, names, columns, csv)
     if dry_run:
         if table is None:
             raise RequestError("there is no dry run for rows on a cluster: dplm.plan says what to expect of as many rows")
@@ -265,7 +279,7 @@ def lm(
     found: _native.Fit | _native.GroupedFit
     fit: Fit | GroupedFit
     try:
-        if isinstance(data, RowsElsewhere):
+        if table is None:
             found = data.fit(model, is_file, columns, budget, options, account_name, callback)
         elif by is None:
             found = _native.fit(table, model, is_file, budget, options, account_name, callback)  # type: ignore[arg-type]
@@ -288,6 +302,15 @@ def _warn_of(fit: Fit | GroupedFit, sentences: Sequence[tuple[bool, str]]) -> No
             raised.fit = fit
             raised.add_note("The fit is made and its budget is spent: it is the attribute 'fit' of this exception.")
             raise
+
+
+def _simulated_rows(pretend: int | bool) -> int:
+    """How many rows to simulate."""
+    if pretend is True:
+        return 10_000
+    if not isinstance(pretend, int) or pretend < 1:
+        raise RequestError("pretend must be a number of rows, or True")
+    return pretend
 
 
 def _columns(model: str, is_file: bool, person: str | None, *with_facts: str | None) -> list[str] | None:

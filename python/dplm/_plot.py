@@ -6,6 +6,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from dplm._errors import RequestError
+from dplm._released import SIMULATED
 
 if TYPE_CHECKING:
     from dplm._fit import Fit
@@ -27,7 +28,7 @@ def coefficients(fit: Fit, ax: Any = None) -> Any:
     ax.set_yticks(places, list(shown.index))
     ax.invert_yaxis()
     ax.set_xlabel(f"coefficient, per unit of its column ({100 * fit.level:g} % intervals)")
-    return ax
+    return _marked(ax, fit)
 
 
 def over(fit: Fit, column: str, at: Any, level: float | None, simultaneous: bool, ax: Any = None) -> Any:
@@ -48,7 +49,7 @@ def over(fit: Fit, column: str, at: Any, level: float | None, simultaneous: bool
     covered = "for all points at once" if simultaneous else "each for its own point"
     ax.set_title(f"{coverage:g} % intervals, {covered}" + (f"\nat {held}" if held else ""), fontsize="medium")
     ax.set_ylabel("mean response")
-    return ax
+    return _marked(ax, fit)
 
 
 def trajectory(fit: Fit, ax: Any = None) -> Any:
@@ -63,6 +64,13 @@ def trajectory(fit: Fit, ax: Any = None) -> Any:
     ax.set_ylabel("parameter, standardised")
     if len(fit.names) <= 10:
         ax.legend(frameon=False, fontsize="small")
+    return _marked(ax, fit)
+
+
+def _marked(ax: Any, fit: Fit) -> Any:
+    """The picture, which says so below its axis where rows were simulated: nothing else is drawn there."""
+    if fit.pretended:
+        ax.set_xlabel(f"{ax.get_xlabel()}\n{SIMULATED}", color="#9c1c1c")
     return ax
 
 

@@ -10,6 +10,10 @@ from typing import Any, Generic, Protocol, Self, TypeVar
 from dplm import _export
 
 
+#: What is said of results of simulated rows.
+SIMULATED = "PRETEND: simulated rows"
+
+
 @dataclass(frozen=True)
 class Release:
     """One thing the budget was spent on."""
@@ -56,6 +60,8 @@ class Guarantee(Mapping[str, Any]):
 class _Native(Protocol):
     """What the native results have in common."""
 
+    @property
+    def pretended(self) -> bool: ...
     def json(self) -> str: ...
     def save(self, path: str | os.PathLike[str]) -> None: ...
     def page(self, title: str | None, author: str | None, dataset: str | None) -> str: ...
@@ -86,6 +92,11 @@ class Released(Generic[N]):
         return dict(self._facts["units"])
 
     @property
+    def pretended(self) -> bool:
+        """True when the rows were simulated (`dplm.lm(..., pretend=)`): the numbers say nothing about anybody, and what is made of them is marked."""
+        return self._native.pretended
+
+    @property
     def private(self) -> bool:
         """False when a seed was fixed: whoever knows the seed can take the noise off."""
         return bool(self._facts["private"])
@@ -113,7 +124,8 @@ class Released(Generic[N]):
 
         The metric is None where OpenDP has none: for zero-out neighbours, and where persons with several rows are protected.
         """
-        return _export.opendp(self._facts["guarantee"], self.units["unit"])
+        said = _export.opendp(self._facts["guarantee"], self.units["unit"])
+        return {"pretend": SIMULATED, **said} if self.pretended else said
 
     def to_json(self) -> str:
         """The result for programs, every number at full precision: the same document as `dplm fit --json`."""
@@ -146,7 +158,7 @@ class Released(Generic[N]):
         """
         page = self._native.page(title, author, data_name)
         if path is not None:
-            with open(path, "w", encoding="utf-8") as file:
+            with open(path, "w", encoding="utf-8", newline="\n") as file:
                 file.write(page)
         return page
 

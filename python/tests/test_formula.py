@@ -80,7 +80,7 @@ def test_text_files_are_read_as_they_are_said_to_be_written(people, tmp_path):
     people.to_csv(other, index=False, sep=";", decimal=",")
     expected = dplm.lm(MINCER, plain, rho=1.0, seed=1).params
     assert dplm.lm(MINCER, other, rho=1.0, seed=1, csv="semicolon,decimal-comma").params.equals(expected)
-    with pytest.raises(dplm.DataError, match="--csv semicolon"):
+    with pytest.raises(dplm.DataError, match='csv="semicolon"'):
         dplm.lm(MINCER, other, rho=1.0, seed=1)
     with pytest.raises(dplm.RequestError, match="'colon' is not known"):
         dplm.lm(MINCER, other, rho=1.0, seed=1, csv="colon")

@@ -4,9 +4,10 @@ dplm <- function(formula, data, rho = NULL, epsilon = NULL, delta = NULL, public
                  step_size = NULL, interval = "newton", target = NULL, level = 0.95, batches = 10, burn_in = NULL,
                  neighbours = "replace-one", person = NULL, rows_per_person = NULL, weights = NULL, by = NULL, group_sizes = NULL,
                  purpose = "inference", standardised = FALSE, moments = NULL, ledger = NULL, dataset = NULL, csv = NULL, strict = FALSE,
-                 seed = NULL, threads = NULL, memory = NULL, progress = interactive(), dry_run = FALSE) {
+                 seed = NULL, threads = NULL, memory = NULL, progress = interactive(), dry_run = FALSE, pretend = FALSE) {
   call <- match.call()
-  if (missing(data)) refuse("request", accepted)
+  simulated <- simulated_rows(pretend)
+  if (missing(data) && is.null(simulated)) refuse("request", accepted)
   asked <- model(formula, public)
   said <- if (inherits(ledger, "dplm_ledger")) ledger else list(analyst = Sys.getenv("DPLM_ANALYST"))
   options <- list(
@@ -14,9 +15,9 @@ dplm <- function(formula, data, rho = NULL, epsilon = NULL, delta = NULL, public
     interval = interval, target = target, level = level, batches = batches, burn_in = burn_in, neighbours = neighbours,
     person = person, rows_per_person = rows_per_person, weights = weights, by = by, group_sizes = group_sizes, purpose = purpose,
     standardised = standardised, moments = given_moments(moments), ledger = ledger_file(ledger, dataset), dataset = dataset, analyst = said$analyst, stated_purpose = said$stated_purpose, note = said$note,
-    strict = strict, seed = seed, threads = threads, memory = memory
+    strict = strict, seed = seed, threads = threads, memory = memory, pretend = simulated
   )
-  table <- described(data, value(native_columns(asked, options)), csv)
+  table <- if (is.null(simulated)) described(data, value(native_columns(asked, options)), csv) else list()
   if (isTRUE(dry_run)) return(new_plan(value(native_dry_run(table, asked, options))))
   bar <- progress_of(progress)
   on.exit(bar$close())
@@ -25,6 +26,15 @@ dplm <- function(formula, data, rho = NULL, epsilon = NULL, delta = NULL, public
   made <- if (is.null(by)) new_fit(found$json, call) else new_groups(found$json, call)
   warn_of(made, found$warnings, found$about_privacy)
   made
+}
+
+# How many rows to simulate; NULL where the data are fitted.
+simulated_rows <- function(pretend) {
+  if (isFALSE(pretend)) return(NULL)
+  if (isTRUE(pretend)) return(10000)
+  rows <- number_of("pretend", pretend)
+  if (rows < 1) refuse("request", "pretend must be a number of rows, or TRUE")
+  rows
 }
 
 # The file of a ledger; it needs both, itself and the name of the data in it.

@@ -7,7 +7,7 @@ new_fit <- function(json, call = NULL) {
   number <- function(key) setNames(numbers_of(facts$coefficients, key), names)
   kept <- c(
     "formula", "rows", "units", "weights", "purpose", "interval", "level", "target", "target_text", "residual_sd", "r_squared",
-    "method", "private", "date", "ledger"
+    "method", "private", "date", "ledger", "pretend"
   )
   fit <- list(
     call = call, coefficients = number("estimate"), std_error = number("std_error"), statistic = number("statistic"),
@@ -27,13 +27,22 @@ releases_of <- function(facts) {
 }
 
 print.dplm <- function(x, digits = max(3L, getOption("digits") - 3L), ...) {
-  cat("Private linear regression\n\n  ", x$formula, "\n\n", sep = "")
-  cat("Coefficients:\n")
-  print(x$coefficients, digits = digits)
-  cat("\n", spent(x), "\n", sep = "")
-  lacking(x)
-  if (!x$private) cat("Not private: the noise came from a fixed seed.\n")
+  marked(x$pretend, {
+    cat("Private linear regression\n\n  ", x$formula, "\n\n", sep = "")
+    cat("Coefficients:\n")
+    print(x$coefficients, digits = digits)
+    cat("\n", spent(x), "\n", sep = "")
+    lacking(x)
+    if (!x$private) cat("Not private: the noise came from a fixed seed.\n")
+  })
   invisible(x)
+}
+
+# Prints what `printed` prints, each line with its mark where rows were simulated: `pretend` then says what that means.
+marked <- function(pretend, printed) {
+  if (is.null(pretend)) return(invisible(printed))
+  lines <- utils::capture.output(invisible(printed))
+  cat(sub(" +$", "", paste("PRETEND |", c(pretend, lines))), sep = "\n")
 }
 
 # What was spent, in a line.
@@ -139,20 +148,25 @@ dplm_test <- function(fit, hypothesis, level = fit$level) {
   )
   joint <- found$joint
   if (!is.null(joint)) joint <- list(statistic = joint[1], df = length(found$hypothesis), df_denominator = joint[2], p.value = joint[3])
-  structure(table, joint = joint, class = c("dplm_test", "data.frame"))
+  structure(table, joint = joint, pretend = fit$pretend, class = c("dplm_test", "data.frame"))
 }
 
 print.dplm_test <- function(x, digits = max(3L, getOption("digits") - 3L), ...) {
-  print.data.frame(x, digits = digits, row.names = FALSE)
-  joint <- attr(x, "joint")
-  if (nrow(x) > 1 && !is.null(joint)) {
-    law <- if (is.finite(joint$df_denominator)) sprintf("F(%g, %g)", joint$df, joint$df_denominator) else sprintf("chi-square(%g)", joint$df)
-    cat(sprintf("\nAll at once: %s = %.4g, p = %.4g\n", law, joint$statistic, joint$p.value))
-  }
+  marked(attr(x, "pretend"), {
+    print.data.frame(x, digits = digits, row.names = FALSE)
+    joint <- attr(x, "joint")
+    if (nrow(x) > 1 && !is.null(joint)) {
+      law <- if (is.finite(joint$df_denominator)) sprintf("F(%g, %g)", joint$df, joint$df_denominator) else sprintf("chi-square(%g)", joint$df)
+      cat(sprintf("\nAll at once: %s = %.4g, p = %.4g\n", law, joint$statistic, joint$p.value))
+    }
+  })
   invisible(x)
 }
 
-of_fit <- function(fit) if (!inherits(fit, "dplm")) refuse("request", "this needs a fit that dplm() has made")
+of_fit <- function(fit) {
+  if (inherits(fit, "dplm_groups")) refuse("request", "this needs the fit of one group: take it from fit$groups")
+  if (!inherits(fit, "dplm")) refuse("request", "this needs a fit that dplm() has made")
+}
 
 dplm_report <- function(fit, path, title = NULL, author = NULL, data_name = NULL) {
   page <- if (inherits(fit, "dplm_groups")) native_groups_page else native_page
@@ -174,9 +188,6 @@ read_dplm <- function(path) {
   text <- tryCatch(suppressWarnings(readLines(path, encoding = "UTF-8")), error = function(e) "")
   is_grouped <- any(grepl('"grouped_fit"', text, fixed = TRUE, useBytes = TRUE))
   fit <- if (is_grouped) new_groups(value(native_groups_read(path))) else new_fit(value(native_read(path)))
-  # The first key of what `dplm fit --pretend --json` writes.
-  if (any(grepl('^ *"pretend":', text[seq_len(min(2, length(text)))], useBytes = TRUE))) {
-    warn_of(fit, "this result was made of simulated rows: its numbers say nothing about anybody", FALSE)
-  }
+  if (!is.null(fit$pretend)) warn_of(fit, "this result was made of simulated rows: its numbers say nothing about anybody", FALSE)
   fit
 }

@@ -4,6 +4,7 @@ blue <- "#1f5fa8"
 
 plot.dplm <- function(x, over = NULL, at = list(), level = x$level, simultaneous = FALSE, ...) {
   if (is.null(over)) plot_coefficients(x, level, ...) else plot_over(x, over, at, level, simultaneous, ...)
+  if (!is.null(x$pretend)) graphics::mtext("PRETEND: simulated rows", side = 3, line = 0.1, adj = 0, col = "#9c1c1c", font = 2)
   invisible(x)
 }
 

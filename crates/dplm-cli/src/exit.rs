@@ -6,6 +6,7 @@ use dplm::{
     Error, formula::FormulaError, interval::IntervalError, lattice::LatticeError, method::ConfigError, table::DataError,
 };
 use dplm_ledger::LedgerError;
+use dplm_simulate::pretend::PretendError;
 
 /// Why nothing was done. The text is one sentence that says what to do, and never holds a cell's value.
 #[derive(Debug, thiserror::Error)]
@@ -132,6 +133,16 @@ impl From<LedgerError> for Failure {
 impl From<DataError> for Failure {
     fn from(error: DataError) -> Failure {
         Failure::refused(error)
+    }
+}
+
+impl From<PretendError> for Failure {
+    fn from(error: PretendError) -> Failure {
+        match error {
+            PretendError::Model(error) => error.into(),
+            PretendError::Seed(_) => Failure::refused(error),
+            _ => Failure::usage(error),
+        }
     }
 }
 

@@ -17,6 +17,7 @@ use dplm::{
     table::{Dialect, ReadOptions, Source},
 };
 use dplm_ledger::{Attribution, LedgerError};
+use dplm_simulate::pretend;
 
 use crate::{
     args::{
@@ -148,6 +149,21 @@ impl FitSettings {
             cover: cover(args.cover),
             account_name,
         })
+    }
+
+    /// So many simulated rows in place of the data.
+    ///
+    /// # Errors
+    /// When the formula does not name its columns.
+    pub fn simulate(&self, rows: u64) -> Result<Source, Failure> {
+        let DataSettings { formula, person, weights, .. } = &self.data;
+        let by = self.groups.as_ref().map(|groups| &groups.by);
+        let asked = pretend::Asked { formula, person: person.as_ref(), weights: weights.as_ref(), by };
+        let seed = match self.noise {
+            NoiseSource::Seed(seed) => Some(seed),
+            NoiseSource::System => None,
+        };
+        Ok(pretend::source(&asked, rows, seed)?)
     }
 
     /// Checks what was typed for a diagnosis, which is a fit that looks.

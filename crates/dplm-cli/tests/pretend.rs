@@ -51,6 +51,9 @@ fn every_kind_of_fit_can_be_pretended() {
     directory.ok(&["ledger", "init", "budget.db", "--dataset", "wages", "--rho", "10"]);
     let with_ledger = [&fit[..], &["--ledger", "budget.db", "--dataset", "wages"]].concat();
     directory.run(&with_ledger).assert_refused(2, "a ledger");
+    let seeded = |seed: &str| directory.ok(&[&fit[..], &["--seed", seed, "--json", "-"]].concat()).stdout;
+    assert!(seeded("3") == seeded("3") && seeded("3") != seeded("4"), "a seed fixes the rows too");
+    directory.run(&["fit", "--pretend=0", "--formula", "y[0..1] ~ x[0..1]", "--rho", "1"]).assert_refused(2, "no rows");
     let dot = ["fit", "--pretend", "--formula", "y ~ .", "--standardised", "--rho", "0.1"];
     directory.run(&dot).assert_refused(2, "columns of no table");
     directory.run(&["fit", "--formula", "y ~ x", "--rho", "0.1"]).assert_refused(2, "no data, and no pretence");

@@ -1,7 +1,7 @@
 //! Where a ledger lies: one plain file with one name, made whole or not at all.
 
 use std::{
-    fs::{self, File, OpenOptions},
+    fs::{self, File},
     path::{Path, PathBuf},
     time::Duration,
 };
@@ -135,7 +135,7 @@ pub(crate) fn open(file: &Path) -> Result<Connection, LedgerError> {
     if !found.is_file() {
         return Err(LedgerError::NotALedger { file: name() });
     }
-    if has_second_name(&found) {
+    if has_second_name(&place, &found)? {
         return Err(LedgerError::SecondName { file: name() });
     }
     let connection = connect(&place).map_err(|error| match error.sqlite_error_code() {
@@ -207,20 +207,21 @@ fn unfinished_in(folder: &Path) -> std::io::Result<tempfile::NamedTempFile> {
 
 #[cfg(unix)]
 fn sync_folder(folder: &Path) -> std::io::Result<()> {
-    OpenOptions::new().read(true).open(folder).and_then(|folder: File| folder.sync_all())
+    File::open(folder)?.sync_all()
 }
 
-#[cfg(not(unix))]
+/// Windows syncs no folders: its file system keeps names in a journal of its own.
+#[cfg(windows)]
 fn sync_folder(_: &Path) -> std::io::Result<()> {
     Ok(())
 }
 
 #[cfg(unix)]
-fn has_second_name(found: &fs::Metadata) -> bool {
-    std::os::unix::fs::MetadataExt::nlink(found) > 1
+fn has_second_name(_: &Path, found: &fs::Metadata) -> std::io::Result<bool> {
+    Ok(std::os::unix::fs::MetadataExt::nlink(found) > 1)
 }
 
-#[cfg(not(unix))]
-fn has_second_name(_: &fs::Metadata) -> bool {
-    false
+#[cfg(windows)]
+fn has_second_name(file: &Path, _: &fs::Metadata) -> std::io::Result<bool> {
+    Ok(winapi_util::file::information(File::open(file)?)?.number_of_links() > 1)
 }

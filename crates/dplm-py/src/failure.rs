@@ -1,8 +1,8 @@
-//! Why nothing came back, as Python exceptions with the command line's sentences.
+//! Why nothing came back, as Python exceptions with the command line's sentences, options named as in a call.
 
-use dplm::{Error, ErrorKind, table::DataError};
+use dplm::{Error, ErrorKind, options::Language, table::DataError};
 use dplm_ledger::LedgerError;
-use dplm_simulate::SettingError;
+use dplm_simulate::{SettingError, pretend::PretendError};
 use pyo3::{prelude::*, types::PyType};
 
 /// The exceptions of `dplm._errors`.
@@ -30,7 +30,7 @@ impl Kind {
 
     /// The exception with this sentence.
     pub fn because(self, sentence: impl ToString) -> PyErr {
-        let sentence = sentence.to_string();
+        let sentence = Language::Python.spell(&sentence.to_string());
         Python::attach(|py| {
             let class = py.import("dplm._errors").and_then(|module| module.getattr(self.class()));
             match class.and_then(|class| Ok(class.cast_into::<PyType>()?)) {
@@ -99,6 +99,16 @@ impl From<DataError> for Failure {
 impl From<SettingError> for Failure {
     fn from(error: SettingError) -> Failure {
         Failure::new(Kind::Request, error)
+    }
+}
+
+impl From<PretendError> for Failure {
+    fn from(error: PretendError) -> Failure {
+        match error {
+            PretendError::Model(error) => error.into(),
+            PretendError::Seed(_) => Failure::new(Kind::Fit, error),
+            _ => Failure::new(Kind::Request, error),
+        }
     }
 }
 

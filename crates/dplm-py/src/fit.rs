@@ -1,6 +1,6 @@
 //! A fit, and what may be asked of it.
 
-use std::path::PathBuf;
+use std::{fs, path::PathBuf};
 
 use dplm::{
     Charge, Covariance, Coverage, Dataset, Design, Ends, Equation, Fit, Hypothesis, NoiseSource, OverValue, Prediction,
@@ -8,10 +8,11 @@ use dplm::{
     method::{Request, forecast_for},
     plan::Question,
     privacy::Rho,
-    report::{Cover, facts_json, summary, summary_html, to_html, to_json},
+    report::{Cover, FitFileError, facts_json, summary, summary_html, to_html, to_json},
     table::ReadOptions,
 };
 use dplm_ledger::{Attribution, Ledger, LedgerError};
+use dplm_simulate::pretend;
 use pyo3::prelude::*;
 
 use crate::{
@@ -24,13 +25,20 @@ use crate::{
 /// A fit: released and public numbers only.
 #[pyclass(name = "Fit", module = "dplm._native", frozen)]
 pub struct NativeFit {
-    pub fit: Fit,
+    fit: Fit,
+    /// Whether its rows were simulated, so that all that is made of it is marked.
+    pretended: bool,
 }
 
 impl NativeFit {
-    /// A fit for Python.
+    /// A fit of data, for Python.
     pub fn new(fit: Fit) -> NativeFit {
-        NativeFit { fit }
+        NativeFit { fit, pretended: false }
+    }
+
+    /// The same of simulated rows, if it is.
+    pub fn pretended_if(self, pretended: bool) -> NativeFit {
+        NativeFit { pretended, ..self }
     }
 
     /// The fit itself.
@@ -137,7 +145,7 @@ pub fn fit(
         let fitting = |done, total| signals.fitting(done, total);
         prepared.run(receipt, Progress::new(&fitting)).map_err(Failure::after_spending)
     })?;
-    Ok(NativeFit { fit })
+    Ok(NativeFit::new(fit).pretended_if(table.is_pretended()))
 }
 
 /// The plan of a fit that is not made, as the JSON of `dplm plan`: no cell is looked at and nothing is spent.
@@ -176,6 +184,17 @@ pub fn dry_run(
     Ok(serde_json::to_string(&forecast).expect("plain data serialise"))
 }
 
+/// Writes a document to a file.
+pub fn saved(path: PathBuf, json: &str) -> PyResult<()> {
+    let unwritten = |error: std::io::Error| FitFileError::Unwritten { kind: error.kind() };
+    fs::write(path, json).map_err(unwritten).map_err(dplm::Error::from).or_raise()
+}
+
+/// What a reader should know; of simulated rows first of all that they are.
+pub fn warned(pretended: bool, of_fit: impl Iterator<Item = (bool, String)>) -> Vec<(bool, String)> {
+    pretended.then(|| (false, pretend::WARNING.to_owned())).into_iter().chain(of_fit).collect()
+}
+
 /// Pays from the ledger where there is one; else whoever calls keeps account.
 pub fn receipt(charge: Charge, account_name: Option<&AccountName>) -> Result<Receipt, LedgerError> {
     match account_name {
@@ -189,23 +208,31 @@ impl NativeFit {
     /// A fit that was saved.
     #[staticmethod]
     fn load(path: PathBuf) -> PyResult<NativeFit> {
-        Ok(NativeFit { fit: Fit::load(path).or_raise()? })
+        let pretended = fs::read_to_string(&path).is_ok_and(|text| pretend::is_marked(&text));
+        Ok(NativeFit::new(Fit::load(path).or_raise()?).pretended_if(pretended))
     }
 
     /// A fit from its JSON.
     #[staticmethod]
     fn from_json(text: &str) -> PyResult<NativeFit> {
-        Ok(NativeFit { fit: Fit::from_json(text).map_err(dplm::Error::from).or_raise()? })
+        let fit = Fit::from_json(text).map_err(dplm::Error::from).or_raise()?;
+        Ok(NativeFit::new(fit).pretended_if(pretend::is_marked(text)))
     }
 
     /// Writes the JSON of the command line to a file.
     fn save(&self, path: PathBuf) -> PyResult<()> {
-        self.fit.save(path).or_raise()
+        saved(path, &self.json())
     }
 
     /// The JSON of the command line.
     fn json(&self) -> String {
-        to_json(&self.fit)
+        pretend::marked_if(self.pretended, to_json(&self.fit), pretend::mark_json)
+    }
+
+    /// Whether its rows were simulated.
+    #[getter]
+    pub fn pretended(&self) -> bool {
+        self.pretended
     }
 
     /// The JSON without what is long.
@@ -230,17 +257,17 @@ impl NativeFit {
 
     /// The summary of the command line.
     fn summary(&self) -> String {
-        summary(&self.fit)
+        pretend::marked_if(self.pretended, summary(&self.fit), pretend::mark_text)
     }
 
     /// The summary as a piece of HTML.
     fn summary_html(&self) -> String {
-        summary_html(&self.fit)
+        pretend::marked_if(self.pretended, summary_html(&self.fit), pretend::mark_piece)
     }
 
     /// The page of `--report`.
     fn page(&self, title: Option<String>, author: Option<String>, dataset: Option<String>) -> String {
-        to_html(&self.fit, &Cover { title, author, dataset })
+        pretend::marked_if(self.pretended, to_html(&self.fit, &Cover { title, author, dataset }), pretend::mark_page)
     }
 
     /// The released iterates of each run, in standardised units.
@@ -255,7 +282,8 @@ impl NativeFit {
 
     /// What a reader should know, each with whether it is about privacy itself.
     fn warnings(&self) -> Vec<(bool, String)> {
-        self.fit.warnings.iter().map(|one| (matches!(one, Warning::FixedSeed), one.to_string())).collect()
+        let of_fit = self.fit.warnings.iter().map(|one| (matches!(one, Warning::FixedSeed), one.to_string()));
+        warned(self.pretended, of_fit)
     }
 
     /// The equations of a hypothesis that is written as text.

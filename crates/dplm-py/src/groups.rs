@@ -1,18 +1,19 @@
 //! The fits of several groups, and what may be asked of them.
 
-use std::path::PathBuf;
+use std::{fs, path::PathBuf};
 
 use dplm::{
-    FittedGroup, GroupOutcome, GroupedDataset, GroupedFit, NoiseSource, Progress, Reading, Warning,
+    Fit, FittedGroup, GroupOutcome, GroupedDataset, GroupedFit, NoiseSource, Progress, Reading, Warning,
     report::{Cover, grouped_summary, grouped_to_html, grouped_to_json},
     table::ReadOptions,
 };
 use dplm_ledger::LedgerError;
+use dplm_simulate::pretend;
 use pyo3::prelude::*;
 
 use crate::{
     failure::{Failure, Kind, OrRaise},
-    fit::{AccountName, NativeFit, affordable, receipt},
+    fit::{AccountName, NativeFit, affordable, receipt, saved, warned},
     request::{BudgetOptions, FitOptions, formula},
     table::NativeTable,
     work,
@@ -22,12 +23,14 @@ use crate::{
 #[pyclass(name = "GroupedFit", module = "dplm._native", frozen)]
 pub struct NativeGroupedFit {
     fit: GroupedFit,
+    /// As of one fit.
+    pretended: bool,
 }
 
 impl NativeGroupedFit {
     /// Fits for Python.
     pub fn new(fit: GroupedFit) -> NativeGroupedFit {
-        NativeGroupedFit { fit }
+        NativeGroupedFit { fit, pretended: false }
     }
 }
 
@@ -70,7 +73,7 @@ pub fn fit_groups(
         let fitting = |done, total| signals.fitting(done, total);
         prepared.run(receipt, Progress::new(&fitting)).map_err(Failure::after_spending)
     })?;
-    Ok(NativeGroupedFit { fit })
+    Ok(NativeGroupedFit { fit, pretended: table.is_pretended() })
 }
 
 #[pymethods]
@@ -78,39 +81,49 @@ impl NativeGroupedFit {
     /// Fits that were saved.
     #[staticmethod]
     fn load(path: PathBuf) -> PyResult<NativeGroupedFit> {
-        Ok(NativeGroupedFit { fit: GroupedFit::load(path).or_raise()? })
+        let pretended = fs::read_to_string(&path).is_ok_and(|text| pretend::is_marked(&text));
+        Ok(NativeGroupedFit { fit: GroupedFit::load(path).or_raise()?, pretended })
     }
 
     /// Fits from their JSON.
     #[staticmethod]
     fn from_json(text: &str) -> PyResult<NativeGroupedFit> {
-        Ok(NativeGroupedFit { fit: GroupedFit::from_json(text).map_err(dplm::Error::from).or_raise()? })
+        let fit = GroupedFit::from_json(text).map_err(dplm::Error::from).or_raise()?;
+        Ok(NativeGroupedFit { fit, pretended: pretend::is_marked(text) })
     }
 
     /// Writes the JSON of the command line to a file.
     fn save(&self, path: PathBuf) -> PyResult<()> {
-        self.fit.save(path).or_raise()
+        saved(path, &self.json())
     }
 
     /// The JSON of the command line.
     fn json(&self) -> String {
-        grouped_to_json(&self.fit)
+        pretend::marked_if(self.pretended, grouped_to_json(&self.fit), pretend::mark_json)
+    }
+
+    /// Whether its rows were simulated.
+    #[getter]
+    fn pretended(&self) -> bool {
+        self.pretended
     }
 
     /// The summary of the command line.
     fn summary(&self) -> String {
-        grouped_summary(&self.fit)
+        pretend::marked_if(self.pretended, grouped_summary(&self.fit), pretend::mark_text)
     }
 
     /// The page of `--report`.
     fn page(&self, title: Option<String>, author: Option<String>, dataset: Option<String>) -> String {
-        grouped_to_html(&self.fit, &Cover { title, author, dataset })
+        let page = grouped_to_html(&self.fit, &Cover { title, author, dataset });
+        pretend::marked_if(self.pretended, page, pretend::mark_page)
     }
 
     /// Each level with its fit, or with why there is none.
     fn groups(&self) -> Vec<(String, Option<NativeFit>, Option<String>)> {
+        let fit_of = |fit: &Fit| NativeFit::new(fit.clone()).pretended_if(self.pretended);
         let group = |group: &FittedGroup| match &group.outcome {
-            GroupOutcome::Fitted(fit) => (group.level.clone(), Some(NativeFit { fit: fit.as_ref().clone() }), None),
+            GroupOutcome::Fitted(fit) => (group.level.clone(), Some(fit_of(fit)), None),
             GroupOutcome::NotFitted(why) => (group.level.clone(), None, Some(why.clone())),
         };
         self.fit.groups.iter().map(group).collect()
@@ -122,6 +135,6 @@ impl NativeGroupedFit {
             let of = if levels.is_empty() { String::new() } else { format!("{}: ", levels.join(", ")) };
             (matches!(warning, Warning::FixedSeed), format!("{of}{warning}"))
         };
-        self.fit.notes().into_iter().map(sentence).collect()
+        warned(self.pretended, self.fit.notes().into_iter().map(sentence))
     }
 }

@@ -75,7 +75,8 @@ pub struct FitOptions {
     burn_in: Option<u32>,
     neighbours: String,
     purpose: String,
-    seed: Option<u64>,
+    /// The seed of the noise, where it is fixed.
+    pub seed: Option<u64>,
     /// Whether columns without bounds or levels are said to be centred and of about unit variance.
     standardised: bool,
     /// Whether an unusable cell is refused.

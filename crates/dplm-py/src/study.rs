@@ -8,6 +8,7 @@ use dplm::{
     table::ReadOptions,
 };
 use dplm_ledger::LedgerError;
+use dplm_simulate::pretend;
 use pyo3::prelude::*;
 
 use crate::{
@@ -61,6 +62,9 @@ pub fn refine(
     account_name: Option<AccountName>,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<NativeFit> {
+    if first.pretended() {
+        return Err(Kind::Request.because(pretend::NOT_REFINABLE));
+    }
     let rho = Rho::checked_from_f64(rho).map_err(|error| Kind::Request.because(error))?;
     let refinement = Refinement::new(first.fit().clone(), rho).map_err(|error| Kind::Request.because(error))?;
     let noise = options.noise(account_name.as_ref())?;

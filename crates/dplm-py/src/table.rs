@@ -9,12 +9,14 @@ use dplm::{
     formula::{Column, Kind as Facts},
     table::{Cells, DataError, Dialect, ReadOptions, Source},
 };
+use dplm_simulate::pretend;
 use pyo3::{prelude::*, types::PyBytes};
 
 use crate::{
     arrow,
     column::NativeColumn,
     failure::{Kind, OrRaise},
+    request::{FitOptions, formula},
     work,
 };
 
@@ -25,12 +27,25 @@ const NAME: &str = "the data";
 #[pyclass(name = "Table", module = "dplm._native", frozen)]
 pub struct NativeTable {
     source: Source,
+    /// Whether its rows were simulated, and are nobody's.
+    pretended: bool,
 }
 
 impl NativeTable {
     /// The rows.
     pub fn source(&self) -> &Source {
         &self.source
+    }
+
+    /// Whether its rows were simulated.
+    pub fn is_pretended(&self) -> bool {
+        self.pretended
+    }
+}
+
+impl From<Source> for NativeTable {
+    fn from(source: Source) -> NativeTable {
+        NativeTable { source, pretended: false }
     }
 }
 
@@ -42,15 +57,31 @@ impl NativeTable {
     fn open(py: Python<'_>, paths: Vec<String>, csv: Option<&str>) -> PyResult<NativeTable> {
         let dialect: Result<Dialect, _> = csv.map_or(Ok(Dialect::default()), str::parse);
         let dialect = dialect.map_err(|unknown| Kind::Request.because(unknown))?;
-        let source = py.detach(|| Source::open_as(&paths, dialect)).or_raise()?;
-        Ok(NativeTable { source })
+        Ok(py.detach(|| Source::open_as(&paths, dialect)).or_raise()?.into())
     }
 
     /// Anything with `__arrow_c_stream__`; its buffers are shared, not copied.
     #[staticmethod]
     fn from_arrow(data: &Bound<'_, PyAny>) -> PyResult<NativeTable> {
         let (schema, batches) = arrow::imported(data)?;
-        Ok(NativeTable { source: Source::from_batches(schema, batches, NAME).or_raise()? })
+        Ok(Source::from_batches(schema, batches, NAME).or_raise()?.into())
+    }
+
+    /// So many rows that are simulated from what is publicly known of the columns that a fit reads.
+    #[staticmethod]
+    fn pretend(
+        py: Python<'_>,
+        model: &str,
+        model_is_file: bool,
+        options: FitOptions,
+        rows: u64,
+    ) -> PyResult<NativeTable> {
+        let formula = formula(model, model_is_file)?;
+        let (person, weights, groups) = (options.person()?, options.weights()?, options.groups()?);
+        let by = groups.as_ref().map(|(by, _)| by);
+        let asked = pretend::Asked { formula: &formula, person: person.as_ref(), weights: weights.as_ref(), by };
+        let source = py.detach(|| pretend::source(&asked, rows, options.seed)).or_raise()?;
+        Ok(NativeTable { source, pretended: true })
     }
 
     /// Columns by name.
@@ -62,7 +93,7 @@ impl NativeTable {
         let columns: Vec<&NativeColumn> = columns.iter().map(|(_, column)| &**column).collect();
         let batches = batches(&schema, &columns)
             .ok_or_else(|| Kind::Data.because("the columns of the data do not all have the same number of rows"))?;
-        Ok(NativeTable { source: Source::from_batches(schema, batches, NAME).or_raise()? })
+        Ok(Source::from_batches(schema, batches, NAME).or_raise()?.into())
     }
 
     /// Every column as numbers, one column after another in the machine's byte order, for the estimator, whose rows are an array. Cells are

@@ -42,14 +42,11 @@
 //! on an NVIDIA GPU where one is asked for, and is off; it needs nothing to build, and NVIDIA's driver at run time.
 //!
 //! # Platforms
-//! Unix systems; Linux is where it is tested. Rows that memory does not hold, and rows from a pipe, are kept in files without a name, which
-//! other systems do not have.
-
-#[cfg(not(unix))]
-compile_error!("dplm needs a Unix system: it keeps rows that memory does not hold in files without a name");
+//! Unix systems and Windows; Linux is where it is tested, and `system` has what differs.
 
 mod error;
 pub mod number;
+mod system;
 mod matrix;
 pub mod options;
 pub mod progress;

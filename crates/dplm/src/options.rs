@@ -35,6 +35,83 @@ pub fn chosen<T: Choice>(word: &str) -> Result<T, UnknownWord> {
     T::ALL.iter().find(is_meant).copied().ok_or_else(|| UnknownWord { option: T::OPTION, words: words() })
 }
 
+/// A language that this library is called from. Sentences name options as the command line does; here they are named as in a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Language {
+    /// `target="sample"`.
+    Python,
+    /// `target = "sample"`.
+    R,
+}
+
+/// What follows an option in a sentence.
+#[derive(Clone, Copy)]
+enum Follows {
+    /// Its value, one word.
+    Word,
+    /// Nothing, and it is on.
+    On,
+    /// Nothing that is its value.
+    Nothing,
+}
+
+/// The options that sentences name.
+const NAMED: [(&str, Follows); 10] = [
+    ("analyst", Follows::Nothing),
+    ("by", Follows::Nothing),
+    ("csv", Follows::Word),
+    ("dataset", Follows::Nothing),
+    ("interval", Follows::Word),
+    ("method", Follows::Word),
+    ("person", Follows::Nothing),
+    ("purpose", Follows::Word),
+    ("standardised", Follows::On),
+    ("target", Follows::Word),
+];
+
+impl Language {
+    /// The sentence with options as they are written in a call. What stands between single quotes is a name or a command, and stays.
+    pub fn spell(self, sentence: &str) -> String {
+        let part = |(place, part): (usize, &str)| if place % 2 == 0 { self.spell_part(part) } else { part.to_owned() };
+        sentence.split('\'').enumerate().map(part).collect::<Vec<_>>().join("'")
+    }
+
+    fn spell_part(self, part: &str) -> String {
+        let (mut spelled, mut rest) = (String::new(), part);
+        while let Some(at) = rest.find("--") {
+            let (before, option) = rest.split_at(at);
+            spelled += before;
+            let starts_word = before.is_empty() || before.ends_with([' ', '(']);
+            let named = NAMED.iter().filter(|_| starts_word).find_map(|(name, follows)| {
+                let after = option[2..].strip_prefix(name)?;
+                let ends = !after.starts_with(|next: char| next.is_alphanumeric() || next == '-');
+                ends.then(|| self.argument(name, *follows, after))
+            });
+            let (written, after) = named.unwrap_or_else(|| ("--".to_owned(), &option[2..]));
+            spelled += &written;
+            rest = after;
+        }
+        spelled + rest
+    }
+
+    /// An option as an argument, and what of the sentence comes after it and its value.
+    fn argument<'a>(self, name: &str, follows: Follows, after: &'a str) -> (String, &'a str) {
+        let (equals, on) = match self {
+            Language::Python => ("=", "True"),
+            Language::R => (" = ", "TRUE"),
+        };
+        match follows {
+            Follows::Nothing => (name.to_owned(), after),
+            Follows::On => (format!("{name}{equals}{on}"), after),
+            Follows::Word => {
+                let value = after.trim_start();
+                let end = value.find([' ', ',', ';', ':', ')']).unwrap_or(value.len());
+                (format!("{name}{equals}\"{}\"", &value[..end]), &value[end..])
+            }
+        }
+    }
+}
+
 /// Defines an enum whose values are words: `FromStr` reads a word or a synonym, `Display` and serde write the word.
 #[doc(hidden)]
 #[macro_export]
@@ -188,6 +265,15 @@ mod tests {
         check::<Target>();
         check::<IntervalMethod>();
         check::<Purpose>();
+    }
+
+    #[test]
+    fn options_are_named_as_in_a_call() {
+        let sentence = "ask for --target sample, or (with --standardised) leave --person out: 'dplm fit --method auto' of a--by--b";
+        let python = "ask for target=\"sample\", or (with standardised=True) leave person out: 'dplm fit --method auto' of a--by--b";
+        assert_eq!(Language::Python.spell(sentence), python);
+        assert_eq!(Language::R.spell("--purpose prediction --byte -- --by"), "purpose = \"prediction\" --byte -- by");
+        assert_eq!(Language::R.spell("--standardised"), "standardised = TRUE");
     }
 
     #[test]

@@ -10,6 +10,8 @@ test_that("a mistake is a condition of its kind, with the sentence of the comman
   expect_error(dplm(wage_formula, wages, rho = 1, ledger = tempfile(), dataset = "a"), class = "dplm_ledger_error")
   expect_error(confint(fitted_wages(), level = 2), class = "dplm_error")
   expect_error(confint(fitted_wages(), level = "high"), "level must be a number", class = "dplm_request_error")
+  expect_error(dplm("wage ~ educ", wages, rho = 1), "add standardised = TRUE", class = "dplm_request_error", fixed = TRUE)
+  expect_error(dplm(wage_formula, wages, rho = 1, interval = "batched", target = "population"), "ask for target = \"sample\"", class = "dplm_request_error", fixed = TRUE)
   refused <- tryCatch(dplm(wage_formula, wages, rho = -1), error = identity)
   expect_null(conditionCall(refused))
 })

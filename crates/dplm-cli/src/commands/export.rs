@@ -2,11 +2,11 @@
 
 use std::fs;
 
+use dplm_simulate::pretend;
 use serde_json::{Value, json};
 
 use crate::{
     args::{ExportArgs, Library},
-    commands::pretend,
     exit::Failure,
     output::{Destination, Format, Output},
 };
@@ -23,8 +23,7 @@ pub fn run(args: &ExportArgs) -> Result<(), Failure> {
     let written = written.ok_or_else(|| not_a_result(args))?;
     let text = serde_json::to_string_pretty(&written).expect("plain data serialises") + "\n";
     let is_pretended = document.get(pretend::KEY).is_some();
-    let text = if is_pretended { pretend::mark_json(&text) } else { text };
-    Output::open(&out)?.finish_with(&text)
+    Output::open(&out)?.finish_with(&pretend::marked_if(is_pretended, text, pretend::mark_json))
 }
 
 fn document(args: &ExportArgs) -> Result<Value, Failure> {

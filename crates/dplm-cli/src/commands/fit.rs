@@ -9,10 +9,11 @@ use dplm::{
     table::{ReadOptions, Source},
 };
 use dplm_ledger::{Caution, Ledger};
+use dplm_simulate::pretend;
 
 use crate::{
     args::FitArgs,
-    commands::{plan, pretend},
+    commands::plan,
     exit::Failure,
     layout::grouped,
     output::{Destination, Output},
@@ -35,7 +36,7 @@ pub fn run(args: FitArgs, printer: &Printer) -> Result<(), Failure> {
     let outputs = Outputs { pretend: settings.pretend.is_some(), ..Outputs::open([json, trajectory, report], cover)? };
     let mut account = OpenAccount::open(settings.account_name.as_ref(), settings.method.request().rho)?;
     let source = match settings.pretend {
-        Some(rows) => pretend::source(&settings.data, settings.groups.as_ref(), rows)?,
+        Some(rows) => settings.simulate(rows)?,
         None => settings.data.open()?,
     };
     if settings.dry_run {
@@ -260,10 +261,7 @@ impl Outputs {
 
     /// Writes every form that was asked for. The budget is spent by now, so a file that fails does not keep the others from being written.
     fn write(self, printer: &Printer, text: impl Fn(Form<'_>) -> String) -> Result<(), Failure> {
-        let marked = |form: Form<'_>, mark: fn(&str) -> String| match self.pretend {
-            true => mark(&text(form)),
-            false => text(form),
-        };
+        let marked = |form: Form<'_>, mark| pretend::marked_if(self.pretend, text(form), mark);
         let json = self.json.map_or(Ok(()), |output| output.finish_with(&marked(Form::Json, pretend::mark_json)));
         let trajectory =
             self.trajectory.map_or(Ok(()), |output| output.finish_with(&marked(Form::Trajectory, pretend::mark_csv)));

@@ -2,7 +2,6 @@
 
 pub mod demo;
 pub mod fit;
-mod pretend;
 pub mod refine;
 mod saved;
 pub mod study;

@@ -7,10 +7,11 @@ use dplm::{
     report::{Saved, over_svg},
     table::{ReadOptions, Source},
 };
+use dplm_simulate::pretend;
 
 use crate::{
     args::PredictArgs,
-    commands::{pretend, saved},
+    commands::saved,
     exit::Failure,
     output::{Destination, Format, Output},
     printer::Printer,
@@ -30,8 +31,8 @@ pub fn run(args: &PredictArgs, printer: &Printer) -> Result<(), Failure> {
     let held = args.at.iter().map(|typed| held(typed)).collect::<Result<Vec<_>, _>>()?;
     let predicted = Predicted::of(&saved::load(&args.saved)?, args, &held, printer)?;
     let csv = predicted.csv(args.person_interval);
-    let marked = if saved::is_pretended(&args.saved.fit) { pretend::mark_csv(&csv) } else { csv };
-    Output::open(&out)?.finish_with(&marked)
+    let is_pretended = saved::is_pretended(&args.saved.fit);
+    Output::open(&out)?.finish_with(&pretend::marked_if(is_pretended, csv, pretend::mark_csv))
 }
 
 /// A table of predictions, each with what it is of.
@@ -60,7 +61,8 @@ impl Predicted {
         if let Some(place) = &args.picture {
             let picture = over_svg(&over);
             let is_pretended = saved::is_pretended(&args.saved.fit);
-            Output::open(place)?.finish_with(&if is_pretended { pretend::mark_picture(&picture) } else { picture })?;
+            let marked = pretend::marked_if(is_pretended, picture, pretend::mark_picture);
+            Output::open(place)?.finish_with(&marked)?;
         }
         let lines = over.points.into_iter().map(|point| (vec![point.value.to_string()], point.prediction));
         Ok(Predicted { heads: vec![column.to_owned()], lines: lines.collect() })

@@ -3,9 +3,9 @@
 use std::{fs, path::Path};
 
 use dplm::report::Saved;
-use serde_json::Value;
+use dplm_simulate::pretend;
 
-use crate::{args::SavedFits, commands::pretend, exit::Failure};
+use crate::{args::SavedFits, exit::Failure};
 
 /// Loads the fit, or those of several groups; where one group is named, its fit.
 pub fn load(args: &SavedFits) -> Result<Saved, Failure> {
@@ -23,6 +23,5 @@ pub fn load(args: &SavedFits) -> Result<Saved, Failure> {
 
 /// Whether a result was made of simulated rows, so that what is made of it is marked as it is.
 pub fn is_pretended(fit: &Path) -> bool {
-    let document = fs::read(fit).ok().and_then(|bytes| serde_json::from_slice::<Value>(&bytes).ok());
-    document.is_some_and(|document| document.get(pretend::KEY).is_some())
+    fs::read_to_string(fit).is_ok_and(|text| pretend::is_marked(&text))
 }

@@ -41,7 +41,7 @@ pub struct Reading<'a> {
     /// The table reader's own options.
     pub table: ReadOptions<'a>,
     /// The most bytes that rows and the work on them may take; rows that need more go to a temporary file. Three quarters of the machine's
-    /// memory when nothing is said.
+    /// memory when nothing is said, where the system tells how much that is, as Linux does; else all of them stay in memory.
     pub memory: Option<u64>,
     /// Who a row is of; each row stands for itself when nothing is said.
     pub person: Option<Person>,

@@ -169,7 +169,7 @@ pub enum ConfigError {
     },
     /// No coefficient could get an interval.
     #[error(
-        "the budget is too small for {features} coefficients on {rows} {units}: no coefficient would be identified, so nothing was spent; {enough} would do for most intervals{with}, and estimates without intervals can be had with --purpose prediction (in Python and R, purpose=\"prediction\")",
+        "the budget is too small for {features} coefficients on {rows} {units}: no coefficient would be identified, so nothing was spent; {enough} would do for most intervals{with}, and estimates without intervals can be had with --purpose prediction",
         rows = grouped(*rows),
         units = enough.unit.plural()
     )]
@@ -232,7 +232,7 @@ fn no_bounds(columns: &[String]) -> String {
     };
     format!(
         "the formula gives no bounds for {}{}: {ask}; only if these columns are already centred and of about unit variance, add \
-         --standardised (standardised=True in Python, TRUE in R)",
+         --standardised",
         quoted[..quoted.len().min(SHOWN)].join(", "),
         more(quoted.len()),
     )

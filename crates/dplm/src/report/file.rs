@@ -25,7 +25,7 @@ pub enum FitFileError {
         kind: ErrorKind,
     },
     /// Something else.
-    #[error("this is not a fit: give a file that 'dplm fit --json', or save() of a fit, has written")]
+    #[error("this is not a fit: give a file that 'dplm fit --json' has written, or that a fit was saved in")]
     NotAFit,
     /// A fit of a version that kept less.
     #[error(
@@ -40,7 +40,7 @@ pub enum FitFileError {
     },
     /// The fits of several groups.
     #[error(
-        "this file has the fits of several groups: take that of one group, as dplm.load(file).groups[level] does in Python, and save it"
+        "this file has the fits of several groups, where that of one is needed: load it, take the fit of one group, and save that"
     )]
     Grouped,
     /// What is needed is incomplete or does not go together.

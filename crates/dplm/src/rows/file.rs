@@ -4,12 +4,13 @@
 //! megabytes, the system reading ahead; bounds are computed as pieces go by. Screening keeps the undecided rows in memory, within a limit, and
 //! leaves the file alone while they suffice.
 //!
-//! The file has no name: no other user can open it, while the same user and the administrator can, through `/proc`. It is gone when the program
-//! ends, however it ends. It lies where the system keeps temporary files (`TMPDIR`), and space is asked for before it is written to.
+//! The file has no name: no other user can open it, while the same user and the administrator can, through `/proc`. On Windows it has one, and
+//! nobody can open it while it is open here. It is gone when the program ends, however it ends. It lies where the system keeps temporary files
+//! (`TMPDIR`, on Windows `TMP`), and space is asked for before it is written to.
 
 #[cfg(feature = "cuda")]
 use std::sync::Arc;
-use std::{fs::File, io, os::unix::fs::FileExt};
+use std::{fs::File, io};
 
 use rayon::prelude::*;
 
@@ -26,6 +27,7 @@ use super::{
 use crate::{
     Error,
     lattice::{BLOCK_ROWS, Clip, Design, Kernel, RowBlock, Whitening, bounds},
+    system::{self, FileExt},
     table::{Block, DataError},
 };
 
@@ -102,9 +104,8 @@ impl Scratch {
 
     /// Refuses before the disk is full.
     fn check_space(&self, needed: u64) -> Result<(), DataError> {
-        let disk = rustix::fs::fstatvfs(&self.file).map_err(|error| failed(error.into()))?;
-        let free = disk.f_bavail.saturating_mul(disk.f_frsize);
-        if needed > free { Err(DataError::ScratchSpace { needed, free }) } else { Ok(()) }
+        let lacking = system::lacks_room(&self.file, needed).map_err(failed)?;
+        lacking.map_or(Ok(()), |free| Err(DataError::ScratchSpace { needed, free }))
     }
 
     /// Reads blocks, and has the system read on.
@@ -112,21 +113,10 @@ impl Scratch {
         let (start, length) = (block * self.block_bytes(), count * self.block_bytes());
         buffer.bytes.resize(length, 0);
         self.file.read_exact_at(&mut buffer.bytes, start as u64).map_err(failed)?;
-        self.read_ahead(start + length, length);
+        system::read_ahead(&self.file, (start + length) as u64, length as u64);
         buffer.cells.clear();
         buffer.cells.extend(buffer.bytes.as_chunks().0.iter().map(|bytes| f32::from_le_bytes(*bytes)));
         Ok(())
-    }
-
-    fn read_ahead(&self, start: usize, length: usize) {
-        #[cfg(target_os = "linux")]
-        {
-            // Advice that is not taken costs time only.
-            let length = std::num::NonZeroU64::new(length as u64);
-            let _ = rustix::fs::fadvise(&self.file, start as u64, length, rustix::fs::Advice::WillNeed);
-        }
-        #[cfg(not(target_os = "linux"))]
-        let _ = (start, length);
     }
 
     /// Reads a piece; gives the blocks of each of its groups.
@@ -463,12 +453,5 @@ impl Encoded {
 
 /// The most bytes that rows and the work on them may take: three quarters of the machine's when nothing is said.
 pub(super) fn allowed(memory: Option<u64>) -> u64 {
-    memory.unwrap_or_else(|| machine_memory().map_or(u64::MAX, |bytes| bytes / 4 * 3))
-}
-
-/// The bytes of memory of this machine, where the system says.
-fn machine_memory() -> Option<u64> {
-    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
-    let total = text.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
-    total.trim().strip_suffix("kB")?.trim().parse::<u64>().ok().map(|kilobytes| kilobytes * 1024)
+    memory.unwrap_or_else(|| system::memory().map_or(u64::MAX, |bytes| bytes / 4 * 3))
 }

@@ -3,7 +3,6 @@
 use std::{
     fs::{File, Metadata},
     io::{self, BufRead, BufReader, Read, Seek, SeekFrom},
-    os::unix::fs::MetadataExt,
     panic::{self, AssertUnwindSafe},
     path::{Path, PathBuf},
     time::SystemTime,
@@ -218,8 +217,7 @@ impl Compression {
     }
 }
 
-/// Whether two paths lead to one file, by whatever links.
+/// Whether two paths lead to one name of a file, by whatever links. Another name of it shows the same bytes.
 fn is_same_file(one: &Path, other: &Path) -> bool {
-    let place = |path: &Path| path.metadata().map(|found| (found.dev(), found.ino()));
-    matches!((place(one), place(other)), (Ok(one), Ok(other)) if one == other)
+    matches!((one.canonicalize(), other.canonicalize()), (Ok(one), Ok(other)) if one == other)
 }

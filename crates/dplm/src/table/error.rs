@@ -2,7 +2,7 @@
 
 use std::io;
 
-use crate::{Interrupted, schema::SchemaError};
+use crate::{Interrupted, schema::SchemaError, system::TEMPORARY_FOLDER};
 
 /// Why data could not be read. Never holds a cell's value.
 #[derive(Debug, thiserror::Error)]
@@ -78,7 +78,7 @@ pub enum DataError {
     },
     /// A first line without the delimiter that was looked for, but with another.
     #[error(
-        "the first line of {file} is one name, with a {shown} in it: if the columns are separated so, read it with --csv {shown} (csv=\"{shown}\" in Python and R), or {shown},decimal-comma where numbers are written as 1,5"
+        "the first line of {file} is one name, with a {shown} in it: if the columns are separated so, read it with --csv {shown}, or {shown},decimal-comma where numbers are written as 1,5"
     )]
     OtherDelimiter {
         /// The file.
@@ -243,7 +243,7 @@ pub enum DataError {
     Interrupted,
     /// Rows that do not fit in memory could not be kept in a file.
     #[error(
-        "the rows do not fit in the memory allowed, and a temporary file for them could not be used ({kind}): allow more memory, or set TMPDIR to a folder that can be written to"
+        "the rows do not fit in the memory allowed, and a temporary file for them could not be used ({kind}): allow more memory, or set {TEMPORARY_FOLDER} to a folder that can be written to"
     )]
     Scratch {
         /// What kind of failure it was.
@@ -251,7 +251,7 @@ pub enum DataError {
     },
     /// Rows that do not fit in memory do not fit on the disk.
     #[error(
-        "the rows do not fit in the memory allowed, and a temporary file for them needs {needed} bytes more where {free} are free: free some disk space, or set TMPDIR to a larger disk"
+        "the rows do not fit in the memory allowed, and a temporary file for them needs {needed} bytes more where {free} are free: free some disk space, or set {TEMPORARY_FOLDER} to a larger disk"
     )]
     ScratchSpace {
         /// Bytes needed next.

@@ -33,9 +33,11 @@ pub(super) fn open_input(path: &Path, dialect: Dialect, files: &mut Vec<DataFile
     let paths = match fs::metadata(path) {
         Ok(found) if found.is_dir() => folder(path, input)?,
         Ok(_) => vec![path.to_owned()],
-        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(unreadable(input, &error)),
-        Err(_) if input.contains(['*', '?', '[']) => matches(input)?,
-        Err(_) => return Err(DataError::NotFound { file: input.to_owned() }),
+        Err(error) if is_pattern(input, error.kind()) => matches(input)?,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            return Err(DataError::NotFound { file: input.to_owned() });
+        }
+        Err(error) => return Err(unreadable(input, &error)),
     };
     for path in paths {
         files.push(open_path(&path, dialect)?);
@@ -98,6 +100,11 @@ fn folder(path: &Path, input: &str) -> Result<Vec<PathBuf>, DataError> {
     let entries = fs::read_dir(path).map_err(|error| unreadable(input, &error))?;
     let paths = entries.map(|entry| entry.map(|entry| entry.path())).collect::<Result<Vec<_>, _>>();
     usable(paths.map_err(|error| unreadable(input, &error))?, input)
+}
+
+/// Whether what is no file is a pattern. On Windows a star is not even the name of a file that could be there.
+fn is_pattern(input: &str, why: io::ErrorKind) -> bool {
+    input.contains(['*', '?', '[']) && matches!(why, io::ErrorKind::NotFound | io::ErrorKind::InvalidFilename)
 }
 
 fn matches(pattern: &str) -> Result<Vec<PathBuf>, DataError> {

@@ -3,15 +3,16 @@
 use std::{
     fs::File,
     io::{self, Read, Seek, SeekFrom, Write},
-    os::unix::fs::FileExt,
 };
 
 use super::DataError;
+use crate::system::FileExt;
 
 /// How much is copied at a time.
 const PIECE: usize = 1 << 16;
 
-/// A stream copied into a temporary file that has no name, so that no other user can open it; the same user and the administrator can.
+/// A stream copied into a temporary file that has no name, so that no other user can open it; the same user and the administrator can. On
+/// Windows it has one, and nobody can open it meanwhile.
 pub(super) struct Spool {
     file: File,
     length: u64,

@@ -108,9 +108,15 @@ fn the_same_rows_twice_are_refused() {
         assert!(refused(&inputs).contains("are the same data: name them once"), "{inputs:?}");
     }
     assert!(Source::open(&[shown(&a), shown(&c)]).is_ok());
-    let link = folder.path().join("link.csv");
-    std::os::unix::fs::symlink(&a, &link).unwrap();
-    assert!(refused(&[shown(&a), shown(&link)]).contains("are the same data"));
+    let second_name = folder.path().join("second.csv");
+    std::fs::hard_link(&a, &second_name).unwrap();
+    assert!(refused(&[shown(&a), shown(&second_name)]).contains("are the same data"));
+    #[cfg(unix)]
+    {
+        let link = folder.path().join("link.csv");
+        std::os::unix::fs::symlink(&a, &link).unwrap();
+        assert!(refused(&[shown(&a), shown(&link)]).contains("are the same data"));
+    }
     let empty = [file(&folder, "d.csv", "x,g\n"), file(&folder, "e.csv", "x,g\n"), c].map(|path| shown(&path));
     assert!(Source::open(&empty).is_ok(), "files without rows repeat nobody");
 }

@@ -1,9 +1,10 @@
-//! Why nothing came back, for R to make a condition of, with the command line's sentences.
+//! Why nothing came back, for R to make a condition of, with the command line's sentences, options named as in a call.
 
 use std::panic::{catch_unwind, set_hook, AssertUnwindSafe};
 
-use dplm::{table::DataError, Error, ErrorKind};
+use dplm::{options::Language, table::DataError, Error, ErrorKind};
 use dplm_ledger::LedgerError;
+use dplm_simulate::pretend::PretendError;
 use savvy::{OwnedListSexp, OwnedStringSexp, Sexp};
 
 /// The conditions of `r/R/conditions.R`.
@@ -34,7 +35,7 @@ impl Kind {
 
     /// The refusal with this sentence.
     pub fn because(self, sentence: impl ToString) -> Refusal {
-        Refusal { kind: self, sentence: sentence.to_string() }
+        Refusal { kind: self, sentence: Language::R.spell(&sentence.to_string()) }
     }
 }
 
@@ -72,6 +73,16 @@ impl From<Error> for Refusal {
 impl From<DataError> for Refusal {
     fn from(error: DataError) -> Refusal {
         Kind::Data.because(error)
+    }
+}
+
+impl From<PretendError> for Refusal {
+    fn from(error: PretendError) -> Refusal {
+        match error {
+            PretendError::Model(error) => error.into(),
+            PretendError::Seed(_) => Kind::Fit.because(error),
+            _ => Kind::Request.because(error),
+        }
     }
 }
 

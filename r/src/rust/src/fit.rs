@@ -1,15 +1,18 @@
 //! A fit, and what may be asked of it. R keeps a fit as its JSON.
 #![allow(unsafe_code)] // `#[savvy]` writes it, and tables are shared.
 
+use std::fs;
+
 use dplm::{
     method::{forecast_for, Request},
     plan::Question,
-    report::{facts_json, summary, to_html, to_json, Cover},
+    report::{facts_json, summary, to_html, to_json, Cover, FitFileError},
     table::{ReadOptions, Source},
     Charge, Covariance, Coverage, Dataset, Design, Ends, Fit, OverValue, Prediction, Progress, Reading, Receipt, TTest,
     Warning,
 };
 use dplm_ledger::LedgerError;
+use dplm_simulate::pretend;
 use savvy::{savvy, ListSexp, NullSexp, OwnedListSexp, OwnedLogicalSexp, Sexp};
 
 use crate::{
@@ -30,7 +33,7 @@ fn native_fit(described: ListSexp, model: ListSexp, options: ListSexp, progress:
         let options = Options::read(options, &model)?;
         let method = options.method(&model)?;
         // SAFETY: the table is gone when this function returns.
-        let table = unsafe { table::source(described) }?;
+        let table = unsafe { options.rows(described, &model) }?;
         let fit = work::run(options.threads, function(progress).as_ref(), |signals| {
             affordable(options.account.as_ref(), &method.request().rho)?;
             let reading = |done, total| signals.reading(done, total);
@@ -41,7 +44,7 @@ fn native_fit(described: ListSexp, model: ListSexp, options: ListSexp, progress:
             prepared.run(receipt, Progress::new(&fitting)).map_err(Refusal::after_spending)
         })?;
         let warnings = fit.warnings.iter().map(|one| (matches!(one, Warning::FixedSeed), one.to_string()));
-        fitted(&to_json(&fit), &warnings.collect::<Vec<_>>())
+        fitted(to_json(&fit), warnings.collect(), options.is_pretended())
     })
 }
 
@@ -66,11 +69,16 @@ pub fn receipt(charge: Charge, account: Option<&Account>) -> Result<Receipt, Led
 }
 
 /// The JSON of a fit, and what a reader should know, each with whether it is about privacy itself.
-pub fn fitted(json: &str, warnings: &[(bool, String)]) -> Result<Sexp, Failure> {
+/// Of simulated rows it is marked, and that is said first.
+pub fn fitted(json: String, mut warnings: Vec<(bool, String)>, is_pretended: bool) -> Result<Sexp, Failure> {
+    if is_pretended {
+        warnings.insert(0, (false, pretend::WARNING.to_owned()));
+    }
+    let json = pretend::marked_if(is_pretended, json, pretend::mark_json);
     let about_privacy: Vec<bool> = warnings.iter().map(|(about_privacy, _)| *about_privacy).collect();
     let sentences: Vec<&str> = warnings.iter().map(|(_, sentence)| sentence.as_str()).collect();
     Ok(list([
-        ("json", &|| texts([json])),
+        ("json", &|| texts([&json])),
         ("about_privacy", &|| OwnedLogicalSexp::try_from_slice(&about_privacy)?.into()),
         ("warnings", &|| texts(&sentences)),
     ])?)
@@ -85,7 +93,7 @@ fn native_dry_run(described: ListSexp, model: ListSexp, options: ListSexp) -> sa
         options.method(&model)?;
         without_forecast(&options)?;
         // SAFETY: the table is gone when this function returns.
-        let table = unsafe { table::source(described) }?;
+        let table = unsafe { options.rows(described, &model) }?;
         let forecast = work::run(options.threads, None, |signals| {
             let asked = options.asked();
             affordable(options.account.as_ref(), &asked.request.rho)?;
@@ -119,16 +127,21 @@ fn fit(json: &str) -> Result<Fit, Refusal> {
     Ok(Fit::from_json(json).map_err(dplm::Error::from)?)
 }
 
+/// What is made of a result, marked where the result is.
+pub fn as_marked(json: &str, made: String, mark: fn(&str) -> String) -> String {
+    pretend::marked_if(pretend::is_marked(json), made, mark)
+}
+
 /// The document of a fit without what is long.
 #[savvy]
 fn native_facts(json: &str) -> savvy::Result<Sexp> {
-    answer(|| Ok(parsed(&facts_json(&fit(json)?))?))
+    answer(|| Ok(parsed(&as_marked(json, facts_json(&fit(json)?), pretend::mark_json))?))
 }
 
 /// The summary of the command line.
 #[savvy]
 fn native_summary(json: &str) -> savvy::Result<Sexp> {
-    answer(|| Ok(texts([summary(&fit(json)?)])?))
+    answer(|| Ok(texts([as_marked(json, summary(&fit(json)?), pretend::mark_text)])?))
 }
 
 /// The page of `--report`.
@@ -136,23 +149,36 @@ fn native_summary(json: &str) -> savvy::Result<Sexp> {
 fn native_page(json: &str, title: Option<&str>, author: Option<&str>, dataset: Option<&str>) -> savvy::Result<Sexp> {
     answer(|| {
         let [title, author, dataset] = [title, author, dataset].map(|text| text.map(str::to_owned));
-        Ok(texts([to_html(&fit(json)?, &Cover { title, author, dataset })])?)
+        let page = to_html(&fit(json)?, &Cover { title, author, dataset });
+        Ok(texts([as_marked(json, page, pretend::mark_page)])?)
     })
 }
 
 /// The JSON of a fit in a file.
 #[savvy]
 fn native_read(path: &str) -> savvy::Result<Sexp> {
-    answer(|| Ok(texts([to_json(&Fit::load(path)?)])?))
+    answer(|| Ok(texts([as_in_file(path, to_json(&Fit::load(path)?))])?))
+}
+
+/// The JSON of a result that was read from a file, marked where it is there.
+pub fn as_in_file(path: &str, json: String) -> String {
+    as_marked(&fs::read_to_string(path).unwrap_or_default(), json, pretend::mark_json)
 }
 
 /// Writes the JSON of a fit to a file.
 #[savvy]
 fn native_write(json: &str, path: &str) -> savvy::Result<Sexp> {
     answer(|| {
-        fit(json)?.save(path)?;
-        Ok(NullSexp.into())
+        fit(json)?;
+        write(path, json)
     })
+}
+
+/// Writes a document to a file.
+pub fn write(path: &str, json: &str) -> Result<Sexp, Failure> {
+    let unwritten = |error: std::io::Error| dplm::Error::from(FitFileError::Unwritten { kind: error.kind() });
+    fs::write(path, json).map_err(unwritten)?;
+    Ok(NullSexp.into())
 }
 
 /// The `low` and `high` ends of each coefficient's interval; `NA` for one that is not identified.

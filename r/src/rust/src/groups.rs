@@ -5,14 +5,14 @@ use dplm::{
     report::{grouped_summary, grouped_to_html, grouped_to_json, to_json, Cover},
     FittedGroup, GroupOutcome, GroupedDataset, GroupedFit, Progress, Warning,
 };
-use savvy::{savvy, ListSexp, NullSexp, OwnedListSexp, Sexp};
+use dplm_simulate::pretend;
+use savvy::{savvy, ListSexp, OwnedListSexp, Sexp};
 
 use crate::{
     failure::{answer, Kind, Refusal},
-    fit::{affordable, fitted, reading, receipt},
+    fit::{affordable, as_in_file, as_marked, fitted, reading, receipt, write},
     given::function,
     request::{Model, Options},
-    table,
     value::{list, parsed, texts},
     work,
 };
@@ -27,7 +27,7 @@ fn native_fit_groups(described: ListSexp, model: ListSexp, options: ListSexp, pr
         let no_groups = || Kind::Request.because("groups need by, a column with its levels");
         let (by, sizes) = options.groups.clone().ok_or_else(no_groups)?;
         // SAFETY: the table is gone when this function returns.
-        let table = unsafe { table::source(described) }?;
+        let table = unsafe { options.rows(described, &model) }?;
         let fit = work::run(options.threads, function(progress).as_ref(), |signals| {
             affordable(options.account.as_ref(), &method.request().rho)?;
             let told = |done, total| signals.reading(done, total);
@@ -38,7 +38,7 @@ fn native_fit_groups(described: ListSexp, model: ListSexp, options: ListSexp, pr
             let fitting = |done, total| signals.fitting(done, total);
             prepared.run(receipt, Progress::new(&fitting)).map_err(Refusal::after_spending)
         })?;
-        fitted(&grouped_to_json(&fit), &warnings(&fit))
+        fitted(grouped_to_json(&fit), warnings(&fit), options.is_pretended())
     })
 }
 
@@ -58,7 +58,7 @@ fn groups(json: &str) -> Result<GroupedFit, Refusal> {
 /// The document of `dplm fit --by --json`.
 #[savvy]
 fn native_groups_facts(json: &str) -> savvy::Result<Sexp> {
-    answer(|| Ok(parsed(&grouped_to_json(&groups(json)?))?))
+    answer(|| Ok(parsed(&as_marked(json, grouped_to_json(&groups(json)?), pretend::mark_json))?))
 }
 
 /// For each group its `level`, and the `json` of its fit or `why` there is none.
@@ -68,15 +68,15 @@ fn native_groups(json: &str) -> savvy::Result<Sexp> {
         let found = groups(json)?.groups;
         let mut all = OwnedListSexp::new(found.len(), false)?;
         for (place, group) in found.iter().enumerate() {
-            all.set_value(place, described(group)?)?;
+            all.set_value(place, described(group, json)?)?;
         }
         Ok(all.into())
     })
 }
 
-fn described(group: &FittedGroup) -> savvy::Result<Sexp> {
+fn described(group: &FittedGroup, of: &str) -> savvy::Result<Sexp> {
     let (key, text) = match &group.outcome {
-        GroupOutcome::Fitted(fit) => ("json", to_json(fit)),
+        GroupOutcome::Fitted(fit) => ("json", as_marked(of, to_json(fit), pretend::mark_json)),
         GroupOutcome::NotFitted(why) => ("why", why.clone()),
     };
     list([("level", &|| texts([&group.level])), (key, &|| texts([&text]))])
@@ -85,7 +85,7 @@ fn described(group: &FittedGroup) -> savvy::Result<Sexp> {
 /// The summary of the command line.
 #[savvy]
 fn native_groups_summary(json: &str) -> savvy::Result<Sexp> {
-    answer(|| Ok(texts([grouped_summary(&groups(json)?)])?))
+    answer(|| Ok(texts([as_marked(json, grouped_summary(&groups(json)?), pretend::mark_text)])?))
 }
 
 /// The page of `--report`.
@@ -98,21 +98,22 @@ fn native_groups_page(
 ) -> savvy::Result<Sexp> {
     answer(|| {
         let [title, author, dataset] = [title, author, dataset].map(|text| text.map(str::to_owned));
-        Ok(texts([grouped_to_html(&groups(json)?, &Cover { title, author, dataset })])?)
+        let page = grouped_to_html(&groups(json)?, &Cover { title, author, dataset });
+        Ok(texts([as_marked(json, page, pretend::mark_page)])?)
     })
 }
 
 /// The JSON of the fits in a file.
 #[savvy]
 fn native_groups_read(path: &str) -> savvy::Result<Sexp> {
-    answer(|| Ok(texts([grouped_to_json(&GroupedFit::load(path)?)])?))
+    answer(|| Ok(texts([as_in_file(path, grouped_to_json(&GroupedFit::load(path)?))])?))
 }
 
 /// Writes the JSON of the fits to a file.
 #[savvy]
 fn native_groups_write(json: &str, path: &str) -> savvy::Result<Sexp> {
     answer(|| {
-        groups(json)?.save(path)?;
-        Ok(NullSexp.into())
+        groups(json)?;
+        write(path, json)
     })
 }

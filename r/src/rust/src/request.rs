@@ -8,14 +8,17 @@ use dplm::{
     moments::Moments,
     options::Choice,
     privacy::Rho,
+    table::Source,
     NoiseSource, Person,
 };
 use dplm_ledger::{Attribution, Ledger, LedgerError};
+use dplm_simulate::pretend;
 use savvy::{ListSexp, TypedSexp};
 
 use crate::{
     failure::{Kind, Refusal},
     given::{json, Given},
+    table,
 };
 
 /// A model: the `text` of a formula or of a model file, and whether it `is_file`.
@@ -85,6 +88,8 @@ pub struct Options {
     pub memory: Option<u64>,
     /// The ledger's file, and what it calls the data.
     pub account: Option<Account>,
+    /// So many simulated rows in place of the data.
+    pretend: Option<u64>,
 }
 
 /// What groups are by, and their sizes where those are public.
@@ -128,11 +133,37 @@ impl Options {
             threads: given.whole("threads")?,
             memory: given.whole("memory")?,
             account: Account::read(given)?,
+            pretend: given.whole("pretend")?,
         };
-        match (&options.account, options.noise) {
-            (Some(_), NoiseSource::Seed(_)) => Err(Kind::Request.because(LedgerError::Seed)),
+        match (&options.account, options.noise, options.pretend) {
+            (Some(_), NoiseSource::Seed(_), _) => Err(Kind::Request.because(LedgerError::Seed)),
+            (Some(_), _, Some(_)) => Err(Kind::Request.because(pretend::NO_LEDGER)),
             _ => Ok(options),
         }
+    }
+
+    /// Whether rows are simulated.
+    pub fn is_pretended(&self) -> bool {
+        self.pretend.is_some()
+    }
+
+    /// The rows of a table that R describes, or simulated ones in their place.
+    ///
+    /// # Safety
+    /// As [`table::source`].
+    #[allow(unsafe_code)] // Tables are shared.
+    pub unsafe fn rows(&self, described: ListSexp, model: &Model) -> Result<Source, Refusal> {
+        let Some(rows) = self.pretend else {
+            // SAFETY: as promised.
+            return unsafe { table::source(described) };
+        };
+        let by = self.groups.as_ref().map(|(by, _)| by);
+        let (person, weights) = (self.person.as_ref(), self.weights.as_ref());
+        let seed = match self.noise {
+            NoiseSource::Seed(seed) => Some(seed),
+            NoiseSource::System => None,
+        };
+        Ok(pretend::source(&pretend::Asked { formula: &model.formula, person, weights, by }, rows, seed)?)
     }
 
     /// What is asked, for a forecast.

@@ -5,11 +5,12 @@ mod text;
 use std::collections::BTreeMap;
 
 use dplm::{Error, Fit, FittedGroup, GroupOutcome, GroupedFit, Hypothesis, TTest, WaldTest, report::Saved};
+use dplm_simulate::pretend;
 use serde::Serialize;
 
 use crate::{
     args::TestArgs,
-    commands::{pretend, saved},
+    commands::saved,
     exit::Failure,
     output::{Destination, Format, Output},
     printer::Printer,

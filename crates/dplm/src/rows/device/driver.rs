@@ -21,20 +21,16 @@ type Address = u64;
 macro_rules! functions {
     ($($name:ident = $symbol:literal ($($argument:ty),*);)+) => {
         struct Driver {
-            $($name: unsafe extern "C" fn($($argument),*) -> Code,)+
+            $($name: unsafe extern "system" fn($($argument),*) -> Code,)+
         }
 
         impl Driver {
             fn load() -> Result<Driver, DeviceError> {
-                // SAFETY: the name is a C string, and the library is never closed.
-                let library = unsafe { libc::dlopen(c"libcuda.so.1".as_ptr(), libc::RTLD_NOW) };
-                if library.is_null() {
-                    return Err(DeviceError::NoDriver);
-                }
+                let library = library::open().ok_or(DeviceError::NoDriver)?;
                 // SAFETY: the signatures are those of the driver's header `cuda.h`, which a name with its version stands for.
                 Ok(Driver {
                     $($name: unsafe {
-                        std::mem::transmute::<Handle, unsafe extern "C" fn($($argument),*) -> Code>(symbol(library, $symbol)?)
+                        std::mem::transmute::<Handle, unsafe extern "system" fn($($argument),*) -> Code>(library::symbol(library, $symbol).ok_or(DeviceError::OldDriver)?)
                     },)+
                 })
             }
@@ -69,10 +65,49 @@ functions! {
     );
 }
 
-fn symbol(library: Handle, name: &CStr) -> Result<Handle, DeviceError> {
-    // SAFETY: the library is open, and the name is a C string.
-    let found = unsafe { libc::dlsym(library, name.as_ptr()) };
-    if found.is_null() { Err(DeviceError::OldDriver) } else { Ok(found) }
+/// The driver's library, and what it has by name.
+#[cfg(unix)]
+mod library {
+    use super::{CStr, Handle};
+
+    pub(super) fn open() -> Option<Handle> {
+        // SAFETY: the name is a C string, and the library is never closed.
+        let library = unsafe { libc::dlopen(c"libcuda.so.1".as_ptr(), libc::RTLD_NOW) };
+        (!library.is_null()).then_some(library)
+    }
+
+    pub(super) fn symbol(library: Handle, name: &CStr) -> Option<Handle> {
+        // SAFETY: the library is open, and the name is a C string.
+        let found = unsafe { libc::dlsym(library, name.as_ptr()) };
+        (!found.is_null()).then_some(found)
+    }
+}
+
+/// The driver's library, and what it has by name.
+#[cfg(windows)]
+mod library {
+    use super::{CStr, Handle, c_char, null_mut};
+
+    /// Only in the system's own folder: not in that of the program, nor in the current one, where anybody may have put a file of this name.
+    const SYSTEM_FOLDER: u32 = 0x800;
+
+    #[link(name = "kernel32")]
+    unsafe extern "system" {
+        fn LoadLibraryExA(name: *const c_char, reserved: Handle, flags: u32) -> Handle;
+        fn GetProcAddress(library: Handle, name: *const c_char) -> Handle;
+    }
+
+    pub(super) fn open() -> Option<Handle> {
+        // SAFETY: the name is a C string, and the library is never closed.
+        let library = unsafe { LoadLibraryExA(c"nvcuda.dll".as_ptr(), null_mut(), SYSTEM_FOLDER) };
+        (!library.is_null()).then_some(library)
+    }
+
+    pub(super) fn symbol(library: Handle, name: &CStr) -> Option<Handle> {
+        // SAFETY: the library is open, and the name is a C string.
+        let found = unsafe { GetProcAddress(library, name.as_ptr()) };
+        (!found.is_null()).then_some(found)
+    }
 }
 
 fn driver() -> Result<&'static Driver, DeviceError> {

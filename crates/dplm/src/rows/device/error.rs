@@ -9,7 +9,8 @@ pub enum DeviceError {
     NotBuilt,
     /// There is no driver.
     #[error(
-        "no NVIDIA driver (libcuda.so.1) was found on this machine: leave out the device, or install the driver, version 580 or newer"
+        "no NVIDIA driver ({}) was found on this machine: leave out the device, or install the driver, version 580 or newer",
+        crate::system::GPU_DRIVER
     )]
     NoDriver,
     /// The driver lacks something.

@@ -7,7 +7,6 @@ use std::{
     collections::HashMap,
     fs::File,
     io::{BufReader, Read},
-    os::unix::fs::FileExt,
     sync::{Arc, Mutex, PoisonError},
 };
 
@@ -21,6 +20,7 @@ use parquet::{
 };
 
 use super::page_header::Header;
+use crate::system::FileExt;
 
 /// The pages in gzip, by where what follows their header starts.
 #[derive(Default)]
