@@ -140,7 +140,7 @@ impl Store for OnCard {
     }
 
     fn rows(&self) -> u64 {
-        u64::from(self.blocks) * BLOCK_ROWS as u64
+        self.blocks * BLOCK_ROWS as u64
     }
 
     fn sample(&self, rows: usize) -> Result<Chunks, Error> {
