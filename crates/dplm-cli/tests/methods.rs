@@ -1,5 +1,7 @@
 //! Every method by its name: a fit, its report, its file, its budget, and the refusal of what it does not offer.
 
+use dplm::privacy::convert::Conversion;
+
 use crate::common::Directory;
 
 const FORMULA: &str = "y[-6..6] ~ x1[-4..4] + x2[-4..4]";
@@ -9,7 +11,9 @@ const ONE_FEATURE: &str = "y[-6..6] ~ x1[-4..4]";
 fn every_method_fits_and_spends_from_a_ledger() {
     let directory = Directory::new();
     let data = directory.simulate("rows.csv", 4000);
-    for (number, entry) in (1..).zip(dplm_methods::all()) {
+    // What spends delta too is refused: see below.
+    let in_rho = dplm_methods::all().filter(|entry| entry.conversion != Conversion::Tested);
+    for (number, entry) in (1..).zip(in_rho) {
         let name = entry.name;
         let ledger = format!("{name}.ledger");
         directory.ok(&["ledger", "init", &ledger, "--dataset", "rows", "--rho", "2"]);
@@ -52,6 +56,29 @@ fn laplace_noise_is_converted_by_a_bound_for_any_mechanism() {
     let shown = directory.ok(&["ledger", "show", "a.ledger", "--dataset", "rows"]).stdout;
     // What is granted would come to 7.2861 by the curve of Gaussian mechanisms.
     assert!(shown.contains("7.7663") && shown.contains("1.0000"), "{shown}");
+}
+
+/// Half of delta is the test's: an epsilon that is asked for is kept at the other half, the fit says so, and a ledger, which holds rho only, is left as it was.
+#[test]
+fn a_test_is_paid_for_in_delta_too_and_not_from_a_ledger() {
+    let directory = Directory::new();
+    let data = directory.simulate("rows.csv", 20_000);
+    let asked = ["--method", "tukey-tested", "--epsilon", "3", "--purpose", "prediction", "--json", "-"];
+    let start = ["fit", &data, "--formula", FORMULA];
+    let done = directory.ok(&[&start[..], &asked].concat());
+    let fit: serde_json::Value = serde_json::from_str(&done.stdout).expect("JSON");
+    let guarantee = &fit["guarantee"];
+    let rho = guarantee["rho"].as_f64().expect("a number");
+    let at_half = dplm::privacy::convert::rho_cks(3.0, 0.5e-6).expect("a budget");
+    assert!((rho / at_half - 1.0).abs() < 1e-6, "{rho} {at_half}");
+    assert_eq!((&guarantee["conversion"], &guarantee["releases"][0]["mechanism"]), (&"tested".into(), &"test".into()));
+    assert!(guarantee["text"].as_str().expect("text").contains("but for half of delta"));
+    directory.ok(&["ledger", "init", "a.ledger", "--dataset", "rows", "--rho", "2"]);
+    let refused = directory.run(&[&start[..], &asked, &["--ledger", "a.ledger", "--dataset", "rows"]].concat());
+    refused.assert_refused(2, "delta from a ledger");
+    assert!(refused.stderr.contains("a ledger holds rho only"), "{}", refused.stderr);
+    let account = directory.ok(&["ledger", "show", "a.ledger", "--dataset", "rows", "--json", "-"]).stdout;
+    assert!(account.contains("\"spent\": 0"), "{account}");
 }
 
 #[test]
