@@ -11,8 +11,9 @@ const ONE_FEATURE: &str = "y[-6..6] ~ x1[-4..4]";
 fn every_method_fits_and_spends_from_a_ledger() {
     let directory = Directory::new();
     let data = directory.simulate("rows.csv", 4000);
-    let of_rho = |entry: &&dplm::method::Entry| entry.conversion != Conversion::Tested;
-    for (number, entry) in (1..).zip(dplm_methods::all().filter(of_rho)) {
+    // What spends delta too is refused: see below.
+    let in_rho = dplm_methods::all().filter(|entry| entry.conversion != Conversion::Tested);
+    for (number, entry) in (1..).zip(in_rho) {
         let name = entry.name;
         let ledger = format!("{name}.ledger");
         directory.ok(&["ledger", "init", &ledger, "--dataset", "rows", "--rho", "2"]);
@@ -32,24 +33,6 @@ fn every_method_fits_and_spends_from_a_ledger() {
         let account = directory.ok(&["ledger", "show", &ledger, "--dataset", "rows", "--json", "-"]).stdout;
         assert!(account.contains("\"spent\": 1"), "{name}: {account}");
     }
-}
-
-/// A ledger holds rho only, and a test that may fail spends delta as well: the method runs without a ledger, and with one it is refused before anything is spent.
-#[test]
-fn a_method_with_a_test_is_not_charged_to_a_ledger() {
-    let directory = Directory::new();
-    let data = directory.simulate("rows.csv", 4000);
-    directory.ok(&["ledger", "init", "a.ledger", "--dataset", "rows", "--rho", "2"]);
-    let asked =
-        ["fit", &data, "--formula", FORMULA, "--method", "tukey-tested", "--rho", "1", "--purpose", "prediction"];
-    let fit: serde_json::Value =
-        serde_json::from_str(&directory.ok(&[&asked[..], &["--json", "-"]].concat()).stdout).expect("JSON");
-    assert_eq!(fit["guarantee"]["conversion"], "tested");
-    assert!(fit["coefficients"][1]["estimate"].as_f64().is_some_and(|slope| slope.abs() < 3.0));
-    let refused = directory.run(&[&asked[..], &["--ledger", "a.ledger", "--dataset", "rows"]].concat());
-    assert!(refused.status != 0 && refused.stderr.contains("a ledger holds rho only"), "{}", refused.stderr);
-    let account = directory.ok(&["ledger", "show", "a.ledger", "--dataset", "rows", "--json", "-"]).stdout;
-    assert!(account.contains("\"spent\": 0"), "{account}");
 }
 
 /// An epsilon that is asked for is kept, by the conversion that holds for the method; the ledger says the same.
@@ -73,6 +56,29 @@ fn laplace_noise_is_converted_by_a_bound_for_any_mechanism() {
     let shown = directory.ok(&["ledger", "show", "a.ledger", "--dataset", "rows"]).stdout;
     // What is granted would come to 7.2861 by the curve of Gaussian mechanisms.
     assert!(shown.contains("7.7663") && shown.contains("1.0000"), "{shown}");
+}
+
+/// Half of delta is the test's: an epsilon that is asked for is kept at the other half, the fit says so, and a ledger, which holds rho only, is left as it was.
+#[test]
+fn a_test_is_paid_for_in_delta_too_and_not_from_a_ledger() {
+    let directory = Directory::new();
+    let data = directory.simulate("rows.csv", 20_000);
+    let asked = ["--method", "tukey-tested", "--epsilon", "3", "--purpose", "prediction", "--json", "-"];
+    let start = ["fit", &data, "--formula", FORMULA];
+    let done = directory.ok(&[&start[..], &asked].concat());
+    let fit: serde_json::Value = serde_json::from_str(&done.stdout).expect("JSON");
+    let guarantee = &fit["guarantee"];
+    let rho = guarantee["rho"].as_f64().expect("a number");
+    let at_half = dplm::privacy::convert::rho_cks(3.0, 0.5e-6).expect("a budget");
+    assert!((rho / at_half - 1.0).abs() < 1e-6, "{rho} {at_half}");
+    assert_eq!((&guarantee["conversion"], &guarantee["releases"][0]["mechanism"]), (&"tested".into(), &"test".into()));
+    assert!(guarantee["text"].as_str().expect("text").contains("but for half of delta"));
+    directory.ok(&["ledger", "init", "a.ledger", "--dataset", "rows", "--rho", "2"]);
+    let refused = directory.run(&[&start[..], &asked, &["--ledger", "a.ledger", "--dataset", "rows"]].concat());
+    refused.assert_refused(2, "delta from a ledger");
+    assert!(refused.stderr.contains("a ledger holds rho only"), "{}", refused.stderr);
+    let account = directory.ok(&["ledger", "show", "a.ledger", "--dataset", "rows", "--json", "-"]).stdout;
+    assert!(account.contains("\"spent\": 0"), "{account}");
 }
 
 #[test]
