@@ -279,7 +279,7 @@ fn folders_and_patterns_are_read_in_order_of_name() {
     assert_eq!(read(&open(&folder.path().join("[abc].*")).unwrap(), &columns), four);
     let three = four.iter().map(|column| column[..3].to_vec()).collect::<Vec<_>>();
     assert_eq!(read(&open(&folder.path().join("*.csv")).unwrap(), &columns), three);
-    let literal = file(&folder, "[x]*.csv", "x,g\n9,b\n");
+    let literal = file(&folder, "[x].csv", "x,g\n9,b\n");
     assert_eq!(read(&open(&literal).unwrap(), &[number("x")]), [vec![Some(9.0)]]);
 }
 
