@@ -263,9 +263,7 @@ def lm(
     columns = _columns(model, is_file, person, weights, by)
     table: _native.Table | None
     if pretend is not False:
-        if account_name is not None:
-            raise RequestError("simulated rows cost nothing, so no ledger pays for them: leave out the ledger")
-        table = _native.Table.pretend(model, is_file, options, _simulated_rows(pretend))
+        table = _native.Table.pretend(model, is_file, options, _simulated_rows(pretend), account_name)
     elif data is None:
         raise RequestError("give the data, or pretend=True to fit simulated rows in their place")
     else:
@@ -304,10 +302,10 @@ def _warn_of(fit: Fit | GroupedFit, sentences: Sequence[tuple[bool, str]]) -> No
             raise
 
 
-def _simulated_rows(pretend: int | bool) -> int:
-    """How many rows to simulate."""
+def _simulated_rows(pretend: int | bool) -> int | None:
+    """How many rows to simulate; None for the usual number."""
     if pretend is True:
-        return 10_000
+        return None
     if not isinstance(pretend, int) or pretend < 1:
         raise RequestError("pretend must be a number of rows, or True")
     return pretend

@@ -328,7 +328,7 @@ def _pack(
         persons = None
         if unit is not None:
             # In a partition of their own each person is in one block, or is refused there.
-            if set(table.column(_place(unit)).unique().to_pylist()) != {context.partitionId()}:
+            if not set(table.column(_place(unit)).unique().to_pylist()) <= {context.partitionId()}:
                 raise DataError(_APART)
             persons = b"".join(table.column(unit).to_pylist())
             table = table.drop_columns([unit, _place(unit)])

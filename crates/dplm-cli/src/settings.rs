@@ -124,6 +124,8 @@ impl FitSettings {
         let request = Request { moments: moments(args.moments.as_deref())?, ..request };
         let tuning = tuning(&args.method);
         check_machine(&args.machine)?;
+        let pretend = args.pretend.map(|rows| rows.unwrap_or(pretend::USUAL_ROWS));
+        check_pretence(pretend, &args.data.inputs)?;
         // A model file says of each such column that it is standard.
         let standardised = args.model.standardised || args.model.model.is_some();
         let person = person(&args.promise, &args.interval);
@@ -139,7 +141,7 @@ impl FitSettings {
             method,
             asked,
             groups,
-            pretend: args.pretend,
+            pretend,
             dry_run: args.dry_run,
             paper,
             noise: args.promise.seed.map_or(NoiseSource::System, NoiseSource::Seed),
@@ -348,6 +350,14 @@ fn read_model(path: &Path) -> Result<String, Failure> {
             kind => format!("{path} could not be read ({kind}): check the file and its permissions"),
         })
     })
+}
+
+/// Refuses a number of rows that would be taken for the name of data, which a pretended fit does not open.
+fn check_pretence(pretend: Option<u64>, inputs: &[String]) -> Result<(), Failure> {
+    match inputs.iter().find(|name| pretend.is_some() && name.parse::<u64>().is_ok()) {
+        Some(rows) => Err(Failure::usage(format!("simulate so many rows with --pretend={rows}"))),
+        None => Ok(()),
+    }
 }
 
 /// Sets the number of threads, for the whole program.

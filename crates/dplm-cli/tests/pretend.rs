@@ -32,6 +32,9 @@ fn a_pretended_fit_reads_no_data_and_is_marked_everywhere() {
     directory.run(&["refine", "fit.json", "page.html", "--rho", "1"]).assert_refused(2, "a pretended fit");
     // The data may be named, and are not opened.
     directory.ok(&["fit", "nowhere.csv", "--pretend=2000", "--formula", FORMULA, "--rho", "5"]);
+    let misread = directory.run(&["fit", "--pretend", "2000", "--formula", FORMULA, "--rho", "5"]);
+    misread.assert_refused(2, "rows that would be taken for data");
+    assert!(misread.stderr.contains("--pretend=2000"), "{}", misread.stderr);
 }
 
 #[test]

@@ -16,6 +16,7 @@ use crate::{
     arrow,
     column::NativeColumn,
     failure::{Kind, OrRaise},
+    fit::AccountName,
     request::{FitOptions, formula},
     work,
 };
@@ -67,20 +68,25 @@ impl NativeTable {
         Ok(Source::from_batches(schema, batches, NAME).or_raise()?.into())
     }
 
-    /// So many rows that are simulated from what is publicly known of the columns that a fit reads.
+    /// So many rows, or the usual number, that are simulated from what is publicly known of the columns that a fit reads.
     #[staticmethod]
     fn pretend(
         py: Python<'_>,
         model: &str,
         model_is_file: bool,
         options: FitOptions,
-        rows: u64,
+        rows: Option<u64>,
+        account_name: Option<AccountName>,
     ) -> PyResult<NativeTable> {
+        if account_name.is_some() {
+            return Err(Kind::Request.because(pretend::NO_LEDGER));
+        }
         let formula = formula(model, model_is_file)?;
         let (person, weights, groups) = (options.person()?, options.weights()?, options.groups()?);
         let by = groups.as_ref().map(|(by, _)| by);
         let asked = pretend::Asked { formula: &formula, person: person.as_ref(), weights: weights.as_ref(), by };
-        let source = py.detach(|| pretend::source(&asked, rows, options.seed)).or_raise()?;
+        let source =
+            py.detach(|| pretend::source(&asked, rows.unwrap_or(pretend::USUAL_ROWS), options.seed)).or_raise()?;
         Ok(NativeTable { source, pretended: true })
     }
 

@@ -196,7 +196,9 @@ impl Fit {
         match (self.target, self.trajectories.is_empty()) {
             (_, true) | (Target::Robust, _) => "",
             (Target::Sample, _) => "; rows that are clipped count up to the clip",
-            (Target::Population | Target::Person, _) => "; errors are taken to be symmetric where rows are clipped",
+            (Target::Population | Target::Person, _) => {
+                "; clipping is taken to leave the mean of the errors where it is"
+            }
         }
     }
 

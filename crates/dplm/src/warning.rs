@@ -166,7 +166,7 @@ impl std::fmt::Display for Warning {
             }
             Warning::Clipped { share } => write!(
                 f,
-                "about {:.1} % of the gradients are clipped, so the intervals are for the robust (clipped) coefficients; a released test saw no sign of skewed errors, which would set these apart from the least-squares ones (target population gives those, with longer intervals)",
+                "about {:.1} % of the gradients are clipped, so the intervals are for the robust (clipped) coefficients; a released test saw no sign of skewed errors, which would set these apart from the least-squares ones (target population clips less, with longer intervals)",
                 100.0 * share
             ),
             Warning::PartOfStudy { name, of } => write!(
@@ -182,7 +182,7 @@ impl std::fmt::Display for Warning {
             ),
             Warning::Bent { names } => write!(
                 f,
-                "clipping moves this fit away from least squares, as errors that are skewed or a mean that is not linear make it do: the intervals are for the robust (clipped) coefficients; {} {} most (target population gives least squares, with longer intervals)",
+                "clipping moves this fit away from least squares, as errors that are skewed or a mean that is not linear make it do: the intervals are for the robust (clipped) coefficients; {} {} most (target population clips less, with longer intervals)",
                 listed(names),
                 if names.len() == 1 { "moves" } else { "move" }
             ),
@@ -202,7 +202,7 @@ impl std::fmt::Display for Warning {
             ),
             Warning::ClippedUnseen { share } => write!(
                 f,
-                "about {:.1} % of the gradients are clipped, and this budget is too small to tell whether errors are skewed, so the intervals are for the robust (clipped) coefficients: a larger rho would clip less and tell (target population gives least squares, with longer intervals)",
+                "about {:.1} % of the gradients are clipped, and this budget is too small to tell whether errors are skewed, so the intervals are for the robust (clipped) coefficients: a larger rho would clip less and tell (target population clips less, with longer intervals)",
                 100.0 * share
             ),
             Warning::LevelAtEdge => f.write_str(

@@ -141,7 +141,7 @@ fn the_target_in_words() {
         let fit = of(target);
         let text = fit.target_text();
         assert!(text.starts_with(&format!("{words}, {without}")), "{text}");
-        let assumes = text.ends_with("; errors are taken to be symmetric where rows are clipped");
+        let assumes = text.ends_with("; clipping is taken to leave the mean of the errors where it is");
         assert_eq!(assumes, fit.target == Target::Population, "{text}");
         assert_eq!(
             (&json(&fit)["target"], &json(&fit)["target_text"]),

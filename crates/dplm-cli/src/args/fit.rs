@@ -50,11 +50,10 @@ pub struct FitArgs {
         value_name = "ROWS",
         num_args = 0..=1,
         require_equals = true,
-        default_missing_value = "10000",
         conflicts_with = "ledger",
         help_heading = "Output"
     )]
-    pub pretend: Option<u64>,
+    pub pretend: Option<Option<u64>>,
     /// Show the plan, the checks and the cost, and stop; nothing is spent
     #[arg(long, help_heading = "Output")]
     pub dry_run: bool,

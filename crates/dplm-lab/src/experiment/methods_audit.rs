@@ -71,21 +71,13 @@ struct Case {
     noise: f64,
 }
 
-/// The mechanisms with their names.
-const MECHANISMS: [(&str, Audited); 4] = [
-    ("discrete Laplace", Audited::Laplace),
-    ("exponential, candidates", Audited::Choice),
-    ("exponential, points", Audited::Point),
-    ("propose-test-release, test", Audited::Test),
-];
+const MECHANISMS: [Audited; 4] = [Audited::Laplace, Audited::Choice, Audited::Point, Audited::Test];
 
 impl Case {
     /// Every mechanism, and every method for both relations, sound and broken.
     fn all() -> Vec<Case> {
         let relations = [Neighbours::ReplaceOne, Neighbours::ZeroOut];
-        let alone = [1.0, 0.5]
-            .into_iter()
-            .flat_map(|noise| MECHANISMS.iter().map(move |&(_, audited)| Case { audited, noise }));
+        let alone = [1.0, 0.5].into_iter().flat_map(|noise| MECHANISMS.map(|audited| Case { audited, noise }));
         // An estimate shows little of what was released, so that it takes less noise to be caught.
         let fits = [1.0, 0.1].into_iter().flat_map(move |noise| {
             dplm_methods::METHODS.iter().flat_map(move |entry| {
@@ -97,10 +89,10 @@ impl Case {
 
     fn name(self) -> String {
         let name = match self.audited {
-            Audited::Laplace => MECHANISMS[0].0.to_owned(),
-            Audited::Choice => MECHANISMS[1].0.to_owned(),
-            Audited::Point => MECHANISMS[2].0.to_owned(),
-            Audited::Test => MECHANISMS[3].0.to_owned(),
+            Audited::Laplace => "discrete Laplace".to_owned(),
+            Audited::Choice => "exponential, candidates".to_owned(),
+            Audited::Point => "exponential, points".to_owned(),
+            Audited::Test => "propose-test-release, test".to_owned(),
             Audited::Fit(entry, neighbours) => format!("{}, {neighbours}", entry.name),
         };
         match self.noise {
