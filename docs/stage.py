@@ -13,11 +13,8 @@ from pathlib import Path
 #: The folders whose documents are pages.
 STAGED = [Path(), Path("docs")]
 LINK = re.compile(r"(!?)\[([^\]]*)\]\(([^)\s]+)\)")
-# Tables with long words wrap, in place of growing out of the page; so do long lines of code on paper, where nobody can scroll.
-STYLE = """\
-.rst-content .wy-table-responsive table td, .rst-content .wy-table-responsive table th { white-space: normal; }
-@media print { .rst-content pre, .rst-content pre code { white-space: pre-wrap; overflow-wrap: anywhere; } }
-"""
+#: What rustdoc is told of a block of code beside its language, which MkDocs takes for a language.
+TOLD = re.compile(r"^```rust,\w+$", re.MULTILINE)
 
 
 def staged(document: Path, root: Path, out: Path) -> str:
@@ -36,7 +33,7 @@ def staged(document: Path, root: Path, out: Path) -> str:
             shutil.copyfile(root / place, out / place)
         return found[0]
 
-    return LINK.sub(link, (root / document).read_text(encoding="utf-8"))
+    return LINK.sub(link, TOLD.sub("```rust", (root / document).read_text(encoding="utf-8")))
 
 
 def main(out: Path) -> None:
@@ -47,7 +44,7 @@ def main(out: Path) -> None:
         document = found.relative_to(root)
         name = Path("index.md") if document == Path("README.md") else document
         (out / name).write_text(staged(document, root, out), encoding="utf-8")
-    (out / "site.css").write_text(STYLE)
+    shutil.copy(root / "docs" / "site.css", out)
 
 
 main(Path(sys.argv[1]))
