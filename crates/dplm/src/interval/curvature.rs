@@ -1,6 +1,9 @@
 //! What is known of the curvature `H`, the derivative of the mean clipped gradient near its root.
 
-use super::{IntervalError, check_features, check_not_negative, check_positive, check_run, inverse::of_mean_inverse};
+use super::{
+    IntervalError, check_features, check_not_negative, check_positive, check_run, eigenvalues::without_noise,
+    inverse::of_mean_inverse,
+};
 use crate::{
     descend::Trajectory,
     matrix::{Eigen, diagonal, dot, quadratic, times, transposed_times},
@@ -84,7 +87,7 @@ impl Curvature {
         check_positive("the trace of the curvature", level)?;
         let departure = Departure::of(&values, noise_sd);
         let values: Vec<f64> =
-            without_repulsion(&values, noise_sd).iter().map(|e| level + departure.seen * (e - level)).collect();
+            without_noise(&values, noise_sd).iter().map(|e| level + departure.seen * (e - level)).collect();
         let entry_sd = left_over(&values, noise_sd, &departure);
         // The diagonal of the noise moves the level too; the factor only has to make up what is missing.
         let moved_sq = (0..p).map(|i| entry_sd[(i, i)].powi(2)).sum::<f64>() / (p * p) as f64;
@@ -298,19 +301,6 @@ fn spread_entry(spread: f64, p: usize) -> f64 {
     spread * (2.0 / (p as f64 + 1.0)).sqrt()
 }
 
-/// Eigenvalues with the repulsion by noise undone.
-///
-/// Noise of sd `s` (diagonal) pushes the eigenvalues of a symmetric matrix apart, by `s^2/2 sum_j 1/(e_i - e_j)`
-/// where they are far apart and until they fill a semicircle where they are not; the smallest come out too small,
-/// even negative. Going back by twice that from where they are now found, softened at the distance `s/sqrt 2`, is the
-/// best estimate in mean square that keeps the eigenvectors (Bun, Allez, Bouchaud and Potters, "Rotational invariant
-/// estimator for general noisy matrices", 2016).
-fn without_repulsion(values: &[f64], sd: f64) -> Vec<f64> {
-    let soft = |gap: f64| if gap == 0.0 { 0.0 } else { gap / (gap * gap + 0.5 * sd * sd) };
-    let push = |e: &f64| sd * sd * values.iter().map(|other| soft(e - other)).sum::<f64>();
-    values.iter().map(|e| e - push(e)).collect()
-}
-
 /// How far a released matrix is from a multiple of the identity, against what noise alone would make.
 struct Departure {
     /// 0 where noise explains all of it, 1 where it explains no more than half.
@@ -377,7 +367,7 @@ fn mean(values: &[f64]) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use super::super::simulate::normal;
+    use super::super::simulate::{normal, symmetric_noise};
     use super::*;
     use rand_chacha::ChaCha8Rng;
     use rand_core::SeedableRng;
@@ -391,11 +381,6 @@ mod tests {
             gradient.push(g);
         }
         Trajectory { theta, gradient, step_size: eta, noise_sd: lambda }
-    }
-
-    fn symmetric_noise(p: usize, sd: f64, rng: &mut ChaCha8Rng) -> Mat<f64> {
-        let raw = Mat::from_fn(p, p, |_, _| normal(rng));
-        Mat::from_fn(p, p, |j, k| if j == k { sd * raw[(j, j)] } else { sd / 2f64.sqrt() * raw[(j.max(k), j.min(k))] })
     }
 
     /// Runs that start at the optimum, where the feedback of noise is all there is: without the correction the slope
@@ -427,34 +412,7 @@ mod tests {
         assert!(found.level() == 1.0 && found.scale_sd > 0.1);
     }
 
-    /// Eigenvalues 1 and 4 in two groups of ten, noise that spreads each group over more than 1: the correction takes
-    /// most of the squared error away and leaves no eigenvalue near zero.
-    #[test]
-    fn repulsion_is_undone() {
-        let mut rng = ChaCha8Rng::seed_from_u64(3);
-        let (p, sd) = (20, 0.25);
-        let truth = Mat::from_fn(p, p, |j, k| {
-            if j != k {
-                0.0
-            } else if j < 10 {
-                1.0
-            } else {
-                4.0
-            }
-        });
-        let noisy = &truth + symmetric_noise(p, sd, &mut rng);
-        let found = Eigen::of(noisy.as_ref()).unwrap();
-        let mut corrected = without_repulsion(&found.values, sd);
-        corrected.sort_by(f64::total_cmp);
-        let error = |values: &[f64]| {
-            let truth = |i: usize| if i < 10 { 1.0 } else { 4.0 };
-            values.iter().enumerate().map(|(i, e)| (e - truth(i)).powi(2)).sum::<f64>()
-        };
-        assert!(found.values[0] < 0.5 && corrected[0] > 0.6, "{} {}", found.values[0], corrected[0]);
-        assert!(error(&corrected) < 0.3 * error(&found.values));
-    }
-
-    /// The same through the whole correction, ten equally correlated features: the least eigenvalue, 0.5 in truth and
+    /// Ten equally correlated features: the least eigenvalue, 0.5 in truth and
     /// 0.15 or so as released, comes back to 0.3 on average, as the mean of the inverse has it, and no direction is taken for lost.
     #[test]
     fn correlated_features_stay_resolved() {

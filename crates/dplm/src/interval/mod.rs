@@ -34,6 +34,7 @@
 mod interval;
 mod score;
 mod paper;
+mod eigenvalues;
 mod inverse;
 mod curvature;
 mod resolve;
@@ -51,6 +52,7 @@ mod coverage;
 pub use crate::contrast::Contrast;
 pub use curvature::Curvature;
 pub(crate) use curvature::{bend_at, expected_uncertainty_sq};
+pub(crate) use eigenvalues::without_noise;
 pub use inference::Inference;
 pub use interval::Interval;
 pub(crate) use interval::{lengthening, normal_quantile};

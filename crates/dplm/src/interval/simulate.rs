@@ -39,6 +39,12 @@ pub fn normal(rng: &mut ChaCha8Rng) -> f64 {
     StandardNormal.sample(rng)
 }
 
+/// Noise of a released matrix: `sd` on the diagonal, smaller by `sqrt 2` off it.
+pub fn symmetric_noise(p: usize, sd: f64, rng: &mut ChaCha8Rng) -> Mat<f64> {
+    let raw = Mat::from_fn(p, p, |_, _| normal(rng));
+    Mat::from_fn(p, p, |j, k| if j == k { sd * raw[(j, j)] } else { sd / 2f64.sqrt() * raw[(j.max(k), j.min(k))] })
+}
+
 impl Data {
     pub fn draw(n: usize, p: usize, design: Design, errors: Errors, sigma: f64, rng: &mut ChaCha8Rng) -> Self {
         let truth = unit_vector(p, rng);

@@ -15,8 +15,8 @@ pub struct Choices {
     pub first_moments: f64,
     /// Where there is one round only it must find everything: three times as much.
     pub only_moments: f64,
-    /// Entries of later rounds are wanted to this. The noise of the descent then counts more by the variance of eigenvalues about one, `p` times the
-    /// square of it over two.
+    /// Entries of later rounds are wanted to this. The noise of the descent then counts more by the variance of eigenvalues about one: at most `p` times
+    /// the square of it over two, and far less where directions are alike, since eigenvalues are freed of noise.
     pub moments_precision: f64,
     /// A further round costs no more than this: a column more is worth about the length it takes from all others, half of its share.
     pub further_round: f64,

@@ -11,7 +11,7 @@ use faer::Mat;
 use super::{Plan, foresee::length_exceeded_by, known::Trust, left_out::left_out, threshold};
 use crate::{
     Error,
-    interval::{Coordinates, Curvature, Floor, Resolved, resolve},
+    interval::{Coordinates, Curvature, Floor, Resolved, resolve, without_noise},
     lattice::{CELL_SCALE_BITS, Design, Ladder, Slot, Whitening},
     matrix::{Eigen, columns, inverse},
     method::{Purpose, noisy::NoisyMatrix},
@@ -335,16 +335,13 @@ impl Round {
         eigen(&self.moments.mean).values.iter().any(|value| value + edge < LEAST_FLOOR)
     }
 
-    /// `P U e^(-1/2)` for moments `U e U'`. Eigenvalues lost in noise are scaled alike, by their mean, within what noise allows.
+    /// `P U e^(-1/2)` for moments `U e U'`, with `e` freed of what noise does to eigenvalues.
     pub(super) fn turned(&self) -> Mat<f64> {
         let found = eigen(&self.moments.mean);
-        let edge = self.moments.edge();
-        let lost: Vec<f64> = found.values.iter().copied().filter(|&value| value < edge).collect();
-        let mean = lost.iter().sum::<f64>() / lost.len().max(1) as f64;
-        let common = mean.clamp((LEAST_SCALE * self.moments.noise_sd).min(edge), edge);
-        let scale = |value: f64| if value < edge { common } else { value };
-        let p = found.values.len();
-        &self.matrix * Mat::from_fn(p, p, |j, k| found.vectors[(j, k)] / scale(found.values[k]).sqrt())
+        let values = without_noise(&found.values, self.moments.noise_sd);
+        let least = LEAST_SCALE * self.moments.noise_sd;
+        let p = values.len();
+        &self.matrix * Mat::from_fn(p, p, |j, k| found.vectors[(j, k)] / values[k].max(least).sqrt())
     }
 }
 
@@ -359,6 +356,7 @@ pub(super) struct Found {
     pub law: Curvature,
     /// The standardised parameters in those coordinates, one to a column: the inverse of `P` of the last round.
     pub basis: Mat<f64>,
+    /// The noise of its diagonal, on average.
     pub noise_sd: f64,
     /// What a column must exceed.
     pub floor: Floor,
@@ -385,12 +383,8 @@ impl Found {
         }
         let mean = Mat::from_fn(p, p, |j, k| sum[(j, k)] / weight[(j, k)]);
         let entry_sd = Mat::from_fn(p, p, |j, k| weight[(j, k)].sqrt().recip());
-        Found {
-            law: Curvature::of_entries(mean, entry_sd),
-            basis: inverse(&last.matrix),
-            noise_sd: last.moments.noise_sd,
-            floor,
-        }
+        let noise_sd = ((0..p).map(|j| entry_sd[(j, j)].powi(2)).sum::<f64>() / p as f64).sqrt();
+        Found { law: Curvature::of_entries(mean, entry_sd), basis: inverse(&last.matrix), noise_sd, floor }
     }
 
     pub(super) fn resolve(&self) -> Resolved {
@@ -410,17 +404,14 @@ impl Found {
         let factors = columns(&self.basis, kept).qr();
         let (orthonormal, triangle) = (factors.compute_thin_Q(), factors.thin_R().to_owned());
         let found = eigen(&(orthonormal.transpose() * self.law.mean() * &orthonormal));
-        let edge = self.noise_sd * (2.0 * kept.len() as f64).sqrt();
-        let floor = edge.clamp(LEAST_FLOOR, 1.0);
-        let scales: Vec<f64> = found.values.iter().map(|value| value.max(floor)).collect();
+        let values = without_noise(&found.values, self.noise_sd);
+        let floor = (LEAST_SCALE * self.noise_sd).clamp(LEAST_FLOOR, 1.0);
+        let scales: Vec<f64> = values.iter().map(|value| value.max(floor)).collect();
         let (k, p) = (kept.len(), self.basis.ncols());
         let turn = inverse(&triangle) * Mat::from_fn(k, k, |i, j| found.vectors[(i, j)] / scales[j].sqrt());
         let mut matrix = Mat::zeros(p, k);
         kept.iter().enumerate().for_each(|(i, &row)| (0..k).for_each(|j| matrix[(row, j)] = turn[(i, j)]));
-        Turn {
-            matrix,
-            moments: found.values.iter().zip(&scales).map(|(value, scale)| value.max(0.0) / scale).collect(),
-        }
+        Turn { matrix, moments: values.iter().zip(&scales).map(|(value, scale)| value.max(0.0) / scale).collect() }
     }
 
     /// Whitens the kept columns.
