@@ -140,7 +140,7 @@ pub fn fit(
         let (person, weights) = (person.clone(), weights.clone());
         let reading = Reading { table: table_options, memory: options.memory, person, weights, device };
         let mut dataset = Dataset::read(table.source(), &formula, &reading)?;
-        let prepared = dataset.prepare(config.as_ref(), options.noise())?;
+        let prepared = dataset.prepare(config.as_ref(), options.noise())?.giving_up_rows();
         let receipt = receipt(prepared.charge(), account_name.as_ref())?;
         let fitting = |done, total| signals.fitting(done, total);
         prepared.run(receipt, Progress::new(&fitting)).map_err(Failure::after_spending)

@@ -80,7 +80,7 @@ pub fn refine(
             ..Reading::default()
         };
         let mut dataset = Dataset::read(table.source(), &refinement.formula()?, &reading)?;
-        let prepared = dataset.prepare(refinement.method(), noise)?;
+        let prepared = dataset.prepare(refinement.method(), noise)?.giving_up_rows();
         let receipt = receipt(prepared.charge(), account_name.as_ref())?;
         let fitting = |done, total| signals.fitting(done, total);
         let second = prepared.run(receipt, Progress::new(&fitting)).map_err(Failure::after_spending)?;

@@ -3,7 +3,7 @@
 use std::{path::Path, sync::Arc};
 
 use crate::{
-    Dataset, Error, Fit, GroupedDataset, GroupedFit, Person, Progress, Reading,
+    Dataset, Error, Fit, GroupedDataset, GroupedFit, Person, Progress, Reading, Receipt,
     formula::{By, Formula, FormulaError, Weights},
     method::{self, Entry, Method, Request, Tuning},
     moments::Moments,
@@ -278,7 +278,10 @@ impl<'a> Lm<'a> {
     pub fn fit_table(self, table: &Source) -> Result<Fit, Error> {
         let (noise, progress) = (self.noise, self.progress);
         let Asked { formula, method, reading } = self.checked()?;
-        Dataset::read(table, &formula, &reading)?.fit(method.as_ref(), noise, progress)
+        let mut dataset = Dataset::read(table, &formula, &reading)?;
+        let prepared = dataset.prepare(method.as_ref(), noise)?.giving_up_rows();
+        let receipt = Receipt::by_caller(prepared.charge());
+        prepared.run(receipt, progress)
     }
 
     /// What is asked, checked as far as it can be without rows.

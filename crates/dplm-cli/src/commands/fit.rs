@@ -50,7 +50,7 @@ pub fn run(args: FitArgs, printer: &Printer) -> Result<(), Failure> {
         return outputs.report_groups(&fit, printer);
     }
     let mut dataset = settings.data.read(&source, printer)?;
-    let prepared = dataset.prepare(settings.method.as_ref(), settings.noise)?;
+    let prepared = dataset.prepare(settings.method.as_ref(), settings.noise)?.giving_up_rows();
     let receipt = OpenAccount::receipt(account.as_mut(), prepared.charge(), printer)?;
     let fit = fitting(printer, |progress| prepared.run(receipt, progress))?;
     outputs.report(&fit, printer)

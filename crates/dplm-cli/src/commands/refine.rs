@@ -52,7 +52,8 @@ pub fn run(args: RefineArgs, printer: &Printer) -> Result<(), Failure> {
         };
         Dataset::read(&source, &refinement.formula()?, &reading)?
     };
-    let prepared = dataset.prepare(refinement.method(), seed.map_or(NoiseSource::System, NoiseSource::Seed))?;
+    let noise = seed.map_or(NoiseSource::System, NoiseSource::Seed);
+    let prepared = dataset.prepare(refinement.method(), noise)?.giving_up_rows();
     let receipt = OpenAccount::receipt(account.as_mut(), prepared.charge(), printer)?;
     let second = {
         let bar = Bar::new(printer, "fitting");

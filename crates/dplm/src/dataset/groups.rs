@@ -62,6 +62,7 @@ impl GroupedDataset {
             rows,
             columns: in_words(source.schema()),
             person: person.cloned(),
+            given_up: false,
         };
         Ok(GroupedDataset { by: by.clone(), groups: encoded.into_iter().map(group).collect(), units, sizes })
     }
@@ -90,6 +91,7 @@ impl GroupedDataset {
             rows: Encoded::Remote(rows),
             columns: in_words(schema),
             person: person.cloned(),
+            given_up: false,
         };
         Ok(GroupedDataset { by: by.clone(), groups: rows.into_iter().map(group).collect(), units, sizes })
     }

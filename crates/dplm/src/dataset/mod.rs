@@ -33,6 +33,8 @@ pub struct Dataset {
     columns: String,
     /// Who a row is of, where the privacy unit is a person.
     person: Option<Person>,
+    /// Whether a fit was given the memory that rows were in.
+    given_up: bool,
 }
 
 /// How a table is read.
@@ -119,7 +121,7 @@ impl Dataset {
             None => destination.take(read_rows(source, &design, reading, &mut |_| Ok(()))?)?,
         };
         let (columns, person) = (in_words(source.schema()), reading.person.clone());
-        Ok(Dataset { formula: formula.to_string(), model, design, rows, columns, person })
+        Ok(Dataset { formula: formula.to_string(), model, design, rows, columns, person, given_up: false })
     }
 
     /// Rows on other machines, packed there with the design of this formula and reading; `schema` is what the table declares.
@@ -140,7 +142,7 @@ impl Dataset {
             Some(person) => RemoteRows::open_persons(executor, features, person.most_rows(), memory)?,
         };
         let (rows, columns, person) = (Encoded::Remote(rows), in_words(schema), reading.person.clone());
-        Ok(Dataset { formula: formula.to_string(), model, design, rows, columns, person })
+        Ok(Dataset { formula: formula.to_string(), model, design, rows, columns, person, given_up: false })
     }
 
     /// The model, with every column named.
@@ -164,15 +166,22 @@ impl Dataset {
     }
 
     /// Looks at the rows: for diagnosis, never for publication.
+    ///
+    /// # Panics
+    /// When a fit was given the rows ([`Prepared::giving_up_rows`]).
     pub fn not_private(&mut self) -> View<'_> {
+        assert!(!self.given_up, "{}", ConfigError::GivenUp);
         View::new(&mut self.rows)
     }
 
     /// Plans a fit and checks it, from public numbers only. Nothing is asked of a row and nothing is spent.
     ///
     /// # Errors
-    /// When the plan is refused, or the noise has no source.
+    /// When the plan is refused, the noise has no source, or an earlier fit was given the rows.
     pub fn prepare(&mut self, method: &dyn Method, noise: NoiseSource) -> Result<Prepared<'_>, Error> {
+        if self.given_up {
+            return Err(ConfigError::GivenUp.into());
+        }
         Prepared::new(self, method, noise)
     }
 

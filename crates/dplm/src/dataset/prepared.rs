@@ -123,6 +123,14 @@ impl<'a> Prepared<'a> {
         }
     }
 
+    /// Gives the fit the memory that the rows are in: re-encoded rows then take their place, and the data set cannot be fitted again.
+    #[must_use]
+    pub fn giving_up_rows(self) -> Prepared<'a> {
+        self.dataset.given_up = true;
+        self.dataset.rows.give_up();
+        self
+    }
+
     /// Draws the noise and fits.
     ///
     /// # Guarantee
@@ -179,7 +187,12 @@ pub(super) fn today() -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Reading, formula::Formula, method::dpgd, table::Source};
+    use crate::{
+        Reading,
+        formula::Formula,
+        method::{auto, dpgd},
+        table::Source,
+    };
 
     fn dataset(rows: u32) -> Dataset {
         let csv: String = std::iter::once("y,x\n".to_owned())
@@ -201,6 +214,27 @@ mod tests {
         let charge = prepared.charge();
         assert!(!charge.private && charge.rho.to_string() == "0.5");
         assert_eq!(prepared.run(Receipt::by_caller(charge), Progress::NONE).unwrap(), whole);
+    }
+
+    /// Rows of several chunks, the last one not full, of which a column is left out: re-encoded rows are shorter then.
+    #[test]
+    fn a_fit_that_is_given_its_rows_is_the_fit_and_the_last() {
+        let csv: String = std::iter::once("y,x,z\n".to_owned())
+            .chain(
+                (0..20_001).map(|i| format!("{},{},{}\n", f64::from(i % 7) / 4.0, f64::from(i % 5), f64::from(i % 5))),
+            )
+            .collect();
+        let source = Source::from_csv_stream(&mut csv.as_bytes(), "test").unwrap();
+        let formula = Formula::parse("y[0..2] ~ x[0..5] + z[0..5]").unwrap();
+        let mut data = Dataset::read(&source, &formula, &Reading::default()).unwrap();
+        let config = auto::Config::new(Request::new(Rho::checked_from_f64(0.5).unwrap()));
+        let whole = data.fit(&config, NoiseSource::Seed(3), Progress::NONE).unwrap();
+        assert!(whole.is_left_out("z"), "{:?}", whole.left_out);
+        let prepared = data.prepare(&config, NoiseSource::Seed(3)).unwrap().giving_up_rows();
+        let receipt = Receipt::by_caller(prepared.charge());
+        assert_eq!(prepared.run(receipt, Progress::NONE).unwrap(), whole);
+        let refusal = data.prepare(&config, NoiseSource::Seed(3)).err().expect("no rows are left");
+        assert!(refusal.to_string().contains("given up"), "{refusal}");
     }
 
     #[test]

@@ -21,6 +21,8 @@ const EXACT_BITS: u32 = 53;
 const FINEST_BITS: i32 = 60;
 /// The grid of no finite matrix is finer or coarser.
 const MOST_UNIT_BITS: i32 = 1020;
+/// Blocks that are re-encoded together in place: what they become stays in the second-level cache until it is copied back.
+const IN_PLACE: usize = 16;
 
 /// A released change of coordinates `z = P'x`, rounded to a dyadic grid. What is computed with is the rounded matrix.
 #[derive(Clone, Debug, PartialEq)]
@@ -91,6 +93,20 @@ impl Whitening {
     pub(crate) fn encode_into(&self, kernel: Kernel, cells: &[f32], encoded: &mut Vec<f32>) {
         encoded.resize(self.len_after(cells), 0.0);
         kernel.run(EncodeWork { whitening: self, cells, encoded });
+    }
+
+    /// Re-encodes blocks where they are, a few at a time: there are no more coordinates after than before, so that none is overwritten before it is read.
+    pub(crate) fn encode_in_place(&self, kernel: Kernel, mut cells: Vec<f32>) -> Vec<f32> {
+        assert!(self.outputs <= self.inputs, "no more coordinates than there were");
+        let (together, mut encoded, mut done) = (IN_PLACE * RowBlock::len_for(self.inputs), Vec::new(), 0);
+        for start in (0..cells.len()).step_by(together) {
+            let end = cells.len().min(start + together);
+            self.encode_into(kernel, &cells[start..end], &mut encoded);
+            cells[done..done + encoded.len()].copy_from_slice(&encoded);
+            done += encoded.len();
+        }
+        cells.truncate(done);
+        cells
     }
 
     fn len_after(&self, cells: &[f32]) -> usize {

@@ -131,6 +131,9 @@ pub enum ConfigError {
     /// Another model or another table.
     #[error("the data are not those of the fit: the columns of its model and its number of rows must be the same")]
     OtherFit,
+    /// Rows that were given up for an earlier fit.
+    #[error("the rows were given up for an earlier fit: read them again")]
+    GivenUp,
     /// Moments of which rows?
     #[error("public moments are those of rows that count alike: leave out the moments, or the weights")]
     MomentsOfWeighted,

@@ -31,6 +31,8 @@ pub struct Engine<S> {
     rows_in_unit: Option<u32>,
     /// Where these are the units of one of several groups, how many there are said to be: that is public, and how many there are is not.
     said: Option<u64>,
+    /// Whether these rows are needed for one fit only.
+    given_up: bool,
     kernel: Kernel,
     clip: Option<Clip>,
     /// What is known of the rows beyond their cells. Answers do not depend on it, only the time they take.
@@ -40,7 +42,7 @@ pub struct Engine<S> {
 impl<S: Store> Engine<S> {
     pub(super) fn new(store: S, features: usize, count: u64) -> Engine<S> {
         let (kernel, screen) = (Kernel::best(), Mutex::new(None));
-        Engine { store, features, count, rows_in_unit: None, said: None, kernel, clip: None, screen }
+        Engine { store, features, count, rows_in_unit: None, said: None, given_up: false, kernel, clip: None, screen }
     }
 
     /// The same rows by person, each with at most so many rows.
@@ -57,6 +59,17 @@ impl<S: Store> Engine<S> {
     /// Says that these are the units of one of several groups, about so many.
     pub(super) fn say_of_group(&mut self, said: u64) {
         self.said = Some(said);
+    }
+
+    /// Says that these rows are needed for one fit only.
+    pub(super) fn give_up(&mut self) {
+        self.given_up = true;
+    }
+
+    /// The same units in a store of their own.
+    fn of_store(&self, store: S, features: usize) -> Engine<S> {
+        let rows = Engine::new(store, features, self.count);
+        Engine { kernel: self.kernel, rows_in_unit: self.rows_in_unit, said: self.said, ..rows }
     }
 
     /// How many units there are, which is not public of a group.
@@ -229,9 +242,16 @@ impl<S: Store + 'static> Rows for Engine<S> {
     }
 
     fn whitened(&self, whitening: &Whitening) -> Result<Box<dyn Rows>, Error> {
-        let rows = Engine::new(self.store.whitened(whitening)?, whitening.outputs(), self.count);
-        Ok(Box::new(Engine { kernel: self.kernel, rows_in_unit: self.rows_in_unit, said: self.said, ..rows }))
+        Ok(Box::new(self.of_store(self.store.whitened(whitening)?, whitening.outputs())))
     }
+
+    fn whitened_at_last(&mut self, whitening: &Whitening) -> Result<Box<dyn Rows>, Error> {
+        match self.given_up.then(|| self.store.whitened_in_place(whitening)).flatten() {
+            Some(store) => Ok(Box::new(self.of_store(store, whitening.outputs()))),
+            None => self.whitened(whitening),
+        }
+    }
+
     fn through<'a>(&'a self, whitening: &'a Whitening) -> Result<Box<dyn Seen + 'a>, Error> {
         // What a person with several rows is depends on all of them together.
         if self.rows_in_unit.is_some() || !self.store.is_here() {

@@ -406,6 +406,13 @@ impl Encoded {
         }
     }
 
+    /// Says that these rows are needed for one fit only, so that it may take the memory that they are in.
+    pub(crate) fn give_up(&mut self) {
+        if let Encoded::Memory(rows) = self {
+            rows.give_up();
+        }
+    }
+
     /// How many units there are, which is not public of a group.
     pub(super) fn true_count(&self) -> u64 {
         match self {

@@ -190,6 +190,14 @@ pub trait Rows: Sync {
     /// When rows cannot be read.
     fn whitened(&self, whitening: &Whitening) -> Result<Box<dyn Rows>, Error>;
 
+    /// The same rows re-encoded, where nothing will be asked of these any more: rows in memory that were given up are re-encoded in their place, and are gone here.
+    ///
+    /// # Errors
+    /// When rows cannot be read.
+    fn whitened_at_last(&mut self, whitening: &Whitening) -> Result<Box<dyn Rows>, Error> {
+        self.whitened(whitening)
+    }
+
     /// The same rows re-encoded, for questions about their lengths and second moments: what they become need not be kept for these.
     ///
     /// # Errors

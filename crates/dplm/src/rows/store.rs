@@ -16,6 +16,8 @@ use super::{
 
 /// Blocks per chunk: a chunk is the unit of work of a thread and of allocation, so that memory never doubles while it grows.
 pub(super) const CHUNK_BLOCKS: usize = 256;
+/// Blocks per chunk of a sample.
+const SAMPLE_BLOCKS: usize = 32;
 /// Rows per chunk.
 pub(super) const CHUNK_ROWS: usize = CHUNK_BLOCKS * BLOCK_ROWS;
 
@@ -136,6 +138,11 @@ pub trait Store: Sync + Sized {
     /// When rows cannot be read or kept.
     fn whitened(&self, whitening: &Whitening) -> Result<Self, Error>;
 
+    /// The same rows re-encoded where they are, without bounds, and none left here; nothing where that cannot be done.
+    fn whitened_in_place(&mut self, _: &Whitening) -> Option<Self> {
+        None
+    }
+
     /// The rows, where they are in memory and stand for themselves.
     fn in_memory(&self) -> Option<&Chunks> {
         None
@@ -252,15 +259,24 @@ impl Store for Chunks {
         let of_rows = || pieces().filter(|piece| !piece.is_grouped());
         let of_persons = || pieces().filter(|piece| piece.is_grouped());
         let stride = stride(self.rows(), rows);
-        let mut sample = [Chunk::default(), Chunk::default()];
-        for (block, bounds) in of_rows().flat_map(|piece| piece.blocks(self.features)).step_by(stride) {
-            sample[0].cells.extend_from_slice(block.cells());
-            sample[0].bounds.extend_from_slice(bounds);
+        // Several chunks, so that all threads look at a sample too.
+        let mut sample: Vec<Chunk> = Vec::new();
+        for (place, (block, bounds)) in
+            of_rows().flat_map(|piece| piece.blocks(self.features)).step_by(stride).enumerate()
+        {
+            if place % SAMPLE_BLOCKS == 0 {
+                sample.push(Chunk::default());
+            }
+            let last = sample.last_mut().expect("a chunk was pushed for the first block");
+            last.cells.extend_from_slice(block.cells());
+            last.bounds.extend_from_slice(bounds);
         }
+        let mut persons = Chunk::default();
         for (group, reach) in of_persons().flat_map(|piece| piece.groups(self.features)).step_by(stride) {
-            sample[1].add_group(group, reach);
+            persons.add_group(group, reach);
         }
-        Ok(Chunks { features: self.features, chunks: sample.into() })
+        sample.push(persons);
+        Ok(Chunks { features: self.features, chunks: sample })
     }
 
     fn for_each_piece(&self, see: &mut dyn FnMut(&[f32])) -> Result<(), Error> {
@@ -305,6 +321,16 @@ impl Store for Chunks {
             Chunk::new(cells, chunk.depths.clone(), features)
         };
         Ok(Chunks { features, chunks: self.chunks.par_iter().map(whitened).collect() })
+    }
+
+    fn whitened_in_place(&mut self, whitening: &Whitening) -> Option<Chunks> {
+        let features = whitening.outputs();
+        let whitened = |chunk: Chunk| {
+            let cells = whitening.encode_in_place(Kernel::best(), chunk.cells);
+            Chunk::new(cells, chunk.depths, features)
+        };
+        let chunks = std::mem::take(&mut self.chunks);
+        Some(Chunks { features, chunks: chunks.into_par_iter().map(whitened).collect() })
     }
 }
 

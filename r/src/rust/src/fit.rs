@@ -38,7 +38,7 @@ fn native_fit(described: ListSexp, model: ListSexp, options: ListSexp, progress:
             affordable(options.account.as_ref(), &method.request().rho)?;
             let reading = |done, total| signals.reading(done, total);
             let mut dataset = Dataset::read(&table, &model.formula, &self::reading(&options, Progress::new(&reading)))?;
-            let prepared = dataset.prepare(method.as_ref(), options.noise)?;
+            let prepared = dataset.prepare(method.as_ref(), options.noise)?.giving_up_rows();
             let receipt = receipt(prepared.charge(), options.account.as_ref())?;
             let fitting = |done, total| signals.fitting(done, total);
             prepared.run(receipt, Progress::new(&fitting)).map_err(Refusal::after_spending)

@@ -47,7 +47,7 @@ impl Plan {
     pub(super) fn whiten_as<R: RandomWords>(
         &self,
         earlier: &Earlier,
-        rows: &dyn Rows,
+        rows: &mut dyn Rows,
         budget: &mut Budget,
         rng: &mut R,
     ) -> Result<Whitened, Error> {
@@ -58,7 +58,7 @@ impl Plan {
         let whitening = Whitening::new(matrix.as_ref());
         let exact = whitening.matrix();
         let basis = inverse(&Mat::from_fn(k, k, |i, j| exact[(kept[i], j)]));
-        let rows = rows.whitened(&whitening)?;
+        let rows = rows.whitened_at_last(&whitening)?;
         let length = self.length_of_whitened(rows.as_ref(), "length of rows", budget, rng)?;
         Ok(Whitened {
             rows,

@@ -70,7 +70,7 @@ impl Plan {
             Purpose::Inference => found.resolve(),
             Purpose::Prediction => Resolved { kept: (0..self.features).collect(), pivots: Vec::new() },
         };
-        let mut white = found.whitened(rows, &resolved, 0.0, design)?;
+        let mut white = found.whitened(|whitening| rows.whitened(whitening), &resolved, 0.0, design)?;
         let length = self.length_of_whitened(white.rows.as_ref(), "length of rows", budget, rng)?;
         white.radius = length.radius as f64 / UNIT;
         let k = white.coordinates.kept.len();

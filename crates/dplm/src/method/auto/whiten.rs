@@ -111,7 +111,7 @@ impl Plan {
     /// Rows are read through releases only, each paid for by `budget`.
     pub(super) fn whiten<R: RandomWords>(
         &self,
-        rows: &dyn Rows,
+        rows: &mut dyn Rows,
         design: &Design,
         budget: &mut Budget,
         rng: &mut R,
@@ -129,7 +129,7 @@ impl Plan {
             Purpose::Prediction => Resolved { kept: (0..self.features).collect(), pivots: Vec::new() },
         };
         let last = rounds.last().expect("there was a first round");
-        let white = found.whitened(rows, &resolved, last.radius, design)?;
+        let white = found.whitened(|whitening| rows.whitened_at_last(whitening), &resolved, last.radius, design)?;
         let mean_weight = mean_of_weights(&rounds, design).map(|mean| mean * design.weight_unit());
         let longer = last.radius / self.normal_length(&last.moments.mean);
         Ok(Whitened { at_edge: rounds.iter().any(|round| round.at_edge), mean_weight, longer, ..white })
@@ -414,10 +414,10 @@ impl Found {
         Turn { matrix, moments: values.iter().zip(&scales).map(|(value, scale)| value.max(0.0) / scale).collect() }
     }
 
-    /// Whitens the kept columns.
+    /// Whitens the kept columns of rows.
     pub(super) fn whitened(
         self,
-        rows: &dyn Rows,
+        rows: impl FnOnce(&Whitening) -> Result<Box<dyn Rows>, Error>,
         resolved: &Resolved,
         radius: f64,
         design: &Design,
@@ -428,7 +428,7 @@ impl Found {
         let exact = whitening.matrix();
         let basis = inverse(&Mat::from_fn(k, k, |i, j| exact[(kept[i], j)]));
         Ok(Whitened {
-            rows: rows.whitened(&whitening)?,
+            rows: rows(&whitening)?,
             coordinates: Coordinates { parameters: self.basis.ncols(), kept: kept.clone(), basis },
             whitening,
             radius,
