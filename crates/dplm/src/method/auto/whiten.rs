@@ -195,12 +195,11 @@ impl Plan {
             MOST_ROUNDS.. => None,
             _ if self.rules().is_weak() || self.request.purpose == Purpose::Prediction => None,
             _ => {
-                let unresolved = Found::of(rounds, self.floor_of(rounds, design))
-                    .resolve()
-                    .pivots
-                    .iter()
-                    .any(|pivot| pivot.strength < CLEARLY_RESOLVED);
-                self.rules().further_round(last.radius).filter(|_| unresolved || last.has_short())
+                let found = Found::of(rounds, self.floor_of(rounds, design));
+                let Resolved { kept, pivots } = found.resolve();
+                let is_unresolved = pivots.iter().any(|pivot| pivot.strength < CLEARLY_RESOLVED);
+                let stays_short = || found.turn(&kept).moments.iter().any(|&moment| moment < 1.0);
+                self.rules().further_round(last.radius).filter(|_| is_unresolved || stays_short())
             }
         }
     }
@@ -327,12 +326,6 @@ impl Round {
     fn is_uneven(&self) -> bool {
         let edge = self.moments.edge();
         eigen(&self.moments.mean).values.iter().any(|value| value - edge > 2.0 || value + edge < 0.5)
-    }
-
-    /// Whether some direction is shorter than the last turn will stretch it, beyond what noise makes: it would stay short, and its descent slow.
-    fn has_short(&self) -> bool {
-        let edge = self.moments.edge();
-        eigen(&self.moments.mean).values.iter().any(|value| value + edge < LEAST_FLOOR)
     }
 
     /// `P U e^(-1/2)` for moments `U e U'`, with `e` freed of what noise does to eigenvalues.
