@@ -48,12 +48,16 @@ pub(crate) struct Floor {
     /// The columns that each can only be kept with (Nelder 1977): a power or a product that is fitted less a combination of them means
     /// something else without them.
     pub needs: Vec<Vec<usize>>,
+    /// Whether the first column is the constant: it is in the model whatever the noise says, since without it every other coefficient would mean something
+    /// else.
+    pub has_constant: bool,
 }
 
 impl Floor {
     /// Nothing besides the noise.
     pub(crate) fn none(columns: usize) -> Floor {
-        Floor { rounding: vec![0.0; columns], least: vec![0.0; columns], needs: vec![Vec::new(); columns] }
+        let needs = vec![Vec::new(); columns];
+        Floor { rounding: vec![0.0; columns], least: vec![0.0; columns], needs, has_constant: false }
     }
 }
 
@@ -69,6 +73,9 @@ pub(crate) fn resolve(law: &Curvature, basis: &Mat<f64>, floor: &Floor, least: f
         let is_above_floor = pivot.value > ABOVE_ROUNDING * rounded && elimination.moment(j) > floor.least[j];
         if pivot.strength >= least && is_above_floor {
             elimination.keep(residual, pivot.value);
+            kept.push(j);
+        } else if j == 0 && floor.has_constant {
+            elimination.keep(residual, pivot.value.max(pivot.sd));
             kept.push(j);
         }
         pivots.push(pivot);
@@ -188,6 +195,18 @@ mod tests {
     fn the_later_column_is_the_one_left_out() {
         let mut rng = ChaCha8Rng::seed_from_u64(3);
         assert!((0..50).all(|_| kept(&law(1.0, 0.01, &mut rng), 3.0).starts_with(&[0, 1])));
+    }
+
+    #[test]
+    fn the_constant_is_in_the_model_whatever_the_noise_says() {
+        let mut rng = ChaCha8Rng::seed_from_u64(6);
+        for _ in 0..50 {
+            let law = law(0.0, 1.0, &mut rng);
+            let found = |has_constant: bool| {
+                resolve(&law, &Mat::identity(3, 3), &Floor { has_constant, ..Floor::none(3) }, 9.0).kept
+            };
+            assert_eq!((found(false), found(true)), (vec![], vec![0]));
+        }
     }
 
     #[test]

@@ -228,14 +228,14 @@ impl Design {
         self.slots.iter().map(|slot| if is_whole(slot) { 0.0 } else { step * step / 12.0 }).collect()
     }
 
-    /// For each column of the design matrix, those without which it would mean something else: the constant, and those that it holds less a combination of.
+    /// For each column of the design matrix, those that it holds less a combination of, but for the constant: without one of them it would
+    /// mean something else.
     pub(crate) fn margins(&self) -> Vec<Vec<usize>> {
-        let constant = self.has_intercept().then_some(0);
-        let of = |(slot, parts): (usize, &Vec<(usize, f64)>)| {
-            let others = parts.iter().map(|(place, _)| *place).filter(|place| Some(*place) != constant);
-            constant.into_iter().chain(others).filter(|place| *place != slot).collect()
+        let is_other = |slot: usize, place: usize| place != slot && self.slots[place] != Slot::Intercept;
+        let others = |(slot, parts): (usize, &Vec<(usize, f64)>)| {
+            parts.iter().map(|(place, _)| *place).filter(|&place| is_other(slot, place)).collect()
         };
-        self.combinations.iter().enumerate().map(of).collect()
+        self.combinations.iter().enumerate().map(others).collect()
     }
 
     /// Each coefficient in its own units, as a linear function of the standardised parameters.

@@ -116,7 +116,8 @@ impl Plan {
         if self.earlier.is_some() {
             return (0..all.kept.len()).collect();
         }
-        let floor = Floor { needs: needs_among(&all.kept, &design.margins()), ..Floor::none(all.kept.len()) };
+        let needs = needs_among(&all.kept, &design.margins());
+        let floor = Floor { needs, has_constant: design.has_intercept(), ..Floor::none(all.kept.len()) };
         let places = resolve(curvature, &all.basis, &floor, RESOLVED).kept;
         if places.is_empty() { vec![0] } else { places }
     }

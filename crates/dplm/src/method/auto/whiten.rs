@@ -317,6 +317,7 @@ impl Plan {
             rounding: design.rounding_variances(),
             least: design.slots().iter().map(least).collect(),
             needs: design.margins(),
+            has_constant: design.has_intercept(),
         }
     }
 }
