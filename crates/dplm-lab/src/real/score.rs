@@ -43,15 +43,16 @@ pub(super) struct Coverage {
     pub covered: usize,
 }
 
-/// Fits the data set once for itself and once, resampled, for the population; and the other methods. Which rows are drawn depends on the data set's `name` too, so that
+/// Fits the data set as whoever asks for nothing would, once for itself and once, resampled, for the population; and by the other methods. Which rows are drawn depends on the data set's `name` too, so that
 /// lines of the table are independent of each other.
 pub(super) fn score(name: &str, bench: &Bench, rho: f64, seed: u64) -> Result<Score, LabError> {
     let mut counted = Counted::new(bench.rows());
-    let own = fit(bench, &mut counted, rho, seed, Some(Target::Sample))?;
+    let unasked = fit(bench, &mut counted, rho, seed, None)?;
+    let own = fit(bench, &mut bench.rows(), rho, seed, Some(Target::Sample))?;
     let mut rows = bench.resampled(&mut ChaCha8Rng::seed_from_u64(trial::seed(seed, name, &[rho.to_bits()])));
     let sample = fit(bench, &mut rows, rho, seed, None)?;
-    let standard = bench.to_standard(&own.predictor(&bench.design));
-    let optimum = optimum(bench, &own, own.summary.clip);
+    let standard = bench.to_standard(&unasked.predictor(&bench.design));
+    let optimum = optimum(bench, &unasked, unasked.summary.clip);
     let (adassp, dpgd) = others(bench, rho, seed)?;
     Ok(Score {
         excess: bench.excess(&standard),
