@@ -38,8 +38,10 @@ pub(crate) struct Shares {
 /// A threshold gets between these parts of the budget, and the length of rows no more than this in a round.
 const THRESHOLD_PARTS: (f64, f64) = (0.005, 0.03);
 const LENGTH_MOST: f64 = 0.01;
-/// The second round is always made, for between these parts.
+/// The second round is made for between these parts, wherever the larger one brings the noise on its entries to this: freed of noise, eigenvalues that are known to a
+/// half say more than those of a first round.
 const SECOND_PARTS: (f64, f64) = (0.02, 0.12);
+const SECOND_NOISE: f64 = 0.5;
 /// No more rounds than these.
 pub(crate) const MOST_ROUNDS: usize = 5;
 const CURVATURE_PARTS: (f64, f64) = (0.02, 0.12);
@@ -95,9 +97,14 @@ impl Rules {
         strength(self.features, self.rows, self.rho.to_f64())
     }
 
-    /// Whether one round of whitening is all that can be had.
+    /// Whether second moments that are publicly known are to be trusted, where they are: released ones would say too little.
     pub(crate) fn is_weak(&self) -> bool {
         self.strength() < WEAK
+    }
+
+    /// Whether one round of whitening is all that can be had.
+    pub(crate) fn has_one_round(&self) -> bool {
+        self.matrix_share(2.0 * self.features as f64, SECOND_NOISE) > SECOND_PARTS.1
     }
 
     /// Whether intervals are for the population, so that what sampling adds must be known.
@@ -118,12 +125,12 @@ impl Rules {
         let factor = self.harmless(tail, self.features).map_or(1.0, |one| one.factor);
         let only = |wanted: bool, share: f64| if wanted { share } else { 0.0 };
         Shares {
-            length: if self.is_weak() {
+            length: if self.has_one_round() {
                 start_threshold
             } else {
                 self.threshold_share(choices.length_precision).min(LENGTH_MOST)
             },
-            first_moments: if self.is_weak() { choices.only_moments } else { choices.first_moments },
+            first_moments: if self.has_one_round() { choices.only_moments } else { choices.first_moments },
             start_threshold,
             start: choices.start,
             threshold: self.clip_threshold_share(),
@@ -336,8 +343,8 @@ mod tests {
     /// What is spent beside the descent when every round and a second start are made, on rows twice as long as the average.
     fn most_spent(plan: &Rules) -> f64 {
         let (shares, radius) = (plan.shares(), 2.0 * (plan.features as f64).sqrt());
-        let later = if plan.is_weak() { 0 } else { MOST_ROUNDS - 2 };
-        let second = if plan.is_weak() { 0.0 } else { plan.second_round() + shares.length };
+        let later = if plan.has_one_round() { 0 } else { MOST_ROUNDS - 2 };
+        let second = if plan.has_one_round() { 0.0 } else { plan.second_round() + shares.length };
         let further = plan.further_round(radius).map_or(0.0, |share| share + shares.length) * later as f64;
         let starts = shares.start_threshold + shares.start + plan.choices.second_start + 2.0 * shares.threshold;
         let intervals = plan.curvature_share(radius) + shares.spread + shares.bend;

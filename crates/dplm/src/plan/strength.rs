@@ -10,8 +10,8 @@ const SOME_INTERVALS: f64 = 25.0;
 /// The same two where second moments are publicly known and trusted, of `n sqrt(rho) / p`: that is how far a single entry of a released
 /// curvature stands above its noise, and the moments say how the entries go together.
 const WITH_MOMENTS: (f64, f64) = (12.0, 30.0);
-/// Below this strength there is no second round of moments: to bring its noise to 15 % of what it measures would cost `2 / p` of the whole
-/// budget, `(2 p / (.15 n))^2 / rho`, and an only round is then given more.
+/// Below this strength second moments that are publicly known are trusted: to bring the noise of released ones to 15 % of what they measure would cost `2 / p` of the
+/// whole budget, `(2 p / (.15 n))^2 / rho`.
 pub(crate) const WEAK: f64 = 9.4;
 
 /// `n sqrt(rho)`: how far a mean of numbers of size 1 stands above its noise.

@@ -191,9 +191,9 @@ impl Plan {
         // Known moments are as good as a first round, unless the first that is made shows that they are not.
         let known = self.known.is_some() && !(rounds.len() == 1 && last.is_uneven());
         match rounds.len() + usize::from(known) {
-            1 => (!self.rules().is_weak()).then(|| self.rules().second_round()),
+            1 => (!self.rules().has_one_round()).then(|| self.rules().second_round()),
             MOST_ROUNDS.. => None,
-            _ if self.rules().is_weak() || self.request.purpose == Purpose::Prediction => None,
+            _ if self.rules().has_one_round() || self.request.purpose == Purpose::Prediction => None,
             _ => {
                 let found = Found::of(rounds, self.floor_of(rounds, design));
                 let Resolved { kept, pivots } = found.resolve();
