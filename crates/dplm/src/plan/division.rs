@@ -381,6 +381,15 @@ mod tests {
         assert_eq!(robust.harmless(1e-6, 4), None);
     }
 
+    /// That takes `n sqrt(rho)` of 11.5 times the columns: 15 times are enough and 9.8 are not.
+    #[test]
+    fn a_second_round_is_made_where_it_is_known_to_a_half() {
+        let many_columns = |rho: f64| Rules { features: 41, ..rules(20_000, rho) };
+        assert!([0.015, 0.001].iter().all(|&rho| !many_columns(rho).has_one_round()));
+        assert!(many_columns(0.0004).has_one_round());
+        assert!(many_columns(0.0004).shares().first_moments > many_columns(0.001).shares().first_moments);
+    }
+
     #[test]
     fn a_further_round_is_made_only_where_it_is_cheap() {
         assert!(rules(10_000, 0.015).further_round(4.0).is_some_and(|share| share <= Choices::DEFAULT.further_round));

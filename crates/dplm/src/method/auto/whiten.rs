@@ -446,3 +446,22 @@ fn mean_of_weights(rounds: &[Round], design: &Design) -> Option<f64> {
 pub(super) fn eigen(matrix: &Mat<f64>) -> Eigen {
     Eigen::of(matrix.as_ref()).expect("released moments are finite")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::matrix::diagonal;
+
+    /// Seven directions that noise alone sets apart, by a factor of four: both turns take them for alike.
+    #[test]
+    fn directions_are_not_scaled_by_noise() {
+        let mean = diagonal(&[0.4, 0.6, 0.8, 1.0, 1.2, 1.4, 1.6]);
+        let moments = NoisyMatrix { mean, noise_sd: 0.25 };
+        let round = Round { matrix: Mat::identity(7, 7), moments, radius: 4.0, at_edge: false };
+        let found = Found::of(std::slice::from_ref(&round), Floor::none(7));
+        for turn in [round.turned(), found.turn(&[0, 1, 2, 3, 4, 5, 6]).matrix] {
+            let squares = (0..7).map(|k| turn.col(k).squared_norm_l2());
+            assert!(squares.clone().all(|square| (0.8..1.25).contains(&square)), "{:?}", squares.collect::<Vec<_>>());
+        }
+    }
+}
