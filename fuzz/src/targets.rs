@@ -311,7 +311,7 @@ fn use_ledger(file: &Path) {
     let sound = ledger.verify().is_ok();
     for name in names {
         let before = ledger.account(&name).map(|account| account.spent);
-        let spent = ledger.spend(&name, &Charge::new(Rho::SMALLEST, "y ~ x"));
+        let spent = ledger.spend(&name, &Charge::new(Rho::SMALLEST, dplm::privacy::Promise::default(), "y ~ x"));
         assert!(sound || spent.is_err(), "a ledger that does not verify spends nothing");
         let after = ledger.account(&name).map(|account| account.spent);
         if let (Ok(before), Ok(after), Ok(_)) = (before, after, spent) {

@@ -13,14 +13,14 @@
 //!
 //! # Examples
 //! ```
-//! use dplm::{Charge, privacy::Rho};
+//! use dplm::{Charge, privacy::{Promise, Rho}};
 //! use dplm_ledger::Ledger;
 //!
 //! let folder = tempfile::tempdir().unwrap();
 //! let file = folder.path().join("budget.db");
 //! let mut ledger = Ledger::create(&file)?;
 //! ledger.open_account("wages", Rho::checked_from_f64(0.1).unwrap(), None, "the 2026 survey")?;
-//! ledger.spend("wages", &Charge::new(Rho::checked_from_f64(0.015).unwrap(), "y ~ x"))?;
+//! ledger.spend("wages", &Charge::new(Rho::checked_from_f64(0.015).unwrap(), Promise::default(), "y ~ x"))?;
 //! assert_eq!(ledger.account("wages")?.left.to_string(), "0.085");
 //! # Ok::<(), dplm_ledger::LedgerError>(())
 //! ```

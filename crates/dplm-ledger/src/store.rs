@@ -174,7 +174,7 @@ impl Ledger {
     /// # Errors
     /// When the noise would come from a fixed seed, too little is left, the file does not verify, or the disk refuses.
     pub fn spend(&mut self, dataset: &str, charge: &Charge) -> Result<Statement, LedgerError> {
-        if !charge.private {
+        if !charge.promise.is_private() {
             return Err(LedgerError::Seed);
         }
         refuse_test(charge)?;
@@ -183,7 +183,8 @@ impl Ledger {
         self.write(|transaction, before| {
             let earlier = of_dataset(before, dataset)?;
             refuse_overdraft(dataset, &earlier, &attribution.analyst, charge.rho)?;
-            let neighbours = promise(charge.neighbours.name(), charge.unit.name(), charge.conversion);
+            let neighbours =
+                promise(charge.promise.neighbours.name(), charge.promise.unit.name(), charge.promise.conversion);
             let new = entry(dataset, Kind::Spend, charge.rho.into(), &charge.formula);
             let recorded = add(transaction, before, Entry { neighbours, plan, table, attribution, ..new })?;
             Ok(recorded.statement(&earlier))
@@ -296,7 +297,7 @@ fn can_be_shown(name: &str) -> bool {
 
 /// Refuses a charge whose deltas would have to be added up too.
 fn refuse_test(charge: &Charge) -> Result<(), LedgerError> {
-    if charge.conversion == Conversion::Tested { Err(LedgerError::Test) } else { Ok(()) }
+    if charge.promise.conversion == Conversion::Tested { Err(LedgerError::Test) } else { Ok(()) }
 }
 
 fn refuse_overdraft(dataset: &str, entries: &[Entry], analyst: &str, asked: Rho) -> Result<(), LedgerError> {

@@ -4,9 +4,14 @@ use std::{path::Path, sync::Barrier, thread};
 
 use dplm::{
     Charge, Statement,
-    privacy::{Neighbours, Rho, convert::Conversion},
+    privacy::{Neighbours, Promise, Rho, convert::Conversion},
 };
 use dplm_ledger::{Amount, Attribution, Kept, Ledger, LedgerError};
+
+/// A charge of rows, replaced one by one, with Gaussian noise.
+fn charge(spent: Rho, formula: &str) -> Charge {
+    Charge::new(spent, Promise::default(), formula)
+}
 
 fn rho(value: f64) -> Rho {
     Rho::checked_from_f64(value).unwrap()
@@ -42,12 +47,12 @@ fn budget_is_spent_to_the_last_unit_and_no_further() {
     let file = fresh(folder.path(), 0.03);
     let mut ledger = Ledger::open(&file).unwrap();
     for _ in 0..3 {
-        ledger.spend("wages", &Charge::new(rho(0.01), "y ~ x")).unwrap();
+        ledger.spend("wages", &charge(rho(0.01), "y ~ x")).unwrap();
     }
-    let refusal = ledger.spend("wages", &Charge::new(rho(1e-12), "y ~ x")).unwrap_err();
+    let refusal = ledger.spend("wages", &charge(rho(1e-12), "y ~ x")).unwrap_err();
     assert!(refusal.to_string().contains("'wages' has 0 left"), "{refusal}");
     ledger.grant("wages", rho(0.01), "more").unwrap();
-    ledger.spend("wages", &Charge::new(rho(0.005), "y ~ x")).unwrap();
+    ledger.spend("wages", &charge(rho(0.005), "y ~ x")).unwrap();
     let account = ledger.account("wages").unwrap();
     assert_eq!(
         (account.total.to_string(), account.spent.to_string(), account.left.to_string()),
@@ -60,7 +65,7 @@ fn budget_is_spent_to_the_last_unit_and_no_further() {
 fn other_tables_under_the_same_name_are_noticed() {
     let folder = tempfile::tempdir().unwrap();
     let mut ledger = Ledger::open(fresh(folder.path(), 1.0)).unwrap();
-    let charge = |table: &str| Charge { table: table.to_owned(), ..Charge::new(rho(0.01), "y ~ x") };
+    let charge = |table: &str| Charge { table: table.to_owned(), ..charge(rho(0.01), "y ~ x") };
     assert!(!ledger.spend("wages", &charge("100 rows: x, y")).unwrap().other_table);
     assert!(!ledger.spend("wages", &charge("100 rows: x, y")).unwrap().other_table);
     assert!(ledger.spend("wages", &charge("101 rows: x, y")).unwrap().other_table);
@@ -70,8 +75,8 @@ fn other_tables_under_the_same_name_are_noticed() {
 fn a_statement_ends_with_its_own_entry() {
     let folder = tempfile::tempdir().unwrap();
     let mut ledger = Ledger::open(fresh(folder.path(), 1.0)).unwrap();
-    let first = ledger.spend("wages", &Charge::new(rho(0.01), "y ~ x")).unwrap();
-    let second = ledger.spend("wages", &Charge::new(rho(0.02), "y ~ z")).unwrap();
+    let first = ledger.spend("wages", &charge(rho(0.01), "y ~ x")).unwrap();
+    let second = ledger.spend("wages", &charge(rho(0.02), "y ~ z")).unwrap();
     let entries = ledger.entries().unwrap();
     for (statement, id, spent) in [(first, 2, 0.01), (second, 3, 0.03)] {
         let entry = &entries[id - 1];
@@ -99,12 +104,12 @@ fn edits_removals_and_reorderings_are_found() {
         let file = fresh(folder.path(), 1.0);
         let mut ledger = Ledger::open(&file).unwrap();
         ledger.open_account("other", rho(1.0), None, "").unwrap();
-        ledger.spend("wages", &Charge::new(rho(0.1), "y ~ x")).unwrap();
-        ledger.spend("other", &Charge::new(rho(0.2), "y ~ x")).unwrap();
+        ledger.spend("wages", &charge(rho(0.1), "y ~ x")).unwrap();
+        ledger.spend("other", &charge(rho(0.2), "y ~ x")).unwrap();
         tamper(&file, sql);
         let found = ledger.verify().unwrap_err();
         assert!(matches!(found, LedgerError::Broken { entry: wrong, .. } if wrong == entry), "{sql}: {found}");
-        assert!(ledger.spend("wages", &Charge::new(rho(0.1), "y ~ x")).is_err(), "a broken ledger spends nothing");
+        assert!(ledger.spend("wages", &charge(rho(0.1), "y ~ x")).is_err(), "a broken ledger spends nothing");
     }
 }
 
@@ -172,7 +177,7 @@ fn with_two_fits(folder: &Path) -> (std::path::PathBuf, [Kept; 2]) {
     let file = fresh(folder, 1.0);
     let mut ledger = Ledger::open(&file).unwrap();
     let fits = [("first", "y ~ x", 0.1), ("second", "y ~ z", 0.2)].map(|(name, formula, spent)| {
-        let statement = ledger.spend("wages", &Charge::new(rho(spent), formula)).unwrap();
+        let statement = ledger.spend("wages", &charge(rho(spent), formula)).unwrap();
         Kept::from_json(name, &fit(&statement, formula, spent))
     });
     (file, fits)
@@ -243,7 +248,7 @@ fn an_old_copy_put_back_lacks_the_later_fit() {
     let (file, [first, _]) = with_two_fits(folder.path());
     let copy = std::fs::read(&file).unwrap();
     let spend = |formula: &str| {
-        let statement = Ledger::open(&file).unwrap().spend("wages", &Charge::new(rho(0.3), formula)).unwrap();
+        let statement = Ledger::open(&file).unwrap().spend("wages", &charge(rho(0.3), formula)).unwrap();
         Kept::from_json(formula, &fit(&statement, formula, 0.3))
     };
     let lost = spend("y ~ lost");
@@ -261,7 +266,7 @@ fn what_cannot_be_held_against_a_ledger_is_told_apart() {
     let folder = tempfile::tempdir().unwrap();
     let file = fresh(folder.path(), 1.0);
     let mut ledger = Ledger::open(&file).unwrap();
-    let statement = ledger.spend("wages", &Charge::new(rho(0.1), "y ~ x")).unwrap();
+    let statement = ledger.spend("wages", &charge(rho(0.1), "y ~ x")).unwrap();
     let sound = fit(&statement, "y ~ x", 0.1);
     ledger.verify_against(&[Kept::from_json("sound", &sound)]).unwrap();
     let old = r#"{"formula":"y ~ x","guarantee":{"neighbours":"replace-one","rho":0.1},"ledger":{"dataset":"wages"}}"#;
@@ -300,7 +305,7 @@ fn what_is_not_a_ledger_is_refused() {
     assert!(matches!(Ledger::create(&file), Err(LedgerError::Exists { .. })));
     let mut ledger = Ledger::open(&file).unwrap();
     assert!(matches!(ledger.open_account("wages", rho(1.0), None, ""), Err(LedgerError::AccountExists { .. })));
-    let refusal = ledger.spend("wagse", &Charge::new(rho(0.1), "y ~ x")).unwrap_err();
+    let refusal = ledger.spend("wagse", &charge(rho(0.1), "y ~ x")).unwrap_err();
     assert!(refusal.to_string().contains("it has 'wages'"), "{refusal}");
 }
 
@@ -315,7 +320,7 @@ fn many_at_once_lose_nothing_and_overdraw_nothing() {
         let writer = || {
             let mut ledger = Ledger::open(&file).unwrap();
             barrier.wait();
-            let attempts = (0..4).map(|_| ledger.spend("wages", &Charge::new(rho(0.01), "y ~ x")));
+            let attempts = (0..4).map(|_| ledger.spend("wages", &charge(rho(0.01), "y ~ x")));
             attempts
                 .filter(|attempt| match attempt {
                     Ok(_) => true,
@@ -359,7 +364,7 @@ fn pages_that_contradict_each_other_are_refused() {
     std::fs::write(&file, bytes).unwrap();
     let mut ledger = Ledger::open(&file).unwrap();
     assert!(matches!(ledger.verify(), Err(LedgerError::Damaged)));
-    assert!(matches!(ledger.spend("wages", &Charge::new(rho(0.1), "y ~ x")), Err(LedgerError::Damaged)));
+    assert!(matches!(ledger.spend("wages", &charge(rho(0.1), "y ~ x")), Err(LedgerError::Damaged)));
 }
 
 #[test]
@@ -378,9 +383,9 @@ fn names_are_short_and_can_be_seen() {
 fn the_weakest_promise_is_the_one_that_is_shown() {
     let folder = tempfile::tempdir().unwrap();
     let mut ledger = Ledger::open(fresh(folder.path(), 1.0)).unwrap();
-    ledger.spend("wages", &Charge::new(rho(0.01), "y ~ x")).unwrap();
+    ledger.spend("wages", &charge(rho(0.01), "y ~ x")).unwrap();
     assert_eq!(ledger.account("wages").unwrap().neighbours(), "replace-one");
-    let weaker = Charge { neighbours: Neighbours::ZeroOut, ..Charge::new(rho(0.005), "y ~ x") };
+    let weaker = Charge::new(rho(0.005), Promise { neighbours: Neighbours::ZeroOut, ..Promise::default() }, "y ~ x");
     ledger.spend("wages", &weaker).unwrap();
     let account = ledger.account("wages").unwrap();
     assert_eq!(account.neighbours(), "zero-out");
@@ -392,7 +397,7 @@ fn the_weakest_promise_is_the_one_that_is_shown() {
 fn a_fit_that_spends_delta_is_not_recorded() {
     let folder = tempfile::tempdir().unwrap();
     let mut ledger = Ledger::open(fresh(folder.path(), 1.0)).unwrap();
-    let tested = Charge { conversion: Conversion::Tested, ..Charge::new(rho(0.01), "y ~ x") };
+    let tested = Charge::new(rho(0.01), Promise::default().converted_by(Conversion::Tested, 1e-6), "y ~ x");
     let refusals = [ledger.cautions("wages", &tested).map(drop), ledger.spend("wages", &tested).map(drop)];
     assert!(refusals.iter().all(|refusal| matches!(refusal, Err(LedgerError::Test))));
     assert_eq!(ledger.account("wages").unwrap().epsilon_spent(), None);
@@ -454,7 +459,7 @@ fn a_ledger_of_the_first_version_is_read_as_it_is_and_spent_from() {
     assert!(std::fs::read(&file).unwrap() == before, "who only reads changes nothing");
     // A process that had it open meanwhile goes on with the file as it is now.
     let mut ledger = Ledger::open(&file).unwrap().attributed_to(asked_by("Ada")).unwrap();
-    ledger.spend("wages", &Charge::new(rho(0.01), "y ~ x")).unwrap();
+    ledger.spend("wages", &charge(rho(0.01), "y ~ x")).unwrap();
     let now = old.entries().unwrap();
     assert_eq!((now.len(), &now[..2], now[2].attribution.analyst.as_str()), (3, &entries[..], "Ada"));
     Ledger::open(&file).unwrap().verify().unwrap();
@@ -477,7 +482,7 @@ fn who_asked_and_why_is_part_of_what_is_hashed() {
         let folder = tempfile::tempdir().unwrap();
         let file = fresh(folder.path(), 1.0);
         let mut ledger = Ledger::open(&file).unwrap().attributed_to(asked_by(" Ada ")).unwrap();
-        ledger.spend("wages", &Charge::new(rho(0.1), "y ~ x")).unwrap();
+        ledger.spend("wages", &charge(rho(0.1), "y ~ x")).unwrap();
         assert_eq!(ledger.entries().unwrap()[1].attribution, asked_by("Ada"));
         tamper(&file, sql);
         assert!(matches!(ledger.verify(), Err(LedgerError::Broken { entry: 2, .. })), "{sql}");
@@ -492,7 +497,7 @@ fn an_analyst_spends_no_more_than_their_limit() {
     let folder = tempfile::tempdir().unwrap();
     let file = fresh(folder.path(), 1.0);
     let as_analyst = |name: &str| Ledger::open(&file).unwrap().attributed_to(asked_by(name)).unwrap();
-    let spend = |name: &str, spent: f64| as_analyst(name).spend("wages", &Charge::new(rho(spent), "y ~ x"));
+    let spend = |name: &str, spent: f64| as_analyst(name).spend("wages", &charge(rho(spent), "y ~ x"));
     spend("Ada", 0.1).unwrap();
     spend("", 0.01).unwrap();
     let mut ledger = Ledger::open(&file).unwrap();
@@ -532,10 +537,10 @@ fn an_analyst_spends_no_more_than_their_limit() {
 fn a_reversal_takes_back_what_is_left_of_a_grant_and_never_what_was_spent() {
     let folder = tempfile::tempdir().unwrap();
     let mut ledger = Ledger::open(fresh(folder.path(), 10.0)).unwrap();
-    let first = ledger.spend("wages", &Charge::new(rho(0.05), "y ~ x")).unwrap();
+    let first = ledger.spend("wages", &charge(rho(0.05), "y ~ x")).unwrap();
     assert_eq!((first.total(), first.left()), (10.0, 9.95));
     assert_eq!(ledger.reverse(1, "10 in place of 0.1").unwrap().to_string(), "9.95");
-    let refusal = ledger.spend("wages", &Charge::new(rho(0.01), "y ~ x")).unwrap_err().to_string();
+    let refusal = ledger.spend("wages", &charge(rho(0.01), "y ~ x")).unwrap_err().to_string();
     assert!(refusal.contains("has 0 left"), "{refusal}");
     ledger.grant("wages", rho(0.05), "").unwrap();
     assert_eq!(ledger.reverse(2, "the wrong file").unwrap().to_string(), "0");
@@ -544,7 +549,7 @@ fn a_reversal_takes_back_what_is_left_of_a_grant_and_never_what_was_spent() {
         (account.total.to_string(), account.spent.to_string(), account.left.to_string()),
         ("0.1".into(), "0.05".into(), "0.05".into())
     );
-    let next = ledger.spend("wages", &Charge::new(rho(0.01), "y ~ x")).unwrap();
+    let next = ledger.spend("wages", &charge(rho(0.01), "y ~ x")).unwrap();
     assert_eq!((next.total(), next.spent(), next.left()), (0.1, 0.06, 0.04), "as the ledger has it");
     for entry in [1, 2, 3, 99, 0] {
         let refusal = ledger.reverse(entry, "again").unwrap_err();
@@ -563,35 +568,35 @@ fn the_same_plan_and_another_table_are_seen_before_they_are_paid() {
     let folder = tempfile::tempdir().unwrap();
     let file = fresh(folder.path(), 1.0);
     let mut ledger = Ledger::open(&file).unwrap().attributed_to(asked_by("Ada")).unwrap();
-    let charge = |plan: &str, table: &str| Charge {
+    let of_table = |plan: &str, table: &str| Charge {
         plan: plan.to_owned(),
         table: table.to_owned(),
-        ..Charge::new(rho(0.01), "y ~ x")
+        ..charge(rho(0.01), "y ~ x")
     };
     let cautions = |ledger: &Ledger, plan, table| -> Vec<String> {
-        let found = ledger.cautions("wages", &charge(plan, table)).unwrap();
+        let found = ledger.cautions("wages", &of_table(plan, table)).unwrap();
         found.iter().map(ToString::to_string).collect()
     };
     assert!(cautions(&ledger, "p", "100 rows: x, y").is_empty());
-    ledger.spend("wages", &charge("p", "100 rows: x, y")).unwrap();
+    ledger.spend("wages", &of_table("p", "100 rows: x, y")).unwrap();
     let [same] = &cautions(&ledger, "p", "100 rows: x, y")[..] else { panic!("one") };
     assert!(same.starts_with("entry 2 of 20") && same.contains("by Ada, has paid for the same plan"), "{same}");
     assert!(cautions(&ledger, "q", "100 rows: x, y").is_empty());
     let [other] = &cautions(&ledger, "p", "101 rows: x, y")[..] else { panic!("one") };
     assert!(other.contains("another number of rows than that of entry 2"), "{other}");
     // What was recorded by hand has neither, and what was a mistake is not held against anybody.
-    ledger.spend("wages", &Charge::new(rho(0.01), "by hand")).unwrap();
+    ledger.spend("wages", &charge(rho(0.01), "by hand")).unwrap();
     ledger.reverse(2, "the wrong file").unwrap();
     assert!(cautions(&ledger, "p", "101 rows: x, y").is_empty());
-    assert!(!ledger.spend("wages", &charge("p", "101 rows: x, y")).unwrap().other_table);
-    assert!(matches!(ledger.cautions("wages", &Charge::new(rho(2.0), "y ~ x")), Err(LedgerError::Overdraft { .. })));
+    assert!(!ledger.spend("wages", &of_table("p", "101 rows: x, y")).unwrap().other_table);
+    assert!(matches!(ledger.cautions("wages", &charge(rho(2.0), "y ~ x")), Err(LedgerError::Overdraft { .. })));
 }
 
 #[test]
 fn a_copy_tells_whether_an_older_one_was_put_back() {
     let folder = tempfile::tempdir().unwrap();
     let file = fresh(folder.path(), 1.0);
-    let spend = |spent: f64| Ledger::open(&file).unwrap().spend("wages", &Charge::new(rho(spent), "y ~ x")).unwrap();
+    let spend = |spent: f64| Ledger::open(&file).unwrap().spend("wages", &charge(rho(spent), "y ~ x")).unwrap();
     let back_up = |name: &str| {
         let copy = folder.path().join(name);
         Ledger::open(&file).unwrap().back_up(&copy).unwrap();
@@ -631,7 +636,7 @@ fn the_page_says_who_got_what_and_holds_no_markup_of_others() {
     let file = fresh(folder.path(), 1.0);
     let said = Attribution { note: "<script>alert(1)</script>".into(), ..asked_by("Ada & Bob") };
     let mut ledger = Ledger::open(&file).unwrap().attributed_to(said).unwrap();
-    let charge = Charge { table: "100 rows: x, y".into(), ..Charge::new(rho(0.1), "y<1> ~ x") };
+    let charge = Charge { table: "100 rows: x, y".into(), ..charge(rho(0.1), "y<1> ~ x") };
     ledger.spend("wages", &charge).unwrap();
     ledger.limit("wages", "Ada & Bob", Amount::checked_from_f64(0.4).unwrap(), "agreed").unwrap();
     ledger.reverse(2, "the wrong file").unwrap();
@@ -664,7 +669,7 @@ fn the_page_says_who_got_what_and_holds_no_markup_of_others() {
 fn the_picture_leaves_out_what_was_taken_back() {
     let folder = tempfile::tempdir().unwrap();
     let mut ledger = Ledger::open(fresh(folder.path(), 0.2)).unwrap();
-    ledger.spend("wages", &Charge::new(rho(0.1), "y ~ x")).unwrap();
+    ledger.spend("wages", &charge(rho(0.1), "y ~ x")).unwrap();
     let page = |ledger: &Ledger| dplm_ledger::to_html(&[ledger.account("wages").unwrap()], "hash");
     ledger.grant("wages", rho(10.0), "meant to be 0.1").unwrap();
     assert!(page(&ledger).contains(">10</text>"), "the axis goes to 10");

@@ -60,7 +60,7 @@ impl NativeLedger {
     fn record(&self, dataset: &str, rho: f64, what: &str, analyst: String, note: String) -> PyResult<()> {
         let attribution = Attribution { analyst, purpose: String::new(), note };
         let mut ledger = self.open()?.attributed_to(attribution).or_raise()?;
-        ledger.spend(dataset, &Charge::new(checked(rho)?, what)).or_raise()?;
+        ledger.spend(dataset, &Charge::new(checked(rho)?, dplm::privacy::Promise::default(), what)).or_raise()?;
         Ok(())
     }
 

@@ -89,7 +89,8 @@ pub fn source(asked: &Asked<'_>, rows: u64, seed: Option<u64>) -> Result<Source,
         let cells = columns.iter().zip(deviates).map(|(column, deviate)| cell(&column.kind, deviate));
         csv += &line(cells, asked.person.map(|_| (number / ROWS_PER_PERSON).to_string()));
     }
-    Ok(Source::from_csv_stream(&mut csv.as_bytes(), "the simulated table").map_err(dplm::Error::from)?)
+    let table = Source::from_csv_stream(&mut csv.as_bytes(), "the simulated table").map_err(dplm::Error::from)?;
+    Ok(table.simulated())
 }
 
 /// The columns of the model, the response first, then those of weights and groups.

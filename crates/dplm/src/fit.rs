@@ -19,8 +19,6 @@ use crate::{
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Fit {
-    /// False when the noise came from a fixed seed: whoever knows the seed can take the noise off.
-    pub private: bool,
     /// The day it was made, in UTC, as `2026-11-16`.
     pub date: String,
     /// The model, as a formula.
@@ -171,6 +169,11 @@ impl MethodSummary {
 }
 
 impl Fit {
+    /// Whether anything is promised: false where the noise came from a fixed seed or the rows were simulated.
+    pub fn is_private(&self) -> bool {
+        self.guarantee.promise.is_private()
+    }
+
     /// What the intervals are for, in words: of which coefficients, of whom, in which model.
     pub fn target_text(&self) -> String {
         let coefficients = match (self.target, &self.weights) {

@@ -19,8 +19,6 @@ use crate::{
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct GroupedFit {
-    /// False when the noise came from a fixed seed: whoever knows the seed can take the noise off.
-    pub private: bool,
     /// The day it was made, in UTC, as `2026-11-16`.
     pub date: String,
     /// The model, as a formula.

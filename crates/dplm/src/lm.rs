@@ -376,10 +376,10 @@ mod tests {
         let asked = asked.method("dpgd").expect("a method").neighbours(Neighbours::ZeroOut).not_private_seed(1);
         let fit = asked.clone().fit_table(&table()).expect("a fit");
         assert_eq!(
-            (fit.target, fit.level, fit.method.name.as_str(), fit.private),
+            (fit.target, fit.level, fit.method.name.as_str(), fit.is_private()),
             (Target::Sample, 0.9, "dpgd", false)
         );
-        assert_eq!(fit.guarantee.neighbours, Neighbours::ZeroOut);
+        assert_eq!(fit.guarantee.promise.neighbours, Neighbours::ZeroOut);
         let predicting = asked.purpose(Purpose::Prediction).fit_table(&table()).expect("a fit");
         assert!(predicting.coefficients.iter().all(|one| one.precision.is_none()));
         let epsilon = lm("y[0..9] ~ x[0..1]").delta(1e-5).and_then(|lm| lm.epsilon(2.0)).expect("a budget");

@@ -35,7 +35,7 @@ impl Refinement {
         }
         let request = Request {
             delta: first.guarantee.delta,
-            neighbours: first.guarantee.neighbours,
+            neighbours: first.guarantee.promise.neighbours,
             target: Some(first.asked),
             interval: IntervalMethod::Newton,
             level: first.level,
@@ -83,15 +83,14 @@ impl Refinement {
         let first = self.first;
         let (spent, more) = (first.guarantee.rho, second.guarantee.rho);
         let total = Rho::from_units(spent.units() + more.units()).ok_or(PrivacyError::RhoOutOfRange)?;
-        let Guarantee { neighbours, delta, unit, conversion, .. } = first.guarantee;
-        let promised = Guarantee::of(neighbours, total, delta, conversion).map_err(PrivacyError::from)?;
+        let Guarantee { promise, delta, .. } = first.guarantee;
+        let promised = Guarantee::of(promise, total, delta).map_err(PrivacyError::from)?;
         let again = |release: Release| Release { what: format!("{}, refinement", release.what), ..release };
         let releases = first.guarantee.releases.into_iter().chain(second.guarantee.releases.into_iter().map(again));
         let mut method = second.method;
         method.runs = first.method.runs + 1;
         Ok(Fit {
-            private: first.private && second.private,
-            guarantee: Guarantee { unit, releases: releases.collect(), ..promised },
+            guarantee: Guarantee { releases: releases.collect(), ..promised },
             target: second.target,
             left_out: first.left_out,
             residual_sd: first.residual_sd,

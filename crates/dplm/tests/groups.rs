@@ -147,7 +147,7 @@ fn a_person_is_in_one_group() {
         lm(2.0, 1).person("id").by("region{north,south}").expect("groups").fit_table(source).expect("fits")
     };
     let (moved, missing) = (fit(&rows(true)), fit(&rows(false)));
-    assert_eq!((moved.rows, moved.guarantee.unit), (4000, Unit::Person));
+    assert_eq!((moved.rows, moved.guarantee.promise.unit), (4000, Unit::Person));
     for (one, other) in moved.fits().zip(missing.fits()) {
         assert_eq!(one.1.coefficients, other.1.coefficients);
     }

@@ -156,7 +156,7 @@ fn a_study_of_persons_covers_where_rows_go_together() {
     let text = format!("person = 'id'\nrows_per_person = 6\nweights = 'w[0..3]'\n{HEAD}{MAIN}{BARE}");
     let of_study = |seed: u64| {
         let found = run(&text, &persons(4000, seed), seed).unwrap();
-        assert_eq!(found.guarantee.unit, dplm::privacy::Unit::Person);
+        assert_eq!(found.guarantee.promise.unit, dplm::privacy::Unit::Person);
         let covers = |part| {
             let (_, (low, high)) = found.followed(part).unwrap().expect("identified");
             (low..=high).contains(&1.0)

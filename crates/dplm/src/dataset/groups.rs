@@ -9,7 +9,7 @@ use crate::{
     lattice::Design,
     method::{ConfigError, Method, Request},
     privacy::{
-        Budget, Guarantee, Mechanism, Person, PrivacyError, Release, Rho, Unit,
+        Budget, Guarantee, Mechanism, Person, PrivacyError, Provenance, Release, Rho, Unit,
         convert::Conversion,
         noise::{NoiseRng, NoiseSource},
         release,
@@ -63,6 +63,7 @@ impl GroupedDataset {
             columns: in_words(source.schema()),
             person: person.cloned(),
             given_up: false,
+            is_simulated: source.is_simulated(),
         };
         Ok(GroupedDataset { by: by.clone(), groups: encoded.into_iter().map(group).collect(), units, sizes })
     }
@@ -92,6 +93,7 @@ impl GroupedDataset {
             columns: in_words(schema),
             person: person.cloned(),
             given_up: false,
+            is_simulated: false,
         };
         Ok(GroupedDataset { by: by.clone(), groups: rows.into_iter().map(group).collect(), units, sizes })
     }
@@ -189,9 +191,8 @@ impl<'a> PreparedGroups<'a> {
         let for_sizes = data.sizes.is_none().then(|| request.rho.share(SIZES_SHARE));
         let for_fits = for_sizes.map_or(request.rho, |sizes| request.rho.checked_sub(sizes).expect("a part is less"));
         let method = method.with_request(Request { rho: for_fits, one_of_groups: true, ..request.clone() });
-        let guarantee = Guarantee::of(request.neighbours, request.rho, request.delta, Conversion::Exact)
-            .map_err(PrivacyError::from)?;
-        let guarantee = Guarantee { unit: data.unit(), ..guarantee };
+        let promise = data.first().promise(request, Conversion::Exact, noise);
+        let guarantee = Guarantee::of(promise, request.rho, request.delta).map_err(PrivacyError::from)?;
         check(data, method.as_ref())?;
         // A key that cannot be had is found out before anything is spent.
         let rng = noise.open().map_err(PrivacyError::from)?;
@@ -202,14 +203,11 @@ impl<'a> PreparedGroups<'a> {
     pub fn charge(&self) -> Charge {
         let (formula, by) = (&self.data.first().formula, &self.data.by);
         Charge {
-            conversion: self.guarantee.conversion,
             rho: self.guarantee.rho,
-            unit: self.data.unit(),
-            neighbours: self.guarantee.neighbours,
+            promise: self.guarantee.promise.clone(),
             formula: formula.clone(),
             plan: format!("dplm {}: {formula}: by {by}: {:?}", env!("CARGO_PKG_VERSION"), self.method),
             table: self.data.table_in_words(),
-            private: self.noise.is_private(),
         }
     }
 
@@ -232,7 +230,6 @@ impl<'a> PreparedGroups<'a> {
         }
         let first = self.data.first();
         Ok(GroupedFit {
-            private: self.noise.is_private(),
             date: today(),
             formula: first.formula.clone(),
             by: self.data.by.clone(),
@@ -263,7 +260,7 @@ impl<'a> PreparedGroups<'a> {
     }
 
     fn warnings(&self, statement: Option<&Statement>) -> Vec<Warning> {
-        let seed = (!self.noise.is_private()).then_some(Warning::FixedSeed);
+        let seed = (self.guarantee.promise.provenance == Provenance::Seed).then_some(Warning::FixedSeed);
         let other = statement.filter(|statement| statement.other_table);
         seed.into_iter().chain(other.map(|one| Warning::OtherTable { dataset: one.dataset.clone() })).collect()
     }
@@ -274,7 +271,7 @@ impl<'a> PreparedGroups<'a> {
             return Ok(Sizes { counts: self.data.sizes.clone().expect("sizes are public"), sd: None });
         };
         let spend = Budget::new(rho).spend_rest(SIZES)?;
-        let query = group_sizes(self.data.groups.iter().map(|group| &group.rows), self.guarantee.neighbours);
+        let query = group_sizes(self.data.groups.iter().map(|group| &group.rows), self.guarantee.promise.neighbours);
         let noisy = release(query, spend, &mut self.rng)?;
         let counts = noisy.values.iter().map(|&count| u64::try_from(count.max(1)).unwrap_or(u64::MAX)).collect();
         Ok(Sizes { counts, sd: Some(noisy.sigma[0] as f64) })

@@ -13,9 +13,9 @@ use crate::{
     diagnose::View,
     formula::{By, Column, Formula, Kind, Model, Weights},
     lattice::Design,
-    method::{ConfigError, Method, Outcome},
+    method::{ConfigError, Method, Outcome, Request},
     options::Device,
-    privacy::{Person, Unit, noise::NoiseSource},
+    privacy::{Person, Promise, Provenance, Unit, convert::Conversion, noise::NoiseSource},
     rows::{Builder, DeviceError, Encoded, Executor, Persons, RemoteRows, Rows},
     table::{Block, Cells, DataError, Field, ReadOptions, Schema, Source},
     warning::{Cause, Warning},
@@ -35,6 +35,8 @@ pub struct Dataset {
     person: Option<Person>,
     /// Whether a fit was given the memory that rows were in.
     given_up: bool,
+    /// Whether the rows are nobody's.
+    is_simulated: bool,
 }
 
 /// How a table is read.
@@ -121,7 +123,9 @@ impl Dataset {
             None => destination.take(read_rows(source, &design, reading, &mut |_| Ok(()))?)?,
         };
         let (columns, person) = (in_words(source.schema()), reading.person.clone());
-        Ok(Dataset { formula: formula.to_string(), model, design, rows, columns, person, given_up: false })
+        let is_simulated = source.is_simulated();
+        let formula = formula.to_string();
+        Ok(Dataset { formula, model, design, rows, columns, person, given_up: false, is_simulated })
     }
 
     /// Rows on other machines, packed there with the design of this formula and reading; `schema` is what the table declares.
@@ -142,7 +146,8 @@ impl Dataset {
             Some(person) => RemoteRows::open_persons(executor, features, person.most_rows(), memory)?,
         };
         let (rows, columns, person) = (Encoded::Remote(rows), in_words(schema), reading.person.clone());
-        Ok(Dataset { formula: formula.to_string(), model, design, rows, columns, person, given_up: false })
+        let (formula, is_simulated) = (formula.to_string(), false);
+        Ok(Dataset { formula, model, design, rows, columns, person, given_up: false, is_simulated })
     }
 
     /// The model, with every column named.
@@ -202,6 +207,18 @@ impl Dataset {
         &self.formula
     }
 
+    /// What a fit of these rows promises.
+    pub(crate) fn promise(&self, request: &Request, conversion: Conversion, noise: NoiseSource) -> Promise {
+        let provenance = match (self.is_simulated, noise) {
+            (true, _) => Provenance::Simulated,
+            (false, NoiseSource::System) => Provenance::System,
+            (false, NoiseSource::Seed(_)) => Provenance::Seed,
+        };
+        let person = self.person.as_ref().map(|person| person.column.as_str());
+        Promise { neighbours: request.neighbours, provenance, ..Promise::about(person) }
+            .converted_by(conversion, request.delta)
+    }
+
     pub(crate) fn table_in_words(&self) -> String {
         let weighted = self.design.weights().map_or(String::new(), |weights| format!(", weighted by {weights}"));
         match &self.person {
@@ -219,9 +236,9 @@ impl Dataset {
         (self.rows.rows_mut(), &self.design)
     }
 
-    fn warnings(&self, private: bool, outcome: &Outcome) -> Vec<Warning> {
+    fn warnings(&self, provenance: Provenance, outcome: &Outcome) -> Vec<Warning> {
         let mut warnings = Vec::new();
-        if !private {
+        if provenance == Provenance::Seed {
             warnings.push(Warning::FixedSeed);
         }
         let columns: Vec<String> = self.model.assumed_standard().map(str::to_owned).collect();

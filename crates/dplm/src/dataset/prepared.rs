@@ -5,8 +5,7 @@ use crate::{
     Error, Fit, Progress, Statement, Warning,
     method::{Method, Plan, Request},
     privacy::{
-        Guarantee, Neighbours, PrivacyError, Rho, Unit,
-        convert::Conversion,
+        Guarantee, PrivacyError, Promise, Rho,
         noise::{NoiseRng, NoiseSource},
     },
 };
@@ -19,7 +18,6 @@ pub struct Prepared<'a> {
     request: Request,
     plan: Box<dyn Plan>,
     rng: NoiseRng,
-    private: bool,
     /// What the budget promises; nothing is released yet.
     guarantee: Guarantee,
 }
@@ -29,29 +27,20 @@ pub struct Prepared<'a> {
 pub struct Charge {
     /// How much.
     pub rho: Rho,
-    /// Whose data it protects.
-    pub unit: Unit,
-    /// Which data sets the fit makes hard to tell apart.
-    pub neighbours: Neighbours,
-    /// How epsilon follows from it, together with charges of the same kind.
-    pub conversion: Conversion,
+    /// What is promised, and about whom: budgets add up only where promises do.
+    pub promise: Promise,
     /// The model.
     pub formula: String,
     /// The plan in words; the same words are the same plan.
     pub plan: String,
     /// The columns of the table and its number of rows, or of persons, in words; nothing of its cells.
     pub table: String,
-    /// False when the noise will come from a fixed seed, so that no budget can pay for the fit.
-    pub private: bool,
 }
 
 impl Charge {
-    /// A private charge without plan and table, for callers that have none.
-    pub fn new(rho: Rho, formula: impl Into<String>) -> Charge {
-        let (plan, table) = (String::new(), String::new());
-        let (unit, neighbours) = (Unit::default(), Neighbours::default());
-        let conversion = Conversion::default();
-        Charge { rho, unit, neighbours, conversion, formula: formula.into(), plan, table, private: true }
+    /// A charge without plan and table, for callers that have none.
+    pub fn new(rho: Rho, promise: Promise, formula: impl Into<String>) -> Charge {
+        Charge { rho, promise, formula: formula.into(), plan: String::new(), table: String::new() }
     }
 }
 
@@ -101,25 +90,20 @@ impl<'a> Prepared<'a> {
         let plan = method.plan(dataset.rows(), dataset.design())?;
         plan.check()?;
         // A key that cannot be had, or an epsilon that means nothing, is found out before anything is spent.
-        let (rng, private) = (noise.open().map_err(PrivacyError::from)?, noise.is_private());
-        let of_rows = Guarantee::of(request.neighbours, request.rho, request.delta, method.conversion())
-            .map_err(PrivacyError::from)?;
-        let guarantee = Guarantee { unit: dataset.unit(), ..of_rows };
-        Ok(Prepared { dataset, request, plan, rng, private, guarantee })
+        let rng = noise.open().map_err(PrivacyError::from)?;
+        let promise = dataset.promise(&request, method.conversion(), noise);
+        let guarantee = Guarantee::of(promise, request.rho, request.delta).map_err(PrivacyError::from)?;
+        Ok(Prepared { dataset, request, plan, rng, guarantee })
     }
 
     /// What is to be recorded before [`run`](Self::run).
     pub fn charge(&self) -> Charge {
-        let Request { rho, neighbours, .. } = self.request;
         Charge {
-            rho,
-            unit: self.dataset.unit(),
-            neighbours,
-            conversion: self.guarantee.conversion,
+            rho: self.request.rho,
+            promise: self.guarantee.promise.clone(),
             formula: self.dataset.formula().to_owned(),
             plan: format!("dplm {}: {}: {}", env!("CARGO_PKG_VERSION"), self.dataset.formula(), self.plan.describe()),
             table: self.dataset.table_in_words(),
-            private: self.private,
         }
     }
 
@@ -140,19 +124,18 @@ impl<'a> Prepared<'a> {
     /// When `receipt` is for another fit (nothing is drawn then), or a release fails.
     pub fn run(self, receipt: Receipt, progress: Progress<'_>) -> Result<Fit, Error> {
         let statement = receipt.statement_of(&self.charge())?;
-        let Prepared { dataset, request, plan, mut rng, private, guarantee } = self;
+        let Prepared { dataset, request, plan, mut rng, guarantee } = self;
         let rows = dataset.rows();
         let (table, design) = dataset.rows_and_design();
         let outcome = plan.run(table, design, &mut rng, progress)?;
         let mut warnings = plan.warn();
-        let of_outcome = dataset.warnings(private, &outcome);
+        let of_outcome = dataset.warnings(guarantee.promise.provenance, &outcome);
         warnings.extend(outcome.warnings);
         warnings.extend(of_outcome);
         if let Some(Statement { dataset, other_table: true, .. }) = &statement {
             warnings.push(Warning::OtherTable { dataset: dataset.clone() });
         }
         Ok(Fit {
-            private,
             date: today(),
             formula: dataset.formula().to_owned(),
             rows,
@@ -212,7 +195,7 @@ mod tests {
         let whole = data.fit(&config(0.5), NoiseSource::Seed(3), Progress::NONE).unwrap();
         let prepared = data.prepare(&config(0.5), NoiseSource::Seed(3)).unwrap();
         let charge = prepared.charge();
-        assert!(!charge.private && charge.rho.to_string() == "0.5");
+        assert!(!charge.promise.is_private() && charge.rho.to_string() == "0.5");
         assert_eq!(prepared.run(Receipt::by_caller(charge), Progress::NONE).unwrap(), whole);
     }
 

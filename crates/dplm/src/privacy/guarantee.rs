@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::{
-    Neighbours, Release, Rho, Unit,
+    Promise, Release, Rho,
     convert::{self, Conversion, ConvertError},
 };
 use crate::number::{magnitude, rounded_up};
@@ -12,11 +12,8 @@ use crate::number::{magnitude, rounded_up};
 #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 #[non_exhaustive]
 pub struct Guarantee {
-    /// Whose data it protects.
-    #[serde(default)]
-    pub unit: Unit,
-    /// Which data sets it speaks about.
-    pub neighbours: Neighbours,
+    /// What is promised, and about whom.
+    pub promise: Promise,
     /// The whole budget, in zCDP.
     #[serde(with = "super::rho::decimal")]
     pub rho: Rho,
@@ -24,10 +21,6 @@ pub struct Guarantee {
     pub delta: f64,
     /// The epsilon at `delta`.
     pub epsilon: Epsilon,
-    /// How it follows from `rho`: exactly where every release is Gaussian, else by a bound that holds for any zCDP mechanism, at half of `delta` where the other half
-    /// is for a test.
-    #[serde(default)]
-    pub conversion: Conversion,
     /// How often whoever knows all other rows guesses right, at most: see [`guess`].
     pub guess: f64,
     /// What the budget was spent on; adds up to exactly `rho`.
@@ -35,14 +28,16 @@ pub struct Guarantee {
 }
 
 impl Guarantee {
-    /// What a budget promises about each row, before anything is released, where this conversion holds for every release.
+    /// What a budget of this promise is worth at `delta`, before anything is released.
     ///
     /// # Errors
     /// [`ConvertError`] unless `0 < delta < 1`.
-    pub fn of(neighbours: Neighbours, rho: Rho, delta: f64, conversion: Conversion) -> Result<Guarantee, ConvertError> {
+    pub fn of(promise: Promise, rho: Rho, delta: f64) -> Result<Guarantee, ConvertError> {
+        let conversion = promise.conversion;
+        let promise = promise.converted_by(conversion, delta);
         let epsilon = Epsilon(convert::epsilon(conversion, rho.to_f64(), delta)?);
-        let (unit, guess) = (Unit::Row, guess_by(conversion, rho.to_f64(), delta)?);
-        Ok(Guarantee { unit, neighbours, rho, delta, epsilon, conversion, guess, releases: Vec::new() })
+        let guess = guess_by(conversion, rho.to_f64(), delta)?;
+        Ok(Guarantee { promise, rho, delta, epsilon, guess, releases: Vec::new() })
     }
 
     /// What holds after these releases. A mechanism for which the conversion does not hold makes the whole be converted by one that does.
@@ -51,11 +46,9 @@ impl Guarantee {
     /// [`ConvertError`] unless `0 < delta < 1`.
     pub fn after(self, releases: Vec<Release>) -> Result<Guarantee, ConvertError> {
         let conversions = releases.iter().map(|release| release.mechanism.conversion());
-        let stated = match conversions.fold(self.conversion, Conversion::or_weaker) {
-            stated if stated == self.conversion => self.clone(),
-            weaker => Guarantee::of(self.neighbours, self.rho, self.delta, weaker)?,
-        };
-        Ok(Guarantee { unit: self.unit, releases, ..stated })
+        let weakest = conversions.fold(self.promise.conversion, Conversion::or_weaker);
+        let promise = self.promise.converted_by(weakest, self.delta);
+        Ok(Guarantee { releases, ..Guarantee::of(promise, self.rho, self.delta)? })
     }
 }
 
@@ -166,14 +159,14 @@ mod tests {
     #[test]
     fn a_mechanism_that_is_not_gaussian_is_converted_by_a_bound_for_all() {
         let rho = Rho::checked_from_f64(0.015).unwrap();
-        let before = Guarantee::of(Neighbours::ReplaceOne, rho, 1e-6, Conversion::Exact).unwrap();
+        let before = Guarantee::of(Promise::default(), rho, 1e-6).unwrap();
         let mut budget = super::super::Budget::new(rho);
         let _ = budget.spend("gradients", rho.percent(90)).unwrap();
         let gaussian = before.clone().after(budget.releases().to_vec()).unwrap();
-        assert_eq!((gaussian.epsilon, gaussian.conversion), (before.epsilon, Conversion::Exact));
+        assert_eq!((gaussian.epsilon, gaussian.promise.conversion), (before.epsilon, Conversion::Exact));
         let _ = budget.spend_on(super::super::Mechanism::Exponential, "a choice", budget.left()).unwrap();
         let mixed = before.clone().after(budget.releases().to_vec()).unwrap();
-        assert_eq!((mixed.epsilon.to_string().as_str(), mixed.conversion), ("0.7718", Conversion::Cks));
+        assert_eq!((mixed.epsilon.to_string().as_str(), mixed.promise.conversion), ("0.7718", Conversion::Cks));
         assert!(mixed.guess > before.guess && mixed.releases.len() == 2);
     }
 

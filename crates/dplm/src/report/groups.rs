@@ -9,7 +9,7 @@ use crate::{
 
 /// The summary of the fits of all groups.
 pub fn grouped_summary(fit: &GroupedFit) -> String {
-    let guarantee = guarantee_in_words(fit.private, &fit.guarantee);
+    let guarantee = guarantee_in_words(&fit.guarantee);
     let budget = budget(&fit.guarantee, fit.statement.as_ref());
     let parts = [
         heading(fit),
@@ -35,7 +35,7 @@ impl std::fmt::Display for GroupedFit {
 fn heading(fit: &GroupedFit) -> String {
     let weighted = fit.weights.as_ref().map_or(String::new(), |weights| format!(" weighted by {weights}"));
     let method = fit.fits().next().map_or(String::new(), |(_, one)| format!("; method {}", one.method.name));
-    let (rows, unit) = (grouped(fit.rows), fit.guarantee.unit.plural());
+    let (rows, unit) = (grouped(fit.rows), fit.guarantee.promise.unit.plural());
     format!(
         "Private linear regression by group (dplm {})\n\n  {}\n  by {}\n  {rows} {unit}{weighted}{method}\n",
         env!("CARGO_PKG_VERSION"),
@@ -56,7 +56,7 @@ fn sizes(fit: &GroupedFit) -> String {
 
 /// The size of a group, in words.
 pub(super) fn size(fit: &GroupedFit, group: &FittedGroup) -> String {
-    let (size, unit) = (grouped(group.size), fit.guarantee.unit.plural());
+    let (size, unit) = (grouped(group.size), fit.guarantee.promise.unit.plural());
     match group.size_sd {
         Some(sd) => format!("about {size} {unit} (noise sd {})", significant(sd)),
         None => format!("{size} {unit}"),

@@ -9,11 +9,11 @@ use super::text::{attack, promise};
 use crate::{
     Bounded, Coefficient, EqualityTest, Fit, FittedGroup, GroupOutcome, GroupedFit, MethodSummary, Statement,
     options::Purpose,
-    privacy::{self, Epsilon, Mechanism, Rho, Unit, convert::Conversion},
+    privacy::{self, Epsilon, Mechanism, Promise, Provenance, Rho, Unit, convert::Conversion},
 };
 
 /// The number of this form of the document. A form that older programs would misread gets the next one.
-pub const SCHEMA: u32 = 2;
+pub const SCHEMA: u32 = 3;
 
 /// What readers and programs look for.
 #[derive(Serialize)]
@@ -22,6 +22,7 @@ struct Facts<'a> {
     schema: u32,
     date: &'a str,
     private: bool,
+    promise: &'a Promise,
     formula: &'a str,
     /// Which of several groups it is of.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -108,7 +109,7 @@ pub(super) struct Guarantee<'a> {
 }
 
 impl<'a> Guarantee<'a> {
-    pub(super) fn of(guarantee: &'a privacy::Guarantee, private: bool) -> Guarantee<'a> {
+    pub(super) fn of(guarantee: &'a privacy::Guarantee) -> Guarantee<'a> {
         let releases = guarantee.releases.iter().map(|one| Release {
             what: &one.what,
             rho: one.rho.to_f64(),
@@ -116,13 +117,13 @@ impl<'a> Guarantee<'a> {
         });
         Guarantee {
             definition: "zCDP",
-            neighbours: guarantee.neighbours.name(),
+            neighbours: guarantee.promise.neighbours.name(),
             rho: guarantee.rho.to_f64(),
             epsilon: guarantee.epsilon,
             delta: guarantee.delta,
             guess: guarantee.guess,
-            conversion: Some(guarantee.conversion).filter(|&conversion| conversion != Conversion::Exact),
-            text: format!("{}{} {}", if private { "" } else { VOID }, promise(guarantee), attack(guarantee)),
+            conversion: Some(guarantee.promise.conversion).filter(|&conversion| conversion != Conversion::Exact),
+            text: format!("{}{} {}", void(guarantee.promise.provenance), promise(guarantee), attack(guarantee)),
             releases: releases.collect(),
         }
     }
@@ -167,20 +168,27 @@ impl<'a> Entry<'a> {
     }
 }
 
-/// What goes before a guarantee that does not hold.
-const VOID: &str = "Void, since the noise is reproducible: ";
+/// What goes before a guarantee that does not hold, or that nobody needs.
+fn void(provenance: Provenance) -> &'static str {
+    match provenance {
+        Provenance::System => "",
+        Provenance::Seed => "Void, since the noise is reproducible: ",
+        Provenance::Simulated => "About nobody, since the rows were simulated: ",
+    }
+}
 
 impl<'a> Facts<'a> {
     fn of(fit: &'a Fit) -> Facts<'a> {
-        let unit = fit.guarantee.unit;
+        let unit = fit.guarantee.promise.unit;
         Facts {
             dplm: env!("CARGO_PKG_VERSION"),
             schema: SCHEMA,
             date: &fit.date,
-            private: fit.private,
+            private: fit.is_private(),
+            promise: &fit.guarantee.promise,
             formula: &fit.formula,
             by: fit.group.as_ref().map(|group| HashMap::from([(group.by.name(), group.level.as_str())])),
-            guarantee: Guarantee::of(&fit.guarantee, fit.private),
+            guarantee: Guarantee::of(&fit.guarantee),
             rows: (unit == Unit::Row).then_some(fit.rows),
             units: Units { unit, count: fit.rows },
             weights: fit.weights.as_ref().map(ToString::to_string),
@@ -217,6 +225,7 @@ struct GroupedDocument<'a> {
     schema: u32,
     date: &'a str,
     private: bool,
+    promise: &'a Promise,
     formula: &'a str,
     guarantee: Guarantee<'a>,
     /// Not told where a person may have several.
@@ -271,7 +280,7 @@ impl<'a> GroupDocument<'a> {
             }
             GroupOutcome::NotFitted(why) => GroupDocument::NotFitted {
                 by: HashMap::from([(whole.by.name(), group.level.as_str())]),
-                units: Units { unit: whole.guarantee.unit, count: group.size },
+                units: Units { unit: whole.guarantee.promise.unit, count: group.size },
                 size_sd,
                 coefficients: Vec::new(),
                 not_fitted: why,
@@ -282,14 +291,15 @@ impl<'a> GroupDocument<'a> {
 
 /// The fits of all groups as JSON, every number at full precision.
 pub fn grouped_to_json(fit: &GroupedFit) -> String {
-    let unit = fit.guarantee.unit;
+    let unit = fit.guarantee.promise.unit;
     pretty(&GroupedDocument {
         dplm: env!("CARGO_PKG_VERSION"),
         schema: SCHEMA,
         date: &fit.date,
-        private: fit.private,
+        private: fit.guarantee.promise.is_private(),
+        promise: &fit.guarantee.promise,
         formula: &fit.formula,
-        guarantee: Guarantee::of(&fit.guarantee, fit.private),
+        guarantee: Guarantee::of(&fit.guarantee),
         rows: (unit == Unit::Row).then_some(fit.rows),
         units: Units { unit, count: fit.rows },
         weights: fit.weights.as_ref().map(ToString::to_string),

@@ -10,6 +10,7 @@ use super::{
 use crate::{
     Coefficient, Fit,
     number::{grouped, significant},
+    privacy::Promise,
     study::{Interest, StudyFit, StudyPart},
 };
 
@@ -40,7 +41,7 @@ pub fn study_summary(study: &StudyFit) -> String {
 fn rows_in_words(study: &StudyFit) -> String {
     let Fit { rows, weights, .. } = &study.parts[0].fit;
     let weighted = weights.as_ref().map_or(String::new(), |weights| format!(" weighted by {weights}"));
-    format!("{} {}{weighted}", grouped(*rows), study.guarantee.unit.plural())
+    format!("{} {}{weighted}", grouped(*rows), study.guarantee.promise.unit.plural())
 }
 
 /// Why a coefficient is followed that nobody named; empty where it was named.
@@ -140,6 +141,7 @@ struct Document<'a> {
     dplm: &'static str,
     schema: u32,
     private: bool,
+    promise: &'a Promise,
     formula: &'a str,
     guarantee: json::Guarantee<'a>,
     units: json::Units,
@@ -188,10 +190,11 @@ pub fn study_json(study: &StudyFit) -> String {
     let document = Document {
         dplm: env!("CARGO_PKG_VERSION"),
         schema: SCHEMA,
-        private: study.parts.iter().all(|part| part.fit.private),
+        private: study.guarantee.promise.is_private(),
+        promise: &study.guarantee.promise,
         formula: &study.words,
-        guarantee: json::Guarantee::of(&study.guarantee, first.private),
-        units: json::Units { unit: study.guarantee.unit, count: first.rows },
+        guarantee: json::Guarantee::of(&study.guarantee),
+        units: json::Units { unit: study.guarantee.promise.unit, count: first.rows },
         level: first.level,
         interest: study.interest.as_ref().map(|interest| interest.name.as_str()),
         interest_stated: study.interest.as_ref().is_some_and(|interest| interest.stated),

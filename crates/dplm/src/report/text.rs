@@ -4,7 +4,7 @@ use crate::{
     Bounded, Coefficient, Fit, Group, Statement, Warning,
     number::{grouped, p_value, percent_up, rounded_up, significant},
     options::{IntervalMethod, Purpose, Target},
-    privacy::{Epsilon, Guarantee, Neighbours, Unit, convert::Conversion},
+    privacy::{Epsilon, Guarantee, Neighbours, Promise, Provenance, Unit, convert::Conversion},
 };
 
 /// Sentences are broken at so many characters.
@@ -12,7 +12,7 @@ pub(super) const WIDTH: usize = 100;
 
 /// The summary of a fit.
 pub fn summary(fit: &Fit) -> String {
-    let guarantee = guarantee_in_words(fit.private, &fit.guarantee);
+    let guarantee = guarantee_in_words(&fit.guarantee);
     let budget = budget(&fit.guarantee, fit.statement.as_ref());
     let parts = [heading(fit), table(fit), quality(fit), reading(fit), guarantee, budget, warnings(fit)];
     parts.iter().filter(|part| !part.is_empty()).map(String::as_str).collect::<Vec<_>>().join("\n")
@@ -39,7 +39,7 @@ fn heading(fit: &Fit) -> String {
         env!("CARGO_PKG_VERSION"),
         fit.formula,
         grouped(fit.rows),
-        fit.guarantee.unit.plural(),
+        fit.guarantee.promise.unit.plural(),
         method.name,
         significant(method.clip),
         significant(method.noise_sd),
@@ -170,14 +170,18 @@ pub(super) fn covered(fit: &Fit) -> String {
     format!("The {} % intervals ({}) are for {}. {noise}", percent(fit.level), fit.interval.name(), fit.target_text())
 }
 
-pub(super) fn guarantee_in_words(private: bool, guarantee: &Guarantee) -> String {
-    let heading = if private { "Guarantee" } else { "Guarantee (void: the noise is reproducible)" };
+pub(super) fn guarantee_in_words(guarantee: &Guarantee) -> String {
+    let heading = match guarantee.promise.provenance {
+        Provenance::System => "Guarantee",
+        Provenance::Seed => "Guarantee (void: the noise is reproducible)",
+        Provenance::Simulated => "Guarantee (about nobody: the rows were simulated)",
+    };
     format!("{heading}\n{}", wrapped(&promise(guarantee), WIDTH, "  ") + &wrapped(&attack(guarantee), WIDTH, "  "))
 }
 
 /// The guarantee in one plain paragraph.
 pub(super) fn promise(guarantee: &Guarantee) -> String {
-    let Guarantee { unit, neighbours, rho, epsilon, delta, conversion, .. } = guarantee;
+    let Guarantee { promise: Promise { unit, neighbours, conversion, .. }, rho, epsilon, delta, .. } = guarantee;
     let (but, bound) = match conversion {
         // A Gaussian mechanism's own curve needs no mention.
         Conversion::Exact => ("", ""),
@@ -211,7 +215,7 @@ fn about(epsilon: Epsilon) -> String {
 
 /// What the guarantee means to a reader who would like to know more.
 pub(super) fn attack(guarantee: &Guarantee) -> String {
-    let Guarantee { unit, neighbours, .. } = guarantee;
+    let Promise { unit, neighbours, .. } = &guarantee.promise;
     let units = unit.plural();
     let question = match neighbours {
         Neighbours::ReplaceOne => format!("which of two equally likely {units} was in the data"),

@@ -6,7 +6,7 @@ use super::{Interest, Specification, Study, StudyError};
 use crate::{
     Charge, Dataset, Error, Fit, NoiseSource, Progress, Reading, Receipt, Statement,
     method::{Plan, Request, auto},
-    privacy::{Budget, Guarantee, Mechanism, PrivacyError, Release, Rho, convert::Conversion},
+    privacy::{Budget, Guarantee, Mechanism, PrivacyError, Promise, Release, Rho, convert::Conversion},
     table::Source,
     warning::Warning,
 };
@@ -97,14 +97,11 @@ impl PreparedStudy {
 
     /// What is to be recorded before [`run`](Self::run): one charge for all.
     pub fn charge(&self) -> Charge {
-        let Request { rho, neighbours, .. } = self.study.request;
         let shares: Vec<String> = self.study.shares().unwrap_or_default().iter().map(f64::to_string).collect();
         let words = self.study.in_words();
         Charge {
-            conversion: Conversion::Exact,
-            rho,
-            unit: self.union.unit(),
-            neighbours,
+            rho: self.study.request.rho,
+            promise: self.promise(),
             plan: format!(
                 "dplm {}: {words}: shares {}: {}",
                 env!("CARGO_PKG_VERSION"),
@@ -113,8 +110,11 @@ impl PreparedStudy {
             ),
             formula: words,
             table: self.union.table_in_words(),
-            private: self.noise.is_private(),
         }
+    }
+
+    fn promise(&self) -> Promise {
+        self.union.promise(&self.study.request, Conversion::Exact, self.noise)
     }
 
     /// Draws the noise and fits every specification.
@@ -127,6 +127,7 @@ impl PreparedStudy {
     /// When `receipt` is for another study (nothing is drawn then), or a release fails.
     pub fn run(mut self, receipt: Receipt, progress: Progress<'_>) -> Result<StudyFit, Error> {
         let statement = receipt.statement_of(&self.charge())?;
+        let promise = self.promise();
         let mut budget = Budget::new(self.study.request.rho);
         let learned = self.learn(&mut budget)?;
         let rhos = divided(&mut budget, &self.study.shares()?)?;
@@ -142,9 +143,8 @@ impl PreparedStudy {
             let fit = prepared.run(paid, progress)?;
             parts.push(StudyPart { name: one.name.clone(), share: rhos[place].0, rho: rhos[place].1, fit });
         }
-        let promised = Guarantee::of(request.neighbours, request.rho, request.delta, Conversion::Exact)
-            .map_err(PrivacyError::from)?;
-        let guarantee = Guarantee { unit: self.union.unit(), releases: budget.releases().to_vec(), ..promised };
+        let promised = Guarantee::of(promise, request.rho, request.delta).map_err(PrivacyError::from)?;
+        let guarantee = Guarantee { releases: budget.releases().to_vec(), ..promised };
         let study = StudyFit { words, guarantee, parts, interest, simultaneous, statement };
         Ok(study.with_whole_guarantees())
     }

@@ -50,6 +50,7 @@ impl Default for ReadOptions<'_> {
 pub struct Source {
     files: Vec<DataFile>,
     schema: Schema,
+    is_simulated: bool,
 }
 
 impl Source {
@@ -230,6 +231,17 @@ impl Source {
         Ok(())
     }
 
+    /// Says that the rows were simulated, so that what is made of them is about nobody, and says so.
+    #[must_use]
+    pub fn simulated(self) -> Self {
+        Self { is_simulated: true, ..self }
+    }
+
+    /// Whether the rows were simulated.
+    pub fn is_simulated(&self) -> bool {
+        self.is_simulated
+    }
+
     fn from_files(files: Vec<DataFile>) -> Result<Self, DataError> {
         let first = files.first().ok_or(DataError::NoInput)?;
         let mut schema = first.schema.clone();
@@ -242,7 +254,7 @@ impl Source {
             })?;
         }
         refuse_repeats(&files)?;
-        let source = Self { files, schema };
+        let source = Self { files, schema, is_simulated: false };
         source.check_rows()?;
         Ok(source)
     }

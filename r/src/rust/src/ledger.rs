@@ -79,7 +79,7 @@ fn native_ledger_record(
     answer(|| {
         let [analyst, note] = [analyst, note].map(str::to_owned);
         let mut ledger = open(file)?.attributed_to(Attribution { analyst, purpose: String::new(), note })?;
-        ledger.spend(dataset, &Charge::new(checked(rho)?, what))?;
+        ledger.spend(dataset, &Charge::new(checked(rho)?, dplm::privacy::Promise::default(), what))?;
         Ok(NullSexp.into())
     })
 }

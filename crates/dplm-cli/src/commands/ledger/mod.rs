@@ -72,7 +72,7 @@ fn record(args: &LedgerRecordArgs, printer: &Printer) -> Result<(), Failure> {
     let rho = Rho::checked_from_f64(*rho).map_err(Failure::usage)?;
     let attribution = Attribution { analyst: analyst.clone(), purpose: String::new(), note: note.clone() };
     let mut ledger = Ledger::open(&ledger.file)?.attributed_to(attribution)?;
-    ledger.spend(dataset, &Charge::new(rho, what))?;
+    ledger.spend(dataset, &Charge::new(rho, dplm::privacy::Promise::default(), what))?;
     let Account { left, dataset, .. } = ledger.account(dataset)?;
     printer.note(&format!("rho = {rho} recorded as spent; '{dataset}' has {left} left"));
     Ok(())

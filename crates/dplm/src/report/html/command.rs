@@ -8,7 +8,12 @@ pub(super) fn of(fit: &Fit) -> String {
     let mut words = vec![
         "dplm fit DATA".to_owned(),
         format!("--formula {}{}", quoted(&fit.formula), standardised(fit)),
-        format!("--rho {} --delta {:e} --neighbours {}", guarantee.rho, guarantee.delta, guarantee.neighbours.name()),
+        format!(
+            "--rho {} --delta {:e} --neighbours {}",
+            guarantee.rho,
+            guarantee.delta,
+            guarantee.promise.neighbours.name()
+        ),
         format!("--method {}{}", fit.method.name, by_hand(fit)),
     ];
     words.extend(fit.person.as_ref().map(|person| {

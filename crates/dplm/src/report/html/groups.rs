@@ -45,14 +45,14 @@ fn header(fit: &GroupedFit, cover: &Cover) -> String {
         fact("Date", &escaped(&fit.date)),
         given("Data set", cover.dataset.as_ref().or(of_ledger)),
         fact("Groups by", &format!("<code>{}</code>", escaped(&fit.by.to_string()))),
-        fact("In all", &format!("{} {}", grouped(fit.rows), guarantee.unit.plural())),
+        fact("In all", &format!("{} {}", grouped(fit.rows), guarantee.promise.unit.plural())),
         given("Weights", fit.weights.as_ref().map(ToString::to_string).as_ref()),
-        fact("What is protected", protected(guarantee.unit)),
+        fact("What is protected", protected(guarantee.promise.unit)),
         fact("Budget", &format!("&rho; = {}", guarantee.rho)),
         fact("Which is", &format!("&epsilon; = {} at &delta; = {:e}", guarantee.epsilon, guarantee.delta)),
-        fact("Neighbours", guarantee.neighbours.name()),
+        fact("Neighbours", guarantee.promise.neighbours.name()),
     ];
-    heading_of_page(&fit.formula, cover, void(fit.private), &facts.concat())
+    heading_of_page(&fit.formula, cover, void(&fit.guarantee), &facts.concat())
 }
 
 fn sizes(fit: &GroupedFit) -> String {
@@ -178,7 +178,7 @@ fn equality(fit: &GroupedFit) -> String {
 
 /// Why all groups cost what one costs.
 fn parallel(fit: &GroupedFit) -> String {
-    let unit = fit.guarantee.unit;
+    let unit = fit.guarantee.promise.unit;
     paragraph(&format!(
         "All groups are fitted with the same part of the budget, which is spent once: a {unit} is in one group at most, and what a {unit} that changes \
          its group costs in the two of them is no more than what one that is replaced within a group costs in that."

@@ -20,7 +20,7 @@ use crate::{
     Bounded, Coefficient, Fit, LeftOut,
     number::{grouped, p_value, short, significant},
     options::{IntervalMethod, Purpose},
-    privacy::{Guarantee, Unit},
+    privacy::{Guarantee, Provenance, Unit},
 };
 
 /// The width of a picture in its own units: on a phone each is less than a pixel, on a desk one and a half. The style sheet sets
@@ -78,11 +78,11 @@ pub fn summary_html(fit: &Fit) -> String {
          {}{}{}{}{}{}{}</div>\n",
         escaped(&fit.formula),
         grouped(fit.rows),
-        guarantee.unit.plural(),
+        guarantee.promise.unit.plural(),
         guarantee.rho,
         guarantee.epsilon,
         guarantee.delta,
-        void(fit.private),
+        void(&fit.guarantee),
         table(fit),
         left_out(fit),
         paragraph(&covered(fit)),
@@ -93,10 +93,11 @@ pub fn summary_html(fit: &Fit) -> String {
 }
 
 /// The warning that goes before everything else.
-fn void(private: bool) -> &'static str {
-    match private {
-        true => "",
-        false => {
+fn void(guarantee: &Guarantee) -> &'static str {
+    match guarantee.promise.provenance {
+        // Simulated rows have a mark of their own.
+        Provenance::System | Provenance::Simulated => "",
+        Provenance::Seed => {
             "<p class=\"void\" role=\"alert\"><strong>Not private.</strong> The noise came from a fixed seed. Do not publish this page.</p>\n"
         }
     }
@@ -110,14 +111,14 @@ fn header(fit: &Fit, cover: &Cover) -> String {
         fact("Date", &escaped(&fit.date)),
         given("Data set", cover.dataset.as_ref().or(of_ledger)),
         given("Group", group.as_ref()),
-        fact(&capitalised(fit.guarantee.unit.plural()), &grouped(fit.rows)),
+        fact(&capitalised(fit.guarantee.promise.unit.plural()), &grouped(fit.rows)),
         given("Weights", fit.weights.as_ref().map(ToString::to_string).as_ref()),
-        fact("What is protected", protected(fit.guarantee.unit)),
+        fact("What is protected", protected(fit.guarantee.promise.unit)),
         fact("Budget", &format!("&rho; = {}", fit.guarantee.rho)),
         fact("Which is", &format!("&epsilon; = {} at &delta; = {:e}", fit.guarantee.epsilon, fit.guarantee.delta)),
-        fact("Neighbours", fit.guarantee.neighbours.name()),
+        fact("Neighbours", fit.guarantee.promise.neighbours.name()),
     ];
-    heading_of_page(&fit.formula, cover, void(fit.private), &facts.concat())
+    heading_of_page(&fit.formula, cover, void(&fit.guarantee), &facts.concat())
 }
 
 fn heading_of_page(formula: &str, cover: &Cover, void: &str, facts: &str) -> String {
@@ -233,7 +234,7 @@ fn significant_row(fit: &Fit, one: &Coefficient, name: &str) -> String {
 }
 
 fn guarantee(guarantee: &Guarantee) -> String {
-    let of_whom = match guarantee.unit {
+    let of_whom = match guarantee.promise.unit {
         Unit::Row => "It speaks of one row: a person with several rows is protected less.",
         Unit::Person => "It speaks of one person with all their rows, however many.",
     };

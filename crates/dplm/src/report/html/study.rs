@@ -46,7 +46,7 @@ fn header(study: &StudyFit, cover: &Cover, title: &str) -> String {
         given("Author", cover.author.as_ref()),
         fact("Date", &escaped(&first.date)),
         given("Data set", cover.dataset.as_ref().or(of_ledger)),
-        fact(&capitalised(study.guarantee.unit.plural()), &grouped(first.rows)),
+        fact(&capitalised(study.guarantee.promise.unit.plural()), &grouped(first.rows)),
         fact("Specifications", &study.parts.len().to_string()),
         fact("Budget of all", &format!("&rho; = {}", study.guarantee.rho)),
         fact("Which is", &format!("&epsilon; = {} at &delta; = {:e}", study.guarantee.epsilon, study.guarantee.delta)),
@@ -54,7 +54,7 @@ fn header(study: &StudyFit, cover: &Cover, title: &str) -> String {
     format!(
         "<header>\n<p class=\"kind\">Private study</p>\n<h1>{}</h1>\n{}<dl class=\"facts\">\n{}</dl>\n</header>\n",
         escaped(title),
-        super::void(first.private),
+        super::void(&study.guarantee),
         facts.concat(),
     )
 }
