@@ -211,6 +211,19 @@ impl<'a> PreparedGroups<'a> {
         }
     }
 
+    /// Charges what the fit will spend and runs it: `pay` records each charge, durably, before anything is drawn for it.
+    ///
+    /// # Errors
+    /// What `pay` refuses, when nothing is drawn for that charge; otherwise as [`run`](Self::run).
+    pub fn run_paid_by<E: From<Error>>(
+        self,
+        pay: &mut dyn FnMut(Charge) -> Result<Receipt, E>,
+        progress: Progress<'_>,
+    ) -> Result<GroupedFit, E> {
+        let receipt = pay(self.charge())?;
+        Ok(self.run(receipt, progress)?)
+    }
+
     /// Draws the noise and fits every group. A group whose size shows that nothing can be told is not fitted; the others stand.
     ///
     /// # Guarantee

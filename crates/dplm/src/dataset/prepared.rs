@@ -115,6 +115,19 @@ impl<'a> Prepared<'a> {
         self
     }
 
+    /// Charges what the fit will spend and runs it: `pay` records each charge, durably, before anything is drawn for it.
+    ///
+    /// # Errors
+    /// What `pay` refuses, when nothing is drawn for that charge; otherwise as [`run`](Self::run).
+    pub fn run_paid_by<E: From<Error>>(
+        self,
+        pay: &mut dyn FnMut(Charge) -> Result<Receipt, E>,
+        progress: Progress<'_>,
+    ) -> Result<Fit, E> {
+        let receipt = pay(self.charge())?;
+        Ok(self.run(receipt, progress)?)
+    }
+
     /// Draws the noise and fits.
     ///
     /// # Guarantee

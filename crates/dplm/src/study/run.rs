@@ -117,6 +117,19 @@ impl PreparedStudy {
         self.union.promise(&self.study.request, Conversion::Exact, self.noise)
     }
 
+    /// Charges what the fit will spend and runs it: `pay` records each charge, durably, before anything is drawn for it.
+    ///
+    /// # Errors
+    /// What `pay` refuses, when nothing is drawn for that charge; otherwise as [`run`](Self::run).
+    pub fn run_paid_by<E: From<Error>>(
+        self,
+        pay: &mut dyn FnMut(Charge) -> Result<Receipt, E>,
+        progress: Progress<'_>,
+    ) -> Result<StudyFit, E> {
+        let receipt = pay(self.charge())?;
+        Ok(self.run(receipt, progress)?)
+    }
+
     /// Draws the noise and fits every specification.
     ///
     /// # Guarantee
