@@ -10,17 +10,22 @@ pub(crate) const START: &str = "dplm ledger v1";
 /// The hash of an entry after one whose hash is `previous`: SHA-256 of every field, each preceded by its length so that fields cannot be
 /// shifted into one another.
 ///
-/// An entry that says neither who asked and why nor what it reverses has the hash that it had before ledgers could say so: such entries stay
-/// as they were recorded. Fields that carry their length are told apart whatever their number, so no other entry has that hash.
+/// An entry without a promise as a value has the hash that it had before ledgers stated promises so, and one that says neither who asked and
+/// why nor what it reverses that from before ledgers could say so: such entries stay as they were recorded. Fields carry their length, and each
+/// form has another number of them, so that no entry of one form has the hash of one of another.
 pub(crate) fn hash(previous: &str, entry: &Entry) -> String {
     let delta = entry.delta.map_or(String::new(), |delta| delta.to_string());
     let about = entry.about.map_or(String::new(), |about| about.to_string());
-    let Entry { id, dataset, time, kind, rho, neighbours, text, plan, table, attribution, .. } = entry;
+    let Entry { id, dataset, time, kind, rho, neighbours, stated, text, plan, table, attribution, .. } = entry;
     let (id, units) = (id.to_string(), rho.0.to_string());
     let always = [previous, dataset, time, kind.name(), neighbours, text, plan, table, &id, &units, &delta];
     let Attribution { analyst, purpose, note } = attribution;
-    let said = [analyst, purpose, note, &about];
-    let said = if said.iter().all(|field| field.is_empty()) { &[] } else { &said[..] };
+    let said = [analyst, purpose, note, &about, stated];
+    let said = match stated.is_empty() {
+        true if said.iter().all(|field| field.is_empty()) => &[],
+        true => &said[..4],
+        false => &said[..],
+    };
     let mut digest = Sha256::new();
     for field in always.into_iter().chain(said.iter().map(|field| field.as_str())) {
         digest.update((field.len() as u64).to_le_bytes());

@@ -2,15 +2,12 @@
 
 use dplm::{
     LedgerEntry, Statement,
-    privacy::{
-        Neighbours, PrivacyError, Rho, Unit,
-        convert::{self, Conversion},
-    },
+    privacy::{PrivacyError, Promise, Rho, Unit, convert, convert::Conversion},
 };
 use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 
-use crate::balance::Balance;
+use crate::balance::{Balance, Frozen};
 
 /// Who asked for a fit, and why: public words, each empty where nothing was said.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -38,8 +35,13 @@ pub struct Entry {
     pub rho: Amount,
     /// The delta at which the data set's epsilon is shown; given when it is opened.
     pub delta: Option<f64>,
-    /// Which data sets the fit makes hard to tell apart, and of whom where that is not rows; empty for grants.
+    /// What a fit promises, in a few words; of the first entry, what the account promises. Empty for grants.
     pub neighbours: String,
+    /// The same as a value; none for grants, and where an older version opened the data set.
+    pub promise: Option<Promise>,
+    /// The promise as it stands in the file and in the hash; empty where an older version recorded the entry.
+    #[serde(skip)]
+    pub(crate) stated: String,
     /// The formula of a fit, the reason of a reversal, or a note.
     pub text: String,
     /// A fingerprint of the public plan of the fit; empty for grants.
@@ -65,7 +67,9 @@ pub enum Kind {
     Grant,
     /// Spends budget.
     Spend,
-    /// Says how much an analyst may spend, or whoever has no limit of their own.
+    /// Says what was released without this ledger, or is missing from it: it happened, whether there was budget for it or not.
+    Record,
+    /// Says how much an analyst may spend, or those who have no limit of their own.
     Limit,
     /// Says that an entry was a mistake, and why. Of a grant it takes back what is left; what was spent stays spent.
     Reverse,
@@ -78,18 +82,29 @@ pub struct Account {
     pub dataset: String,
     /// The delta at which epsilon is shown.
     pub delta: f64,
+    /// What is promised of everything that is spent: fixed when the data set was opened.
+    pub promise: Promise,
     /// Everything granted.
     pub total: Amount,
     /// Everything spent.
     pub spent: Amount,
-    /// What is left.
+    /// What is left; nothing where the account is frozen.
     pub left: Amount,
+    /// Whether more was recorded than was granted, so that the granted promise does not hold.
+    pub overdrawn: bool,
+    /// Why nothing more can be spent, where something was recorded that the account cannot add up.
+    pub frozen: Option<String>,
     /// What each analyst has spent, and may spend.
     pub analysts: Vec<Allowance>,
     /// The most that each may spend who has no limit of their own, if there is such a limit.
     pub limit_of_others: Option<Amount>,
+    /// The most that all of them may spend together, if there is such a limit.
+    pub limit_of_others_together: Option<Amount>,
     /// Every entry of this data set.
     pub entries: Vec<Entry>,
+    /// By what the epsilon of everything spent follows; none where it cannot be added up.
+    #[serde(skip)]
+    spent_by: Option<Conversion>,
 }
 
 /// What one analyst has spent, and may spend.
@@ -134,8 +149,26 @@ impl Account {
         let delta = entries.first().and_then(|entry| entry.delta)?;
         let balance = Balance::of(&entries);
         let [total, spent, left] = [balance.granted, balance.spent, balance.left()].map(Amount);
-        let (analysts, limit_of_others) = (balance.allowances(), balance.limit_of_others().map(Amount));
-        Some(Account { dataset: dataset.to_owned(), delta, total, spent, left, analysts, limit_of_others, entries })
+        let (overdrawn, frozen) = (balance.is_overdrawn(), balance.frozen.as_ref().map(Frozen::to_string));
+        let (limit_of_others, together) = (balance.limit_of_others(), balance.limit_of_others_together());
+        let [limit_of_others, limit_of_others_together] = [limit_of_others, together].map(|limit| limit.map(Amount));
+        let (analysts, promise, spent_by) = (balance.allowances(), balance.promise.clone(), balance.spent_by());
+        let dataset = dataset.to_owned();
+        Some(Account {
+            dataset,
+            delta,
+            promise,
+            total,
+            spent,
+            left,
+            overdrawn,
+            frozen,
+            analysts,
+            limit_of_others,
+            limit_of_others_together,
+            entries,
+            spent_by,
+        })
     }
 
     /// The account as JSON, with what it means at its delta.
@@ -152,13 +185,14 @@ impl Account {
         self.entries.iter().find(|other| other.about == Some(entry.id))
     }
 
-    /// The epsilon of everything spent so far at the account's delta; none when nothing is spent.
+    /// The epsilon of everything spent so far at the account's delta; none when nothing is spent, or where what was
+    /// recorded cannot be added up.
     ///
     /// # Guarantee
-    /// Where every release of every fit is a Gaussian mechanism the exact conversion holds for the sum, rounded up; else one that holds for any zCDP mechanism. It holds for fits that were fixed
-    /// in advance; where later ones are chosen after earlier results, [`Account::epsilon_total`] holds for all together.
+    /// The conversion is that of the account's promise, or the weaker one of what was recorded. It holds for fits that were fixed in
+    /// advance; where later ones are chosen after earlier results, [`Account::epsilon_total`] holds for all together.
     pub fn epsilon_spent(&self) -> Option<f64> {
-        self.epsilon(self.spent)
+        self.epsilon(self.spent_by?, self.spent)
     }
 
     /// The epsilon of everything granted.
@@ -167,22 +201,16 @@ impl Account {
     /// However fits are chosen after earlier results, all of them satisfy it, if the budget was fixed before the first, so that neither a grant nor its
     /// reversal was decided after results: the ledger is a privacy filter (Smith and Thakurta 2022).
     pub fn epsilon_total(&self) -> Option<f64> {
-        self.epsilon(self.total)
+        self.epsilon(self.promise.conversion, self.total)
     }
 
-    fn epsilon(&self, amount: Amount) -> Option<f64> {
-        let is_other = |entry: &Entry| entry.neighbours.contains(NOT_GAUSSIAN);
-        let conversion = if self.entries.iter().any(is_other) { Conversion::Cks } else { Conversion::Exact };
+    fn epsilon(&self, conversion: Conversion, amount: Amount) -> Option<f64> {
         (amount.0 > 0).then(|| convert::epsilon(conversion, amount.to_f64(), self.delta).ok()).flatten()
     }
 
-    /// The weakest promise that a fit of this data set made: what the sums speak of. What is promised about persons is promised about rows.
+    /// What the sums speak of, in a few words.
     pub fn neighbours(&self) -> String {
-        let mut fits = self.entries.iter().filter(|entry| entry.kind == Kind::Spend).peekable();
-        let of_persons = fits.peek().is_some() && fits.clone().all(|entry| entry.neighbours.ends_with(OF_PERSONS));
-        let weaker = fits.any(|entry| entry.neighbours.starts_with(Neighbours::ZeroOut.name()));
-        let neighbours = if weaker { Neighbours::ZeroOut } else { Neighbours::ReplaceOne };
-        promise(neighbours.name(), if of_persons { Unit::Person } else { Unit::Row }.name(), Conversion::Exact)
+        in_words(&self.promise)
     }
 }
 
@@ -190,10 +218,28 @@ const OF_PERSONS: &str = " of persons";
 
 const NOT_GAUSSIAN: &str = " not gaussian";
 
-/// The words for a relation between neighbours, for mechanisms that have no exact conversion, and for the privacy unit it is about.
-pub(crate) fn promise(neighbours: &str, unit: &str, conversion: Conversion) -> String {
-    let mechanism = if conversion == Conversion::Exact { "" } else { NOT_GAUSSIAN };
-    format!("{neighbours}{mechanism}{}", if unit == Unit::Person.name() { OF_PERSONS } else { "" })
+const TESTED: &str = " with a test";
+
+/// The relation between neighbours, a word for mechanisms that have no exact conversion, and the privacy unit where that is not a row.
+pub(crate) fn in_words(promise: &Promise) -> String {
+    let mechanism = match promise.conversion {
+        Conversion::Exact => "",
+        Conversion::Cks | Conversion::Simple => NOT_GAUSSIAN,
+        Conversion::Tested => TESTED,
+    };
+    let of_whom = match promise.unit {
+        Unit::Row => "",
+        Unit::Person => OF_PERSONS,
+    };
+    format!("{}{mechanism}{of_whom}", promise.neighbours)
+}
+
+/// The promise of an entry that an older version recorded by its words alone; it did not record by which column persons are identified.
+pub(crate) fn from_words(words: &str) -> Option<Promise> {
+    let (words, unit) = words.strip_suffix(OF_PERSONS).map_or((words, Unit::Row), |words| (words, Unit::Person));
+    let (relation, conversion) =
+        words.strip_suffix(NOT_GAUSSIAN).map_or((words, Conversion::Exact), |words| (words, Conversion::Cks));
+    Some(Promise { unit, neighbours: relation.parse().ok()?, conversion, ..Promise::default() })
 }
 
 impl Entry {
@@ -201,7 +247,7 @@ impl Entry {
     pub(crate) fn statement(&self, earlier: &[Entry]) -> Statement {
         Statement {
             dataset: self.dataset.clone(),
-            entries: earlier.iter().chain([self]).filter_map(|entry| entry.ledger_entry(earlier)).collect(),
+            entries: self.in_account(earlier),
             entry: self.id,
             hash: self.hash.clone(),
             other_table: fits_in_force(earlier).any(|entry| entry.is_of_other_table(&self.table)),
@@ -213,13 +259,24 @@ impl Entry {
         ![self.table.as_str(), table].contains(&"") && self.table != table
     }
 
-    /// What it granted or spent, as a fit shows it: of a grant that was reversed, what was not taken back.
-    fn ledger_entry(&self, all: &[Entry]) -> Option<LedgerEntry> {
-        let spends = self.kind == Kind::Spend;
+    /// What every entry up to this one granted or spent, as a fit shows it.
+    fn in_account(&self, earlier: &[Entry]) -> Vec<LedgerEntry> {
+        let account = Balance::promise_of(earlier);
+        earlier.iter().chain([self]).filter_map(|entry| entry.ledger_entry(&account, earlier)).collect()
+    }
+
+    /// What it granted or spent, as a fit shows it: of a grant that was reversed, what was not taken back; of a weaker promise, what it costs.
+    fn ledger_entry(&self, account: &Promise, all: &[Entry]) -> Option<LedgerEntry> {
         let taken_back = all.iter().find(|other| other.about == Some(self.id)).map_or(0, |reversal| reversal.rho.0);
-        let stands = spends || matches!(self.kind, Kind::Init | Kind::Grant);
-        let units = self.rho.0.saturating_sub(taken_back);
-        let rho = u64::try_from(units).ok().and_then(Rho::from_units).filter(|_| stands)?;
+        let (spends, units) = match self.kind {
+            Kind::Init | Kind::Grant => (false, self.rho.0.saturating_sub(taken_back)),
+            Kind::Spend | Kind::Record => {
+                let cost = self.promise.as_ref().map_or(Ok(1), |promise| promise.cost_in(account)).unwrap_or(1);
+                (true, self.rho.0 * u128::from(cost))
+            }
+            Kind::Limit | Kind::Reverse => return None,
+        };
+        let rho = u64::try_from(units).ok().and_then(Rho::from_units)?;
         let seconds = self.time.parse().map_or(0, |time: jiff::Timestamp| time.as_second());
         Some(LedgerEntry { time: self.time.clone(), seconds, spends, rho })
     }
@@ -228,7 +285,7 @@ impl Entry {
 /// The fits among entries that no later one calls a mistake.
 pub(crate) fn fits_in_force(entries: &[Entry]) -> impl Iterator<Item = &Entry> {
     let is_reversed = |id: i64| entries.iter().any(|other| other.about == Some(id));
-    entries.iter().filter(move |entry| entry.kind == Kind::Spend && !is_reversed(entry.id))
+    entries.iter().filter(move |entry| entry.kind.spends() && !is_reversed(entry.id))
 }
 
 impl Serialize for Amount {
@@ -250,18 +307,29 @@ impl std::fmt::Display for Amount {
 }
 
 impl Kind {
+    /// Whether such an entry is of something that was released.
+    pub const fn spends(self) -> bool {
+        match self {
+            Kind::Spend | Kind::Record => true,
+            Kind::Init | Kind::Grant | Kind::Limit | Kind::Reverse => false,
+        }
+    }
+
     /// As stored and shown.
     pub const fn name(self) -> &'static str {
         match self {
             Kind::Init => "init",
             Kind::Grant => "grant",
             Kind::Spend => "spend",
+            Kind::Record => "record",
             Kind::Limit => "limit",
             Kind::Reverse => "reverse",
         }
     }
 
     pub(crate) fn from_name(name: &str) -> Option<Kind> {
-        [Kind::Init, Kind::Grant, Kind::Spend, Kind::Limit, Kind::Reverse].into_iter().find(|kind| kind.name() == name)
+        [Kind::Init, Kind::Grant, Kind::Spend, Kind::Record, Kind::Limit, Kind::Reverse]
+            .into_iter()
+            .find(|kind| kind.name() == name)
     }
 }

@@ -1,6 +1,6 @@
 //! Why the ledger refused.
 
-use dplm::privacy::Rho;
+use dplm::privacy::{Rho, Unlike};
 
 /// Why the ledger refused. Nothing was recorded, and nothing may be released.
 ///
@@ -49,22 +49,85 @@ pub enum LedgerError {
         file: String,
     },
     /// A name that could not be told apart when it is shown.
-    #[error("the name of a data set must have 1 to {most} characters and none that cannot be seen", most = crate::store::LONGEST_NAME)]
+    #[error("the name of a data set must have 1 to {most} characters, no blank at either end and none that cannot be seen", most = crate::store::LONGEST_NAME)]
     Name,
     /// The same of an analyst.
-    #[error("the name of an analyst must have 1 to {most} characters and none that cannot be seen", most = crate::store::LONGEST_NAME)]
+    #[error("the name of an analyst must have 1 to {most} characters, no blank at either end and none that cannot be seen, and is not '*'", most = crate::store::LONGEST_NAME)]
     Analyst,
     /// A delta that is no probability.
     #[error("delta must lie between 0 and 1 and be small, for instance 1e-6")]
     Delta,
-    /// No budget pays for noise that can be taken off.
-    #[error("a fit with a fixed seed is not private whatever it spends, so it is not recorded: leave the seed out")]
+    /// No budget pays for noise that can be subtracted.
+    #[error("{}", Unlike::Seed)]
     Seed,
-    /// A fit that pays with delta too.
+    /// A fit that promises something else than the account.
+    #[error("the budget of '{dataset}' cannot pay for this fit: {why}")]
+    Unlike {
+        /// The data set.
+        dataset: String,
+        /// Why the two do not add up.
+        why: Unlike,
+    },
+    /// Something was recorded that does not add up.
+    #[error("'{dataset}' pays for nothing more: {why}")]
+    Frozen {
+        /// The data set.
+        dataset: String,
+        /// What was recorded.
+        why: String,
+    },
+    /// More was recorded than was granted.
+    #[error("'{dataset}' is overdrawn by rho = {over}, so it pays for nothing more")]
+    Overdrawn {
+        /// The data set.
+        dataset: String,
+        /// By how much.
+        over: String,
+    },
+    /// A table of another shape under the same name.
     #[error(
-        "a fit with a test that may fail spends delta as well as rho, and a ledger holds rho only: choose a method without a test, such as auto"
+        "this table has other columns or another number of rows than that of entry {entry} of '{dataset}', so it may be about other people, who need a data set of their own: name that, or say with --other-table that it is meant"
     )]
-    Test,
+    OtherTable {
+        /// The data set.
+        dataset: String,
+        /// The latest entry with another table.
+        entry: i64,
+    },
+    /// A ledger without a data set.
+    #[error("name what the ledger calls the data with --dataset")]
+    NoDataset,
+    /// A data set without a ledger.
+    #[error("name the ledger that has this data set with --ledger")]
+    NoLedger,
+    /// A ledger is mandatory here.
+    #[error("every fit here must be paid from the ledger {file}: name what it calls the data with --dataset")]
+    Mandatory {
+        /// The ledger.
+        file: String,
+    },
+    /// Another ledger than the mandatory one.
+    #[error("every fit here must be paid from the ledger {file}, and another one was named: leave out --ledger")]
+    OtherLedger {
+        /// The mandatory ledger.
+        file: String,
+    },
+    /// Settings that cannot be understood.
+    #[error("the settings in {file} cannot be read: it must hold one line such as ledger = '/path/to/budget.db'")]
+    Settings {
+        /// The file of settings.
+        file: String,
+    },
+    /// A refinement of a fit that another account paid for.
+    #[error(
+        "the fit to refine was paid from entry {entry} of '{dataset}': name that ledger and data set, so that both fits are in one account"
+    )]
+    OtherAccount {
+        /// The data set that paid for the first fit.
+        dataset: String,
+        /// Its entry.
+        entry: i64,
+    },
     /// The data set is already in the ledger.
     #[error("the ledger already has a data set named '{dataset}'; 'dplm ledger grant' adds to its budget")]
     AccountExists {
@@ -80,7 +143,7 @@ pub enum LedgerError {
         known: String,
     },
     /// More was asked than is left.
-    #[error("this fit needs rho = {asked} and '{dataset}' has {left} left; nothing was spent")]
+    #[error("this fit needs rho = {asked} and '{dataset}' has {left} left")]
     Overdraft {
         /// The data set.
         dataset: String,
@@ -91,14 +154,14 @@ pub enum LedgerError {
     },
     /// A fit that names nobody, where analysts are limited.
     #[error(
-        "'{dataset}' has limits for analysts, so a fit must say whose it is: name the analyst (--analyst, or the variable DPLM_ANALYST); nothing was spent"
+        "'{dataset}' has limits for analysts, so a fit must say whose it is: name the analyst (--analyst, or the variable DPLM_ANALYST)"
     )]
     NoAnalyst {
         /// The data set.
         dataset: String,
     },
     /// More was asked than the analyst may spend.
-    #[error("this fit needs rho = {asked} and {analyst} may spend {left} more of '{dataset}'; nothing was spent")]
+    #[error("this fit needs rho = {asked} and {analyst} may spend {left} more of '{dataset}'")]
     OverLimit {
         /// The data set.
         dataset: String,

@@ -22,10 +22,20 @@ const SCHEMA: &str = "
         id INTEGER PRIMARY KEY, dataset TEXT NOT NULL, time TEXT NOT NULL, kind TEXT NOT NULL,
         units INTEGER NOT NULL CHECK (units >= 0), delta REAL, neighbours TEXT NOT NULL,
         text TEXT NOT NULL, plan TEXT NOT NULL, tabled TEXT NOT NULL,
+        analyst TEXT NOT NULL, purpose TEXT NOT NULL, note TEXT NOT NULL, about INTEGER, promise TEXT NOT NULL,
+        hash TEXT NOT NULL
+    ) STRICT;
+";
+/// The entries of a file that an earlier version made: they say what they promise in a few words only.
+const SECOND_SCHEMA: &str = "
+    CREATE TABLE entry (
+        id INTEGER PRIMARY KEY, dataset TEXT NOT NULL, time TEXT NOT NULL, kind TEXT NOT NULL,
+        units INTEGER NOT NULL CHECK (units >= 0), delta REAL, neighbours TEXT NOT NULL,
+        text TEXT NOT NULL, plan TEXT NOT NULL, tabled TEXT NOT NULL,
         analyst TEXT NOT NULL, purpose TEXT NOT NULL, note TEXT NOT NULL, about INTEGER, hash TEXT NOT NULL
     ) STRICT;
 ";
-/// The entries of a file that an earlier version made: they do not say who asked, and why.
+/// The entries of a file of the first version: they do not say who asked, and why, either.
 const FIRST_SCHEMA: &str = "
     CREATE TABLE entry (
         id INTEGER PRIMARY KEY, dataset TEXT NOT NULL, time TEXT NOT NULL, kind TEXT NOT NULL,
@@ -43,8 +53,10 @@ const TRIGGERS: &str = "
 pub(crate) enum Version {
     /// Entries do not say who asked.
     First,
-    /// They do.
+    /// They do, and state promises in words.
     Second,
+    /// They state promises as values.
+    Third,
 }
 
 impl Version {
@@ -52,36 +64,41 @@ impl Version {
         match self {
             Version::First => 0,
             Version::Second => 2,
+            Version::Third => 3,
         }
     }
 
     const fn schema(self) -> &'static str {
         match self {
             Version::First => FIRST_SCHEMA,
-            Version::Second => SCHEMA,
+            Version::Second => SECOND_SCHEMA,
+            Version::Third => SCHEMA,
         }
     }
 
     /// The version that a file says it is of.
     pub(crate) fn of(connection: &Connection) -> Result<Version, LedgerError> {
         let number: i32 = connection.query_row("PRAGMA user_version", [], |row| row.get(0))?;
-        let known = [Version::First, Version::Second].into_iter().find(|version| version.number() == number);
+        let known =
+            [Version::First, Version::Second, Version::Third].into_iter().find(|version| version.number() == number);
         known.ok_or(LedgerError::Damaged)
     }
 }
 
-/// Within a transaction, gives a file of the first version the columns of the second; its entries and their hashes stay as they are.
+/// Within a transaction, gives a file of an earlier version the columns of the present one; its entries and their hashes stay as they are.
 pub(crate) fn bring_up_to_date(transaction: &Connection) -> Result<(), LedgerError> {
-    if Version::of(transaction)? == Version::Second {
-        return Ok(());
-    }
-    let copied = "id, dataset, time, kind, units, delta, neighbours, text, plan, tabled";
-    let number = Version::Second.number();
+    let of_all = "id, dataset, time, kind, units, delta, neighbours, text, plan, tabled";
+    let said = match Version::of(transaction)? {
+        Version::First => "'', '', '', NULL",
+        Version::Second => "analyst, purpose, note, about",
+        Version::Third => return Ok(()),
+    };
+    let number = Version::Third.number();
     Ok(transaction.execute_batch(&format!(
-        "DROP TRIGGER no_update; DROP TRIGGER no_delete; ALTER TABLE entry RENAME TO first_entry; {SCHEMA}
-         INSERT INTO entry ({copied}, analyst, purpose, note, about, hash)
-             SELECT {copied}, '', '', '', NULL, hash FROM first_entry ORDER BY id;
-         DROP TABLE first_entry; {TRIGGERS} PRAGMA user_version = {number};"
+        "DROP TRIGGER no_update; DROP TRIGGER no_delete; ALTER TABLE entry RENAME TO earlier_entry; {SCHEMA}
+         INSERT INTO entry ({of_all}, analyst, purpose, note, about, promise, hash)
+             SELECT {of_all}, {said}, '', hash FROM earlier_entry ORDER BY id;
+         DROP TABLE earlier_entry; {TRIGGERS} PRAGMA user_version = {number};"
     ))?)
 }
 
@@ -96,7 +113,7 @@ pub(crate) fn copy(connection: &Connection, to: &Path) -> Result<(), LedgerError
 
 /// Makes a new ledger file.
 pub(crate) fn create(file: &Path) -> Result<(), LedgerError> {
-    let number = Version::Second.number();
+    let number = Version::Third.number();
     new_file(file, |unfinished| {
         let marks = format!("PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = {number};");
         Ok(connect(unfinished)?.execute_batch(&format!("BEGIN; {marks} {SCHEMA} {TRIGGERS} COMMIT;"))?)

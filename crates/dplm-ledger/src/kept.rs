@@ -2,10 +2,10 @@
 
 use std::{fs, path::Path};
 
-use dplm::privacy::convert::Conversion;
+use dplm::privacy::{Neighbours, Promise, Unit, convert::Conversion};
 use serde::Deserialize;
 
-use crate::{Entry, Kind, LedgerError, entry::promise};
+use crate::{Entry, LedgerError, entry::in_words};
 
 /// JSON readers may round the last digit of a number.
 const ROUNDING: f64 = 1e-12;
@@ -34,6 +34,8 @@ struct Citation {
     dataset: String,
     formula: String,
     neighbours: String,
+    /// The promise as a value, which older fits do not have.
+    promise: Option<Promise>,
     rho: f64,
 }
 
@@ -170,12 +172,15 @@ fn check_copy(copied: &[Entry], entries: &[Entry]) -> Result<(), Finding> {
 impl Citation {
     fn of(json: &[u8]) -> Result<Citation, Finding> {
         let document: Document = serde_json::from_slice(json).map_err(|_| Finding::NotKnown)?;
-        let Document { formula, guarantee: Guarantee { rho, neighbours, conversion }, units, ledger } = document;
-        let neighbours = units.map_or(neighbours.clone(), |units| promise(&neighbours, &units.unit, conversion));
+        let Document { formula, guarantee: Guarantee { rho, neighbours, conversion }, promise, units, ledger } =
+            document;
+        let unit = units.map_or(Unit::Row, |units| units.unit);
+        let of_older = Promise { unit, neighbours, conversion, ..Promise::default() };
+        let neighbours = in_words(promise.as_ref().unwrap_or(&of_older));
         let Ledger { dataset, entry, hash, charged } = ledger.ok_or(Finding::NoLedger)?;
         let rho = charged.unwrap_or(rho);
         let (entry, hash) = entry.zip(hash).ok_or(Finding::NoHash)?;
-        Ok(Citation { entry, hash, dataset, formula, neighbours, rho })
+        Ok(Citation { entry, hash, dataset, formula, neighbours, promise, rho })
     }
 
     fn check(&self, entries: &[Entry]) -> Result<(), Finding> {
@@ -198,10 +203,11 @@ impl Citation {
     fn differences(&self, found: &Entry) -> Vec<&'static str> {
         let rho = found.rho.to_f64();
         let differ = [
-            ("kind", found.kind != Kind::Spend),
+            ("kind", !found.kind.spends()),
             ("data set", found.dataset != self.dataset),
             ("formula", found.text != self.formula),
             ("neighbours", found.neighbours != self.neighbours),
+            ("promise", self.promise.is_some() && found.promise != self.promise && found.neighbours == self.neighbours),
             ("rho", (self.rho - rho).abs() > ROUNDING * rho),
         ];
         differ.into_iter().filter(|(_, differs)| *differs).map(|(what, _)| what).collect()
@@ -213,19 +219,21 @@ impl Citation {
 struct Document {
     formula: String,
     guarantee: Guarantee,
+    #[serde(default)]
+    promise: Option<Promise>,
     units: Option<Units>,
     ledger: Option<Ledger>,
 }
 
 #[derive(Deserialize)]
 struct Units {
-    unit: String,
+    unit: Unit,
 }
 
 #[derive(Deserialize)]
 struct Guarantee {
     rho: f64,
-    neighbours: String,
+    neighbours: Neighbours,
     #[serde(default)]
     conversion: Conversion,
 }

@@ -34,10 +34,13 @@ mod file;
 mod kept;
 mod page;
 mod store;
+mod mandatory;
+mod pay;
 
 pub use caution::Caution;
 pub use entry::{Account, Allowance, Amount, Attribution, Entry, Kind};
 pub use error::LedgerError;
 pub use kept::{Finding, Kept};
 pub use page::to_html;
+pub use pay::{AccountName, Payer, Tally};
 pub use store::{Ledger, Verdict};

@@ -4,15 +4,15 @@ use std::{collections::HashMap, path::Path};
 
 use dplm::{
     Charge, Receipt, Statement,
-    privacy::{Rho, convert::Conversion},
+    privacy::{Promise, Provenance, Rho, Unlike, convert::Conversion},
 };
 use rusqlite::{Connection, Transaction, TransactionBehavior, params};
 
 use crate::{
     Account, Amount, Attribution, Caution, Entry, Kept, Kind, LedgerError,
-    balance::Balance,
+    balance::{Balance, OTHERS, key},
     chain::{START, fingerprint, hash},
-    entry::promise,
+    entry::{fits_in_force, from_words, in_words},
     file::{self, Version},
 };
 
@@ -27,6 +27,8 @@ const NAMES_SHOWN: usize = 5;
 pub struct Ledger {
     connection: Connection,
     attribution: Attribution,
+    /// Whether a table of another shape may be fitted under a name.
+    another_table: bool,
 }
 
 /// What [`Ledger::verify`] found in order.
@@ -55,38 +57,66 @@ impl Ledger {
     /// When it is not there, is a link, or is not a ledger.
     pub fn open(file: impl AsRef<Path>) -> Result<Ledger, LedgerError> {
         let file = file.as_ref();
-        Ok(Ledger { connection: file::open(file)?, attribution: Attribution::default() })
+        Ok(Ledger { connection: file::open(file)?, attribution: Attribution::default(), another_table: false })
     }
 
-    /// Says who asks for what is spent from here on, and why. A name is written without the spaces around it.
+    /// Says who asks for what is spent from here on, and why.
     ///
     /// # Errors
     /// When the name could not be told apart when it is shown.
     pub fn attributed_to(self, attribution: Attribution) -> Result<Ledger, LedgerError> {
-        let analyst = attribution.analyst.trim().to_owned();
-        if !analyst.is_empty() && !can_be_shown(&analyst) {
-            return Err(LedgerError::Analyst);
-        }
-        Ok(Ledger { attribution: Attribution { analyst, ..attribution }, ..self })
+        check_analyst(&attribution.analyst)?;
+        Ok(Ledger { attribution, ..self })
     }
 
-    /// Adds a data set with its first budget; epsilon is shown at `delta`, or at 1e-6.
+    /// Says that a table of another shape than those before it is meant to be fitted under their name.
+    #[must_use]
+    pub fn allowing_another_table(self, another_table: bool) -> Ledger {
+        Ledger { another_table, ..self }
+    }
+
+    /// Adds a data set with its first budget, of which single rows are promised what Gaussian noise gives; epsilon is shown at `delta`, or at
+    /// 1e-6.
     ///
     /// # Errors
-    /// When the name is taken or cannot be shown, delta is no probability, the file does not verify, or the disk refuses.
+    /// As [`open_account_for`](Self::open_account_for).
     pub fn open_account(&mut self, dataset: &str, rho: Rho, delta: Option<f64>, note: &str) -> Result<(), LedgerError> {
+        self.open_account_for(Promise::default(), dataset, rho, delta, note)
+    }
+
+    /// Adds a data set with its first budget, and with what is promised of all that will be spent: it never changes.
+    ///
+    /// # Errors
+    /// When the name is taken or cannot be shown, the promise is void, delta is no probability, the file does not verify, or the disk refuses.
+    pub fn open_account_for(
+        &mut self,
+        promise: Promise,
+        dataset: &str,
+        rho: Rho,
+        delta: Option<f64>,
+        note: &str,
+    ) -> Result<(), LedgerError> {
         if !can_be_shown(dataset) {
             return Err(LedgerError::Name);
+        }
+        match promise.provenance {
+            Provenance::System => {}
+            Provenance::Seed => return Err(LedgerError::Unlike { dataset: dataset.to_owned(), why: Unlike::Seed }),
+            Provenance::Simulated => {
+                return Err(LedgerError::Unlike { dataset: dataset.to_owned(), why: Unlike::Simulated });
+            }
         }
         let delta = delta.unwrap_or(DELTA);
         if !(delta > 0.0 && delta < 1.0) {
             return Err(LedgerError::Delta);
         }
         self.write(|transaction, before| {
-            if before.iter().any(|entry| entry.dataset == dataset) {
-                return Err(LedgerError::AccountExists { dataset: dataset.to_owned() });
+            // Names that differ in case only would be two budgets for one data set.
+            if let Some(known) = before.iter().find(|entry| key(&entry.dataset) == key(dataset)) {
+                return Err(LedgerError::AccountExists { dataset: known.dataset.clone() });
             }
-            add(transaction, before, Entry { delta: Some(delta), ..entry(dataset, Kind::Init, rho.into(), note) })?;
+            let opened = Entry { delta: Some(delta), ..entry(dataset, Kind::Init, rho.into(), note) };
+            add(transaction, before, promising(opened, promise.converted_by(Conversion::Exact, delta)))?;
             Ok(())
         })
     }
@@ -109,11 +139,20 @@ impl Ledger {
     /// # Errors
     /// When the name cannot be shown, there is no such data set, the file does not verify, or the disk refuses.
     pub fn limit(&mut self, dataset: &str, analyst: &str, most: Amount, note: &str) -> Result<(), LedgerError> {
-        let analyst = analyst.trim().to_owned();
-        if !analyst.is_empty() && !can_be_shown(&analyst) {
-            return Err(LedgerError::Analyst);
-        }
-        let attribution = Attribution { analyst, ..Attribution::default() };
+        check_analyst(analyst)?;
+        self.limit_name(dataset, analyst, most, note)
+    }
+
+    /// Says how much all those may spend together who have no limit of their own, what they have spent before included.
+    ///
+    /// # Errors
+    /// When there is no such data set, the file does not verify, or the disk refuses.
+    pub fn limit_others(&mut self, dataset: &str, most: Amount, note: &str) -> Result<(), LedgerError> {
+        self.limit_name(dataset, OTHERS, most, note)
+    }
+
+    fn limit_name(&mut self, dataset: &str, analyst: &str, most: Amount, note: &str) -> Result<(), LedgerError> {
+        let attribution = Attribution { analyst: analyst.to_owned(), ..Attribution::default() };
         self.write(|transaction, before| {
             of_dataset(before, dataset)?;
             add(transaction, before, Entry { attribution, ..entry(dataset, Kind::Limit, most, note) })?;
@@ -172,23 +211,37 @@ impl Ledger {
     /// may be found recorded all the same: the ledger is then ahead of the truth, never behind it.)
     ///
     /// # Errors
-    /// When the noise would come from a fixed seed, too little is left, the file does not verify, or the disk refuses.
+    /// When the charge promises something else than the account, too little is left, the table has another shape than those before it, the
+    /// file does not verify, or the disk refuses.
     pub fn spend(&mut self, dataset: &str, charge: &Charge) -> Result<Statement, LedgerError> {
-        if !charge.promise.is_private() {
-            return Err(LedgerError::Seed);
-        }
-        refuse_test(charge)?;
-        let (plan, table) = (fingerprint(&charge.plan), fingerprint(&charge.table));
-        let attribution = self.attribution.clone();
+        let (attribution, another_table) = (self.attribution.clone(), self.another_table);
         self.write(|transaction, before| {
             let earlier = of_dataset(before, dataset)?;
-            refuse_overdraft(dataset, &earlier, &attribution.analyst, charge.rho)?;
-            let neighbours =
-                promise(charge.promise.neighbours.name(), charge.promise.unit.name(), charge.promise.conversion);
-            let new = entry(dataset, Kind::Spend, charge.rho.into(), &charge.formula);
-            let recorded = add(transaction, before, Entry { neighbours, plan, table, attribution, ..new })?;
+            refuse(dataset, &earlier, &attribution.analyst, charge, another_table)?;
+            let recorded = add(transaction, before, charged(dataset, Kind::Spend, charge, attribution))?;
             Ok(recorded.statement(&earlier))
         })
+    }
+
+    /// Records what was released without this ledger, or is missing from a copy that was put back. It happened, so it is not refused: not for
+    /// want of budget, which is then overdrawn, and not for what it promises, which may stop the account. Either way nothing more is paid.
+    ///
+    /// # Errors
+    /// When it is of simulated rows, which cost nothing; there is no such data set, the file does not verify, or the disk refuses.
+    pub fn record(&mut self, dataset: &str, charge: &Charge) -> Result<Account, LedgerError> {
+        match charge.promise.provenance {
+            Provenance::System | Provenance::Seed => {}
+            Provenance::Simulated => {
+                return Err(LedgerError::Unlike { dataset: dataset.to_owned(), why: Unlike::Simulated });
+            }
+        }
+        let attribution = self.attribution.clone();
+        self.write(|transaction, before| {
+            of_dataset(before, dataset)?;
+            add(transaction, before, charged(dataset, Kind::Record, charge, attribution))?;
+            Ok(())
+        })?;
+        self.account(dataset)
     }
 
     /// The state of one data set.
@@ -208,14 +261,23 @@ impl Ledger {
         refuse_overdraft(dataset, &of_dataset(&self.entries()?, dataset)?, &self.attribution.analyst, rho)
     }
 
+    /// Refuses what [`Ledger::spend`] would refuse now of this charge, and records nothing.
+    ///
+    /// # Errors
+    /// As [`Ledger::spend`].
+    pub fn check_charge(&self, dataset: &str, charge: &Charge) -> Result<(), LedgerError> {
+        let entries = of_dataset(&self.entries()?, dataset)?;
+        refuse(dataset, &entries, &self.attribution.analyst, charge, self.another_table)
+    }
+
     /// What should be looked at before a charge is paid. Refuses what [`Ledger::spend`] would refuse, and records nothing.
     ///
     /// # Errors
     /// As [`Ledger::check`].
     pub fn cautions(&self, dataset: &str, charge: &Charge) -> Result<Vec<Caution>, LedgerError> {
-        refuse_test(charge)?;
         let entries = of_dataset(&self.entries()?, dataset)?;
-        refuse_overdraft(dataset, &entries, &self.attribution.analyst, charge.rho)?;
+        // Another table is looked at here, not refused.
+        refuse(dataset, &entries, &self.attribution.analyst, charge, true)?;
         Ok(Caution::of(&entries, &fingerprint(&charge.plan), &fingerprint(&charge.table)))
     }
 
@@ -290,18 +352,43 @@ impl Ledger {
     }
 }
 
-/// Whether a name has characters, not too many, and none that could hide or move others.
+/// Whether a name has characters, not too many, none that could hide or move others, and no blanks that could not be seen.
 fn can_be_shown(name: &str) -> bool {
-    (1..=LONGEST_NAME).contains(&name.trim().chars().count()) && !name.chars().any(char::is_control)
+    let has_ends = name.trim() == name;
+    has_ends && (1..=LONGEST_NAME).contains(&name.chars().count()) && !name.chars().any(char::is_control)
 }
 
-/// Refuses a charge whose deltas would have to be added up too.
-fn refuse_test(charge: &Charge) -> Result<(), LedgerError> {
-    if charge.promise.conversion == Conversion::Tested { Err(LedgerError::Test) } else { Ok(()) }
+fn check_analyst(name: &str) -> Result<(), LedgerError> {
+    if name.is_empty() || can_be_shown(name) && name != OTHERS { Ok(()) } else { Err(LedgerError::Analyst) }
+}
+
+/// Refuses a charge that the account cannot pay.
+fn refuse(
+    dataset: &str,
+    entries: &[Entry],
+    analyst: &str,
+    charge: &Charge,
+    another_table: bool,
+) -> Result<(), LedgerError> {
+    let unlike = |why| LedgerError::Unlike { dataset: dataset.to_owned(), why };
+    Balance::of(entries).adds(&charge.promise).map_err(unlike)?;
+    refuse_overdraft(dataset, entries, analyst, charge.rho)?;
+    let table = fingerprint(&charge.table);
+    let other = fits_in_force(entries).filter(|entry| entry.is_of_other_table(&table)).last();
+    match other.filter(|_| !another_table) {
+        Some(other) => Err(LedgerError::OtherTable { dataset: dataset.to_owned(), entry: other.id }),
+        None => Ok(()),
+    }
 }
 
 fn refuse_overdraft(dataset: &str, entries: &[Entry], analyst: &str, asked: Rho) -> Result<(), LedgerError> {
     let (balance, wanted, dataset) = (Balance::of(entries), u128::from(asked.units()), dataset.to_owned());
+    if let Some(frozen) = &balance.frozen {
+        return Err(LedgerError::Frozen { dataset, why: frozen.to_string() });
+    }
+    if balance.is_overdrawn() {
+        return Err(LedgerError::Overdrawn { dataset, over: Amount(balance.spent - balance.granted).to_string() });
+    }
     if balance.left() < wanted {
         return Err(LedgerError::Overdraft { dataset, asked, left: Amount(balance.left()).to_string() });
     }
@@ -344,9 +431,38 @@ fn no_account(names: &[String], dataset: &str) -> LedgerError {
 fn entry(dataset: &str, kind: Kind, rho: Amount, text: &str) -> Entry {
     let time = jiff::Timestamp::now().round(jiff::Unit::Second).unwrap_or_else(|_| jiff::Timestamp::now()).to_string();
     let (dataset, text) = (dataset.to_owned(), text.to_owned());
-    let [neighbours, plan, table, hash] = [const { String::new() }; 4];
-    let (delta, about, attribution) = (None, None, Attribution::default());
-    Entry { id: 0, dataset, time, kind, rho, delta, neighbours, text, plan, table, attribution, about, hash }
+    let [neighbours, stated, plan, table, hash] = [const { String::new() }; 5];
+    let (delta, promise, about, attribution) = (None, None, None, Attribution::default());
+    Entry {
+        id: 0,
+        dataset,
+        time,
+        kind,
+        rho,
+        delta,
+        neighbours,
+        promise,
+        stated,
+        text,
+        plan,
+        table,
+        attribution,
+        about,
+        hash,
+    }
+}
+
+/// The same entry with what it promises.
+fn promising(entry: Entry, promise: Promise) -> Entry {
+    let stated = serde_json::to_string(&promise).expect("plain data serialise");
+    Entry { neighbours: in_words(&promise), promise: Some(promise), stated, ..entry }
+}
+
+/// An entry of something that was released.
+fn charged(dataset: &str, kind: Kind, charge: &Charge, attribution: Attribution) -> Entry {
+    let (plan, table) = (fingerprint(&charge.plan), fingerprint(&charge.table));
+    let new = entry(dataset, kind, charge.rho.into(), &charge.formula);
+    promising(Entry { plan, table, attribution, ..new }, charge.promise.clone())
 }
 
 /// Appends an entry, chained to the last one of the file, and gives it as it stands there.
@@ -355,13 +471,16 @@ fn add(transaction: &Transaction<'_>, before: &[Entry], new: Entry) -> Result<En
     let mut new = Entry { id: before.len() as i64 + 1, ..new };
     new.hash = hash(previous, &new);
     let units = i64::try_from(new.rho.0).map_err(|_| LedgerError::Damaged)?;
-    let Entry { id, dataset, time, kind, delta, neighbours, text, plan, table, attribution, about, hash, .. } = &new;
+    let Entry {
+        id, dataset, time, kind, delta, neighbours, stated, text, plan, table, attribution, about, hash, ..
+    } = &new;
     let Attribution { analyst, purpose, note } = attribution;
     transaction.execute(
-        "INSERT INTO entry (id, dataset, time, kind, units, delta, neighbours, text, plan, tabled, analyst, purpose, note, about, hash)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)",
+        "INSERT INTO entry (id, dataset, time, kind, units, delta, neighbours, text, plan, tabled, analyst, purpose, note, about, promise, hash)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)",
         params![
-            id, dataset, time, kind.name(), units, delta, neighbours, text, plan, table, analyst, purpose, note, about, hash
+            id, dataset, time, kind.name(), units, delta, neighbours, text, plan, table, analyst, purpose, note, about,
+            stated, hash
         ],
     )?;
     Ok(new)
@@ -370,8 +489,9 @@ fn add(transaction: &Transaction<'_>, before: &[Entry], new: Entry) -> Result<En
 /// The entries as they stand in the file.
 fn read(connection: &Connection) -> Result<Vec<Entry>, LedgerError> {
     let said = match Version::of(connection)? {
-        Version::First => "'', '', '', NULL",
-        Version::Second => "analyst, purpose, note, about",
+        Version::First => "'', '', '', NULL, ''",
+        Version::Second => "analyst, purpose, note, about, ''",
+        Version::Third => "analyst, purpose, note, about, promise",
     };
     let sql = format!(
         "SELECT id, dataset, time, kind, units, delta, neighbours, text, plan, tabled, hash, {said} FROM entry ORDER BY id"
@@ -383,6 +503,12 @@ fn read(connection: &Connection) -> Result<Vec<Entry>, LedgerError> {
         let id = row.get(0)?;
         let broken = |why| LedgerError::Broken { entry: id, why };
         let (kind, units): (String, i64) = (row.get(3)?, row.get(4)?);
+        let (neighbours, stated): (String, String) = (row.get(6)?, row.get(15)?);
+        let promise = match stated.is_empty() {
+            true if neighbours.is_empty() => None,
+            true => Some(from_words(&neighbours).ok_or_else(|| broken("what it promises is not known"))?),
+            false => Some(serde_json::from_str(&stated).map_err(|_| broken("what it promises is not known"))?),
+        };
         entries.push(Entry {
             id,
             dataset: row.get(1)?,
@@ -390,7 +516,9 @@ fn read(connection: &Connection) -> Result<Vec<Entry>, LedgerError> {
             kind: Kind::from_name(&kind).ok_or_else(|| broken("its kind is not known"))?,
             rho: u128::try_from(units).map(Amount).map_err(|_| broken("its budget makes no sense"))?,
             delta: row.get(5)?,
-            neighbours: row.get(6)?,
+            neighbours,
+            promise,
+            stated,
             text: row.get(7)?,
             plan: row.get(8)?,
             table: row.get(9)?,
@@ -405,6 +533,10 @@ fn read(connection: &Connection) -> Result<Vec<Entry>, LedgerError> {
 fn verify(entries: &[Entry]) -> Result<Verdict, LedgerError> {
     let mut previous = START;
     let mut accounts: HashMap<&str, Balance<'_>> = HashMap::new();
+    let mut by_dataset: HashMap<&str, Vec<Entry>> = HashMap::new();
+    for entry in entries {
+        by_dataset.entry(&entry.dataset).or_default().push(entry.clone());
+    }
     for (expected, entry) in (1..).zip(entries) {
         let broken = |why| Err(LedgerError::Broken { entry: entry.id, why });
         if entry.id != expected {
@@ -416,7 +548,9 @@ fn verify(entries: &[Entry]) -> Result<Verdict, LedgerError> {
         if accounts.contains_key(entry.dataset.as_str()) == (entry.kind == Kind::Init) {
             return broken("a data set must be opened once, and before anything else");
         }
-        if let Err(why) = accounts.entry(&entry.dataset).or_default().add(entry) {
+        let account =
+            accounts.entry(&entry.dataset).or_insert_with(|| Balance::new(&by_dataset[entry.dataset.as_str()]));
+        if let Err(why) = account.add(entry) {
             return broken(why);
         }
         previous = &entry.hash;

@@ -7,7 +7,7 @@ use dplm::{
     report::{STYLE, svg::escaped},
 };
 
-use crate::{Account, Allowance, Entry, Kind};
+use crate::{Account, Allowance, Entry, Kind, balance::OTHERS};
 
 /// What the pages of fits have no use for.
 const MORE_STYLE: &str = "\
@@ -64,7 +64,7 @@ fn facts(account: &Account) -> String {
         None => format!("&rho; = {rho}"),
     };
     let opened = account.entries.first().map_or("", |entry| day(entry));
-    let fits = account.entries.iter().filter(|entry| entry.kind == Kind::Spend).count();
+    let fits = account.entries.iter().filter(|entry| entry.kind.spends()).count();
     let facts = [
         ("Granted", with_epsilon(account.total.to_string(), account.epsilon_total())),
         ("Spent", with_epsilon(account.spent.to_string(), account.epsilon_spent())),
@@ -72,11 +72,22 @@ fn facts(account: &Account) -> String {
         ("At &delta;", format!("{:e}", account.delta)),
         ("Charges", fits.to_string()),
         ("Protects", escaped(&account.neighbours())),
+        ("Identified by", account.promise.person.as_deref().map(escaped).unwrap_or_default()),
+        ("Pays nothing more", escaped(&stopped(account).unwrap_or_default())),
         ("Opened", opened.to_owned()),
     ];
-    let facts: String =
-        facts.iter().map(|(name, value)| format!("<div><dt>{name}</dt><dd>{value}</dd></div>\n")).collect();
+    let facts: String = facts
+        .iter()
+        .filter(|(_, value)| !value.is_empty())
+        .map(|(name, value)| format!("<div><dt>{name}</dt><dd>{value}</dd></div>\n"))
+        .collect();
     format!("<dl class=\"facts\">\n{facts}</dl>\n")
+}
+
+/// Why an account pays nothing more.
+fn stopped(account: &Account) -> Option<String> {
+    let overdrawn = account.overdrawn.then(|| "more was recorded than was granted".to_owned());
+    account.frozen.clone().or(overdrawn)
 }
 
 /// Numbers beside the bars, for those who cannot see these.
@@ -85,9 +96,13 @@ fn analysts(account: &Account) -> String {
         let limit = one.limit.map_or("none".to_owned(), |limit| limit.to_string());
         row(&[cell(&named(one)), number(&one.spent.to_string()), number(&limit)])
     };
-    let others = account.limit_of_others.map_or(String::new(), |limit| {
+    let each = account.limit_of_others.map_or(String::new(), |limit| {
         format!("<p>Each who has no limit of their own may spend &rho; = {limit}.</p>\n")
     });
+    let together = account.limit_of_others_together.map_or(String::new(), |limit| {
+        format!("<p>All who have no limit of their own may together spend &rho; = {limit}.</p>\n")
+    });
+    let others = each + &together;
     match account.analysts.is_empty() {
         true => others,
         false => {
@@ -118,7 +133,7 @@ fn releases(account: &Account) -> String {
             number(&entry.rho.to_string()),
         ])
     };
-    let lines: String = account.entries.iter().filter(|entry| entry.kind == Kind::Spend).map(line).collect();
+    let lines: String = account.entries.iter().filter(|entry| entry.kind.spends()).map(line).collect();
     if lines.is_empty() {
         return "<p>Nothing yet.</p>\n".to_owned();
     }
@@ -163,7 +178,8 @@ fn settings(account: &Account) -> String {
     let line = |entry: &Entry| {
         let what = match (entry.kind, entry.about, entry.attribution.analyst.as_str()) {
             (Kind::Reverse, Some(about), _) => format!("reverses entry {about}"),
-            (Kind::Limit, _, "") => "limits whoever has no limit of their own".to_owned(),
+            (Kind::Limit, _, "") => "limits each who has no limit of their own".to_owned(),
+            (Kind::Limit, _, OTHERS) => "limits all together who have no limit of their own".to_owned(),
             (Kind::Limit, _, analyst) => format!("limits {analyst}"),
             (Kind::Grant, ..) => "grants more".to_owned(),
             _ => "opens the data set".to_owned(),
@@ -177,7 +193,7 @@ fn settings(account: &Account) -> String {
             number(&format!("{sign}{}", entry.rho)),
         ])
     };
-    let lines = account.entries.iter().filter(|entry| entry.kind != Kind::Spend).map(line).collect();
+    let lines = account.entries.iter().filter(|entry| !entry.kind.spends()).map(line).collect();
     table("Settings", &["Entry", "When (UTC)", "What", "Note or reason", "&rho;"], lines)
 }
 

@@ -54,7 +54,7 @@ fn seconds(entry: &Entry) -> f64 {
 
 /// What is granted and spent after each entry; of what is granted, what no later entry takes back.
 fn sums_after_each(entries: &[Entry]) -> Vec<[f64; 2]> {
-    let mut balance = Balance::default();
+    let mut balance = Balance::new(entries);
     let after = |entry| {
         // An account's entries were verified.
         let _ = balance.add(entry);
