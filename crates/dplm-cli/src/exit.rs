@@ -60,16 +60,6 @@ impl Failure {
         }
     }
 
-    /// A fit that its ledger did not pay for. Where the ledger itself is in trouble, what that means for the fit is said first.
-    pub fn not_recorded(error: LedgerError) -> Failure {
-        match error {
-            LedgerError::Storage { .. } | LedgerError::Busy | LedgerError::Damaged | LedgerError::Broken { .. } => {
-                Failure::Refused(format!("nothing was released: {error}"))
-            }
-            other => other.into(),
-        }
-    }
-
     /// One failure for all that were met; none where there were none.
     pub fn of_all(outcomes: impl IntoIterator<Item = Result<(), Failure>>) -> Result<(), Failure> {
         let join = |first: Failure, next: Failure| match (first, next) {
@@ -122,7 +112,13 @@ impl From<LedgerError> for Failure {
             | LedgerError::Analyst
             | LedgerError::Delta
             | LedgerError::Seed
-            | LedgerError::Test
+            | LedgerError::Unlike { .. }
+            | LedgerError::NoDataset
+            | LedgerError::NoLedger
+            | LedgerError::Mandatory { .. }
+            | LedgerError::OtherLedger { .. }
+            | LedgerError::OtherAccount { .. }
+            | LedgerError::Settings { .. }
             | LedgerError::NoAnalyst { .. }
             | LedgerError::NoReason => Failure::usage(error),
             other => Failure::refused(other),

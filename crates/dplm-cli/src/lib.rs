@@ -1,5 +1,6 @@
 //! The `dplm` command as a function, for the program of that name and for the Python package, which installs it too.
 
+mod account;
 mod args;
 mod exit;
 mod settings;

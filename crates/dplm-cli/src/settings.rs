@@ -1,10 +1,6 @@
 //! What was meant: every setting checked before a row is read.
 
-use std::{
-    fs, io,
-    path::{Path, PathBuf},
-    sync::Arc,
-};
+use std::{fs, io, path::Path, sync::Arc};
 
 use dplm::{
     Dataset, GroupedDataset, NoiseSource, Person, Progress, Reading,
@@ -16,7 +12,7 @@ use dplm::{
     report::Cover,
     table::{Dialect, ReadOptions, Source},
 };
-use dplm_ledger::{Attribution, LedgerError};
+use dplm_ledger::{AccountName, Attribution, LedgerError};
 use dplm_simulate::pretend;
 
 use crate::{
@@ -62,8 +58,8 @@ pub struct FitSettings {
     pub report: Option<Destination>,
     /// What is said of the page.
     pub cover: Cover,
-    /// What pays for the fit, if a ledger does.
-    pub account_name: Option<AccountName>,
+    /// What is asked to pay for the fit.
+    pub account_name: AccountName,
 }
 
 /// Groups that are fitted under one budget.
@@ -72,16 +68,6 @@ pub struct GroupSettings {
     pub by: By,
     /// Their sizes, where those are public.
     pub sizes: Option<Vec<u64>>,
-}
-
-/// A data set in a ledger.
-pub struct AccountName {
-    /// The ledger.
-    pub file: PathBuf,
-    /// What it calls the data.
-    pub dataset: String,
-    /// Who asks, and why.
-    pub attribution: Attribution,
 }
 
 /// The rows and the model, checked as far as they can be without reading a row.
@@ -114,7 +100,7 @@ impl FitSettings {
         check_outputs(&outputs, &args.data.inputs)?;
         check_formats([(&args.report, Format::Html), (&args.json, Format::Json), (&args.trajectory, Format::Csv)])?;
         let account_name = account_name(args.account, args.promise.seed)?;
-        check_ledger_is_kept(&outputs, account_name.as_ref())?;
+        check_ledger_is_kept(&outputs, &account_name)?;
         let groups = groups(args.by, args.group_sizes.as_deref())?;
         if groups.is_some() && args.trajectory.is_some() {
             return Err(Failure::usage("there is no table of the iterates of several groups: leave out --trajectory"));
@@ -189,7 +175,12 @@ impl FitSettings {
             weights: None,
             by: None,
             group_sizes: None,
-            account: AccountArgs { ledger: None, dataset: None, attribution: AttributionArgs::default() },
+            account: AccountArgs {
+                ledger: None,
+                dataset: None,
+                other_table: false,
+                attribution: AttributionArgs::default(),
+            },
             pretend: None,
             dry_run: false,
             json,
@@ -253,7 +244,11 @@ pub fn budget(args: &BudgetArgs) -> Result<(Rho, f64), Failure> {
     budget_by(args, Conversion::Exact)
 }
 
-fn budget_by(args: &BudgetArgs, conversion: Conversion) -> Result<(Rho, f64), Failure> {
+/// The same of releases whose epsilon follows by this conversion.
+///
+/// # Errors
+/// When the numbers mean nothing.
+pub fn budget_by(args: &BudgetArgs, conversion: Conversion) -> Result<(Rho, f64), Failure> {
     // Every number it is refused for was typed.
     method::budget(args.rho, args.epsilon, args.delta, conversion).map_err(Failure::usage)
 }
@@ -390,19 +385,21 @@ pub fn check_outputs(outputs: &[&Destination], inputs: &[String]) -> Result<(), 
     Ok(())
 }
 
-/// What pays. A fixed seed is refused here, before anything is opened.
-pub fn account_name(account: AccountArgs, seed: Option<u64>) -> Result<Option<AccountName>, Failure> {
-    let Some((file, dataset)) = account.ledger.zip(account.dataset) else { return Ok(None) };
-    let AttributionArgs { analyst, stated_purpose, note } = account.attribution;
+/// What is asked to pay. A fixed seed is refused here, before anything is opened.
+pub fn account_name(account: AccountArgs, seed: Option<u64>) -> Result<AccountName, Failure> {
+    let AccountArgs { ledger, dataset, other_table, attribution } = account;
+    let AttributionArgs { analyst, stated_purpose, note } = attribution;
     let [analyst, purpose, note] = [analyst, stated_purpose, note].map(Option::unwrap_or_default);
-    match seed {
-        Some(_) => Err(Failure::usage(LedgerError::Seed)),
-        None => Ok(Some(AccountName { file, dataset, attribution: Attribution { analyst, purpose, note } })),
+    let attribution = Attribution { analyst, purpose, note };
+    let name = AccountName { ledger, dataset, attribution, another_table: other_table };
+    match seed.is_some() && name.resolved()?.is_some() {
+        true => Err(Failure::usage(LedgerError::Seed)),
+        false => Ok(name),
     }
 }
 
-fn check_ledger_is_kept(outputs: &[&Destination], account_name: Option<&AccountName>) -> Result<(), Failure> {
-    let Some(AccountName { file, .. }) = account_name else { return Ok(()) };
+fn check_ledger_is_kept(outputs: &[&Destination], account_name: &AccountName) -> Result<(), Failure> {
+    let Some(file) = &account_name.ledger else { return Ok(()) };
     let overwrites = |output: &&&Destination| matches!(output, Destination::File(path) if is_same_file(path, file));
     match outputs.iter().find(overwrites) {
         Some(output) => {

@@ -73,7 +73,7 @@ pub enum Error {
     #[error(transparent)]
     FitFile(#[from] FitFileError),
     /// Interrupted by the user.
-    #[error("interrupted before the fit was finished; the budget of the releases already made is spent")]
+    #[error("interrupted before the fit was finished")]
     Interrupted,
 }
 

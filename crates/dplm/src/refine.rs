@@ -1,7 +1,7 @@
 //! A second release of a model that was fitted before, pooled with the first: more budget for the same question, later.
 
 use crate::{
-    Error, Fit, Person,
+    Error, Fit, Person, Statement,
     formula::{Formula, Weights},
     interval::Inference,
     method::{ConfigError, Method, Request, auto},
@@ -58,6 +58,11 @@ impl Refinement {
     /// When the fit's file was changed by hand.
     pub fn formula(&self) -> Result<Formula, Error> {
         Ok(Formula::parse(&self.first.formula)?)
+    }
+
+    /// The account that paid for the first fit, where one did.
+    pub fn statement(&self) -> Option<&Statement> {
+        self.first.statement.as_ref()
     }
 
     /// Who a row is of.

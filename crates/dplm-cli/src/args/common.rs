@@ -214,9 +214,12 @@ pub struct AccountArgs {
     /// Spend from this ledger: recorded before any noise is drawn
     #[arg(long, value_name = "FILE", requires = "dataset", help_heading = "Privacy")]
     pub ledger: Option<PathBuf>,
-    /// What the ledger calls the data
-    #[arg(long, value_name = "NAME", requires = "ledger", help_heading = "Privacy")]
+    /// What the ledger calls the data; where DPLM_LEDGER names the ledger, it alone
+    #[arg(long, value_name = "NAME", help_heading = "Privacy")]
     pub dataset: Option<String>,
+    /// With a ledger: the table has other columns or another number of rows than those fitted before, and that is meant
+    #[arg(long, requires = "dataset", help_heading = "Privacy")]
+    pub other_table: bool,
     #[command(flatten)]
     pub attribution: AttributionArgs,
 }
@@ -228,10 +231,10 @@ pub struct AttributionArgs {
     #[arg(long, value_name = "WHO", env = "DPLM_ANALYST", hide_env_values = true, help_heading = "Privacy")]
     pub analyst: Option<String>,
     /// With --ledger: what the result is for, in a few words
-    #[arg(long, value_name = "TEXT", requires = "ledger", help_heading = "Privacy")]
+    #[arg(long, value_name = "TEXT", requires = "dataset", help_heading = "Privacy")]
     pub stated_purpose: Option<String>,
     /// With --ledger: what else should be remembered
-    #[arg(long, value_name = "TEXT", requires = "ledger", help_heading = "Privacy")]
+    #[arg(long, value_name = "TEXT", requires = "dataset", help_heading = "Privacy")]
     pub note: Option<String>,
 }
 

@@ -4,7 +4,9 @@ use std::path::PathBuf;
 
 use clap::{Args as Group, Subcommand};
 
-use super::{BudgetArgs, FitArgs};
+use dplm::privacy::Mechanisms;
+
+use super::{BudgetArgs, FitArgs, NeighboursArgs, words};
 use crate::output::Destination;
 
 /// `dplm ledger`.
@@ -62,9 +64,31 @@ pub struct LedgerInitArgs {
     pub dataset: String,
     #[command(flatten)]
     pub budget: BudgetArgs,
+    #[command(flatten)]
+    pub promise: PromiseOf,
     /// Who keeps it, and why so much
     #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
     pub note: String,
+}
+
+/// What an account promises, or something that was released.
+#[derive(Debug, Group)]
+pub struct PromiseOf {
+    #[command(flatten)]
+    pub neighbours: NeighboursArgs,
+    /// Persons are protected, each with all their rows: the column that identifies them
+    #[arg(long, value_name = "ID", help_heading = "Privacy")]
+    pub person: Option<String>,
+    /// gaussian, zcdp (any such mechanism) or tested (with tests that may fail): which noise is drawn
+    #[arg(
+        long,
+        value_name = "WHICH",
+        value_parser = words::<Mechanisms>(),
+        default_value = "gaussian",
+        hide_possible_values = true,
+        help_heading = "Privacy"
+    )]
+    pub mechanisms: Mechanisms,
 }
 
 /// `dplm ledger grant`.
@@ -94,6 +118,9 @@ pub struct LedgerLimitArgs {
     /// Whom it binds [default: each who has no limit of their own]
     #[arg(long, value_name = "WHO", default_value = "", hide_default_value = true)]
     pub analyst: String,
+    /// It binds all together who have no limit of their own
+    #[arg(long, conflicts_with = "analyst")]
+    pub others: bool,
     /// The most they may spend in all, what they have spent before included; 0 for nothing
     #[arg(long, value_name = "R", allow_negative_numbers = true)]
     pub rho: f64,
@@ -116,6 +143,14 @@ pub struct LedgerRecordArgs {
     /// What was released
     #[arg(long, value_name = "TEXT")]
     pub what: String,
+    #[command(flatten)]
+    pub promise: PromiseOf,
+    /// The delta at which a mechanism with a test was run; half of it was the test's
+    #[arg(long, value_name = "D", default_value_t = dplm::method::DELTA, hide_default_value = true, help_heading = "Privacy")]
+    pub delta: f64,
+    /// The noise came from a fixed seed, so that nothing was promised
+    #[arg(long, help_heading = "Privacy")]
+    pub void: bool,
     /// Who asked for it, as the ledger knows them
     #[arg(long, value_name = "WHO", default_value = "", hide_default_value = true)]
     pub analyst: String,

@@ -26,7 +26,7 @@ pub use fit::{DiagnoseArgs, FitArgs, MomentsArgs, RefineArgs, StudyArgs, StudyBe
 pub use lab::{LabCommand, LabRunArgs};
 pub use ledger::{
     LedgerBackupArgs, LedgerCommand, LedgerExportArgs, LedgerGrantArgs, LedgerInitArgs, LedgerLimitArgs,
-    LedgerRecordArgs, LedgerReportArgs, LedgerReverseArgs, LedgerShowArgs, LedgerVerifyArgs,
+    LedgerRecordArgs, LedgerReportArgs, LedgerReverseArgs, LedgerShowArgs, LedgerVerifyArgs, PromiseOf,
 };
 pub use plan::PlanArgs;
 pub use saved::{ExportArgs, Library, PredictArgs, TestArgs};

@@ -8,10 +8,11 @@ use dplm::{
     report::{Cover, grouped_summary, grouped_to_html, grouped_to_json, summary, to_html, to_json},
     table::{ReadOptions, Source},
 };
-use dplm_ledger::{Caution, Ledger};
+use dplm_ledger::Payer;
 use dplm_simulate::pretend;
 
 use crate::{
+    account,
     args::FitArgs,
     commands::plan,
     exit::Failure,
@@ -19,7 +20,7 @@ use crate::{
     output::{Destination, Output},
     printer::Printer,
     progress::Bar,
-    settings::{AccountName, FitSettings},
+    settings::FitSettings,
 };
 
 /// Reads, fits and reports.
@@ -34,25 +35,23 @@ pub fn run(args: FitArgs, printer: &Printer) -> Result<(), Failure> {
     // Opened before anything is spent: a result that cannot be written down would be lost.
     let FitSettings { json, trajectory, report, cover, .. } = &settings;
     let outputs = Outputs { pretend: settings.pretend.is_some(), ..Outputs::open([json, trajectory, report], cover)? };
-    let mut account = OpenAccount::open(settings.account_name.as_ref(), settings.method.request().rho)?;
+    let mut payer = payer(&settings)?;
     let source = match settings.pretend {
         Some(rows) => settings.simulate(rows)?,
         None => settings.data.open()?,
     };
     if settings.dry_run {
-        return dry_run(&settings, &source, account.as_ref(), printer);
+        return dry_run(&settings, &source, &payer, printer);
     }
     if let Some(groups) = &settings.groups {
         let mut dataset = settings.data.read_groups(&source, groups, printer)?;
         let prepared = dataset.prepare(settings.method.as_ref(), settings.noise)?;
-        let receipt = OpenAccount::receipt(account.as_mut(), prepared.charge(), printer)?;
-        let fit = fitting(printer, |progress| prepared.run(receipt, progress))?;
+        let fit = fitting(&mut payer, printer, |pay, progress| prepared.run_paid_by(pay, progress))?;
         return outputs.report_groups(&fit, printer);
     }
     let mut dataset = settings.data.read(&source, printer)?;
     let prepared = dataset.prepare(settings.method.as_ref(), settings.noise)?.giving_up_rows();
-    let receipt = OpenAccount::receipt(account.as_mut(), prepared.charge(), printer)?;
-    let fit = fitting(printer, |progress| prepared.run(receipt, progress))?;
+    let fit = fitting(&mut payer, printer, |pay, progress| prepared.run_paid_by(pay, progress))?;
     outputs.report(&fit, printer)
 }
 
@@ -62,11 +61,12 @@ pub fn run(args: FitArgs, printer: &Printer) -> Result<(), Failure> {
 /// As [`run`], and where there is something to look at.
 pub fn check(args: FitArgs, printer: &Printer) -> Result<(), Failure> {
     let settings = FitSettings::check(args)?;
-    let Some(account) = OpenAccount::open(settings.account_name.as_ref(), settings.method.request().rho)? else {
+    let payer = payer(&settings)?;
+    if !payer.has_ledger() {
         return Err(Failure::usage(
             "name the ledger that would pay with --ledger, and what it calls the data with --dataset",
         ));
-    };
+    }
     let source = settings.data.open()?;
     let charge = match &settings.groups {
         Some(groups) => {
@@ -75,28 +75,39 @@ pub fn check(args: FitArgs, printer: &Printer) -> Result<(), Failure> {
         }
         None => settings.data.read(&source, printer)?.prepare(settings.method.as_ref(), settings.noise)?.charge(),
     };
-    let cautions = account.cautions(&charge)?;
+    let cautions: Vec<String> =
+        payer.cautions(&charge).map_err(account::not_paid)?.iter().map(ToString::to_string).collect();
     if !cautions.is_empty() {
         return Err(Failure::refused(format!("{}; nothing was spent", cautions.join("; and "))));
     }
-    let would_pay = account.would_pay(charge.rho);
+    let would_pay = would_pay(&payer, charge.rho);
     printer.result(&format!("Nothing speaks against this fit:{would_pay} Nothing was spent.\n"))
 }
 
-/// Fits, and shows how far it has come.
-fn fitting<T>(printer: &Printer, fit: impl FnOnce(Progress<'_>) -> Result<T, Error>) -> Result<T, Failure> {
-    let bar = Bar::new(printer, "fitting");
-    Ok(fit(Progress::new(&|done, total| bar.update(done, total)))?)
+/// What pays for the fit; simulated rows cost nothing.
+fn payer(settings: &FitSettings) -> Result<Payer, Failure> {
+    let is_free = settings.pretend.is_some() || settings.dry_run && settings.account_name.dataset.is_none();
+    if is_free { Ok(Payer::caller()) } else { account::open(&settings.account_name, settings.method.request().rho) }
+}
+
+/// What a fit asks for its payment.
+pub type Pay<'a> = &'a mut dyn FnMut(Charge) -> Result<Receipt, Failure>;
+
+/// Pays for a fit and makes it, shows how far it has come, and says what was spent where it fails.
+pub fn fitting<T>(
+    payer: &mut Payer,
+    printer: &Printer,
+    fit: impl FnOnce(Pay<'_>, Progress<'_>) -> Result<T, Failure>,
+) -> Result<T, Failure> {
+    let (bar, tally) = (Bar::new(printer, "fitting"), payer.tally());
+    let fitted =
+        fit(&mut |charge| account::pay(payer, charge, printer), Progress::new(&|done, total| bar.update(done, total)));
+    account::told(fitted, &tally)
 }
 
 /// The plan, the checks and the cost of a fit that is not made.
-fn dry_run(
-    settings: &FitSettings,
-    source: &Source,
-    account: Option<&OpenAccount<'_>>,
-    printer: &Printer,
-) -> Result<(), Failure> {
-    let paid = account.map_or(String::new(), |account| account.would_pay(settings.method.request().rho));
+fn dry_run(settings: &FitSettings, source: &Source, payer: &Payer, printer: &Printer) -> Result<(), Failure> {
+    let paid = would_pay(payer, settings.method.request().rho);
     let text = if settings.data.person.is_some() {
         planned_for_persons(settings, source, printer)?
     } else {
@@ -150,54 +161,11 @@ fn checked_plan(settings: &FitSettings, rows: u64, design: &Design, printer: &Pr
     Ok(())
 }
 
-/// A data set in a ledger, open.
-pub struct OpenAccount<'a> {
-    account_name: &'a AccountName,
-    ledger: Ledger,
-}
-
-impl<'a> OpenAccount<'a> {
-    /// Opens the ledger, if there is one, and refuses what it could not pay for before a row is read.
-    pub fn open(account_name: Option<&'a AccountName>, rho: Rho) -> Result<Option<OpenAccount<'a>>, Failure> {
-        let Some(account_name) = account_name else { return Ok(None) };
-        let ledger = Ledger::open(&account_name.file).map_err(Failure::not_recorded)?;
-        let ledger = ledger.attributed_to(account_name.attribution.clone())?;
-        ledger.check(&account_name.dataset, rho).map_err(Failure::not_recorded)?;
-        Ok(Some(OpenAccount { account_name, ledger }))
-    }
-
-    /// Records a charge; where there is no ledger, whoever calls keeps account.
-    pub fn receipt(account: Option<&mut Self>, charge: Charge, printer: &Printer) -> Result<Receipt, Failure> {
-        match account {
-            Some(account) => account.charge(charge, printer),
-            None => Ok(Receipt::by_caller(charge)),
-        }
-    }
-
-    /// What the ledger has for a fit that is not made; that it is enough was checked when it was opened.
-    fn would_pay(&self, rho: Rho) -> String {
-        let AccountName { file, dataset, .. } = self.account_name;
+/// What the ledger has for a fit that is not made; that it is enough was checked when it was opened.
+fn would_pay(payer: &Payer, rho: Rho) -> String {
+    payer.name().map_or(String::new(), |(file, dataset)| {
         format!(" {} has enough left for rho = {rho} of '{dataset}'.", file.display())
-    }
-
-    /// What should be looked at before a charge is paid.
-    fn cautions(&self, charge: &Charge) -> Result<Vec<String>, Failure> {
-        let found = self.ledger.cautions(&self.account_name.dataset, charge).map_err(Failure::not_recorded)?;
-        Ok(found.iter().map(ToString::to_string).collect())
-    }
-
-    fn charge(&mut self, charge: Charge, printer: &Printer) -> Result<Receipt, Failure> {
-        let AccountName { file, dataset, .. } = self.account_name;
-        let rho = charge.rho;
-        let cautions = self.ledger.cautions(dataset, &charge).map_err(Failure::not_recorded)?;
-        let receipt = self.ledger.charge(dataset, charge).map_err(Failure::not_recorded)?;
-        // Another table is warned of with the result; that it was paid for before, only whoever pays needs to know. A refusal stays one sentence.
-        for same in cautions.iter().filter(|caution| matches!(caution, Caution::SamePlan { .. })) {
-            printer.warning(&same.to_string(), false);
-        }
-        printer.note(&format!("{} records rho = {rho} of '{dataset}' as spent", file.display()));
-        Ok(receipt)
-    }
+    })
 }
 
 /// Where results go.

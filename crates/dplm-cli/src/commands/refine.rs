@@ -3,9 +3,10 @@
 use dplm::{Dataset, Fit, NoiseSource, Progress, Reading, Refinement, table::ReadOptions, table::Source};
 
 use crate::{
+    account,
     args::{RefineArgs, RunArgs},
     commands::{
-        fit::{OpenAccount, Outputs},
+        fit::{Outputs, fitting},
         saved::is_pretended,
     },
     exit::Failure,
@@ -37,7 +38,8 @@ pub fn run(args: RefineArgs, printer: &Printer) -> Result<(), Failure> {
     let account_name = account_name(account, seed)?;
     let refinement = Refinement::new(Fit::load(&saved.fit)?, rho).map_err(Failure::usage)?;
     let outputs = Outputs::open([&json, &None, &report], &cover(about))?;
-    let mut account = OpenAccount::open(account_name.as_ref(), rho)?;
+    let mut payer = account::open(&account_name, rho)?;
+    payer.check_refinement(refinement.statement()).map_err(account::not_paid)?;
     let source = Source::open_as(&data.inputs, data.csv.unwrap_or_default())?;
     let mut dataset = {
         let bar = Bar::new(printer, "reading");
@@ -54,10 +56,6 @@ pub fn run(args: RefineArgs, printer: &Printer) -> Result<(), Failure> {
     };
     let noise = seed.map_or(NoiseSource::System, NoiseSource::Seed);
     let prepared = dataset.prepare(refinement.method(), noise)?.giving_up_rows();
-    let receipt = OpenAccount::receipt(account.as_mut(), prepared.charge(), printer)?;
-    let second = {
-        let bar = Bar::new(printer, "fitting");
-        prepared.run(receipt, Progress::new(&|done, total| bar.update(done, total)))?
-    };
+    let second = fitting(&mut payer, printer, |pay, progress| prepared.run_paid_by(pay, progress))?;
     outputs.report(&refinement.join(second)?, printer)
 }

@@ -8,8 +8,9 @@ use dplm::{
 };
 
 use crate::{
+    account,
     args::{RunArgs, StudyArgs, StudyBeside},
-    commands::fit::OpenAccount,
+    commands::fit::fitting,
     exit::Failure,
     output::{Destination, Format, Output},
     printer::Printer,
@@ -30,7 +31,7 @@ pub fn run(args: StudyArgs, printer: &Printer) -> Result<(), Failure> {
     let StudyBeside { person, rows_per_person, weights, target } = beside;
     let plan = Study::read(&study, Beside { person, rows_per_person, weights, target }).map_err(named)?;
     let (json, report) = (json.map(opened).transpose()?, report.map(opened).transpose()?);
-    let mut account = OpenAccount::open(account_name.as_ref(), plan.request().rho)?;
+    let mut payer = account::open(&account_name, plan.request().rho)?;
     let source = Source::open_as(&data.inputs, data.csv.unwrap_or_default())?;
     let prepared = {
         let bar = Bar::new(printer, "reading");
@@ -39,11 +40,7 @@ pub fn run(args: StudyArgs, printer: &Printer) -> Result<(), Failure> {
         let reading = Reading { table, memory: machine.memory, device: machine.device, ..Reading::default() };
         plan.prepare(&source, &reading, seed.map_or(NoiseSource::System, NoiseSource::Seed))?
     };
-    let receipt = OpenAccount::receipt(account.as_mut(), prepared.charge(), printer)?;
-    let found = {
-        let bar = Bar::new(printer, "fitting");
-        prepared.run(receipt, Progress::new(&|done, total| bar.update(done, total)))?
-    };
+    let found = fitting(&mut payer, printer, |pay, progress| prepared.run_paid_by(pay, progress))?;
     let shown =
         [&json, &report].iter().all(|place| place.as_ref().is_none_or(|(place, _)| *place != Destination::Stdout));
     warn(&found, shown, printer);

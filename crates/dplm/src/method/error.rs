@@ -172,7 +172,7 @@ pub enum ConfigError {
     },
     /// No coefficient could get an interval.
     #[error(
-        "the budget is too small for {features} coefficients on {rows} {units}: no coefficient would be identified, so nothing was spent; {enough} would do for most intervals{with}, and estimates without intervals can be had with --purpose prediction",
+        "the budget is too small for {features} coefficients on {rows} {units}: no coefficient would be identified; {enough} would do for most intervals{with}, and estimates without intervals can be had with --purpose prediction",
         rows = grouped(*rows),
         units = enough.unit.plural()
     )]

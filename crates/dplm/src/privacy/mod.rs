@@ -51,7 +51,7 @@ pub use mechanism::Mechanism;
 pub use neighbours::Neighbours;
 pub use not_private::NotPrivate;
 pub use point::{IntegerBox, Nested, select_point};
-pub use promise::{Promise, Provenance, Unlike, mechanisms};
+pub use promise::{Mechanisms, Promise, Provenance, Unlike};
 pub use release::{Noisy, Released, release, release_laplace};
 pub use rho::Rho;
 pub(crate) use rho::decimal;

@@ -93,7 +93,7 @@ pub enum Unlike {
     #[error(
         "the account converts rho to epsilon {account} and this fit's noise allows {fit} only, so the granted epsilon \
          would be exceeded: choose another method, or open a data set with mechanisms '{word}'",
-        account = by(*account), fit = by(*fit), word = mechanisms(*fit)
+        account = by(*account), fit = by(*fit), word = Mechanisms::of(*fit)
     )]
     Mechanism {
         /// The conversion of the account.
@@ -118,12 +118,38 @@ fn by(conversion: Conversion) -> &'static str {
     }
 }
 
-/// The word by which a ledger's account is opened for mechanisms of this conversion.
-pub const fn mechanisms(conversion: Conversion) -> &'static str {
-    match conversion {
-        Conversion::Exact => "gaussian",
-        Conversion::Cks | Conversion::Simple => "zcdp",
-        Conversion::Tested => "tested",
+crate::choice! {
+    "mechanisms";
+    /// The mechanisms that an account of a ledger pays for: the wider the family, the weaker the conversion to epsilon.
+    #[derive(Default)]
+    pub enum Mechanisms {
+        /// Gaussian noise only: epsilon follows exactly.
+        #[default]
+        Gaussian = "gaussian",
+        /// Any mechanism of zero-concentrated differential privacy.
+        Zcdp = "zcdp",
+        /// Those, and mechanisms with a test that may fail to protect; half of delta is kept for tests.
+        Tested = "tested",
+    }
+}
+
+impl Mechanisms {
+    /// The conversion that holds for all of them.
+    pub const fn conversion(self) -> Conversion {
+        match self {
+            Mechanisms::Gaussian => Conversion::Exact,
+            Mechanisms::Zcdp => Conversion::Cks,
+            Mechanisms::Tested => Conversion::Tested,
+        }
+    }
+
+    /// The narrowest family for which a conversion holds.
+    pub const fn of(conversion: Conversion) -> Mechanisms {
+        match conversion {
+            Conversion::Exact => Mechanisms::Gaussian,
+            Conversion::Cks | Conversion::Simple => Mechanisms::Zcdp,
+            Conversion::Tested => Mechanisms::Tested,
+        }
     }
 }
 

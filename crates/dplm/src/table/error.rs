@@ -239,7 +239,7 @@ pub enum DataError {
     #[error("a fit by person takes at most four thousand million rows: fit a part of the table")]
     TooManyPersons,
     /// Interrupted by the user.
-    #[error("interrupted while the rows were being read; nothing was spent")]
+    #[error("interrupted while the rows were being read")]
     Interrupted,
     /// Rows that do not fit in memory could not be kept in a file.
     #[error(

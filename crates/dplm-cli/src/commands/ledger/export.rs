@@ -22,19 +22,38 @@ fn text(document: &Value) -> String {
 pub fn csv(accounts: &[Account]) -> String {
     let mut entries: Vec<&Entry> = accounts.iter().flat_map(|account| &account.entries).collect();
     entries.sort_by_key(|entry| entry.id);
-    let head = "id,time,dataset,kind,rho,delta,neighbours,text,plan,table,hash,analyst,purpose,note,about\n".to_owned();
+    let head = "id,time,dataset,kind,rho,delta,neighbours,text,plan,table,hash,analyst,purpose,note,about,promise\n"
+        .to_owned();
     head + &entries.into_iter().map(csv_line).collect::<String>()
 }
 
 fn csv_line(entry: &Entry) -> String {
-    let Entry { id, dataset, time, kind, rho, delta, neighbours, text, plan, table, attribution, about, hash } = entry;
+    let Entry {
+        id,
+        dataset,
+        time,
+        kind,
+        rho,
+        delta,
+        neighbours,
+        text,
+        plan,
+        table,
+        attribution,
+        about,
+        hash,
+        promise,
+        ..
+    } = entry;
     let Attribution { analyst, purpose, note } = attribution;
     let written = |number: Option<String>| number.unwrap_or_default();
     let (id, rho) = (id.to_string(), rho.to_string());
     let (delta, about) = (written(delta.map(|delta| delta.to_string())), written(about.map(|about| about.to_string())));
     let (first, words) = ([&id, time, dataset, kind.name(), &rho, &delta], [neighbours, text, plan, table, hash]);
     let (first, words) = (first.map(quoted).join(","), words.map(|word| quoted(word)).join(","));
-    let said = [analyst, purpose, note, &about].map(|word| quoted(word)).join(",");
+    let promise =
+        written(promise.as_ref().map(|promise| serde_json::to_string(promise).expect("plain data serialise")));
+    let said = [analyst, purpose, note, &about, &promise].map(|word| quoted(word)).join(",");
     format!("{first},{words},{said}\n")
 }
 

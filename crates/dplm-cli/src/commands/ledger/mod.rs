@@ -5,13 +5,16 @@ mod text;
 
 use std::path::Path;
 
-use dplm::{Charge, privacy::Rho};
+use dplm::{
+    Charge,
+    privacy::{Promise, Provenance, Rho},
+};
 use dplm_ledger::{Account, Amount, Attribution, Kept, Ledger, LedgerError};
 
 use crate::{
     args::{
         LedgerBackupArgs, LedgerCommand, LedgerExportArgs, LedgerGrantArgs, LedgerInitArgs, LedgerLimitArgs,
-        LedgerRecordArgs, LedgerReportArgs, LedgerReverseArgs, LedgerShowArgs, LedgerVerifyArgs,
+        LedgerRecordArgs, LedgerReportArgs, LedgerReverseArgs, LedgerShowArgs, LedgerVerifyArgs, PromiseOf,
     },
     commands::fit,
     exit::Failure,
@@ -38,13 +41,15 @@ pub fn run(asked: LedgerCommand, printer: &Printer) -> Result<(), Failure> {
 }
 
 fn init(args: &LedgerInitArgs, printer: &Printer) -> Result<(), Failure> {
-    let (rho, delta) = settings::budget(&args.budget)?;
+    let conversion = args.promise.mechanisms.conversion();
+    let (rho, delta) = settings::budget_by(&args.budget, conversion)?;
     let file = &args.ledger.file;
     let mut ledger = match Ledger::create(file) {
         Err(LedgerError::Exists { .. }) => Ledger::open(file)?,
         made => made?,
     };
-    ledger.open_account(&args.dataset, rho, Some(delta), &args.note)?;
+    let promise = promise(&args.promise, Provenance::System).converted_by(conversion, delta);
+    ledger.open_account_for(promise, &args.dataset, rho, Some(delta), &args.note)?;
     printer.note(&format!("{} holds rho = {rho} for '{}'", file.display(), args.dataset));
     Ok(())
 }
@@ -59,23 +64,41 @@ fn grant(args: &LedgerGrantArgs, printer: &Printer) -> Result<(), Failure> {
 }
 
 fn limit(args: &LedgerLimitArgs, printer: &Printer) -> Result<(), Failure> {
-    let LedgerLimitArgs { ledger, dataset, analyst, rho, note } = args;
+    let LedgerLimitArgs { ledger, dataset, analyst, others, rho, note } = args;
     let most = Amount::checked_from_f64(*rho).map_err(Failure::usage)?;
-    Ledger::open(&ledger.file)?.limit(dataset, analyst, most, note)?;
-    let who = if analyst.is_empty() { "whoever has no limit of their own" } else { analyst };
+    let mut ledger = Ledger::open(&ledger.file)?;
+    let who = match (others, analyst.as_str()) {
+        (true, _) => "all who have no limit of their own, together,",
+        (false, "") => "each who has no limit of their own",
+        (false, analyst) => analyst,
+    };
+    match others {
+        true => ledger.limit_others(dataset, most, note)?,
+        false => ledger.limit(dataset, analyst, most, note)?,
+    }
     printer.note(&format!("{who} may spend rho = {most} of '{dataset}' in all"));
     Ok(())
 }
 
 fn record(args: &LedgerRecordArgs, printer: &Printer) -> Result<(), Failure> {
-    let LedgerRecordArgs { ledger, dataset, rho, what, analyst, note } = args;
+    let LedgerRecordArgs { ledger, dataset, rho, what, promise: asked, delta, void, analyst, note } = args;
+    let provenance = if *void { Provenance::Seed } else { Provenance::System };
+    let promise = promise(asked, provenance).converted_by(asked.mechanisms.conversion(), *delta);
     let rho = Rho::checked_from_f64(*rho).map_err(Failure::usage)?;
     let attribution = Attribution { analyst: analyst.clone(), purpose: String::new(), note: note.clone() };
     let mut ledger = Ledger::open(&ledger.file)?.attributed_to(attribution)?;
-    ledger.spend(dataset, &Charge::new(rho, dplm::privacy::Promise::default(), what))?;
-    let Account { left, dataset, .. } = ledger.account(dataset)?;
-    printer.note(&format!("rho = {rho} recorded as spent; '{dataset}' has {left} left"));
+    let Account { left, dataset, overdrawn, frozen, .. } = ledger.record(dataset, &Charge::new(rho, promise, what))?;
+    printer.note(&match (frozen, overdrawn) {
+        (Some(why), _) => format!("rho = {rho} recorded as spent; '{dataset}': {why}"),
+        (None, true) => format!("rho = {rho} recorded as spent; '{dataset}' is overdrawn and pays for nothing more"),
+        (None, false) => format!("rho = {rho} recorded as spent; '{dataset}' has {left} left"),
+    });
     Ok(())
+}
+
+/// The promise that was typed.
+fn promise(typed: &PromiseOf, provenance: Provenance) -> Promise {
+    Promise { neighbours: typed.neighbours.neighbours, provenance, ..Promise::about(typed.person.as_deref()) }
 }
 
 fn reverse(args: &LedgerReverseArgs, printer: &Printer) -> Result<(), Failure> {

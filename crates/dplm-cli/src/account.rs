@@ -1,0 +1,62 @@
+//! What pays for a fit: the ledger that was named, or the user, who keeps account in another way.
+
+use dplm::{Charge, Receipt, privacy::Rho};
+use dplm_ledger::{AccountName, Caution, LedgerError, Payer, Tally};
+
+use crate::{exit::Failure, printer::Printer};
+
+/// Opens the account, and refuses what it could not pay for before a row is read.
+///
+/// # Errors
+/// When there is no such account, or it has too little.
+pub fn open(name: &AccountName, rho: Rho) -> Result<Payer, Failure> {
+    let payer = Payer::open(name).map_err(not_paid)?;
+    payer.check(rho).map_err(not_paid)?;
+    Ok(payer)
+}
+
+/// Pays a charge, and says what the ledger recorded.
+///
+/// # Errors
+/// When the ledger refuses.
+pub fn pay(payer: &mut Payer, charge: Charge, printer: &Printer) -> Result<Receipt, Failure> {
+    let (rho, before) = (charge.rho, payer.tally().spent());
+    let paid = payer.cautions(&charge).and_then(|cautions| Ok((cautions, payer.pay(charge)?)));
+    let (cautions, receipt) = paid.map_err(|error| match before {
+        None => not_paid(error),
+        Some(_) => error.into(),
+    })?;
+    // Another table is warned of with the result; that it was paid for before, only the payer needs to know.
+    for same in cautions.iter().filter(|caution| matches!(caution, Caution::SamePlan { .. })) {
+        printer.warning(&same.to_string(), false);
+    }
+    if let Some((file, dataset)) = payer.name() {
+        printer.note(&format!("{} records rho = {rho} of '{dataset}' as spent", file.display()));
+    }
+    Ok(receipt)
+}
+
+/// What came of a fit; where it failed after something was charged, the sentence says what.
+///
+/// # Errors
+/// Those of the fit.
+pub fn told<T>(outcome: Result<T, Failure>, tally: &Tally) -> Result<T, Failure> {
+    outcome.map_err(|failure| match (tally.spent(), failure) {
+        (None, failure) | (_, failure @ Failure::Closed) => failure,
+        (Some(_), failure) => Failure::Refused(format!("{failure}; {tally}")),
+    })
+}
+
+/// A fit that its ledger did not pay for.
+pub fn not_paid(error: LedgerError) -> Failure {
+    match error {
+        LedgerError::Storage { .. } | LedgerError::Busy | LedgerError::Damaged | LedgerError::Broken { .. } => {
+            Failure::Refused(format!("nothing was released: {error}"))
+        }
+        error => match error.into() {
+            Failure::Usage(sentence) => Failure::Usage(format!("{sentence}; nothing was spent")),
+            Failure::Refused(sentence) => Failure::Refused(format!("{sentence}; nothing was spent")),
+            other => other,
+        },
+    }
+}
