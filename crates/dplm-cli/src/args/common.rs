@@ -1,7 +1,5 @@
 //! What several commands take.
 
-use std::path::PathBuf;
-
 use clap::Args as Group;
 use dplm::{
     method,
@@ -11,14 +9,17 @@ use dplm::{
 };
 
 use super::{Auto, bytes, methods, words};
-use crate::output::Destination;
+use crate::{
+    output::Destination,
+    places::{DataInput, InputFile, LedgerInput},
+};
 
 /// The data.
 #[derive(Debug, Group)]
 pub struct DataArgs {
     /// Files (.csv .tsv .parquet .arrow), a folder or pattern of them, or - for CSV or Arrow on standard input
     #[arg(required = true, value_name = "DATA")]
-    pub inputs: Vec<String>,
+    pub inputs: Vec<DataInput>,
     /// How text is written: comma, semicolon, tab or pipe, and decimal-comma; joined by commas
     #[arg(long, value_name = "WORDS")]
     pub csv: Option<Dialect>,
@@ -42,7 +43,7 @@ pub struct ModelArgs {
     pub formula: Option<String>,
     /// The model in a TOML file; 'dplm init' prints a template
     #[arg(long, value_name = "FILE", help_heading = "Model")]
-    pub model: Option<PathBuf>,
+    pub model: Option<InputFile>,
     /// Say that columns without bounds or levels are centred and of about unit variance
     #[arg(long, help_heading = "Model")]
     pub standardised: bool,
@@ -194,7 +195,7 @@ pub struct CoverArgs {
 pub struct SavedFit {
     /// What 'dplm fit --json' has written
     #[arg(value_name = "FIT.json")]
-    pub fit: PathBuf,
+    pub fit: InputFile,
 }
 
 /// A fit in a file, or those of several groups.
@@ -202,7 +203,7 @@ pub struct SavedFit {
 pub struct SavedFits {
     /// What 'dplm fit --json' has written
     #[arg(value_name = "FIT.json")]
-    pub fit: PathBuf,
+    pub fit: InputFile,
     /// With the fits of several groups, only that of this one [default: each of them]
     #[arg(long, value_name = "NAME")]
     pub group: Option<String>,
@@ -213,7 +214,7 @@ pub struct SavedFits {
 pub struct AccountArgs {
     /// Spend from this ledger: recorded before any noise is drawn
     #[arg(long, value_name = "FILE", requires = "dataset", help_heading = "Privacy")]
-    pub ledger: Option<PathBuf>,
+    pub ledger: Option<LedgerInput>,
     /// What the ledger calls the data
     #[arg(long, value_name = "NAME", requires = "ledger", help_heading = "Privacy")]
     pub dataset: Option<String>,

@@ -1,7 +1,5 @@
 //! The commands that read rows.
 
-use std::path::PathBuf;
-
 use clap::Args as Group;
 use dplm::{
     formula::{By, Weights},
@@ -12,7 +10,7 @@ use super::{
     AccountArgs, BudgetArgs, CoverArgs, DataArgs, IntervalArgs, MachineArgs, MethodArgs, ModelArgs, PromiseArgs,
     RunArgs, SavedFit, words,
 };
-use crate::output::Destination;
+use crate::{output::Destination, places::InputFile};
 
 /// `dplm fit`.
 #[derive(Debug, Group)]
@@ -24,7 +22,7 @@ pub struct FitArgs {
     pub model: ModelArgs,
     /// Means and covariances that are public (TOML, JSON or CSV), so that nothing is spent on them
     #[arg(long, value_name = "FILE", help_heading = "Model")]
-    pub moments: Option<PathBuf>,
+    pub moments: Option<InputFile>,
     #[command(flatten)]
     pub budget: BudgetArgs,
     #[command(flatten)]
@@ -90,7 +88,7 @@ pub struct RefineArgs {
 pub struct StudyArgs {
     /// The study: its budget and its specifications
     #[arg(value_name = "FILE.toml")]
-    pub study: PathBuf,
+    pub study: InputFile,
     #[command(flatten)]
     pub data: DataArgs,
     #[command(flatten)]

@@ -1,8 +1,8 @@
 //! `dplm lab`.
 
-use std::path::PathBuf;
-
 use clap::{Args as Group, Subcommand};
+
+use crate::places::{InputFolder, OutputFolder};
 
 /// `dplm lab`.
 #[derive(Debug, Subcommand)]
@@ -15,16 +15,16 @@ pub enum LabCommand {
     Check {
         /// The folder [default: the record that ships with the program]
         #[arg(value_name = "DIR")]
-        record: Option<PathBuf>,
+        record: Option<InputFolder>,
     },
     /// Draw the figures of a record again
     Draw {
         /// The folder of the record
         #[arg(value_name = "DIR")]
-        record: PathBuf,
+        record: InputFolder,
         /// Where to
         #[arg(long, short, value_name = "DIR")]
-        out: PathBuf,
+        out: OutputFolder,
     },
 }
 
@@ -36,7 +36,7 @@ pub struct LabRunArgs {
     pub names: Vec<String>,
     /// Where tables, pictures and verdicts go
     #[arg(long, short, value_name = "DIR", default_value = "lab-results")]
-    pub out: PathBuf,
+    pub out: OutputFolder,
     /// Fewer points and repetitions: seconds instead of minutes
     #[arg(long)]
     pub quick: bool,

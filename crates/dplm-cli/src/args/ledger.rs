@@ -1,11 +1,12 @@
 //! `dplm ledger`.
 
-use std::path::PathBuf;
-
 use clap::{Args as Group, Subcommand};
 
 use super::{BudgetArgs, FitArgs};
-use crate::output::Destination;
+use crate::{
+    output::Destination,
+    places::{InputFile, LedgerInput, NewFile},
+};
 
 /// `dplm ledger`.
 #[derive(Debug, Subcommand)]
@@ -49,7 +50,7 @@ Example:
 pub struct LedgerFile {
     /// The ledger
     #[arg(value_name = "FILE")]
-    pub file: PathBuf,
+    pub file: LedgerInput,
 }
 
 /// `dplm ledger init`.
@@ -157,7 +158,7 @@ pub struct LedgerBackupArgs {
     pub ledger: LedgerFile,
     /// The copy, a file that is not there yet
     #[arg(value_name = "COPY")]
-    pub copy: PathBuf,
+    pub copy: NewFile,
 }
 
 /// `dplm ledger show`.
@@ -207,5 +208,5 @@ pub struct LedgerVerifyArgs {
     pub since: Option<String>,
     /// Fits (JSON) and copies of the ledger that were kept, which must agree with it
     #[arg(long, value_name = "FIT.json|COPY", num_args = 1..)]
-    pub against: Vec<PathBuf>,
+    pub against: Vec<InputFile>,
 }

@@ -12,10 +12,12 @@ mod tools;
 use std::{ffi::OsString, str::FromStr};
 
 use clap::{
-    ArgAction, Parser, Subcommand,
+    ArgAction, CommandFactory, FromArgMatches, Parser, Subcommand,
     builder::{PossibleValue, PossibleValuesParser, TypedValueParser},
 };
 use dplm::{method, options::Choice};
+
+use crate::places::{self, Places};
 
 pub use common::{
     AccountArgs, AimArgs, AttributionArgs, BudgetArgs, CoverArgs, DataArgs, IntervalArgs, MachineArgs, MethodArgs,
@@ -56,12 +58,20 @@ pub struct Args {
 }
 
 impl Args {
-    /// Reads a command line, the name of the program first.
+    /// The definition of the program: its commands and what they take.
+    pub fn definition() -> clap::Command {
+        places::hinted(Args::command())
+    }
+
+    /// Reads a command line, the name of the program first, and finds the places in it.
     ///
     /// # Errors
     /// The parser's own answer: help, the version, or what is wrong.
-    pub fn from_command_line(words: impl IntoIterator<Item = OsString>) -> Result<Args, clap::Error> {
-        Args::try_parse_from(words)
+    pub fn from_command_line(words: impl IntoIterator<Item = OsString>) -> Result<(Args, Places), clap::Error> {
+        let mut definition = Args::definition();
+        let typed = definition.try_get_matches_from_mut(words)?;
+        let args = Args::from_arg_matches(&typed).map_err(|error| error.format(&mut definition))?;
+        Ok((args, Places::of(&definition, &typed)))
     }
 }
 
@@ -336,7 +346,8 @@ fn bytes(text: &str) -> Result<u64, &'static str> {
 
 #[cfg(test)]
 mod tests {
-    use clap::CommandFactory;
+    use std::{any::TypeId, path::PathBuf};
+
     use dplm::{
         options::{Purpose, Target},
         privacy::Neighbours,
@@ -346,7 +357,21 @@ mod tests {
 
     #[test]
     fn the_command_line_is_sound() {
-        Args::command().debug_assert();
+        Args::definition().debug_assert();
+    }
+
+    /// A path that is not of a type of `places` would not be seen by the check of what a run reads and writes.
+    #[test]
+    fn no_argument_is_a_bare_path() {
+        fn check(command: &clap::Command) {
+            for argument in command.get_arguments() {
+                let is = argument.get_value_parser().type_id();
+                let bare = [TypeId::of::<PathBuf>(), TypeId::of::<OsString>()].into_iter().find(|bare| is == *bare);
+                assert_eq!(bare, None, "{argument} of dplm {}", command.get_name());
+            }
+            command.get_subcommands().for_each(check);
+        }
+        check(&Args::definition());
     }
 
     #[test]

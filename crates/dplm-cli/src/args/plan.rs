@@ -1,12 +1,10 @@
 //! `dplm plan`.
 
-use std::path::PathBuf;
-
 use clap::Args as Group;
 use dplm::plan::{Assumption, Stated};
 
 use super::{AimArgs, BudgetArgs, MethodArgs, NeighboursArgs};
-use crate::output::Destination;
+use crate::{output::Destination, places::InputFile};
 
 /// `dplm plan`.
 #[derive(Debug, Group)]
@@ -26,7 +24,7 @@ pub struct PlanArgs {
     pub formula: Option<String>,
     /// The model in a TOML file; 'dplm init' prints a template
     #[arg(long, value_name = "FILE", conflicts_with = "features", help_heading = "Model")]
-    pub model: Option<PathBuf>,
+    pub model: Option<InputFile>,
     /// Instead of a model: how many coefficients it will have, of columns with unit variance
     #[arg(long, value_name = "P", value_parser = clap::value_parser!(u32).range(1..=100_000), help_heading = "Model")]
     pub features: Option<u32>,
@@ -35,7 +33,7 @@ pub struct PlanArgs {
     pub assume: Vec<Assumption>,
     /// Means and covariances that are public, as 'dplm fit' takes them
     #[arg(long, value_name = "FILE", conflicts_with = "features", help_heading = "Model")]
-    pub moments: Option<PathBuf>,
+    pub moments: Option<InputFile>,
     /// With --features, the standard deviation of the errors [default: 1]
     #[arg(long, value_name = "SD", allow_negative_numbers = true, requires = "features", help_heading = "Model")]
     pub noise_sd: Option<f64>,

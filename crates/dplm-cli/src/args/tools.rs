@@ -1,13 +1,14 @@
 //! Small commands.
 
-use std::path::PathBuf;
-
 use clap::Args as Group;
 use dplm::table::Dialect;
 use dplm_simulate::{Design, Errors};
 
 use super::words;
-use crate::output::Destination;
+use crate::{
+    output::Destination,
+    places::{DataInput, NewFile, OutputFolder},
+};
 
 /// `dplm demo`.
 #[derive(Debug, Group)]
@@ -51,13 +52,13 @@ pub struct SimulateArgs {
 pub struct InitArgs {
     /// Files (.csv .tsv .parquet .arrow), a folder or pattern of them, or - for CSV or Arrow on standard input
     #[arg(required = true, value_name = "DATA")]
-    pub inputs: Vec<String>,
+    pub inputs: Vec<DataInput>,
     /// How text is written: comma, semicolon, tab or pipe, and decimal-comma; joined by commas
     #[arg(long, value_name = "WORDS")]
     pub csv: Option<Dialect>,
     /// Write the template to a new file instead
     #[arg(long, short, value_name = "FILE")]
-    pub out: Option<PathBuf>,
+    pub out: Option<NewFile>,
 }
 
 /// `dplm completions`.
@@ -73,5 +74,5 @@ pub struct CompletionsArgs {
 pub struct ManArgs {
     /// Write the pages of all commands to this folder instead
     #[arg(long, short, value_name = "DIR")]
-    pub out: Option<PathBuf>,
+    pub out: Option<OutputFolder>,
 }
