@@ -360,14 +360,15 @@ mod tests {
         Args::definition().debug_assert();
     }
 
-    /// A path that is not of a type of `places` would not be seen by the check of what a run reads and writes.
+    /// A path that is not of a type of `places` would not be seen by the check of what a run reads
+    /// and writes.
     #[test]
     fn no_argument_is_a_bare_path() {
         fn check(command: &clap::Command) {
             for argument in command.get_arguments() {
                 let is = argument.get_value_parser().type_id();
-                let bare = [TypeId::of::<PathBuf>(), TypeId::of::<OsString>()].into_iter().find(|bare| is == *bare);
-                assert_eq!(bare, None, "{argument} of dplm {}", command.get_name());
+                let is_bare = is == TypeId::of::<PathBuf>() || is == TypeId::of::<OsString>();
+                assert!(!is_bare, "{} of dplm {}", argument.get_id(), command.get_name());
             }
             command.get_subcommands().for_each(check);
         }
