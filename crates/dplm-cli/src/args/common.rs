@@ -8,7 +8,7 @@ use dplm::{
     table::Dialect,
 };
 
-use super::{Auto, bytes, methods, words};
+use super::{Auto, bytes, methods, number, whole, words};
 use crate::{
     output::Destination,
     places::{DataInput, InputFile, LedgerInput},
@@ -53,13 +53,13 @@ pub struct ModelArgs {
 #[derive(Debug, Group)]
 pub struct BudgetArgs {
     /// The whole budget in zero-concentrated differential privacy (zCDP), for instance 0.015
-    #[arg(long, value_name = "R", allow_negative_numbers = true, conflicts_with = "epsilon", help_heading = "Privacy")]
+    #[arg(long, value_name = "R", value_parser = number, allow_negative_numbers = true, conflicts_with = "epsilon", help_heading = "Privacy")]
     pub rho: Option<f64>,
     /// The whole budget as (epsilon, delta): the largest rho that keeps this promise is used
-    #[arg(long, value_name = "E", allow_negative_numbers = true, help_heading = "Privacy")]
+    #[arg(long, value_name = "E", value_parser = number, allow_negative_numbers = true, help_heading = "Privacy")]
     pub epsilon: Option<f64>,
     /// With --epsilon, part of the budget; with --rho, where epsilon is stated [default: 1e-6]
-    #[arg(long, value_name = "D", allow_negative_numbers = true, help_heading = "Privacy")]
+    #[arg(long, value_name = "D", value_parser = number, allow_negative_numbers = true, help_heading = "Privacy")]
     pub delta: Option<f64>,
 }
 
@@ -87,10 +87,10 @@ pub struct PromiseArgs {
     #[arg(long, value_name = "ID", help_heading = "Privacy")]
     pub person: Option<String>,
     /// Of each person the first so many rows count [default: 1024]
-    #[arg(long, value_name = "K", requires = "person", help_heading = "Privacy")]
+    #[arg(long, value_name = "K", value_parser = whole::<u32>, requires = "person", help_heading = "Privacy")]
     pub rows_per_person: Option<u32>,
     /// Make the noise reproducible: for tests only, the result is then not private
-    #[arg(long, value_name = "S", help_heading = "Privacy")]
+    #[arg(long, value_name = "S", value_parser = whole::<u64>, help_heading = "Privacy")]
     pub seed: Option<u64>,
 }
 
@@ -121,6 +121,7 @@ pub struct AimArgs {
     #[arg(
         long,
         value_name = "LEVEL",
+        value_parser = number,
         default_value_t = 0.95,
         allow_negative_numbers = true,
         help_heading = "Intervals"
@@ -137,7 +138,7 @@ pub struct IntervalArgs {
     #[command(flatten)]
     pub aim: AimArgs,
     /// Batches, checkpoints or runs of the paper's intervals
-    #[arg(long, value_name = "M", default_value_t = 10, allow_negative_numbers = true, help_heading = "Intervals")]
+    #[arg(long, value_name = "M", value_parser = whole::<u32>, default_value_t = 10, allow_negative_numbers = true, help_heading = "Intervals")]
     pub batches: u32,
     /// Steps left out at the start: a number or auto
     #[arg(long, value_name = "K", default_value = "auto", allow_negative_numbers = true, help_heading = "Intervals")]
@@ -159,7 +160,7 @@ pub struct IntervalArgs {
 #[derive(Debug, Group)]
 pub struct MachineArgs {
     /// Threads to use [default: one for each processor]; the result does not depend on it
-    #[arg(long, value_name = "K", help_heading = "Machine")]
+    #[arg(long, value_name = "K", value_parser = whole::<usize>, help_heading = "Machine")]
     pub threads: Option<usize>,
     /// The most memory the rows may take, for instance 2GB or 500MiB
     #[arg(long, value_name = "SIZE", value_parser = bytes, help_heading = "Machine")]
@@ -240,7 +241,7 @@ pub struct AttributionArgs {
 #[derive(Debug, Group)]
 pub struct RunArgs {
     /// Make the noise reproducible: for tests only, the result is then not private
-    #[arg(long, value_name = "S", help_heading = "Privacy")]
+    #[arg(long, value_name = "S", value_parser = whole::<u64>, help_heading = "Privacy")]
     pub seed: Option<u64>,
     #[command(flatten)]
     pub account: AccountArgs,

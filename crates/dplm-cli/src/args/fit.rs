@@ -8,7 +8,7 @@ use dplm::{
 
 use super::{
     AccountArgs, BudgetArgs, CoverArgs, DataArgs, IntervalArgs, MachineArgs, MethodArgs, ModelArgs, PromiseArgs,
-    RunArgs, SavedFit, words,
+    RunArgs, SavedFit, whole, words,
 };
 use crate::{output::Destination, places::InputFile};
 
@@ -46,6 +46,7 @@ pub struct FitArgs {
     #[arg(
         long,
         value_name = "ROWS",
+        value_parser = whole::<u64>,
         num_args = 0..=1,
         require_equals = true,
         conflicts_with = "ledger",
@@ -104,7 +105,7 @@ pub struct StudyBeside {
     #[arg(long, value_name = "ID", help_heading = "Privacy")]
     pub person: Option<String>,
     /// Of each person the first so many rows count [default: 1024]
-    #[arg(long, value_name = "K", help_heading = "Privacy")]
+    #[arg(long, value_name = "K", value_parser = whole::<u32>, help_heading = "Privacy")]
     pub rows_per_person: Option<u32>,
     /// Weigh rows by a column with a public bound, for instance 'w[0..50]'
     #[arg(long, value_name = "W", help_heading = "Model")]

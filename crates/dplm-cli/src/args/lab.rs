@@ -2,6 +2,7 @@
 
 use clap::{Args as Group, Subcommand};
 
+use super::whole;
 use crate::places::{InputFolder, OutputFolder};
 
 /// `dplm lab`.
@@ -41,7 +42,7 @@ pub struct LabRunArgs {
     #[arg(long)]
     pub quick: bool,
     /// Another seed than the definition's; the same seed gives the same numbers
-    #[arg(long, value_name = "S")]
+    #[arg(long, value_name = "S", value_parser = whole::<u64>)]
     pub seed: Option<u64>,
     /// Change a parameter of the definition, for instance rho=0.1 or p=[10,50]
     #[arg(long, value_name = "KEY=VALUE")]

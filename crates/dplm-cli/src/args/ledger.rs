@@ -2,7 +2,7 @@
 
 use clap::{Args as Group, Subcommand};
 
-use super::{BudgetArgs, FitArgs};
+use super::{BudgetArgs, FitArgs, number, whole};
 use crate::{
     output::Destination,
     places::{InputFile, LedgerInput, NewFile},
@@ -77,7 +77,7 @@ pub struct LedgerGrantArgs {
     #[arg(long, value_name = "NAME")]
     pub dataset: String,
     /// How much to add
-    #[arg(long, value_name = "R", allow_negative_numbers = true)]
+    #[arg(long, value_name = "R", value_parser = number, allow_negative_numbers = true)]
     pub rho: f64,
     /// Who grants it, and why
     #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
@@ -96,7 +96,7 @@ pub struct LedgerLimitArgs {
     #[arg(long, value_name = "WHO", default_value = "", hide_default_value = true)]
     pub analyst: String,
     /// The most they may spend in all, what they have spent before included; 0 for nothing
-    #[arg(long, value_name = "R", allow_negative_numbers = true)]
+    #[arg(long, value_name = "R", value_parser = number, allow_negative_numbers = true)]
     pub rho: f64,
     /// Who decided it, and why
     #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
@@ -112,7 +112,7 @@ pub struct LedgerRecordArgs {
     #[arg(long, value_name = "NAME")]
     pub dataset: String,
     /// How much was spent
-    #[arg(long, value_name = "R", allow_negative_numbers = true)]
+    #[arg(long, value_name = "R", value_parser = number, allow_negative_numbers = true)]
     pub rho: f64,
     /// What was released
     #[arg(long, value_name = "TEXT")]
@@ -131,7 +131,7 @@ pub struct LedgerReverseArgs {
     #[command(flatten)]
     pub ledger: LedgerFile,
     /// The number of the entry, a grant or a fit; 'dplm ledger show' lists them
-    #[arg(value_name = "ENTRY")]
+    #[arg(value_name = "ENTRY", value_parser = whole::<i64>)]
     pub entry: i64,
     /// Why it was a mistake
     #[arg(long, value_name = "TEXT")]

@@ -3,7 +3,7 @@
 use clap::{Args as Group, ValueEnum};
 use dplm::table::Dialect;
 
-use super::SavedFits;
+use super::{SavedFits, number};
 use crate::{
     output::Destination,
     places::{DataInput, InputFile},
@@ -18,7 +18,7 @@ pub struct TestArgs {
     #[arg(required = true, value_name = "HYPOTHESIS")]
     pub hypotheses: Vec<String>,
     /// How often an interval should cover [default: that of the fit]
-    #[arg(long, value_name = "LEVEL", allow_negative_numbers = true)]
+    #[arg(long, value_name = "LEVEL", value_parser = number, allow_negative_numbers = true)]
     pub level: Option<f64>,
     /// Write the tests as JSON; - for standard output, instead of the text
     #[arg(long, value_name = "FILE")]
@@ -46,7 +46,7 @@ pub struct PredictArgs {
     #[arg(long, conflicts_with_all = ["inputs", "person_interval"])]
     pub simultaneous: bool,
     /// How often an interval should cover [default: that of the fit]
-    #[arg(long, value_name = "LEVEL", allow_negative_numbers = true)]
+    #[arg(long, value_name = "LEVEL", value_parser = number, allow_negative_numbers = true)]
     pub level: Option<f64>,
     /// Also say where a single person's response falls, if the spread of errors was released
     #[arg(long)]
