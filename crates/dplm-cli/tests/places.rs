@@ -179,7 +179,8 @@ fn no_result_replaces_what_it_was_made_of() {
     assert!(tried > 40, "{tried}");
 }
 
-/// An output is refused where it is the input, whatever it is called; elsewhere the command does what it should.
+/// An output is refused where it is the input, whatever it is called; elsewhere the command does
+/// what it should.
 fn check_pair(directory: &Directory, command: &str, input: &str, output: &Arg) {
     let typed = invocation(command, input, output.get_id().as_str());
     let option = output.get_long().map(|name| format!("--{name}"));
