@@ -3,6 +3,7 @@
 mod account;
 mod args;
 mod exit;
+mod places;
 mod settings;
 mod printer;
 mod output;
@@ -16,16 +17,21 @@ use args::{Args, Command};
 use exit::Failure;
 use printer::Printer;
 
+/// The definition of the program: its commands, and what each of them takes.
+pub fn definition() -> clap::Command {
+    Args::definition()
+}
+
 /// Does what a command line says, the name of the program first, and gives the exit status.
 pub fn command_line(words: impl IntoIterator<Item = OsString>) -> u8 {
-    let args = match Args::from_command_line(words) {
-        Ok(args) => args,
+    let (args, places) = match Args::from_command_line(words) {
+        Ok(typed) => typed,
         Err(answer) => return Printer::answer_to_command_line(&answer),
     };
     let printer = Printer::new(args.quiet);
     // The words of a panic could hold a cell, so they are never shown.
     panic::set_hook(Box::new(|_| {}));
-    let outcome = panic::catch_unwind(|| run(args.command, &printer));
+    let outcome = panic::catch_unwind(|| places.check().and_then(|()| run(args.command, &printer)));
     printer.exit(outcome.unwrap_or_else(|_| Err(Failure::bug())))
 }
 

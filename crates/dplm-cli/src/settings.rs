@@ -22,6 +22,7 @@ use crate::{
     },
     exit::Failure,
     output::{Destination, Format},
+    places::DataInput,
     printer::Printer,
     progress::Bar,
 };
@@ -73,7 +74,7 @@ pub struct GroupSettings {
 /// The rows and the model, checked as far as they can be without reading a row.
 pub struct DataSettings {
     /// Files, folders, patterns or `-`.
-    pub inputs: Vec<String>,
+    pub inputs: Vec<DataInput>,
     /// How text files are written.
     pub csv: Dialect,
     /// The model.
@@ -96,11 +97,8 @@ impl FitSettings {
     /// # Errors
     /// One sentence on the first thing that makes no sense.
     pub fn check(args: FitArgs) -> Result<FitSettings, Failure> {
-        let outputs: Vec<&Destination> = args.json.iter().chain(&args.trajectory).chain(&args.report).collect();
-        check_outputs(&outputs, &args.data.inputs)?;
         check_formats([(&args.report, Format::Html), (&args.json, Format::Json), (&args.trajectory, Format::Csv)])?;
         let account_name = account_name(args.account, args.promise.seed)?;
-        check_ledger_is_kept(&outputs, &account_name)?;
         let groups = groups(args.by, args.group_sizes.as_deref())?;
         if groups.is_some() && args.trajectory.is_some() {
             return Err(Failure::usage("there is no table of the iterates of several groups: leave out --trajectory"));
@@ -348,8 +346,9 @@ fn read_model(path: &Path) -> Result<String, Failure> {
 }
 
 /// Refuses a number of rows that would be taken for the name of data, which a pretended fit does not open.
-fn check_pretence(pretend: Option<u64>, inputs: &[String]) -> Result<(), Failure> {
-    match inputs.iter().find(|name| pretend.is_some() && name.parse::<u64>().is_ok()) {
+fn check_pretence(pretend: Option<u64>, inputs: &[DataInput]) -> Result<(), Failure> {
+    let names = inputs.iter().map(|input| input.to_string_lossy());
+    match names.filter(|_| pretend.is_some()).find(|name| name.parse::<u64>().is_ok()) {
         Some(rows) => Err(Failure::usage(format!("simulate so many rows with --pretend={rows}"))),
         None => Ok(()),
     }
@@ -370,47 +369,18 @@ pub fn check_formats<const N: usize>(places: [(&Option<Destination>, Format); N]
     places.iter().try_for_each(|(place, format)| place.as_ref().map_or(Ok(()), |place| place.check_format(*format)))
 }
 
-/// Refuses outputs that would overwrite each other, or the data.
-pub fn check_outputs(outputs: &[&Destination], inputs: &[String]) -> Result<(), Failure> {
-    for (index, output) in outputs.iter().enumerate() {
-        if outputs[..index].contains(output) {
-            return Err(Failure::Usage(format!("two results cannot both go to {output}: name two places")));
-        }
-        if let Destination::File(path) = output
-            && inputs.iter().any(|input| is_same_file(path, Path::new(input)))
-        {
-            return Err(Failure::Usage(format!("{output} holds the data and would be overwritten: name another file")));
-        }
-    }
-    Ok(())
-}
-
 /// What is asked to pay. A fixed seed is refused here, before anything is opened.
 pub fn account_name(account: AccountArgs, seed: Option<u64>) -> Result<AccountName, Failure> {
     let AccountArgs { ledger, dataset, other_table, attribution } = account;
     let AttributionArgs { analyst, stated_purpose, note } = attribution;
     let [analyst, purpose, note] = [analyst, stated_purpose, note].map(Option::unwrap_or_default);
     let attribution = Attribution { analyst, purpose, note };
+    let ledger = ledger.map(|file| file.to_path_buf());
     let name = AccountName { ledger, dataset, attribution, another_table: other_table };
     match seed.is_some() && name.resolved()?.is_some() {
         true => Err(Failure::usage(LedgerError::Seed)),
         false => Ok(name),
     }
-}
-
-fn check_ledger_is_kept(outputs: &[&Destination], account_name: &AccountName) -> Result<(), Failure> {
-    let Some(file) = &account_name.ledger else { return Ok(()) };
-    let overwrites = |output: &&&Destination| matches!(output, Destination::File(path) if is_same_file(path, file));
-    match outputs.iter().find(overwrites) {
-        Some(output) => {
-            Err(Failure::Usage(format!("{output} is the ledger and would be overwritten: name another file")))
-        }
-        None => Ok(()),
-    }
-}
-
-pub fn is_same_file(one: &Path, other: &Path) -> bool {
-    matches!((fs::canonicalize(one), fs::canonicalize(other)), (Ok(one), Ok(other)) if one == other)
 }
 
 #[cfg(test)]
@@ -445,16 +415,5 @@ mod tests {
         ] {
             assert_eq!(budget(&typed(rho, epsilon, delta)).expect_err("refused").status(), 2);
         }
-    }
-
-    #[test]
-    fn results_do_not_overwrite_each_other_or_the_data() {
-        let data = tempfile::NamedTempFile::new().expect("a file");
-        let inputs = [data.path().to_str().expect("plain").to_owned()];
-        let (file, other) = (Destination::File(data.path().to_owned()), Destination::File("fit.json".into()));
-        assert!(check_outputs(&[&other, &Destination::Stdout], &inputs).is_ok());
-        assert!(check_outputs(&[&other, &other], &inputs).is_err());
-        assert!(check_outputs(&[&Destination::Stdout, &Destination::Stdout], &inputs).is_err());
-        assert!(check_outputs(&[&file], &inputs).is_err());
     }
 }

@@ -10,6 +10,7 @@ mod ledger;
 mod memory;
 mod methods;
 mod persons;
+mod places;
 mod pretend;
 mod refusals;
 mod results;

@@ -47,17 +47,28 @@ fn the_fit_is_the_same_beyond_memory() {
 #[test]
 fn the_ledger_names_the_unit_and_knows_the_fit_again() {
     let directory = directory();
-    directory.ok(&["ledger", "init", "budget.db", "--dataset", "wages", "--rho", "5"]);
+    directory.ok(&["ledger", "init", "budget.db", "--dataset", "wages", "--rho", "5", "--person", "ssn"]);
     let paid = ["fit", "data.csv", "--formula", FORMULA, "--rho", "1", "--ledger", "budget.db", "--dataset", "wages"];
     directory.ok(&[&paid[..], &["--person", "ssn", "--json", "fit.json"]].concat());
     let shown = json(&directory.ok(&["ledger", "show", "budget.db", "--dataset", "wages", "--json", "-"]).stdout);
     assert_eq!(shown["entries"][1]["neighbours"], "replace-one of persons");
     directory.ok(&["ledger", "verify", "budget.db", "--against", "fit.json"]);
-    assert!(directory.ok(&["ledger", "show", "budget.db"]).stdout.contains("(neighbours: replace-one of persons)"));
-    // What a fit by rows spends, the sum promises about rows only.
-    directory.ok(&[&paid[..], &["--json", "rows.json"]].concat());
-    assert!(directory.ok(&["ledger", "show", "budget.db"]).stdout.contains("(neighbours: replace-one)"));
-    directory.ok(&["ledger", "verify", "budget.db", "--against", "fit.json", "rows.json"]);
+    let text = directory.ok(&["ledger", "show", "budget.db"]).stdout;
+    assert!(text.contains("(neighbours: replace-one, of persons by ssn; mechanisms: gaussian)"), "{text}");
+    // Fits by row, by another column and by another relation promise something else, in an account of either unit.
+    directory.ok(&["ledger", "init", "budget.db", "--dataset", "rows", "--rho", "5"]);
+    let by_row = [&paid[..paid.len() - 1], &["rows"]].concat();
+    for (command, words) in [
+        (paid.to_vec(), "protects persons by 'ssn' and this fit protects single rows"),
+        ([&paid[..], &["--person", "ssn", "--neighbours", "zero-out"]].concat(), "four times its rho"),
+        ([&by_row[..], &["--person", "ssn"]].concat(), "a replaced row may carry another identifier"),
+    ] {
+        let refused = directory.run(&command);
+        refused.assert_refused(2, words);
+        assert!(refused.stderr.contains(words) && refused.stderr.contains("nothing was spent"), "{}", refused.stderr);
+    }
+    let shown = json(&directory.ok(&["ledger", "show", "budget.db", "--dataset", "wages", "--json", "-"]).stdout);
+    assert_eq!((&shown["spent"], &shown["promise"]["person"]), (&1.0.into(), &"ssn".into()));
 }
 
 #[test]
@@ -143,7 +154,7 @@ fn a_study_protects_persons_where_its_file_or_the_command_says_so() {
         refused.assert_refused(2, words);
         assert!(refused.stderr.contains(words), "{words}: {}", refused.stderr);
     }
-    directory.ok(&["ledger", "init", "budget.db", "--dataset", "visits", "--rho", "5"]);
+    directory.ok(&["ledger", "init", "budget.db", "--dataset", "visits", "--rho", "5", "--person", "ssn"]);
     let paid = ["study", "persons.toml", "data.csv", "--ledger", "budget.db", "--dataset", "visits"];
     let text = directory.ok(&paid).stdout;
     assert!(text.contains("persons weighted by x[0..5]") && text.contains("x is followed, as the first"), "{text}");

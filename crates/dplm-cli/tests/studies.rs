@@ -78,7 +78,7 @@ fn a_refined_fit_is_charged_for_what_it_adds() {
     let again = directory.run(&[&["refine", "second.json", "rows.csv", "--rho", "0.1"][..], &ledger].concat());
     assert!(again.status == 1 && again.stdout.is_empty(), "{}", again.stderr);
     let itself = directory.run(&["refine", "first.json", "rows.csv", "--rho", "0.1", "--json", "first.json"]);
-    assert!(itself.status == 2 && itself.stderr.contains("keep both"), "{}", itself.stderr);
+    assert!(itself.status == 2 && itself.stderr.contains("would be overwritten by --json"), "{}", itself.stderr);
 }
 
 #[test]

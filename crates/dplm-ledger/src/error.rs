@@ -61,7 +61,7 @@ pub enum LedgerError {
     #[error("{}", Unlike::Seed)]
     Seed,
     /// A fit that promises something else than the account.
-    #[error("the budget of '{dataset}' cannot pay for this fit: {why}")]
+    #[error("'{dataset}' cannot pay for this fit: {why}")]
     Unlike {
         /// The data set.
         dataset: String,

@@ -41,6 +41,7 @@ pub use caution::Caution;
 pub use entry::{Account, Allowance, Amount, Attribution, Entry, Kind};
 pub use error::LedgerError;
 pub use kept::{Finding, Kept};
+pub use mandatory::mandatory_ledger;
 pub use page::to_html;
 pub use pay::{AccountName, Payer, Tally};
 pub use store::{Ledger, Verdict};

@@ -27,13 +27,14 @@ struct Settings {
 ///
 /// # Errors
 /// When settings are there and cannot be understood: a typing mistake must not switch the ledger off.
-pub(crate) fn ledger() -> Result<Option<PathBuf>, LedgerError> {
+pub fn mandatory_ledger() -> Result<Option<PathBuf>, LedgerError> {
     if let Some(file) = in_settings(Path::new(OF_MACHINE))? {
         return Ok(Some(file));
     }
     match env::var_os(VARIABLE).filter(|file| !file.is_empty()) {
         Some(file) => Ok(Some(file.into())),
-        None => of_user().map_or(Ok(None), |file| in_settings(&file)),
+        // Where the folder of another user cannot be looked at, this user has no settings.
+        None => of_user().filter(|file| file.exists()).map_or(Ok(None), |file| in_settings(&file)),
     }
 }
 

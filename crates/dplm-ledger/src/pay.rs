@@ -48,7 +48,7 @@ impl AccountName {
     /// # Errors
     /// When one of the two is missing, or another ledger than the mandatory one is named.
     pub fn resolved(&self) -> Result<Option<(PathBuf, String)>, LedgerError> {
-        let mandatory = mandatory::ledger()?;
+        let mandatory = mandatory::mandatory_ledger()?;
         match (mandatory, &self.ledger, &self.dataset) {
             (None, None, None) => Ok(None),
             (None, Some(file), Some(dataset)) => Ok(Some((file.clone(), dataset.clone()))),

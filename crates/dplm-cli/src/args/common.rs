@@ -1,7 +1,5 @@
 //! What several commands take.
 
-use std::path::PathBuf;
-
 use clap::Args as Group;
 use dplm::{
     method,
@@ -10,15 +8,18 @@ use dplm::{
     table::Dialect,
 };
 
-use super::{Auto, bytes, methods, words};
-use crate::output::Destination;
+use super::{Auto, bytes, methods, number, whole, words};
+use crate::{
+    output::Destination,
+    places::{DataInput, InputFile, LedgerInput},
+};
 
 /// The data.
 #[derive(Debug, Group)]
 pub struct DataArgs {
     /// Files (.csv .tsv .parquet .arrow), a folder or pattern of them, or - for CSV or Arrow on standard input
     #[arg(required = true, value_name = "DATA")]
-    pub inputs: Vec<String>,
+    pub inputs: Vec<DataInput>,
     /// How text is written: comma, semicolon, tab or pipe, and decimal-comma; joined by commas
     #[arg(long, value_name = "WORDS")]
     pub csv: Option<Dialect>,
@@ -42,7 +43,7 @@ pub struct ModelArgs {
     pub formula: Option<String>,
     /// The model in a TOML file; 'dplm init' prints a template
     #[arg(long, value_name = "FILE", help_heading = "Model")]
-    pub model: Option<PathBuf>,
+    pub model: Option<InputFile>,
     /// Say that columns without bounds or levels are centred and of about unit variance
     #[arg(long, help_heading = "Model")]
     pub standardised: bool,
@@ -52,13 +53,13 @@ pub struct ModelArgs {
 #[derive(Debug, Group)]
 pub struct BudgetArgs {
     /// The whole budget in zero-concentrated differential privacy (zCDP), for instance 0.015
-    #[arg(long, value_name = "R", allow_negative_numbers = true, conflicts_with = "epsilon", help_heading = "Privacy")]
+    #[arg(long, value_name = "R", value_parser = number, allow_negative_numbers = true, conflicts_with = "epsilon", help_heading = "Privacy")]
     pub rho: Option<f64>,
     /// The whole budget as (epsilon, delta): the largest rho that keeps this promise is used
-    #[arg(long, value_name = "E", allow_negative_numbers = true, help_heading = "Privacy")]
+    #[arg(long, value_name = "E", value_parser = number, allow_negative_numbers = true, help_heading = "Privacy")]
     pub epsilon: Option<f64>,
     /// With --epsilon, part of the budget; with --rho, where epsilon is stated [default: 1e-6]
-    #[arg(long, value_name = "D", allow_negative_numbers = true, help_heading = "Privacy")]
+    #[arg(long, value_name = "D", value_parser = number, allow_negative_numbers = true, help_heading = "Privacy")]
     pub delta: Option<f64>,
 }
 
@@ -86,10 +87,10 @@ pub struct PromiseArgs {
     #[arg(long, value_name = "ID", help_heading = "Privacy")]
     pub person: Option<String>,
     /// Of each person the first so many rows count [default: 1024]
-    #[arg(long, value_name = "K", requires = "person", help_heading = "Privacy")]
+    #[arg(long, value_name = "K", value_parser = whole::<u32>, requires = "person", help_heading = "Privacy")]
     pub rows_per_person: Option<u32>,
     /// Make the noise reproducible: for tests only, the result is then not private
-    #[arg(long, value_name = "S", help_heading = "Privacy")]
+    #[arg(long, value_name = "S", value_parser = whole::<u64>, help_heading = "Privacy")]
     pub seed: Option<u64>,
 }
 
@@ -120,6 +121,7 @@ pub struct AimArgs {
     #[arg(
         long,
         value_name = "LEVEL",
+        value_parser = number,
         default_value_t = 0.95,
         allow_negative_numbers = true,
         help_heading = "Intervals"
@@ -136,7 +138,7 @@ pub struct IntervalArgs {
     #[command(flatten)]
     pub aim: AimArgs,
     /// Batches, checkpoints or runs of the paper's intervals
-    #[arg(long, value_name = "M", default_value_t = 10, allow_negative_numbers = true, help_heading = "Intervals")]
+    #[arg(long, value_name = "M", value_parser = whole::<u32>, default_value_t = 10, allow_negative_numbers = true, help_heading = "Intervals")]
     pub batches: u32,
     /// Steps left out at the start: a number or auto
     #[arg(long, value_name = "K", default_value = "auto", allow_negative_numbers = true, help_heading = "Intervals")]
@@ -158,7 +160,7 @@ pub struct IntervalArgs {
 #[derive(Debug, Group)]
 pub struct MachineArgs {
     /// Threads to use [default: one for each processor]; the result does not depend on it
-    #[arg(long, value_name = "K", help_heading = "Machine")]
+    #[arg(long, value_name = "K", value_parser = whole::<usize>, help_heading = "Machine")]
     pub threads: Option<usize>,
     /// The most memory the rows may take, for instance 2GB or 500MiB
     #[arg(long, value_name = "SIZE", value_parser = bytes, help_heading = "Machine")]
@@ -194,7 +196,7 @@ pub struct CoverArgs {
 pub struct SavedFit {
     /// What 'dplm fit --json' has written
     #[arg(value_name = "FIT.json")]
-    pub fit: PathBuf,
+    pub fit: InputFile,
 }
 
 /// A fit in a file, or those of several groups.
@@ -202,7 +204,7 @@ pub struct SavedFit {
 pub struct SavedFits {
     /// What 'dplm fit --json' has written
     #[arg(value_name = "FIT.json")]
-    pub fit: PathBuf,
+    pub fit: InputFile,
     /// With the fits of several groups, only that of this one [default: each of them]
     #[arg(long, value_name = "NAME")]
     pub group: Option<String>,
@@ -213,11 +215,11 @@ pub struct SavedFits {
 pub struct AccountArgs {
     /// Spend from this ledger: recorded before any noise is drawn
     #[arg(long, value_name = "FILE", requires = "dataset", help_heading = "Privacy")]
-    pub ledger: Option<PathBuf>,
+    pub ledger: Option<LedgerInput>,
     /// What the ledger calls the data; where DPLM_LEDGER names the ledger, it alone
     #[arg(long, value_name = "NAME", help_heading = "Privacy")]
     pub dataset: Option<String>,
-    /// With a ledger: the table has other columns or another number of rows than those fitted before, and that is meant
+    /// With --dataset: the table has another shape than those fitted before, which is meant
     #[arg(long, requires = "dataset", help_heading = "Privacy")]
     pub other_table: bool,
     #[command(flatten)]
@@ -242,7 +244,7 @@ pub struct AttributionArgs {
 #[derive(Debug, Group)]
 pub struct RunArgs {
     /// Make the noise reproducible: for tests only, the result is then not private
-    #[arg(long, value_name = "S", help_heading = "Privacy")]
+    #[arg(long, value_name = "S", value_parser = whole::<u64>, help_heading = "Privacy")]
     pub seed: Option<u64>,
     #[command(flatten)]
     pub account: AccountArgs,

@@ -1,7 +1,5 @@
 //! The commands that read rows.
 
-use std::path::PathBuf;
-
 use clap::Args as Group;
 use dplm::{
     formula::{By, Weights},
@@ -10,9 +8,9 @@ use dplm::{
 
 use super::{
     AccountArgs, BudgetArgs, CoverArgs, DataArgs, IntervalArgs, MachineArgs, MethodArgs, ModelArgs, PromiseArgs,
-    RunArgs, SavedFit, words,
+    RunArgs, SavedFit, whole, words,
 };
-use crate::output::Destination;
+use crate::{output::Destination, places::InputFile};
 
 /// `dplm fit`.
 #[derive(Debug, Group)]
@@ -24,7 +22,7 @@ pub struct FitArgs {
     pub model: ModelArgs,
     /// Means and covariances that are public (TOML, JSON or CSV), so that nothing is spent on them
     #[arg(long, value_name = "FILE", help_heading = "Model")]
-    pub moments: Option<PathBuf>,
+    pub moments: Option<InputFile>,
     #[command(flatten)]
     pub budget: BudgetArgs,
     #[command(flatten)]
@@ -48,6 +46,7 @@ pub struct FitArgs {
     #[arg(
         long,
         value_name = "ROWS",
+        value_parser = whole::<u64>,
         num_args = 0..=1,
         require_equals = true,
         conflicts_with = "ledger",
@@ -90,7 +89,7 @@ pub struct RefineArgs {
 pub struct StudyArgs {
     /// The study: its budget and its specifications
     #[arg(value_name = "FILE.toml")]
-    pub study: PathBuf,
+    pub study: InputFile,
     #[command(flatten)]
     pub data: DataArgs,
     #[command(flatten)]
@@ -106,7 +105,7 @@ pub struct StudyBeside {
     #[arg(long, value_name = "ID", help_heading = "Privacy")]
     pub person: Option<String>,
     /// Of each person the first so many rows count [default: 1024]
-    #[arg(long, value_name = "K", help_heading = "Privacy")]
+    #[arg(long, value_name = "K", value_parser = whole::<u32>, help_heading = "Privacy")]
     pub rows_per_person: Option<u32>,
     /// Weigh rows by a column with a public bound, for instance 'w[0..50]'
     #[arg(long, value_name = "W", help_heading = "Model")]

@@ -1,8 +1,9 @@
 //! `dplm lab`.
 
-use std::path::PathBuf;
-
 use clap::{Args as Group, Subcommand};
+
+use super::whole;
+use crate::places::{InputFolder, OutputFolder};
 
 /// `dplm lab`.
 #[derive(Debug, Subcommand)]
@@ -15,16 +16,16 @@ pub enum LabCommand {
     Check {
         /// The folder [default: the record that ships with the program]
         #[arg(value_name = "DIR")]
-        record: Option<PathBuf>,
+        record: Option<InputFolder>,
     },
     /// Draw the figures of a record again
     Draw {
         /// The folder of the record
         #[arg(value_name = "DIR")]
-        record: PathBuf,
+        record: InputFolder,
         /// Where to
         #[arg(long, short, value_name = "DIR")]
-        out: PathBuf,
+        out: OutputFolder,
     },
 }
 
@@ -36,12 +37,12 @@ pub struct LabRunArgs {
     pub names: Vec<String>,
     /// Where tables, pictures and verdicts go
     #[arg(long, short, value_name = "DIR", default_value = "lab-results")]
-    pub out: PathBuf,
+    pub out: OutputFolder,
     /// Fewer points and repetitions: seconds instead of minutes
     #[arg(long)]
     pub quick: bool,
     /// Another seed than the definition's; the same seed gives the same numbers
-    #[arg(long, value_name = "S")]
+    #[arg(long, value_name = "S", value_parser = whole::<u64>)]
     pub seed: Option<u64>,
     /// Change a parameter of the definition, for instance rho=0.1 or p=[10,50]
     #[arg(long, value_name = "KEY=VALUE")]

@@ -1,13 +1,14 @@
 //! `dplm ledger`.
 
-use std::path::PathBuf;
-
 use clap::{Args as Group, Subcommand};
 
 use dplm::privacy::Mechanisms;
 
-use super::{BudgetArgs, FitArgs, NeighboursArgs, words};
-use crate::output::Destination;
+use super::{BudgetArgs, FitArgs, NeighboursArgs, number, whole, words};
+use crate::{
+    output::Destination,
+    places::{InputFile, LedgerInput, NewFile},
+};
 
 /// `dplm ledger`.
 #[derive(Debug, Subcommand)]
@@ -51,7 +52,7 @@ Example:
 pub struct LedgerFile {
     /// The ledger
     #[arg(value_name = "FILE")]
-    pub file: PathBuf,
+    pub file: LedgerInput,
 }
 
 /// `dplm ledger init`.
@@ -79,7 +80,7 @@ pub struct PromiseOf {
     /// Persons are protected, each with all their rows: the column that identifies them
     #[arg(long, value_name = "ID", help_heading = "Privacy")]
     pub person: Option<String>,
-    /// gaussian, zcdp (any such mechanism) or tested (with tests that may fail): which noise is drawn
+    /// Which noise is drawn: gaussian, zcdp (any such), or tested (with tests that may fail)
     #[arg(
         long,
         value_name = "WHICH",
@@ -100,7 +101,7 @@ pub struct LedgerGrantArgs {
     #[arg(long, value_name = "NAME")]
     pub dataset: String,
     /// How much to add
-    #[arg(long, value_name = "R", allow_negative_numbers = true)]
+    #[arg(long, value_name = "R", value_parser = number, allow_negative_numbers = true)]
     pub rho: f64,
     /// Who grants it, and why
     #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
@@ -122,7 +123,7 @@ pub struct LedgerLimitArgs {
     #[arg(long, conflicts_with = "analyst")]
     pub others: bool,
     /// The most they may spend in all, what they have spent before included; 0 for nothing
-    #[arg(long, value_name = "R", allow_negative_numbers = true)]
+    #[arg(long, value_name = "R", value_parser = number, allow_negative_numbers = true)]
     pub rho: f64,
     /// Who decided it, and why
     #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
@@ -138,7 +139,7 @@ pub struct LedgerRecordArgs {
     #[arg(long, value_name = "NAME")]
     pub dataset: String,
     /// How much was spent
-    #[arg(long, value_name = "R", allow_negative_numbers = true)]
+    #[arg(long, value_name = "R", value_parser = number, allow_negative_numbers = true)]
     pub rho: f64,
     /// What was released
     #[arg(long, value_name = "TEXT")]
@@ -165,7 +166,7 @@ pub struct LedgerReverseArgs {
     #[command(flatten)]
     pub ledger: LedgerFile,
     /// The number of the entry, a grant or a fit; 'dplm ledger show' lists them
-    #[arg(value_name = "ENTRY")]
+    #[arg(value_name = "ENTRY", value_parser = whole::<i64>)]
     pub entry: i64,
     /// Why it was a mistake
     #[arg(long, value_name = "TEXT")]
@@ -192,7 +193,7 @@ pub struct LedgerBackupArgs {
     pub ledger: LedgerFile,
     /// The copy, a file that is not there yet
     #[arg(value_name = "COPY")]
-    pub copy: PathBuf,
+    pub copy: NewFile,
 }
 
 /// `dplm ledger show`.
@@ -242,5 +243,5 @@ pub struct LedgerVerifyArgs {
     pub since: Option<String>,
     /// Fits (JSON) and copies of the ledger that were kept, which must agree with it
     #[arg(long, value_name = "FIT.json|COPY", num_args = 1..)]
-    pub against: Vec<PathBuf>,
+    pub against: Vec<InputFile>,
 }

@@ -12,10 +12,12 @@ mod tools;
 use std::{ffi::OsString, str::FromStr};
 
 use clap::{
-    ArgAction, Parser, Subcommand,
+    ArgAction, CommandFactory, FromArgMatches, Parser, Subcommand,
     builder::{PossibleValue, PossibleValuesParser, TypedValueParser},
 };
 use dplm::{method, options::Choice};
+
+use crate::places::{self, Places};
 
 pub use common::{
     AccountArgs, AimArgs, AttributionArgs, BudgetArgs, CoverArgs, DataArgs, IntervalArgs, MachineArgs, MethodArgs,
@@ -56,12 +58,20 @@ pub struct Args {
 }
 
 impl Args {
-    /// Reads a command line, the name of the program first.
+    /// The definition of the program: its commands and what they take.
+    pub fn definition() -> clap::Command {
+        places::hinted(Args::command())
+    }
+
+    /// Reads a command line, the name of the program first, and finds the places in it.
     ///
     /// # Errors
     /// The parser's own answer: help, the version, or what is wrong.
-    pub fn from_command_line(words: impl IntoIterator<Item = OsString>) -> Result<Args, clap::Error> {
-        Args::try_parse_from(words)
+    pub fn from_command_line(words: impl IntoIterator<Item = OsString>) -> Result<(Args, Places), clap::Error> {
+        let mut definition = Args::definition();
+        let typed = definition.try_get_matches_from_mut(words)?;
+        let args = Args::from_arg_matches(&typed).map_err(|error| error.format(&mut definition))?;
+        Ok((args, Places::of(&definition, &typed)))
     }
 }
 
@@ -313,6 +323,38 @@ fn methods() -> impl TypedValueParser<Value = method::Entry> {
     PossibleValuesParser::new(names).try_map(|name| dplm_methods::find(&name))
 }
 
+/// A number.
+fn number(text: &str) -> Result<f64, String> {
+    let share = || format!("{}e-2", text.strip_suffix('%')?.trim_end()).parse::<f64>().ok();
+    text.parse().map_err(|_| match share() {
+        Some(share) => format!("write it as {share}, without %"),
+        None => "give a number such as 0.1 or 1e-6".to_owned(),
+    })
+}
+
+/// A whole number, which may be written as `1e6` or `1_000_000`.
+fn whole<T: TryFrom<u64>>(text: &str) -> Result<T, &'static str> {
+    let digits = text.replace('_', "");
+    let number = digits.parse().ok().or_else(|| digits.parse().ok().and_then(exactly));
+    number.and_then(|number| T::try_from(number).ok()).ok_or("give a whole number such as 1000 or 1e6")
+}
+
+/// A number without a fraction, as long as all such numbers are told apart.
+fn exactly(number: f64) -> Option<u64> {
+    let is_whole = number.fract() == 0.0 && (0.0..=f64::from(1u32 << 31) * f64::from(1u32 << 22)).contains(&number);
+    is_whole.then_some(number as u64)
+}
+
+/// How many rows there are.
+fn rows(text: &str) -> Result<u64, &'static str> {
+    whole(text).ok().filter(|&rows| rows > 0).ok_or("give a number of rows such as 1000 or 1e6")
+}
+
+/// How many coefficients a model has that is known by their number alone.
+fn features(text: &str) -> Result<u32, &'static str> {
+    whole(text).ok().filter(|features| (1..=100_000).contains(features)).ok_or("give a whole number from 1 to 100000")
+}
+
 /// A size such as `2GB`, in bytes.
 fn bytes(text: &str) -> Result<u64, &'static str> {
     const HELP: &str = "give a size such as 2GB or 500MiB";
@@ -336,7 +378,8 @@ fn bytes(text: &str) -> Result<u64, &'static str> {
 
 #[cfg(test)]
 mod tests {
-    use clap::CommandFactory;
+    use std::{any::TypeId, path::PathBuf};
+
     use dplm::{
         options::{Purpose, Target},
         privacy::Neighbours,
@@ -346,7 +389,22 @@ mod tests {
 
     #[test]
     fn the_command_line_is_sound() {
-        Args::command().debug_assert();
+        Args::definition().debug_assert();
+    }
+
+    /// A path that is not of a type of `places` would not be seen by the check of what a run reads
+    /// and writes.
+    #[test]
+    fn no_argument_is_a_bare_path() {
+        fn check(command: &clap::Command) {
+            for argument in command.get_arguments() {
+                let is = argument.get_value_parser().type_id();
+                let is_bare = is == TypeId::of::<PathBuf>() || is == TypeId::of::<OsString>();
+                assert!(!is_bare, "{} of dplm {}", argument.get_id(), command.get_name());
+            }
+            command.get_subcommands().for_each(check);
+        }
+        check(&Args::definition());
     }
 
     #[test]
@@ -373,6 +431,43 @@ mod tests {
         for text in ["", "GB", "-1GB", "1XB", "nan", "0", "0.1B", "1e3", "99999999999TB"] {
             assert!(bytes(text).is_err(), "{text}");
         }
+    }
+
+    #[test]
+    fn whole_numbers() {
+        for (text, number) in [("7", 7), ("1e6", 1_000_000), ("1_000_000", 1_000_000), ("2.5E3", 2500), ("0", 0)] {
+            assert_eq!(whole::<u64>(text), Ok(number), "{text}");
+        }
+        assert_eq!(whole::<u64>("18446744073709551615"), Ok(u64::MAX));
+        for text in ["", "_", "-1", "1.5", "1e-3", "1e17", "nan", "inf", "many", "10%"] {
+            assert!(whole::<u64>(text).is_err(), "{text}");
+        }
+        assert!(whole::<u32>("1e10").is_err() && rows("0").is_err());
+        assert_eq!((features("1e5"), features("100001").is_err()), (Ok(100_000), true));
+    }
+
+    #[test]
+    fn numbers() {
+        assert_eq!((number("0.015"), number("1e-6")), (Ok(0.015), Ok(1e-6)));
+        assert_eq!(number("10%"), Err("write it as 0.1, without %".to_owned()));
+        assert_eq!(number("5.6 %"), Err("write it as 0.056, without %".to_owned()));
+        assert!(number("much").is_err() && number("").is_err());
+    }
+
+    /// Every option that wants a number says what to type in place of a word.
+    #[test]
+    fn what_is_no_number_is_answered_with_what_to_type() {
+        fn check(command: &clap::Command) {
+            for option in command.get_arguments().filter_map(clap::Arg::get_long) {
+                let words = [command.get_name().to_owned(), format!("--{option}=10%")];
+                let Err(refusal) = command.clone().try_get_matches_from(words) else { continue };
+                let refusal = refusal.to_string();
+                let is_bare = ["invalid digit", "invalid float", "is not in"].iter().any(|bare| refusal.contains(bare));
+                assert!(!is_bare, "{refusal}");
+            }
+            command.get_subcommands().for_each(check);
+        }
+        check(&Args::definition());
     }
 
     #[test]

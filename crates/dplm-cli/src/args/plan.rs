@@ -1,18 +1,16 @@
 //! `dplm plan`.
 
-use std::path::PathBuf;
-
 use clap::Args as Group;
 use dplm::plan::{Assumption, Stated};
 
-use super::{AimArgs, BudgetArgs, MethodArgs, NeighboursArgs};
-use crate::output::Destination;
+use super::{AimArgs, BudgetArgs, MethodArgs, NeighboursArgs, features, number, rows};
+use crate::{output::Destination, places::InputFile};
 
 /// `dplm plan`.
 #[derive(Debug, Group)]
 pub struct PlanArgs {
     /// How many rows the data will have
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "N", value_parser = rows)]
     pub rows: u64,
     /// The model that will be fitted, with its public facts
     #[arg(
@@ -26,18 +24,18 @@ pub struct PlanArgs {
     pub formula: Option<String>,
     /// The model in a TOML file; 'dplm init' prints a template
     #[arg(long, value_name = "FILE", conflicts_with = "features", help_heading = "Model")]
-    pub model: Option<PathBuf>,
+    pub model: Option<InputFile>,
     /// Instead of a model: how many coefficients it will have, of columns with unit variance
-    #[arg(long, value_name = "P", value_parser = clap::value_parser!(u32).range(1..=100_000), help_heading = "Model")]
+    #[arg(long, value_name = "P", value_parser = features, help_heading = "Model")]
     pub features: Option<u32>,
     /// What a code book says of columns: 'educ sd 3', 'region shares 0.6 0.4', 'R2 0.3'
     #[arg(long, value_name = "WHAT", conflicts_with = "features", help_heading = "Model")]
     pub assume: Vec<Assumption>,
     /// Means and covariances that are public, as 'dplm fit' takes them
     #[arg(long, value_name = "FILE", conflicts_with = "features", help_heading = "Model")]
-    pub moments: Option<PathBuf>,
+    pub moments: Option<InputFile>,
     /// With --features, the standard deviation of the errors [default: 1]
-    #[arg(long, value_name = "SD", allow_negative_numbers = true, requires = "features", help_heading = "Model")]
+    #[arg(long, value_name = "SD", value_parser = number, allow_negative_numbers = true, requires = "features", help_heading = "Model")]
     pub noise_sd: Option<f64>,
     #[command(flatten)]
     pub budget: BudgetArgs,
@@ -63,6 +61,7 @@ pub struct PlanArgs {
     #[arg(
         long,
         value_name = "SHARE",
+        value_parser = number,
         default_value_t = 0.5,
         allow_negative_numbers = true,
         help_heading = "Questions"

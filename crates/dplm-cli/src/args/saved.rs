@@ -1,12 +1,13 @@
 //! The commands that ask a fit in a file.
 
-use std::path::PathBuf;
-
 use clap::{Args as Group, ValueEnum};
 use dplm::table::Dialect;
 
-use super::SavedFits;
-use crate::output::Destination;
+use super::{SavedFits, number};
+use crate::{
+    output::Destination,
+    places::{DataInput, InputFile},
+};
 
 /// `dplm test`.
 #[derive(Debug, Group)]
@@ -17,7 +18,7 @@ pub struct TestArgs {
     #[arg(required = true, value_name = "HYPOTHESIS")]
     pub hypotheses: Vec<String>,
     /// How often an interval should cover [default: that of the fit]
-    #[arg(long, value_name = "LEVEL", allow_negative_numbers = true)]
+    #[arg(long, value_name = "LEVEL", value_parser = number, allow_negative_numbers = true)]
     pub level: Option<f64>,
     /// Write the tests as JSON; - for standard output, instead of the text
     #[arg(long, value_name = "FILE")]
@@ -31,7 +32,7 @@ pub struct PredictArgs {
     pub saved: SavedFits,
     /// Rows to predict: files, a folder or pattern of them, or - for CSV or Arrow on standard input
     #[arg(required_unless_present = "over", conflicts_with = "over", value_name = "DATA")]
-    pub inputs: Vec<String>,
+    pub inputs: Vec<DataInput>,
     /// How text is written: comma, semicolon, tab or pipe, and decimal-comma; joined by commas
     #[arg(long, value_name = "WORDS")]
     pub csv: Option<Dialect>,
@@ -45,7 +46,7 @@ pub struct PredictArgs {
     #[arg(long, conflicts_with_all = ["inputs", "person_interval"])]
     pub simultaneous: bool,
     /// How often an interval should cover [default: that of the fit]
-    #[arg(long, value_name = "LEVEL", allow_negative_numbers = true)]
+    #[arg(long, value_name = "LEVEL", value_parser = number, allow_negative_numbers = true)]
     pub level: Option<f64>,
     /// Also say where a single person's response falls, if the spread of errors was released
     #[arg(long)]
@@ -54,8 +55,9 @@ pub struct PredictArgs {
     #[arg(long)]
     pub strict: bool,
     /// Write the table to a file [default: standard output]
-    #[arg(long, short, value_name = "FILE.csv")]
-    pub out: Option<Destination>,
+    // A default, so that a picture beside it is seen to go elsewhere.
+    #[arg(long, short, value_name = "FILE.csv", default_value = "-", hide_default_value = true)]
+    pub out: Destination,
     /// With --over: draw it
     #[arg(long, value_name = "FILE.svg", conflicts_with = "inputs")]
     pub picture: Option<Destination>,
@@ -66,7 +68,7 @@ pub struct PredictArgs {
 pub struct ExportArgs {
     /// What 'dplm fit --json' or 'dplm study --json' has written
     #[arg(value_name = "FIT.json")]
-    pub fit: PathBuf,
+    pub fit: InputFile,
     /// Whose words to use
     #[arg(long = "for", value_name = "LIBRARY")]
     pub library: Library,

@@ -20,7 +20,7 @@ pub fn run(args: &InitArgs, printer: &Printer) -> Result<(), Failure> {
     match &args.out {
         None => printer.result(&template),
         Some(path) => {
-            Output::open(&Destination::File(path.clone()))?.finish_with(&template)?;
+            Output::open(&Destination::File(path.to_path_buf()))?.finish_with(&template)?;
             let path = path.display();
             printer.note(&format!("wrote {path}: fill it in from public knowledge, then run dplm fit --model {path}"));
             Ok(())

@@ -25,10 +25,10 @@ fn meant(asked: LabCommand) -> Command {
     match asked {
         LabCommand::List => Command::List,
         LabCommand::Run(LabRunArgs { names, out, quick, seed, set }) => {
-            Command::Run { names, changes: Changes { quick, seed, set }, out }
+            Command::Run { names, changes: Changes { quick, seed, set }, out: out.into() }
         }
-        LabCommand::Check { record } => Command::Check { record },
-        LabCommand::Draw { record, out } => Command::Draw { record, out },
+        LabCommand::Check { record } => Command::Check { record: record.map(Into::into) },
+        LabCommand::Draw { record, out } => Command::Draw { record: record.into(), out: out.into() },
     }
 }
 

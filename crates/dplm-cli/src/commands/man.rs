@@ -2,7 +2,6 @@
 
 use std::{fs, path::Path};
 
-use clap::CommandFactory;
 use clap_mangen::Man;
 
 use crate::{
@@ -14,7 +13,7 @@ use crate::{
 /// Prints the page of the program, or writes a page for it and for each command.
 pub fn run(args: &ManArgs, printer: &Printer) -> Result<(), Failure> {
     // Names the pages of commands as those of git: dplm-fit.
-    let mut command = Args::command();
+    let mut command = Args::definition();
     command.build();
     match &args.out {
         Some(folder) => fs::create_dir_all(folder)

@@ -2,13 +2,7 @@
 
 use dplm::{Error, diagnose, table::ReadOptions};
 
-use crate::{
-    args::MomentsArgs,
-    exit::Failure,
-    output::{Destination, Output},
-    printer::Printer,
-    settings::{check_outputs, formula_in},
-};
+use crate::{args::MomentsArgs, exit::Failure, output::Output, printer::Printer, settings::formula_in};
 
 /// What the file says of itself.
 const ABOUT: &str = "# Means, standard deviations and correlations of the terms of a model, from a table that is public. Not private.\n";
@@ -21,7 +15,6 @@ pub fn run(args: MomentsArgs, printer: &Printer) -> Result<(), Failure> {
             "moments are those of the table itself, without any privacy: add --not-private if the table is public",
         ));
     }
-    check_outputs(&out.iter().collect::<Vec<&Destination>>(), &data.inputs)?;
     let formula = formula_in(model.formula.as_deref(), model.model.as_deref())?;
     let source = dplm::table::Source::open_as(&data.inputs, data.csv.unwrap_or_default())?;
     let model = formula.resolve(source.schema()).map_err(Error::from)?;

@@ -13,26 +13,21 @@ use crate::{
     args::PredictArgs,
     commands::saved,
     exit::Failure,
-    output::{Destination, Format, Output},
+    output::{Format, Output},
     printer::Printer,
     progress::Bar,
-    settings::{check_formats, check_outputs},
+    settings::check_formats,
 };
 
 /// Loads the fit, or those of several groups, predicts, and writes the table and the picture.
 pub fn run(args: &PredictArgs, printer: &Printer) -> Result<(), Failure> {
-    let out = args.out.clone().unwrap_or(Destination::Stdout);
-    let fit_file = args.saved.fit.to_string_lossy().into_owned();
-    check_outputs(
-        &[&out].into_iter().chain(&args.picture).collect::<Vec<_>>(),
-        &[&args.inputs[..], &[fit_file]].concat(),
-    )?;
-    check_formats([(&args.out, Format::Csv), (&args.picture, Format::Svg)])?;
+    args.out.check_format(Format::Csv)?;
+    check_formats([(&args.picture, Format::Svg)])?;
     let held = args.at.iter().map(|typed| held(typed)).collect::<Result<Vec<_>, _>>()?;
     let predicted = Predicted::of(&saved::load(&args.saved)?, args, &held, printer)?;
     let csv = predicted.csv(args.person_interval);
     let is_pretended = saved::is_pretended(&args.saved.fit);
-    Output::open(&out)?.finish_with(&pretend::marked_if(is_pretended, csv, pretend::mark_csv))
+    Output::open(&args.out)?.finish_with(&pretend::marked_if(is_pretended, csv, pretend::mark_csv))
 }
 
 /// A table of predictions, each with what it is of.

@@ -10,23 +10,17 @@ use crate::{
         saved::is_pretended,
     },
     exit::Failure,
-    output::{Destination, Format},
+    output::Format,
     printer::Printer,
     progress::Bar,
-    settings::{account_name, budget, check_formats, check_machine, check_outputs, cover, is_same_file},
+    settings::{account_name, budget, check_formats, check_machine, cover},
 };
 
 /// Reads the fit and its data, spends more on them, and reports both together.
 pub fn run(args: RefineArgs, printer: &Printer) -> Result<(), Failure> {
     let RefineArgs { saved, data, budget: asked, run } = args;
     let RunArgs { seed, account, json, report, cover: about, machine } = run;
-    let outputs: Vec<&Destination> = json.iter().chain(&report).collect();
-    check_outputs(&outputs, &data.inputs)?;
     check_formats([(&report, Format::Html), (&json, Format::Json)])?;
-    let overwrites = |place: &&Destination| matches!(place, Destination::File(path) if is_same_file(path, &saved.fit));
-    if let Some(place) = outputs.iter().copied().find(overwrites) {
-        return Err(Failure::Usage(format!("{place} is the fit to refine: name another file, and keep both")));
-    }
     if is_pretended(&saved.fit) {
         return Err(Failure::Usage(format!(
             "{} was made of simulated rows, and cannot be pooled with a fit of data: fit the data first",

@@ -15,15 +15,13 @@ use crate::{
     output::{Destination, Format, Output},
     printer::Printer,
     progress::Bar,
-    settings::{account_name, check_formats, check_machine, check_outputs, cover},
+    settings::{account_name, check_formats, check_machine, cover},
 };
 
 /// Reads the study and its data, charges it once, fits every specification and reports all of them.
 pub fn run(args: StudyArgs, printer: &Printer) -> Result<(), Failure> {
     let StudyArgs { study, data, beside, run } = args;
     let RunArgs { seed, account, json, report, cover: about, machine } = run;
-    let outputs: Vec<&Destination> = json.iter().chain(&report).collect();
-    check_outputs(&outputs, &[&data.inputs[..], &[study.display().to_string()]].concat())?;
     check_formats([(&report, Format::Html), (&json, Format::Json)])?;
     check_machine(&machine)?;
     let account_name = account_name(account, seed)?;

@@ -57,7 +57,7 @@ pub enum Unlike {
     Simulated,
     /// Persons are counted, rows are promised.
     #[error(
-        "the account protects rows and this fit protects persons by '{column}', which promises nothing about rows at \
+        "it protects rows and this fit protects persons by '{column}', which promises nothing about rows at \
          the same price: a replaced row may carry another identifier, so that two persons change, and their number too"
     )]
     PersonsForRows {
@@ -66,7 +66,7 @@ pub enum Unlike {
     },
     /// Rows are counted, persons are promised.
     #[error(
-        "the account protects persons by '{column}' and this fit protects single rows, which is less for a person \
+        "it protects persons by '{column}' and this fit protects single rows, which is less for a person \
          with several: fit with person '{column}'"
     )]
     RowsForPersons {
@@ -74,9 +74,7 @@ pub enum Unlike {
         column: String,
     },
     /// Persons by another column are other persons.
-    #[error(
-        "the account protects persons by '{account}' and this fit protects persons by '{fit}': fit with person '{account}'"
-    )]
+    #[error("it protects persons by '{account}' and this fit protects persons by '{fit}': fit with person '{account}'")]
     OtherPersons {
         /// The column of the account.
         account: String,
@@ -85,37 +83,26 @@ pub enum Unlike {
     },
     /// The weaker relation.
     #[error(
-        "the account promises replace-one neighbours and this fit zero-out, the weaker promise, which would cost four \
+        "it promises replace-one neighbours and this fit zero-out, the weaker promise, which would cost four \
          times its rho there: fit with replace-one neighbours"
     )]
     ZeroOut,
     /// Noise whose epsilon follows by a weaker conversion.
     #[error(
-        "the account converts rho to epsilon {account} and this fit's noise allows {fit} only, so the granted epsilon \
-         would be exceeded: choose another method, or open a data set with mechanisms '{word}'",
-        account = by(*account), fit = by(*fit), word = Mechanisms::of(*fit)
+        "it was opened for {account} mechanisms and this method uses {fit} ones, of which the same rho is a larger \
+         epsilon: choose another method, such as auto, or open a data set for {fit} mechanisms"
     )]
     Mechanism {
-        /// The conversion of the account.
-        account: Conversion,
-        /// That of the fit.
-        fit: Conversion,
+        /// What the account was opened for.
+        account: Mechanisms,
+        /// What the fit uses.
+        fit: Mechanisms,
     },
     /// The deltas of tests would be more than half of the account's.
     #[error(
         "the tests of this fit would spend more of delta than the account keeps for tests: choose a method without a test, such as auto"
     )]
     Tests,
-}
-
-/// How epsilon follows, in words.
-fn by(conversion: Conversion) -> &'static str {
-    match conversion {
-        Conversion::Exact => "exactly, for Gaussian noise,",
-        Conversion::Cks => "by the bound for any zCDP mechanism",
-        Conversion::Simple => "by the simple bound for any zCDP mechanism",
-        Conversion::Tested => "by the bound for mechanisms with a test",
-    }
 }
 
 crate::choice! {
@@ -212,7 +199,8 @@ impl Promise {
             (Unit::Person, Unit::Row) => return Err(Unlike::RowsForPersons { column: column(account) }),
         }
         if account.conversion.or_weaker(self.conversion) != account.conversion {
-            return Err(Unlike::Mechanism { account: account.conversion, fit: self.conversion });
+            let [account, fit] = [account, self].map(|promise| Mechanisms::of(promise.conversion));
+            return Err(Unlike::Mechanism { account, fit });
         }
         match (account.neighbours, self.neighbours) {
             (Neighbours::ReplaceOne, Neighbours::ReplaceOne) | (Neighbours::ZeroOut, _) => Ok(1),

@@ -22,27 +22,80 @@ use super::{
     format::DataFile,
 };
 
+/// The name of standard input.
+const STANDARD_INPUT: &str = "-";
+
 /// Opens whatever an input names, in order of name when that is several files.
 pub(super) fn open_input(path: &Path, dialect: Dialect, files: &mut Vec<DataFile>) -> Result<(), DataError> {
-    // For messages and patterns; files are opened by their own names, which need not be text.
-    let input = &*path.to_string_lossy();
-    if input == "-" {
+    if path == Path::new(STANDARD_INPUT) {
         files.push(open_stream(&mut io::stdin().lock(), "standard input", dialect)?);
         return Ok(());
     }
-    let paths = match fs::metadata(path) {
-        Ok(found) if found.is_dir() => folder(path, input)?,
-        Ok(_) => vec![path.to_owned()],
-        Err(error) if is_pattern(input, error.kind()) => matches(input)?,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            return Err(DataError::NotFound { file: input.to_owned() });
-        }
-        Err(error) => return Err(unreadable(input, &error)),
-    };
-    for path in paths {
+    for path in files_named(path)? {
         files.push(open_path(&path, dialect)?);
     }
     Ok(())
+}
+
+/// The files that [`Source::open`](super::Source::open) reads for an input: the file itself, or
+/// those of a folder or a pattern in order of name. Standard input is no file.
+///
+/// # Errors
+/// When nothing is there, or nothing that can be read as a table.
+pub fn files_named(input: &Path) -> Result<Vec<PathBuf>, DataError> {
+    // For messages and patterns; files are opened by their own names, which need not be text.
+    let text = &*input.to_string_lossy();
+    if text == STANDARD_INPUT {
+        return Ok(Vec::new());
+    }
+    match fs::metadata(input) {
+        Ok(found) if found.is_dir() => folder(input, text),
+        Ok(_) => Ok(vec![input.to_owned()]),
+        Err(error) if is_pattern(text, error.kind()) => matches(text),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Err(DataError::NotFound { file: text.to_owned() }),
+        Err(error) => Err(unreadable(text, &error)),
+    }
+}
+
+/// Whether a file that is not there yet would be among [`files_named`] once it is: whether it lies
+/// in the folder that is named, or its name fits the pattern.
+pub fn would_be_named(input: &Path, file: &Path) -> bool {
+    let text = &*input.to_string_lossy();
+    let lies_in = |folder: &Path| is_same_folder(folder, folder_of(file));
+    let is_among = match fs::metadata(input) {
+        Ok(found) => found.is_dir() && lies_in(input),
+        Err(error) if is_pattern(text, error.kind()) => {
+            fits(input, file) && folders(input).iter().any(|one| lies_in(one))
+        }
+        Err(_) => false,
+    };
+    is_among && is_visible(file) && is_known(file)
+}
+
+/// Whether the last part of a pattern is that of a file's path.
+fn fits(pattern: &Path, file: &Path) -> bool {
+    let name = |path: &Path| path.file_name().map(|name| name.to_string_lossy().into_owned());
+    let (Some(pattern), Some(name)) = (name(pattern), name(file)) else { return false };
+    glob::Pattern::new(&pattern).is_ok_and(|pattern| pattern.matches(&name))
+}
+
+/// The folders in which the files of a pattern lie.
+fn folders(pattern: &Path) -> Vec<PathBuf> {
+    let folder = folder_of(pattern);
+    let mut found: Vec<PathBuf> = glob::glob(&folder.to_string_lossy()).into_iter().flatten().flatten().collect();
+    // Two stars stand for the folders below and for the one above them too.
+    if folder.ends_with("**") {
+        found.extend(folders(folder));
+    }
+    found
+}
+
+fn folder_of(file: &Path) -> &Path {
+    file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+fn is_same_folder(one: &Path, other: &Path) -> bool {
+    matches!((fs::canonicalize(one), fs::canonicalize(other)), (Ok(one), Ok(other)) if one == other)
 }
 
 /// CSV text, or either of Arrow's formats, from a stream, which is copied so that it can be read again.

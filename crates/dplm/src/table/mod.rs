@@ -36,6 +36,7 @@ pub use crate::schema::{Field, Schema, SchemaError, Type};
 pub use arrow::read_stream;
 pub use dialect::{Delimiter, Dialect, UnknownDialect};
 pub use error::DataError;
+pub use files::{files_named, would_be_named};
 pub use source::{ReadOptions, Source};
 
 /// A block of rows: one entry per requested column, all of the same length.

@@ -14,11 +14,12 @@ use arrow_array::{
 use tempfile::TempDir;
 
 use super::{
-    DataError, Dialect, ReadOptions, Source, Type,
+    DataError, Dialect, ReadOptions, Source, Type, files_named,
     kit::{
         SURVEY_CSV, batch, category, csv, dates, file, number, open, read, read_all, read_with, survey, survey_columns,
         survey_said, write_arrow, write_parquet, write_stream,
     },
+    would_be_named,
 };
 use crate::{
     Progress,
@@ -255,6 +256,32 @@ fn dates_are_days() {
         let table = batch(vec![("d", array)]);
         let source = Source::from_batches(table.schema(), vec![table], "the table").unwrap();
         assert_eq!(read(&source, &column), [[Some(18262.0), Some(18627.0), None, Some(-1.0)]], "{kind}");
+    }
+}
+
+/// What is said before a file is there is what is read once it is.
+#[test]
+fn files_that_would_be_named() {
+    let folder = TempDir::new().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    fs::create_dir_all(at("in/deep")).unwrap();
+    fs::write(at("in/a1.csv"), "").unwrap();
+    fs::write(at("in/deep/a1.csv"), "").unwrap();
+    let names =
+        ["in/a2.csv", "in/../in/b.csv", "in/.a.csv", "in/a.json", "in/deep/a3.csv", "in/a1.csv/a.csv", "a4.csv"];
+    for input in ["in", "in/", "in/a?.csv", "i*/*.csv", "in/**/a*", "in/a1.csv", "in/none.csv", "-"] {
+        for name in names {
+            let (input, file) = (at(input), at(name));
+            let said = would_be_named(&input, &file);
+            if fs::write(&file, "").is_err() {
+                assert!(!said, "{input:?} {file:?}");
+                continue;
+            }
+            let is_named = |named: &PathBuf| named.canonicalize().unwrap() == file.canonicalize().unwrap();
+            let found = files_named(&input).is_ok_and(|files| files.iter().any(is_named));
+            assert_eq!(said, found, "{input:?} {file:?}");
+            fs::remove_file(file).unwrap();
+        }
     }
 }
 

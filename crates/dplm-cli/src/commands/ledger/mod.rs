@@ -3,8 +3,6 @@
 mod export;
 mod text;
 
-use std::path::Path;
-
 use dplm::{
     Charge,
     privacy::{Promise, Provenance, Rho},
@@ -114,17 +112,7 @@ fn report(args: &LedgerReportArgs) -> Result<(), Failure> {
     args.out.check_format(Format::Html)?;
     let ledger = Ledger::open(&args.ledger.file)?;
     let accounts = accounts(&ledger, args.dataset.as_deref())?;
-    refuse_overwriting(&args.out, &args.ledger.file)?;
     written(&args.out, &dplm_ledger::to_html(&accounts, &ledger.verify()?.last_hash))
-}
-
-fn refuse_overwriting(place: &Destination, ledger: &Path) -> Result<(), Failure> {
-    match place {
-        Destination::File(path) if settings::is_same_file(path, ledger) => {
-            Err(Failure::Usage(format!("{place} is the ledger and would be overwritten: name another file")))
-        }
-        _ => Ok(()),
-    }
 }
 
 fn back_up(args: &LedgerBackupArgs, printer: &Printer) -> Result<(), Failure> {
@@ -152,9 +140,6 @@ fn show(args: &LedgerShowArgs, printer: &Printer) -> Result<(), Failure> {
 
 fn export(args: &LedgerExportArgs) -> Result<(), Failure> {
     let formats = &args.formats;
-    if formats.json.is_some() && formats.json == formats.csv {
-        return Err(Failure::usage("JSON and CSV cannot both go to the same place: name two"));
-    }
     let ledger = Ledger::open(&args.ledger.file)?;
     let accounts = accounts(&ledger, args.dataset.as_deref())?;
     if let Some(json) = &formats.json {

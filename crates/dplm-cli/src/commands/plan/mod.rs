@@ -14,16 +14,13 @@ use crate::{
     exit::Failure,
     output::{Destination, Format, Output},
     printer::Printer,
-    settings::{budget, check_formats, check_outputs, formula_in, moments, tuning},
+    settings::{budget, check_formats, formula_in, moments, tuning},
 };
 
 pub use text::render as text;
 
 /// Forecasts, and shows it as text, JSON or a picture.
 pub fn run(args: &PlanArgs, printer: &Printer) -> Result<(), Failure> {
-    let places = [&args.json, &args.picture, &args.page];
-    let outputs: Vec<&Destination> = places.into_iter().flatten().collect();
-    check_outputs(&outputs, &[])?;
     check_formats([(&args.json, Format::Json), (&args.picture, Format::Svg), (&args.page, Format::Html)])?;
     // Every number a plan is refused for was typed.
     let forecast = method::forecast(&asked(args)?, &question(args)?).map_err(Failure::usage)?;
@@ -37,7 +34,7 @@ pub fn run(args: &PlanArgs, printer: &Printer) -> Result<(), Failure> {
     if let Some(place) = &args.page {
         Output::open(place)?.finish_with(&page::draw(&forecast, &model_in_words(args)))?;
     }
-    match outputs.contains(&&Destination::Stdout) {
+    match [&args.json, &args.picture, &args.page].contains(&&Some(Destination::Stdout)) {
         true => Ok(()),
         false => printer.result(&text::render(&forecast)),
     }
