@@ -154,6 +154,13 @@ impl Tally {
     }
 }
 
+impl Tally {
+    /// The sentence of a failure, and what was spent when it happened; `is_refusal` where the ledger itself refused.
+    pub fn told(&self, sentence: &str, is_refusal: bool) -> String {
+        if is_refusal || self.spent().is_some() { format!("{sentence}; {self}") } else { sentence.to_owned() }
+    }
+}
+
 impl fmt::Display for Tally {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (self.spent(), self.has_ledger) {

@@ -56,13 +56,15 @@ enum Follows {
 }
 
 /// The options that sentences name.
-const NAMED: [(&str, Follows); 10] = [
+const NAMED: [(&str, Follows); 12] = [
     ("analyst", Follows::Nothing),
     ("by", Follows::Nothing),
     ("csv", Follows::Word),
     ("dataset", Follows::Nothing),
     ("interval", Follows::Word),
+    ("ledger", Follows::Nothing),
     ("method", Follows::Word),
+    ("other-table", Follows::On),
     ("person", Follows::Nothing),
     ("purpose", Follows::Word),
     ("standardised", Follows::On),
@@ -100,8 +102,9 @@ impl Language {
             Language::Python => ("=", "True"),
             Language::R => (" = ", "TRUE"),
         };
+        let name = name.replace('-', "_");
         match follows {
-            Follows::Nothing => (name.to_owned(), after),
+            Follows::Nothing => (name, after),
             Follows::On => (format!("{name}{equals}{on}"), after),
             Follows::Word => {
                 let value = after.trim_start();

@@ -80,7 +80,7 @@ pub struct PromiseOf {
     /// Persons are protected, each with all their rows: the column that identifies them
     #[arg(long, value_name = "ID", help_heading = "Privacy")]
     pub person: Option<String>,
-    /// Which noise is drawn: gaussian, zcdp (any such), or tested (with tests that may fail)
+    /// Which noise: gaussian, zcdp (any such), or tested (with tests)
     #[arg(
         long,
         value_name = "WHICH",
