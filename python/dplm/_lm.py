@@ -31,7 +31,7 @@ class RowsElsewhere(abc.ABC):
         columns: list[str] | None,
         budget: Mapping[str, Any],
         options: Mapping[str, Any],
-        account_name: AccountName | None,
+        account_name: AccountName,
         progress: Any,
     ) -> _native.Fit | _native.GroupedFit:
         """Fits them where they are, each group where groups are asked for; `columns` are those that are read, where the model names them."""
@@ -61,6 +61,7 @@ class LmOptions(TypedDict, total=False):
     moments: MomentsLike | None
     ledger: Ledger | str | os.PathLike[str] | None
     dataset: str | None
+    other_table: bool
     names: Sequence[str] | None
     csv: str | None
     strict: bool
@@ -123,6 +124,7 @@ def lm(
     moments: MomentsLike | None = None,
     ledger: Ledger | str | os.PathLike[str] | None = None,
     dataset: str | None = None,
+    other_table: bool = False,
     names: Sequence[str] | None = None,
     csv: str | None = None,
     strict: bool = False,
@@ -179,8 +181,10 @@ def lm(
         Means and covariances of the columns that are public, so that nothing is spent on finding them: the path of a TOML, JSON or CSV
         file, or a mapping with `means` and `covariance` (pandas objects with names, or lists beside `names`), or `means`, `sds` and
         `correlations`. See docs/moments.md.
-    ledger, dataset
-        A `dplm.Ledger` or its file, and what it calls the data. The budget is on disk as spent before any noise is drawn; a fit that needs
+    ledger, dataset, other_table
+        A `dplm.Ledger` or its file, and what it calls the data; where the environment variable `DPLM_LEDGER` names the ledger that must
+        pay, `dataset` alone. A table of another shape than those fitted under that name before is refused unless `other_table` says
+        that it is meant. The budget is on disk as spent before any noise is drawn; a fit that needs
         more than is left is refused, and so is one with a seed. The `Ledger` says who asks, and what for.
     names
         The names of the columns of an array.
@@ -259,11 +263,11 @@ def lm(
         "memory": memory,
         "device": device,
     }
-    account_name = _account_name(ledger, dataset)
+    account_name = _account_name(ledger, dataset, other_table)
     columns = _columns(model, is_file, person, weights, by)
     table: _native.Table | None
     if pretend is not False:
-        table = _native.Table.pretend(model, is_file, options, _simulated_rows(pretend), account_name)
+        table = _native.Table.pretend(model, is_file, options, _simulated_rows(pretend), ledger is not None)
     elif data is None:
         raise RequestError("give the data, or pretend=True to fit simulated rows in their place")
     else:
@@ -320,14 +324,14 @@ def _columns(model: str, is_file: bool, person: str | None, *with_facts: str | N
     return list(dict.fromkeys([*columns, *([] if person is None else [person]), *others]))
 
 
-def _account_name(ledger: Ledger | str | os.PathLike[str] | None, dataset: str | None) -> AccountName | None:
-    """The ledger's file, its name for the data, and who asks."""
-    if ledger is None and dataset is None:
-        return None
-    if ledger is None or dataset is None:
-        raise RequestError("a ledger needs both: the file with ledger=, and what it calls the data with dataset=")
-    known = ledger if isinstance(ledger, Ledger) else Ledger(ledger)
-    return known.file, dataset, known.attribution
+def _account_name(
+    ledger: Ledger | str | os.PathLike[str] | None, dataset: str | None, other_table: bool = False
+) -> AccountName:
+    """The ledger and its name for the data, as far as they are named, and who asks."""
+    if isinstance(ledger, Ledger):
+        return ledger.file, dataset, other_table, ledger.attribution
+    attribution = (os.environ.get("DPLM_ANALYST", ""), "", "")
+    return None if ledger is None else os.fspath(ledger), dataset, other_table, attribution
 
 
 def _model(formula: str | os.PathLike[str]) -> tuple[str, bool]:

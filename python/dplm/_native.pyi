@@ -58,7 +58,7 @@ class Table:
     @staticmethod
     def from_arrow(data: Any) -> Table: ...
     @staticmethod
-    def pretend(model: str, model_is_file: bool, options: Mapping[str, Any], rows: int | None, account_name: AccountName | None) -> Table: ...
+    def pretend(model: str, model_is_file: bool, options: Mapping[str, Any], rows: int | None, is_paid: bool) -> Table: ...
     @staticmethod
     def from_columns(columns: Sequence[tuple[str, Column]]) -> Table: ...
     def numbers(self) -> bytes: ...
@@ -154,12 +154,24 @@ class Simulated:
 class Ledger:
     def __new__(cls, file: str | PathLike[str]) -> Ledger: ...
     @staticmethod
-    def init(file: str | PathLike[str], dataset: str, rho: float, delta: float | None, note: str) -> Ledger: ...
+    def init(
+        file: str | PathLike[str], dataset: str, budget: Mapping[str, float | None], promise: Mapping[str, str | None], note: str
+    ) -> Ledger: ...
     def grant(self, dataset: str, rho: float, note: str) -> None: ...
     def datasets(self) -> list[str]: ...
     def show(self, dataset: str) -> str: ...
-    def limit(self, dataset: str, analyst: str, rho: float, note: str) -> None: ...
-    def record(self, dataset: str, rho: float, what: str, analyst: str, note: str) -> None: ...
+    def limit(self, dataset: str, analyst: str | None, rho: float, note: str) -> None: ...
+    def record(
+        self,
+        dataset: str,
+        rho: float,
+        what: str,
+        promise: Mapping[str, str | None],
+        delta: float,
+        void: bool,
+        analyst: str,
+        note: str,
+    ) -> None: ...
     def reverse(self, entry: int, reason: str) -> float: ...
     def report(self, dataset: str | None) -> str: ...
     def back_up(self, copy: str | PathLike[str]) -> str: ...
@@ -171,7 +183,7 @@ def fit(
     model_is_file: bool,
     budget: Mapping[str, float | None],
     options: Mapping[str, Any],
-    account_name: AccountName | None,
+    account: AccountName,
     progress: Callable[[str, int, int], object] | None,
 ) -> Fit: ...
 def fit_on_cluster(
@@ -181,7 +193,7 @@ def fit_on_cluster(
     model_is_file: bool,
     budget: Mapping[str, float | None],
     options: Mapping[str, Any],
-    account_name: AccountName | None,
+    account: AccountName,
     progress: Callable[[str, int, int], object] | None,
 ) -> Fit: ...
 def fit_groups_on_cluster(
@@ -191,7 +203,7 @@ def fit_groups_on_cluster(
     model_is_file: bool,
     budget: Mapping[str, float | None],
     options: Mapping[str, Any],
-    account_name: AccountName | None,
+    account: AccountName,
     progress: Callable[[str, int, int], object] | None,
 ) -> GroupedFit: ...
 def identified(table: Table, person: str, strict: bool, key: bytes) -> bytes: ...
@@ -201,7 +213,7 @@ def fit_groups(
     model_is_file: bool,
     budget: Mapping[str, float | None],
     options: Mapping[str, Any],
-    account_name: AccountName | None,
+    account: AccountName,
     progress: Callable[[str, int, int], object] | None,
 ) -> GroupedFit: ...
 def dry_run(
@@ -210,7 +222,7 @@ def dry_run(
     model_is_file: bool,
     budget: Mapping[str, float | None],
     options: Mapping[str, Any],
-    account_name: AccountName | None,
+    account: AccountName,
 ) -> str: ...
 def encoded(
     table: Table, model: str, model_is_file: bool, budget: Mapping[str, float | None], options: Mapping[str, Any]
@@ -236,7 +248,7 @@ def refine(
     table: Table,
     rho: float,
     options: Mapping[str, Any],
-    account_name: AccountName | None,
+    account: AccountName,
     progress: Callable[[str, int, int], object] | None,
 ) -> Fit: ...
 def study(
@@ -244,6 +256,6 @@ def study(
     beside: Mapping[str, Any],
     table: Table,
     options: Mapping[str, Any],
-    account_name: AccountName | None,
+    account: AccountName,
     progress: Callable[[str, int, int], object] | None,
 ) -> StudyFit: ...

@@ -78,6 +78,7 @@ def study(
     weights: str | None = None,
     ledger: Ledger | str | os.PathLike[str] | None = None,
     dataset: str | None = None,
+    other_table: bool = False,
     csv: str | None = None,
     strict: bool = False,
     seed: int | None = None,
@@ -95,7 +96,7 @@ def study(
     specifications
         The formulas by name, the main one first; or the path of a study file, as `dplm study` takes it, which then says the budget, the level and
         the interest itself.
-    data, csv, strict, seed, threads, memory, progress, ledger, dataset
+    data, csv, strict, seed, threads, memory, progress, ledger, dataset, other_table
         As in `dplm.lm`.
     rho, epsilon, delta, level, target, neighbours, person, rows_per_person, weights
         As in `dplm.lm`; the budget is that of all specifications together. With `person` each of them protects persons with all their rows.
@@ -114,7 +115,7 @@ def study(
     beside = {"person": person, "rows_per_person": rows_per_person, "weights": weights, "target": target}
     options = {"strict": strict, "seed": seed, "threads": threads, "memory": memory}
     table = _data.table(data, None, None, csv)
-    found = _native.study(text, beside, table, options, _account_name(ledger, dataset), progress)
+    found = _native.study(text, beside, table, options, _account_name(ledger, dataset, other_table), progress)
     for about_privacy, sentence in found.warnings():
         warn(sentence, PrivacyWarning if about_privacy else FitWarning)
     return Study(found)
@@ -148,6 +149,7 @@ def refine(
     rho: float,
     ledger: Ledger | str | os.PathLike[str] | None = None,
     dataset: str | None = None,
+    other_table: bool = False,
     csv: str | None = None,
     strict: bool = False,
     seed: int | None = None,
@@ -163,7 +165,7 @@ def refine(
     facts = json.loads(fit.to_json())
     person = (facts["fit"].get("person") or {}).get("column")
     table = _data.table(data, None, _columns(fit.formula, False, person, facts.get("weights")), csv)
-    found = _native.refine(fit._native, table, rho, options, _account_name(ledger, dataset), progress)
+    found = _native.refine(fit._native, table, rho, options, _account_name(ledger, dataset, other_table), progress)
     refined = Fit(found)
     _warn_of(refined, found.warnings())
     return refined

@@ -279,7 +279,7 @@ class PrivateLinearRegression(RegressorMixin, BaseEstimator):  # type: ignore[mi
 
         One that a ledger pays for, or that no budget limits, is recorded too: if later fits are to be limited, it counts.
         """
-        if self.ledger is not None:
+        if self.ledger is not None or self.dataset is not None:
             limit = math.inf
         else:
             limit = rho if self.budget is None else float(self.budget)
@@ -295,7 +295,7 @@ class PrivateLinearRegression(RegressorMixin, BaseEstimator):  # type: ignore[mi
     def _refuse_seed_where_account_is_kept(self) -> None:
         if self.random_state is None:
             return
-        if self.ledger is None and self.budget == math.inf:
+        if self.ledger is None and self.dataset is None and self.budget == math.inf:
             return
         if self.random_state is not getattr(self, "_random_state_when_cloned", self.random_state):
             raise RequestError(
@@ -303,7 +303,7 @@ class PrivateLinearRegression(RegressorMixin, BaseEstimator):  # type: ignore[mi
                 "residuals: nothing could be promised about a row then; fit the estimator itself, or say budget=math.inf for data that "
                 "need no protection"
             )
-        if self.ledger is not None or self.budget is not None:
+        if self.ledger is not None or self.dataset is not None or self.budget is not None:
             raise RequestError(
                 "random_state makes the noise reproducible, and no budget or ledger can account for a fit that is not private: leave one "
                 "of them out"

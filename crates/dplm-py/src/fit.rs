@@ -3,20 +3,20 @@
 use std::{fs, path::PathBuf};
 
 use dplm::{
-    Charge, Covariance, Coverage, Dataset, Design, Ends, Equation, Fit, Hypothesis, NoiseSource, OverValue, Prediction,
-    Progress, Reading, Receipt, TTest, Warning,
+    Covariance, Coverage, Dataset, Design, Ends, Equation, Fit, Hypothesis, OverValue, Prediction,
+    Progress, Reading, TTest, Warning,
     method::{Request, forecast_for},
     plan::Question,
-    privacy::Rho,
     report::{Cover, FitFileError, facts_json, summary, summary_html, to_html, to_json},
     table::ReadOptions,
 };
-use dplm_ledger::{Attribution, Ledger, LedgerError};
+use dplm_ledger::Payer;
 use dplm_simulate::pretend;
 use pyo3::prelude::*;
 
 use crate::{
-    failure::{Failure, Kind, OrRaise},
+    account::{AccountOptions, affordable, paying},
+    failure::{Kind, OrRaise},
     request::{BudgetOptions, FitOptions, formula},
     table::NativeTable,
     work,
@@ -84,34 +84,7 @@ fn hypothesis(rows: Rows) -> PyResult<Hypothesis> {
     Hypothesis::new(rows.into_iter().map(equation).collect()).map_err(dplm::Error::from).or_raise()
 }
 
-/// A data set in a ledger: the file, what it calls the data, and who asks, what for, with what note.
-pub struct AccountName {
-    file: PathBuf,
-    dataset: String,
-    attribution: Attribution,
-}
-
-impl<'a, 'py> FromPyObject<'a, 'py> for AccountName {
-    type Error = PyErr;
-
-    fn extract(given: Borrowed<'a, 'py, PyAny>) -> PyResult<AccountName> {
-        let (file, dataset, (analyst, purpose, note)) = given.extract()?;
-        Ok(AccountName { file, dataset, attribution: Attribution { analyst, purpose, note } })
-    }
-}
-
-impl AccountName {
-    fn open(&self) -> Result<Ledger, LedgerError> {
-        Ledger::open(&self.file)?.attributed_to(self.attribution.clone())
-    }
-}
-
-/// What the ledger could not pay for is refused before a row is read.
-pub fn affordable(account_name: Option<&AccountName>, rho: Rho) -> Result<(), LedgerError> {
-    account_name.map_or(Ok(()), |account_name| account_name.open()?.check(&account_name.dataset, rho))
-}
-
-/// Reads and fits. With a `account`, the ledger has the budget on disk as spent before noise is drawn. `progress` is called with the stage, how much is done, and how much there is.
+/// Reads and fits. Where a ledger pays, it has the budget on disk as spent before noise is drawn. `progress` is called with the stage, how much is done, and how much there is.
 #[pyfunction]
 #[expect(clippy::too_many_arguments, reason = "called from one place, by position")]
 pub fn fit(
@@ -121,7 +94,7 @@ pub fn fit(
     model_is_file: bool,
     budget: BudgetOptions,
     options: FitOptions,
-    account_name: Option<AccountName>,
+    account: AccountOptions,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<NativeFit> {
     let formula = formula(model, model_is_file)?;
@@ -129,11 +102,10 @@ pub fn fit(
     // Python asks for groups elsewhere; sizes without them are a mistake.
     options.groups()?;
     let (person, weights, device) = (options.person()?, options.weights()?, options.device()?);
-    if account_name.is_some() && options.noise() != NoiseSource::System {
-        return Err(Kind::Request.because(LedgerError::Seed));
-    }
-    let fit = work::run(py, options.threads, progress.as_ref(), |signals| {
-        affordable(account_name.as_ref(), config.request().rho)?;
+    // Simulated rows cost nothing.
+    let payer = if table.is_pretended() { Payer::caller() } else { account.payer(options.noise())? };
+    let fit = work::run_paid(py, options.threads, progress.as_ref(), payer, |signals, payer| {
+        affordable(payer, config.request().rho)?;
         let reading = |done, total| signals.reading(done, total);
         let table_options =
             ReadOptions { strict: options.strict, progress: Progress::new(&reading), ..ReadOptions::default() };
@@ -141,9 +113,8 @@ pub fn fit(
         let reading = Reading { table: table_options, memory: options.memory, person, weights, device };
         let mut dataset = Dataset::read(table.source(), &formula, &reading)?;
         let prepared = dataset.prepare(config.as_ref(), options.noise())?.giving_up_rows();
-        let receipt = receipt(prepared.charge(), account_name.as_ref())?;
         let fitting = |done, total| signals.fitting(done, total);
-        prepared.run(receipt, Progress::new(&fitting)).map_err(Failure::after_spending)
+        prepared.run_paid_by(&mut paying(payer), Progress::new(&fitting))
     })?;
     Ok(NativeFit::new(fit).pretended_if(table.is_pretended()))
 }
@@ -157,7 +128,7 @@ pub fn dry_run(
     model_is_file: bool,
     budget: BudgetOptions,
     options: FitOptions,
-    account_name: Option<AccountName>,
+    account: AccountOptions,
 ) -> PyResult<String> {
     let formula = formula(model, model_is_file)?;
     let asked = options.asked(&budget, &formula, model_is_file)?;
@@ -171,8 +142,8 @@ pub fn dry_run(
     if options.weights()?.is_some() {
         return Err(Kind::Request.because("there is no forecast for weighted rows: leave dry_run out"));
     }
+    affordable(&account.payer_of_dry_run()?, asked.request.rho).or_raise()?;
     let forecast = work::run(py, options.threads, None, |signals| {
-        affordable(account_name.as_ref(), asked.request.rho)?;
         let schema = table.source().schema();
         let design = Design::new(&formula.resolve(schema).map_err(dplm::Error::from)?);
         let reading = |done, total| signals.reading(done, total);
@@ -193,14 +164,6 @@ pub fn saved(path: PathBuf, json: &str) -> PyResult<()> {
 /// What a reader should know; of simulated rows first of all that they are.
 pub fn warned(pretended: bool, of_fit: impl Iterator<Item = (bool, String)>) -> Vec<(bool, String)> {
     pretended.then(|| (false, pretend::WARNING.to_owned())).into_iter().chain(of_fit).collect()
-}
-
-/// Pays from the ledger where there is one; else whoever calls keeps account.
-pub fn receipt(charge: Charge, account_name: Option<&AccountName>) -> Result<Receipt, LedgerError> {
-    match account_name {
-        Some(account_name) => account_name.open()?.charge(&account_name.dataset, charge),
-        None => Ok(Receipt::by_caller(charge)),
-    }
 }
 
 #[pymethods]

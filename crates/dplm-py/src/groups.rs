@@ -3,17 +3,18 @@
 use std::{fs, path::PathBuf};
 
 use dplm::{
-    Fit, FittedGroup, GroupOutcome, GroupedDataset, GroupedFit, NoiseSource, Progress, Reading, Warning,
+    Fit, FittedGroup, GroupOutcome, GroupedDataset, GroupedFit, Progress, Reading, Warning,
     report::{Cover, grouped_summary, grouped_to_html, grouped_to_json},
     table::ReadOptions,
 };
-use dplm_ledger::LedgerError;
+use dplm_ledger::Payer;
 use dplm_simulate::pretend;
 use pyo3::prelude::*;
 
 use crate::{
-    failure::{Failure, Kind, OrRaise},
-    fit::{AccountName, NativeFit, affordable, receipt, saved, warned},
+    account::{AccountOptions, affordable, paying},
+    failure::{Kind, OrRaise},
+    fit::{NativeFit, saved, warned},
     request::{BudgetOptions, FitOptions, formula},
     table::NativeTable,
     work,
@@ -49,7 +50,7 @@ pub fn fit_groups(
     model_is_file: bool,
     budget: BudgetOptions,
     options: FitOptions,
-    account_name: Option<AccountName>,
+    account: AccountOptions,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<NativeGroupedFit> {
     let formula = formula(model, model_is_file)?;
@@ -57,11 +58,10 @@ pub fn fit_groups(
     let (person, weights) = (options.person()?, options.weights()?);
     let (by, sizes) = options.groups()?.ok_or_else(without_groups)?;
     let device = options.device()?;
-    if account_name.is_some() && options.noise() != NoiseSource::System {
-        return Err(Kind::Request.because(LedgerError::Seed));
-    }
-    let fit = work::run(py, options.threads, progress.as_ref(), |signals| {
-        affordable(account_name.as_ref(), config.request().rho)?;
+    // Simulated rows cost nothing.
+    let payer = if table.is_pretended() { Payer::caller() } else { account.payer(options.noise())? };
+    let fit = work::run_paid(py, options.threads, progress.as_ref(), payer, |signals, payer| {
+        affordable(payer, config.request().rho)?;
         let reading = |done, total| signals.reading(done, total);
         let table_options =
             ReadOptions { strict: options.strict, progress: Progress::new(&reading), ..ReadOptions::default() };
@@ -69,9 +69,8 @@ pub fn fit_groups(
         let reading = Reading { table: table_options, memory: options.memory, person, weights, device };
         let mut groups = GroupedDataset::read(table.source(), &formula, &reading, &by, sizes.clone())?;
         let prepared = groups.prepare(config.as_ref(), options.noise())?;
-        let receipt = receipt(prepared.charge(), account_name.as_ref())?;
         let fitting = |done, total| signals.fitting(done, total);
-        prepared.run(receipt, Progress::new(&fitting)).map_err(Failure::after_spending)
+        prepared.run_paid_by(&mut paying(payer), Progress::new(&fitting))
     })?;
     Ok(NativeGroupedFit { fit, pretended: table.is_pretended() })
 }

@@ -16,7 +16,6 @@ use crate::{
     arrow,
     column::NativeColumn,
     failure::{Kind, OrRaise},
-    fit::AccountName,
     request::{FitOptions, formula},
     work,
 };
@@ -76,9 +75,9 @@ impl NativeTable {
         model_is_file: bool,
         options: FitOptions,
         rows: Option<u64>,
-        account_name: Option<AccountName>,
+        is_paid: bool,
     ) -> PyResult<NativeTable> {
-        if account_name.is_some() {
+        if is_paid {
             return Err(Kind::Request.because(pretend::NO_LEDGER));
         }
         let formula = formula(model, model_is_file)?;
