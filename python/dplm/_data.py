@@ -1,7 +1,7 @@
 """Tables of any kind to the library's own: files, Arrow, pandas, NumPy, plain columns.
 
 What declares a type (a NumPy or pandas dtype, an Arrow field) goes in as that type, whatever its cells are. What declares none (lists,
-object arrays, texts) goes in cell by cell, and the formula says how each cell is read. Nothing is told from all cells of a column
+object arrays) goes in cell by cell, and the formula says how each cell is read. Nothing is told from all cells of a column
 together: then one person's cell would change how everybody's are read. No other library's words reach a message, since they quote cells;
 nor do its exceptions hang on to ours, which are raised only once theirs have been dealt with.
 """
@@ -234,7 +234,7 @@ def _typed(name: str, kind: str, cells: Any, missing: Any) -> _native.Column:
     listed = cells.tolist()
     if missing is not None:
         listed = [None if gone else cell for cell, gone in zip(listed, missing, strict=True)]
-    return _native.Column.cells(listed)
+    return _native.Column.cells(listed) if kind == "O" else _native.Column.texts(listed)
 
 
 def _days(days: Any, missing: Any) -> _native.Column:
@@ -273,8 +273,10 @@ def _of_pandas(name: str, series: Any) -> _native.Column:
         import pyarrow
 
         return _native.Column.arrow(pyarrow.table([pyarrow.array(series.array)], names=[""]))
-    # Texts too: reading a file, pandas makes a whole column text when one of its cells is no number.
-    return _native.Column.cells(_texts_of_arrow(series) if _is_text_of_arrow(dtype) else series.to_numpy(dtype=object).tolist())
+    if _is_text_of_arrow(dtype):
+        return _native.Column.texts(_texts_of_arrow(series))
+    listed = series.to_numpy(dtype=object).tolist()
+    return _native.Column.texts(listed) if isinstance(dtype, pandas.StringDtype) else _native.Column.cells(listed)
 
 
 def _texts_of_arrow(series: Any) -> list[str | None]:

@@ -357,11 +357,13 @@ def _numbers(data: Any, argument: str) -> Any:
     if issparse(data):
         raise TypeError(f"{argument} is sparse, and dense data are needed: convert it with .toarray()")
     if _data.is_pandas(data):
-        return _read([data.iloc[:, j] for j in range(data.shape[1])], len(data))
+        return _read([data.iloc[:, j] for j in range(data.shape[1])], len(data), [f"{label}" for label in data.columns])
     if isinstance(data, (list, tuple)):
         return _numbers_of_list(data, argument)
     if hasattr(data, "__arrow_c_stream__") and hasattr(data, "columns"):
         table = _native.Table.from_arrow(data)
+        for name in table.texts:
+            raise _text_refused(name)
         return np.frombuffer(table.numbers()).reshape(len(table.names), -1).T
     if _data.is_series(data):
         return _read([data], len(data))[:, 0]
@@ -399,12 +401,23 @@ def _refuse_containers(cells: Any, argument: str) -> None:
         raise TypeError(f"each cell of the argument must be a number or a string that says a number: {argument} has a list or a dictionary")
 
 
-def _read(columns: list[Any], rows: int) -> Any:
+def _read(columns: list[Any], rows: int, names: list[str] | None = None) -> Any:
     """Columns as the library reads them, side by side."""
     if not columns or rows == 0:
         return np.empty((rows, len(columns)))
     named = [(f"{j}", _data.column(f"{j}", column)) for j, column in enumerate(columns)]
+    for j, (_, column) in enumerate(named):
+        if column.is_text:
+            raise _text_refused(f"{j}" if names is None else names[j])
     return np.frombuffer(_native.Table.from_columns(named).numbers()).reshape(len(columns), rows).T
+
+
+def _text_refused(name: str) -> DataError:
+    """What scikit-learn itself refuses, though its own sentence holds a cell."""
+    return DataError(
+        f"column '{name}' holds text or categories, and every feature and the response must be numbers: make it numbers, as with "
+        f'pd.to_numeric(df["{name}"], errors="coerce"), or encode its levels first'
+    )
 
 
 def _labelled(X: Any, cells: Any) -> Any:

@@ -339,7 +339,7 @@ pub enum SchemaError {
         column: String,
     },
     /// A number was asked of a column declared as text.
-    #[error("column '{column}' holds text: give its levels, as in {column}{{a,b}}, or {}", STORE_NUMBERS)]
+    #[error("column '{column}' holds text or categories: give its levels, as in {column}{{a,b}}, or {}", STORE_NUMBERS)]
     TextAsNumber {
         /// The column.
         column: String,
