@@ -8,9 +8,10 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-from dplm import _native
+from dplm import _data, _native
 from dplm._errors import RequestError
 from dplm._fit import Fit
+from dplm._given import check
 
 #: A ledger's file, what it calls the data, and the analyst, the purpose and the note of whoever asks.
 AccountName = tuple[str, str, tuple[str, str, str]]
@@ -39,6 +40,7 @@ class Ledger:
     def __init__(
         self, file: str | os.PathLike[str], *, analyst: str | None = None, purpose: str = "", note: str = ""
     ) -> None:
+        check(file=file, analyst=analyst, purpose=purpose, note=note)
         self._native = _native.Ledger(file)
         self._file = os.fspath(file)
         self._attribution = (os.environ.get("DPLM_ANALYST", "") if analyst is None else analyst, purpose, note)
@@ -58,11 +60,13 @@ class Ledger:
         cls, file: str | os.PathLike[str], dataset: str, *, rho: float, delta: float | None = None, note: str = ""
     ) -> Ledger:
         """Adds a data set with its first budget, making the file where there is none."""
+        check(file=file, dataset=dataset, rho=rho, delta=delta, note=note)
         _native.Ledger.init(file, dataset, rho, delta, note)
         return cls(file)
 
     def grant(self, dataset: str, *, rho: float, note: str = "") -> None:
         """Adds to the budget of a data set."""
+        check(dataset=dataset, rho=rho, note=note)
         self._native.grant(dataset, rho, note)
 
     def limit(self, dataset: str, *, rho: float, analyst: str = "", note: str = "") -> None:
@@ -71,10 +75,12 @@ class Ledger:
         What was spent before counts, and the latest limit holds. Where there is one, a fit must name its analyst. A limit is bookkeeping: whoever
         can write the file can name anybody.
         """
+        check(dataset=dataset, rho=rho, analyst=analyst, note=note)
         self._native.limit(dataset, analyst, rho, note)
 
     def record(self, dataset: str, *, rho: float, what: str, analyst: str = "", note: str = "") -> None:
         """Records what was released without this ledger, by another program, or is missing from a copy that was put back."""
+        check(dataset=dataset, rho=rho, what=what, analyst=analyst, note=note)
         self._native.record(dataset, rho, what, analyst, note)
 
     def reverse(self, entry: int, *, reason: str) -> float:
@@ -90,14 +96,17 @@ class Ledger:
         >>> ledger.show("wages")["left"]
         0.1
         """
+        check(entry=entry, reason=reason)
         return self._native.reverse(entry, reason)
 
     def report(self, file: str | os.PathLike[str], *, dataset: str | None = None) -> None:
         """Writes a page that needs nothing else: what was released to whom, when, from which data, and what is left."""
+        check(file=file, dataset=dataset)
         Path(file).write_text(self._native.report(dataset), encoding="utf-8")
 
     def back_up(self, copy: str | os.PathLike[str]) -> str:
         """Writes a copy to a file that is not there yet, whole whoever is writing meanwhile; gives the hash of its last entry."""
+        check(copy=copy)
         return self._native.back_up(copy)
 
     @property
@@ -107,6 +116,7 @@ class Ledger:
 
     def show(self, dataset: str) -> dict[str, Any]:
         """The state of a data set: `total`, `spent`, `left` and every entry."""
+        check(dataset=dataset)
         return dict(json.loads(self._native.show(dataset)))
 
     def verify(self, *, against: Iterable[Fit | str | os.PathLike[str]] = ()) -> str:
@@ -125,7 +135,15 @@ class Ledger:
         """
         if isinstance(against, (Fit, str, os.PathLike)):
             raise RequestError("against takes a list of fits or files: put even a single one in brackets")
-        kept = [_kept(place, fit) for place, fit in enumerate(against)]
+        if hasattr(against, "dtype") or _data.is_series(against):
+            raise RequestError("against takes a list of fits or files")
+        listed = list(against)
+        if not all(isinstance(fit, (Fit, str, os.PathLike)) for fit in listed):
+            raise RequestError("against takes a list of fits or files")
+        files = [fit for fit in listed if not isinstance(fit, Fit)]
+        if len(files) > 1:
+            _data.existing(files, "against")
+        kept = [_kept(place, fit) for place, fit in enumerate(listed)]
         return self._native.verify(kept)[1]
 
     def __reduce__(self) -> tuple[Callable[..., Ledger], tuple[str, str, str, str]]:

@@ -19,6 +19,7 @@ from sklearn.utils.validation import check_array, check_is_fitted, check_X_y, va
 from dplm import _data, _native
 from dplm._errors import DataError, DplmError, LedgerError, RequestError, warn
 from dplm._fit import Fit
+from dplm._given import check
 from dplm._lm import lm
 
 __all__ = ["BudgetError", "PrivateLinearRegression"]
@@ -188,6 +189,7 @@ class PrivateLinearRegression(RegressorMixin, BaseEstimator):  # type: ignore[mi
         """Fits privately; spends the budget of one fit."""
         self._refuse_budget_that_is_no_number()
         self._refuse_seed_where_account_is_kept()
+        check(rho=self.rho, epsilon=self.epsilon, delta=self.delta, method=self.method, purpose=self.purpose, dataset=self.dataset)
         X, y = self._rows(X, y)
         names, response = self._names()
         formula = self._formula(names, response)
@@ -227,7 +229,8 @@ class PrivateLinearRegression(RegressorMixin, BaseEstimator):  # type: ignore[mi
         """
         if self.budget != math.inf:
             warn("score looks at the rows it is given without noise: it is not private")
-        return float(super().score(X, _numbers(y, "y"), sample_weight))
+        weights = None if sample_weight is None else _numbers(sample_weight, "sample_weight")
+        return float(super().score(X, _numbers(y, "y"), weights))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -295,6 +298,8 @@ class PrivateLinearRegression(RegressorMixin, BaseEstimator):  # type: ignore[mi
     def _refuse_seed_where_account_is_kept(self) -> None:
         if self.random_state is None:
             return
+        if not isinstance(self.random_state, (numbers.Integral, np.random.RandomState)):
+            raise RequestError("random_state must be a whole number, a RandomState of NumPy, or None")
         if self.ledger is None and self.budget == math.inf:
             return
         if self.random_state is not getattr(self, "_random_state_when_cloned", self.random_state):

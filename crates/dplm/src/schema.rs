@@ -207,10 +207,9 @@ impl Schema {
         let positions = self.positions();
         let has = |column: &Column| positions.contains_key(column.name.as_str());
         let is_header = self.names_are_declared || columns.iter().any(has);
-        columns.iter().try_for_each(|column| match positions.get(column.name.as_str()) {
-            Some(&position) => self.fields[position].check(&column.kind),
-            None => Err(self.unknown(&column.name, is_header)),
-        })
+        let missing = columns.iter().find(|column| !has(column));
+        missing.map_or(Ok(()), |column| Err(self.unknown(&column.name, is_header)))?;
+        columns.iter().try_for_each(|column| self.fields[positions[column.name.as_str()]].check(&column.kind))
     }
 
     /// Checks that columns of these names exist, once [`Schema::check_all`] has found others: the names are a header then.
