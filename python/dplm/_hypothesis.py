@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from dplm import _native
 from dplm._errors import RequestError
+from dplm._given import unquoted
 from dplm._numbers import coverage, ends, number
 from dplm._released import SIMULATED
 
@@ -24,17 +26,19 @@ def rows(native: _native.Fit, hypothesis: Any) -> list[Row]:
     if isinstance(hypothesis, str):
         return native.hypothesis(hypothesis)
     if isinstance(hypothesis, Sequence) and hypothesis and all(isinstance(one, str) for one in hypothesis):
-        return [row for text in hypothesis for row in native.hypothesis(text)]
+        return unquoted("the hypothesis", hypothesis, lambda: [row for text in hypothesis for row in native.hypothesis(text)])
     import numpy as np
 
-    weights, values = hypothesis if isinstance(hypothesis, tuple) else (hypothesis, 0.0)
-    try:
+    weights, values = hypothesis if isinstance(hypothesis, tuple) and len(hypothesis) == 2 else (hypothesis, 0.0)
+    matrix = None
+    # Refused once the other exception is gone: its words may hold a cell.
+    with contextlib.suppress(Exception):
         matrix = np.atleast_2d(np.asarray(weights, dtype="float64"))
         nulls = np.broadcast_to(np.asarray(values, dtype="float64"), matrix.shape[:1])
-    except (TypeError, ValueError):
+    if matrix is None or matrix.ndim != 2:
         raise RequestError(
             "a hypothesis is a text such as 'educ = 0', a matrix with a weight for each coefficient, or a pair of such a matrix and values"
-        ) from None
+        )
     return [(f"c{j}", weight.tolist(), float(null)) for j, (weight, null) in enumerate(zip(matrix, nulls, strict=True))]
 
 

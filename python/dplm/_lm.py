@@ -13,6 +13,7 @@ from typing import Any, Literal, TypedDict, Unpack, overload
 from dplm import _data, _native
 from dplm._errors import FitWarning, PrivacyWarning, RequestError, warn
 from dplm._fit import Fit
+from dplm._given import check
 from dplm._groups import GroupedFit
 from dplm._ledger import AccountName, Ledger
 from dplm._moments import MomentsLike, given_moments
@@ -236,6 +237,12 @@ def lm(
     >>> fit.private  # because of the seed
     False
     """
+    check(
+        formula=formula, rho=rho, epsilon=epsilon, delta=delta, method=method, clip=clip, steps=steps, step_size=step_size, interval=interval,
+        target=target, level=level, batches=batches, burn_in=burn_in, neighbours=neighbours, person=person, rows_per_person=rows_per_person,
+        weights=weights, by=by, group_sizes=group_sizes, purpose=purpose, dataset=dataset, csv=csv, seed=seed, threads=threads, memory=memory,
+        device=device,
+    )
     model, is_file = _model(formula)
     budget = {"rho": rho, "epsilon": epsilon, "delta": delta}
     options = {
@@ -277,16 +284,16 @@ def lm(
             raise RequestError("there is no dry run for rows on a cluster: dplm.plan says what to expect of as many rows")
         return Plan(json.loads(_native.dry_run(table, model, is_file, budget, options, account_name)))
     bar = Bar() if progress is True else None
-    callback = bar if bar is not None else progress or None
+    callback = bar if bar is not None else progress if callable(progress) else None
     found: _native.Fit | _native.GroupedFit
     fit: Fit | GroupedFit
     try:
         if table is None:
             found = data.fit(model, is_file, columns, budget, options, account_name, callback)
         elif by is None:
-            found = _native.fit(table, model, is_file, budget, options, account_name, callback)  # type: ignore[arg-type]
+            found = _native.fit(table, model, is_file, budget, options, account_name, callback)
         else:
-            found = _native.fit_groups(table, model, is_file, budget, options, account_name, callback)  # type: ignore[arg-type]
+            found = _native.fit_groups(table, model, is_file, budget, options, account_name, callback)
     finally:
         if bar is not None:
             bar.close()
@@ -310,7 +317,7 @@ def _simulated_rows(pretend: int | bool) -> int | None:
     """How many rows to simulate; None for the usual number."""
     if pretend is True:
         return None
-    if not isinstance(pretend, int) or pretend < 1:
+    if type(pretend) is bool or not isinstance(pretend, int) or pretend < 1:
         raise RequestError("pretend must be a number of rows, or True")
     return pretend
 
@@ -329,7 +336,9 @@ def _account_name(
 ) -> AccountName:
     """The ledger and its name for the data, as far as they are named, and who asks."""
     if isinstance(ledger, Ledger):
+        check(dataset=dataset, other_table=other_table)
         return ledger.file, dataset, other_table, ledger.attribution
+    check(ledger=ledger, dataset=dataset, other_table=other_table)
     attribution = (os.environ.get("DPLM_ANALYST", ""), "", "")
     return None if ledger is None else os.fspath(ledger), dataset, other_table, attribution
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, fields
 from typing import Any, Generic, Protocol, Self, TypeVar
 
 from dplm import _export
+from dplm._given import check
 
 
 #: What is said of results of simulated rows.
@@ -142,6 +143,7 @@ class Released(Generic[N]):
         >>> kept == fit, kept.conf_int(0.01).equals(fit.conf_int(0.01))
         (True, True)
         """
+        check(path=path)
         self._native.save(path)
 
     def to_html(
@@ -156,6 +158,7 @@ class Released(Generic[N]):
 
         It may say what it is called, who publishes it, and what the data are called (without that, what the ledger calls them).
         """
+        check(path=path, title=title, author=author, data_name=data_name)
         page = self._native.page(title, author, data_name)
         if path is not None:
             with open(path, "w", encoding="utf-8", newline="\n") as file:

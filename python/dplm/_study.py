@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 from collections.abc import Callable, Mapping
@@ -11,6 +12,7 @@ from typing import Any
 from dplm import _data, _native
 from dplm._errors import FitWarning, PrivacyWarning, RequestError, warn
 from dplm._fit import Fit
+from dplm._given import check
 from dplm._ledger import Ledger
 from dplm._lm import _account_name, _columns, _warn_of
 
@@ -54,6 +56,7 @@ class Study:
         dataset: str | None = None,
     ) -> None:
         """Writes a page with the specification curve and all coefficients side by side."""
+        check(path=path, title=title, author=author, dataset=dataset)
         Path(path).write_text(self._native.page(title, author, dataset), encoding="utf-8")
 
     def __repr__(self) -> str:
@@ -106,6 +109,11 @@ def study(
         A coefficient that is followed across specifications, and whether its intervals should hold in all of them at once (Bonferroni). Where none
         is named, the first but for the intercept that all specifications have is followed.
     """
+    check(
+        specifications=specifications, rho=rho, epsilon=epsilon, delta=delta, shares=shares, interest=interest, level=level, target=target,
+        neighbours=neighbours, person=person, rows_per_person=rows_per_person, weights=weights, dataset=dataset, seed=seed, threads=threads,
+        memory=memory,
+    )
     given = {"rho": rho, "epsilon": epsilon, "delta": delta, "level": level, "neighbours": neighbours, "interest": interest}
     stated = {key: value for key, value in given.items() if value is not None} | ({"simultaneous": True} if simultaneous else {})
     if isinstance(specifications, Mapping):
@@ -124,10 +132,9 @@ def study(
 def _read(path: Path, stated: list[str]) -> str:
     if stated:
         raise RequestError(f"a study file says {stated[0]} itself: leave it out, or give the formulas as a mapping")
-    try:
+    with contextlib.suppress(OSError, UnicodeDecodeError):
         return path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError):
-        raise RequestError(f"the study {path} could not be read: check the path, and that it is text") from None
+    raise RequestError(f"the study {path} could not be read: check the path, and that it is text")
 
 
 def _document(specifications: Mapping[str, str], shares: Mapping[str, float], stated: Mapping[str, Any]) -> str:
@@ -161,6 +168,9 @@ def refine(
 
     The result promises what both budgets together promise, and can be refined again. A ledger is charged for the second fit only.
     """
+    if not isinstance(fit, Fit):
+        raise RequestError("fit must be a fit that dplm.lm has made")
+    check(rho=rho, dataset=dataset, seed=seed, threads=threads, memory=memory)
     options = {"strict": strict, "seed": seed, "threads": threads, "memory": memory}
     facts = json.loads(fit.to_json())
     person = (facts["fit"].get("person") or {}).get("column")

@@ -129,6 +129,10 @@ banded <- function(fit, lwr, upr, rows) {
 
 dplm_over <- function(fit, column, at = list(), level = fit$level, simultaneous = FALSE) {
   of_fit(fit)
+  is_value <- function(one) length(one) == 1 && (is.atomic(one) || is.factor(one))
+  if (!is.list(at) || (length(at) > 0 && is.null(names(at))) || !all(vapply(at, is_value, NA))) {
+    refuse("request", "at must be a list with one value for each name, such as list(educ = 12)")
+  }
   values <- vapply(at, function(one) if (inherits(one, "Date")) format(one) else as.character(one), "")
   level <- number_of("level", level)
   found <- value(native_over(fit$json, text_of("column", column), as.character(names(at)), as.character(values), level, isTRUE(simultaneous)))
@@ -140,7 +144,8 @@ dplm_over <- function(fit, column, at = list(), level = fit$level, simultaneous 
 dplm_test <- function(fit, hypothesis, level = fit$level) {
   of_fit(fit)
   if (!is.character(hypothesis)) refuse("request", "a hypothesis is a text such as 'educ = 0', or several of them")
-  found <- value(native_test(fit$json, paste(hypothesis, collapse = ", "), number_of("level", level)))
+  asked <- function() value(native_test(fit$json, paste(hypothesis, collapse = ", "), number_of("level", level)))
+  found <- unquoted("hypothesis", hypothesis, asked)
   each <- found$each
   table <- data.frame(
     hypothesis = found$hypothesis, estimate = each$estimate, std.error = each$std_error, statistic = each$statistic,
@@ -169,6 +174,9 @@ of_fit <- function(fit) {
 }
 
 dplm_report <- function(fit, path, title = NULL, author = NULL, data_name = NULL) {
+  title <- text_or_null("title", title)
+  author <- text_or_null("author", author)
+  data_name <- text_or_null("data_name", data_name)
   page <- if (inherits(fit, "dplm_groups")) native_groups_page else native_page
   if (!inherits(fit, "dplm_groups")) of_fit(fit)
   html <- value(page(fit$json, title, author, data_name))

@@ -7,7 +7,7 @@ use arrow_schema::{Field, Schema, SchemaRef};
 use dplm::{
     Progress,
     formula::{Column, Kind as Facts},
-    table::{Cells, DataError, Dialect, ReadOptions, Source},
+    table::{Cells, DataError, Dialect, ReadOptions, Source, Type},
 };
 use dplm_simulate::pretend;
 use pyo3::{prelude::*, types::PyBytes};
@@ -121,6 +121,13 @@ impl NativeTable {
             Ok(numbers.concat())
         })?;
         Ok(PyBytes::new(py, &numbers))
+    }
+
+    /// The names of the columns that are declared as texts.
+    #[getter]
+    fn texts(&self) -> Vec<String> {
+        let fields = self.source.schema().fields().iter();
+        fields.filter(|field| field.kind == Type::Text).map(|field| field.name.clone()).collect()
     }
 
     /// The names of the columns.

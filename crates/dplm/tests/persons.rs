@@ -349,7 +349,7 @@ fn identifiers_are_read_as_they_are_meant() {
         let reading = Reading { person: Some(Person::new("id")), ..Reading::default() };
         Dataset::read(source, &Formula::parse("y[0..9] ~ x[0..9]").unwrap(), &reading).unwrap().rows()
     };
-    assert_eq!(count(&rows(&["1", "1.0", " 1 ", "2", "02", "x", "X", "", "NA"])), 5);
+    assert_eq!(count(&rows(&["1", "1.0", " 1 ", "2", "02", "x", "X", "", "NA"])), 6, "1.0 is not 1");
     assert_eq!(count(&rows(&["", "NA"])), 0);
 }
 

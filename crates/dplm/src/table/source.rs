@@ -184,6 +184,7 @@ impl Source {
     ) -> Result<(), DataError> {
         let mut extractors: Vec<Extractor> =
             columns.iter().map(|column| Extractor::new(column, options.strict)).collect();
+        options.person.map_or(Ok(()), |person| self.schema.check_identifier(person))?;
         extractors.extend(options.person.map(|person| Extractor::of_persons(person, options.strict)));
         let columns: Vec<Column> = columns.iter().cloned().chain(options.person.map(identifier)).collect();
         self.read(&columns, &extractors, options, each)
@@ -195,6 +196,7 @@ impl Source {
     /// # Errors
     /// As [`for_each_block`](Self::for_each_block).
     pub fn identified(&self, column: &str, strict: bool, key: [u8; 32]) -> Result<Vec<u128>, DataError> {
+        self.schema.check_identifier(column)?;
         let extractors = [Extractor::of_identifiers(column, strict, key)];
         let mut numbers = Vec::new();
         self.read(&[identifier(column)], &extractors, &ReadOptions::default(), &mut |block| {
@@ -270,7 +272,7 @@ impl Source {
     }
 }
 
-/// A column that says who a row is of: what may hold levels may hold identifiers.
+/// A column that says who a row is of: what may hold identifiers may hold levels.
 fn identifier(name: &str) -> Column {
     Column { name: name.to_owned(), kind: Kind::Levels(Vec::new()) }
 }
