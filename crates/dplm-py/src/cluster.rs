@@ -21,8 +21,8 @@ use dplm::{
 use pyo3::{prelude::*, types::PyBytes};
 
 use crate::{
-    arrow,
     account::{AccountOptions, affordable, paying},
+    arrow,
     failure::{Kind, OrRaise},
     fit::NativeFit,
     groups::{NativeGroupedFit, without_groups},

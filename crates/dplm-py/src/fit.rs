@@ -3,8 +3,8 @@
 use std::{fs, path::PathBuf};
 
 use dplm::{
-    Covariance, Coverage, Dataset, Design, Ends, Equation, Fit, Hypothesis, OverValue, Prediction,
-    Progress, Reading, TTest, Warning,
+    Covariance, Coverage, Dataset, Design, Ends, Equation, Fit, Hypothesis, OverValue, Prediction, Progress, Reading,
+    TTest, Warning,
     method::{Request, forecast_for},
     plan::Question,
     report::{Cover, FitFileError, facts_json, summary, summary_html, to_html, to_json},
