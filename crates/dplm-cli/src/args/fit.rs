@@ -10,7 +10,7 @@ use dplm::{
 
 use super::{
     AccountArgs, BudgetArgs, CoverArgs, DataArgs, IntervalArgs, MachineArgs, MethodArgs, ModelArgs, PromiseArgs,
-    RunArgs, SavedFit, words,
+    RunArgs, SavedFits, words,
 };
 use crate::output::Destination;
 
@@ -76,7 +76,7 @@ pub struct FitArgs {
 #[derive(Debug, Group)]
 pub struct RefineArgs {
     #[command(flatten)]
-    pub saved: SavedFit,
+    pub saved: SavedFits,
     #[command(flatten)]
     pub data: DataArgs,
     #[command(flatten)]

@@ -19,7 +19,7 @@ use dplm::{method, options::Choice};
 
 pub use common::{
     AccountArgs, AimArgs, AttributionArgs, BudgetArgs, CoverArgs, DataArgs, IntervalArgs, MachineArgs, MethodArgs,
-    ModelArgs, NeighboursArgs, PromiseArgs, RunArgs, SavedFit, SavedFits,
+    ModelArgs, NeighboursArgs, PromiseArgs, RunArgs, SavedFits,
 };
 pub use fit::{DiagnoseArgs, FitArgs, MomentsArgs, RefineArgs, StudyArgs, StudyBeside};
 #[cfg(feature = "lab")]
