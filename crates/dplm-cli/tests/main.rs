@@ -11,6 +11,7 @@ mod memory;
 mod methods;
 mod persons;
 mod pretend;
+mod promised;
 mod refusals;
 mod results;
 mod saved_fit;
