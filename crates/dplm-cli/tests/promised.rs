@@ -210,15 +210,16 @@ fn check_exports(directory: &Directory, case: &Case) {
                 continue;
             }
         }
+        if (library, case.conversion) == ("dp-accounting", Conversion::Tested) {
+            // None of its events has a delta.
+            done.assert_refused(2, &case.file);
+            continue;
+        }
         let told: Value = serde_json::from_str(&done.stdout).expect("JSON");
         assert_eq!(told["promise"], json(directory, &case.file)["promise"]);
         match (library, case.conversion) {
             ("opendp", Conversion::Tested) => assert_eq!(told["d_out"], serde_json::json!([5.0, 5e-7]), "{told}"),
             ("opendp", _) => assert_eq!(told["d_out"], 5.0, "{told}"),
-            (_, Conversion::Tested) => {
-                assert_eq!(told["event"]["class"], "EpsilonDeltaDpEvent");
-                assert_eq!((&told["event"]["delta"], &told["event"]["epsilon"]), (&told["delta"], &told["epsilon"]));
-            }
             (_, _) => assert_eq!(told["event"]["class"], "ComposedDpEvent"),
         }
     }

@@ -20,7 +20,10 @@ pub fn run(args: &ExportArgs) -> Result<(), Failure> {
     let SavedGuarantee { guarantee, .. } = SavedGuarantee::load(&args.fit).map_err(|error| unread(args, error))?;
     check_holds(&guarantee, args)?;
     let written = match args.library {
-        Library::DpAccounting => dp_accounting(&guarantee),
+        Library::DpAccounting => {
+            check_events(&guarantee)?;
+            dp_accounting(&guarantee)
+        }
         Library::OpenDp => opendp(&guarantee),
     };
     Output::open(&out)?.finish_with(&(serde_json::to_string_pretty(&written).expect("plain data serialises") + "\n"))
@@ -53,6 +56,16 @@ fn check_holds(guarantee: &Guarantee, args: &ExportArgs) -> Result<(), Failure> 
     }
 }
 
+/// None of the events has a delta of its own, so that what is said with them would leave out the delta of a test.
+fn check_events(guarantee: &Guarantee) -> Result<(), Failure> {
+    match guarantee.promise.conversion {
+        Conversion::Exact | Conversion::Cks | Conversion::Simple => Ok(()),
+        Conversion::Tested => Err(Failure::usage(
+            "dp-accounting has no event for a test that may fail to protect: add the fit's epsilon and delta yourself, or export for opendp",
+        )),
+    }
+}
+
 /// The events that an accountant of Google's dp-accounting composes, by the names of its classes.
 fn dp_accounting(guarantee: &Guarantee) -> Value {
     json!({
@@ -68,18 +81,10 @@ fn dp_accounting(guarantee: &Guarantee) -> Value {
 }
 
 /// A Gaussian release of rho has noise of `1 / sqrt(2 rho)` times what neighbours can move; for any other mechanism rho is
-/// all there is to say. A test may fail to protect, which no event of zCDP can say, so the whole is one event then: what it
-/// promises at its delta.
+/// all there is to say.
 fn event(guarantee: &Guarantee) -> Value {
-    match guarantee.promise.conversion {
-        Conversion::Exact | Conversion::Cks | Conversion::Simple => {
-            let events: Vec<Value> = guarantee.releases.iter().map(event_of).collect();
-            json!({ "class": "ComposedDpEvent", "events": events })
-        }
-        Conversion::Tested => {
-            json!({ "class": "EpsilonDeltaDpEvent", "epsilon": guarantee.epsilon, "delta": guarantee.delta })
-        }
-    }
+    let events: Vec<Value> = guarantee.releases.iter().map(event_of).collect();
+    json!({ "class": "ComposedDpEvent", "events": events })
 }
 
 fn event_of(release: &Release) -> Value {

@@ -77,7 +77,7 @@ impl Rho {
 
     /// The least f64 that is not below the budget: what is computed from it never promises too much.
     pub fn to_f64_up(self) -> f64 {
-        let mut up = self.to_f64().next_down();
+        let mut up = self.to_f64().next_down().max(0.0);
         while !self.is_at_most(up) {
             up = up.next_up();
         }

@@ -115,6 +115,8 @@ impl SavedGuarantee {
         let guarantee = match (envelope.grouped_fit, envelope.study_guarantee) {
             (Some(_), _) => GroupedFit::from_json(text)?.guarantee,
             (None, Some(of_study)) => guarantee_of_study(text, of_study)?,
+            // Studies of older forms did not keep it.
+            (None, None) if envelope.specifications.is_some() => return Err(FitFileError::Older),
             (None, None) => Fit::from_json(text)?.guarantee,
         };
         Ok(SavedGuarantee { guarantee })
