@@ -46,7 +46,7 @@ impl Comparison {
 
     fn objects_agree(&self, found: &Map<String, Value>, made: &Map<String, Value>) -> bool {
         let is_added = |key: &&str| found.contains_key(*key) && !made.contains_key(*key);
-        !OPTIONAL.iter().any(|key| is_added(key)) && made.iter().all(|(key, made)| self.key_agrees(key, found, made))
+        !OPTIONAL.iter().any(is_added) && made.iter().all(|(key, made)| self.key_agrees(key, found, made))
     }
 
     fn key_agrees(&self, key: &str, found: &Map<String, Value>, made: &Value) -> bool {
