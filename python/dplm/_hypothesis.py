@@ -10,7 +10,7 @@ from dplm import _native
 from dplm._errors import RequestError
 from dplm._given import unquoted
 from dplm._numbers import coverage, ends, number
-from dplm._released import SIMULATED
+from dplm._released import MARKS
 
 if TYPE_CHECKING:
     import numpy as np
@@ -53,6 +53,8 @@ class TTest:
         import numpy as np
 
         self._native, self._equations, self._level = native, equations, level
+        self.promise: dict[str, str] = native.promise()
+        self._mark = MARKS[self.promise["provenance"]]
         found = native.t_test(equations, level)
         column = list(zip(*found, strict=True))
 
@@ -100,11 +102,13 @@ class TTest:
 
     def __repr__(self) -> str:
         text = self.summary_frame(1 - self._level).to_string(float_format="{:.4g}".format)
-        return "\n".join(f"PRETEND | {line}" for line in text.splitlines()) if self._native.pretended else text
+        if self._native.pretended:
+            return "\n".join(f"PRETEND | {line}" for line in text.splitlines())
+        return f"{self._mark}\n{text}" if self._mark else text
 
     def _repr_html_(self) -> str:
         table = str(self.summary_frame(1 - self._level).to_html(float_format="{:.4g}".format))
-        return f"<p>{SIMULATED}</p>\n{table}" if self._native.pretended else table
+        return f"<p>{self._mark}</p>\n{table}" if self._mark else table
 
 
 class WaldTest:
@@ -122,7 +126,9 @@ class WaldTest:
         self.df_num: int = len(equations)
         self.df_denom: float = float("inf") if df is None else df
         self.distribution: str = "chi2" if df is None else "F"
-        self._marked = f"; {SIMULATED}" if native.pretended else ""
+        self.promise: dict[str, str] = native.promise()
+        mark = MARKS[self.promise["provenance"]]
+        self._marked = f"; {mark}" if mark else ""
 
     def __repr__(self) -> str:
         df = str(self.df_num) if self.distribution == "chi2" else f"{self.df_num}, {self.df_denom:g}"

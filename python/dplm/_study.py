@@ -167,14 +167,17 @@ def refine(
     """Spends `rho` more on the model of a fit, on the same data, and pools both fits by their precision.
 
     The result promises what both budgets together promise, and can be refined again. A ledger is charged for the second fit only.
+    The data are read as they were for the first fit, with its weights and its persons; the fit of a group has the rows of that
+    group. Text is read in the dialect of the first fit unless `csv` says otherwise.
     """
     if not isinstance(fit, Fit):
         raise RequestError("fit must be a fit that dplm.lm has made")
     check(rho=rho, dataset=dataset, seed=seed, threads=threads, memory=memory)
     options = {"strict": strict, "seed": seed, "threads": threads, "memory": memory}
-    facts = json.loads(fit.to_json())
-    person = (facts["fit"].get("person") or {}).get("column")
-    table = _data.table(data, None, _columns(fit.formula, False, person, facts.get("weights")), csv)
+    kept = json.loads(fit.to_json())["fit"]
+    person, group = (kept["person"] or {}).get("column"), (kept["group"] or {}).get("by")
+    columns = _columns(fit.formula, False, person, kept["weights"], group)
+    table = _data.table(data, None, columns, csv or kept["particulars"]["csv"] or None)
     found = _native.refine(fit._native, table, rho, options, _account_name(ledger, dataset, other_table), progress)
     refined = Fit(found)
     _warn_of(refined, found.warnings())

@@ -1,12 +1,13 @@
 //! A fit, and what may be asked of it.
 
-use std::{fs, path::PathBuf};
+use std::{collections::BTreeMap, fs, path::PathBuf};
 
 use dplm::{
     Covariance, Coverage, Dataset, Design, Ends, Equation, Fit, Hypothesis, OverValue, Prediction, Progress, Reading,
     TTest, Warning,
     method::{Request, forecast_for},
     plan::Question,
+    privacy::{Promise, Provenance},
     report::{Cover, FitFileError, facts_json, summary, summary_html, to_html, to_json},
     table::ReadOptions,
 };
@@ -26,19 +27,12 @@ use crate::{
 #[pyclass(name = "Fit", module = "dplm._native", frozen)]
 pub struct NativeFit {
     fit: Fit,
-    /// Whether its rows were simulated, so that all that is made of it is marked.
-    pretended: bool,
 }
 
 impl NativeFit {
     /// A fit of data, for Python.
     pub fn new(fit: Fit) -> NativeFit {
-        NativeFit { fit, pretended: false }
-    }
-
-    /// The same of simulated rows, if it is.
-    pub fn pretended_if(self, pretended: bool) -> NativeFit {
-        NativeFit { pretended, ..self }
+        NativeFit { fit }
     }
 
     /// The fit itself.
@@ -103,7 +97,7 @@ pub fn fit(
     options.groups()?;
     let (person, weights, device) = (options.person()?, options.weights()?, options.device()?);
     // Simulated rows cost nothing.
-    let payer = if table.is_pretended() { Payer::caller() } else { account.payer(options.noise())? };
+    let payer = if table.source().is_simulated() { Payer::caller() } else { account.payer(options.noise())? };
     let fit = work::run_paid(py, options.threads, progress.as_ref(), payer, |signals, payer| {
         affordable(payer, config.request().rho)?;
         let reading = |done, total| signals.reading(done, total);
@@ -116,7 +110,7 @@ pub fn fit(
         let fitting = |done, total| signals.fitting(done, total);
         prepared.run_paid_by(&mut paying(payer), Progress::new(&fitting))
     })?;
-    Ok(NativeFit::new(fit).pretended_if(table.is_pretended()))
+    Ok(NativeFit::new(fit))
 }
 
 /// The plan of a fit that is not made, as the JSON of `dplm plan`: no cell is looked at and nothing is spent.
@@ -155,6 +149,21 @@ pub fn dry_run(
     Ok(serde_json::to_string(&forecast).expect("plain data serialise"))
 }
 
+/// A promise, a word for each part; parts that nothing is said of are left out.
+pub fn words_of(promise: &Promise) -> BTreeMap<&'static str, String> {
+    let Promise { unit, person, neighbours, conversion, delta_spent, provenance } = promise;
+    let conversion = serde_json::to_value(conversion).ok().and_then(|word| word.as_str().map(str::to_owned));
+    let said = [
+        ("unit", Some(unit.to_string())),
+        ("person", person.clone()),
+        ("neighbours", Some(neighbours.to_string())),
+        ("conversion", conversion),
+        ("delta_spent", Some(delta_spent.to_string())),
+        ("provenance", Some(provenance.to_string())),
+    ];
+    said.into_iter().filter_map(|(part, word)| word.map(|word| (part, word))).collect()
+}
+
 /// Writes a document to a file.
 pub fn saved(path: PathBuf, json: &str) -> PyResult<()> {
     let unwritten = |error: std::io::Error| FitFileError::Unwritten { kind: error.kind() };
@@ -171,15 +180,14 @@ impl NativeFit {
     /// A fit that was saved.
     #[staticmethod]
     fn load(path: PathBuf) -> PyResult<NativeFit> {
-        let pretended = fs::read_to_string(&path).is_ok_and(|text| pretend::is_marked(&text));
-        Ok(NativeFit::new(Fit::load(path).or_raise()?).pretended_if(pretended))
+        Ok(NativeFit::new(Fit::load(path).or_raise()?))
     }
 
     /// A fit from its JSON.
     #[staticmethod]
     fn from_json(text: &str) -> PyResult<NativeFit> {
         let fit = Fit::from_json(text).map_err(dplm::Error::from).or_raise()?;
-        Ok(NativeFit::new(fit).pretended_if(pretend::is_marked(text)))
+        Ok(NativeFit::new(fit))
     }
 
     /// Writes the JSON of the command line to a file.
@@ -189,13 +197,18 @@ impl NativeFit {
 
     /// The JSON of the command line.
     fn json(&self) -> String {
-        pretend::marked_if(self.pretended, to_json(&self.fit), pretend::mark_json)
+        pretend::marked_if(self.pretended(), to_json(&self.fit), pretend::mark_json)
     }
 
     /// Whether its rows were simulated.
     #[getter]
     pub fn pretended(&self) -> bool {
-        self.pretended
+        self.fit.guarantee.promise.provenance == Provenance::Simulated
+    }
+
+    /// What is promised, in words.
+    fn promise(&self) -> BTreeMap<&'static str, String> {
+        words_of(&self.fit.guarantee.promise)
     }
 
     /// The JSON without what is long.
@@ -220,17 +233,17 @@ impl NativeFit {
 
     /// The summary of the command line.
     fn summary(&self) -> String {
-        pretend::marked_if(self.pretended, summary(&self.fit), pretend::mark_text)
+        pretend::marked_if(self.pretended(), summary(&self.fit), pretend::mark_text)
     }
 
     /// The summary as a piece of HTML.
     fn summary_html(&self) -> String {
-        pretend::marked_if(self.pretended, summary_html(&self.fit), pretend::mark_piece)
+        pretend::marked_if(self.pretended(), summary_html(&self.fit), pretend::mark_piece)
     }
 
     /// The page of `--report`.
     fn page(&self, title: Option<String>, author: Option<String>, dataset: Option<String>) -> String {
-        pretend::marked_if(self.pretended, to_html(&self.fit, &Cover { title, author, dataset }), pretend::mark_page)
+        pretend::marked_if(self.pretended(), to_html(&self.fit, &Cover { title, author, dataset }), pretend::mark_page)
     }
 
     /// The released iterates of each run, in standardised units.
@@ -246,7 +259,7 @@ impl NativeFit {
     /// What a reader should know, each with whether it is about privacy itself.
     fn warnings(&self) -> Vec<(bool, String)> {
         let of_fit = self.fit.warnings.iter().map(|one| (matches!(one, Warning::FixedSeed), one.to_string()));
-        warned(self.pretended, of_fit)
+        warned(self.pretended(), of_fit)
     }
 
     /// The equations of a hypothesis that is written as text.

@@ -1,9 +1,10 @@
 //! The fits of several groups, and what may be asked of them.
 
-use std::{fs, path::PathBuf};
+use std::path::PathBuf;
 
 use dplm::{
     Fit, FittedGroup, GroupOutcome, GroupedDataset, GroupedFit, Progress, Reading, Warning,
+    privacy::Provenance,
     report::{Cover, grouped_summary, grouped_to_html, grouped_to_json},
     table::ReadOptions,
 };
@@ -24,14 +25,12 @@ use crate::{
 #[pyclass(name = "GroupedFit", module = "dplm._native", frozen)]
 pub struct NativeGroupedFit {
     fit: GroupedFit,
-    /// As of one fit.
-    pretended: bool,
 }
 
 impl NativeGroupedFit {
     /// Fits for Python.
     pub fn new(fit: GroupedFit) -> NativeGroupedFit {
-        NativeGroupedFit { fit, pretended: false }
+        NativeGroupedFit { fit }
     }
 }
 
@@ -59,7 +58,7 @@ pub fn fit_groups(
     let (by, sizes) = options.groups()?.ok_or_else(without_groups)?;
     let device = options.device()?;
     // Simulated rows cost nothing.
-    let payer = if table.is_pretended() { Payer::caller() } else { account.payer(options.noise())? };
+    let payer = if table.source().is_simulated() { Payer::caller() } else { account.payer(options.noise())? };
     let fit = work::run_paid(py, options.threads, progress.as_ref(), payer, |signals, payer| {
         affordable(payer, config.request().rho)?;
         let reading = |done, total| signals.reading(done, total);
@@ -72,7 +71,7 @@ pub fn fit_groups(
         let fitting = |done, total| signals.fitting(done, total);
         prepared.run_paid_by(&mut paying(payer), Progress::new(&fitting))
     })?;
-    Ok(NativeGroupedFit { fit, pretended: table.is_pretended() })
+    Ok(NativeGroupedFit { fit })
 }
 
 #[pymethods]
@@ -80,15 +79,14 @@ impl NativeGroupedFit {
     /// Fits that were saved.
     #[staticmethod]
     fn load(path: PathBuf) -> PyResult<NativeGroupedFit> {
-        let pretended = fs::read_to_string(&path).is_ok_and(|text| pretend::is_marked(&text));
-        Ok(NativeGroupedFit { fit: GroupedFit::load(path).or_raise()?, pretended })
+        Ok(NativeGroupedFit { fit: GroupedFit::load(path).or_raise()? })
     }
 
     /// Fits from their JSON.
     #[staticmethod]
     fn from_json(text: &str) -> PyResult<NativeGroupedFit> {
         let fit = GroupedFit::from_json(text).map_err(dplm::Error::from).or_raise()?;
-        Ok(NativeGroupedFit { fit, pretended: pretend::is_marked(text) })
+        Ok(NativeGroupedFit { fit })
     }
 
     /// Writes the JSON of the command line to a file.
@@ -98,29 +96,29 @@ impl NativeGroupedFit {
 
     /// The JSON of the command line.
     fn json(&self) -> String {
-        pretend::marked_if(self.pretended, grouped_to_json(&self.fit), pretend::mark_json)
+        pretend::marked_if(self.pretended(), grouped_to_json(&self.fit), pretend::mark_json)
     }
 
     /// Whether its rows were simulated.
     #[getter]
     fn pretended(&self) -> bool {
-        self.pretended
+        self.fit.guarantee.promise.provenance == Provenance::Simulated
     }
 
     /// The summary of the command line.
     fn summary(&self) -> String {
-        pretend::marked_if(self.pretended, grouped_summary(&self.fit), pretend::mark_text)
+        pretend::marked_if(self.pretended(), grouped_summary(&self.fit), pretend::mark_text)
     }
 
     /// The page of `--report`.
     fn page(&self, title: Option<String>, author: Option<String>, dataset: Option<String>) -> String {
         let page = grouped_to_html(&self.fit, &Cover { title, author, dataset });
-        pretend::marked_if(self.pretended, page, pretend::mark_page)
+        pretend::marked_if(self.pretended(), page, pretend::mark_page)
     }
 
     /// Each level with its fit, or with why there is none.
     fn groups(&self) -> Vec<(String, Option<NativeFit>, Option<String>)> {
-        let fit_of = |fit: &Fit| NativeFit::new(fit.clone()).pretended_if(self.pretended);
+        let fit_of = |fit: &Fit| NativeFit::new(fit.clone());
         let group = |group: &FittedGroup| match &group.outcome {
             GroupOutcome::Fitted(fit) => (group.level.clone(), Some(fit_of(fit)), None),
             GroupOutcome::NotFitted(why) => (group.level.clone(), None, Some(why.clone())),
@@ -134,6 +132,6 @@ impl NativeGroupedFit {
             let of = if levels.is_empty() { String::new() } else { format!("{}: ", levels.join(", ")) };
             (matches!(warning, Warning::FixedSeed), format!("{of}{warning}"))
         };
-        warned(self.pretended, self.fit.notes().into_iter().map(sentence))
+        warned(self.pretended(), self.fit.notes().into_iter().map(sentence))
     }
 }

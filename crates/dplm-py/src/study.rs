@@ -1,13 +1,12 @@
 //! More than one fit of a table: a second release pooled with the first, and several specifications under one budget.
 
 use dplm::{
-    Dataset, NoiseSource, Progress, Reading, Refinement, Warning,
+    NoiseSource, Progress, Reading, Refinement, Warning,
     privacy::Rho,
     report::{Cover, study_html, study_json, study_summary},
     study::{Beside, Study, StudyFit},
     table::ReadOptions,
 };
-use dplm_simulate::pretend;
 use pyo3::prelude::*;
 
 use crate::{
@@ -59,27 +58,19 @@ pub fn refine(
     account: AccountOptions,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<NativeFit> {
-    if first.pretended() {
-        return Err(Kind::Request.because(pretend::NOT_REFINABLE));
-    }
     let rho = Rho::checked_from_f64(rho).map_err(|error| Kind::Request.because(error))?;
     let refinement = Refinement::new(first.fit().clone(), rho).map_err(|error| Kind::Request.because(error))?;
     let noise = options.noise();
+    refinement.check_noise(noise).map_err(|error| Kind::Request.because(error))?;
     let payer = account.payer(noise)?;
     let fit = work::run_paid(py, options.threads, progress.as_ref(), payer, |signals, payer| {
         affordable(payer, rho)?;
         payer.check_refinement(refinement.statement())?;
         let reading = |done, total| signals.reading(done, total);
         let read = ReadOptions { strict: options.strict, progress: Progress::new(&reading), ..ReadOptions::default() };
-        let reading = Reading {
-            table: read,
-            memory: options.memory,
-            person: refinement.person().cloned(),
-            weights: refinement.weights().cloned(),
-            ..Reading::default()
-        };
-        let mut dataset = Dataset::read(table.source(), &refinement.formula()?, &reading)?;
-        let prepared = dataset.prepare(refinement.method(), noise)?.giving_up_rows();
+        let reading = Reading { table: read, memory: options.memory, ..Reading::default() };
+        let mut dataset = refinement.read(table.source(), &reading)?;
+        let prepared = refinement.prepare(&mut dataset, noise)?.giving_up_rows();
         let fitting = |done, total| signals.fitting(done, total);
         let second = prepared.run_paid_by(&mut paying(payer), Progress::new(&fitting))?;
         Ok(refinement.join(second)?)

@@ -27,8 +27,6 @@ const NAME: &str = "the data";
 #[pyclass(name = "Table", module = "dplm._native", frozen)]
 pub struct NativeTable {
     source: Source,
-    /// Whether its rows were simulated, and are nobody's.
-    pretended: bool,
 }
 
 impl NativeTable {
@@ -36,16 +34,11 @@ impl NativeTable {
     pub fn source(&self) -> &Source {
         &self.source
     }
-
-    /// Whether its rows were simulated.
-    pub fn is_pretended(&self) -> bool {
-        self.pretended
-    }
 }
 
 impl From<Source> for NativeTable {
     fn from(source: Source) -> NativeTable {
-        NativeTable { source, pretended: false }
+        NativeTable { source }
     }
 }
 
@@ -86,7 +79,7 @@ impl NativeTable {
         let asked = pretend::Asked { formula: &formula, person: person.as_ref(), weights: weights.as_ref(), by };
         let source =
             py.detach(|| pretend::source(&asked, rows.unwrap_or(pretend::USUAL_ROWS), options.seed)).or_raise()?;
-        Ok(NativeTable { source, pretended: true })
+        Ok(NativeTable { source })
     }
 
     /// Columns by name.

@@ -284,6 +284,17 @@ choice! {
     }
 }
 
+/// Parameters that a user may set by hand where the method is [tunable](crate::method::Entry::tunable); `None` chooses from public numbers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
+pub struct Tuning {
+    /// The clip `gamma`, in standardised units.
+    pub clip: Option<f64>,
+    /// Steps of each run.
+    pub steps: Option<u32>,
+    /// The step size `eta`.
+    pub step_size: Option<f64>,
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

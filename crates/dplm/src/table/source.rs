@@ -50,6 +50,7 @@ impl Default for ReadOptions<'_> {
 pub struct Source {
     files: Vec<DataFile>,
     schema: Schema,
+    dialect: Dialect,
     is_simulated: bool,
 }
 
@@ -88,7 +89,7 @@ impl Source {
         for input in inputs {
             open_input(input.as_ref(), dialect, &mut files)?;
         }
-        Self::from_files(files)
+        Ok(Self { dialect, ..Self::from_files(files)? })
     }
 
     /// A source over CSV text, or Arrow's stream or file format, from any stream; `name` is what messages call it.
@@ -239,6 +240,11 @@ impl Source {
         Self { is_simulated: true, ..self }
     }
 
+    /// How its text is written, as far as that was said.
+    pub fn dialect(&self) -> Dialect {
+        self.dialect
+    }
+
     /// Whether the rows were simulated.
     pub fn is_simulated(&self) -> bool {
         self.is_simulated
@@ -256,7 +262,7 @@ impl Source {
             })?;
         }
         refuse_repeats(&files)?;
-        let source = Self { files, schema, is_simulated: false };
+        let source = Self { files, schema, dialect: Dialect::default(), is_simulated: false };
         source.check_rows()?;
         Ok(source)
     }
