@@ -92,6 +92,7 @@ impl Refinement {
         Ok(Fit {
             guarantee: Guarantee { releases: releases.collect(), ..promised },
             target: second.target,
+            rows_used: second.rows_used.or(first.rows_used),
             left_out: first.left_out,
             residual_sd: first.residual_sd,
             r_squared: first.r_squared,
