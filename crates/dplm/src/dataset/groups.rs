@@ -306,7 +306,7 @@ impl<'a> PreparedGroups<'a> {
     /// What is released of all groups together.
     fn shared_releases(&self) -> impl Iterator<Item = Release> {
         let sizes = self.for_sizes.map(|rho| Release { what: SIZES.to_owned(), rho, mechanism: Mechanism::Gaussian });
-        self.stages.release(self.data.unit()).into_iter().chain(sizes)
+        self.stages.release().into_iter().chain(sizes)
     }
 
     /// What the budget is spent on, over all groups.

@@ -202,7 +202,7 @@ impl<'a> Prepared<'a> {
         if let Some(Statement { dataset, other_table: true, .. }) = &statement {
             warnings.push(Warning::OtherTable { dataset: dataset.clone() });
         }
-        let releases = stages.release(unit).into_iter().chain(outcome.releases).collect();
+        let releases = stages.release().into_iter().chain(outcome.releases).collect();
         Ok(Fit {
             date: today(),
             formula: dataset.formula().to_owned(),

@@ -8,8 +8,8 @@ use crate::{
     lattice::Design,
     number::grouped,
     plan::{
+        USABLE,
         usable::{Usable, price},
-        usable_units,
     },
     privacy::{Budget, Mechanism, Neighbours, Release, Rho, Spend, Unit, noise::NoiseRng, release},
     rows::{self, CellCounts, Encoded},
@@ -44,8 +44,8 @@ pub(crate) struct Stages {
 
 impl Stages {
     /// The release of the count, if it is made.
-    pub fn release(self, unit: Unit) -> Option<Release> {
-        self.count.map(|rho| Release { what: usable_units(unit), rho, mechanism: Mechanism::Gaussian })
+    pub fn release(self) -> Option<Release> {
+        self.count.map(|rho| Release { what: USABLE.to_owned(), rho, mechanism: Mechanism::Gaussian })
     }
 
     /// What is left for everything after the count.

@@ -38,5 +38,5 @@ pub use choices::Choices;
 pub use forecast::{
     AtBudget, Classical, Effect, Forecast, ForecastError, Foreseen, Outlook, Plans, Question, Share, Stated, Want,
 };
-pub(crate) use planned::usable_units;
+pub(crate) use planned::USABLE;
 pub use planned::{Foretold, Planned, PlannedRelease};

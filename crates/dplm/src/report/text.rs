@@ -35,7 +35,7 @@ fn heading(fit: &Fit) -> String {
     let about = fit.group.as_ref().map_or(String::new(), in_group);
     let weighted = fit.weights.as_ref().map_or(String::new(), |weights| format!(" weighted by {weights}"));
     format!(
-        "Private linear regression (dplm {})\n\n  {}\n  {about}{} {}{}{weighted}; method {}: {steps}clip {}, noise sd {}\n",
+        "Private linear regression (dplm {})\n\n  {}\n  {about}{} {}{weighted}{}; method {}: {steps}clip {}, noise sd {}\n",
         env!("CARGO_PKG_VERSION"),
         fit.formula,
         grouped(fit.rows),

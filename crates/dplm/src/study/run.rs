@@ -180,7 +180,7 @@ impl PreparedStudy {
     ) -> Result<StudyFit, Error> {
         let (promise, unit) = (self.promise(), self.union.unit());
         let mut budget = Budget::new(self.study.request.rho);
-        if let Some(Release { what, rho, mechanism }) = self.stages.release(unit) {
+        if let Some(Release { what, rho, mechanism }) = self.stages.release() {
             let _ = budget.spend_on(mechanism, what + SHARED, rho)?;
         }
         let learned = self.learn(&mut budget, rng)?;
