@@ -259,7 +259,7 @@ fn with_one_row_each_a_fit_is_the_fit_of_the_rows() {
             let mut fit = by_person.fit_table(&table).unwrap();
             assert_eq!((fit.guarantee.promise.unit, fit.rows), (Unit::Person, 3000));
             let person = fit.person.take();
-            fit.guarantee.promise.unit = Unit::Row;
+            (fit.guarantee.promise.unit, fit.guarantee.promise.person) = (Unit::Row, None);
             let mut expected = of_rows.clone();
             if person.is_none_or(|person| person.rows != Some(1)) {
                 (expected.residual_sd, expected.r_squared) = (None, None);

@@ -104,7 +104,7 @@ fn coded_levels_stop_the_fit_and_are_named() {
         "the column 'race' holds none of its declared levels white, black, other; correct the formula or the table";
     assert!(said.starts_with("about ") && said.contains(&format!(" of 12,000 rows can be used: {known}")), "{said}");
     // 20000 / n^2 for the number of rows, and (2 + 2) times that for two columns of numbers and one of levels.
-    assert!(said.ends_with("(only rho = 0.000694444444446 was spent)"), "{said}");
+    assert!(said.ends_with("(only rho = 0.0007 was spent)"), "{said}");
 }
 
 #[test]
@@ -278,9 +278,9 @@ fn a_fit_that_stops_pays_for_the_count_and_for_the_reason() {
     let prepared = data.prepare(&auto_at(0.1), NoiseSource::Seed(3)).expect("a plan");
     let refused = prepared.run_paid_by(&mut |charge| payer.pay(charge), Progress::NONE).expect_err("stopped");
     let Refusal::Fit(Error::Unusable(error)) = refused else { panic!("{refused:?}") };
-    assert_eq!(payer.units(), [138_888_888_889, 555_555_555_556]);
+    assert_eq!(payer.units(), [140_000_000_000, 560_000_000_000]);
     assert_eq!(error.spent.units(), payer.units().iter().sum::<u64>());
-    assert!(payer.charges[1].formula.starts_with("usable cells of the columns of: y ~ "));
+    assert!(payer.charges[1].formula.starts_with("usable cells of the columns of: y[-9..9] ~ "));
     // Where the reason is not paid for, the payer's refusal is what is told.
     let mut payer = Payer { refuses_after: Some(1), ..Payer::default() };
     let prepared = data.prepare(&auto_at(0.1), NoiseSource::Seed(3)).expect("a plan");
@@ -316,7 +316,7 @@ fn engines_count_alike_and_stop_alike() {
     let there = stopped(fit(&mut on_a_cluster(&coded)));
     let same = |said: &str| said.split_once(':').expect("a reason").0.to_owned();
     assert!(same(&there) == same(&here) && there.contains("check that columns of numbers"), "{there}");
-    assert!(there.ends_with("(only rho = 0.000138888888889 was spent)"), "{there}");
+    assert!(there.ends_with("(only rho = 0.00014 was spent)"), "{there}");
 }
 
 fn on_a_cluster(source: &Source) -> Dataset {

@@ -7,9 +7,10 @@
 //!   `s = n / 60` that is `3 s`, which is as improbable; where `s = n / 200` it is `17 s`, which does not happen.
 //!
 //! Noise of `n / 200` is what a reader should be told beside a number of rows, and `n / 60` the most that can decide.
-//! A query that a unit moves by `d` has noise of variance `d^2 / (2 rho)`, so that `rho = 20000 d^2 / n^2` buys the
-//! first, which is little where there are many rows. Where there are few, 2 % of the budget is all that is paid, which
-//! adds 1 % to the noise of all that follows; where these do not buy `n / 60`, nothing is counted.
+//! A query that a unit moves by `d` has noise of variance `d^2 / (2 rho)`, so that `rho = 20000 d^2 / n^2`, rounded up
+//! to two digits, buys the first, which is little where there are many rows. Where there are few, 2 % of the budget is
+//! all that is paid, which adds 1 % to the noise of all that follows; where these do not buy `n / 60`, nothing is
+//! counted.
 
 use super::counts::CLEAR_OF_NOISE;
 use crate::privacy::Rho;
@@ -26,12 +27,18 @@ const FEW: f64 = 10.0;
 /// decide anything.
 pub(crate) fn price(units: u64, moved_sq: u32, rho: Rho) -> Option<Rho> {
     let scale = u128::from(PARTS).pow(2) * u128::from(Rho::UNITS) * u128::from(moved_sq) / 2;
-    let wanted = scale.div_ceil(u128::from(units.max(1)).pow(2)).max(Rho::SMALLEST.units().into());
+    let wanted = two_digits(scale.div_ceil(u128::from(units.max(1)).pow(2))).max(Rho::SMALLEST.units().into());
     let paid = wanted.min(rho.percent(MOST_PERCENT).units().into());
     let rho = Rho::from_units(u64::try_from(paid).expect("no more than the budget"))?;
     // Noise has a whole number for its standard deviation.
     let noise_sd = (f64::from(moved_sq) / (2.0 * rho.to_f64())).sqrt().ceil();
     (noise_sd * FEWEST_PARTS as f64 <= units as f64).then_some(rho)
+}
+
+/// Rounded up, so that a reader is told a short number.
+fn two_digits(units: u128) -> u128 {
+    let tens = 10u128.pow(units.checked_ilog10().unwrap_or(0).saturating_sub(1));
+    units.div_ceil(tens) * tens
 }
 
 /// A released number of units, or of cells, of so many that there are.
@@ -69,6 +76,7 @@ mod tests {
     fn a_count_costs_what_its_noise_does_and_never_more_than_two_hundredths() {
         assert_eq!(price(10_000, 1, rho(0.1)), Some(rho(0.0002)));
         assert_eq!(price(10_000, 3, rho(0.1)), Some(rho(0.0006)));
+        assert_eq!(price(12_000, 1, rho(0.1)), Some(rho(0.00014)), "0.000138... in two digits");
         assert_eq!(price(10_000, 1, rho(0.005)), Some(rho(0.0001)), "2 %, for n / 141");
         assert_eq!(price(1_000, 1, rho(0.1)), Some(rho(0.002)), "2 %, for n / 62");
         assert_eq!(price(1_000, 1, rho(0.08)), None, "2 % would not decide");
