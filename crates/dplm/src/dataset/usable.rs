@@ -194,7 +194,9 @@ fn lacking(column: &Column, counts: &[Usable]) -> Option<String> {
             }
         }
         Kind::Dates { .. } => format!("the column '{name}' holds {amount} dates such as 2020-12-31"),
-        Kind::Standard | Kind::Bounded { .. } => format!("the column '{name}' holds {amount} plain numbers"),
+        Kind::Standard | Kind::Bounded { .. } => format!(
+            "the column '{name}' holds {amount} plain numbers, as text, yes/no and thousands separators count as missing"
+        ),
     })
 }
 
