@@ -723,21 +723,24 @@ fn numbers_of_usable_units() {
     }
 }
 
-/// Cells of two columns of numbers, one of levels, and whose rows they are.
-fn cells(cases: &mut Cases, rows: usize) -> Vec<(f64, f64, u32, u32)> {
+/// Cells of two columns of numbers, one of levels, and whose row they are.
+type Line = (f64, f64, u32, u32);
+
+/// So many of them.
+fn cells(cases: &mut Cases, rows: usize) -> Vec<Line> {
     let level = |cases: &mut Cases| [0, 1, 2, MISSING][cases.below(4)];
     (0..rows).map(|_| (cases.cell(), cases.cell(), level(cases), cases.below(4) as u32)).collect()
 }
 
-fn counted(rows: &[(f64, f64, u32, u32)], person: Option<&Person>, neighbours: Neighbours) -> Sensitive {
+fn counted(rows: &[Line], person: Option<&Person>, neighbours: Neighbours) -> Sensitive {
     let column = |name: &str, kind: Kind| Column { name: name.to_owned(), kind };
     let levels = Kind::Levels(["a", "b", "c"].map(str::to_owned).to_vec());
     let columns = [column("y", Kind::Standard), column("x", Kind::Standard), column("g", levels)];
     let mut counts = CellCounts::new(&columns, person);
     // In two blocks, so that a person is in both.
     for rows in rows.chunks(3) {
-        let of = |cell: &dyn Fn(&(f64, f64, u32, u32)) -> u32| Cells::Levels(rows.iter().map(cell).collect());
-        let numbers = |cell: fn(&(f64, f64, u32, u32)) -> f64| Cells::Numbers(rows.iter().map(cell).collect());
+        let of = |cell: &dyn Fn(&Line) -> u32| Cells::Levels(rows.iter().map(cell).collect());
+        let numbers = |cell: fn(&Line) -> f64| Cells::Numbers(rows.iter().map(cell).collect());
         let mut columns = vec![numbers(|row| row.0), numbers(|row| row.1), of(&|row| row.2)];
         columns.extend(person.map(|_| of(&|row| row.3)));
         counts.see(&Block { rows: rows.len(), columns });
