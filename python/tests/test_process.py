@@ -48,7 +48,7 @@ def test_ctrl_c_stops_a_fit():
 
 PAID = """
     import sys, dplm
-    data = dplm.simulate(rows=400_000, features=6, seed=1).to_pandas()
+    data = dplm.simulate(rows=400_000, features=6, seed=1)
     print("ready", flush=True)
     sys.stdin.readline()
     dplm.lm("y ~ . + 0", data, rho=0.5, method="dpgd", steps=200, clip=0.1, ledger=sys.argv[1], dataset="rows")
@@ -59,13 +59,14 @@ PAID = """
 def test_what_an_interrupted_fit_says_it_spent_is_what_the_ledger_shows(tmp_path, delay):
     ledger = dplm.Ledger.init(tmp_path / "budget.db", "rows", rho=1)
     command = [sys.executable, "-c", textwrap.dedent(PAID), ledger.file]
-    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    assert process.stdout.readline() == "ready\n"
-    process.stdin.write("go\n")
-    process.stdin.flush()
-    time.sleep(delay)
-    process.send_signal(signal.SIGINT)
-    _, err = process.communicate(timeout=60)
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen(command, text=True, **pipes) as process:
+        assert process.stdout.readline() == "ready\n"
+        process.stdin.write("go\n")
+        process.stdin.flush()
+        time.sleep(delay)
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=60)
     spent = ledger.show("rows")["spent"]
     said = re.search(r"interrupted .*; (nothing was spent|the ledger has recorded rho = ([0-9.]+) as spent)", err)
     # Before the fit began, or once it had ended, Python itself is interrupted and nothing is said.

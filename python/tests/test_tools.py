@@ -127,7 +127,7 @@ def test_a_fit_is_paid_for_before_it_is_made(tmp_path, command):
 
 
 def test_an_account_pays_only_for_what_it_promises(tmp_path):
-    data = dplm.simulate(rows=2000, features=2, seed=1).to_pandas()
+    data = pd.DataFrame.from_arrow(dplm.simulate(rows=2000, features=2, seed=1))
     data["id"] = [j // 2 for j in range(2000)]
     formula, file = "y[-9..9] ~ x1[-4..4]", tmp_path / "budget.db"
     ledger = dplm.Ledger.init(file, "rows", epsilon=1)

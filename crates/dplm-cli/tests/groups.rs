@@ -37,7 +37,7 @@ fn groups_are_reported_together_and_charged_once() {
     assert!(page.contains("Each coefficient across groups") && page.contains("north") && page.contains("south"));
     let shown: Value =
         serde_json::from_str(&directory.ok(&["ledger", "show", "budget.db", "--json", "-"]).stdout).expect("JSON");
-    assert_eq!(shown["entries"].as_array().expect("entries").len(), 2, "{shown}");
+    assert_eq!(shown["entries"].as_array().expect("entries").len(), 3, "opened, the count, the fits: {shown}");
     assert_eq!(shown["left"], 4.0);
 }
 

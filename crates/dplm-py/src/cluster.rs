@@ -243,6 +243,7 @@ pub fn fit_on_cluster(
             let reading = asked.reading(options.memory);
             let mut dataset = Dataset::remote(asked.carrier.clone(), &asked.schema, &asked.formula, &reading)?;
             let prepared = dataset.prepare(asked.config.as_ref(), options.noise())?;
+            payer.check_charge(&prepared.charge())?;
             let fitting = |done, total| signals.fitting(done, total);
             prepared.run_paid_by(&mut paying(payer), Progress::new(&fitting))
         })
@@ -274,6 +275,7 @@ pub fn fit_groups_on_cluster(
             let mut groups =
                 GroupedDataset::remote(carrier, &asked.schema, &asked.formula, &reading, &by, sizes.clone())?;
             let prepared = groups.prepare(asked.config.as_ref(), options.noise())?;
+            payer.check_charge(&prepared.charge())?;
             let fitting = |done, total| signals.fitting(done, total);
             prepared.run_paid_by(&mut paying(payer), Progress::new(&fitting))
         })

@@ -107,6 +107,7 @@ pub fn fit(
         let reading = Reading { table: table_options, memory: options.memory, person, weights, device };
         let mut dataset = Dataset::read(table.source(), &formula, &reading)?;
         let prepared = dataset.prepare(config.as_ref(), options.noise())?.giving_up_rows();
+        payer.check_charge(&prepared.charge())?;
         let fitting = |done, total| signals.fitting(done, total);
         prepared.run_paid_by(&mut paying(payer), Progress::new(&fitting))
     })?;

@@ -68,6 +68,7 @@ pub fn fit_groups(
         let reading = Reading { table: table_options, memory: options.memory, person, weights, device };
         let mut groups = GroupedDataset::read(table.source(), &formula, &reading, &by, sizes.clone())?;
         let prepared = groups.prepare(config.as_ref(), options.noise())?;
+        payer.check_charge(&prepared.charge())?;
         let fitting = |done, total| signals.fitting(done, total);
         prepared.run_paid_by(&mut paying(payer), Progress::new(&fitting))
     })?;

@@ -71,6 +71,7 @@ pub fn refine(
         let reading = Reading { table: read, memory: options.memory, ..Reading::default() };
         let mut dataset = refinement.read(table.source(), &reading)?;
         let prepared = refinement.prepare(&mut dataset, noise)?.giving_up_rows();
+        payer.check_charge(&prepared.charge())?;
         let fitting = |done, total| signals.fitting(done, total);
         let second = prepared.run_paid_by(&mut paying(payer), Progress::new(&fitting))?;
         Ok(refinement.join(second)?)
@@ -162,6 +163,7 @@ pub fn study(
         let read = ReadOptions { strict: options.strict, progress: Progress::new(&reading), ..ReadOptions::default() };
         let reading = Reading { table: read, memory: options.memory, ..Reading::default() };
         let prepared = plan.prepare(table.source(), &reading, noise)?;
+        payer.check_charge(&prepared.charge())?;
         let fitting = |done, total| signals.fitting(done, total);
         prepared.run_paid_by(&mut paying(payer), Progress::new(&fitting))
     })?;

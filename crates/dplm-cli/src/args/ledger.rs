@@ -147,7 +147,14 @@ pub struct LedgerRecordArgs {
     #[command(flatten)]
     pub promise: PromiseOf,
     /// The delta at which a mechanism with a test was run; half of it was the test's
-    #[arg(long, value_name = "D", default_value_t = dplm::method::DELTA, hide_default_value = true, help_heading = "Privacy")]
+    #[arg(
+        long,
+        value_name = "D",
+        value_parser = number,
+        default_value_t = dplm::method::DELTA,
+        hide_default_value = true,
+        help_heading = "Privacy"
+    )]
     pub delta: f64,
     /// The noise came from a fixed seed, so that nothing was promised
     #[arg(long, help_heading = "Privacy")]

@@ -46,12 +46,14 @@ pub fn run(args: FitArgs, printer: &Printer) -> Result<(), Failure> {
     if let Some(groups) = &settings.groups {
         let mut dataset = settings.data.read_groups(&source, groups, printer)?;
         let prepared = dataset.prepare(settings.method.as_ref(), settings.noise)?;
-        let fit = fitting(&mut payer, printer, |pay, progress| prepared.run_paid_by(pay, progress))?;
+        let whole = prepared.charge();
+        let fit = fitting(&mut payer, &whole, printer, |pay, progress| prepared.run_paid_by(pay, progress))?;
         return outputs.report_groups(&fit, printer);
     }
     let mut dataset = settings.data.read(&source, printer)?;
     let prepared = dataset.prepare(settings.method.as_ref(), settings.noise)?.giving_up_rows();
-    let fit = fitting(&mut payer, printer, |pay, progress| prepared.run_paid_by(pay, progress))?;
+    let whole = prepared.charge();
+    let fit = fitting(&mut payer, &whole, printer, |pay, progress| prepared.run_paid_by(pay, progress))?;
     outputs.report(&fit, printer)
 }
 
@@ -93,12 +95,15 @@ fn payer(settings: &FitSettings) -> Result<Payer, Failure> {
 /// What a fit asks for its payment.
 pub type Pay<'a> = &'a mut dyn FnMut(Charge) -> Result<Receipt, Failure>;
 
-/// Pays for a fit and makes it, shows how far it has come, and says what was spent where it fails.
+/// Pays for a fit and makes it, shows how far it has come, and says what was spent where it fails. A fit pays in parts: where
+/// the account could not pay for the `whole`, it pays for none.
 pub fn fitting<T>(
     payer: &mut Payer,
+    whole: &Charge,
     printer: &Printer,
     fit: impl FnOnce(Pay<'_>, Progress<'_>) -> Result<T, Failure>,
 ) -> Result<T, Failure> {
+    payer.check_charge(whole).map_err(account::not_paid)?;
     let (bar, tally) = (Bar::new(printer, "fitting"), payer.tally());
     let fitted =
         fit(&mut |charge| account::pay(payer, charge, printer), Progress::new(&|done, total| bar.update(done, total)));

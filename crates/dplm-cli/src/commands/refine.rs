@@ -39,7 +39,8 @@ pub fn run(args: RefineArgs, printer: &Printer) -> Result<(), Failure> {
         refinement.read(&source, &reading)?
     };
     let prepared = refinement.prepare(&mut dataset, noise)?.giving_up_rows();
-    let second = fitting(&mut payer, printer, |pay, progress| prepared.run_paid_by(pay, progress))?;
+    let whole = prepared.charge();
+    let second = fitting(&mut payer, &whole, printer, |pay, progress| prepared.run_paid_by(pay, progress))?;
     outputs.report(&refinement.join(second)?, printer)
 }
 

@@ -38,7 +38,8 @@ pub fn run(args: StudyArgs, printer: &Printer) -> Result<(), Failure> {
         let reading = Reading { table, memory: machine.memory, device: machine.device, ..Reading::default() };
         plan.prepare(&source, &reading, seed.map_or(NoiseSource::System, NoiseSource::Seed))?
     };
-    let found = fitting(&mut payer, printer, |pay, progress| prepared.run_paid_by(pay, progress))?;
+    let whole = prepared.charge();
+    let found = fitting(&mut payer, &whole, printer, |pay, progress| prepared.run_paid_by(pay, progress))?;
     let shown =
         [&json, &report].iter().all(|place| place.as_ref().is_none_or(|(place, _)| *place != Destination::Stdout));
     warn(&found, shown, printer);

@@ -10,6 +10,7 @@ use crate::{
     plan::usable::Usable,
     privacy::{
         Guarantee, PrivacyError, Promise, Rho,
+        convert::Conversion,
         noise::{NoiseRng, NoiseSource},
     },
 };
@@ -51,10 +52,12 @@ impl Charge {
         Charge { rho, promise, formula: formula.into(), plan: String::new(), table: String::new() }
     }
 
-    /// What is paid for a release that is made before the fit that this charge is of.
+    /// What is paid for a count that is made before the fit that this charge is of. Its noise is Gaussian whatever the
+    /// method draws, and nothing of delta is spent on it.
     pub(super) fn part(&self, what: &str, rho: Rho) -> Charge {
         let (formula, plan) = (format!("{what}: {}", self.formula), format!("{what}: {}", self.plan));
-        Charge { rho, formula, plan, ..self.clone() }
+        let promise = Promise { conversion: Conversion::Exact, delta_spent: 0.0, ..self.promise.clone() };
+        Charge { rho, promise, formula, plan, table: self.table.clone() }
     }
 }
 

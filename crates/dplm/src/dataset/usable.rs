@@ -234,7 +234,7 @@ impl Usable {
 /// Hardly any row can be used.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[error(
-    "about {} of {} {} can be used: {why} (only rho = {spent} was spent)",
+    "about {} of {} {} can be used: {why}",
     grouped(*used), grouped(*units), unit.plural()
 )]
 #[non_exhaustive]
@@ -247,6 +247,6 @@ pub struct UnusableError {
     pub unit: Unit,
     /// What is wrong, and what to do.
     pub why: String,
-    /// What was spent on finding that out.
+    /// What was charged to find that out; each interface says it in its own words.
     pub spent: Rho,
 }
