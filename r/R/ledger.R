@@ -22,7 +22,7 @@ dplm_ledger_grant <- function(ledger, dataset, rho, note = "") {
 dplm_ledger_limit <- function(ledger, dataset, rho, analyst = "", note = "", others = FALSE) {
   others <- truth_of("others", others)
   if (others && !identical(analyst, "")) {
-    refuse("request", "a limit is for one analyst or for all others together: leave out analyst or others")
+    refuse("request", "a limit binds one analyst or all others together: leave out analyst or others")
   }
   value(native_ledger_limit(
     file_of(ledger), text_of("dataset", dataset), text_of("analyst", analyst), number_of("rho", rho), text_of("note", note), others
