@@ -1,7 +1,7 @@
 """Tables of any kind to the library's own: files, Arrow, pandas, NumPy, plain columns.
 
 What declares a type (a NumPy or pandas dtype, an Arrow field) goes in as that type, whatever its cells are. What declares none (lists,
-object arrays, texts) goes in cell by cell, and the formula says how each cell is read. Nothing is told from all cells of a column
+object arrays) goes in cell by cell, and the formula says how each cell is read. Nothing is told from all cells of a column
 together: then one person's cell would change how everybody's are read. No other library's words reach a message, since they quote cells;
 nor do its exceptions hang on to ours, which are raised only once theirs have been dealt with.
 """
@@ -18,6 +18,7 @@ from typing import Any
 
 from dplm import _native
 from dplm._errors import DataError, DplmError, RequestError
+from dplm._given import check
 
 _ACCEPTED = "the data must be a path, a pandas, polars or pyarrow table, a query, a mapping of columns, or an array with names=[...]"
 
@@ -36,12 +37,13 @@ def table(
     `names` are those of the columns of an array. `wanted` are the columns that will be read, where that is known: whatever has to
     be converted, only they are. `csv` says how text files are written.
     """
+    check(csv=csv)
     if names is not None:
         return _from_columns(_columns_of_array(data, names), wanted)
     if isinstance(data, (str, os.PathLike)):
         return _native.Table.open([_path(data)], csv)
     if isinstance(data, (list, tuple)) and data and all(isinstance(one, (str, os.PathLike)) for one in data):
-        return _native.Table.open(_paths(data), csv)
+        return _native.Table.open(existing(data, "the data"), csv)
     if is_pandas(data):
         return _from_columns(((label, data.iloc[:, j]) for j, label in enumerate(data.columns)), wanted)
     if hasattr(data, "__arrow_c_stream__"):
@@ -87,12 +89,12 @@ def _path(data: str | os.PathLike[str]) -> str:
     return os.fspath(data)
 
 
-def _paths(data: Sequence[str | os.PathLike[str]]) -> list[str]:
+def existing(data: Sequence[str | os.PathLike[str]], what: str) -> list[str]:
     """A list of paths. One that leads nowhere is not quoted: it may be a row, and the list no list of paths."""
     paths = [os.fspath(one) for one in data]
     for number, path in enumerate(paths, start=1):
         if path != "-" and not _leads_somewhere(path):
-            raise DataError(f"path {number} of the {len(paths)} that are given as the data does not exist: check it")
+            raise DataError(f"path {number} of the {len(paths)} that are given as {what} does not exist: check it")
     return paths
 
 
@@ -234,7 +236,7 @@ def _typed(name: str, kind: str, cells: Any, missing: Any) -> _native.Column:
     listed = cells.tolist()
     if missing is not None:
         listed = [None if gone else cell for cell, gone in zip(listed, missing, strict=True)]
-    return _native.Column.cells(listed)
+    return _native.Column.cells(listed) if kind == "O" else _native.Column.texts(listed)
 
 
 def _days(days: Any, missing: Any) -> _native.Column:
@@ -273,8 +275,10 @@ def _of_pandas(name: str, series: Any) -> _native.Column:
         import pyarrow
 
         return _native.Column.arrow(pyarrow.table([pyarrow.array(series.array)], names=[""]))
-    # Texts too: reading a file, pandas makes a whole column text when one of its cells is no number.
-    return _native.Column.cells(_texts_of_arrow(series) if _is_text_of_arrow(dtype) else series.to_numpy(dtype=object).tolist())
+    if _is_text_of_arrow(dtype):
+        return _native.Column.texts(_texts_of_arrow(series))
+    listed = series.to_numpy(dtype=object).tolist()
+    return _native.Column.texts(listed) if isinstance(dtype, pandas.StringDtype) else _native.Column.cells(listed)
 
 
 def _texts_of_arrow(series: Any) -> list[str | None]:
@@ -306,6 +310,8 @@ def _is_text_of_arrow(dtype: Any) -> bool:
 
 
 def _columns_of_array(data: Any, names: Sequence[str]) -> list[tuple[Any, Any]]:
+    if not hasattr(names, "__len__") or isinstance(names, str):
+        raise RequestError("names must be a list of texts")
     if isinstance(data, (list, tuple)):
         return _columns_of_rows(data, names)
     if not hasattr(data, "shape") or is_pandas(data) or hasattr(data, "__arrow_c_stream__"):

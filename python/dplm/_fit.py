@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import datetime
 import json
+import numbers
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from dplm import _data, _frames, _hypothesis, _native
 from dplm._errors import RequestError
+from dplm._given import check
 from dplm._hypothesis import TTest, WaldTest
 from dplm._numbers import coverage, ends, number
 from dplm._prediction import Prediction
@@ -289,6 +292,9 @@ class Fit(Released["_native.Fit"]):
         >>> bool((fit.over("x1", at={"x2": 1}, simultaneous=True)["high"] > band["high"]).all())
         True
         """
+        check(column=column, at=at, alpha=alpha, level=level)
+        if not all(isinstance(value, (str, numbers.Number, datetime.date)) for value in (at or {}).values()):
+            raise RequestError("at must have one value for each name, as in at={'educ': 12}")
         import pandas as pd
 
         fixed = [(name, str(value)) for name, value in (at or {}).items()]
@@ -332,6 +338,7 @@ class Fit(Released["_native.Fit"]):
 
     def plot(self, kind: str = "coefficients", ax: Any = None) -> Any:
         """Draws the coefficients but the intercept with their intervals, or the `"trajectory"`. Needs matplotlib; returns its axes."""
+        check(kind=kind)
         from dplm import _plot
 
         draw = {"coefficients": _plot.coefficients, "trajectory": _plot.trajectory}.get(kind)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from dplm import _frames, _native
 from dplm._errors import FitWarning, warn
 from dplm._fit import Fit
+from dplm._given import check
 from dplm._released import SIMULATED, Released
 
 if TYPE_CHECKING:
@@ -113,6 +114,7 @@ def load(path: str | os.PathLike[str]) -> Fit | GroupedFit:
     FitWarning
         Where it was made of simulated rows.
     """
+    check(path=path)
     try:
         with open(path, encoding="utf-8") as file:
             text = file.read()

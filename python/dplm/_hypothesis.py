@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from dplm import _native
 from dplm._errors import RequestError
+from dplm._given import unquoted
 from dplm._numbers import coverage, ends, number
-from dplm._released import SIMULATED
+from dplm._released import MARKS
 
 if TYPE_CHECKING:
     import numpy as np
@@ -24,17 +26,19 @@ def rows(native: _native.Fit, hypothesis: Any) -> list[Row]:
     if isinstance(hypothesis, str):
         return native.hypothesis(hypothesis)
     if isinstance(hypothesis, Sequence) and hypothesis and all(isinstance(one, str) for one in hypothesis):
-        return [row for text in hypothesis for row in native.hypothesis(text)]
+        return unquoted("the hypothesis", hypothesis, lambda: [row for text in hypothesis for row in native.hypothesis(text)])
     import numpy as np
 
-    weights, values = hypothesis if isinstance(hypothesis, tuple) else (hypothesis, 0.0)
-    try:
+    weights, values = hypothesis if isinstance(hypothesis, tuple) and len(hypothesis) == 2 else (hypothesis, 0.0)
+    matrix = None
+    # Refused once the other exception is gone: its words may hold a cell.
+    with contextlib.suppress(Exception):
         matrix = np.atleast_2d(np.asarray(weights, dtype="float64"))
         nulls = np.broadcast_to(np.asarray(values, dtype="float64"), matrix.shape[:1])
-    except (TypeError, ValueError):
+    if matrix is None or matrix.ndim != 2:
         raise RequestError(
             "a hypothesis is a text such as 'educ = 0', a matrix with a weight for each coefficient, or a pair of such a matrix and values"
-        ) from None
+        )
     return [(f"c{j}", weight.tolist(), float(null)) for j, (weight, null) in enumerate(zip(matrix, nulls, strict=True))]
 
 
@@ -49,6 +53,8 @@ class TTest:
         import numpy as np
 
         self._native, self._equations, self._level = native, equations, level
+        self.promise: dict[str, str] = native.promise()
+        self._mark = MARKS[self.promise["provenance"]]
         found = native.t_test(equations, level)
         column = list(zip(*found, strict=True))
 
@@ -96,11 +102,13 @@ class TTest:
 
     def __repr__(self) -> str:
         text = self.summary_frame(1 - self._level).to_string(float_format="{:.4g}".format)
-        return "\n".join(f"PRETEND | {line}" for line in text.splitlines()) if self._native.pretended else text
+        if self._native.pretended:
+            return "\n".join(f"PRETEND | {line}" for line in text.splitlines())
+        return f"{self._mark}\n{text}" if self._mark else text
 
     def _repr_html_(self) -> str:
         table = str(self.summary_frame(1 - self._level).to_html(float_format="{:.4g}".format))
-        return f"<p>{SIMULATED}</p>\n{table}" if self._native.pretended else table
+        return f"<p>{self._mark}</p>\n{table}" if self._mark else table
 
 
 class WaldTest:
@@ -118,7 +126,9 @@ class WaldTest:
         self.df_num: int = len(equations)
         self.df_denom: float = float("inf") if df is None else df
         self.distribution: str = "chi2" if df is None else "F"
-        self._marked = f"; {SIMULATED}" if native.pretended else ""
+        self.promise: dict[str, str] = native.promise()
+        mark = MARKS[self.promise["provenance"]]
+        self._marked = f"; {mark}" if mark else ""
 
     def __repr__(self) -> str:
         df = str(self.df_num) if self.distribution == "chi2" else f"{self.df_num}, {self.df_denom:g}"

@@ -8,12 +8,14 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-from dplm import _native
+from dplm import _data, _native
 from dplm._errors import RequestError
 from dplm._fit import Fit
+from dplm._given import check
 
-#: A ledger's file, what it calls the data, and the analyst, the purpose and the note of whoever asks.
-AccountName = tuple[str, str, tuple[str, str, str]]
+#: A ledger's file and what it calls the data, each where it is named; whether another table is meant; and the analyst, the
+#: purpose and the note of the request.
+AccountName = tuple[str | None, str | None, bool, tuple[str, str, str]]
 
 
 class Ledger:
@@ -39,6 +41,7 @@ class Ledger:
     def __init__(
         self, file: str | os.PathLike[str], *, analyst: str | None = None, purpose: str = "", note: str = ""
     ) -> None:
+        check(file=file, analyst=analyst, purpose=purpose, note=note)
         self._native = _native.Ledger(file)
         self._file = os.fspath(file)
         self._attribution = (os.environ.get("DPLM_ANALYST", "") if analyst is None else analyst, purpose, note)
@@ -55,27 +58,73 @@ class Ledger:
 
     @classmethod
     def init(
-        cls, file: str | os.PathLike[str], dataset: str, *, rho: float, delta: float | None = None, note: str = ""
+        cls,
+        file: str | os.PathLike[str],
+        dataset: str,
+        *,
+        rho: float | None = None,
+        epsilon: float | None = None,
+        delta: float | None = None,
+        person: str | None = None,
+        neighbours: str = "replace-one",
+        mechanisms: str = "gaussian",
+        note: str = "",
     ) -> Ledger:
-        """Adds a data set with its first budget, making the file where there is none."""
-        _native.Ledger.init(file, dataset, rho, delta, note)
+        """Adds a data set with its first budget, making the file where there is none.
+
+        What the account promises is fixed here: about rows, or about persons by the column `person`; against which
+        `neighbours`; and for which `mechanisms`: `gaussian`, `zcdp` (any such mechanism) or `tested` (with tests that
+        may fail, for which half of delta is kept). A fit that promises something else is refused, since budgets of
+        different promises do not add up.
+        """
+        check(file=file, dataset=dataset, rho=rho, epsilon=epsilon, delta=delta, note=note)
+        check(person=person, neighbours=neighbours, mechanisms=mechanisms)
+        budget = {"rho": rho, "epsilon": epsilon, "delta": delta}
+        promise = {"person": person, "neighbours": neighbours, "mechanisms": mechanisms}
+        _native.Ledger.init(file, dataset, budget, promise, note)
         return cls(file)
 
     def grant(self, dataset: str, *, rho: float, note: str = "") -> None:
         """Adds to the budget of a data set."""
+        check(dataset=dataset, rho=rho, note=note)
         self._native.grant(dataset, rho, note)
 
-    def limit(self, dataset: str, *, rho: float, analyst: str = "", note: str = "") -> None:
+    def limit(self, dataset: str, *, rho: float, analyst: str = "", others: bool = False, note: str = "") -> None:
         """Says how much an analyst may spend of a data set in all; where none is named, each who has no limit of their own.
 
-        What was spent before counts, and the latest limit holds. Where there is one, a fit must name its analyst. A limit is bookkeeping: whoever
-        can write the file can name anybody.
+        With `others` the limit holds for all together who have none of their own. Names are compared without case. What
+        was spent before counts, and the latest limit holds. Where there is one, a fit must name its analyst. A limit is
+        bookkeeping: anyone who can write the file can name anybody.
         """
-        self._native.limit(dataset, analyst, rho, note)
+        check(dataset=dataset, rho=rho, analyst=analyst, others=others, note=note)
+        if others and analyst:
+            raise RequestError("a limit binds one analyst or all others together: leave out analyst or others")
+        self._native.limit(dataset, None if others else analyst, rho, note)
 
-    def record(self, dataset: str, *, rho: float, what: str, analyst: str = "", note: str = "") -> None:
-        """Records what was released without this ledger, by another program, or is missing from a copy that was put back."""
-        self._native.record(dataset, rho, what, analyst, note)
+    def record(
+        self,
+        dataset: str,
+        *,
+        rho: float,
+        what: str,
+        person: str | None = None,
+        neighbours: str = "replace-one",
+        mechanisms: str = "gaussian",
+        delta: float = 1e-6,
+        void: bool = False,
+        analyst: str = "",
+        note: str = "",
+    ) -> None:
+        """Records what was released without this ledger, by another program, or is missing from a copy that was put back.
+
+        It happened, so it is recorded whatever it promised and whether there is budget for it or not: the account may
+        be overdrawn then, or stop where it cannot add the release to the others, and pays nothing more. `delta` is
+        where a mechanism with a test was run; `void` says that the noise came from a fixed seed.
+        """
+        check(dataset=dataset, rho=rho, what=what, delta=delta, void=void, analyst=analyst, note=note)
+        check(person=person, neighbours=neighbours, mechanisms=mechanisms)
+        promise = {"person": person, "neighbours": neighbours, "mechanisms": mechanisms}
+        self._native.record(dataset, rho, what, promise, delta, void, analyst, note)
 
     def reverse(self, entry: int, *, reason: str) -> float:
         """Records that an entry was a mistake, and why; gives the rho that was taken back.
@@ -90,14 +139,17 @@ class Ledger:
         >>> ledger.show("wages")["left"]
         0.1
         """
+        check(entry=entry, reason=reason)
         return self._native.reverse(entry, reason)
 
     def report(self, file: str | os.PathLike[str], *, dataset: str | None = None) -> None:
         """Writes a page that needs nothing else: what was released to whom, when, from which data, and what is left."""
+        check(file=file, dataset=dataset)
         Path(file).write_text(self._native.report(dataset), encoding="utf-8")
 
     def back_up(self, copy: str | os.PathLike[str]) -> str:
         """Writes a copy to a file that is not there yet, whole whoever is writing meanwhile; gives the hash of its last entry."""
+        check(copy=copy)
         return self._native.back_up(copy)
 
     @property
@@ -106,7 +158,8 @@ class Ledger:
         return self._native.datasets()
 
     def show(self, dataset: str) -> dict[str, Any]:
-        """The state of a data set: `total`, `spent`, `left` and every entry."""
+        """The state of a data set: `promise`, `total`, `spent`, `left`, whether it is `overdrawn` or `frozen`, and every entry."""
+        check(dataset=dataset)
         return dict(json.loads(self._native.show(dataset)))
 
     def verify(self, *, against: Iterable[Fit | str | os.PathLike[str]] = ()) -> str:
@@ -125,7 +178,15 @@ class Ledger:
         """
         if isinstance(against, (Fit, str, os.PathLike)):
             raise RequestError("against takes a list of fits or files: put even a single one in brackets")
-        kept = [_kept(place, fit) for place, fit in enumerate(against)]
+        if hasattr(against, "dtype") or _data.is_series(against):
+            raise RequestError("against takes a list of fits or files")
+        listed = list(against)
+        if not all(isinstance(fit, (Fit, str, os.PathLike)) for fit in listed):
+            raise RequestError("against takes a list of fits or files")
+        files = [fit for fit in listed if not isinstance(fit, Fit)]
+        if len(files) > 1:
+            _data.existing(files, "against")
+        kept = [_kept(place, fit) for place, fit in enumerate(listed)]
         return self._native.verify(kept)[1]
 
     def __reduce__(self) -> tuple[Callable[..., Ledger], tuple[str, str, str, str]]:

@@ -13,6 +13,7 @@ from typing import Any, Literal, TypedDict, Unpack, overload
 from dplm import _data, _native
 from dplm._errors import FitWarning, PrivacyWarning, RequestError, warn
 from dplm._fit import Fit
+from dplm._given import check
 from dplm._groups import GroupedFit
 from dplm._ledger import AccountName, Ledger
 from dplm._moments import MomentsLike, given_moments
@@ -31,7 +32,7 @@ class RowsElsewhere(abc.ABC):
         columns: list[str] | None,
         budget: Mapping[str, Any],
         options: Mapping[str, Any],
-        account_name: AccountName | None,
+        account_name: AccountName,
         progress: Any,
     ) -> _native.Fit | _native.GroupedFit:
         """Fits them where they are, each group where groups are asked for; `columns` are those that are read, where the model names them."""
@@ -61,6 +62,7 @@ class LmOptions(TypedDict, total=False):
     moments: MomentsLike | None
     ledger: Ledger | str | os.PathLike[str] | None
     dataset: str | None
+    other_table: bool
     names: Sequence[str] | None
     csv: str | None
     strict: bool
@@ -123,6 +125,7 @@ def lm(
     moments: MomentsLike | None = None,
     ledger: Ledger | str | os.PathLike[str] | None = None,
     dataset: str | None = None,
+    other_table: bool = False,
     names: Sequence[str] | None = None,
     csv: str | None = None,
     strict: bool = False,
@@ -179,8 +182,10 @@ def lm(
         Means and covariances of the columns that are public, so that nothing is spent on finding them: the path of a TOML, JSON or CSV
         file, or a mapping with `means` and `covariance` (pandas objects with names, or lists beside `names`), or `means`, `sds` and
         `correlations`. See docs/moments.md.
-    ledger, dataset
-        A `dplm.Ledger` or its file, and what it calls the data. The budget is on disk as spent before any noise is drawn; a fit that needs
+    ledger, dataset, other_table
+        A `dplm.Ledger` or its file, and what it calls the data; where the environment variable `DPLM_LEDGER` names the ledger that must
+        pay, `dataset` alone. A table of another shape than those fitted under that name before is refused unless `other_table` says
+        that it is meant. The budget is on disk as spent before any noise is drawn; a fit that needs
         more than is left is refused, and so is one with a seed. The `Ledger` says who asks, and what for.
     names
         The names of the columns of an array.
@@ -232,6 +237,12 @@ def lm(
     >>> fit.private  # because of the seed
     False
     """
+    check(
+        formula=formula, rho=rho, epsilon=epsilon, delta=delta, method=method, clip=clip, steps=steps, step_size=step_size, interval=interval,
+        target=target, level=level, batches=batches, burn_in=burn_in, neighbours=neighbours, person=person, rows_per_person=rows_per_person,
+        weights=weights, by=by, group_sizes=group_sizes, purpose=purpose, dataset=dataset, csv=csv, seed=seed, threads=threads, memory=memory,
+        device=device,
+    )
     model, is_file = _model(formula)
     budget = {"rho": rho, "epsilon": epsilon, "delta": delta}
     options = {
@@ -259,11 +270,11 @@ def lm(
         "memory": memory,
         "device": device,
     }
-    account_name = _account_name(ledger, dataset)
+    account_name = _account_name(ledger, dataset, other_table)
     columns = _columns(model, is_file, person, weights, by)
     table: _native.Table | None
     if pretend is not False:
-        table = _native.Table.pretend(model, is_file, options, _simulated_rows(pretend), account_name)
+        table = _native.Table.pretend(model, is_file, options, _simulated_rows(pretend), ledger is not None)
     elif data is None:
         raise RequestError("give the data, or pretend=True to fit simulated rows in their place")
     else:
@@ -273,16 +284,16 @@ def lm(
             raise RequestError("there is no dry run for rows on a cluster: dplm.plan says what to expect of as many rows")
         return Plan(json.loads(_native.dry_run(table, model, is_file, budget, options, account_name)))
     bar = Bar() if progress is True else None
-    callback = bar if bar is not None else progress or None
+    callback = bar if bar is not None else progress if callable(progress) else None
     found: _native.Fit | _native.GroupedFit
     fit: Fit | GroupedFit
     try:
         if table is None:
             found = data.fit(model, is_file, columns, budget, options, account_name, callback)
         elif by is None:
-            found = _native.fit(table, model, is_file, budget, options, account_name, callback)  # type: ignore[arg-type]
+            found = _native.fit(table, model, is_file, budget, options, account_name, callback)
         else:
-            found = _native.fit_groups(table, model, is_file, budget, options, account_name, callback)  # type: ignore[arg-type]
+            found = _native.fit_groups(table, model, is_file, budget, options, account_name, callback)
     finally:
         if bar is not None:
             bar.close()
@@ -306,7 +317,7 @@ def _simulated_rows(pretend: int | bool) -> int | None:
     """How many rows to simulate; None for the usual number."""
     if pretend is True:
         return None
-    if not isinstance(pretend, int) or pretend < 1:
+    if type(pretend) is bool or not isinstance(pretend, int) or pretend < 1:
         raise RequestError("pretend must be a number of rows, or True")
     return pretend
 
@@ -320,14 +331,16 @@ def _columns(model: str, is_file: bool, person: str | None, *with_facts: str | N
     return list(dict.fromkeys([*columns, *([] if person is None else [person]), *others]))
 
 
-def _account_name(ledger: Ledger | str | os.PathLike[str] | None, dataset: str | None) -> AccountName | None:
-    """The ledger's file, its name for the data, and who asks."""
-    if ledger is None and dataset is None:
-        return None
-    if ledger is None or dataset is None:
-        raise RequestError("a ledger needs both: the file with ledger=, and what it calls the data with dataset=")
-    known = ledger if isinstance(ledger, Ledger) else Ledger(ledger)
-    return known.file, dataset, known.attribution
+def _account_name(
+    ledger: Ledger | str | os.PathLike[str] | None, dataset: str | None, other_table: bool = False
+) -> AccountName:
+    """The ledger and its name for the data, as far as they are named, and who asks."""
+    if isinstance(ledger, Ledger):
+        check(dataset=dataset, other_table=other_table)
+        return ledger.file, dataset, other_table, ledger.attribution
+    check(ledger=ledger, dataset=dataset, other_table=other_table)
+    attribution = (os.environ.get("DPLM_ANALYST", ""), "", "")
+    return None if ledger is None else os.fspath(ledger), dataset, other_table, attribution
 
 
 def _model(formula: str | os.PathLike[str]) -> tuple[str, bool]:

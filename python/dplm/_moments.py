@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 from collections.abc import Mapping
@@ -48,6 +49,9 @@ def _values(value: Any, names: list[str]) -> Any:
         value = value.reindex(index=names, columns=names)
     elif hasattr(value, "reindex"):
         value = value.reindex(names)
-    value = value.to_numpy() if hasattr(value, "to_numpy") else value
-    value = value.tolist() if hasattr(value, "tolist") else value
-    return [[float(entry) for entry in row] if isinstance(row, list | tuple) else float(row) for row in value]
+    with contextlib.suppress(Exception):
+        value = value.to_numpy() if hasattr(value, "to_numpy") else value
+        value = value.tolist() if hasattr(value, "tolist") else value
+        return [[float(entry) for entry in row] if isinstance(row, list | tuple) else float(row) for row in value]
+    # Raised once the other exception is gone: its words may hold a cell.
+    raise RequestError("moments must hold numbers, or lists of numbers")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from dplm._errors import RequestError
+from dplm._given import check
 
 Ends = tuple[float, float] | None
 
@@ -21,6 +22,7 @@ def ends(pair: Ends) -> tuple[float, float]:
 
 def coverage(alpha: float | None, level: float | None, usual: float) -> float:
     """The coverage that was asked for in one of two ways, or else the usual one."""
+    check(alpha=alpha, level=level)
     if alpha is not None and level is not None:
         raise RequestError("give alpha or level, not both: alpha = 1 - level")
     if alpha is not None:

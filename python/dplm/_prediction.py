@@ -56,6 +56,8 @@ class Prediction:
     def summary_frame(self, alpha: float = 0.05) -> pd.DataFrame:
         """A row for each row, with statsmodels' columns: `mean`, `mean_se`, `mean_ci_lower` and `_upper`, `obs_ci_lower` and `_upper`.
 
+        `attrs["promise"]` is what is promised of the fit: its `provenance` says where nothing is.
+
         >>> import dplm
         >>> data = dplm.simulate(rows=1000, features=1, seed=1)
         >>> fit = dplm.lm("y ~ x1 + 0", data, rho=0.1, standardised=True, seed=1)
@@ -73,4 +75,6 @@ class Prediction:
             "obs_ci_lower": obs[:, 0],
             "obs_ci_upper": obs[:, 1],
         }
-        return pd.DataFrame(columns, index=self._index)
+        frame = pd.DataFrame(columns, index=self._index)
+        frame.attrs["promise"] = self._native.promise()
+        return frame

@@ -8,10 +8,14 @@ from dataclasses import dataclass, field, fields
 from typing import Any, Generic, Protocol, Self, TypeVar
 
 from dplm import _export
+from dplm._given import check
 
 
-#: What is said of results of simulated rows.
+#: What is said of results of simulated rows, and of those whose noise came from a fixed seed.
 SIMULATED = "PRETEND: simulated rows"
+SEEDED = "NOT PRIVATE: the noise came from a fixed seed"
+#: What is said of a result by its provenance.
+MARKS = {"system": "", "seed": SEEDED, "simulated": SIMULATED}
 
 
 @dataclass(frozen=True)
@@ -98,8 +102,13 @@ class Released(Generic[N]):
 
     @property
     def private(self) -> bool:
-        """False when a seed was fixed: whoever knows the seed can take the noise off."""
+        """False where nothing is promised: a seed was fixed, so that the noise can be subtracted, or the rows were simulated."""
         return bool(self._facts["private"])
+
+    @property
+    def promise(self) -> dict[str, Any]:
+        """What is promised, about whom: `unit`, `person`, `neighbours`, `conversion`, `delta_spent` and `provenance`."""
+        return dict(self._facts["promise"])
 
     @property
     def guarantee(self) -> Guarantee:
@@ -117,15 +126,14 @@ class Released(Generic[N]):
 
         Give it to an accountant with the relation that it takes when none is named: distances are already those between neighbours of this fit.
         """
-        return _export.dp_event(self._facts["guarantee"])
+        return _export.dp_event(self._facts["guarantee"], self.promise)
 
     def to_opendp(self) -> dict[str, Any]:
         """What OpenDP would say of the fit as one measurement: `input_metric`, `output_measure`, `d_in`, `d_out` (rho), and the `mechanisms` in it.
 
         The metric is None where OpenDP has none: for zero-out neighbours, and where persons with several rows are protected.
         """
-        said = _export.opendp(self._facts["guarantee"], self.units["unit"])
-        return {"pretend": SIMULATED, **said} if self.pretended else said
+        return _export.opendp(self._facts["guarantee"], self.promise)
 
     def to_json(self) -> str:
         """The result for programs, every number at full precision: the same document as `dplm fit --json`."""
@@ -142,6 +150,7 @@ class Released(Generic[N]):
         >>> kept == fit, kept.conf_int(0.01).equals(fit.conf_int(0.01))
         (True, True)
         """
+        check(path=path)
         self._native.save(path)
 
     def to_html(
@@ -156,6 +165,7 @@ class Released(Generic[N]):
 
         It may say what it is called, who publishes it, and what the data are called (without that, what the ledger calls them).
         """
+        check(path=path, title=title, author=author, data_name=data_name)
         page = self._native.page(title, author, data_name)
         if path is not None:
             with open(path, "w", encoding="utf-8", newline="\n") as file:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 from collections.abc import Callable, Mapping
@@ -11,6 +12,7 @@ from typing import Any
 from dplm import _data, _native
 from dplm._errors import FitWarning, PrivacyWarning, RequestError, warn
 from dplm._fit import Fit
+from dplm._given import check
 from dplm._ledger import Ledger
 from dplm._lm import _account_name, _columns, _warn_of
 
@@ -54,6 +56,7 @@ class Study:
         dataset: str | None = None,
     ) -> None:
         """Writes a page with the specification curve and all coefficients side by side."""
+        check(path=path, title=title, author=author, dataset=dataset)
         Path(path).write_text(self._native.page(title, author, dataset), encoding="utf-8")
 
     def __repr__(self) -> str:
@@ -78,6 +81,7 @@ def study(
     weights: str | None = None,
     ledger: Ledger | str | os.PathLike[str] | None = None,
     dataset: str | None = None,
+    other_table: bool = False,
     csv: str | None = None,
     strict: bool = False,
     seed: int | None = None,
@@ -95,7 +99,7 @@ def study(
     specifications
         The formulas by name, the main one first; or the path of a study file, as `dplm study` takes it, which then says the budget, the level and
         the interest itself.
-    data, csv, strict, seed, threads, memory, progress, ledger, dataset
+    data, csv, strict, seed, threads, memory, progress, ledger, dataset, other_table
         As in `dplm.lm`.
     rho, epsilon, delta, level, target, neighbours, person, rows_per_person, weights
         As in `dplm.lm`; the budget is that of all specifications together. With `person` each of them protects persons with all their rows.
@@ -105,6 +109,11 @@ def study(
         A coefficient that is followed across specifications, and whether its intervals should hold in all of them at once (Bonferroni). Where none
         is named, the first but for the intercept that all specifications have is followed.
     """
+    check(
+        specifications=specifications, rho=rho, epsilon=epsilon, delta=delta, shares=shares, interest=interest, level=level, target=target,
+        neighbours=neighbours, person=person, rows_per_person=rows_per_person, weights=weights, dataset=dataset, seed=seed, threads=threads,
+        memory=memory,
+    )
     given = {"rho": rho, "epsilon": epsilon, "delta": delta, "level": level, "neighbours": neighbours, "interest": interest}
     stated = {key: value for key, value in given.items() if value is not None} | ({"simultaneous": True} if simultaneous else {})
     if isinstance(specifications, Mapping):
@@ -114,7 +123,7 @@ def study(
     beside = {"person": person, "rows_per_person": rows_per_person, "weights": weights, "target": target}
     options = {"strict": strict, "seed": seed, "threads": threads, "memory": memory}
     table = _data.table(data, None, None, csv)
-    found = _native.study(text, beside, table, options, _account_name(ledger, dataset), progress)
+    found = _native.study(text, beside, table, options, _account_name(ledger, dataset, other_table), progress)
     for about_privacy, sentence in found.warnings():
         warn(sentence, PrivacyWarning if about_privacy else FitWarning)
     return Study(found)
@@ -123,10 +132,9 @@ def study(
 def _read(path: Path, stated: list[str]) -> str:
     if stated:
         raise RequestError(f"a study file says {stated[0]} itself: leave it out, or give the formulas as a mapping")
-    try:
+    with contextlib.suppress(OSError, UnicodeDecodeError):
         return path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError):
-        raise RequestError(f"the study {path} could not be read: check the path, and that it is text") from None
+    raise RequestError(f"the study {path} could not be read: check the path, and that it is text")
 
 
 def _document(specifications: Mapping[str, str], shares: Mapping[str, float], stated: Mapping[str, Any]) -> str:
@@ -148,6 +156,7 @@ def refine(
     rho: float,
     ledger: Ledger | str | os.PathLike[str] | None = None,
     dataset: str | None = None,
+    other_table: bool = False,
     csv: str | None = None,
     strict: bool = False,
     seed: int | None = None,
@@ -158,12 +167,18 @@ def refine(
     """Spends `rho` more on the model of a fit, on the same data, and pools both fits by their precision.
 
     The result promises what both budgets together promise, and can be refined again. A ledger is charged for the second fit only.
+    The data are read as they were for the first fit, with its weights and its persons; the fit of a group has the rows of that
+    group. Text is read in the dialect of the first fit unless `csv` says otherwise.
     """
+    if not isinstance(fit, Fit):
+        raise RequestError("fit must be a fit that dplm.lm has made")
+    check(rho=rho, dataset=dataset, seed=seed, threads=threads, memory=memory)
     options = {"strict": strict, "seed": seed, "threads": threads, "memory": memory}
-    facts = json.loads(fit.to_json())
-    person = (facts["fit"].get("person") or {}).get("column")
-    table = _data.table(data, None, _columns(fit.formula, False, person, facts.get("weights")), csv)
-    found = _native.refine(fit._native, table, rho, options, _account_name(ledger, dataset), progress)
+    kept = json.loads(fit.to_json())["fit"]
+    person, group = (kept["person"] or {}).get("column"), (kept["group"] or {}).get("by")
+    columns = _columns(fit.formula, False, person, kept["weights"], group)
+    table = _data.table(data, None, columns, csv or kept["particulars"]["csv"] or None)
+    found = _native.refine(fit._native, table, rho, options, _account_name(ledger, dataset, other_table), progress)
     refined = Fit(found)
     _warn_of(refined, found.warnings())
     return refined

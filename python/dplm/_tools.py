@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from dplm import _native
-from dplm._errors import RequestError
+from dplm._given import check, floats, texts, unquoted
 from dplm._moments import MomentsLike, given_moments
 
 
@@ -85,6 +85,11 @@ def plan(
     >>> plan.method, round(age["classical_error"]), age["std_error"] < 2 * age["classical_error"]
     ('auto', 20, True)
     """
+    check(
+        formula=formula, rows=rows, features=features, rho=rho, epsilon=epsilon, delta=delta, method=method, target=target, clip=clip,
+        steps=steps, noise_sd=noise_sd, level=level, share=share,
+    )
+    said = texts("assume", assume) + texts("want", want) + texts("effect", effect)
     budget = {"rho": rho, "epsilon": epsilon, "delta": delta}
     options = {
         "rows": rows,
@@ -97,18 +102,12 @@ def plan(
         "noise_sd": noise_sd,
         "level": level,
         "share": share,
-        "assume": _texts("assume", assume),
-        "want": _texts("want", want),
-        "effect": _texts("effect", effect),
+        "assume": list(assume),
+        "want": list(want),
+        "effect": list(effect),
         "moments": given_moments(moments),
     }
-    return Plan(json.loads(_native.plan(budget, options)))
-
-
-def _texts(name: str, given: Sequence[str]) -> list[str]:
-    if isinstance(given, str):
-        raise RequestError(f"{name} takes a list of texts: write {name}=[{given!r}]")
-    return list(given)
+    return Plan(json.loads(unquoted("assume, want and effect", said, lambda: _native.plan(budget, options))))
 
 
 class Simulated:
@@ -155,13 +154,14 @@ def simulate(
     >>> dplm.simulate(rows=100, features=2, theta=[1.0, -2.0], seed=7).theta
     [1.0, -2.0]
     """
+    check(rows=rows, features=features, noise_sd=noise_sd, seed=seed, out=out)
     options = {
         "rows": rows,
         "features": features,
         "design": design,
         "noise_sd": noise_sd,
         "errors": errors,
-        "theta": None if theta is None else [float(one) for one in theta],
+        "theta": None if theta is None else floats("theta", theta),
         "seed": seed,
         "out": None if out is None else os.fspath(out),
     }

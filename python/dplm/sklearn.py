@@ -19,6 +19,7 @@ from sklearn.utils.validation import check_array, check_is_fitted, check_X_y, va
 from dplm import _data, _native
 from dplm._errors import DataError, DplmError, LedgerError, RequestError, warn
 from dplm._fit import Fit
+from dplm._given import check
 from dplm._lm import lm
 
 __all__ = ["BudgetError", "PrivateLinearRegression"]
@@ -188,6 +189,7 @@ class PrivateLinearRegression(RegressorMixin, BaseEstimator):  # type: ignore[mi
         """Fits privately; spends the budget of one fit."""
         self._refuse_budget_that_is_no_number()
         self._refuse_seed_where_account_is_kept()
+        check(rho=self.rho, epsilon=self.epsilon, delta=self.delta, method=self.method, purpose=self.purpose, dataset=self.dataset)
         X, y = self._rows(X, y)
         names, response = self._names()
         formula = self._formula(names, response)
@@ -227,7 +229,8 @@ class PrivateLinearRegression(RegressorMixin, BaseEstimator):  # type: ignore[mi
         """
         if self.budget != math.inf:
             warn("score looks at the rows it is given without noise: it is not private")
-        return float(super().score(X, _numbers(y, "y"), sample_weight))
+        weights = None if sample_weight is None else _numbers(sample_weight, "sample_weight")
+        return float(super().score(X, _numbers(y, "y"), weights))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -279,7 +282,7 @@ class PrivateLinearRegression(RegressorMixin, BaseEstimator):  # type: ignore[mi
 
         One that a ledger pays for, or that no budget limits, is recorded too: if later fits are to be limited, it counts.
         """
-        if self.ledger is not None:
+        if self.ledger is not None or self.dataset is not None:
             limit = math.inf
         else:
             limit = rho if self.budget is None else float(self.budget)
@@ -295,7 +298,9 @@ class PrivateLinearRegression(RegressorMixin, BaseEstimator):  # type: ignore[mi
     def _refuse_seed_where_account_is_kept(self) -> None:
         if self.random_state is None:
             return
-        if self.ledger is None and self.budget == math.inf:
+        if not isinstance(self.random_state, (numbers.Integral, np.random.RandomState)):
+            raise RequestError("random_state must be a whole number, a RandomState of NumPy, or None")
+        if self.ledger is None and self.dataset is None and self.budget == math.inf:
             return
         if self.random_state is not getattr(self, "_random_state_when_cloned", self.random_state):
             raise RequestError(
@@ -303,7 +308,7 @@ class PrivateLinearRegression(RegressorMixin, BaseEstimator):  # type: ignore[mi
                 "residuals: nothing could be promised about a row then; fit the estimator itself, or say budget=math.inf for data that "
                 "need no protection"
             )
-        if self.ledger is not None or self.budget is not None:
+        if self.ledger is not None or self.dataset is not None or self.budget is not None:
             raise RequestError(
                 "random_state makes the noise reproducible, and no budget or ledger can account for a fit that is not private: leave one "
                 "of them out"
@@ -357,11 +362,13 @@ def _numbers(data: Any, argument: str) -> Any:
     if issparse(data):
         raise TypeError(f"{argument} is sparse, and dense data are needed: convert it with .toarray()")
     if _data.is_pandas(data):
-        return _read([data.iloc[:, j] for j in range(data.shape[1])], len(data))
+        return _read([data.iloc[:, j] for j in range(data.shape[1])], len(data), [f"{label}" for label in data.columns])
     if isinstance(data, (list, tuple)):
         return _numbers_of_list(data, argument)
     if hasattr(data, "__arrow_c_stream__") and hasattr(data, "columns"):
         table = _native.Table.from_arrow(data)
+        for name in table.texts:
+            raise _text_refused(name)
         return np.frombuffer(table.numbers()).reshape(len(table.names), -1).T
     if _data.is_series(data):
         return _read([data], len(data))[:, 0]
@@ -399,12 +406,23 @@ def _refuse_containers(cells: Any, argument: str) -> None:
         raise TypeError(f"each cell of the argument must be a number or a string that says a number: {argument} has a list or a dictionary")
 
 
-def _read(columns: list[Any], rows: int) -> Any:
+def _read(columns: list[Any], rows: int, names: list[str] | None = None) -> Any:
     """Columns as the library reads them, side by side."""
     if not columns or rows == 0:
         return np.empty((rows, len(columns)))
     named = [(f"{j}", _data.column(f"{j}", column)) for j, column in enumerate(columns)]
+    for j, (_, column) in enumerate(named):
+        if column.is_text:
+            raise _text_refused(f"{j}" if names is None else names[j])
     return np.frombuffer(_native.Table.from_columns(named).numbers()).reshape(len(columns), rows).T
+
+
+def _text_refused(name: str) -> DataError:
+    """What scikit-learn itself refuses, though its own sentence holds a cell."""
+    return DataError(
+        f"column '{name}' holds text or categories, and every feature and the response must be numbers: make it numbers, as with "
+        f'pd.to_numeric(df["{name}"], errors="coerce"), or encode its levels first'
+    )
 
 
 def _labelled(X: Any, cells: Any) -> Any:

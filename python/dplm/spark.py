@@ -184,7 +184,7 @@ class _Spark(RowsElsewhere):
         columns: list[str] | None,
         budget: Mapping[str, Any],
         options: Mapping[str, Any],
-        account_name: AccountName | None,
+        account_name: AccountName,
         progress: Any,
     ) -> _native.Fit | _native.GroupedFit:
         self._warn_of_the_clear()

@@ -154,7 +154,7 @@ def test_epsilon_is_that_of_dp_accounting(rho, delta):
 
 def test_the_events_of_a_fit_are_its_guarantee(arrow):
     accounting = pytest.importorskip("dp_accounting")
-    fit = dplm.lm(FORMULA, arrow, **BOUNDED)
+    fit = dplm.lm(FORMULA, arrow, rho=0.5)
     event = fit.dp_event()
     assert len(event.events) == len(fit.releases)
     accountant = accounting.pld.PLDAccountant(value_discretization_interval=1e-4)
@@ -170,18 +170,53 @@ def test_a_release_that_is_not_gaussian_is_an_event_of_its_rho(arrow):
     from dplm import _export
 
     guarantee = {"releases": [{"what": "a", "rho": 0.02}, {"what": "b", "rho": 0.01, "mechanism": "laplace"}]}
-    gaussian, other = _export.dp_event(guarantee).events
+    promise = {"provenance": "system", "conversion": "cks"}
+    gaussian, other = _export.dp_event(guarantee, promise).events
     assert gaussian == accounting.GaussianDpEvent(5.0) and other == accounting.ZCDpEvent(0.01)
 
 
+def test_a_test_is_told_as_what_may_fail():
+    pytest.importorskip("dp_accounting")
+    from dplm import _export
+
+    guarantee = {"releases": [{"what": "a", "rho": 0.3, "mechanism": "test"}], "rho": 0.3, "epsilon": 2.0, "delta": 1e-6}
+    promise = {"provenance": "system", "conversion": "tested", "delta_spent": 5e-7, "neighbours": "replace-one", "unit": "row"}
+    with pytest.raises(dplm.RequestError, match="may fail to protect"):
+        _export.dp_event(guarantee, promise)
+    told = _export.opendp(guarantee, promise)
+    assert (told["output_measure"], told["promise"]) == ("Approximate<ZeroConcentratedDivergence>", promise)
+    # 0.3 is not a double, and the one below it would be less than was spent.
+    assert told["d_out"] == [math.nextafter(0.3, 1), 5e-7]
+
+
+def test_what_is_void_is_told_to_no_accountant_and_says_so(arrow):
+    void = dplm.lm(FORMULA, arrow, **BOUNDED)
+    nobody = dplm.lm("y[-9..9] ~ x[-5..5]", pretend=2000, rho=5)
+    kept = dplm.lm("y[-9..9] ~ x[-5..5]", {"y": [1.0, 2.0] * 1000, "x": [0.5, 1.5] * 1000}, rho=5)
+    for fit, provenance, mark in [(void, "seed", "NOT PRIVATE"), (nobody, "simulated", "PRETEND"), (kept, "system", "")]:
+        assert fit.promise["provenance"] == provenance and fit.private == (provenance == "system")
+        name = fit.names[-1]
+        test, joint = fit.t_test(f"{name} = 0"), fit.wald_test(f"{name} = 0")
+        assert test.promise["provenance"] == joint.promise["provenance"] == provenance
+        for said in (repr(test), test._repr_html_(), repr(joint)):
+            assert mark in said and (mark or ("NOT PRIVATE" not in said and "PRETEND" not in said)) is not False
+        if provenance == "system":
+            assert fit.to_opendp()["promise"] == fit.promise
+            continue
+        with pytest.raises(dplm.RequestError, match="fixed seed|simulated rows"):
+            fit.to_opendp()
+    frame = nobody.get_prediction({"x": [0.5]}).summary_frame()
+    assert frame.attrs["promise"]["provenance"] == "simulated"
+
+
 def test_opendp_is_told_metric_measure_and_distance(arrow, wages):
-    fit = dplm.lm(FORMULA, arrow, **BOUNDED)
+    fit = dplm.lm(FORMULA, arrow, rho=0.5)
     told = fit.to_opendp()
     assert json.loads(json.dumps(told)) == told
     assert (told["input_metric"], told["output_measure"], told["d_in"], told["d_out"]) == ("ChangeOneDistance", "ZeroConcentratedDivergence", 1, 0.5)
     assert math.isclose(sum(one["d_out"] for one in told["mechanisms"]), 0.5)
-    assert dplm.lm(FORMULA, arrow, neighbours="zero-out", **BOUNDED).to_opendp()["input_metric"] is None
+    assert dplm.lm(FORMULA, arrow, neighbours="zero-out", rho=0.5).to_opendp()["input_metric"] is None
     persons = pd.DataFrame(wages).assign(id=lambda rows: rows.index // 2)
-    assert dplm.lm(FORMULA, persons, person="id", **BOUNDED).to_opendp()["unit"] == "person"
+    assert dplm.lm(FORMULA, persons, person="id", rho=0.5).to_opendp()["unit"] == "person"
     opendp = pytest.importorskip("opendp.prelude")
     assert told["input_metric"] in str(opendp.change_one_distance()) and told["output_measure"] in str(opendp.zero_concentrated_divergence())

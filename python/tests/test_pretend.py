@@ -35,7 +35,9 @@ def test_everything_that_is_made_of_it_is_marked(tmp_path):
     assert all(line.startswith("PRETEND |") for line in fit.summary().splitlines())
     assert "PRETEND" in fit.summary()._repr_html_() and "PRETEND" in fit._repr_html_()
     assert "<title>PRETEND: " in fit.to_html() and 'role="alert">PRETEND: made of' in fit.to_html()
-    assert "simulated rows" in json.loads(fit.to_json())["pretend"] and "pretend" in fit.to_opendp()
+    assert "simulated rows" in json.loads(fit.to_json())["pretend"]
+    with pytest.raises(dplm.RequestError, match="simulated rows"):
+        fit.to_opendp()
     assert all(line.startswith("PRETEND |") for line in repr(fit.t_test("educ = 0")).splitlines())
     assert "PRETEND" in fit.t_test("educ = 0")._repr_html_() and "PRETEND" in repr(fit.wald_test("educ = 0, exper = 0"))
     for ax in (fit.plot(), fit.plot("trajectory"), fit.plot_over("educ")):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import signal
 import subprocess
 import sys
@@ -42,7 +43,34 @@ def test_ctrl_c_stops_a_fit():
     time.sleep(1.0)
     process.send_signal(signal.SIGINT)
     _, err = process.communicate(timeout=30)
-    assert "KeyboardInterrupt" in err and "is spent" in err
+    assert "KeyboardInterrupt" in err and "rho = 1 counts as spent" in err
+
+
+PAID = """
+    import sys, dplm
+    data = dplm.simulate(rows=400_000, features=6, seed=1).to_pandas()
+    print("ready", flush=True)
+    sys.stdin.readline()
+    dplm.lm("y ~ . + 0", data, rho=0.5, method="dpgd", steps=200, clip=0.1, ledger=sys.argv[1], dataset="rows")
+"""
+
+
+@pytest.mark.parametrize("delay", [0.0, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.8])
+def test_what_an_interrupted_fit_says_it_spent_is_what_the_ledger_shows(tmp_path, delay):
+    ledger = dplm.Ledger.init(tmp_path / "budget.db", "rows", rho=1)
+    command = [sys.executable, "-c", textwrap.dedent(PAID), ledger.file]
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert process.stdout.readline() == "ready\n"
+    process.stdin.write("go\n")
+    process.stdin.flush()
+    time.sleep(delay)
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=60)
+    spent = ledger.show("rows")["spent"]
+    said = re.search(r"interrupted .*; (nothing was spent|the ledger has recorded rho = ([0-9.]+) as spent)", err)
+    # Before the fit began, or once it had ended, Python itself is interrupted and nothing is said.
+    assert said is None or float(said[2] or 0) == spent, err
+    assert said is not None or "dplm.lm" not in err or spent in (0, 0.5), err
 
 
 def test_other_threads_run_during_a_fit():

@@ -10,6 +10,8 @@ import warnings
 
 import numpy as np
 import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 from sklearn.base import clone
 from sklearn.compose import TransformedTargetRegressor
@@ -175,11 +177,30 @@ def test_features_are_read_cell_by_cell(data):
     odd[5] = ["no number", None, np.datetime64("2026-01-01")]
     masked = np.ma.array(X, mask=np.arange(200)[:, None] == np.full((1, 3), 5))
     frame = pd.DataFrame(odd)
-    text = pd.DataFrame({name: frame[name].map(str) for name in frame})
-    for features in (odd, odd.tolist(), frame, frame.astype({0: "string"}), text, masked, np.array(text, dtype="U")):
+    text = pd.DataFrame({name: frame[name].map(str).astype(object) for name in frame})
+    for features in (odd, odd.tolist(), frame, text, text.to_numpy().tolist(), masked):
         assert (seeded().fit(features, y).coef_ == expected).all()
     with pytest.raises(dplm.DataError, match="holds dates"):
         estimator().fit(frame.assign(when=pd.Timestamp("2026-01-01")).set_axis(list("abcd"), axis=1), y)
+
+
+def test_declared_text_is_refused_as_by_scikit_learn_and_without_a_cell(data):
+    X, y = (part[:200] for part in data)
+    frame = pd.DataFrame(X, columns=["age", "ethnicity", "education"])
+    words = ["xyzzy", "4711"] * 100
+    for kind in ("str", "string[python]", "category", pd.ArrowDtype(pa.string())):
+        told = frame.assign(ethnicity=pd.Series(words, dtype=kind))
+        for features in (told, pl.DataFrame(told), pa.table(told)):
+            model = estimator()
+            with pytest.raises(ValueError, match="column 'ethnicity' holds text or categories") as refusal:
+                model.fit(features, y)
+            assert "xyzzy" not in str(refusal.value) and 'pd.to_numeric(df["ethnicity"]' in str(refusal.value)
+            assert model.fit(frame, y) is model, "nothing was spent"
+            with pytest.raises(ValueError, match="holds text or categories"):
+                model.predict(features)
+    for features, response in ((np.array(X, dtype="U"), y), (np.array(X, dtype="S"), y), (X, np.array(y, dtype="U")), (X, pd.Series(words, dtype="str"))):
+        with pytest.raises(ValueError, match="holds text or categories"):
+            estimator().fit(features, response)
 
 
 def test_a_seed_warns_and_is_never_accounted_for(data, tmp_path):

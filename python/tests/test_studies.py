@@ -51,7 +51,9 @@ def test_a_refined_fit_is_more_precise(rows):
     assert second.guarantee.rho == pytest.approx(0.07)
     assert second.bse["x"] < first.bse["x"]
     with pytest.raises(dplm.RequestError, match="another|same"):
-        dplm.refine(first, {name: cells[:-1] for name, cells in rows.items()}, rho=0.05)
+        dplm.refine(first, {name: cells[:-1] for name, cells in rows.items()}, rho=0.05, seed=2)
+    with pytest.raises(dplm.RequestError, match="fixed seed"):
+        dplm.refine(first, rows, rho=0.05)
 
 
 def test_a_study_has_a_fit_for_each_specification(rows, tmp_path):
@@ -97,9 +99,27 @@ def test_a_study_protects_persons_and_weighs_rows(rows, tmp_path, command):
         dplm.study(specifications, table, rho=0.5, target="person")
 
 
-def test_a_weighted_fit_is_refined_with_its_weights(rows):
-    table = rows | {"w": [1 + i % 3 for i in range(4000)]}
-    with pytest.warns(dplm.PrivacyWarning):
-        first = dplm.lm(FORMULA, table, rho=0.2, seed=1, weights="w[0..3]")
-        second = dplm.refine(first, table, rho=0.2, seed=2)
-    assert second.guarantee.rho == pytest.approx(0.4)
+def test_a_refined_fit_answers_the_question_of_the_first(rows, tmp_path):
+    """At so large a budget a dropped option is many standard errors away."""
+    pandas = pytest.importorskip("pandas")
+    table = pandas.DataFrame(rows)
+    table["id"], table["w"] = [i % 1000 for i in range(4000)], [1 + i % 3 for i in range(4000)]
+    table["r"] = ["south" if i % 5 < 2 else "north" for i in range(4000)]
+    table["y"] += table["x"] * (0.2 * table["w"] + (table["r"] == "south") + 0.5 * (table.index < 2000))
+    path = tmp_path / "rows.csv"
+    table.to_csv(path, index=False, sep=";", decimal=",")
+    for options, data in [
+        ({"weights": "w[0..3]"}, table),
+        ({"person": "id", "rows_per_person": 2}, table),
+        ({"by": "r{north,south}"}, table),
+        ({"csv": "semicolon,decimal-comma"}, path),
+    ]:
+        with pytest.warns(dplm.PrivacyWarning):
+            first, whole = (dplm.lm(FORMULA, data, rho=rho, seed=1, **options) for rho in (200, 1000))
+            if "by" in options:
+                first, whole = first.groups["south"], whole.groups["south"]
+            refined = dplm.refine(first, data, rho=800, seed=2)
+        assert refined.guarantee.rho == pytest.approx(1000)
+        assert ((refined.params - whole.params).abs() < 0.3 * whole.bse).all(), options
+        kept, expected = (json.loads(fit.to_json())["fit"] for fit in (refined, whole))
+        assert kept["particulars"] == expected["particulars"] and kept["weights"] == expected["weights"]

@@ -119,11 +119,91 @@ def test_a_fit_is_paid_for_before_it_is_made(tmp_path, command):
             dplm.lm("y ~ .", data, standardised=True, **({"ledger": ledger.file, "dataset": "sim"} | asked))
     with pytest.raises(dplm.RequestError, match="seed"):
         dplm.lm("y ~ .", data, rho=0.01, standardised=True, ledger=ledger, dataset="sim", seed=1)
-    with pytest.raises(dplm.RequestError, match="both"):
+    with pytest.raises(dplm.RequestError, match="name what the ledger calls the data with dataset"):
         dplm.lm("y ~ .", data, rho=0.01, ledger=ledger)
     with pytest.raises(dplm.DataError):
         dplm.lm("y ~ nothing", data, rho=0.01, standardised=True, ledger=ledger, dataset="sim")
     assert len(ledger.show("sim")["entries"]) == 2, "what is refused is not recorded"
+
+
+def test_an_account_pays_only_for_what_it_promises(tmp_path):
+    data = dplm.simulate(rows=2000, features=2, seed=1).to_pandas()
+    data["id"] = [j // 2 for j in range(2000)]
+    formula, file = "y[-9..9] ~ x1[-4..4]", tmp_path / "budget.db"
+    ledger = dplm.Ledger.init(file, "rows", epsilon=1)
+    dplm.Ledger.init(file, "persons", rho=1, person="id")
+    dplm.Ledger.init(file, "any", epsilon=1, mechanisms="zcdp")
+    assert ledger.show("persons")["promise"]["person"] == "id"
+
+    def fit(dataset, **options):
+        return dplm.lm(formula, data, ledger=ledger, dataset=dataset, purpose="prediction", **({"rho": 0.01} | options))
+
+    for dataset, options, sentence in [
+        ("rows", {"person": "id"}, "a replaced row may carry another identifier"),
+        ("persons", {}, "protects persons by 'id'"),
+        ("rows", {"neighbours": "zero-out"}, "four times its rho"),
+        ("rows", {"method": "functional"}, "opened for gaussian mechanisms"),
+    ]:
+        with pytest.raises(dplm.LedgerError, match=sentence) as refusal:
+            fit(dataset, **options)
+        assert str(refusal.value).endswith("nothing was spent")
+        assert ledger.show(dataset)["spent"] == 0
+    fit("persons", person="id")
+    fit("any", rho=None, epsilon=1, method="functional")
+    assert ledger.show("any")["epsilon_spent"] <= 1 < ledger.show("any")["epsilon_spent"] + 1e-6
+    with pytest.raises(dplm.LedgerError, match="other_table=True"):
+        dplm.lm(formula, data[:1999], rho=0.01, ledger=ledger, dataset="persons", person="id")
+    dplm.lm(formula, data[:1998], rho=0.01, ledger=ledger, dataset="persons", person="id", other_table=True)
+
+
+def test_what_happened_is_recorded(tmp_path):
+    ledger = dplm.Ledger.init(tmp_path / "budget.db", "rows", rho=0.1)
+    ledger.record("rows", rho=0.01, what="a histogram", neighbours="zero-out")
+    assert ledger.show("rows")["spent"] == 0.04
+    ledger.record("rows", rho=0.2, what="by another program")
+    account = ledger.show("rows")
+    assert account["overdrawn"] and account["left"] == 0 and account["frozen"] is None
+    data = dplm.simulate(rows=2000, features=1, seed=1)
+    with pytest.raises(dplm.LedgerError, match="overdrawn by rho = 0.14"):
+        dplm.lm("y ~ x1", data, rho=0.001, standardised=True, ledger=ledger, dataset="rows")
+    ledger.record("rows", rho=0.001, what="by person", person="id")
+    assert "cannot be added up" in ledger.show("rows")["frozen"]
+    with pytest.raises(dplm.RequestError, match="one analyst or all others"):
+        ledger.limit("rows", rho=0.1, analyst="Ada", others=True)
+
+
+def test_a_mandatory_ledger_pays_for_every_fit(tmp_path, monkeypatch):
+    data = dplm.simulate(rows=2000, features=1, seed=1)
+    ledger = dplm.Ledger.init(tmp_path / "budget.db", "rows", rho=0.1)
+    dplm.Ledger.init(tmp_path / "other.db", "rows", rho=0.1)
+    monkeypatch.setenv("DPLM_LEDGER", ledger.file)
+
+    def fit(**options):
+        return dplm.lm("y ~ x1", data, rho=0.01, standardised=True, **options)
+
+    for options, sentence in [
+        ({}, "name what it calls the data with dataset"),
+        ({"seed": 1}, "name what it calls the data with dataset"),
+        ({"ledger": tmp_path / "other.db", "dataset": "rows"}, "leave out ledger"),
+    ]:
+        with pytest.raises(dplm.LedgerError, match=sentence):
+            fit(**options)
+    assert fit(dataset="rows").ledger["dataset"] == "rows" and ledger.show("rows")["spent"] == 0.01
+    assert fit(dry_run=True)["rows"] == 2000
+    study = dplm.study({"main": "y[-9..9] ~ x1[-4..4]"}, data, rho=0.05, dataset="rows")
+    assert study.fits["main"].ledger["spent"] == 0.06
+
+
+def test_a_fit_is_refined_from_the_account_that_paid_for_it(tmp_path):
+    data = dplm.simulate(rows=5000, features=1, seed=1)
+    ledger = dplm.Ledger.init(tmp_path / "budget.db", "rows", rho=1)
+    first = dplm.lm("y[-9..9] ~ x1[-4..4]", data, rho=0.1, ledger=ledger, dataset="rows")
+    other = dplm.Ledger.init(tmp_path / "other.db", "rows", rho=1)
+    for account in ({}, {"ledger": other, "dataset": "rows"}):
+        with pytest.raises(dplm.LedgerError, match="was paid from entry [23] of 'rows'"):
+            dplm.refine(first, data, rho=0.1, **account)
+    dplm.refine(first, data, rho=0.1, ledger=ledger, dataset="rows")
+    assert ledger.show("rows")["spent"] == 0.2 and other.show("rows")["spent"] == 0
 
 
 def test_fits_that_were_kept_give_a_rewritten_ledger_away(tmp_path):

@@ -43,6 +43,20 @@ text_of <- function(name, x) if (is_text(x)) enc2utf8(x) else refuse("request", 
 
 truth_of <- function(name, x) if (isTRUE(x) || isFALSE(x)) x else refuse("request", sprintf("%s must be TRUE or FALSE", name))
 
+text_or_null <- function(name, x) if (!is.null(x)) text_of(name, x)
+
 number_of <- function(name, x) {
   if (is.numeric(x) && length(x) == 1 && !is.na(x)) as.double(x) else refuse("request", sprintf("%s must be a number", name))
+}
+
+# What `ask` gives. A refusal does not quote one of several texts: they may be a column of a table by mistake.
+unquoted <- function(name, texts, ask) {
+  found <- tryCatch(ask(), dplm_request_error = function(refusal) refusal)
+  if (!inherits(found, "dplm_request_error")) return(found)
+  quoted <- regmatches(found$message, gregexpr("(?<=')[^']+(?=')", found$message, perl = TRUE))[[1]]
+  is_of_text <- vapply(quoted, function(part) any(grepl(part, texts, fixed = TRUE)), NA)
+  if (length(texts) > 1 && any(is_of_text)) {
+    refuse("request", sprintf("one of the %d texts of %s is not understood: give them one by one to see which, and why", length(texts), name))
+  }
+  stop(found)
 }

@@ -4,13 +4,14 @@
 # is passed on, since it may hold cells.
 
 accepted <- paste(
-  "the data must be a data frame, a list of columns, a matrix with column names, the path of a file, or, with the package nanoarrow,",
+  "the data must be a data frame, a list of columns, a matrix with column names, the path of a file, a list of paths, or, with the package nanoarrow,",
   "anything it makes an array stream of"
 )
 
 # What `data` is, for the native half. `wanted` are the columns that will be read, where that is known; `csv` says how text files are written.
 described <- function(data, wanted = NULL, csv = NULL) {
-  if (is.character(data) && is.null(dim(data))) return(list(files = paths(data), csv = csv))
+  if (is.character(data) && is.null(dim(data))) return(list(files = path_of_data(data), csv = text_or_null("csv", csv)))
+  if (is_list_of_paths(data)) return(list(files = existing("the data", data), csv = text_or_null("csv", csv)))
   if (inherits(data, "nanoarrow_array_stream")) return(list(stream = data))
   if (is.data.frame(data)) return(framed(data, nrow(data), wanted))
   if (is.matrix(data) && !is.null(colnames(data))) return(framed(by_column(data), nrow(data), wanted))
@@ -18,11 +19,26 @@ described <- function(data, wanted = NULL, csv = NULL) {
   list(stream = stream(data))
 }
 
-paths <- function(data) {
-  if (anyNA(data) || any(grepl("\n", data, fixed = TRUE))) {
-    refuse("request", "the data are texts, and no paths: give a data frame, or the paths of files")
+# One text is a path. Several are a column of a table by mistake, and no cell of it may be in a message.
+path_of_data <- function(data) {
+  if (!is_text(data) || grepl("\n", data, fixed = TRUE)) {
+    refuse("request", "the data are texts, and no path: give a data frame, the path of a file, or a list of paths")
   }
   path.expand(enc2utf8(data))
+}
+
+is_list_of_paths <- function(data) {
+  is.list(data) && !is.object(data) && is.null(names(data)) && length(data) > 0 && all(vapply(data, is_text, NA))
+}
+
+# Paths in a list. One that leads nowhere is not quoted: it may be a cell, and the list no list of paths.
+existing <- function(what, listed) {
+  paths <- path.expand(enc2utf8(unlist(listed)))
+  leads <- vapply(paths, function(path) path == "-" || file.exists(path) || length(Sys.glob(path)) > 0, NA, USE.NAMES = FALSE)
+  if (!all(leads)) {
+    refuse("data", sprintf("path %d of the %d that are given as %s does not exist: check it", which(!leads)[1], length(paths), what))
+  }
+  paths
 }
 
 by_column <- function(matrix) {
@@ -34,7 +50,7 @@ framed <- function(columns, rows, wanted) {
   names <- utf8(names(columns))
   if (!all(wanted %in% names)) {
     # The library refuses, and suggests the nearest of the names there are.
-    return(list(columns = setNames(rep(list(NA_character_), length(names)), names), rows = 1))
+    return(list(columns = setNames(rep(list(NA), length(names)), names), rows = 1))
   }
   read <- if (is.null(wanted)) seq_along(names) else which(names %in% wanted)
   list(columns = setNames(lapply(read, function(j) column(columns[[j]])), names[read]), rows = rows)

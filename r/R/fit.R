@@ -7,7 +7,7 @@ new_fit <- function(json, call = NULL) {
   number <- function(key) setNames(numbers_of(facts$coefficients, key), names)
   kept <- c(
     "formula", "rows", "units", "weights", "purpose", "interval", "level", "target", "target_text", "residual_sd", "r_squared",
-    "method", "private", "date", "ledger", "pretend"
+    "method", "private", "promise", "date", "ledger", "pretend"
   )
   fit <- list(
     call = call, coefficients = number("estimate"), std_error = number("std_error"), statistic = number("statistic"),
@@ -33,7 +33,7 @@ print.dplm <- function(x, digits = max(3L, getOption("digits") - 3L), ...) {
     print(x$coefficients, digits = digits)
     cat("\n", spent(x), "\n", sep = "")
     lacking(x)
-    if (!x$private) cat("Not private: the noise came from a fixed seed.\n")
+    cat(void(x$promise))
   })
   invisible(x)
 }
@@ -43,6 +43,11 @@ marked <- function(pretend, printed) {
   if (is.null(pretend)) return(invisible(printed))
   lines <- utils::capture.output(invisible(printed))
   cat(sub(" +$", "", paste("PRETEND |", c(pretend, lines))), sep = "\n")
+}
+
+# What is said where the noise can be subtracted. Simulated rows have a mark on every line.
+void <- function(promise) {
+  switch(promise$provenance, system = "", simulated = "", seed = "Not private: the noise came from a fixed seed.\n")
 }
 
 # What was spent, in a line.
@@ -129,18 +134,23 @@ banded <- function(fit, lwr, upr, rows) {
 
 dplm_over <- function(fit, column, at = list(), level = fit$level, simultaneous = FALSE) {
   of_fit(fit)
+  is_value <- function(one) length(one) == 1 && (is.atomic(one) || is.factor(one))
+  if (!is.list(at) || (length(at) > 0 && is.null(names(at))) || !all(vapply(at, is_value, NA))) {
+    refuse("request", "at must be a list with one value for each name, such as list(educ = 12)")
+  }
   values <- vapply(at, function(one) if (inherits(one, "Date")) format(one) else as.character(one), "")
   level <- number_of("level", level)
   found <- value(native_over(fit$json, text_of("column", column), as.character(names(at)), as.character(values), level, isTRUE(simultaneous)))
   band <- data.frame(found$at, found$predicted[c("estimate", "std_error", "low", "high")])
   names(band)[1] <- column
-  structure(band, held = found$held)
+  structure(band, held = found$held, promise = fit$promise)
 }
 
 dplm_test <- function(fit, hypothesis, level = fit$level) {
   of_fit(fit)
   if (!is.character(hypothesis)) refuse("request", "a hypothesis is a text such as 'educ = 0', or several of them")
-  found <- value(native_test(fit$json, paste(hypothesis, collapse = ", "), number_of("level", level)))
+  asked <- function() value(native_test(fit$json, paste(hypothesis, collapse = ", "), number_of("level", level)))
+  found <- unquoted("hypothesis", hypothesis, asked)
   each <- found$each
   table <- data.frame(
     hypothesis = found$hypothesis, estimate = each$estimate, std.error = each$std_error, statistic = each$statistic,
@@ -148,11 +158,12 @@ dplm_test <- function(fit, hypothesis, level = fit$level) {
   )
   joint <- found$joint
   if (!is.null(joint)) joint <- list(statistic = joint[1], df = length(found$hypothesis), df_denominator = joint[2], p.value = joint[3])
-  structure(table, joint = joint, pretend = fit$pretend, class = c("dplm_test", "data.frame"))
+  structure(table, joint = joint, promise = fit$promise, pretend = fit$pretend, class = c("dplm_test", "data.frame"))
 }
 
 print.dplm_test <- function(x, digits = max(3L, getOption("digits") - 3L), ...) {
   marked(attr(x, "pretend"), {
+    cat(void(attr(x, "promise")))
     print.data.frame(x, digits = digits, row.names = FALSE)
     joint <- attr(x, "joint")
     if (nrow(x) > 1 && !is.null(joint)) {
@@ -169,6 +180,9 @@ of_fit <- function(fit) {
 }
 
 dplm_report <- function(fit, path, title = NULL, author = NULL, data_name = NULL) {
+  title <- text_or_null("title", title)
+  author <- text_or_null("author", author)
+  data_name <- text_or_null("data_name", data_name)
   page <- if (inherits(fit, "dplm_groups")) native_groups_page else native_page
   if (!inherits(fit, "dplm_groups")) of_fit(fit)
   html <- value(page(fit$json, title, author, data_name))

@@ -12,7 +12,7 @@ new_groups <- function(json, call = NULL) {
     equality = equality_of(facts), warnings = as.character(unlist(facts$warnings)),
     guarantee = facts$guarantee[setdiff(names(facts$guarantee), "releases")], releases = releases_of(facts), json = json
   )
-  structure(c(groups, facts[intersect(c("formula", "units", "level", "private", "date", "ledger", "pretend"), names(facts))]), class = "dplm_groups")
+  structure(c(groups, facts[intersect(c("formula", "units", "level", "private", "promise", "date", "ledger", "pretend"), names(facts))]), class = "dplm_groups")
 }
 
 # How many rows, or persons, each group has, and the standard deviation of the noise in that: 0 where it is public.
@@ -37,7 +37,7 @@ print.dplm_groups <- function(x, digits = max(3L, getOption("digits") - 3L), ...
     print(coef(x), digits = digits)
     for (level in names(x$not_fitted)) cat("\n", level, ": ", x$not_fitted[[level]], "\n", sep = "")
     cat("\n", spent(x), "\n", sep = "")
-    if (!x$private) cat("Not private: the noise came from a fixed seed.\n")
+    cat(void(x$promise))
   })
   invisible(x)
 }

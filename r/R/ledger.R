@@ -69,6 +69,10 @@ entries_of <- function(entries) {
 
 dplm_ledger_verify <- function(ledger, against = list()) {
   if (inherits(against, c("dplm", "dplm_groups"))) against <- list(against)
+  if (is_text(against)) against <- list(against)
+  if (!is.list(against)) refuse("request", "against takes a list of fits, or of files with their JSON")
+  are_files <- vapply(against, is_text, NA)
+  if (length(against) > 1) existing("against", against[are_files])
   kept <- function(j) {
     fit <- against[[j]]
     if (is_text(fit)) return(list(name = path.expand(fit), json = NULL))

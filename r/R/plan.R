@@ -5,11 +5,12 @@ dplm_plan <- function(formula = NULL, rows, features = NULL, rho = NULL, epsilon
                       steps = NULL, noise_sd = 1, level = 0.95, share = 0.5) {
   if (missing(rows)) refuse("request", "rows must say how many rows there are")
   text <- if (!is.null(formula)) model(formula, public)$text
-  new_plan(value(native_plan(list(
+  ask <- function() value(native_plan(list(
     formula = text, rows = rows, features = features, rho = rho, epsilon = epsilon, delta = delta, method = method, target = target,
     assume = assume, want = want, effect = effect, moments = given_moments(moments), clip = clip, steps = steps, noise_sd = noise_sd,
     level = level, share = share
-  ))))
+  )))
+  new_plan(unquoted("assume, want and effect", c(assume, want, effect), ask))
 }
 
 new_plan <- function(facts) {

@@ -12,6 +12,7 @@ mod methods;
 mod persons;
 mod places;
 mod pretend;
+mod promised;
 mod refusals;
 mod results;
 mod saved_fit;

@@ -56,6 +56,10 @@ impl Method for Asked {
         &self.request
     }
 
+    fn tuning(&self) -> Tuning {
+        self.tuning
+    }
+
     fn with_request(&self, request: Request) -> Box<dyn Method> {
         Box::new(Asked { request, ..self.clone() })
     }

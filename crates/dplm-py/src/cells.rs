@@ -48,9 +48,12 @@ pub fn arrays(cells: &Bound<'_, PyList>) -> PyResult<Vec<ArrayRef>> {
     Ok(arrays)
 }
 
-/// The cells of a list of at most 2^31, as one array.
-pub fn array(cells: &Bound<'_, PyList>) -> PyResult<ArrayRef> {
-    Ok(Reader::new(cells.py())?.array(cells.iter()))
+/// The cells of a list as the texts that they print as, each by itself: for columns that declare texts, or categories, whatever these are.
+pub fn texts(cells: &Bound<'_, PyList>) -> PyResult<ArrayRef> {
+    let reader = Reader::new(cells.py())?;
+    let mut texts = LargeStringBuilder::new();
+    cells.iter().for_each(|cell| texts.append_option(reader.printed(reader.read(&cell))));
+    Ok(Arc::new(texts.finish()))
 }
 
 /// What a cell holds.
@@ -181,6 +184,21 @@ impl<'py> Reader<'py> {
         } else {
             self.other(cell).unwrap_or(Cell::Missing)
         }
+    }
+
+    /// What a cell prints as; levels and dates are read from it as from the cell itself.
+    fn printed<'a>(&self, cell: Cell<'a>) -> Option<Cow<'a, str>> {
+        Some(match cell {
+            Cell::Missing => return None,
+            Cell::Truth(truth) => truth.to_string().into(),
+            Cell::Integer(integer) => integer.to_string().into(),
+            Cell::Number(number) => number.to_string().into(),
+            Cell::Text(text) => text,
+            Cell::Day(day) => {
+                let date = self.dates[0].call_method1("fromordinal", (day.checked_add(EPOCH)?,)).ok()?;
+                date.call_method0("isoformat").ok()?.extract::<String>().ok()?.into()
+            }
+        })
     }
 
     /// A whole number; one beyond 64 bits by its digits, unless there are so many that Python will not write them.

@@ -11,20 +11,20 @@ use std::{
 };
 
 use dplm::{
-    Dataset, GroupedDataset, NoiseSource, Person, Progress, Reading,
+    Dataset, GroupedDataset, Person, Progress, Reading,
     formula::{By, Column, Formula, Weights},
     method::Method,
     options::Device,
     rows::{Answering, Executor, Packer, RemoteError},
     table::{ReadOptions, Schema, Source},
 };
-use dplm_ledger::LedgerError;
 use pyo3::{prelude::*, types::PyBytes};
 
 use crate::{
+    account::{AccountOptions, affordable, paying},
     arrow,
-    failure::{Failure, Kind, OrRaise},
-    fit::{AccountName, NativeFit, affordable, receipt},
+    failure::{Kind, OrRaise},
+    fit::NativeFit,
     groups::{NativeGroupedFit, without_groups},
     request::{BudgetOptions, FitOptions, formula},
     table::NativeTable,
@@ -202,15 +202,11 @@ impl Asked {
         (model, is_file): (&str, bool),
         budget: &BudgetOptions,
         options: &FitOptions,
-        account_name: Option<&AccountName>,
     ) -> PyResult<Asked> {
         let formula = formula(model, is_file)?;
         let config = options.config(budget, &formula, is_file)?;
         if options.device()? != Device::Cpu {
             return Err(Kind::Request.because("rows on a cluster are summed where they are: leave device out"));
-        }
-        if account_name.is_some() && options.noise() != NoiseSource::System {
-            return Err(Kind::Request.because(LedgerError::Seed));
         }
         let carrier = Arc::new(Carrier { ask: carrier.0, cancel: carrier.1 });
         let (person, weights) = (options.person()?, options.weights()?);
@@ -234,22 +230,21 @@ pub fn fit_on_cluster(
     model_is_file: bool,
     budget: BudgetOptions,
     options: FitOptions,
-    account_name: Option<AccountName>,
+    account: AccountOptions,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<NativeFit> {
-    let account_name = account_name.as_ref();
-    let asked = Asked::new(carrier, columns, (model, model_is_file), &budget, &options, account_name)?;
+    let asked = Asked::new(carrier, columns, (model, model_is_file), &budget, &options)?;
+    let payer = account.payer(options.noise())?;
     // Python asks for groups elsewhere; sizes without them are a mistake.
     options.groups()?;
-    let fit = work::run(py, options.threads, progress.as_ref(), |signals| {
-        affordable(account_name, asked.config.request().rho)?;
+    let fit = work::run_paid(py, options.threads, progress.as_ref(), payer, |signals, payer| {
+        affordable(payer, asked.config.request().rho)?;
         cancelled_by(signals, &*asked.carrier, || {
             let reading = asked.reading(options.memory);
             let mut dataset = Dataset::remote(asked.carrier.clone(), &asked.schema, &asked.formula, &reading)?;
             let prepared = dataset.prepare(asked.config.as_ref(), options.noise())?;
-            let receipt = receipt(prepared.charge(), account_name)?;
             let fitting = |done, total| signals.fitting(done, total);
-            prepared.run(receipt, Progress::new(&fitting)).map_err(Failure::after_spending)
+            prepared.run_paid_by(&mut paying(payer), Progress::new(&fitting))
         })
     })?;
     Ok(NativeFit::new(fit))
@@ -266,22 +261,21 @@ pub fn fit_groups_on_cluster(
     model_is_file: bool,
     budget: BudgetOptions,
     options: FitOptions,
-    account_name: Option<AccountName>,
+    account: AccountOptions,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<NativeGroupedFit> {
-    let account_name = account_name.as_ref();
-    let asked = Asked::new(carrier, columns, (model, model_is_file), &budget, &options, account_name)?;
+    let asked = Asked::new(carrier, columns, (model, model_is_file), &budget, &options)?;
+    let payer = account.payer(options.noise())?;
     let (by, sizes) = options.groups()?.ok_or_else(without_groups)?;
-    let fit = work::run(py, options.threads, progress.as_ref(), |signals| {
-        affordable(account_name, asked.config.request().rho)?;
+    let fit = work::run_paid(py, options.threads, progress.as_ref(), payer, |signals, payer| {
+        affordable(payer, asked.config.request().rho)?;
         cancelled_by(signals, &*asked.carrier, || {
             let (carrier, reading) = (asked.carrier.clone(), asked.reading(options.memory));
             let mut groups =
                 GroupedDataset::remote(carrier, &asked.schema, &asked.formula, &reading, &by, sizes.clone())?;
             let prepared = groups.prepare(asked.config.as_ref(), options.noise())?;
-            let receipt = receipt(prepared.charge(), account_name)?;
             let fitting = |done, total| signals.fitting(done, total);
-            prepared.run(receipt, Progress::new(&fitting)).map_err(Failure::after_spending)
+            prepared.run_paid_by(&mut paying(payer), Progress::new(&fitting))
         })
     })?;
     Ok(NativeGroupedFit::new(fit))

@@ -67,12 +67,19 @@ impl NativeColumn {
         Ok(NativeColumn { data_type: cells::data_type(), arrays: cells::arrays(cells)? })
     }
 
-    /// Categories, each read by itself, and for each row the number of its category: a buffer of `int32`, below 0 where there is none.
+    /// Texts, which something declares.
+    #[staticmethod]
+    fn texts(cells: &Bound<'_, PyList>) -> PyResult<NativeColumn> {
+        Ok(NativeColumn::of(cells::texts(cells)?))
+    }
+
+    /// Categories, which are declared whatever they are called, and for each row the number of its category: a buffer of `int32`, below 0 where
+    /// there is none.
     #[staticmethod]
     fn categories(codes: PyBuffer<i32>, categories: &Bound<'_, PyList>) -> PyResult<NativeColumn> {
         let keys = codes.to_vec(categories.py())?.into_iter().map(|code| (code >= 0).then_some(code));
         let keys: PrimitiveArray<Int32Type> = keys.collect();
-        let coded = DictionaryArray::try_new(keys, cells::array(categories)?)
+        let coded = DictionaryArray::try_new(keys, cells::texts(categories)?)
             .map_err(|_| Kind::Data.because("a column of the data has a code without a category"))?;
         Ok(NativeColumn::of(Arc::new(coded)))
     }
@@ -83,6 +90,16 @@ impl NativeColumn {
         let (schema, batches) = arrow::imported(table)?;
         let data_type = schema.fields().first().ok_or_else(arrow::unreadable)?.data_type().clone();
         Ok(NativeColumn { data_type, arrays: batches.iter().map(|batch| batch.column(0).clone()).collect() })
+    }
+
+    /// Whether something declares texts or categories.
+    #[getter]
+    fn is_text(&self) -> bool {
+        let of_cells = match &self.data_type {
+            DataType::Dictionary(_, categories) => categories,
+            of_cells => of_cells,
+        };
+        of_cells.is_string()
     }
 
     /// A column of a type that no model can use.

@@ -1,7 +1,7 @@
 //! Why nothing came back, as Python exceptions with the command line's sentences, options named as in a call.
 
 use dplm::{Error, ErrorKind, options::Language, table::DataError};
-use dplm_ledger::LedgerError;
+use dplm_ledger::{LedgerError, Tally};
 use dplm_simulate::{SettingError, pretend::PretendError};
 use pyo3::{prelude::*, types::PyType};
 
@@ -67,9 +67,11 @@ impl Failure {
         Failure { kind, sentence: error.to_string() }
     }
 
-    /// The fit failed after its budget was spent, whatever the reason: other kinds promise that nothing was.
-    pub fn after_spending(error: Error) -> Failure {
-        Failure::new(Kind::Fit, error)
+    /// The same with what was spent. After a charge the fit has failed, whatever the reason: other kinds promise that nothing was spent.
+    pub fn told(self, tally: &Tally) -> Failure {
+        let is_refusal = matches!(self.kind, Kind::Ledger);
+        let kind = if tally.spent().is_some() { Kind::Fit } else { self.kind };
+        Failure { kind, sentence: tally.told(&self.sentence, is_refusal) }
     }
 
     /// The program itself is wrong. What went wrong is not said, since that could hold a cell.
@@ -114,6 +116,10 @@ impl From<PretendError> for Failure {
 
 impl From<LedgerError> for Failure {
     fn from(error: LedgerError) -> Failure {
-        Failure::new(Kind::Ledger, error)
+        let kind = match error {
+            LedgerError::NoDataset | LedgerError::NoLedger => Kind::Request,
+            _ => Kind::Ledger,
+        };
+        Failure::new(kind, error)
     }
 }

@@ -1,22 +1,23 @@
 //! A fit, and what may be asked of it.
 
-use std::{fs, path::PathBuf};
+use std::{collections::BTreeMap, fs, path::PathBuf};
 
 use dplm::{
-    Charge, Covariance, Coverage, Dataset, Design, Ends, Equation, Fit, Hypothesis, NoiseSource, OverValue, Prediction,
-    Progress, Reading, Receipt, TTest, Warning,
+    Covariance, Coverage, Dataset, Design, Ends, Equation, Fit, Hypothesis, OverValue, Prediction, Progress, Reading,
+    TTest, Warning,
     method::{Request, forecast_for},
     plan::Question,
-    privacy::Rho,
+    privacy::{Promise, Provenance},
     report::{Cover, FitFileError, facts_json, summary, summary_html, to_html, to_json},
     table::ReadOptions,
 };
-use dplm_ledger::{Attribution, Ledger, LedgerError};
+use dplm_ledger::Payer;
 use dplm_simulate::pretend;
 use pyo3::prelude::*;
 
 use crate::{
-    failure::{Failure, Kind, OrRaise},
+    account::{AccountOptions, affordable, paying},
+    failure::{Kind, OrRaise},
     request::{BudgetOptions, FitOptions, formula},
     table::NativeTable,
     work,
@@ -26,19 +27,12 @@ use crate::{
 #[pyclass(name = "Fit", module = "dplm._native", frozen)]
 pub struct NativeFit {
     fit: Fit,
-    /// Whether its rows were simulated, so that all that is made of it is marked.
-    pretended: bool,
 }
 
 impl NativeFit {
     /// A fit of data, for Python.
     pub fn new(fit: Fit) -> NativeFit {
-        NativeFit { fit, pretended: false }
-    }
-
-    /// The same of simulated rows, if it is.
-    pub fn pretended_if(self, pretended: bool) -> NativeFit {
-        NativeFit { pretended, ..self }
+        NativeFit { fit }
     }
 
     /// The fit itself.
@@ -84,34 +78,7 @@ fn hypothesis(rows: Rows) -> PyResult<Hypothesis> {
     Hypothesis::new(rows.into_iter().map(equation).collect()).map_err(dplm::Error::from).or_raise()
 }
 
-/// A data set in a ledger: the file, what it calls the data, and who asks, what for, with what note.
-pub struct AccountName {
-    file: PathBuf,
-    dataset: String,
-    attribution: Attribution,
-}
-
-impl<'a, 'py> FromPyObject<'a, 'py> for AccountName {
-    type Error = PyErr;
-
-    fn extract(given: Borrowed<'a, 'py, PyAny>) -> PyResult<AccountName> {
-        let (file, dataset, (analyst, purpose, note)) = given.extract()?;
-        Ok(AccountName { file, dataset, attribution: Attribution { analyst, purpose, note } })
-    }
-}
-
-impl AccountName {
-    fn open(&self) -> Result<Ledger, LedgerError> {
-        Ledger::open(&self.file)?.attributed_to(self.attribution.clone())
-    }
-}
-
-/// What the ledger could not pay for is refused before a row is read.
-pub fn affordable(account_name: Option<&AccountName>, rho: Rho) -> Result<(), LedgerError> {
-    account_name.map_or(Ok(()), |account_name| account_name.open()?.check(&account_name.dataset, rho))
-}
-
-/// Reads and fits. With a `account`, the ledger has the budget on disk as spent before noise is drawn. `progress` is called with the stage, how much is done, and how much there is.
+/// Reads and fits. Where a ledger pays, it has the budget on disk as spent before noise is drawn. `progress` is called with the stage, how much is done, and how much there is.
 #[pyfunction]
 #[expect(clippy::too_many_arguments, reason = "called from one place, by position")]
 pub fn fit(
@@ -121,7 +88,7 @@ pub fn fit(
     model_is_file: bool,
     budget: BudgetOptions,
     options: FitOptions,
-    account_name: Option<AccountName>,
+    account: AccountOptions,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<NativeFit> {
     let formula = formula(model, model_is_file)?;
@@ -129,11 +96,10 @@ pub fn fit(
     // Python asks for groups elsewhere; sizes without them are a mistake.
     options.groups()?;
     let (person, weights, device) = (options.person()?, options.weights()?, options.device()?);
-    if account_name.is_some() && options.noise() != NoiseSource::System {
-        return Err(Kind::Request.because(LedgerError::Seed));
-    }
-    let fit = work::run(py, options.threads, progress.as_ref(), |signals| {
-        affordable(account_name.as_ref(), config.request().rho)?;
+    // Simulated rows cost nothing.
+    let payer = if table.source().is_simulated() { Payer::caller() } else { account.payer(options.noise())? };
+    let fit = work::run_paid(py, options.threads, progress.as_ref(), payer, |signals, payer| {
+        affordable(payer, config.request().rho)?;
         let reading = |done, total| signals.reading(done, total);
         let table_options =
             ReadOptions { strict: options.strict, progress: Progress::new(&reading), ..ReadOptions::default() };
@@ -141,11 +107,10 @@ pub fn fit(
         let reading = Reading { table: table_options, memory: options.memory, person, weights, device };
         let mut dataset = Dataset::read(table.source(), &formula, &reading)?;
         let prepared = dataset.prepare(config.as_ref(), options.noise())?.giving_up_rows();
-        let receipt = receipt(prepared.charge(), account_name.as_ref())?;
         let fitting = |done, total| signals.fitting(done, total);
-        prepared.run(receipt, Progress::new(&fitting)).map_err(Failure::after_spending)
+        prepared.run_paid_by(&mut paying(payer), Progress::new(&fitting))
     })?;
-    Ok(NativeFit::new(fit).pretended_if(table.is_pretended()))
+    Ok(NativeFit::new(fit))
 }
 
 /// The plan of a fit that is not made, as the JSON of `dplm plan`: no cell is looked at and nothing is spent.
@@ -157,7 +122,7 @@ pub fn dry_run(
     model_is_file: bool,
     budget: BudgetOptions,
     options: FitOptions,
-    account_name: Option<AccountName>,
+    account: AccountOptions,
 ) -> PyResult<String> {
     let formula = formula(model, model_is_file)?;
     let asked = options.asked(&budget, &formula, model_is_file)?;
@@ -171,8 +136,8 @@ pub fn dry_run(
     if options.weights()?.is_some() {
         return Err(Kind::Request.because("there is no forecast for weighted rows: leave dry_run out"));
     }
+    affordable(&account.payer_of_dry_run()?, asked.request.rho).or_raise()?;
     let forecast = work::run(py, options.threads, None, |signals| {
-        affordable(account_name.as_ref(), asked.request.rho)?;
         let schema = table.source().schema();
         let design = Design::new(&formula.resolve(schema).map_err(dplm::Error::from)?);
         let reading = |done, total| signals.reading(done, total);
@@ -182,6 +147,21 @@ pub fn dry_run(
         Ok(forecast_for(&asked, schema, &Question::new(rows, rho, delta, level))?)
     })?;
     Ok(serde_json::to_string(&forecast).expect("plain data serialise"))
+}
+
+/// A promise, a word for each part; parts that nothing is said of are left out.
+pub fn words_of(promise: &Promise) -> BTreeMap<&'static str, String> {
+    let Promise { unit, person, neighbours, conversion, delta_spent, provenance } = promise;
+    let conversion = serde_json::to_value(conversion).ok().and_then(|word| word.as_str().map(str::to_owned));
+    let said = [
+        ("unit", Some(unit.to_string())),
+        ("person", person.clone()),
+        ("neighbours", Some(neighbours.to_string())),
+        ("conversion", conversion),
+        ("delta_spent", Some(delta_spent.to_string())),
+        ("provenance", Some(provenance.to_string())),
+    ];
+    said.into_iter().filter_map(|(part, word)| word.map(|word| (part, word))).collect()
 }
 
 /// Writes a document to a file.
@@ -195,28 +175,19 @@ pub fn warned(pretended: bool, of_fit: impl Iterator<Item = (bool, String)>) -> 
     pretended.then(|| (false, pretend::WARNING.to_owned())).into_iter().chain(of_fit).collect()
 }
 
-/// Pays from the ledger where there is one; else whoever calls keeps account.
-pub fn receipt(charge: Charge, account_name: Option<&AccountName>) -> Result<Receipt, LedgerError> {
-    match account_name {
-        Some(account_name) => account_name.open()?.charge(&account_name.dataset, charge),
-        None => Ok(Receipt::by_caller(charge)),
-    }
-}
-
 #[pymethods]
 impl NativeFit {
     /// A fit that was saved.
     #[staticmethod]
     fn load(path: PathBuf) -> PyResult<NativeFit> {
-        let pretended = fs::read_to_string(&path).is_ok_and(|text| pretend::is_marked(&text));
-        Ok(NativeFit::new(Fit::load(path).or_raise()?).pretended_if(pretended))
+        Ok(NativeFit::new(Fit::load(path).or_raise()?))
     }
 
     /// A fit from its JSON.
     #[staticmethod]
     fn from_json(text: &str) -> PyResult<NativeFit> {
         let fit = Fit::from_json(text).map_err(dplm::Error::from).or_raise()?;
-        Ok(NativeFit::new(fit).pretended_if(pretend::is_marked(text)))
+        Ok(NativeFit::new(fit))
     }
 
     /// Writes the JSON of the command line to a file.
@@ -226,13 +197,18 @@ impl NativeFit {
 
     /// The JSON of the command line.
     fn json(&self) -> String {
-        pretend::marked_if(self.pretended, to_json(&self.fit), pretend::mark_json)
+        pretend::marked_if(self.pretended(), to_json(&self.fit), pretend::mark_json)
     }
 
     /// Whether its rows were simulated.
     #[getter]
     pub fn pretended(&self) -> bool {
-        self.pretended
+        self.fit.guarantee.promise.provenance == Provenance::Simulated
+    }
+
+    /// What is promised, in words.
+    fn promise(&self) -> BTreeMap<&'static str, String> {
+        words_of(&self.fit.guarantee.promise)
     }
 
     /// The JSON without what is long.
@@ -257,17 +233,17 @@ impl NativeFit {
 
     /// The summary of the command line.
     fn summary(&self) -> String {
-        pretend::marked_if(self.pretended, summary(&self.fit), pretend::mark_text)
+        pretend::marked_if(self.pretended(), summary(&self.fit), pretend::mark_text)
     }
 
     /// The summary as a piece of HTML.
     fn summary_html(&self) -> String {
-        pretend::marked_if(self.pretended, summary_html(&self.fit), pretend::mark_piece)
+        pretend::marked_if(self.pretended(), summary_html(&self.fit), pretend::mark_piece)
     }
 
     /// The page of `--report`.
     fn page(&self, title: Option<String>, author: Option<String>, dataset: Option<String>) -> String {
-        pretend::marked_if(self.pretended, to_html(&self.fit, &Cover { title, author, dataset }), pretend::mark_page)
+        pretend::marked_if(self.pretended(), to_html(&self.fit, &Cover { title, author, dataset }), pretend::mark_page)
     }
 
     /// The released iterates of each run, in standardised units.
@@ -283,7 +259,7 @@ impl NativeFit {
     /// What a reader should know, each with whether it is about privacy itself.
     fn warnings(&self) -> Vec<(bool, String)> {
         let of_fit = self.fit.warnings.iter().map(|one| (matches!(one, Warning::FixedSeed), one.to_string()));
-        warned(self.pretended, of_fit)
+        warned(self.pretended(), of_fit)
     }
 
     /// The equations of a hypothesis that is written as text.

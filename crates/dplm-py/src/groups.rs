@@ -1,19 +1,21 @@
 //! The fits of several groups, and what may be asked of them.
 
-use std::{fs, path::PathBuf};
+use std::path::PathBuf;
 
 use dplm::{
-    Fit, FittedGroup, GroupOutcome, GroupedDataset, GroupedFit, NoiseSource, Progress, Reading, Warning,
+    Fit, FittedGroup, GroupOutcome, GroupedDataset, GroupedFit, Progress, Reading, Warning,
+    privacy::Provenance,
     report::{Cover, grouped_summary, grouped_to_html, grouped_to_json},
     table::ReadOptions,
 };
-use dplm_ledger::LedgerError;
+use dplm_ledger::Payer;
 use dplm_simulate::pretend;
 use pyo3::prelude::*;
 
 use crate::{
-    failure::{Failure, Kind, OrRaise},
-    fit::{AccountName, NativeFit, affordable, receipt, saved, warned},
+    account::{AccountOptions, affordable, paying},
+    failure::{Kind, OrRaise},
+    fit::{NativeFit, saved, warned},
     request::{BudgetOptions, FitOptions, formula},
     table::NativeTable,
     work,
@@ -23,14 +25,12 @@ use crate::{
 #[pyclass(name = "GroupedFit", module = "dplm._native", frozen)]
 pub struct NativeGroupedFit {
     fit: GroupedFit,
-    /// As of one fit.
-    pretended: bool,
 }
 
 impl NativeGroupedFit {
     /// Fits for Python.
     pub fn new(fit: GroupedFit) -> NativeGroupedFit {
-        NativeGroupedFit { fit, pretended: false }
+        NativeGroupedFit { fit }
     }
 }
 
@@ -49,7 +49,7 @@ pub fn fit_groups(
     model_is_file: bool,
     budget: BudgetOptions,
     options: FitOptions,
-    account_name: Option<AccountName>,
+    account: AccountOptions,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<NativeGroupedFit> {
     let formula = formula(model, model_is_file)?;
@@ -57,11 +57,10 @@ pub fn fit_groups(
     let (person, weights) = (options.person()?, options.weights()?);
     let (by, sizes) = options.groups()?.ok_or_else(without_groups)?;
     let device = options.device()?;
-    if account_name.is_some() && options.noise() != NoiseSource::System {
-        return Err(Kind::Request.because(LedgerError::Seed));
-    }
-    let fit = work::run(py, options.threads, progress.as_ref(), |signals| {
-        affordable(account_name.as_ref(), config.request().rho)?;
+    // Simulated rows cost nothing.
+    let payer = if table.source().is_simulated() { Payer::caller() } else { account.payer(options.noise())? };
+    let fit = work::run_paid(py, options.threads, progress.as_ref(), payer, |signals, payer| {
+        affordable(payer, config.request().rho)?;
         let reading = |done, total| signals.reading(done, total);
         let table_options =
             ReadOptions { strict: options.strict, progress: Progress::new(&reading), ..ReadOptions::default() };
@@ -69,11 +68,10 @@ pub fn fit_groups(
         let reading = Reading { table: table_options, memory: options.memory, person, weights, device };
         let mut groups = GroupedDataset::read(table.source(), &formula, &reading, &by, sizes.clone())?;
         let prepared = groups.prepare(config.as_ref(), options.noise())?;
-        let receipt = receipt(prepared.charge(), account_name.as_ref())?;
         let fitting = |done, total| signals.fitting(done, total);
-        prepared.run(receipt, Progress::new(&fitting)).map_err(Failure::after_spending)
+        prepared.run_paid_by(&mut paying(payer), Progress::new(&fitting))
     })?;
-    Ok(NativeGroupedFit { fit, pretended: table.is_pretended() })
+    Ok(NativeGroupedFit { fit })
 }
 
 #[pymethods]
@@ -81,15 +79,14 @@ impl NativeGroupedFit {
     /// Fits that were saved.
     #[staticmethod]
     fn load(path: PathBuf) -> PyResult<NativeGroupedFit> {
-        let pretended = fs::read_to_string(&path).is_ok_and(|text| pretend::is_marked(&text));
-        Ok(NativeGroupedFit { fit: GroupedFit::load(path).or_raise()?, pretended })
+        Ok(NativeGroupedFit { fit: GroupedFit::load(path).or_raise()? })
     }
 
     /// Fits from their JSON.
     #[staticmethod]
     fn from_json(text: &str) -> PyResult<NativeGroupedFit> {
         let fit = GroupedFit::from_json(text).map_err(dplm::Error::from).or_raise()?;
-        Ok(NativeGroupedFit { fit, pretended: pretend::is_marked(text) })
+        Ok(NativeGroupedFit { fit })
     }
 
     /// Writes the JSON of the command line to a file.
@@ -99,29 +96,29 @@ impl NativeGroupedFit {
 
     /// The JSON of the command line.
     fn json(&self) -> String {
-        pretend::marked_if(self.pretended, grouped_to_json(&self.fit), pretend::mark_json)
+        pretend::marked_if(self.pretended(), grouped_to_json(&self.fit), pretend::mark_json)
     }
 
     /// Whether its rows were simulated.
     #[getter]
     fn pretended(&self) -> bool {
-        self.pretended
+        self.fit.guarantee.promise.provenance == Provenance::Simulated
     }
 
     /// The summary of the command line.
     fn summary(&self) -> String {
-        pretend::marked_if(self.pretended, grouped_summary(&self.fit), pretend::mark_text)
+        pretend::marked_if(self.pretended(), grouped_summary(&self.fit), pretend::mark_text)
     }
 
     /// The page of `--report`.
     fn page(&self, title: Option<String>, author: Option<String>, dataset: Option<String>) -> String {
         let page = grouped_to_html(&self.fit, &Cover { title, author, dataset });
-        pretend::marked_if(self.pretended, page, pretend::mark_page)
+        pretend::marked_if(self.pretended(), page, pretend::mark_page)
     }
 
     /// Each level with its fit, or with why there is none.
     fn groups(&self) -> Vec<(String, Option<NativeFit>, Option<String>)> {
-        let fit_of = |fit: &Fit| NativeFit::new(fit.clone()).pretended_if(self.pretended);
+        let fit_of = |fit: &Fit| NativeFit::new(fit.clone());
         let group = |group: &FittedGroup| match &group.outcome {
             GroupOutcome::Fitted(fit) => (group.level.clone(), Some(fit_of(fit)), None),
             GroupOutcome::NotFitted(why) => (group.level.clone(), None, Some(why.clone())),
@@ -135,6 +132,6 @@ impl NativeGroupedFit {
             let of = if levels.is_empty() { String::new() } else { format!("{}: ", levels.join(", ")) };
             (matches!(warning, Warning::FixedSeed), format!("{of}{warning}"))
         };
-        warned(self.pretended, self.fit.notes().into_iter().map(sentence))
+        warned(self.pretended(), self.fit.notes().into_iter().map(sentence))
     }
 }

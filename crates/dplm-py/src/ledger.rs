@@ -2,11 +2,17 @@
 
 use std::path::{Path, PathBuf};
 
-use dplm::{Charge, privacy::Rho};
+use dplm::{
+    Charge,
+    privacy::{Mechanisms, Neighbours, Promise, Provenance, Rho},
+};
 use dplm_ledger::{Amount, Attribution, Kept, Ledger, LedgerError, to_html};
 use pyo3::prelude::*;
 
-use crate::failure::{Kind, OrRaise};
+use crate::{
+    failure::{Kind, OrRaise},
+    request::{BudgetOptions, Keywords, word},
+};
 
 /// A ledger file. It is opened for each call, so that other processes see one another's entries at once.
 #[pyclass(name = "Ledger", module = "dplm._native", frozen)]
@@ -25,13 +31,20 @@ impl NativeLedger {
 
     /// Adds a data set, making the file where there is none.
     #[staticmethod]
-    fn init(file: PathBuf, dataset: &str, rho: f64, delta: Option<f64>, note: &str) -> PyResult<NativeLedger> {
-        let rho = checked(rho)?;
+    fn init(
+        file: PathBuf,
+        dataset: &str,
+        budget: BudgetOptions,
+        promise: PromiseOptions,
+        note: &str,
+    ) -> PyResult<NativeLedger> {
+        let (rho, delta) = budget.checked_by(promise.mechanisms.conversion())?;
         let ledger = match Ledger::create(&file) {
             Err(LedgerError::Exists { .. }) => Ledger::open(&file),
             made => made,
         };
-        ledger.or_raise()?.open_account(dataset, rho, delta, note).or_raise()?;
+        let promise = promise.at(delta);
+        ledger.or_raise()?.open_account_for(promise, dataset, rho, Some(delta), note).or_raise()?;
         Ok(NativeLedger { file })
     }
 
@@ -50,17 +63,33 @@ impl NativeLedger {
         Ok(self.open()?.account(dataset).or_raise()?.document().to_string())
     }
 
-    /// Says how much an analyst may spend; the empty name is whoever has no limit of their own.
-    fn limit(&self, dataset: &str, analyst: &str, rho: f64, note: &str) -> PyResult<()> {
+    /// Says how much an analyst may spend; the empty name is each who has no limit of their own, and no name all of them together.
+    fn limit(&self, dataset: &str, analyst: Option<&str>, rho: f64, note: &str) -> PyResult<()> {
         let most = Amount::checked_from_f64(rho).map_err(|error| Kind::Request.because(error))?;
-        self.open()?.limit(dataset, analyst, most, note).or_raise()
+        match analyst {
+            Some(analyst) => self.open()?.limit(dataset, analyst, most, note).or_raise(),
+            None => self.open()?.limit_others(dataset, most, note).or_raise(),
+        }
     }
 
     /// Records what was released without this ledger, or lost from it.
-    fn record(&self, dataset: &str, rho: f64, what: &str, analyst: String, note: String) -> PyResult<()> {
+    #[expect(clippy::too_many_arguments, reason = "called from one place, by position")]
+    fn record(
+        &self,
+        dataset: &str,
+        rho: f64,
+        what: &str,
+        promise: PromiseOptions,
+        delta: f64,
+        void: bool,
+        analyst: String,
+        note: String,
+    ) -> PyResult<()> {
         let attribution = Attribution { analyst, purpose: String::new(), note };
         let mut ledger = self.open()?.attributed_to(attribution).or_raise()?;
-        ledger.spend(dataset, &Charge::new(checked(rho)?, dplm::privacy::Promise::default(), what)).or_raise()?;
+        let provenance = if void { Provenance::Seed } else { Provenance::System };
+        let promise = Promise { provenance, ..promise.at(delta) };
+        ledger.record(dataset, &Charge::new(checked(rho)?, promise, what)).or_raise()?;
         Ok(())
     }
 
@@ -92,6 +121,36 @@ impl NativeLedger {
         let kept: Vec<Kept> = against.into_iter().map(record).collect();
         let verdict = self.open()?.verify_against(&kept).or_raise()?;
         Ok((verdict.entries, verdict.last_hash))
+    }
+}
+
+/// What an account promises, or something that was released, as Python gives it.
+pub struct PromiseOptions {
+    person: Option<String>,
+    neighbours: Neighbours,
+    mechanisms: Mechanisms,
+}
+
+impl<'a, 'py> FromPyObject<'a, 'py> for PromiseOptions {
+    type Error = PyErr;
+
+    fn extract(given: Borrowed<'a, 'py, PyAny>) -> PyResult<PromiseOptions> {
+        let given = Keywords(given);
+        let (neighbours, mechanisms): (String, String) =
+            (given.get("neighbours", "a word")?, given.get("mechanisms", "a word")?);
+        Ok(PromiseOptions {
+            person: given.get("person", "the name of a column")?,
+            neighbours: word(&neighbours)?,
+            mechanisms: word(&mechanisms)?,
+        })
+    }
+}
+
+impl PromiseOptions {
+    /// The promise, where epsilon is stated at this delta.
+    fn at(&self, delta: f64) -> Promise {
+        Promise { neighbours: self.neighbours, ..Promise::about(self.person.as_deref()) }
+            .converted_by(self.mechanisms.conversion(), delta)
     }
 }
 

@@ -5,6 +5,7 @@
 //! `cluster` is for rows that stay on a cluster. `failure` turns every error into a Python exception, and `not_private` is for the package's own tests.
 
 mod failure;
+mod account;
 mod arrow;
 mod cells;
 mod column;

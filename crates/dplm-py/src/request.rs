@@ -8,7 +8,7 @@ use dplm::{
     method::{self, Asked, Asks, Entry, Method, Request, Tuning},
     moments::Moments,
     options::{Choice, Device},
-    privacy::Rho,
+    privacy::{Rho, convert::Conversion},
 };
 use pyo3::prelude::*;
 
@@ -57,7 +57,11 @@ impl<'a, 'py> FromPyObject<'a, 'py> for BudgetOptions {
 impl BudgetOptions {
     /// The budget and the delta at which epsilon is stated, of the method that is asked for.
     pub fn checked(&self, method: Option<Entry>) -> PyResult<(Rho, f64)> {
-        let conversion = Entry::conversion_of(method);
+        self.checked_by(Entry::conversion_of(method))
+    }
+
+    /// The same where epsilon follows by this conversion.
+    pub fn checked_by(&self, conversion: Conversion) -> PyResult<(Rho, f64)> {
         method::budget(self.rho, self.epsilon, self.delta, conversion).map_err(|error| Kind::Request.because(error))
     }
 }

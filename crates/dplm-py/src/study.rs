@@ -1,19 +1,18 @@
 //! More than one fit of a table: a second release pooled with the first, and several specifications under one budget.
 
 use dplm::{
-    Dataset, NoiseSource, Progress, Reading, Refinement, Warning,
+    NoiseSource, Progress, Reading, Refinement, Warning,
     privacy::Rho,
     report::{Cover, study_html, study_json, study_summary},
     study::{Beside, Study, StudyFit},
     table::ReadOptions,
 };
-use dplm_ledger::LedgerError;
-use dplm_simulate::pretend;
 use pyo3::prelude::*;
 
 use crate::{
-    failure::{Failure, Kind, OrRaise},
-    fit::{AccountName, NativeFit, affordable, receipt},
+    account::{AccountOptions, affordable, paying},
+    failure::{Kind, OrRaise},
+    fit::NativeFit,
     request::{Keywords, WHOLE, word},
     table::NativeTable,
     work,
@@ -42,12 +41,9 @@ impl<'a, 'py> FromPyObject<'a, 'py> for WorkOptions {
 }
 
 impl WorkOptions {
-    /// Where the noise comes from; a ledger pays for no seed.
-    fn noise(&self, account_name: Option<&AccountName>) -> PyResult<NoiseSource> {
-        match (self.seed, account_name) {
-            (Some(_), Some(_)) => Err(Kind::Request.because(LedgerError::Seed)),
-            (seed, _) => Ok(seed.map_or(NoiseSource::System, NoiseSource::Seed)),
-        }
+    /// Where the noise comes from.
+    fn noise(&self) -> NoiseSource {
+        self.seed.map_or(NoiseSource::System, NoiseSource::Seed)
     }
 }
 
@@ -59,31 +55,24 @@ pub fn refine(
     table: &NativeTable,
     rho: f64,
     options: WorkOptions,
-    account_name: Option<AccountName>,
+    account: AccountOptions,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<NativeFit> {
-    if first.pretended() {
-        return Err(Kind::Request.because(pretend::NOT_REFINABLE));
-    }
     let rho = Rho::checked_from_f64(rho).map_err(|error| Kind::Request.because(error))?;
     let refinement = Refinement::new(first.fit().clone(), rho).map_err(|error| Kind::Request.because(error))?;
-    let noise = options.noise(account_name.as_ref())?;
-    let fit = work::run(py, options.threads, progress.as_ref(), |signals| {
-        affordable(account_name.as_ref(), rho)?;
+    let noise = options.noise();
+    refinement.check_noise(noise).map_err(|error| Kind::Request.because(error))?;
+    let payer = account.payer(noise)?;
+    let fit = work::run_paid(py, options.threads, progress.as_ref(), payer, |signals, payer| {
+        affordable(payer, rho)?;
+        payer.check_refinement(refinement.statement())?;
         let reading = |done, total| signals.reading(done, total);
         let read = ReadOptions { strict: options.strict, progress: Progress::new(&reading), ..ReadOptions::default() };
-        let reading = Reading {
-            table: read,
-            memory: options.memory,
-            person: refinement.person().cloned(),
-            weights: refinement.weights().cloned(),
-            ..Reading::default()
-        };
-        let mut dataset = Dataset::read(table.source(), &refinement.formula()?, &reading)?;
-        let prepared = dataset.prepare(refinement.method(), noise)?.giving_up_rows();
-        let receipt = receipt(prepared.charge(), account_name.as_ref())?;
+        let reading = Reading { table: read, memory: options.memory, ..Reading::default() };
+        let mut dataset = refinement.read(table.source(), &reading)?;
+        let prepared = refinement.prepare(&mut dataset, noise)?.giving_up_rows();
         let fitting = |done, total| signals.fitting(done, total);
-        let second = prepared.run(receipt, Progress::new(&fitting)).map_err(Failure::after_spending)?;
+        let second = prepared.run_paid_by(&mut paying(payer), Progress::new(&fitting))?;
         Ok(refinement.join(second)?)
     })?;
     Ok(NativeFit::new(fit))
@@ -161,20 +150,20 @@ pub fn study(
     beside: BesideOptions,
     table: &NativeTable,
     options: WorkOptions,
-    account_name: Option<AccountName>,
+    account: AccountOptions,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<NativeStudy> {
     let plan = Study::from_toml_beside(text, beside.0).map_err(|error| Kind::Request.because(error))?;
-    let noise = options.noise(account_name.as_ref())?;
-    let study = work::run(py, options.threads, progress.as_ref(), |signals| {
-        affordable(account_name.as_ref(), plan.request().rho)?;
+    let noise = options.noise();
+    let payer = account.payer(noise)?;
+    let study = work::run_paid(py, options.threads, progress.as_ref(), payer, |signals, payer| {
+        affordable(payer, plan.request().rho)?;
         let reading = |done, total| signals.reading(done, total);
         let read = ReadOptions { strict: options.strict, progress: Progress::new(&reading), ..ReadOptions::default() };
         let reading = Reading { table: read, memory: options.memory, ..Reading::default() };
         let prepared = plan.prepare(table.source(), &reading, noise)?;
-        let receipt = receipt(prepared.charge(), account_name.as_ref())?;
         let fitting = |done, total| signals.fitting(done, total);
-        prepared.run(receipt, Progress::new(&fitting)).map_err(Failure::after_spending)
+        prepared.run_paid_by(&mut paying(payer), Progress::new(&fitting))
     })?;
     Ok(NativeStudy { study })
 }

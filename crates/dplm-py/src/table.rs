@@ -7,7 +7,7 @@ use arrow_schema::{Field, Schema, SchemaRef};
 use dplm::{
     Progress,
     formula::{Column, Kind as Facts},
-    table::{Cells, DataError, Dialect, ReadOptions, Source},
+    table::{Cells, DataError, Dialect, ReadOptions, Source, Type},
 };
 use dplm_simulate::pretend;
 use pyo3::{prelude::*, types::PyBytes};
@@ -16,7 +16,6 @@ use crate::{
     arrow,
     column::NativeColumn,
     failure::{Kind, OrRaise},
-    fit::AccountName,
     request::{FitOptions, formula},
     work,
 };
@@ -28,8 +27,6 @@ const NAME: &str = "the data";
 #[pyclass(name = "Table", module = "dplm._native", frozen)]
 pub struct NativeTable {
     source: Source,
-    /// Whether its rows were simulated, and are nobody's.
-    pretended: bool,
 }
 
 impl NativeTable {
@@ -37,16 +34,11 @@ impl NativeTable {
     pub fn source(&self) -> &Source {
         &self.source
     }
-
-    /// Whether its rows were simulated.
-    pub fn is_pretended(&self) -> bool {
-        self.pretended
-    }
 }
 
 impl From<Source> for NativeTable {
     fn from(source: Source) -> NativeTable {
-        NativeTable { source, pretended: false }
+        NativeTable { source }
     }
 }
 
@@ -76,9 +68,9 @@ impl NativeTable {
         model_is_file: bool,
         options: FitOptions,
         rows: Option<u64>,
-        account_name: Option<AccountName>,
+        is_paid: bool,
     ) -> PyResult<NativeTable> {
-        if account_name.is_some() {
+        if is_paid {
             return Err(Kind::Request.because(pretend::NO_LEDGER));
         }
         let formula = formula(model, model_is_file)?;
@@ -87,7 +79,7 @@ impl NativeTable {
         let asked = pretend::Asked { formula: &formula, person: person.as_ref(), weights: weights.as_ref(), by };
         let source =
             py.detach(|| pretend::source(&asked, rows.unwrap_or(pretend::USUAL_ROWS), options.seed)).or_raise()?;
-        Ok(NativeTable { source, pretended: true })
+        Ok(NativeTable { source })
     }
 
     /// Columns by name.
@@ -122,6 +114,13 @@ impl NativeTable {
             Ok(numbers.concat())
         })?;
         Ok(PyBytes::new(py, &numbers))
+    }
+
+    /// The names of the columns that are declared as texts.
+    #[getter]
+    fn texts(&self) -> Vec<String> {
+        let fields = self.source.schema().fields().iter();
+        fields.filter(|field| field.kind == Type::Text).map(|field| field.name.clone()).collect()
     }
 
     /// The names of the columns.

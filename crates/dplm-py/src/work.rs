@@ -5,6 +5,7 @@ use dplm::{
     progress::background::{self, Ended, Stage},
     table::DataError,
 };
+use dplm_ledger::{Payer, Tally};
 use pyo3::prelude::*;
 
 pub use dplm::progress::background::Signals;
@@ -18,6 +19,28 @@ pub fn run<T: Send>(
     progress: Option<&Py<PyAny>>,
     work: impl FnOnce(&Signals) -> Result<T, Failure> + Send,
 ) -> PyResult<T> {
+    waited_for(py, threads, progress, &Tally::default(), work)
+}
+
+/// The same for work that spends. However it ends, what is said of spending is what was charged.
+pub fn run_paid<T: Send>(
+    py: Python<'_>,
+    threads: Option<usize>,
+    progress: Option<&Py<PyAny>>,
+    mut payer: Payer,
+    work: impl FnOnce(&Signals, &mut Payer) -> Result<T, Failure> + Send,
+) -> PyResult<T> {
+    let tally = payer.tally();
+    waited_for(py, threads, progress, &tally, |signals| work(signals, &mut payer).map_err(|why| why.told(&tally)))
+}
+
+fn waited_for<T: Send>(
+    py: Python<'_>,
+    threads: Option<usize>,
+    progress: Option<&Py<PyAny>>,
+    tally: &Tally,
+    work: impl FnOnce(&Signals) -> Result<T, Failure> + Send,
+) -> PyResult<T> {
     let told = |stage, done, total| Python::attach(|py| tell(py, progress, stage, done, total));
     let ended = py.detach(|| background::run(threads, told, work)).map_err(|error| match error {
         background::ThreadsError::Number => Kind::Request.because(error),
@@ -25,8 +48,8 @@ pub fn run<T: Send>(
     })?;
     match ended {
         Ended::Done(outcome) => outcome.or_raise(),
-        Ended::Interrupted(interruption, stage) => Err(noted(py, interruption, stage)),
-        Ended::Panicked => Err(Failure::bug()).or_raise(),
+        Ended::Interrupted(interruption, stage) => Err(noted(py, interruption, stage, tally)),
+        Ended::Panicked => Err(Failure::bug().told(tally)).or_raise(),
     }
 }
 
@@ -37,11 +60,12 @@ fn tell(py: Python<'_>, progress: Option<&Py<PyAny>>, stage: Stage, done: u64, t
 }
 
 /// The interruption, with a note on what it cost.
-fn noted(py: Python<'_>, interruption: PyErr, stage: Stage) -> PyErr {
-    let note = match stage {
-        Stage::Fitting => Error::Interrupted.to_string(),
-        Stage::Reading => DataError::Interrupted.to_string(),
+fn noted(py: Python<'_>, interruption: PyErr, stage: Stage, tally: &Tally) -> PyErr {
+    let interrupted = match (stage, tally.spent()) {
+        (Stage::Reading, None) => DataError::Interrupted.to_string(),
+        (Stage::Fitting, _) | (_, Some(_)) => Error::Interrupted.to_string(),
     };
+    let note = format!("{interrupted}; {tally}");
     // A note that cannot be added changes nothing.
     let _ = interruption.value(py).call_method1("add_note", (note,));
     interruption

@@ -20,9 +20,6 @@ pub const SENTENCE: &str = "made of simulated rows that know the formula and not
 pub const KEY: &str = "pretend";
 /// What a user is told who gets numbers without their marks.
 pub const WARNING: &str = "this result was made of simulated rows: its numbers say nothing about anybody";
-/// Why such a fit has no second release.
-pub const NOT_REFINABLE: &str =
-    "this fit was made of simulated rows, and cannot be pooled with a fit of data: fit the data first";
 /// Why no ledger pays for it.
 pub const NO_LEDGER: &str = "simulated rows cost nothing, so no ledger pays for them: leave out the ledger";
 /// How many rows are simulated where nobody says.
@@ -183,8 +180,16 @@ pub fn mark_json(text: &str) -> String {
 
 /// Marks a picture, at its lower left.
 pub fn mark_picture(picture: &str) -> String {
-    let mark =
-        format!("<text x=\"4\" y=\"99%\" fill=\"#9c1c1c\" font-weight=\"600\">{MARK}: simulated rows</text>\n</svg>");
+    with_words(picture, &format!("{MARK}: simulated rows"))
+}
+
+/// Marks a picture of a fit whose noise came from a fixed seed.
+pub fn mark_void_picture(picture: &str) -> String {
+    with_words(picture, "NOT PRIVATE: fixed seed")
+}
+
+fn with_words(picture: &str, words: &str) -> String {
+    let mark = format!("<text x=\"4\" y=\"99%\" fill=\"#9c1c1c\" font-weight=\"600\">{words}</text>\n</svg>");
     picture.replacen("</svg>", &mark, 1)
 }
 

@@ -8,8 +8,10 @@ use crate::{
     formula::{By, Weights},
     interval::{Inference, Interval},
     lattice::Design,
-    options::{IntervalMethod, Purpose, Target},
+    moments::Moments,
+    options::{IntervalMethod, Purpose, Target, Tuning},
     privacy::{Guarantee, Person},
+    table::Dialect,
     warning::{LeftOut, Warning, listed},
 };
 
@@ -46,6 +48,8 @@ pub struct Fit {
     pub interval: IntervalMethod,
     /// The coverage asked for.
     pub level: f64,
+    /// All else that was said of the table and asked of the method.
+    pub particulars: Particulars,
     /// The estimates, in the columns' own units and formula order.
     pub coefficients: Vec<Coefficient>,
     /// Coefficients that the budget could not resolve: the model was fitted without them.
@@ -80,6 +84,30 @@ pub struct Group {
     pub level: String,
     /// The standard deviation of the noise in its number of units; none where that is publicly known.
     pub size_sd: Option<f64>,
+    /// How many units there are in all, in a group or in none; public. Not told by files of older versions.
+    #[serde(default)]
+    pub units: Option<u64>,
+}
+
+/// What was said of the table and asked of the method beside what a fit names itself, defaults
+/// written out. With it a fit is its whole question, so that the same can be asked again.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Particulars {
+    /// How the text of the table is written, as far as that was said.
+    pub csv: Dialect,
+    /// Whether columns without bounds or levels were taken to be centred and of about unit variance.
+    pub standardised: bool,
+    /// Batches, checkpoints or runs of the paper's interval methods.
+    pub batches: u32,
+    /// Steps dropped at the start by the paper's intervals.
+    pub burn_in: Option<u32>,
+    /// What was set by hand.
+    pub tuning: Tuning,
+    /// What was publicly known of the columns' means and covariances.
+    pub moments: Option<Moments>,
+    /// Whether it is one of the specifications of a study.
+    pub part_of_study: bool,
 }
 
 /// One coefficient in its own units.

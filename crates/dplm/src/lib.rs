@@ -84,7 +84,7 @@ pub use contrast::Contrast;
 pub use dataset::{Charge, Dataset, GroupedDataset, Prepared, PreparedGroups, Reading, Receipt};
 pub use descend::Trajectory;
 pub use error::{Error, ErrorKind};
-pub use fit::{Bounded, Coefficient, Fit, Group, MethodSummary, Precision};
+pub use fit::{Bounded, Coefficient, Fit, Group, MethodSummary, Particulars, Precision};
 pub use grouped::{EqualityTest, FittedGroup, GroupError, GroupOutcome, GroupedFit};
 pub use hypothesis::{Equation, Hypothesis, HypothesisError, TTest, WaldTest};
 pub use lattice::Design;

@@ -71,11 +71,47 @@ const NAMED: [(&str, Follows); 12] = [
     ("target", Follows::Word),
 ];
 
+/// What to do about a column of text where numbers are wanted.
+pub(crate) const STORE_NUMBERS: &str = "store it as numbers";
+/// What to do about a column whose type does not keep identifiers as they were written.
+pub(crate) const STORE_IDENTIFIERS: &str = "store it as integers or text";
+
+/// What sentences say to do about a column, and what to type for it in Python and in R; `{}` is the column.
+const REMEDIES: [(&str, [&str; 2]); 2] = [
+    (
+        STORE_NUMBERS,
+        [
+            r#"make it numbers, as with pd.to_numeric(df["{}"], errors="coerce")"#,
+            "make it numbers, as with as.numeric(as.character(data$`{}`))",
+        ],
+    ),
+    (
+        STORE_IDENTIFIERS,
+        [
+            concat!(
+                r#"read it as text, as with pd.read_csv(..., dtype={"{}": "string"}), or make it integers where no digit is lost yet, "#,
+                r#"as with df["{}"].astype("Int64")"#
+            ),
+            concat!(
+                "make it integers with as.integer(data$`{}`), or read it as text: as.character(data$`{}`) is not what was ",
+                "written once digits are lost"
+            ),
+        ],
+    ),
+];
+
 impl Language {
-    /// The sentence with options as they are written in a call. What stands between single quotes is a name or a command, and stays.
+    /// The sentence with options as they are written in a call, and with what to type. What stands between single quotes is a name or a command,
+    /// and stays.
     pub fn spell(self, sentence: &str) -> String {
         let part = |(place, part): (usize, &str)| if place % 2 == 0 { self.spell_part(part) } else { part.to_owned() };
-        sentence.split('\'').enumerate().map(part).collect::<Vec<_>>().join("'")
+        let spelled = sentence.split('\'').enumerate().map(part).collect::<Vec<_>>().join("'");
+        // The column that a sentence is about is what it quotes first.
+        let column = sentence.split('\'').nth(1).unwrap_or_default();
+        REMEDIES.iter().fold(spelled, |text, (general, [python, r])| {
+            let typed = if self == Language::Python { python } else { r };
+            text.replace(general, &typed.replace("{}", column))
+        })
     }
 
     fn spell_part(self, part: &str) -> String {
@@ -248,6 +284,17 @@ choice! {
     }
 }
 
+/// Parameters that a user may set by hand where the method is [tunable](crate::method::Entry::tunable); `None` chooses from public numbers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
+pub struct Tuning {
+    /// The clip `gamma`, in standardised units.
+    pub clip: Option<f64>,
+    /// Steps of each run.
+    pub steps: Option<u32>,
+    /// The step size `eta`.
+    pub step_size: Option<f64>,
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -277,6 +324,12 @@ mod tests {
         assert_eq!(Language::Python.spell(sentence), python);
         assert_eq!(Language::R.spell("--purpose prediction --byte -- --by"), "purpose = \"prediction\" --byte -- by");
         assert_eq!(Language::R.spell("--standardised"), "standardised = TRUE");
+        let sentence = format!("column 'age' holds text: {STORE_NUMBERS}");
+        assert_eq!(
+            Language::Python.spell(&sentence),
+            "column 'age' holds text: make it numbers, as with pd.to_numeric(df[\"age\"], errors=\"coerce\")"
+        );
+        assert!(Language::R.spell(&sentence).ends_with("as.numeric(as.character(data$`age`))"));
     }
 
     #[test]

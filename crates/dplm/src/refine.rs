@@ -1,19 +1,23 @@
 //! A second release of a model that was fitted before, pooled with the first: more budget for the same question, later.
 
+use std::sync::Arc;
+
 use crate::{
-    Error, Fit, Person, Statement,
-    formula::{Formula, Weights},
+    Dataset, Error, Fit, GroupedDataset, MethodSummary, NoiseSource, Particulars, Person, Prepared, Reading, Statement,
+    formula::{By, Formula, Weights},
     interval::Inference,
+    lattice::Design,
     method::{ConfigError, Method, Request, auto},
-    options::{IntervalMethod, Purpose},
-    privacy::{Guarantee, PrivacyError, Release, Rho},
+    options::{IntervalMethod, Purpose, Tuning},
+    privacy::{Guarantee, PrivacyError, Promise, Provenance, Release, Rho},
+    table::{Dialect, Source},
     warning::Warning,
 };
 
 /// A fit that is to be made more precise.
 ///
-/// Read the data with [`formula`](Self::formula) and [`person`](Self::person), prepare [`method`](Self::method) on them, charge it, run it, and
-/// [`join`](Self::join) what comes out to the first fit. Only the second fit is charged: the first was paid for.
+/// [`read`](Self::read) its data, [`prepare`](Self::prepare), charge and run, and [`join`](Self::join) what comes out to
+/// the first fit. Only the second fit is charged: the first was paid for.
 #[derive(Clone, Debug)]
 pub struct Refinement {
     first: Fit,
@@ -24,40 +28,32 @@ impl Refinement {
     /// Plans to spend `rho` more on the model of `first`.
     ///
     /// # Errors
-    /// When the fit is not one that can be refined: by the automatic method, with intervals.
+    /// When the fit is not one that can be refined: by itself, by the automatic method, with intervals, of somebody's data.
     pub fn new(first: Fit, rho: Rho) -> Result<Refinement, ConfigError> {
-        let Some(Inference::Newton(newton)) = first.inference.as_ref().filter(|_| first.method.name == auto::NAME)
-        else {
-            return Err(ConfigError::NotRefinable);
-        };
-        if first.purpose != Purpose::Inference || !newton.can_be_pooled() {
-            return Err(ConfigError::NotRefinable);
-        }
-        let request = Request {
-            delta: first.guarantee.delta,
-            neighbours: first.guarantee.promise.neighbours,
-            target: Some(first.asked),
-            interval: IntervalMethod::Newton,
-            level: first.level,
-            person: first.person.clone(),
-            ..Request::new(rho)
-        };
-        let earlier = auto::Earlier {
-            design: first.design.clone(),
-            rows: first.rows,
-            newton: newton.as_ref().clone(),
-            clip: first.method.clip,
-            target: first.target,
-        };
-        Ok(Refinement { method: auto::Config::new(request).after(earlier), first })
+        let method = asked_again(&first, rho)?;
+        Ok(Refinement { method, first })
     }
 
-    /// The model.
+    /// Reads the data as they were read for the first fit; a group's fit has the rows of that group only. Of `machine`, what
+    /// says how to work counts, and what says what to read is replaced by what the first fit says.
     ///
     /// # Errors
-    /// When the fit's file was changed by hand.
-    pub fn formula(&self) -> Result<Formula, Error> {
-        Ok(Formula::parse(&self.first.formula)?)
+    /// When the table cannot be read, or is not that of the first fit.
+    pub fn read(&self, source: &Source, machine: &Reading<'_>) -> Result<Dataset, Error> {
+        let formula = Formula::parse(&self.first.formula)?;
+        let reading = Reading {
+            table: machine.table,
+            memory: machine.memory,
+            device: machine.device,
+            person: self.first.person.clone(),
+            weights: self.first.weights.clone(),
+        };
+        match &self.first.group {
+            None => Dataset::read(source, &formula, &reading),
+            Some(group) => {
+                GroupedDataset::read(source, &formula, &reading, &group.by, None)?.again(group, self.first.rows)
+            }
+        }
     }
 
     /// The account that paid for the first fit, where one did.
@@ -72,7 +68,17 @@ impl Refinement {
 
     /// What rows are weighted by.
     pub fn weights(&self) -> Option<&Weights> {
-        self.first.design.weights()
+        self.first.weights.as_ref()
+    }
+
+    /// What the groups are by, where the fit is of one.
+    pub fn by(&self) -> Option<&By> {
+        self.first.group.as_ref().map(|group| &group.by)
+    }
+
+    /// How the text of the table was written, as far as that was said.
+    pub fn csv(&self) -> Dialect {
+        self.first.particulars.csv
     }
 
     /// What is asked of the second fit.
@@ -80,15 +86,45 @@ impl Refinement {
         &self.method
     }
 
+    /// Refuses noise of another kind than that of the first fit: what is pooled promises as little as either does.
+    ///
+    /// # Errors
+    /// When one of both has a fixed seed and the other has not.
+    pub fn check_noise(&self, noise: NoiseSource) -> Result<(), ConfigError> {
+        match (self.first.guarantee.promise.provenance, noise) {
+            (Provenance::System, NoiseSource::System) | (Provenance::Seed, NoiseSource::Seed(_)) => Ok(()),
+            (Provenance::Seed, NoiseSource::System) => Err(ConfigError::RefinesSeeded),
+            (Provenance::System, NoiseSource::Seed(_)) => Err(ConfigError::RefinesBySeed),
+            (Provenance::Simulated, _) => Err(ConfigError::RefinesSimulated),
+        }
+    }
+
+    /// Plans the second fit of the rows that [`read`](Self::read) gave, and checks it. Nothing is spent.
+    ///
+    /// # Errors
+    /// When the rows are not those of the first fit, or the noise is of another kind.
+    pub fn prepare<'a>(&self, rows: &'a mut Dataset, noise: NoiseSource) -> Result<Prepared<'a>, Error> {
+        self.check_noise(noise)?;
+        let prepared = rows.prepare(&self.method, noise)?;
+        // Rows of another provenance, of other persons or of another group are not those of the first fit.
+        match prepared.charge().promise == self.first.guarantee.promise && rows_are_of(&prepared, &self.first) {
+            true => Ok(prepared),
+            false => Err(ConfigError::OtherFit.into()),
+        }
+    }
+
     /// The pooled fit: what the second gave, which holds the first's estimates already, under a guarantee for both.
     ///
     /// # Errors
-    /// When both together are more than any budget.
+    /// When both together are more than any budget, or the second does not promise what the first does.
     pub fn join(self, second: Fit) -> Result<Fit, Error> {
         let first = self.first;
         let (spent, more) = (first.guarantee.rho, second.guarantee.rho);
         let total = Rho::from_units(spent.units() + more.units()).ok_or(PrivacyError::RhoOutOfRange)?;
         let Guarantee { promise, delta, .. } = first.guarantee;
+        if promise != second.guarantee.promise {
+            return Err(ConfigError::OtherFit.into());
+        }
         let promised = Guarantee::of(promise, total, delta).map_err(PrivacyError::from)?;
         let again = |release: Release| Release { what: format!("{}, refinement", release.what), ..release };
         let releases = first.guarantee.releases.into_iter().chain(second.guarantee.releases.into_iter().map(again));
@@ -106,6 +142,91 @@ impl Refinement {
             ..second
         })
     }
+}
+
+/// What is asked of the second fit: what was asked of the first. Every field of the first is named, so that a new one cannot
+/// be left out by oversight.
+fn asked_again(first: &Fit, rho: Rho) -> Result<auto::Config, ConfigError> {
+    let Fit {
+        formula: _,
+        rows,
+        person,
+        weights,
+        group,
+        guarantee,
+        purpose,
+        asked,
+        target,
+        interval,
+        level,
+        particulars,
+        method,
+        design,
+        inference,
+        // Results, and what is said of them.
+        date: _,
+        coefficients: _,
+        left_out: _,
+        residual_sd: _,
+        r_squared: _,
+        warnings: _,
+        trajectories: _,
+        statement: _,
+    } = first;
+    let Guarantee { promise, rho: _, delta, epsilon: _, guess: _, releases: _ } = guarantee;
+    let Promise { unit: _, person: _, neighbours, conversion: _, delta_spent: _, provenance } = promise;
+    // The dialect is for whoever opens the table, and the formula says which columns are standard.
+    let Particulars { csv: _, standardised: _, batches, burn_in, tuning, moments, part_of_study } = particulars;
+    let MethodSummary { name, clip, steps: _, step_size: _, noise_sd: _, runs: _ } = method;
+    if *part_of_study {
+        return Err(ConfigError::RefinesPartOfStudy);
+    }
+    if *provenance == Provenance::Simulated {
+        return Err(ConfigError::RefinesSimulated);
+    }
+    let Some(Inference::Newton(newton)) = inference.as_ref().filter(|_| name == auto::NAME) else {
+        return Err(ConfigError::NotRefinable);
+    };
+    let is_usual = *purpose == Purpose::Inference && *interval == IntervalMethod::Newton;
+    if !is_usual || *tuning != Tuning::default() || !newton.can_be_pooled() {
+        return Err(ConfigError::NotRefinable);
+    }
+    let request = Request {
+        rho,
+        delta: *delta,
+        neighbours: *neighbours,
+        purpose: *purpose,
+        interval: *interval,
+        target: Some(*asked),
+        level: *level,
+        batches: *batches,
+        burn_in: *burn_in,
+        person: person.clone(),
+        moments: moments.clone().map(Arc::new),
+        one_of_groups: group.is_some(),
+    };
+    let earlier = auto::Earlier {
+        design: with_weights(design, weights.as_ref()),
+        rows: *rows,
+        newton: newton.as_ref().clone(),
+        clip: *clip,
+        target: *target,
+    };
+    Ok(auto::Config::new(request).after(earlier))
+}
+
+/// A fit keeps its weights beside its design, which predicts rows that have none.
+fn with_weights(design: &Design, weights: Option<&Weights>) -> Design {
+    match weights {
+        Some(weights) => design.unweighted().weighted(weights.clone()),
+        None => design.unweighted(),
+    }
+}
+
+fn rows_are_of(second: &Prepared<'_>, first: &Fit) -> bool {
+    let level = |group: Option<&crate::Group>| group.map(|group| (group.by.clone(), group.level.clone()));
+    let (person, group) = second.of();
+    person == first.person.as_ref() && level(group) == level(first.group.as_ref())
 }
 
 /// Each sentence once. Which coefficients are identified, and whether the budget is large or small, the pooled fit says itself.

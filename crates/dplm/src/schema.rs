@@ -4,7 +4,11 @@ use std::collections::HashMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{date::date_of, number::short};
+use crate::{
+    date::date_of,
+    number::short,
+    options::{STORE_IDENTIFIERS, STORE_NUMBERS},
+};
 
 /// What is publicly known about one column.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -74,6 +78,8 @@ impl Kind {
 pub enum Type {
     /// Numbers.
     Number,
+    /// Numbers that are whole, which a model reads as any others.
+    Integer,
     /// True or false; 1 and 0 when read as a number.
     Boolean,
     /// Text.
@@ -84,6 +90,12 @@ pub enum Type {
     Unsupported,
     /// Nothing declares it, as in text files and Python lists: each cell is read by itself, as the formula says.
     Undeclared,
+}
+
+impl Type {
+    fn is_number(self) -> bool {
+        matches!(self, Type::Number | Type::Integer)
+    }
 }
 
 /// One column of a [`Schema`].
@@ -108,7 +120,15 @@ impl Field {
 
     /// Whether two files declare types that cannot be read as one column.
     fn contradicts(&self, other: &Self) -> bool {
-        self.is_declared() && other.is_declared() && self.kind != other.kind
+        let are_numbers = self.kind.is_number() && other.kind.is_number();
+        self.is_declared() && other.is_declared() && self.kind != other.kind && !are_numbers
+    }
+
+    /// Takes over what another file, which does not contradict, declares of the column.
+    fn merge(&mut self, other: &Self) {
+        if !self.is_declared() || (self.kind == Type::Integer && other.kind == Type::Number) {
+            self.kind = other.kind;
+        }
     }
 
     fn check(&self, kind: &Kind) -> Result<(), SchemaError> {
@@ -116,11 +136,25 @@ impl Field {
         match (self.kind, kind) {
             (Type::Date | Type::Text | Type::Undeclared, Kind::Dates { .. }) => Ok(()),
             (Type::Date, _) => Err(SchemaError::Date { column: column() }),
-            (Type::Number | Type::Boolean, Kind::Dates { .. }) => Err(SchemaError::NumberAsDate { column: column() }),
+            (Type::Number | Type::Integer | Type::Boolean, Kind::Dates { .. }) => {
+                Err(SchemaError::NumberAsDate { column: column() })
+            }
             (Type::Unsupported, _) => Err(SchemaError::UnsupportedType { column: column() }),
             (Type::Text, Kind::Standard | Kind::Bounded { .. }) => Err(SchemaError::TextAsNumber { column: column() }),
             _ => Ok(()),
         }
+    }
+
+    /// Whether cells can say who a row is of, whatever they are: only integers and texts are kept as they were written.
+    fn check_identifier(&self) -> Result<(), SchemaError> {
+        let held = match self.kind {
+            Type::Integer | Type::Text | Type::Undeclared => return Ok(()),
+            Type::Number => "floating-point numbers or decimals",
+            Type::Boolean => "truth values",
+            Type::Date => "dates",
+            Type::Unsupported => "neither integers nor text",
+        };
+        Err(SchemaError::Identifier { column: self.name.clone(), held })
     }
 }
 
@@ -173,10 +207,9 @@ impl Schema {
         let positions = self.positions();
         let has = |column: &Column| positions.contains_key(column.name.as_str());
         let is_header = self.names_are_declared || columns.iter().any(has);
-        columns.iter().try_for_each(|column| match positions.get(column.name.as_str()) {
-            Some(&position) => self.fields[position].check(&column.kind),
-            None => Err(self.unknown(&column.name, is_header)),
-        })
+        let missing = columns.iter().find(|column| !has(column));
+        missing.map_or(Ok(()), |column| Err(self.unknown(&column.name, is_header)))?;
+        columns.iter().try_for_each(|column| self.fields[positions[column.name.as_str()]].check(&column.kind))
     }
 
     /// Checks that columns of these names exist, once [`Schema::check_all`] has found others: the names are a header then.
@@ -187,6 +220,14 @@ impl Schema {
         let positions = self.positions();
         let missing = names.iter().find(|name| !positions.contains_key(name.as_str()));
         missing.map_or(Ok(()), |name| Err(self.unknown(name, true)))
+    }
+
+    /// Checks that a column, where there is one of that name, can say who a row is of.
+    ///
+    /// # Errors
+    /// When its declared type does not keep identifiers as they were written.
+    pub(crate) fn check_identifier(&self, name: &str) -> Result<(), SchemaError> {
+        self.fields.iter().filter(|field| field.name == name).try_for_each(Field::check_identifier)
     }
 
     /// The refusal of `.` where nothing declares the type of a column.
@@ -245,9 +286,7 @@ impl Schema {
             if field.contradicts(theirs) {
                 return Err(position);
             }
-            if !field.is_declared() {
-                *field = theirs.clone();
-            }
+            field.merge(theirs);
         }
         Ok(())
     }
@@ -299,10 +338,18 @@ pub enum SchemaError {
         column: String,
     },
     /// A number was asked of a column declared as text.
-    #[error("column '{column}' holds text: give its levels, as in {column}{{a,b}}, or store it as numbers")]
+    #[error("column '{column}' holds text or categories: give its levels, as in {column}{{a,b}}, or {}", STORE_NUMBERS)]
     TextAsNumber {
         /// The column.
         column: String,
+    },
+    /// Persons were to be told apart by a column whose type changes what identifiers were written.
+    #[error("column '{column}' holds {held}, and identifiers are compared as they were written: {}", STORE_IDENTIFIERS)]
+    Identifier {
+        /// The column.
+        column: String,
+        /// What its type is, in words.
+        held: &'static str,
     },
     /// `.` cannot be written out for a text file.
     #[error(

@@ -404,6 +404,7 @@ fn union(cells: &[Cell]) -> ArrayRef {
 #[derive(Clone, Debug, PartialEq)]
 struct Seen {
     schema: Option<String>,
+    /// Of each formula, and then of the persons by each column.
     models: Vec<Result<Model, String>>,
 }
 
@@ -434,9 +435,17 @@ fn seen(source: Result<Source, DataError>, formulas: &[Formula], options: ReadOp
         Ok(source) => {
             let schema = Some(format!("{:?}", source.schema()));
             let model = |formula| model(&source, formula, options).map_err(|error| error.to_string());
-            Seen { schema, models: formulas.iter().map(model).collect() }
+            let models = formulas.iter().map(model).chain(NAMES.map(|column| persons(&source, column)));
+            Seen { schema, models: models.collect() }
         }
     }
+}
+
+/// Who each row is of by a column, as hashes that only the same key gives again.
+fn persons(source: &Source, column: &str) -> Result<Model, String> {
+    let hashes = source.identified(column, false, [7; 32]).map_err(|error| error.to_string())?;
+    let halves = |hash: &u128| vec![(hash >> 64) as u64, *hash as u64];
+    Ok(Model { charge: Ok(column.to_owned()), rows: hashes.iter().map(halves).collect() })
 }
 
 fn model(source: &Source, formula: &Formula, options: ReadOptions<'_>) -> Result<Model, dplm::Error> {

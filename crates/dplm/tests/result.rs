@@ -249,9 +249,9 @@ fn ends_that_are_infinite_are_null() {
 }
 
 #[test]
-fn the_second_edition_of_the_json() {
+fn the_third_edition_of_the_json() {
     let json = json(&usual());
-    assert_eq!(json["schema"], 2);
+    assert_eq!(json["schema"], 3);
     for key in ["residual_sd", "r_squared"] {
         let [low, estimate, high] = ["low", "estimate", "high"].map(|end| json[key][end].as_f64().expect("a number"));
         assert!(0.0 < low && low < estimate && estimate < high, "{key}");

@@ -1,11 +1,12 @@
 //! A fit is data: saved, loaded, and the same to the last bit.
 
 use dplm::{
-    Dataset, Error, Fit, LedgerEntry, NoiseSource, Progress, Reading, Receipt, Statement,
+    Dataset, Error, Fit, GroupedFit, LedgerEntry, NoiseSource, Progress, Reading, Receipt, Statement,
     formula::Formula,
     method::{IntervalMethod, Method, Purpose, Request, Target, adassp, auto, dpgd},
-    privacy::Rho,
-    report::{FitFileError, to_json},
+    privacy::{Neighbours, Promise, Provenance, Rho, Unit, convert::Conversion},
+    report::{FitFileError, SavedGuarantee, study_json, to_json},
+    study::{Specification, Study},
     table::{ReadOptions, Source},
 };
 use serde_json::Value;
@@ -110,7 +111,7 @@ fn what_is_no_fit_is_refused_in_a_sentence() {
         assert_eq!(Fit::from_json(text), Err(FitFileError::NotAFit), "{text}");
     }
     let newer = refusal(|document| {
-        document["schema"] = 3.into();
+        document["schema"] = 99.into();
         document["dplm"] = "9.1.0".into();
         document["fit"] = "of another form".into();
     });
@@ -126,6 +127,131 @@ fn what_is_no_fit_is_refused_in_a_sentence() {
     assert!(matches!(Fit::load(folder.path().join("bytes")), Err(Error::FitFile(FitFileError::NotAFit))));
     let fit = fit(BOUNDED, &auto::Config::new(request(0.5)));
     assert!(matches!(fit.save(folder.path().join("no/such")), Err(Error::FitFile(FitFileError::Unwritten { .. }))));
+}
+
+/// Each claims what does not follow from what the fit holds: a smaller epsilon, other noise, another number.
+#[test]
+fn what_does_not_follow_is_refused() {
+    type Change = fn(&mut Value);
+    let held: [Change; 11] = [
+        |fit| fit["guarantee"]["epsilon"] = 0.01.into(),
+        |fit| fit["guarantee"]["guess"] = 0.5.into(),
+        |fit| fit["guarantee"]["rho"] = "0.1".into(),
+        |fit| fit["guarantee"]["delta"] = 1e-3.into(),
+        |fit| fit["guarantee"]["releases"][0]["rho"] = "0.001".into(),
+        |fit| fit["guarantee"]["releases"][0]["mechanism"] = "exponential".into(),
+        |fit| fit["guarantee"]["promise"]["provenance"] = "system".into(),
+        |fit| fit["guarantee"]["promise"]["unit"] = "person".into(),
+        |fit| fit["guarantee"]["promise"]["person"] = "id".into(),
+        |fit| fit["guarantee"]["promise"]["conversion"] = "cks".into(),
+        |fit| fit["guarantee"]["promise"]["delta_spent"] = 1e-9.into(),
+    ];
+    for (place, change) in held.into_iter().enumerate() {
+        assert_eq!(refusal(|document| change(&mut document["fit"])), FitFileError::Damaged, "held {place}");
+    }
+    let read: [Change; 12] = [
+        |document| document["guarantee"]["epsilon"] = 0.01.into(),
+        |document| document["guarantee"]["rho"] = 0.1.into(),
+        |document| document["guarantee"]["text"] = "Nothing can go wrong.".into(),
+        |document| document["guarantee"]["conversion"] = "cks".into(),
+        |document| document["guarantee"]["releases"][0]["rho"] = 0.001.into(),
+        |document| document["private"] = true.into(),
+        |document| document["promise"]["provenance"] = "system".into(),
+        |document| document["coefficients"][1]["estimate"] = 7.into(),
+        |document| document["covariance"]["values"][1][1] = 7.into(),
+        |document| document["units"]["count"] = 3001.into(),
+        |document| document["weights"] = "w[0..5]".into(),
+        |document| document["warnings"] = serde_json::json!([]),
+    ];
+    for (place, change) in read.into_iter().enumerate() {
+        assert_eq!(refusal(change), FitFileError::Damaged, "read {place}");
+    }
+}
+
+/// What another version of this form words otherwise, knows more of, or marks, is the same fit.
+#[test]
+fn what_another_version_adds_or_rewords_is_read() {
+    let fit = fit(BOUNDED, &auto::Config::new(request(0.5)));
+    let mut document: Value = serde_json::from_str(&to_json(&fit)).expect("JSON");
+    document["unheard_of"] = "a key of a later version".into();
+    document["pretend"] = "a mark".into();
+    assert_eq!(Fit::from_json(&document.to_string()).expect("a fit"), fit);
+    document["dplm"] = "0.1.7".into();
+    document["warnings"] = serde_json::json!(["in other words"]);
+    assert_eq!(Fit::from_json(&document.to_string()).expect("a fit"), fit);
+}
+
+/// Documents that the command line wrote when the second form was the last.
+const SECOND: [(&str, &str, Provenance); 4] = [
+    ("persons", include_str!("reference/schema2/persons.json"), Provenance::System),
+    ("seeded", include_str!("reference/schema2/seeded.json"), Provenance::Seed),
+    ("pretend", include_str!("reference/schema2/pretend.json"), Provenance::Simulated),
+    ("tested", include_str!("reference/schema2/tested.json"), Provenance::System),
+];
+
+#[test]
+fn the_second_form_is_read() {
+    for (name, text, provenance) in SECOND {
+        let (fit, old) = (Fit::from_json(text).expect(name), serde_json::from_str::<Value>(text).expect("JSON"));
+        let Promise { unit, person, neighbours, conversion, delta_spent, provenance: found } = fit.guarantee.promise;
+        assert_eq!((found, neighbours), (provenance, Neighbours::ReplaceOne), "{name}");
+        assert_eq!(person.as_deref(), (name == "persons").then_some("id"), "{name}");
+        assert_eq!(unit == Unit::Person, name == "persons");
+        let spent = if name == "tested" { 5e-7 } else { 0.0 };
+        assert_eq!((conversion == Conversion::Tested, delta_spent), (name == "tested", spent));
+        assert_eq!(fit.guarantee.epsilon.to_f64(), old["guarantee"]["epsilon"].as_f64().expect("a number"));
+        let mut edited = old.clone();
+        edited["guarantee"]["epsilon"] = 0.01.into();
+        assert_eq!(Fit::from_json(&edited.to_string()), Err(FitFileError::Damaged), "{name}");
+        let mut edited = old;
+        edited["fit"]["guarantee"]["epsilon"] = 0.01.into();
+        assert_eq!(Fit::from_json(&edited.to_string()), Err(FitFileError::Damaged), "{name}");
+    }
+    let groups = GroupedFit::from_json(include_str!("reference/schema2/groups.json")).expect("groups");
+    assert!(groups.guarantee.promise.is_private() && groups.get("b").expect("fitted").is_private());
+}
+
+/// As a decimal, and not as a double near it: what is spent on parts adds up to the whole for whoever reads them.
+#[test]
+fn budgets_are_stated_to_the_last_digit() {
+    let text = to_json(&fit(BOUNDED, &auto::Config::new(request(123.456_789_012_345_67))));
+    let stated = |line: &str| line.trim().strip_prefix("\"rho\": ").map(|rho| rho.trim_end_matches(',').to_owned());
+    let all: Vec<String> = text.lines().filter_map(stated).collect();
+    let units = |rho: &String| {
+        let (whole, fraction) = rho.split_once('.').unwrap_or((rho, ""));
+        format!("{whole}{fraction:0<15}").parse::<u64>().expect("plain digits")
+    };
+    assert_eq!(all[0], Rho::checked_from_f64(123.456_789_012_345_67).expect("a budget").to_string());
+    assert_eq!(all[1..].iter().map(units).sum::<u64>(), units(&all[0]), "{all:?}");
+}
+
+/// A study says what holds for all of its fits, and each of them says it too.
+#[test]
+fn the_guarantee_of_a_study_is_that_of_its_fits() {
+    let specification = |name: &str, formula: &str| Specification {
+        name: name.to_owned(),
+        formula: Formula::parse(formula).expect("a formula"),
+        share: None,
+    };
+    let both = vec![specification("main", BOUNDED), specification("bare", "y[0..100] ~ x[0..10]")];
+    let study = Study::new(both, request(0.5)).expect("a study");
+    let prepared = study.prepare(&table(3000), &Reading::default(), NoiseSource::Seed(1)).expect("a plan");
+    let receipt = Receipt::by_caller(prepared.charge());
+    let found = prepared.run(receipt, Progress::NONE).expect("fits");
+    let text = study_json(&found);
+    assert_eq!(SavedGuarantee::from_json(&text).expect("a study").guarantee, found.guarantee);
+    let changes: [fn(&mut Value); 4] = [
+        |study| study["guarantee"]["epsilon"] = 0.01.into(),
+        |study| study["study_guarantee"]["epsilon"] = 0.01.into(),
+        |study| study["study_guarantee"]["promise"]["provenance"] = "system".into(),
+        |study| study["specifications"][1]["fit"]["guarantee"]["epsilon"] = 0.01.into(),
+    ];
+    for (place, change) in changes.into_iter().enumerate() {
+        let mut document: Value = serde_json::from_str(&text).expect("JSON");
+        change(&mut document);
+        let refused = SavedGuarantee::from_json(&document.to_string());
+        assert_eq!(refused, Err(FitFileError::Damaged), "change {place}");
+    }
 }
 
 /// Each would panic, or mix up coefficients, once something is asked of the fit.

@@ -6,8 +6,6 @@ test_that("a cell means the same whatever its column is stored as", {
   expect_same(json_of(transform(wages, union = factor(union))), expected)
   expect_same(json_of(transform(wages, union = factor(union, levels = c("other", "yes", "no")))), expected)
   expect_same(json_of(transform(wages, educ = as.double(educ))), expected)
-  expect_same(json_of(transform(wages, educ = as.character(educ))), expected)
-  expect_same(json_of(transform(wages, educ = factor(educ))), expected)
   expect_same(json_of(as.list(wages)), expected)
   expect_same(json_of(transform(wages, wage = I(wage))), expected)
   truths <- transform(wages, union = union == "yes")
@@ -24,7 +22,7 @@ test_that("a cell that is no number, no level or no text is missing, and changes
     changed
   }
   missing <- json_of(with_cell("educ", NA))
-  for (cell in list(NaN, Inf, "many", "")) expect_same(json_of(with_cell("educ", cell)), missing)
+  for (cell in list(NaN, Inf)) expect_same(json_of(with_cell("educ", cell)), missing)
   missing <- json_of(with_cell("union", NA))
   for (cell in list("maybe", "\xff")) expect_same(json_of(with_cell("union", cell)), missing)
   latin1 <- "\xe9"
@@ -32,6 +30,35 @@ test_that("a cell that is no number, no level or no text is missing, and changes
   accented <- function(cell) json_of(with_cell("union", cell), formula = sub("{no,yes}", "{no,yes,\u00e9}", wage_formula, fixed = TRUE))
   expect_same(accented(latin1), accented("\u00e9"))
   expect_false(identical(accented("\u00e9"), accented(NA)))
+})
+
+test_that("declared text is refused where a number is declared, whatever its cells are, and nothing is spent", {
+  ledger <- dplm_ledger_init(file.path(temporary_folder(), "budget.db"), "wages", rho = 1)
+  texts <- list(as.character, factor, function(educ) I(as.character(educ)), function(educ) replace(as.character(educ), 2, "4711"))
+  for (as_text in texts) {
+    told <- transform(wages, educ = as_text(educ))
+    refusal <- expect_error(dplm(wage_formula, told, rho = 0.5, ledger = ledger, dataset = "wages"), class = "dplm_data_error")
+    expect_match(refusal$message, "column 'educ' holds text or categories", fixed = TRUE)
+    expect_match(refusal$message, "as.numeric(as.character(data$`educ`))", fixed = TRUE)
+    expect_no_match(refusal$message, "4711")
+  }
+  expect_identical(dplm_ledger_show(ledger, "wages")$spent, 0)
+})
+
+test_that("identifiers are what was written, and doubles are none", {
+  persons_of <- function(ids) {
+    rows <- wages
+    rows$id <- rep_len(ids, nrow(rows))
+    fitted_wages(rows, person = "id", rows_per_person = 3)$units$count
+  }
+  expect_identical(persons_of(1:1000), 1000)
+  expect_identical(persons_of(factor(1:1000)), 1000)
+  expect_identical(persons_of(sprintf("%d.%s", 1:1000, strrep("0", 1:1000 %% 3))), 1000)
+  expect_identical(persons_of(paste0("1234567890123456789012345678901234567890", 1:1000)), 1000)
+  expect_identical(persons_of(c(1:500, sprintf("%03d", 1:500))), 599)
+  for (ids in list(as.double(1:1000), 2^53 + 1:1000, c(TRUE, FALSE), as.Date("2020-01-01") + 1:1000)) {
+    expect_error(persons_of(ids), "column 'id' holds .* as.integer\\(data\\$`id`\\)", class = "dplm_data_error")
+  }
 })
 
 test_that("dates are days, times are the days that R shows, and integers may be of 64 bits", {
@@ -50,7 +77,7 @@ test_that("dates are days, times are the days that R shows, and integers may be 
 test_that("what is no table, and what no model can use, is refused in a sentence", {
   expect_error(dplm(wage_formula, rho = 1), "the data must be a data frame", class = "dplm_request_error")
   expect_error(dplm(wage_formula, 1:3, rho = 1), "the data must be a data frame", class = "dplm_request_error")
-  expect_error(dplm(wage_formula, "a,b\n1,2", rho = 1), "no paths", class = "dplm_request_error")
+  expect_error(dplm(wage_formula, "a,b\n1,2", rho = 1), "no path", class = "dplm_request_error")
   expect_error(dplm(wage_formula, "nowhere.csv", rho = 1), "nowhere.csv", class = "dplm_data_error")
   expect_error(dplm(wage_formula, wages[c("wage", "educ", "union")], rho = 1), "exper", class = "dplm_data_error")
   unusable <- wages

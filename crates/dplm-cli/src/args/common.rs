@@ -191,14 +191,6 @@ pub struct CoverArgs {
     pub data_name: Option<String>,
 }
 
-/// A fit in a file.
-#[derive(Debug, Group)]
-pub struct SavedFit {
-    /// What 'dplm fit --json' has written
-    #[arg(value_name = "FIT.json")]
-    pub fit: InputFile,
-}
-
 /// A fit in a file, or those of several groups.
 #[derive(Debug, Group)]
 pub struct SavedFits {

@@ -8,7 +8,7 @@ use dplm::{
 
 use super::{
     AccountArgs, BudgetArgs, CoverArgs, DataArgs, IntervalArgs, MachineArgs, MethodArgs, ModelArgs, PromiseArgs,
-    RunArgs, SavedFit, whole, words,
+    RunArgs, SavedFits, whole, words,
 };
 use crate::{output::Destination, places::InputFile};
 
@@ -75,7 +75,7 @@ pub struct FitArgs {
 #[derive(Debug, Group)]
 pub struct RefineArgs {
     #[command(flatten)]
-    pub saved: SavedFit,
+    pub saved: SavedFits,
     #[command(flatten)]
     pub data: DataArgs,
     #[command(flatten)]

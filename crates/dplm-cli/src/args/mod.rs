@@ -21,7 +21,7 @@ use crate::places::{self, Places};
 
 pub use common::{
     AccountArgs, AimArgs, AttributionArgs, BudgetArgs, CoverArgs, DataArgs, IntervalArgs, MachineArgs, MethodArgs,
-    ModelArgs, NeighboursArgs, PromiseArgs, RunArgs, SavedFit, SavedFits,
+    ModelArgs, NeighboursArgs, PromiseArgs, RunArgs, SavedFits,
 };
 pub use fit::{DiagnoseArgs, FitArgs, MomentsArgs, RefineArgs, StudyArgs, StudyBeside};
 #[cfg(feature = "lab")]
@@ -150,11 +150,13 @@ Examples:
 const REFINE: &str = "\
 Fits the model of a saved fit again on the same data, from where that fit ended, and pools both by their precision. The
 result promises what both budgets together promise, is about as precise as one fit at that budget, and can be refined
-again. A ledger is charged for the second fit only: the first was paid for.
+again. A ledger is charged for the second fit only: the first was paid for. Weights, persons, target, level and the
+dialect of text are those of the first fit; the fit of a group, named with --group, has the rows of that group.
 
-Example:
+Examples:
   dplm fit wages.csv --formula 'wage[0..60] ~ educ[0..20] + exper[0..45]' --rho 0.01 --json fit.json
-  dplm refine fit.json wages.csv --rho 0.02 --json refined.json";
+  dplm refine fit.json wages.csv --rho 0.02 --json refined.json
+  dplm refine regions.json wages.csv --group north --rho 0.02 --json north.json";
 
 const STUDY: &str = "\
 A study is a TOML file: a budget, and a [[specification]] with a name, a formula and (if it should not be the usual one)

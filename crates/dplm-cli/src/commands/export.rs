@@ -1,8 +1,10 @@
 //! `dplm export`: the guarantee of a saved result in the words of other libraries.
 
-use std::fs;
-
-use dplm_simulate::pretend;
+use dplm::{
+    Error,
+    privacy::{Guarantee, Mechanism, Neighbours, Provenance, Release, Unit, convert::Conversion},
+    report::{FitFileError, SavedGuarantee},
+};
 use serde_json::{Value, json};
 
 use crate::{
@@ -15,72 +17,112 @@ use crate::{
 pub fn run(args: &ExportArgs) -> Result<(), Failure> {
     let out = args.out.clone().unwrap_or(Destination::Stdout);
     out.check_format(Format::Json)?;
-    let document = document(args)?;
+    let SavedGuarantee { guarantee, .. } = SavedGuarantee::load(&args.fit).map_err(|error| unread(args, error))?;
+    check_holds(&guarantee, args)?;
     let written = match args.library {
-        Library::DpAccounting => dp_accounting(&document),
-        Library::OpenDp => opendp(&document),
+        Library::DpAccounting => {
+            check_events(&guarantee)?;
+            dp_accounting(&guarantee)
+        }
+        Library::OpenDp => opendp(&guarantee),
     };
-    let written = written.ok_or_else(|| not_a_result(args))?;
-    let text = serde_json::to_string_pretty(&written).expect("plain data serialises") + "\n";
-    let is_pretended = document.get(pretend::KEY).is_some();
-    Output::open(&out)?.finish_with(&pretend::marked_if(is_pretended, text, pretend::mark_json))
+    Output::open(&out)?.finish_with(&(serde_json::to_string_pretty(&written).expect("plain data serialises") + "\n"))
 }
 
-fn document(args: &ExportArgs) -> Result<Value, Failure> {
-    let bytes = fs::read(&args.fit).map_err(|error| {
-        Failure::Refused(format!("{} could not be read ({}): check the path", args.fit.display(), error.kind()))
-    })?;
-    serde_json::from_slice(&bytes).map_err(|_| not_a_result(args))
+fn unread(args: &ExportArgs, error: Error) -> Failure {
+    let path = args.fit.display();
+    match error {
+        Error::FitFile(FitFileError::NotAFit) => {
+            Failure::Refused(format!("{path} is not what 'dplm fit --json' or 'dplm study --json' writes"))
+        }
+        Error::FitFile(FitFileError::Unread { kind }) => {
+            Failure::Refused(format!("{path} could not be read ({kind}): check the path"))
+        }
+        other => other.into(),
+    }
 }
 
-fn not_a_result(args: &ExportArgs) -> Failure {
-    Failure::Refused(format!("{} is not what 'dplm fit --json' or 'dplm study --json' writes", args.fit.display()))
+/// An accountant that composes a guarantee takes it to hold, so one that does not is not told to it.
+fn check_holds(guarantee: &Guarantee, args: &ExportArgs) -> Result<(), Failure> {
+    let path = args.fit.display();
+    match guarantee.promise.provenance {
+        Provenance::System => Ok(()),
+        Provenance::Seed => Err(Failure::Usage(format!(
+            "the noise of {path} came from a fixed seed, so it has no guarantee to export: fit again without a seed"
+        ))),
+        Provenance::Simulated => Err(Failure::Usage(format!(
+            "{path} was made of simulated rows, so it costs nobody anything to account for: export a fit of data"
+        ))),
+    }
 }
 
-/// The events that an accountant of Google's dp-accounting composes, by the names of its classes. A Gaussian release of rho has noise of
-/// `1 / sqrt(2 rho)` times what neighbours can move; for any other mechanism rho is all there is to say.
-fn dp_accounting(document: &Value) -> Option<Value> {
-    let guarantee = &document["guarantee"];
-    let event = |release: &Value| {
-        let rho = release["rho"].as_f64()?;
-        Some(match mechanism(release) {
-            "gaussian" => json!({ "class": "GaussianDpEvent", "noise_multiplier": 1.0 / (2.0 * rho).sqrt() }),
-            _ => json!({ "class": "ZCDpEvent", "rho": rho, "xi": 0.0 }),
-        })
-    };
-    let events = guarantee["releases"].as_array()?.iter().map(event).collect::<Option<Vec<_>>>()?;
-    Some(json!({
+/// None of the events has a delta of its own, so that what is said with them would leave out the delta of a test.
+fn check_events(guarantee: &Guarantee) -> Result<(), Failure> {
+    match guarantee.promise.conversion {
+        Conversion::Exact | Conversion::Cks | Conversion::Simple => Ok(()),
+        Conversion::Tested => Err(Failure::usage(
+            "dp-accounting has no event for a test that may fail to protect: add the fit's epsilon and delta yourself, or export for opendp",
+        )),
+    }
+}
+
+/// The events that an accountant of Google's dp-accounting composes, by the names of its classes.
+fn dp_accounting(guarantee: &Guarantee) -> Value {
+    json!({
         "library": "dp-accounting",
-        "event": { "class": "ComposedDpEvent", "events": events },
-        "neighbours": guarantee["neighbours"],
-        "unit": document["units"]["unit"],
+        "event": event(guarantee),
+        "neighbours": guarantee.promise.neighbours,
+        "unit": guarantee.promise.unit,
+        "promise": guarantee.promise,
         "note": "distances are those between neighbours of this result: use an accountant of its default relation, which does not double them",
-        "epsilon": guarantee["epsilon"],
-        "delta": guarantee["delta"],
-    }))
+        "epsilon": guarantee.epsilon,
+        "delta": guarantee.delta,
+    })
+}
+
+/// A Gaussian release of rho has noise of `1 / sqrt(2 rho)` times what neighbours can move; for any other mechanism rho is
+/// all there is to say.
+fn event(guarantee: &Guarantee) -> Value {
+    let events: Vec<Value> = guarantee.releases.iter().map(event_of).collect();
+    json!({ "class": "ComposedDpEvent", "events": events })
+}
+
+fn event_of(release: &Release) -> Value {
+    let rho = release.rho.to_f64_up();
+    match release.mechanism {
+        Mechanism::Gaussian => {
+            json!({ "class": "GaussianDpEvent", "noise_multiplier": 1.0 / (2.0 * rho).sqrt() })
+        }
+        Mechanism::Laplace | Mechanism::Exponential | Mechanism::Test => {
+            json!({ "class": "ZCDpEvent", "rho": rho, "xi": 0.0 })
+        }
+    }
 }
 
 /// What OpenDP would say of the result as one measurement.
-fn opendp(document: &Value) -> Option<Value> {
-    let (guarantee, unit) = (&document["guarantee"], document["units"]["unit"].as_str()?);
-    let mechanism =
-        |release: &Value| json!({ "what": release["what"], "mechanism": mechanism(release), "d_out": release["rho"] });
-    let mechanisms: Vec<Value> = guarantee["releases"].as_array()?.iter().map(mechanism).collect();
+fn opendp(guarantee: &Guarantee) -> Value {
+    let (promise, rho) = (&guarantee.promise, guarantee.rho.to_f64_up());
+    let mechanism = |release: &Release| json!({ "what": release.what, "mechanism": release.mechanism, "d_out": release.rho.to_f64_up() });
+    let mechanisms: Vec<Value> = guarantee.releases.iter().map(mechanism).collect();
     // OpenDP has no metric for a row that contributes nothing, nor for persons with several rows.
-    let metric = (guarantee["neighbours"] == "replace-one" && unit == "row").then_some("ChangeOneDistance");
-    Some(json!({
+    let metric = match (promise.neighbours, promise.unit) {
+        (Neighbours::ReplaceOne, Unit::Row) => Some("ChangeOneDistance"),
+        (Neighbours::ZeroOut, _) | (_, Unit::Person) => None,
+    };
+    let (measure, distance) = match promise.conversion {
+        Conversion::Exact | Conversion::Cks | Conversion::Simple => ("ZeroConcentratedDivergence", json!(rho)),
+        Conversion::Tested => ("Approximate<ZeroConcentratedDivergence>", json!([rho, promise.delta_spent])),
+    };
+    json!({
         "library": "OpenDP",
         "input_metric": metric,
-        "output_measure": "ZeroConcentratedDivergence",
+        "output_measure": measure,
         "d_in": 1,
-        "d_out": guarantee["rho"],
-        "neighbours": guarantee["neighbours"],
-        "unit": unit,
+        "d_out": distance,
+        "neighbours": promise.neighbours,
+        "unit": promise.unit,
+        "promise": promise,
         "mechanisms": mechanisms,
-        "approximate": { "epsilon": guarantee["epsilon"], "delta": guarantee["delta"] },
-    }))
-}
-
-fn mechanism(release: &Value) -> &str {
-    release["mechanism"].as_str().unwrap_or("gaussian")
+        "approximate": { "epsilon": guarantee.epsilon, "delta": guarantee.delta },
+    })
 }

@@ -11,7 +11,7 @@ use dplm_simulate::pretend;
 
 use crate::{
     args::PredictArgs,
-    commands::saved,
+    commands::saved::{self, Marks},
     exit::Failure,
     output::{Format, Output},
     printer::Printer,
@@ -24,10 +24,13 @@ pub fn run(args: &PredictArgs, printer: &Printer) -> Result<(), Failure> {
     args.out.check_format(Format::Csv)?;
     check_formats([(&args.picture, Format::Svg)])?;
     let held = args.at.iter().map(|typed| held(typed)).collect::<Result<Vec<_>, _>>()?;
-    let predicted = Predicted::of(&saved::load(&args.saved)?, args, &held, printer)?;
-    let csv = predicted.csv(args.person_interval);
-    let is_pretended = saved::is_pretended(&args.saved.fit);
-    Output::open(&args.out)?.finish_with(&pretend::marked_if(is_pretended, csv, pretend::mark_csv))
+    let saved = saved::load(&args.saved)?;
+    let predicted = Predicted::of(&saved, args, &held, printer)?;
+    let provenance = saved.promise().provenance;
+    saved::alarm(provenance);
+    // A table for programs keeps its columns: the alarm says what a seed makes of it.
+    let csv = Marks { seed: str::to_owned, simulated: pretend::mark_csv };
+    Output::open(&args.out)?.finish_with(&csv.on(provenance, predicted.csv(args.person_interval)))
 }
 
 /// A table of predictions, each with what it is of.
@@ -54,10 +57,9 @@ impl Predicted {
         let over = over(fit, column, held, args)?;
         tell(&over, printer);
         if let Some(place) = &args.picture {
-            let picture = over_svg(&over);
-            let is_pretended = saved::is_pretended(&args.saved.fit);
-            let marked = pretend::marked_if(is_pretended, picture, pretend::mark_picture);
-            Output::open(place)?.finish_with(&marked)?;
+            let picture = Marks { seed: pretend::mark_void_picture, simulated: pretend::mark_picture };
+            let provenance = fit.guarantee.promise.provenance;
+            Output::open(place)?.finish_with(&picture.on(provenance, over_svg(&over)))?;
         }
         let lines = over.points.into_iter().map(|point| (vec![point.value.to_string()], point.prediction));
         Ok(Predicted { heads: vec![column.to_owned()], lines: lines.collect() })

@@ -1,11 +1,8 @@
-//! What a file of results holds, and which part of it is asked about.
+//! What a file of results holds, which part of it is asked about, and what is said of all that is made of it.
 
-use std::{fs, path::Path};
+use dplm::{Warning, privacy::Provenance, report::Saved};
 
-use dplm::report::Saved;
-use dplm_simulate::pretend;
-
-use crate::{args::SavedFits, exit::Failure};
+use crate::{args::SavedFits, exit::Failure, printer::Printer};
 
 /// Loads the fit, or those of several groups; where one group is named, its fit.
 pub fn load(args: &SavedFits) -> Result<Saved, Failure> {
@@ -21,7 +18,34 @@ pub fn load(args: &SavedFits) -> Result<Saved, Failure> {
     }
 }
 
-/// Whether a result was made of simulated rows, so that what is made of it is marked as it is.
-pub fn is_pretended(fit: &Path) -> bool {
-    fs::read_to_string(fit).is_ok_and(|text| pretend::is_marked(&text))
+/// How a form of a result says that it promises nothing: of noise that can be subtracted, and of rows that are nobody's.
+pub struct Marks {
+    /// For a fixed seed.
+    pub seed: fn(&str) -> String,
+    /// For simulated rows.
+    pub simulated: fn(&str) -> String,
+}
+
+impl Marks {
+    /// The text, marked as its provenance asks.
+    pub fn on(&self, provenance: Provenance, text: String) -> String {
+        match provenance {
+            Provenance::System => text,
+            Provenance::Seed => (self.seed)(&text),
+            Provenance::Simulated => (self.simulated)(&text),
+        }
+    }
+}
+
+/// The sentence that goes before a text about a fit with a fixed seed.
+pub fn void(text: &str) -> String {
+    format!("NOT PRIVATE: {}.\n\n{text}", Warning::FixedSeed)
+}
+
+/// Says of noise that can be subtracted what a form without room for words cannot say, quiet or not.
+pub fn alarm(provenance: Provenance) {
+    match provenance {
+        Provenance::Seed => Printer::alarm(&Warning::FixedSeed.to_string(), false),
+        Provenance::System | Provenance::Simulated => {}
+    }
 }

@@ -15,7 +15,7 @@ use crate::{
         release,
     },
     rows::{Encoded, Executor, GroupBuilder, RemoteRows, group_sizes},
-    table::{ReadOptions, Schema, Source},
+    table::{Dialect, ReadOptions, Schema, Source},
 };
 
 /// Rows of a table encoded for one model, those of each group by themselves.
@@ -64,6 +64,8 @@ impl GroupedDataset {
             person: person.cloned(),
             given_up: false,
             is_simulated: source.is_simulated(),
+            csv: source.dialect(),
+            group: None,
         };
         Ok(GroupedDataset { by: by.clone(), groups: encoded.into_iter().map(group).collect(), units, sizes })
     }
@@ -94,6 +96,8 @@ impl GroupedDataset {
             person: person.cloned(),
             given_up: false,
             is_simulated: false,
+            csv: Dialect::default(),
+            group: None,
         };
         Ok(GroupedDataset { by: by.clone(), groups: rows.into_iter().map(group).collect(), units, sizes })
     }
@@ -148,19 +152,39 @@ impl GroupedDataset {
         prepared.run(receipt, progress)
     }
 
-    fn table_in_words(&self) -> String {
-        let sizes = match &self.sizes {
-            Some(sizes) => format!(" of {sizes:?}"),
-            None => String::new(),
-        };
-        let (unit, columns) = (self.unit().plural(), &self.first().columns);
-        let weighted = self.design().weights().map_or(String::new(), |weights| format!(", weighted by {weights}"));
-        let persons = self.first().person.as_ref().map_or(String::new(), |person| {
-            let once = if person.counts_once { ", each counting once" } else { "" };
-            format!(" by {}, at most {} rows each{once}", person.column, person.most_rows())
-        });
-        format!("{} {unit}{persons}{weighted}, in groups{sizes} by {}: {columns}", self.units, self.by)
+    /// The rows of one group only, to be asked again after a fit of that group.
+    ///
+    /// # Guarantee
+    /// What is released from them with the claims of groups is `rho`-zCDP for the whole table, whatever was
+    /// released before: argued at `privacy/sensitivity.rs`. The size of the group is the one that the earlier
+    /// fit states, which was released or is public, and not the number of rows that are there.
+    ///
+    /// # Errors
+    /// When the table has another number of units than that of the earlier fit, or lacks the group.
+    pub(crate) fn again(self, group: &Group, size: u64) -> Result<Dataset, Error> {
+        let place = self.by.levels().iter().position(|level| *level == group.level);
+        let place = place.filter(|_| group.units.is_none_or(|units| units == self.units));
+        let mut dataset = self.groups.into_iter().nth(place.ok_or(ConfigError::OtherFit)?).expect("a place");
+        dataset.rows.say_of_group(size);
+        dataset.group = Some(Group { units: Some(self.units), ..group.clone() });
+        Ok(dataset)
     }
+
+    fn table_in_words(&self) -> String {
+        in_groups(self.first(), self.units, self.sizes.as_deref(), &self.by)
+    }
+}
+
+/// A table whose rows are in groups, in words; `first` is what all groups are read like.
+pub(super) fn in_groups(first: &Dataset, units: u64, sizes: Option<&[u64]>, by: &By) -> String {
+    let sizes = sizes.map_or(String::new(), |sizes| format!(" of {sizes:?}"));
+    let (unit, columns) = (first.unit().plural(), &first.columns);
+    let weighted = first.design().weights().map_or(String::new(), |weights| format!(", weighted by {weights}"));
+    let persons = first.person.as_ref().map_or(String::new(), |person| {
+        let once = if person.counts_once { ", each counting once" } else { "" };
+        format!(" by {}, at most {} rows each{once}", person.column, person.most_rows())
+    });
+    format!("{units} {unit}{persons}{weighted}, in groups{sizes} by {by}: {columns}")
 }
 
 /// Fits of all groups that are planned as far as public numbers go. Nothing has been asked of a row yet, and nothing is spent.
@@ -319,7 +343,12 @@ impl<'a> PreparedGroups<'a> {
         let report = |done: u64, total: u64| progress.within(index as u64, groups, done, total);
         let fit = prepared.run(receipt, Progress::new(&report))?;
         let releases = self.release_of_sizes().into_iter().chain(fit.guarantee.releases.iter().cloned()).collect();
-        let group = Group { by: self.data.by.clone(), level: self.data.by.levels()[index].clone(), size_sd };
+        let group = Group {
+            by: self.data.by.clone(),
+            level: self.data.by.levels()[index].clone(),
+            size_sd,
+            units: Some(self.data.units),
+        };
         Ok(GroupOutcome::Fitted(Box::new(crate::Fit {
             group: Some(group),
             guarantee: Guarantee { releases, ..self.guarantee.clone() },

@@ -9,15 +9,15 @@ pub use prepared::{Charge, Prepared, Receipt};
 use std::sync::Arc;
 
 use crate::{
-    Error, Fit, Progress,
+    Error, Fit, Group, Particulars, Progress,
     diagnose::View,
     formula::{By, Column, Formula, Kind, Model, Weights},
     lattice::Design,
     method::{ConfigError, Method, Outcome, Request},
-    options::Device,
+    options::{Device, Tuning},
     privacy::{Person, Promise, Provenance, Unit, convert::Conversion, noise::NoiseSource},
     rows::{Builder, DeviceError, Encoded, Executor, Persons, RemoteRows, Rows},
-    table::{Block, Cells, DataError, Field, ReadOptions, Schema, Source},
+    table::{Block, Cells, DataError, Dialect, Field, ReadOptions, Schema, Source},
     warning::{Cause, Warning},
 };
 
@@ -37,6 +37,10 @@ pub struct Dataset {
     given_up: bool,
     /// Whether the rows are nobody's.
     is_simulated: bool,
+    /// How the text of the table is written, as far as that was said.
+    csv: Dialect,
+    /// Which of several groups the rows are, where they are not all.
+    group: Option<Group>,
 }
 
 /// How a table is read.
@@ -59,8 +63,9 @@ impl Reading<'_> {
     /// The model of a formula for a table that is read so.
     ///
     /// # Errors
-    /// When columns are missing, or cannot be read as the formula says.
+    /// When columns are missing, or cannot be read as the formula says, or persons cannot be told apart by the column that is named.
     pub fn model(&self, formula: &Formula, schema: &Schema) -> Result<Model, Error> {
+        self.person.as_ref().map_or(Ok(()), |person| schema.check_identifier(&person.column))?;
         if !formula.uses_dot() {
             return Ok(formula.resolve(schema)?);
         }
@@ -123,9 +128,9 @@ impl Dataset {
             None => destination.take(read_rows(source, &design, reading, &mut |_| Ok(()))?)?,
         };
         let (columns, person) = (in_words(source.schema()), reading.person.clone());
-        let is_simulated = source.is_simulated();
+        let (is_simulated, csv, group) = (source.is_simulated(), source.dialect(), None);
         let formula = formula.to_string();
-        Ok(Dataset { formula, model, design, rows, columns, person, given_up: false, is_simulated })
+        Ok(Dataset { formula, model, design, rows, columns, person, given_up: false, is_simulated, csv, group })
     }
 
     /// Rows on other machines, packed there with the design of this formula and reading; `schema` is what the table declares.
@@ -146,8 +151,8 @@ impl Dataset {
             Some(person) => RemoteRows::open_persons(executor, features, person.most_rows(), memory)?,
         };
         let (rows, columns, person) = (Encoded::Remote(rows), in_words(schema), reading.person.clone());
-        let (formula, is_simulated) = (formula.to_string(), false);
-        Ok(Dataset { formula, model, design, rows, columns, person, given_up: false, is_simulated })
+        let (formula, is_simulated, csv, group) = (formula.to_string(), false, Dialect::default(), None);
+        Ok(Dataset { formula, model, design, rows, columns, person, given_up: false, is_simulated, csv, group })
     }
 
     /// The model, with every column named.
@@ -219,7 +224,39 @@ impl Dataset {
             .converted_by(conversion, request.delta)
     }
 
+    /// What was said of these rows and asked of a method, beside what a fit names itself. Every
+    /// field of a request is named here, so that a new one is not forgotten in what is saved.
+    fn particulars(&self, request: &Request, tuning: Tuning) -> Particulars {
+        let Request {
+            batches,
+            burn_in,
+            moments,
+            // Each of these is a field of the fit, of its guarantee or of its group.
+            rho: _,
+            delta: _,
+            neighbours: _,
+            purpose: _,
+            interval: _,
+            target: _,
+            level: _,
+            person: _,
+            one_of_groups: _,
+        } = request;
+        Particulars {
+            csv: self.csv,
+            standardised: self.model.assumed_standard().next().is_some(),
+            batches: *batches,
+            burn_in: *burn_in,
+            tuning,
+            moments: moments.as_deref().cloned(),
+            part_of_study: false,
+        }
+    }
+
     pub(crate) fn table_in_words(&self) -> String {
+        if let Some(Group { by, units: Some(units), .. }) = &self.group {
+            return groups::in_groups(self, *units, None, by);
+        }
         let weighted = self.design.weights().map_or(String::new(), |weights| format!(", weighted by {weights}"));
         match &self.person {
             None => format!("{} rows{weighted}: {}", self.rows(), self.columns),

@@ -2,8 +2,8 @@
 
 use super::Dataset;
 use crate::{
-    Error, Fit, Progress, Statement, Warning,
-    method::{Method, Plan, Request},
+    Error, Fit, Group, Person, Progress, Statement, Warning,
+    method::{Method, Plan, Request, Tuning},
     privacy::{
         Guarantee, PrivacyError, Promise, Rho,
         noise::{NoiseRng, NoiseSource},
@@ -16,6 +16,7 @@ use crate::{
 pub struct Prepared<'a> {
     dataset: &'a mut Dataset,
     request: Request,
+    tuning: Tuning,
     plan: Box<dyn Plan>,
     rng: NoiseRng,
     /// What the budget promises; nothing is released yet.
@@ -86,14 +87,14 @@ impl<'a> Prepared<'a> {
         method: &dyn Method,
         noise: NoiseSource,
     ) -> Result<Prepared<'a>, Error> {
-        let request = method.request().clone();
+        let (request, tuning) = (method.request().clone(), method.tuning());
         let plan = method.plan(dataset.rows(), dataset.design())?;
         plan.check()?;
         // A key that cannot be had, or an epsilon that means nothing, is found out before anything is spent.
         let rng = noise.open().map_err(PrivacyError::from)?;
         let promise = dataset.promise(&request, method.conversion(), noise);
         let guarantee = Guarantee::of(promise, request.rho, request.delta).map_err(PrivacyError::from)?;
-        Ok(Prepared { dataset, request, plan, rng, guarantee })
+        Ok(Prepared { dataset, request, tuning, plan, rng, guarantee })
     }
 
     /// What is to be recorded before [`run`](Self::run).
@@ -105,6 +106,11 @@ impl<'a> Prepared<'a> {
             plan: format!("dplm {}: {}: {}", env!("CARGO_PKG_VERSION"), self.dataset.formula(), self.plan.describe()),
             table: self.dataset.table_in_words(),
         }
+    }
+
+    /// Who its rows are of, and which group they are.
+    pub(crate) fn of(&self) -> (Option<&Person>, Option<&Group>) {
+        (self.dataset.person.as_ref(), self.dataset.group.as_ref())
     }
 
     /// Gives the fit the memory that the rows are in: re-encoded rows then take their place, and the data set cannot be fitted again.
@@ -137,8 +143,8 @@ impl<'a> Prepared<'a> {
     /// When `receipt` is for another fit (nothing is drawn then), or a release fails.
     pub fn run(self, receipt: Receipt, progress: Progress<'_>) -> Result<Fit, Error> {
         let statement = receipt.statement_of(&self.charge())?;
-        let Prepared { dataset, request, plan, mut rng, guarantee } = self;
-        let rows = dataset.rows();
+        let Prepared { dataset, request, tuning, plan, mut rng, guarantee } = self;
+        let (rows, particulars) = (dataset.rows(), dataset.particulars(&request, tuning));
         let (table, design) = dataset.rows_and_design();
         let outcome = plan.run(table, design, &mut rng, progress)?;
         let mut warnings = plan.warn();
@@ -153,13 +159,14 @@ impl<'a> Prepared<'a> {
             formula: dataset.formula().to_owned(),
             rows,
             person: dataset.person.clone(),
-            group: None,
+            group: dataset.group.clone(),
             guarantee: guarantee.after(outcome.releases).map_err(PrivacyError::from)?,
             purpose: request.purpose,
             asked: request.target(),
             target: outcome.target,
             interval: request.interval,
             level: request.level,
+            particulars,
             coefficients: outcome.coefficients,
             left_out: outcome.left_out,
             residual_sd: outcome.quality.map(|quality| quality.residual_sd),

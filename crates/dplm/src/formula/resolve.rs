@@ -50,7 +50,7 @@ impl Formula {
         let mut columns = Vec::new();
         for field in schema.fields().iter().filter(|field| !named.contains(field.name.as_str())) {
             match field.kind {
-                Type::Number => columns.push(Column { name: field.name.clone(), kind: Kind::Standard }),
+                Type::Number | Type::Integer => columns.push(Column { name: field.name.clone(), kind: Kind::Standard }),
                 Type::Undeclared => return Err(schema.undeclared(field)),
                 Type::Boolean | Type::Text | Type::Date | Type::Unsupported => {}
             }

@@ -53,7 +53,7 @@ pub fn template(schema: &Schema) -> String {
 
 fn table(field: &Field) -> String {
     let (name, blanks) = match field.kind {
-        Type::Number => ("number", BOUNDS),
+        Type::Number | Type::Integer => ("number", BOUNDS),
         Type::Boolean => ("true or false", LEVELS),
         Type::Text => ("text", LEVELS),
         Type::Undeclared => ("a number, or levels", EITHER),

@@ -127,6 +127,10 @@ impl Method for Config {
         &self.request
     }
 
+    fn tuning(&self) -> Tuning {
+        self.tuning
+    }
+
     fn with_request(&self, request: Request) -> Box<dyn Method> {
         Box::new(Config { request, ..self.clone() })
     }

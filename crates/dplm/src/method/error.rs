@@ -128,6 +128,22 @@ pub enum ConfigError {
         "this fit cannot be refined: only one by the method auto, with intervals, made by this version of dplm can"
     )]
     NotRefinable,
+    /// A fit whose budget is that of several.
+    #[error("this fit is one of a study, whose budget is that of all its fits: refine a fit that was made by itself")]
+    RefinesPartOfStudy,
+    /// A fit about nobody.
+    #[error("this fit was made of simulated rows, and cannot be pooled with a fit of data: fit the data first")]
+    RefinesSimulated,
+    /// A void fit that would be pooled with a private one.
+    #[error(
+        "the noise of this fit came from a fixed seed, so that pooled with more it is not private: fit again without a seed"
+    )]
+    RefinesSeeded,
+    /// A private fit that would be pooled with a void one.
+    #[error(
+        "this fit is private, and pooled with one whose noise has a fixed seed it would not be: leave the seed out"
+    )]
+    RefinesBySeed,
     /// Another model or another table.
     #[error("the data are not those of the fit: the columns of its model and its number of rows must be the same")]
     OtherFit,

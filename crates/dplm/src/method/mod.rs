@@ -18,14 +18,14 @@ mod registry;
 #[cfg(test)]
 mod audit;
 
-pub use crate::options::{IntervalMethod, Purpose, Target};
+pub use crate::options::{IntervalMethod, Purpose, Target, Tuning};
 pub use bounds::PublicBounds;
 pub use error::ConfigError;
 pub use forecast::{Asked, Asks, forecast, forecast_for};
 pub use noisy::{NoisyMatrix, release_spread};
 pub use outcome::{Outcome, budget_warnings, mean_of_late};
 pub use registry::{Entry, choose, find};
-pub use request::{DELTA, Request, Tuning, budget};
+pub use request::{DELTA, Request, budget};
 
 use outcome::{bare, with_precision};
 
@@ -50,6 +50,12 @@ pub trait Method: std::fmt::Debug + Send + Sync {
     fn conversion(&self) -> Conversion {
         Conversion::Exact
     }
+
+    /// What was set by hand.
+    fn tuning(&self) -> Tuning {
+        Tuning::default()
+    }
+
     /// The same method with something else asked of it.
     fn with_request(&self, request: Request) -> Box<dyn Method>;
 

@@ -7,7 +7,7 @@ use crate::{
     Error,
     lattice::{Lattice, LatticeError},
     moments::Moments,
-    options::{IntervalMethod, Purpose, Target},
+    options::{IntervalMethod, Purpose, Target, Tuning},
     privacy::{
         Neighbours, Person, PrivacyError, Rho, Unit,
         convert::{self, Conversion},
@@ -80,17 +80,6 @@ pub struct Request {
     pub moments: Option<Arc<Moments>>,
     /// Whether the rows are those of one of several groups that are fitted alike: noise on counts is then larger by `sqrt 2`.
     pub one_of_groups: bool,
-}
-
-/// Parameters that a user may set by hand where the method is [tunable](super::Entry::tunable); `None` chooses from public numbers.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Tuning {
-    /// The clip `gamma`, in standardised units.
-    pub clip: Option<f64>,
-    /// Steps of each run.
-    pub steps: Option<u32>,
-    /// The step size `eta`.
-    pub step_size: Option<f64>,
 }
 
 impl Tuning {

@@ -11,6 +11,7 @@ mod draw;
 use std::fmt::Write;
 
 use faer::Mat;
+use serde::{Deserialize, Serialize};
 
 use crate::{
     formula::{Column, Kind},
@@ -19,11 +20,30 @@ use crate::{
 };
 
 /// Means and covariances of named columns, in their own units.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "Written")]
 pub struct Moments {
     names: Vec<String>,
     means: Vec<f64>,
+    #[serde(with = "crate::matrix::by_row")]
     covariance: Mat<f64>,
+}
+
+/// Moments as a saved fit has them, before they are checked.
+#[derive(Deserialize)]
+struct Written {
+    names: Vec<String>,
+    means: Vec<f64>,
+    #[serde(with = "crate::matrix::by_row")]
+    covariance: Mat<f64>,
+}
+
+impl TryFrom<Written> for Moments {
+    type Error = MomentsError;
+
+    fn try_from(written: Written) -> Result<Moments, MomentsError> {
+        Moments::new(written.names, written.means, written.covariance)
+    }
 }
 
 /// Why moments are not understood, or not those of a model.

@@ -35,8 +35,9 @@ impl Guarantee {
     pub fn of(promise: Promise, rho: Rho, delta: f64) -> Result<Guarantee, ConvertError> {
         let conversion = promise.conversion;
         let promise = promise.converted_by(conversion, delta);
-        let epsilon = Epsilon(convert::epsilon(conversion, rho.to_f64(), delta)?);
-        let guess = guess_by(conversion, rho.to_f64(), delta)?;
+        let spent = rho.to_f64_up();
+        let epsilon = Epsilon(convert::epsilon(conversion, spent, delta)?);
+        let guess = guess_by(conversion, spent, delta)?;
         Ok(Guarantee { promise, rho, delta, epsilon, guess, releases: Vec::new() })
     }
 
@@ -49,6 +50,29 @@ impl Guarantee {
         let weakest = conversions.fold(self.promise.conversion, Conversion::or_weaker);
         let promise = self.promise.converted_by(weakest, self.delta);
         Ok(Guarantee { releases, ..Guarantee::of(promise, self.rho, self.delta)? })
+    }
+}
+
+/// By how many steps of a double two platforms' conversions may differ: their `exp` and `ln` may, by one each.
+const PLATFORMS_DIFFER: f64 = 32.0 * f64::EPSILON;
+
+impl Guarantee {
+    /// Whether all that it says follows from its promise, its budget, its delta and its releases.
+    ///
+    /// A conversion is rounded up by more than the difference between two platforms, so that an epsilon that another
+    /// platform computed is an upper bound of the truth as ours is, whichever of the two is larger.
+    pub(crate) fn is_sound(&self) -> bool {
+        let Guarantee { promise, rho, delta, epsilon, guess, releases } = self;
+        let sum = releases.iter().try_fold(0u64, |sum, release| sum.checked_add(release.rho.units()));
+        let Ok(again) = Guarantee::of(promise.clone(), *rho, *delta).and_then(|one| one.after(releases.clone())) else {
+            return false;
+        };
+        let close = |one: f64, other: f64| (one - other).abs() <= PLATFORMS_DIFFER * other;
+        sum == Some(rho.units())
+            && again.promise == *promise
+            && (promise.unit == super::Unit::Person) == promise.person.is_some()
+            && close(epsilon.to_f64(), again.epsilon.to_f64())
+            && close(*guess, again.guess)
     }
 }
 

@@ -1,5 +1,7 @@
 //! Budgets as exact decimals.
 
+use num_bigint::BigUint;
+
 use super::PrivacyError;
 
 /// A zCDP budget, an exact decimal number: an integer count of 10^-15.
@@ -71,6 +73,27 @@ impl Rho {
     #[allow(clippy::cast_precision_loss, reason = "the nearest is what is asked for")]
     pub fn to_f64(self) -> f64 {
         self.0 as f64 / Rho::UNITS as f64
+    }
+
+    /// The least f64 that is not below the budget: what is computed from it never promises too much.
+    pub fn to_f64_up(self) -> f64 {
+        let mut up = self.to_f64().next_down().max(0.0);
+        while !self.is_at_most(up) {
+            up = up.next_up();
+        }
+        up
+    }
+
+    /// Whether it is no more than a positive f64, `mantissa * 2^exponent`; compared as whole numbers.
+    fn is_at_most(self, value: f64) -> bool {
+        const MANTISSA_BITS: u32 = 52;
+        let (bits, exponent) = (value.to_bits() & ((1 << MANTISSA_BITS) - 1), value.to_bits() >> MANTISSA_BITS);
+        let mantissa = BigUint::from(bits | (1 << MANTISSA_BITS)) * Rho::UNITS;
+        let units = BigUint::from(self.0);
+        match i64::try_from(exponent).expect("eleven bits") - 1075 {
+            up @ 0.. => mantissa << up >= units,
+            down => mantissa >= units << down.unsigned_abs(),
+        }
     }
 
     /// `percent` hundredths of this budget, rounded down.
@@ -159,6 +182,21 @@ mod tests {
         for text in ["", "-1", "1e-3", "+1", "1.2.3", "0.0000000000000001", "1001", "99999999999", "NaN"] {
             assert_eq!(Rho::from_decimal(text), None, "{text}");
         }
+    }
+
+    /// The decimal digits of a double are exact, and so is the comparison of plain decimals.
+    #[test]
+    fn the_double_above_is_the_least_one_that_is_not_below() {
+        for units in [1, 999, 15_000_000_000_000, 300_000_000_000_000, 9_007_199_254_740_993, 123_456_789_012_345_679] {
+            let (rho, exact) = (Rho(units), |value: f64| format!("{value:.120}"));
+            let decimal = format!("{rho}{:0<200}", if rho.to_string().contains('.') { "" } else { "." });
+            let digits = decimal.find('.').expect("a point") + 121;
+            let is_at_most = |value: f64| decimal[..digits] <= exact(value)[..digits];
+            let up = rho.to_f64_up();
+            assert!(is_at_most(up) && !is_at_most(up.next_down()), "{rho}: {up}");
+        }
+        assert_eq!(Rho::LARGEST.to_f64_up(), 1000.0);
+        assert_eq!(Rho(300_000_000_000_000).to_f64_up(), 0.3_f64.next_up(), "0.3 is not a double");
     }
 
     #[test]

@@ -20,6 +20,11 @@ use super::Neighbours;
 /// A bound on the sum of losses along every path is what adaptive composition needs (see [`Budget`](super::Budget)): groups may take any number of releases, in any
 /// order, and no two of them need be taken together. Where neighbours zero a unit out, it leaves its group and comes into none: each query
 /// claims what it claims of a whole table, and the group's `rho` is all that is lost.
+///
+/// *One group again.* A later fit of one group is the case in which every other group is asked nothing: its
+/// releases are `rho`-zCDP, and add to what was spent before as any later release does. The argument needs the
+/// claims of groups, since a unit may come into the group or leave it, and that nothing but its queries depends on
+/// whose rows are in the group: its size is said to be the one that was released before or is public.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sensitivity {
     neighbours: Neighbours,

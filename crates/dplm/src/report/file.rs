@@ -2,11 +2,21 @@
 
 use std::{fs, io::ErrorKind, path::Path};
 
-use serde::Deserialize;
-use serde_json::value::RawValue;
+use serde::{
+    Deserialize,
+    de::{DeserializeOwned, IgnoredAny},
+};
+use serde_json::{Value, value::RawValue};
 
-use super::json::{SCHEMA, grouped_to_json, to_json};
-use crate::{Error, Fit, GroupedFit};
+use super::{
+    check::{Comparison, are_whole, is_whole},
+    json::{SCHEMA, grouped_to_json, stated_of, to_json},
+    schema2,
+};
+use crate::{
+    Error, Fit, GroupedFit,
+    privacy::{Guarantee, Promise},
+};
 
 /// Why a fit was not written or read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -58,6 +68,14 @@ pub enum Saved {
 }
 
 impl Saved {
+    /// What is promised of all that it holds.
+    pub fn promise(&self) -> &Promise {
+        match self {
+            Saved::One(fit) => &fit.guarantee.promise,
+            Saved::Groups(groups) => &groups.guarantee.promise,
+        }
+    }
+
     /// Reads what `save`, or `dplm fit --json` with or without `--by`, has written.
     ///
     /// # Errors
@@ -71,6 +89,64 @@ impl Saved {
     }
 }
 
+/// The guarantee of any document of results: of a fit, of the fits of groups, or of a study.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct SavedGuarantee {
+    /// What is promised.
+    pub guarantee: Guarantee,
+}
+
+impl SavedGuarantee {
+    /// Reads what `save`, or `dplm fit`, `refine` or `study` with `--json`, has written.
+    ///
+    /// # Errors
+    /// As [`Saved::load`].
+    pub fn load(path: impl AsRef<Path>) -> Result<SavedGuarantee, Error> {
+        Ok(SavedGuarantee::from_json(&read(path)?)?)
+    }
+
+    /// As [`load`](Self::load), from the text itself.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn from_json(text: &str) -> Result<SavedGuarantee, FitFileError> {
+        let envelope = Envelope::open(text)?;
+        let guarantee = match (envelope.grouped_fit, envelope.study_guarantee) {
+            (Some(_), _) => GroupedFit::from_json(text)?.guarantee,
+            (None, Some(of_study)) => guarantee_of_study(text, of_study)?,
+            // Studies of older forms did not keep it.
+            (None, None) if envelope.specifications.is_some() => return Err(FitFileError::Older),
+            (None, None) => Fit::from_json(text)?.guarantee,
+        };
+        Ok(SavedGuarantee { guarantee })
+    }
+}
+
+/// The guarantee of a study, if all of its fits are under it.
+fn guarantee_of_study(text: &str, held: &RawValue) -> Result<Guarantee, FitFileError> {
+    let guarantee: Guarantee = serde_json::from_str(held.get()).map_err(|_| FitFileError::Damaged)?;
+    let envelope = Envelope::open(text)?;
+    for part in envelope.specifications.as_ref().ok_or(FitFileError::Damaged)? {
+        let fit = Fit::from_json(part.fit.get())?;
+        let of_fit = &fit.guarantee;
+        if (&of_fit.promise, of_fit.rho, of_fit.delta) != (&guarantee.promise, guarantee.rho, guarantee.delta) {
+            return Err(FitFileError::Damaged);
+        }
+    }
+    let stated: Value = serde_json::from_str(text).map_err(|_| FitFileError::Damaged)?;
+    let made = serde_json::to_value(stated_of(&guarantee)).map_err(|_| FitFileError::Damaged)?;
+    let sound = guarantee.is_sound() && envelope.comparison().agree(&stated["guarantee"], &made);
+    if sound { Ok(guarantee) } else { Err(FitFileError::Damaged) }
+}
+
+/// A specification of a study.
+#[derive(Deserialize)]
+struct Specification<'a> {
+    #[serde(borrow)]
+    fit: &'a RawValue,
+}
+
 /// What tells a fit from other JSON.
 #[derive(Deserialize)]
 struct Envelope<'a> {
@@ -81,6 +157,12 @@ struct Envelope<'a> {
     fit: Option<&'a RawValue>,
     #[serde(borrow, default)]
     grouped_fit: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    study_guarantee: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    specifications: Option<Vec<Specification<'a>>>,
+    #[serde(default)]
+    pretend: Option<IgnoredAny>,
 }
 
 impl<'a> Envelope<'a> {
@@ -92,6 +174,34 @@ impl<'a> Envelope<'a> {
             Some(schema) if schema > SCHEMA => Err(FitFileError::Newer { version: envelope.dplm }),
             Some(_) => Ok(envelope),
         }
+    }
+
+    fn is_older(&self) -> bool {
+        self.schema != Some(SCHEMA)
+    }
+
+    /// What is held, in the form of this version.
+    fn held<T: DeserializeOwned>(&self, held: &RawValue) -> Result<T, FitFileError> {
+        let damaged = |_| FitFileError::Damaged;
+        if !self.is_older() {
+            return serde_json::from_str(held.get()).map_err(damaged);
+        }
+        let old: Value = serde_json::from_str(held.get()).map_err(damaged)?;
+        let upgraded = schema2::upgraded(&old, self.pretend.is_some()).ok_or(FitFileError::Damaged)?;
+        serde_json::from_value(upgraded).map_err(damaged)
+    }
+
+    fn comparison(&self) -> Comparison {
+        Comparison {
+            same_version: self.dplm == env!("CARGO_PKG_VERSION") && !self.is_older(),
+            is_older: self.is_older(),
+        }
+    }
+
+    /// Refuses a document whose readable part is not what is made of what it holds.
+    fn check(&self, found: &str, made: &str) -> Result<(), FitFileError> {
+        let value = |text: &str| serde_json::from_str::<Value>(text).map_err(|_| FitFileError::NotAFit);
+        if self.comparison().agree(&value(found)?, &value(made)?) { Ok(()) } else { Err(FitFileError::Damaged) }
     }
 }
 
@@ -118,13 +228,16 @@ impl Fit {
     /// # Errors
     /// When it is something else, or from a newer version.
     pub fn from_json(text: &str) -> Result<Fit, FitFileError> {
-        let Envelope { fit, grouped_fit, .. } = Envelope::open(text)?;
-        if grouped_fit.is_some() {
+        let envelope = Envelope::open(text)?;
+        if envelope.grouped_fit.is_some() {
             return Err(FitFileError::Grouped);
         }
-        let fit: Fit =
-            serde_json::from_str(fit.ok_or(FitFileError::Damaged)?.get()).map_err(|_| FitFileError::Damaged)?;
-        if is_whole(&fit) { Ok(fit) } else { Err(FitFileError::Damaged) }
+        let fit: Fit = envelope.held(envelope.fit.ok_or(FitFileError::Damaged)?)?;
+        if !is_whole(&fit) {
+            return Err(FitFileError::Damaged);
+        }
+        envelope.check(text, &to_json(&fit))?;
+        Ok(fit)
     }
 }
 
@@ -150,13 +263,13 @@ impl GroupedFit {
     /// # Errors
     /// When it is something else, or from a newer version.
     pub fn from_json(text: &str) -> Result<GroupedFit, FitFileError> {
-        let grouped = Envelope::open(text)?.grouped_fit.ok_or(FitFileError::NotAFit)?;
-        let grouped: GroupedFit = serde_json::from_str(grouped.get()).map_err(|_| FitFileError::Damaged)?;
-        let (levels, names) = (grouped.by.levels(), grouped.names());
-        let of_levels = grouped.groups.iter().map(|group| &group.level).eq(levels);
-        let alike = |fit: &Fit| is_whole(fit) && fit.coefficients.iter().map(|one| &one.name).eq(&names);
-        let sound = of_levels && grouped.fits().all(|(_, fit)| alike(fit));
-        if sound { Ok(grouped) } else { Err(FitFileError::Damaged) }
+        let envelope = Envelope::open(text)?;
+        let grouped: GroupedFit = envelope.held(envelope.grouped_fit.ok_or(FitFileError::NotAFit)?)?;
+        if !are_whole(&grouped) {
+            return Err(FitFileError::Damaged);
+        }
+        envelope.check(text, &grouped_to_json(&grouped))?;
+        Ok(grouped)
     }
 }
 
@@ -165,22 +278,4 @@ fn read(path: impl AsRef<Path>) -> Result<String, FitFileError> {
         ErrorKind::InvalidData => FitFileError::NotAFit,
         kind => FitFileError::Unread { kind },
     })
-}
-
-/// Whether all parts are for the same coefficients, so that no question can go wrong.
-fn is_whole(fit: &Fit) -> bool {
-    let names = fit.design.names();
-    let features = names.len();
-    let named = fit.coefficients.iter().map(|one| &one.name).eq(names);
-    let left_out = fit.left_out.iter().all(|one| names.contains(&one.name));
-    let inference = fit.inference.as_ref().is_none_or(|inference| inference.is_for(features));
-    let runs = fit.trajectories.iter().all(|run| {
-        let all_for = |vectors: &[Vec<f64>]| vectors.iter().all(|one| one.len() == features);
-        !run.theta.is_empty()
-            && run.theta.len() == run.gradient.len() + 1
-            && all_for(&run.theta)
-            && all_for(&run.gradient)
-    });
-    let level = fit.level > 0.0 && fit.level < 1.0;
-    named && left_out && inference && runs && level
 }

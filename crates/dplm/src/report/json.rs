@@ -73,7 +73,7 @@ pub(super) struct Ledger<'a> {
     hash: &'a str,
     /// What the entry records, where it is not the guarantee's rho: a fit may be paid for in parts, or together with others.
     #[serde(skip_serializing_if = "Option::is_none")]
-    charged: Option<f64>,
+    charged: Option<Box<RawValue>>,
     total: f64,
     spent: f64,
     left: f64,
@@ -85,7 +85,7 @@ impl<'a> Ledger<'a> {
             dataset: &statement.dataset,
             entry: statement.entry,
             hash: &statement.hash,
-            charged: statement.charged().filter(|charged| *charged != rho).map(Rho::to_f64),
+            charged: statement.charged().filter(|charged| *charged != rho).map(exact),
             total: statement.total(),
             spent: statement.spent(),
             left: statement.left(),
@@ -97,7 +97,7 @@ impl<'a> Ledger<'a> {
 pub(super) struct Guarantee<'a> {
     definition: &'static str,
     neighbours: &'static str,
-    rho: f64,
+    rho: Box<RawValue>,
     epsilon: Epsilon,
     delta: f64,
     guess: f64,
@@ -112,13 +112,13 @@ impl<'a> Guarantee<'a> {
     pub(super) fn of(guarantee: &'a privacy::Guarantee) -> Guarantee<'a> {
         let releases = guarantee.releases.iter().map(|one| Release {
             what: &one.what,
-            rho: one.rho.to_f64(),
+            rho: exact(one.rho),
             mechanism: Some(one.mechanism).filter(|&mechanism| mechanism != Mechanism::Gaussian),
         });
         Guarantee {
             definition: "zCDP",
             neighbours: guarantee.promise.neighbours.name(),
-            rho: guarantee.rho.to_f64(),
+            rho: exact(guarantee.rho),
             epsilon: guarantee.epsilon,
             delta: guarantee.delta,
             guess: guarantee.guess,
@@ -129,10 +129,15 @@ impl<'a> Guarantee<'a> {
     }
 }
 
+/// A guarantee as documents state it.
+pub(super) fn stated_of(guarantee: &privacy::Guarantee) -> impl Serialize {
+    Guarantee::of(guarantee)
+}
+
 #[derive(Serialize)]
 struct Release<'a> {
     what: &'a str,
-    rho: f64,
+    rho: Box<RawValue>,
     /// Named where it is not Gaussian.
     #[serde(skip_serializing_if = "Option::is_none")]
     mechanism: Option<Mechanism>,
@@ -317,6 +322,12 @@ pub fn grouped_to_json(fit: &GroupedFit) -> String {
 /// [`to_json`] without what is long: the covariance, and what loading needs.
 pub fn facts_json(fit: &Fit) -> String {
     pretty(&Facts::of(fit))
+}
+
+/// Every digit of a budget, as a number: the least double that is not below it may have none of its digits, and
+/// decimals add up.
+pub(super) fn exact(rho: Rho) -> Box<RawValue> {
+    RawValue::from_string(rho.to_string()).expect("a decimal is JSON")
 }
 
 fn on_one_line(value: &impl Serialize) -> Box<RawValue> {

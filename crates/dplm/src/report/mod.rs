@@ -1,15 +1,17 @@
 //! A [`Fit`](crate::Fit) as text, as JSON, as a page and in a file, and the kit that draws its pictures. Nothing here can see a row.
 
 pub mod svg;
+mod check;
 mod file;
 mod groups;
 mod html;
 mod json;
 mod over;
+mod schema2;
 mod study;
 mod text;
 
-pub use file::{FitFileError, Saved};
+pub use file::{FitFileError, Saved, SavedGuarantee};
 pub use groups::grouped_summary;
 pub use html::{Cover, grouped_to_html, study_html, summary_html, to_html};
 pub use json::{facts_json, grouped_to_json, to_json};

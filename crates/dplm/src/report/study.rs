@@ -1,7 +1,7 @@
 //! A study as text and as JSON.
 
 use serde::Serialize;
-use serde_json::value::RawValue;
+use serde_json::value::{RawValue, to_raw_value};
 
 use super::{
     json::{self, SCHEMA, to_json},
@@ -153,6 +153,8 @@ struct Document<'a> {
     specifications: Vec<Part<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     ledger: Option<json::Ledger<'a>>,
+    /// The guarantee as [`of_study`](super::file::SavedStudy) reads it, on one line.
+    study_guarantee: Box<RawValue>,
 }
 
 #[derive(Serialize)]
@@ -160,7 +162,7 @@ struct Part<'a> {
     name: &'a str,
     formula: &'a str,
     share: f64,
-    rho: f64,
+    rho: Box<RawValue>,
     estimate: Option<f64>,
     low: Option<f64>,
     high: Option<f64>,
@@ -175,7 +177,7 @@ impl<'a> Part<'a> {
             name: &part.name,
             formula: &part.fit.formula,
             share: part.share,
-            rho: part.rho.to_f64(),
+            rho: json::exact(part.rho),
             estimate: found.map(|(estimate, _)| estimate),
             low: found.and_then(|(_, (low, _))| finite(low)),
             high: found.and_then(|(_, (_, high))| finite(high)),
@@ -202,6 +204,7 @@ pub fn study_json(study: &StudyFit) -> String {
         interest_level: study.interest_level(),
         specifications: study.parts.iter().map(|part| Part::of(study, part)).collect(),
         ledger: study.statement.as_ref().map(|statement| json::Ledger::of(statement, study.guarantee.rho)),
+        study_guarantee: to_raw_value(&study.guarantee).expect("plain data serialises"),
     };
     serde_json::to_string_pretty(&document).expect("plain data serialises") + "\n"
 }

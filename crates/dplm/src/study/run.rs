@@ -217,6 +217,7 @@ impl StudyFit {
             });
             let releases = shared.chain(own).cloned().chain(others).collect();
             let part = &mut self.parts[place];
+            part.fit.particulars.part_of_study = true;
             part.fit.guarantee = Guarantee { releases, ..self.guarantee.clone() };
             part.fit.statement.clone_from(&self.statement);
             part.fit.warnings.insert(0, Warning::PartOfStudy { name: part.name.clone(), of });

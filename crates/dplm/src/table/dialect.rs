@@ -1,6 +1,8 @@
 //! How a text file writes its table.
 
-use std::str::FromStr;
+use std::{fmt, str::FromStr};
+
+use serde::{Deserialize, Serialize};
 
 /// How text is written, where its ending does not say: a name for each choice, joined by commas, as `semicolon,decimal-comma`.
 ///
@@ -12,7 +14,8 @@ use std::str::FromStr;
 /// assert!("colon".parse::<Dialect>().is_err());
 /// # Ok::<(), dplm::table::UnknownDialect>(())
 /// ```
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
 pub struct Dialect {
     /// What stands between cells; a comma in `.csv` and a tab in `.tsv` when nothing is said.
     pub delimiter: Option<Delimiter>,
@@ -69,6 +72,29 @@ impl Delimiter {
     }
 }
 
+/// The words that read back as it; none where nothing is said.
+impl fmt::Display for Dialect {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let delimiter = self.delimiter.map(Delimiter::word);
+        let words = delimiter.into_iter().chain(self.decimal_comma.then_some("decimal-comma"));
+        f.write_str(&words.collect::<Vec<_>>().join(","))
+    }
+}
+
+impl From<Dialect> for String {
+    fn from(dialect: Dialect) -> String {
+        dialect.to_string()
+    }
+}
+
+impl TryFrom<String> for Dialect {
+    type Error = UnknownDialect;
+
+    fn try_from(words: String) -> Result<Dialect, UnknownDialect> {
+        if words.is_empty() { Ok(Dialect::default()) } else { words.parse() }
+    }
+}
+
 impl FromStr for Dialect {
     type Err = UnknownDialect;
 
@@ -82,5 +108,19 @@ impl FromStr for Dialect {
             }
         }
         Ok(dialect)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_read_back() {
+        for words in ["", "comma", "semicolon,decimal-comma", "tab", "pipe", "decimal-comma"] {
+            let dialect = Dialect::try_from(words.to_owned()).expect("known words");
+            assert_eq!(dialect.to_string(), words);
+        }
+        assert!(Dialect::try_from("colon".to_owned()).is_err());
     }
 }

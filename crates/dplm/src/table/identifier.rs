@@ -1,5 +1,8 @@
 //! Who a row is of: the values of an identifier column as numbers of persons.
 //!
+//! An identifier is what was written: text is compared as text and integers as integers. A text that is just what an integer prints as is that
+//! integer, so that a table in CSV has the persons of the same table in Parquet.
+//!
 //! Identifiers are compared through a hash under a key that is drawn for one reading and forgotten with it. Neither they nor their hashes are
 //! stored, printed or written; what is kept is which rows have the same. Rows of one person that are read by different machines are brought together by a
 //! hash under a key that those machines are given.
@@ -18,7 +21,7 @@ use sha2::{Digest, Sha256};
 
 use super::{
     MISSING,
-    cells::{Coding, LONGEST_CELL, is_missing, printed, truth},
+    cells::{Coding, LONGEST_CELL, is_missing},
 };
 
 /// Numbers persons as they come.
@@ -92,8 +95,8 @@ fn drawn(key: &RandomState, kind: u8, bytes: &[u8]) -> u128 {
     half(0) << 64 | half(1)
 }
 
-/// The same identifier is the same whatever type a program stored it in: 7, 7.0 and the texts of both are one. Texts that programs do not
-/// print for numbers, such as 007, stay texts.
+/// 7 and the text 7 are one, and no other text is: not 007, not 7.0, and 7.1 is not 7.10. Blanks around a text count for nothing, as around
+/// every cell.
 impl Coding for Identifiers {
     type Code = u128;
     const MISSING: u128 = NOBODY;
@@ -103,14 +106,12 @@ impl Coding for Identifiers {
         if cell.len() > LONGEST_CELL || is_missing(cell) {
             return NOBODY;
         }
-        let whole = || cell.parse::<i128>().ok().filter(|number| number.to_string() == cell);
-        match (truth(cell), printed(cell)) {
-            (Some(truth), _) => self.truth(truth),
-            (None, Some(number)) => whole().map_or_else(|| self.number(number), |whole| self.integer(whole)),
-            (None, None) => self.hash(b't', cell.as_bytes()),
-        }
+        let whole = cell.parse::<i128>().ok().filter(|number| number.to_string() == cell);
+        whole.map_or_else(|| self.hash(b't', cell.as_bytes()), |whole| self.integer(whole))
     }
 
+    /// Programs write truth values in as many ways as there are programs, so that no text is one. Columns of them are refused; this is for a
+    /// cell of a column that declares no type.
     fn truth(&self, truth: bool) -> u128 {
         self.hash(b'b', &[u8::from(truth)])
     }
@@ -119,13 +120,12 @@ impl Coding for Identifiers {
         self.hash(b'i', &integer.to_le_bytes())
     }
 
+    /// Columns of floating-point numbers are refused; this is for a cell of a column that declares no type. A whole number below 2^53 is the
+    /// integer that it was, since none is lost on its way there. Any other may stand for several identifiers, and is nobody's.
     fn number(&self, number: f64) -> u128 {
-        match number {
-            _ if !number.is_finite() => NOBODY,
-            _ if number.trunc() == number && number.abs() <= (1u64 << f64::MANTISSA_DIGITS) as f64 => {
-                self.integer(number as i128)
-            }
-            _ => self.hash(b'n', &number.to_bits().to_le_bytes()),
+        match number.trunc() == number && number.abs() < (1u64 << f64::MANTISSA_DIGITS) as f64 {
+            true => self.integer(number as i128),
+            false => NOBODY,
         }
     }
 }
@@ -151,26 +151,42 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_identifier_is_the_same_in_every_type() {
+    fn an_integer_is_the_text_that_it_prints_as() {
         let ids = Identifiers::default();
-        let seven = ids.integer(7);
-        assert!(
-            [ids.number(7.0), ids.text("7"), ids.text(" 7 "), ids.text("7.0"), ids.text("7e0")]
-                .iter()
-                .all(|id| *id == seven)
-        );
-        assert!(
-            [ids.text("007"), ids.text("+7"), ids.text("x7"), ids.number(7.5), ids.integer(-7)]
-                .iter()
-                .all(|id| *id != seven)
-        );
-        assert_eq!(ids.text("True"), ids.truth(true));
-        assert_eq!(ids.number(0.5), ids.text("0.5"));
-        assert_eq!(ids.text("123456789012345678901"), ids.integer(123_456_789_012_345_678_901));
+        for integer in [7, 0, -7, (1 << 53) + 1, 123_456_789_012_345_678_901, i128::MIN] {
+            assert_eq!(ids.text(&format!(" {integer} ")), ids.integer(integer));
+        }
+        assert_eq!((ids.number(7.0), ids.number(-0.0)), (ids.integer(7), ids.integer(0)));
+    }
+
+    #[test]
+    fn a_text_is_no_other_text() {
+        let ids = Identifiers::default();
+        let digits = "123456789012345678901234567890123456789012345";
+        let texts = [
+            "7", "7.0", "7e0", "07", "007", "+7", "x7", "7.1", "7.10", "0", "-0", "0.5", ".5", "true", "True", "TRUE",
+            "1", "1e0",
+        ];
+        let long = (0..10).map(|last| format!("{digits}{last}")).chain([digits.to_owned()]);
+        let mut hashes: Vec<u128> =
+            texts.into_iter().map(str::to_owned).chain(long).map(|text| ids.text(&text)).collect();
+        hashes.extend([ids.truth(true), ids.truth(false), NOBODY]);
+        let count = hashes.len();
+        hashes.sort_unstable();
+        hashes.dedup();
+        assert_eq!(hashes.len(), count);
+    }
+
+    #[test]
+    fn what_may_stand_for_several_identifiers_is_nobodys() {
+        let ids = Identifiers::default();
         for missing in ["", "  ", "NA", "null", "NaN"] {
             assert_eq!(ids.text(missing), NOBODY);
         }
-        assert!([ids.number(f64::NAN), ids.number(f64::INFINITY)].iter().all(|id| *id == NOBODY));
+        for number in [f64::NAN, f64::INFINITY, 7.1, 9_007_199_254_740_992.0, -1e300] {
+            assert_eq!(ids.number(number), NOBODY);
+        }
+        assert_eq!(ids.number(9_007_199_254_740_991.0), ids.integer(9_007_199_254_740_991));
     }
 
     #[test]
@@ -185,7 +201,7 @@ mod tests {
     fn a_given_key_makes_the_same_hashes_everywhere() {
         let of = |key: u8| {
             let ids = Identifiers::keyed([key; 32]);
-            let hashes = ["b", "7.0", "NA", "a"].map(|text| ids.text(text));
+            let hashes = ["b", "7", "NA", "a"].map(|text| ids.text(text));
             assert_eq!(ids.numbered(&hashes).unwrap(), [0, 1, MISSING, 2]);
             assert_eq!(ids.hashes(), [hashes[0], hashes[1], hashes[3]]);
             assert_eq!((hashes[1], hashes[2]), (ids.integer(7), NOBODY));

@@ -50,6 +50,7 @@ impl Default for ReadOptions<'_> {
 pub struct Source {
     files: Vec<DataFile>,
     schema: Schema,
+    dialect: Dialect,
     is_simulated: bool,
 }
 
@@ -88,7 +89,7 @@ impl Source {
         for input in inputs {
             open_input(input.as_ref(), dialect, &mut files)?;
         }
-        Self::from_files(files)
+        Ok(Self { dialect, ..Self::from_files(files)? })
     }
 
     /// A source over CSV text, or Arrow's stream or file format, from any stream; `name` is what messages call it.
@@ -184,6 +185,7 @@ impl Source {
     ) -> Result<(), DataError> {
         let mut extractors: Vec<Extractor> =
             columns.iter().map(|column| Extractor::new(column, options.strict)).collect();
+        options.person.map_or(Ok(()), |person| self.schema.check_identifier(person))?;
         extractors.extend(options.person.map(|person| Extractor::of_persons(person, options.strict)));
         let columns: Vec<Column> = columns.iter().cloned().chain(options.person.map(identifier)).collect();
         self.read(&columns, &extractors, options, each)
@@ -195,6 +197,7 @@ impl Source {
     /// # Errors
     /// As [`for_each_block`](Self::for_each_block).
     pub fn identified(&self, column: &str, strict: bool, key: [u8; 32]) -> Result<Vec<u128>, DataError> {
+        self.schema.check_identifier(column)?;
         let extractors = [Extractor::of_identifiers(column, strict, key)];
         let mut numbers = Vec::new();
         self.read(&[identifier(column)], &extractors, &ReadOptions::default(), &mut |block| {
@@ -237,6 +240,11 @@ impl Source {
         Self { is_simulated: true, ..self }
     }
 
+    /// How its text is written, as far as that was said.
+    pub fn dialect(&self) -> Dialect {
+        self.dialect
+    }
+
     /// Whether the rows were simulated.
     pub fn is_simulated(&self) -> bool {
         self.is_simulated
@@ -254,7 +262,7 @@ impl Source {
             })?;
         }
         refuse_repeats(&files)?;
-        let source = Self { files, schema, is_simulated: false };
+        let source = Self { files, schema, dialect: Dialect::default(), is_simulated: false };
         source.check_rows()?;
         Ok(source)
     }
@@ -270,7 +278,7 @@ impl Source {
     }
 }
 
-/// A column that says who a row is of: what may hold levels may hold identifiers.
+/// A column that says who a row is of: what may hold identifiers may hold levels.
 fn identifier(name: &str) -> Column {
     Column { name: name.to_owned(), kind: Kind::Levels(Vec::new()) }
 }

@@ -89,7 +89,7 @@ fn schemas_name_columns_and_types() {
     let path = folder.path().join("a.parquet");
     write_parquet(&path, &survey(), Compression::SNAPPY);
     let kinds = |source: &Source| source.schema().fields().iter().map(|field| field.kind).collect::<Vec<_>>();
-    let expected = [Type::Number, Type::Text, Type::Number, Type::Text, Type::Text];
+    let expected = [Type::Number, Type::Text, Type::Integer, Type::Text, Type::Text];
     assert_eq!(kinds(&open(&path).unwrap()), expected);
     let text = csv(SURVEY_CSV).unwrap();
     assert_eq!(kinds(&text), [Type::Undeclared; 5], "whatever the cells look like");

@@ -1,18 +1,17 @@
 //! Columns of data frames as Arrow's arrays.
 //!
 //! # Guarantee
-//! What a cell becomes depends on that cell alone. A vector's type declares that of every cell, but for texts: reading a file, R makes a whole
-//! column text when one of its cells is no number, so that each text is read by itself, as the formula says.
+//! What a cell becomes depends on that cell alone. A vector's type declares that of every cell; factors are texts.
 #![allow(unsafe_code)] // R's vectors are shared by pointers.
 
 use std::{ptr::NonNull, sync::Arc};
 
 use arrow_array::{
     new_null_array, types::Int32Type, ArrayRef, BooleanArray, Date32Array, DictionaryArray, Float64Array, Int32Array,
-    Int64Array, LargeStringArray, PrimitiveArray, UnionArray,
+    Int64Array, LargeStringArray, PrimitiveArray,
 };
 use arrow_buffer::{Buffer, ScalarBuffer};
-use arrow_schema::{DataType, Field, UnionFields};
+use arrow_schema::DataType;
 use savvy::{IntegerSexp, NotAvailableValue, RealSexp, Sexp, StringSexp, TypedSexp};
 
 /// The cells of a vector; of a type that no model can use where it is no column.
@@ -68,13 +67,9 @@ unsafe fn shared(numbers: &RealSexp) -> ScalarBuffer<f64> {
     ScalarBuffer::new(buffer, 0, slice.len())
 }
 
-/// A union with texts as its only type, which declares nothing about the cells.
 fn texts(cells: &StringSexp) -> ArrayRef {
-    let texts: LargeStringArray = cells.iter().map(|cell| Some(cell).filter(|cell| !cell.is_na())).collect();
-    let field = Arc::new(Field::new("text", DataType::LargeUtf8, true));
-    let fields = UnionFields::try_new([0], [field]).expect("one type with a number of its own");
-    let union = UnionArray::try_new(fields, vec![0; cells.len()].into(), None, vec![Arc::new(texts)]);
-    Arc::new(union.expect("as many cells as types"))
+    let texts = cells.iter().map(|cell| Some(cell).filter(|cell| !cell.is_na()));
+    Arc::new(texts.collect::<LargeStringArray>())
 }
 
 /// For each row the number of its level, from 1 on.

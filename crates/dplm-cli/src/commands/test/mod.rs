@@ -4,13 +4,15 @@ mod text;
 
 use std::collections::BTreeMap;
 
-use dplm::{Error, Fit, FittedGroup, GroupOutcome, GroupedFit, Hypothesis, TTest, WaldTest, report::Saved};
+use dplm::{
+    Error, Fit, FittedGroup, GroupOutcome, GroupedFit, Hypothesis, TTest, WaldTest, privacy::Promise, report::Saved,
+};
 use dplm_simulate::pretend;
 use serde::Serialize;
 
 use crate::{
     args::TestArgs,
-    commands::saved,
+    commands::saved::{self, Marks},
     exit::Failure,
     output::{Destination, Format, Output},
     printer::Printer,
@@ -20,21 +22,22 @@ use crate::{
 /// Loads the fit, or those of several groups, tests, and shows it as text or JSON.
 pub fn run(args: &TestArgs, printer: &Printer) -> Result<(), Failure> {
     check_formats([(&args.json, Format::Json)])?;
-    let (json, text) = match saved::load(&args.saved)? {
+    let saved = saved::load(&args.saved)?;
+    let promise = saved.promise();
+    let (json, text) = match &saved {
         Saved::One(fit) => {
             let level = args.level.unwrap_or(fit.level);
-            let tests = Tested::all(&fit, &args.hypotheses, level)?;
-            (json(level, &About::fit(&fit, &tests)), text::render(&fit, level, &tests))
+            let tests = Tested::all(fit, &args.hypotheses, level)?;
+            (json(promise, level, &About::fit(fit, &tests)), text::render(fit, level, &tests))
         }
         Saved::Groups(groups) => {
             let level = args.level.unwrap_or(groups.level);
-            of_groups(&groups, &args.hypotheses, level)?
+            of_groups(groups, &args.hypotheses, level)?
         }
     };
-    let (json, text) = match saved::is_pretended(&args.saved.fit) {
-        true => (pretend::mark_json(&json), pretend::mark_text(&text)),
-        false => (json, text),
-    };
+    // A document has the promise; a text has a line.
+    let json = Marks { seed: str::to_owned, simulated: pretend::mark_json }.on(promise.provenance, json);
+    let text = Marks { seed: saved::void, simulated: pretend::mark_text }.on(promise.provenance, text);
     if let Some(place) = &args.json {
         Output::open(place)?.finish_with(&json)?;
     }
@@ -54,7 +57,7 @@ fn of_groups(groups: &GroupedFit, hypotheses: &[String], level: f64) -> Result<(
         text += &format!("{}{column} = {}\n{shown}", if text.is_empty() { "" } else { "\n" }, group.level);
         abouts.push(InGroup { by, tested });
     }
-    Ok((json(level, &Groups { groups: abouts }), text))
+    Ok((json(&groups.guarantee.promise, level, &Groups { groups: abouts }), text))
 }
 
 fn in_group<'a>(group: &'a FittedGroup, hypotheses: &[String], level: f64) -> Result<(TestedGroup<'a>, String), Error> {
@@ -69,8 +72,8 @@ fn in_group<'a>(group: &'a FittedGroup, hypotheses: &[String], level: f64) -> Re
     }
 }
 
-fn json(level: f64, tested: &impl Serialize) -> String {
-    let document = Document { dplm: env!("CARGO_PKG_VERSION"), level, tested };
+fn json(promise: &Promise, level: f64, tested: &impl Serialize) -> String {
+    let document = Document { dplm: env!("CARGO_PKG_VERSION"), private: promise.is_private(), promise, level, tested };
     serde_json::to_string_pretty(&document).expect("plain data serialise") + "\n"
 }
 
@@ -98,6 +101,8 @@ impl Tested {
 #[derive(Serialize)]
 struct Document<'a, T> {
     dplm: &'static str,
+    private: bool,
+    promise: &'a Promise,
     level: f64,
     #[serde(flatten)]
     tested: &'a T,

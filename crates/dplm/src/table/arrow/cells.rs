@@ -74,6 +74,14 @@ fn codes<C: Coding>(coding: &C, array: &dyn Array) -> Option<Vec<C::Code>> {
         DataType::UInt16 => Some(integer_codes::<C, UInt16Type>(coding, array)),
         DataType::UInt32 => Some(integer_codes::<C, UInt32Type>(coding, array)),
         DataType::UInt64 => Some(integer_codes::<C, UInt64Type>(coding, array)),
+        DataType::Decimal32(_, 0) => Some(integer_codes::<C, Decimal32Type>(coding, array)),
+        DataType::Decimal64(_, 0) => Some(integer_codes::<C, Decimal64Type>(coding, array)),
+        DataType::Decimal128(_, 0) => Some(integer_codes::<C, Decimal128Type>(coding, array)),
+        DataType::Decimal256(_, 0) => {
+            // More digits than other integers have: the text of them is the same number.
+            let digits = array.as_primitive::<Decimal256Type>().iter();
+            Some(codes_of::<C, _>(digits, |digits| coding.text(&digits.to_string())))
+        }
         _ => Some(codes_of::<C, _>(widened(array)?.iter(), |number| coding.number(number))),
     }
 }

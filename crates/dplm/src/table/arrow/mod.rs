@@ -33,6 +33,11 @@ fn type_of(data_type: &DataType) -> Type {
         DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => Type::Text,
         DataType::Date32 | DataType::Date64 | DataType::Timestamp(..) => Type::Date,
         DataType::Dictionary(_, values) => type_of(values),
+        DataType::Decimal32(_, 0)
+        | DataType::Decimal64(_, 0)
+        | DataType::Decimal128(_, 0)
+        | DataType::Decimal256(_, 0) => Type::Integer,
+        integer if integer.is_integer() => Type::Integer,
         number if number.is_numeric() => Type::Number,
         _ => Type::Unsupported,
     }

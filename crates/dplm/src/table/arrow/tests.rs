@@ -5,10 +5,11 @@ use std::{
 
 use ::parquet::basic::Compression;
 use arrow_array::{
-    ArrayRef, BooleanArray, Date32Array, Decimal128Array, DictionaryArray, Float32Array, Float64Array, Int8Array,
-    Int64Array, LargeStringArray, NullArray, RecordBatch, StringArray, StringViewArray, UInt64Array, UnionArray,
-    types::Int32Type,
+    ArrayRef, BinaryArray, BooleanArray, Date32Array, Decimal128Array, Decimal256Array, DictionaryArray, Float32Array,
+    Float64Array, Int8Array, Int64Array, LargeStringArray, NullArray, RecordBatch, StringArray, StringViewArray,
+    UInt64Array, UnionArray, types::Int32Type,
 };
+use arrow_buffer::i256;
 use arrow_schema::{DataType, Field, UnionFields};
 use tempfile::TempDir;
 
@@ -17,7 +18,7 @@ use crate::{
     formula::Column,
     table::{
         ReadOptions, Source, Type,
-        kit::{batch, category, number, open, read, read_with, write_arrow, write_parquet},
+        kit::{batch, category, csv, number, open, read, read_with, said, write_arrow, write_parquet},
     },
 };
 
@@ -94,6 +95,87 @@ fn whole_numbers_are_the_same_levels_as_floats() {
     let expected = [0.0, 1.0, 2.0, 3.0, 4.0].into_iter().map(Some).chain([None]);
     assert_eq!(said[0], expected.collect::<Vec<_>>(), "5 is not 05");
     assert_eq!((&said[1], &said[2]), (&said[0], &said[0]));
+}
+
+/// Who each row is of by a column, as numbers in the order in which persons come; none where nobody is named.
+fn persons(source: &Source, column: &str) -> Result<Vec<Option<f64>>, String> {
+    let mut persons = Vec::new();
+    let options = ReadOptions { person: Some(column), ..ReadOptions::default() };
+    let read = source.for_each_block(&[], &options, &mut |block| {
+        persons.extend(said(&block.columns[0]));
+        Ok(())
+    });
+    read.map(|()| persons).map_err(|error| error.to_string())
+}
+
+#[test]
+fn a_table_has_the_same_persons_in_text_as_in_typed_columns() {
+    let ids = [Some(7), None, Some(-7), Some(9_007_199_254_740_993), Some(9_007_199_254_740_992), Some(7)];
+    let digits = |id: Option<i64>| id.map_or(String::new(), |id| id.to_string());
+    let wide = ids.map(|id| id.map(i128::from));
+    let table = batch(vec![
+        ("integer", Arc::new(Int64Array::from(ids.to_vec())) as ArrayRef),
+        ("text", Arc::new(StringArray::from(ids.map(|id| id.map(|id| id.to_string())).to_vec()))),
+        ("decimal", Arc::new(Decimal128Array::from(wide.to_vec()).with_precision_and_scale(38, 0).unwrap())),
+        (
+            "wide",
+            Arc::new(
+                Decimal256Array::from(wide.map(|id| id.map(i256::from_i128)).to_vec())
+                    .with_precision_and_scale(76, 0)
+                    .unwrap(),
+            ),
+        ),
+    ]);
+    let source = Source::from_batches(table.schema(), vec![table], "the table").unwrap();
+    let expected = Ok([Some(0.0), None, Some(1.0), Some(2.0), Some(3.0), Some(0.0)].to_vec());
+    let text = ids.iter().fold("other,csv\n".to_owned(), |text, id| text + "1," + &digits(*id) + "\n");
+    assert_eq!(persons(&csv(text).unwrap(), "csv"), expected);
+    for column in ["integer", "text", "decimal", "wide"] {
+        assert_eq!(persons(&source, column), expected, "{column}");
+        let hashes = |column| source.identified(column, false, [1; 32]).unwrap();
+        assert_eq!(hashes(column), hashes("integer"), "{column}");
+    }
+    let texts = "other,id\n1,7\n1,7.0\n1,07\n1,7.1\n1,7.10\n1, 7 \n1,True\n1,true\n";
+    let expected = [0, 1, 2, 3, 4, 0, 5, 6].map(|person| Some(f64::from(person)));
+    assert_eq!(persons(&csv(texts).unwrap(), "id").unwrap(), expected);
+}
+
+#[test]
+fn a_type_that_changes_what_was_written_identifies_nobody() {
+    let decimals = Decimal128Array::from(vec![Some(4711)]).with_precision_and_scale(9, 1).unwrap();
+    let coded = DictionaryArray::<Int32Type>::new(vec![0].into(), Arc::new(Float64Array::from(vec![4711.0])));
+    for (array, held) in [
+        (Arc::new(Float64Array::from(vec![4711.0])) as ArrayRef, "floating-point numbers or decimals"),
+        (Arc::new(Float32Array::from(vec![4711.0])), "floating-point numbers or decimals"),
+        (Arc::new(decimals), "floating-point numbers or decimals"),
+        (Arc::new(coded), "floating-point numbers or decimals"),
+        (Arc::new(BooleanArray::from(vec![true])), "truth values"),
+        (Arc::new(Date32Array::from(vec![4711])), "dates"),
+        (Arc::new(BinaryArray::from(vec![&b"4711"[..]])), "neither integers nor text"),
+    ] {
+        let table = batch(vec![("id", array)]);
+        let source = Source::from_batches(table.schema(), vec![table], "the table").unwrap();
+        let refusal = persons(&source, "id").unwrap_err();
+        assert!(refusal.starts_with(&format!("column 'id' holds {held}, ")) && !refusal.contains("4711"), "{refusal}");
+        assert_eq!(source.identified("id", false, [1; 32]).unwrap_err().to_string(), refusal);
+    }
+}
+
+#[test]
+fn one_file_of_floats_makes_the_identifiers_of_all_files_floats() {
+    let folder = TempDir::new().unwrap();
+    let arrays: [ArrayRef; 2] = [Arc::new(Int64Array::from(vec![1])), Arc::new(Float64Array::from(vec![2.0]))];
+    let paths = ["a.parquet", "b.parquet"].map(|name| folder.path().join(name));
+    for (path, array) in paths.iter().zip(arrays) {
+        write_parquet(path, &batch(vec![("id", array)]), Compression::UNCOMPRESSED);
+    }
+    for paths in [[&paths[0], &paths[1]], [&paths[1], &paths[0]]] {
+        let both = Source::open(&paths).unwrap();
+        assert_eq!(both.schema().fields()[0].kind, Type::Number);
+        assert!(persons(&both, "id").unwrap_err().contains("holds floating-point numbers"));
+        assert_eq!(read(&both, &[number("id")])[0].len(), 2);
+    }
+    assert_eq!(persons(&open(&paths[0]).unwrap(), "id"), Ok(vec![Some(0.0)]));
 }
 
 /// One cell that is a number turns truth values into 1 and 0 in many programs, one that is a text turns them into True and False and numbers
