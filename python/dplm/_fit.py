@@ -62,8 +62,15 @@ class Fit(Released["_native.Fit"]):
         return None if rows is None else int(rows)
 
     @property
+    def rows_used(self) -> Bounded | None:
+        """How many of the rows, or persons, were used: none of their cells is missing. `None` where that was not released."""
+        found = self._facts["rows_used"]
+        return None if found is None else Bounded(**found)
+
+    @property
     def nobs(self) -> int:
-        """How many rows, or persons where those are protected, were fitted, by the name statsmodels gives it."""
+        """How many rows, or persons where those are protected, were fitted, by the name statsmodels gives it; public. Of these,
+        `rows_used` contribute to the fit."""
         return int(self._facts["units"]["count"])
 
     @property

@@ -6,7 +6,7 @@ new_fit <- function(json, call = NULL) {
   names <- vapply(facts$coefficients, `[[`, "", "name")
   number <- function(key) setNames(numbers_of(facts$coefficients, key), names)
   kept <- c(
-    "formula", "rows", "units", "weights", "purpose", "interval", "level", "target", "target_text", "residual_sd", "r_squared",
+    "formula", "rows", "rows_used", "units", "weights", "purpose", "interval", "level", "target", "target_text", "residual_sd", "r_squared",
     "method", "private", "promise", "date", "ledger", "pretend"
   )
   fit <- list(

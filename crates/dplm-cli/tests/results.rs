@@ -233,7 +233,7 @@ fn predictions_have_no_intervals() {
     for coefficient in fit["coefficients"].as_array().expect("a list") {
         assert!(coefficient["estimate"].is_number() && coefficient["low"].is_null() && coefficient["high"].is_null());
     }
-    assert_eq!(fit["guarantee"]["releases"].as_array().expect("a list").len(), 1);
+    assert_eq!(fit["guarantee"]["releases"].as_array().expect("a list").len(), 2);
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use crate::{
     GroupError, HypothesisError, Interrupted, PredictionError,
+    dataset::UnusableError,
     diagnose::OlsError,
     formula::FormulaError,
     interval::IntervalError,
@@ -42,6 +43,9 @@ pub enum Error {
     /// The arithmetic cannot be made exact.
     #[error(transparent)]
     Lattice(#[from] LatticeError),
+    /// Hardly any row can be used; that was found out by a release, which is spent.
+    #[error(transparent)]
+    Unusable(#[from] UnusableError),
     /// The interval cannot be computed from what is released.
     #[error(transparent)]
     Interval(#[from] IntervalError),
@@ -111,7 +115,9 @@ impl Error {
             | Error::Hypothesis(_)
             | Error::Prediction(_)
             | Error::Lattice(LatticeError::ClipOutOfRange { .. }) => ErrorKind::Request,
-            Error::Lattice(_) | Error::Privacy(_) | Error::Ols(_) | Error::Interrupted => ErrorKind::Fit,
+            Error::Lattice(_) | Error::Privacy(_) | Error::Ols(_) | Error::Unusable(_) | Error::Interrupted => {
+                ErrorKind::Fit
+            }
         }
     }
 }

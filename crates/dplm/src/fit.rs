@@ -27,6 +27,10 @@ pub struct Fit {
     pub formula: String,
     /// How many privacy units were fitted, rows or persons; public.
     pub rows: u64,
+    /// How many of them contribute anything, as that was released; none where it was not. The others have a missing
+    /// cell, or a weight of 0.
+    #[serde(default)]
+    pub rows_used: Option<Bounded>,
     /// Who is protected, where it is not each row.
     #[serde(default)]
     pub person: Option<Person>,

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use statrs::distribution::{ChiSquared, ContinuousCDF};
 
 use crate::{
-    Error, Fit, Person, Prediction, Statement, Warning,
+    Bounded, Error, Fit, Person, Prediction, Statement, Warning,
     formula::{By, Weights},
     matrix::{inverse, quadratic, times},
     options::Purpose,
@@ -27,6 +27,9 @@ pub struct GroupedFit {
     pub by: By,
     /// How many privacy units there are in all, rows or persons, in a group or in none; public.
     pub rows: u64,
+    /// How many of them are in a group and contribute anything, as that was released; none where it was not.
+    #[serde(default)]
+    pub rows_used: Option<Bounded>,
     /// Who is protected, where it is not each row.
     pub person: Option<Person>,
     /// What rows were weighted by, where they do not count alike.

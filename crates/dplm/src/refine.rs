@@ -133,6 +133,7 @@ impl Refinement {
         Ok(Fit {
             guarantee: Guarantee { releases: releases.collect(), ..promised },
             target: second.target,
+            rows_used: second.rows_used.or(first.rows_used),
             left_out: first.left_out,
             residual_sd: first.residual_sd,
             r_squared: first.r_squared,
@@ -150,6 +151,7 @@ fn asked_again(first: &Fit, rho: Rho) -> Result<auto::Config, ConfigError> {
     let Fit {
         formula: _,
         rows,
+        rows_used: _,
         person,
         weights,
         group,

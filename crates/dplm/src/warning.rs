@@ -14,6 +14,17 @@ use crate::{
 pub enum Warning {
     /// The noise can be taken off.
     FixedSeed,
+    /// Less than half of the units contribute anything.
+    FewRowsUsed {
+        /// How many do, as that was released, and at most.
+        used: u64,
+        /// The upper end of its interval.
+        most: u64,
+        /// How many there are.
+        of: u64,
+        /// What they are.
+        unit: Unit,
+    },
     /// Columns whose scale was taken on trust.
     AssumedStandard {
         /// Their names.
@@ -135,6 +146,15 @@ impl std::fmt::Display for Warning {
             Warning::FixedSeed => f.write_str(
                 "the noise came from a fixed seed, so whoever knows the seed can remove it: this output is not private and must not be published",
             ),
+            Warning::FewRowsUsed { used, most, of, unit } => write!(
+                f,
+                "only about {} of {} {} are used, and at most about {}: all others have a missing cell in a column of the model, where text \
+                 that is no number and a level that is not listed count as missing, or a weight of 0",
+                grouped(*used),
+                grouped(*of),
+                unit.plural(),
+                grouped(*most),
+            ),
             Warning::AssumedStandard { columns } => write!(
                 f,
                 "{} taken as centred and of about unit variance, as the formula gives no bounds; this was not checked",
@@ -250,6 +270,8 @@ pub enum Cause {
     LittleSpread,
     /// Too few rows have the level.
     RareLevel,
+    /// The share of rows that have the level, as it was released, cannot be told from 0.
+    UnseenLevel,
     /// Its curvature is lost in the noise, though its second moments were not.
     Weak,
     /// A term of lower order that belongs to it was left out.
@@ -273,6 +295,9 @@ impl std::fmt::Display for Cause {
             Cause::RareLevel => {
                 f.write_str("too few rows have this level; merge it with another, or give a larger budget")
             }
+            Cause::UnseenLevel => f.write_str(
+                "no rows of this level can be told from noise; check that it is spelt as in the data, or merge it with another",
+            ),
             Cause::Weak => {
                 f.write_str("what is new in it is lost in the noise; drop columns like it, or give a larger budget")
             }

@@ -33,7 +33,7 @@ fn files_that_say(word: &str) -> Vec<String> {
 
 #[test]
 fn claims_are_made_where_rows_are_summed() {
-    let rows = ["answer", "bin", "engine"].map(|file| format!("dplm/src/rows/{file}.rs"));
+    let rows = ["answer", "bin", "engine", "usable"].map(|file| format!("dplm/src/rows/{file}.rs"));
     let claimed = files_that_say("Sensitive::claim");
     assert_eq!((claimed[0].as_str(), &claimed[1..]), ("dplm/src/privacy/sensitive.rs", &rows[..]));
 }

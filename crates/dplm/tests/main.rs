@@ -25,6 +25,7 @@ mod remote;
 mod result;
 mod saved;
 mod study;
+mod usable;
 mod weights;
 
 /// A file that is not named above would never run.

@@ -5,9 +5,11 @@
 //! compared is what [`release`](dplm::privacy::release) is given: the integers, their weights and the claim.
 
 use dplm::{
+    formula::{Column, Kind},
     lattice::{Clip, Ladder, Lattice, Outer, Separate, Theta, Weight, Whitening},
-    privacy::{Claim, IntegerBox, Neighbours, Nested, Sensitive},
-    rows::{Batching, Bins, Encoded, Forecast, Rows},
+    privacy::{Claim, IntegerBox, Neighbours, Nested, Person, Sensitive},
+    rows::{Batching, Bins, CellCounts, Encoded, Forecast, Rows, usable_units},
+    table::{Block, Cells, MISSING},
 };
 use faer::Mat;
 use num_bigint::{BigInt, BigUint};
@@ -686,4 +688,91 @@ fn the_claim_of_the_least_eigenvalue_is_nearly_reached() {
         let moved = distance_sq(&one, &other);
         assert!(moved <= one.delta_sq && moved > &one.delta_sq * 99u32 / 100u32, "{moved} of {}", one.delta_sq);
     }
+}
+
+fn relation(seed: u64) -> Neighbours {
+    if seed.is_multiple_of(2) { Neighbours::ReplaceOne } else { Neighbours::ZeroOut }
+}
+
+/// Persons and rows, in memory, in a file and on a cluster; and over two groups, of which a person may leave one for the
+/// other.
+#[test]
+fn numbers_of_usable_units() {
+    for (place, pairs) in [(Place::Memory, 6000), (Place::File, 1000)] {
+        let moved = (0..pairs).into_par_iter().filter(|&seed| {
+            let cases = &mut Cases::new(seed);
+            let (people, others, neighbours) = (People::draw(cases), People::draw(cases), relation(seed));
+            let (before, features) = ([people.clone(), others], people.features);
+            let mut after = before.clone();
+            after[0] = people.neighbour(cases, neighbours);
+            if neighbours == Neighbours::ReplaceOne && before[1].features == features && cases.below(2) == 0 {
+                after[0] = people.clone();
+                let leaves = after[0].persons.pop().expect("a person");
+                after[0].persons.push(Data { x: Vec::new(), y: Vec::new() });
+                after[1].persons.push(leaves);
+            }
+            let answers = [before, after].map(|groups| {
+                let mut groups = groups.map(|group| group.encoded(place));
+                groups.iter_mut().for_each(|group| group.say_of_group(9));
+                usable_units(groups.iter(), neighbours).expect("an answer")
+            });
+            let [one, other] = answers;
+            is_moved(one, other)
+        });
+        assert!(moved.count() as u64 > pairs / 50);
+    }
+}
+
+/// Cells of two columns of numbers, one of levels, and whose row they are.
+type Line = (f64, f64, u32, u32);
+
+/// So many of them.
+fn cells(cases: &mut Cases, rows: usize) -> Vec<Line> {
+    let level = |cases: &mut Cases| [0, 1, 2, MISSING][cases.below(4)];
+    (0..rows).map(|_| (cases.cell(), cases.cell(), level(cases), cases.below(4) as u32)).collect()
+}
+
+fn counted(rows: &[Line], person: Option<&Person>, neighbours: Neighbours) -> Sensitive {
+    let column = |name: &str, kind: Kind| Column { name: name.to_owned(), kind };
+    let levels = Kind::Levels(["a", "b", "c"].map(str::to_owned).to_vec());
+    let columns = [column("y", Kind::Standard), column("x", Kind::Standard), column("g", levels)];
+    let mut counts = CellCounts::new(&columns, person);
+    // In two blocks, so that a person is in both.
+    for rows in rows.chunks(3) {
+        let of = |cell: &dyn Fn(&Line) -> u32| Cells::Levels(rows.iter().map(cell).collect());
+        let numbers = |cell: fn(&Line) -> f64| Cells::Numbers(rows.iter().map(cell).collect());
+        let mut columns = vec![numbers(|row| row.0), numbers(|row| row.1), of(&|row| row.2)];
+        columns.extend(person.map(|_| of(&|row| row.3)));
+        counts.see(&Block { rows: rows.len(), columns });
+    }
+    assert_eq!(BigUint::from(counts.moved_sq(neighbours)), delta_of(&counts, neighbours), "its price is public");
+    counts.claimed(neighbours)
+}
+
+fn delta_of(counts: &CellCounts, neighbours: Neighbours) -> BigUint {
+    counts.claimed(neighbours).into_not_private().into_inner().delta_sq
+}
+
+/// A row, or all rows of a person, with other cells or with none.
+#[test]
+fn numbers_of_usable_cells() {
+    let moved = (0..20_000u64).into_par_iter().filter(|&seed| {
+        let (cases, neighbours) = (&mut Cases::new(seed), relation(seed));
+        let person = (seed % 4 < 2).then(|| Person { rows: Some(2), ..Person::new("id") });
+        let count = 1 + cases.below(9);
+        let before = cells(cases, count);
+        let who = before[cases.below(before.len())].3;
+        let (other, at) = (cells(cases, before.len()), cases.below(before.len()));
+        let missing = (f64::NAN, f64::NAN, MISSING, who);
+        let replaced = |row: usize| match neighbours {
+            Neighbours::ReplaceOne => (other[row].0, other[row].1, other[row].2, who),
+            Neighbours::ZeroOut => missing,
+        };
+        let is_changed = |row: usize| if person.is_some() { before[row].3 == who } else { row == at };
+        let after: Vec<_> =
+            (0..before.len()).map(|row| if is_changed(row) { replaced(row) } else { before[row] }).collect();
+        let [one, other] = [before, after].map(|rows| counted(&rows, person.as_ref(), neighbours));
+        is_moved(one, other)
+    });
+    assert!(moved.count() > 1000);
 }

@@ -215,16 +215,12 @@ fn persons_have_weighted_rows() {
     assert!((found - POPULATION[1]).abs() < 5.0 * std_error && std_error < 0.05, "{two_each}");
 }
 
-/// Nothing is identified, nothing computed from cells is printed, and the weights are among what to check.
+/// The fit stops, and weights are among what to check.
 #[test]
-fn weights_that_are_all_zero_resolve_nothing() {
-    let fit =
-        asked(1.0).weights("w[0..20]").expect("weights").fit_table(&table(&sample(2000, 8), |_, _| "0".to_owned()));
-    let fit = fit.expect("a fit");
-    assert!(fit.coefficients.iter().all(|one| one.estimate.is_none()), "{fit}");
-    let hinted =
-        |warning: &Warning| matches!(warning, Warning::OtherKind { numbers, .. } if numbers.contains(&"w".to_owned()));
-    assert!(fit.warnings.iter().any(hinted), "{fit}");
+fn weights_that_are_all_zero_stop_the_fit() {
+    let zeros = table(&sample(2000, 8), |_, _| "0".to_owned());
+    let stopped = asked(1.0).weights("w[0..20]").expect("weights").fit_table(&zeros).expect_err("stopped").to_string();
+    assert!(stopped.contains("weights or all terms are 0 in most rows"), "{stopped}");
 }
 
 /// What a reader is told.

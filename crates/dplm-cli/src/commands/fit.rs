@@ -155,7 +155,8 @@ fn planned_for_rows(settings: &FitSettings, source: &Source, printer: &Printer) 
 
 /// Makes the plan, and says what it refuses or warns of.
 fn checked_plan(settings: &FitSettings, rows: u64, design: &Design, printer: &Printer) -> Result<(), Failure> {
-    let plan = settings.method.plan(rows, design)?;
+    let (method, _) = method::after_count(settings.method.as_ref(), rows);
+    let plan = method.plan(rows, design)?;
     plan.check().map_err(Error::from)?;
     plan.warn().iter().for_each(|warning| printer.warning(&warning.to_string(), false));
     Ok(())

@@ -2,19 +2,20 @@
 
 use std::sync::Arc;
 
-use super::{Charge, Dataset, Prepared, Reading, Receipt, in_words, prepared::today};
+use super::{Charge, Counted, Dataset, Prepared, Reading, Receipt, Stages, in_words, prepared::today, usable::Pay};
 use crate::{
     Error, FittedGroup, Group, GroupOutcome, GroupedFit, Progress, Statement, Warning,
     formula::{By, Formula},
     lattice::Design,
-    method::{ConfigError, Method, Request},
+    method::{ConfigError, Method, Request, after_count},
+    plan::usable::Usable,
     privacy::{
         Budget, Guarantee, Mechanism, Person, PrivacyError, Provenance, Release, Rho, Unit,
         convert::Conversion,
         noise::{NoiseRng, NoiseSource},
         release,
     },
-    rows::{Encoded, Executor, GroupBuilder, RemoteRows, group_sizes},
+    rows::{CellCounts, Encoded, Executor, GroupBuilder, RemoteRows, group_sizes},
     table::{Dialect, ReadOptions, Schema, Source},
 };
 
@@ -25,6 +26,8 @@ use crate::{
 pub struct GroupedDataset {
     by: By,
     groups: Vec<Dataset>,
+    /// How many cells of each column can be used, over all groups; none where rows were read on other machines.
+    cells: Option<CellCounts>,
     /// How many units there are in all; public.
     units: u64,
     /// The sizes of the groups, where those are public.
@@ -53,13 +56,18 @@ impl GroupedDataset {
         let columns: Vec<_> = design.columns().iter().cloned().chain([by.column()]).collect();
         let table = ReadOptions { person: person.map(|person| person.column.as_str()), ..reading.table };
         let mut builder = GroupBuilder::new(&design, reading.memory, by.levels().len(), person.is_some());
-        source.for_each_block(&columns, &table, &mut |block| builder.push(&block, columns.len() - 1))?;
+        let mut cells = CellCounts::new(&columns, person);
+        source.for_each_block(&columns, &table, &mut |block| {
+            cells.see(&block);
+            builder.push(&block, columns.len() - 1)
+        })?;
         let (encoded, units) = builder.finish(person)?;
         let group = |rows| Dataset {
             formula: formula.to_string(),
             model: model.clone(),
             design: design.clone(),
             rows,
+            cells: None,
             columns: in_words(source.schema()),
             person: person.cloned(),
             given_up: false,
@@ -67,7 +75,8 @@ impl GroupedDataset {
             csv: source.dialect(),
             group: None,
         };
-        Ok(GroupedDataset { by: by.clone(), groups: encoded.into_iter().map(group).collect(), units, sizes })
+        let (groups, cells) = (encoded.into_iter().map(group).collect(), Some(cells));
+        Ok(GroupedDataset { by: by.clone(), groups, cells, units, sizes })
     }
 
     /// Rows on other machines, packed there by group ([`Packer`](crate::rows::Packer)) with the design of this formula and reading; `schema` is what the table
@@ -92,6 +101,7 @@ impl GroupedDataset {
             model: model.clone(),
             design: design.clone(),
             rows: Encoded::Remote(rows),
+            cells: None,
             columns: in_words(schema),
             person: person.cloned(),
             given_up: false,
@@ -99,7 +109,8 @@ impl GroupedDataset {
             csv: Dialect::default(),
             group: None,
         };
-        Ok(GroupedDataset { by: by.clone(), groups: rows.into_iter().map(group).collect(), units, sizes })
+        let groups = rows.into_iter().map(group).collect();
+        Ok(GroupedDataset { by: by.clone(), groups, cells: None, units, sizes })
     }
 
     /// Whose data a fit protects.
@@ -194,6 +205,8 @@ pub struct PreparedGroups<'a> {
     noise: NoiseSource,
     rng: NoiseRng,
     guarantee: Guarantee,
+    /// The count of usable rows over all groups, and what that leaves.
+    stages: Stages,
     /// What the sizes are released with, if they are, and what the fits are made with.
     for_sizes: Option<Rho>,
     for_fits: Rho,
@@ -212,15 +225,17 @@ impl<'a> PreparedGroups<'a> {
         if method.conversion() != Conversion::Exact {
             return Err(ConfigError::NotByGroups { method: method.name() }.into());
         }
+        let stages = Stages { whole: request.rho, count: after_count(method, data.units).1 };
         let for_sizes = data.sizes.is_none().then(|| request.rho.share(SIZES_SHARE));
-        let for_fits = for_sizes.map_or(request.rho, |sizes| request.rho.checked_sub(sizes).expect("a part is less"));
+        let rest = stages.rest();
+        let for_fits = for_sizes.map_or(rest, |sizes| rest.checked_sub(sizes).expect("a part is less"));
         let method = method.with_request(Request { rho: for_fits, one_of_groups: true, ..request.clone() });
         let promise = data.first().promise(request, Conversion::Exact, noise);
         let guarantee = Guarantee::of(promise, request.rho, request.delta).map_err(PrivacyError::from)?;
         check(data, method.as_ref())?;
         // A key that cannot be had is found out before anything is spent.
         let rng = noise.open().map_err(PrivacyError::from)?;
-        Ok(PreparedGroups { data, method, noise, rng, guarantee, for_sizes, for_fits })
+        Ok(PreparedGroups { data, method, noise, rng, guarantee, stages, for_sizes, for_fits })
     }
 
     /// What is to be recorded before [`run`](Self::run).
@@ -237,27 +252,56 @@ impl<'a> PreparedGroups<'a> {
 
     /// Charges what the fit will spend and runs it: `pay` records each charge, durably, before anything is drawn for it.
     ///
+    /// It is asked as by [`Prepared::run_paid_by`].
+    ///
     /// # Errors
     /// What `pay` refuses, when nothing is drawn for that charge; otherwise as [`run`](Self::run).
     pub fn run_paid_by<E: From<Error>>(
-        self,
+        mut self,
         pay: &mut dyn FnMut(Charge) -> Result<Receipt, E>,
         progress: Progress<'_>,
     ) -> Result<GroupedFit, E> {
-        let receipt = pay(self.charge())?;
-        Ok(self.run(receipt, progress)?)
+        let (used, statement) = self.paid_in_stages(pay)?;
+        Ok(self.fits(used, statement, progress)?)
     }
 
-    /// Draws the noise and fits every group. A group whose size shows that nothing can be told is not fitted; the others stand.
+    /// Draws the noise and fits every group. The receipt is for everything that is drawn. A group whose size shows that nothing can be told is not fitted; the others stand.
     ///
     /// # Guarantee
-    /// With [`NoiseSource::System`] the result is `rho`-zCDP for the budget of the charge, as an exact statement about this program: the sizes, and then
-    /// fits of which each is asked of the rows of one group only, with the claims of groups.
+    /// With [`NoiseSource::System`] the result is `rho`-zCDP for the budget of the charge, as an exact statement about this program: the number of usable
+    /// units and the sizes, and then fits of which each is asked of the rows of one group only, with the claims of groups.
     ///
     /// # Errors
-    /// When `receipt` is for another fit (nothing is drawn then), or a release fails.
+    /// When `receipt` is for another fit (nothing is drawn then), hardly any row can be used, or a release fails.
     pub fn run(mut self, receipt: Receipt, progress: Progress<'_>) -> Result<GroupedFit, Error> {
         let statement = receipt.statement_of(&self.charge())?;
+        let (used, _) = self.paid_in_stages(&mut |charge| Ok::<_, Error>(Receipt::by_caller(charge)))?;
+        self.fits(used, statement, progress)
+    }
+
+    fn paid_in_stages<E: From<Error>>(
+        &mut self,
+        pay: &mut Pay<'_, E>,
+    ) -> Result<(Option<Usable>, Option<Statement>), E> {
+        let whole = self.charge();
+        let first = self.data.first();
+        let counted = Counted {
+            rows: self.data.groups.iter().map(|group| &group.rows).collect(),
+            units: self.data.units,
+            by: Some(self.data.by.column()),
+            cells: self.data.cells.as_ref(),
+            ..first.counted(self.guarantee.promise.neighbours)
+        };
+        counted.pay_in_stages(self.stages, &whole, &mut self.rng, pay)
+    }
+
+    /// Makes the fits, which were paid for.
+    fn fits(
+        mut self,
+        used: Option<Usable>,
+        statement: Option<Statement>,
+        progress: Progress<'_>,
+    ) -> Result<GroupedFit, Error> {
         let sizes = self.sizes()?;
         let guarantee = Guarantee { releases: self.releases(), ..self.guarantee.clone() };
         let mut groups = Vec::new();
@@ -265,41 +309,45 @@ impl<'a> PreparedGroups<'a> {
             let outcome = self.fit(index, size, sizes.sd, statement.as_ref(), progress)?;
             groups.push(FittedGroup { level: self.data.by.levels()[index].clone(), size, size_sd: sizes.sd, outcome });
         }
-        let first = self.data.first();
+        let (first, level) = (self.data.first(), self.method.request().level);
         Ok(GroupedFit {
             date: today(),
             formula: first.formula.clone(),
             by: self.data.by.clone(),
             rows: self.data.units,
+            rows_used: used.map(|used| used.at(level)),
             person: first.person.clone(),
             weights: first.design.weights().cloned(),
             guarantee,
             purpose: self.method.request().purpose,
-            level: self.method.request().level,
+            level,
             groups,
-            warnings: self.warnings(statement.as_ref()),
+            warnings: self.warnings(used, statement.as_ref()),
             statement,
         })
     }
 
-    /// What the sizes are released with, if they are.
-    fn release_of_sizes(&self) -> Option<Release> {
-        self.for_sizes.map(|rho| Release { what: SIZES.to_owned(), rho, mechanism: Mechanism::Gaussian })
+    /// What is released of all groups together.
+    fn shared_releases(&self) -> impl Iterator<Item = Release> {
+        let sizes = self.for_sizes.map(|rho| Release { what: SIZES.to_owned(), rho, mechanism: Mechanism::Gaussian });
+        self.stages.release().into_iter().chain(sizes)
     }
 
     /// What the budget is spent on, over all groups.
     fn releases(&self) -> Vec<Release> {
         let what = format!("the model in each of {} groups, on the rows of one each", self.data.groups.len());
-        self.release_of_sizes()
-            .into_iter()
-            .chain([Release { what, rho: self.for_fits, mechanism: Mechanism::Gaussian }])
-            .collect()
+        let fits = Release { what, rho: self.for_fits, mechanism: Mechanism::Gaussian };
+        self.shared_releases().chain([fits]).collect()
     }
 
-    fn warnings(&self, statement: Option<&Statement>) -> Vec<Warning> {
+    fn warnings(&self, used: Option<Usable>, statement: Option<&Statement>) -> Vec<Warning> {
+        let few = used.and_then(|used| used.warning(self.method.request().level, self.data.unit()));
         let seed = (self.guarantee.promise.provenance == Provenance::Seed).then_some(Warning::FixedSeed);
         let other = statement.filter(|statement| statement.other_table);
-        seed.into_iter().chain(other.map(|one| Warning::OtherTable { dataset: one.dataset.clone() })).collect()
+        few.into_iter()
+            .chain(seed)
+            .chain(other.map(|one| Warning::OtherTable { dataset: one.dataset.clone() }))
+            .collect()
     }
 
     /// The sizes of all groups: one query. A size of less than 1 is 1.
@@ -342,7 +390,7 @@ impl<'a> PreparedGroups<'a> {
         let receipt = Receipt::by_caller(prepared.charge());
         let report = |done: u64, total: u64| progress.within(index as u64, groups, done, total);
         let fit = prepared.run(receipt, Progress::new(&report))?;
-        let releases = self.release_of_sizes().into_iter().chain(fit.guarantee.releases.iter().cloned()).collect();
+        let releases = self.shared_releases().chain(fit.guarantee.releases.iter().cloned()).collect();
         let group = Group {
             by: self.data.by.clone(),
             level: self.data.by.levels()[index].clone(),

@@ -2,9 +2,12 @@
 
 mod prepared;
 mod groups;
+mod usable;
 
 pub use groups::{GroupedDataset, PreparedGroups};
 pub use prepared::{Charge, Prepared, Receipt};
+pub use usable::UnusableError;
+pub(crate) use usable::{Counted, Pay, Stages};
 
 use std::sync::Arc;
 
@@ -15,8 +18,8 @@ use crate::{
     lattice::Design,
     method::{ConfigError, Method, Outcome, Request},
     options::{Device, Tuning},
-    privacy::{Person, Promise, Provenance, Unit, convert::Conversion, noise::NoiseSource},
-    rows::{Builder, DeviceError, Encoded, Executor, Persons, RemoteRows, Rows},
+    privacy::{Neighbours, Person, Promise, Provenance, Unit, convert::Conversion, noise::NoiseSource},
+    rows::{Builder, CellCounts, DeviceError, Encoded, Executor, Persons, RemoteRows, Rows},
     table::{Block, Cells, DataError, Dialect, Field, ReadOptions, Schema, Source},
     warning::{Cause, Warning},
 };
@@ -29,6 +32,8 @@ pub struct Dataset {
     model: Model,
     design: Design,
     rows: Encoded,
+    /// How many cells of each column can be used; none where rows were read on other machines.
+    cells: Option<CellCounts>,
     /// The columns of the table, used or not.
     columns: String,
     /// Who a row is of, where the privacy unit is a person.
@@ -123,14 +128,22 @@ impl Dataset {
         let design = reading.design(&model);
         reading.check_device(reading.person.is_some())?;
         let destination = reading.device.ready()?;
-        let rows = match reading.checked_person()? {
-            Some(person) => read_persons(source, &design, reading, person)?,
-            None => destination.take(read_rows(source, &design, reading, &mut |_| Ok(()))?)?,
+        let person = reading.checked_person()?;
+        let mut cells = CellCounts::new(design.columns(), person);
+        let rows = match person {
+            Some(person) => read_persons(source, &design, reading, person, &mut cells)?,
+            None => {
+                let mut see = |block: &Block| {
+                    cells.see(block);
+                    Ok(())
+                };
+                destination.take(read_rows(source, &design, reading, &mut see)?)?
+            }
         };
         let (columns, person) = (in_words(source.schema()), reading.person.clone());
         let (is_simulated, csv, group) = (source.is_simulated(), source.dialect(), None);
-        let formula = formula.to_string();
-        Ok(Dataset { formula, model, design, rows, columns, person, given_up: false, is_simulated, csv, group })
+        let (formula, cells) = (formula.to_string(), Some(cells));
+        Ok(Dataset { formula, model, design, rows, cells, columns, person, given_up: false, is_simulated, csv, group })
     }
 
     /// Rows on other machines, packed there with the design of this formula and reading; `schema` is what the table declares.
@@ -152,7 +165,8 @@ impl Dataset {
         };
         let (rows, columns, person) = (Encoded::Remote(rows), in_words(schema), reading.person.clone());
         let (formula, is_simulated, csv, group) = (formula.to_string(), false, Dialect::default(), None);
-        Ok(Dataset { formula, model, design, rows, columns, person, given_up: false, is_simulated, csv, group })
+        let cells = None;
+        Ok(Dataset { formula, model, design, rows, cells, columns, person, given_up: false, is_simulated, csv, group })
     }
 
     /// The model, with every column named.
@@ -192,7 +206,7 @@ impl Dataset {
         if self.given_up {
             return Err(ConfigError::GivenUp.into());
         }
-        Prepared::new(self, method, noise)
+        Prepared::counting(self, method, noise)
     }
 
     /// Fits by the method asked for. Whoever calls keeps account of the budget; with a ledger, use [`Dataset::prepare`].
@@ -269,6 +283,19 @@ impl Dataset {
         }
     }
 
+    /// The rows as they are counted before they are fitted.
+    pub(crate) fn counted(&self, neighbours: Neighbours) -> Counted<'_> {
+        Counted {
+            rows: vec![&self.rows],
+            units: self.rows(),
+            unit: self.unit(),
+            design: &self.design,
+            by: None,
+            cells: self.cells.as_ref(),
+            neighbours,
+        }
+    }
+
     pub(crate) fn rows_and_design(&mut self) -> (&mut dyn Rows, &Design) {
         (self.rows.rows_mut(), &self.design)
     }
@@ -326,13 +353,22 @@ fn read_rows(
 }
 
 /// Reads rows and brings those of each person together. A row in which the identifier is missing has a missing cell, so it becomes zeros.
-fn read_persons(source: &Source, design: &Design, reading: &Reading<'_>, person: &Person) -> Result<Encoded, Error> {
+fn read_persons(
+    source: &Source,
+    design: &Design,
+    reading: &Reading<'_>,
+    person: &Person,
+    cells: &mut CellCounts,
+) -> Result<Encoded, Error> {
     let table = ReadOptions { person: Some(&person.column), ..reading.table };
     let reading = Reading { table, memory: reading.memory, ..Reading::default() };
     let mut persons = Persons::new();
-    let rows = read_rows(source, design, &reading, &mut |block| match block.columns.last() {
-        Some(Cells::Levels(of_rows)) => persons.push(of_rows),
-        _ => unreachable!("the last column says who a row is of"),
+    let rows = read_rows(source, design, &reading, &mut |block| {
+        cells.see(block);
+        match block.columns.last() {
+            Some(Cells::Levels(of_rows)) => persons.push(of_rows),
+            _ => unreachable!("the last column says who a row is of"),
+        }
     })?;
     rows.by_person(&persons, person.most_rows(), person.counts_once)
 }

@@ -1,9 +1,13 @@
 //! A fit in two halves: planned and checked, then charged and run.
 
-use super::Dataset;
+use super::{
+    Dataset,
+    usable::{Pay, Stages},
+};
 use crate::{
     Error, Fit, Group, Person, Progress, Statement, Warning,
-    method::{Method, Plan, Request, Tuning},
+    method::{Method, Plan, Request, Tuning, after_count},
+    plan::usable::Usable,
     privacy::{
         Guarantee, PrivacyError, Promise, Rho,
         noise::{NoiseRng, NoiseSource},
@@ -15,8 +19,11 @@ use crate::{
 /// [`Prepared::run`] wants a [`Receipt`]: whoever keeps account of the budget records the [`Charge`] first.
 pub struct Prepared<'a> {
     dataset: &'a mut Dataset,
+    /// What was asked, with the whole budget.
     request: Request,
     tuning: Tuning,
+    /// The count of usable rows, and what that leaves for the plan.
+    stages: Stages,
     plan: Box<dyn Plan>,
     rng: NoiseRng,
     /// What the budget promises; nothing is released yet.
@@ -24,7 +31,7 @@ pub struct Prepared<'a> {
 }
 
 /// What a fit will spend, in public words: what is to be recorded before noise is drawn.
-#[derive(Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Charge {
     /// How much.
     pub rho: Rho,
@@ -42,6 +49,12 @@ impl Charge {
     /// A charge without plan and table, for callers that have none.
     pub fn new(rho: Rho, promise: Promise, formula: impl Into<String>) -> Charge {
         Charge { rho, promise, formula: formula.into(), plan: String::new(), table: String::new() }
+    }
+
+    /// What is paid for a release that is made before the fit that this charge is of.
+    pub(super) fn part(&self, what: &str, rho: Rho) -> Charge {
+        let (formula, plan) = (format!("{what}: {}", self.formula), format!("{what}: {}", self.plan));
+        Charge { rho, formula, plan, ..self.clone() }
     }
 }
 
@@ -82,19 +95,42 @@ impl Receipt {
 }
 
 impl<'a> Prepared<'a> {
-    pub(super) fn new(
+    /// A fit that counts the rows it can use first.
+    pub(super) fn counting(
         dataset: &'a mut Dataset,
         method: &dyn Method,
         noise: NoiseSource,
     ) -> Result<Prepared<'a>, Error> {
-        let (request, tuning) = (method.request().clone(), method.tuning());
+        let (whole, units) = (method.request().rho, dataset.rows());
+        let (method, count) = after_count(method, units);
+        Prepared::planned(dataset, method.as_ref(), Stages { whole, count }, noise)
+    }
+
+    /// A fit that is a part of a larger one, which has counted the rows.
+    pub(crate) fn new(
+        dataset: &'a mut Dataset,
+        method: &dyn Method,
+        noise: NoiseSource,
+    ) -> Result<Prepared<'a>, Error> {
+        Prepared::planned(dataset, method, Stages { whole: method.request().rho, count: None }, noise)
+    }
+
+    /// A fit by a method that was given what the count leaves.
+    fn planned(
+        dataset: &'a mut Dataset,
+        method: &dyn Method,
+        stages: Stages,
+        noise: NoiseSource,
+    ) -> Result<Prepared<'a>, Error> {
+        let tuning = method.tuning();
+        let request = Request { rho: stages.whole, ..method.request().clone() };
         let plan = method.plan(dataset.rows(), dataset.design())?;
         plan.check()?;
         // A key that cannot be had, or an epsilon that means nothing, is found out before anything is spent.
         let rng = noise.open().map_err(PrivacyError::from)?;
         let promise = dataset.promise(&request, method.conversion(), noise);
         let guarantee = Guarantee::of(promise, request.rho, request.delta).map_err(PrivacyError::from)?;
-        Ok(Prepared { dataset, request, tuning, plan, rng, guarantee })
+        Ok(Prepared { dataset, request, tuning, stages, plan, rng, guarantee })
     }
 
     /// What is to be recorded before [`run`](Self::run).
@@ -123,44 +159,65 @@ impl<'a> Prepared<'a> {
 
     /// Charges what the fit will spend and runs it: `pay` records each charge, durably, before anything is drawn for it.
     ///
+    /// It is asked for the count of usable rows first, and then for the rest, or, where hardly any row can be used, for
+    /// the question why. Where the count would cost too much, it is asked once, for the whole.
+    ///
     /// # Errors
     /// What `pay` refuses, when nothing is drawn for that charge; otherwise as [`run`](Self::run).
     pub fn run_paid_by<E: From<Error>>(
-        self,
+        mut self,
         pay: &mut dyn FnMut(Charge) -> Result<Receipt, E>,
         progress: Progress<'_>,
     ) -> Result<Fit, E> {
-        let receipt = pay(self.charge())?;
-        Ok(self.run(receipt, progress)?)
+        let (used, statement) = self.paid_in_stages(pay)?;
+        Ok(self.fit(used, statement, progress)?)
     }
 
-    /// Draws the noise and fits.
+    /// Draws the noise and fits. The receipt is for everything that is drawn.
     ///
     /// # Guarantee
     /// With [`NoiseSource::System`] the result is `rho`-zCDP for the budget of the charge, as an exact statement about this program.
     ///
     /// # Errors
-    /// When `receipt` is for another fit (nothing is drawn then), or a release fails.
-    pub fn run(self, receipt: Receipt, progress: Progress<'_>) -> Result<Fit, Error> {
+    /// When `receipt` is for another fit (nothing is drawn then), hardly any row can be used, or a release fails.
+    pub fn run(mut self, receipt: Receipt, progress: Progress<'_>) -> Result<Fit, Error> {
         let statement = receipt.statement_of(&self.charge())?;
-        let Prepared { dataset, request, tuning, plan, mut rng, guarantee } = self;
-        let (rows, particulars) = (dataset.rows(), dataset.particulars(&request, tuning));
+        let (used, _) = self.paid_in_stages(&mut |charge| Ok::<_, Error>(Receipt::by_caller(charge)))?;
+        self.fit(used, statement, progress)
+    }
+
+    fn paid_in_stages<E: From<Error>>(
+        &mut self,
+        pay: &mut Pay<'_, E>,
+    ) -> Result<(Option<Usable>, Option<Statement>), E> {
+        let whole = self.charge();
+        let counted = self.dataset.counted(self.request.neighbours);
+        counted.pay_in_stages(self.stages, &whole, &mut self.rng, pay)
+    }
+
+    /// Runs the plan, which was paid for.
+    fn fit(self, used: Option<Usable>, statement: Option<Statement>, progress: Progress<'_>) -> Result<Fit, Error> {
+        let Prepared { dataset, request, tuning, stages, plan, mut rng, guarantee } = self;
+        let (rows, unit, particulars) = (dataset.rows(), dataset.unit(), dataset.particulars(&request, tuning));
         let (table, design) = dataset.rows_and_design();
         let outcome = plan.run(table, design, &mut rng, progress)?;
-        let mut warnings = plan.warn();
+        let mut warnings: Vec<Warning> = used.and_then(|used| used.warning(request.level, unit)).into_iter().collect();
+        warnings.extend(plan.warn().into_iter().map(|warning| of_whole(warning, request.rho)));
         let of_outcome = dataset.warnings(guarantee.promise.provenance, &outcome);
         warnings.extend(outcome.warnings);
         warnings.extend(of_outcome);
         if let Some(Statement { dataset, other_table: true, .. }) = &statement {
             warnings.push(Warning::OtherTable { dataset: dataset.clone() });
         }
+        let releases = stages.release().into_iter().chain(outcome.releases).collect();
         Ok(Fit {
             date: today(),
             formula: dataset.formula().to_owned(),
             rows,
+            rows_used: used.map(|used| used.at(request.level)),
             person: dataset.person.clone(),
             group: dataset.group.clone(),
-            guarantee: guarantee.after(outcome.releases).map_err(PrivacyError::from)?,
+            guarantee: guarantee.after(releases).map_err(PrivacyError::from)?,
             purpose: request.purpose,
             asked: request.target(),
             target: outcome.target,
@@ -179,6 +236,14 @@ impl<'a> Prepared<'a> {
             inference: outcome.inference,
             statement,
         })
+    }
+}
+
+/// What a plan says of the budget that the count left it, of the whole.
+fn of_whole(warning: Warning, rho: Rho) -> Warning {
+    match warning {
+        Warning::LargeBudget { .. } => Warning::LargeBudget { rho },
+        other => other,
     }
 }
 

@@ -1,6 +1,6 @@
 //! What to expect of the method that would run.
 
-use super::{ConfigError, Entry, Method, Request, Tuning, choose};
+use super::{ConfigError, Entry, Method, Request, Tuning, after_count, choose};
 use crate::{
     Error,
     formula::{Column, Formula, Kind, Model},
@@ -76,9 +76,10 @@ fn forecast_of(
     let assumed = &known.map_or_else(|| assumed.clone(), |moments| assumed.clone().with_moments(moments));
     let plans = |rho: Rho| {
         let method = choose_at(Request { rho, level: question.level, delta: question.delta, ..request.clone() })?;
+        let (method, count) = after_count(method.as_ref(), question.rows);
         let plan = method.plan(question.rows, design)?;
         plan.check()?;
-        plan.foresee(design, assumed)
+        Ok(plan.foresee(design, assumed)?.after_count(count, rho))
     };
     Forecast::new(question, design, assumed, &plans)
 }

@@ -32,8 +32,8 @@ use outcome::{bare, with_precision};
 use crate::{
     Error, Progress,
     lattice::Design,
-    plan::{Assumed, Planned},
-    privacy::{convert::Conversion, noise::NoiseRng},
+    plan::{Assumed, Planned, usable},
+    privacy::{Rho, convert::Conversion, noise::NoiseRng},
     rows::Rows,
     warning::{Enough, Warning},
 };
@@ -72,6 +72,15 @@ pub trait Method: std::fmt::Debug + Send + Sync {
     /// # Errors
     /// When options make no sense together, or the arithmetic cannot be made exact.
     fn plan(&self, rows: u64, design: &Design) -> Result<Box<dyn Plan>, Error>;
+}
+
+/// The method with what the first release of a fit leaves of its budget, and what that release is made with, if it is
+/// made: how many of so many units can be used.
+pub fn after_count(method: &dyn Method, units: u64) -> (Box<dyn Method>, Option<Rho>) {
+    let request = method.request();
+    let count = usable::price(units, 1, request.rho);
+    let rest = count.map_or(request.rho, |count| request.rho.checked_sub(count).expect("a part is less"));
+    (method.with_request(Request { rho: rest, ..request.clone() }), count)
 }
 
 /// A checked plan: every number in it is public.

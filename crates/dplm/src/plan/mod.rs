@@ -15,6 +15,7 @@
 //! | `skewed.rs` | what clipping does to skewed errors |
 //! | `division.rs` | how the automatic method divides its budget |
 //! | `assume.rs` | what is assumed of columns before they are read |
+//! | `usable.rs` | what the count of usable rows costs, and where it stops a fit |
 //! | `planned.rs` | what a method says of itself: releases, clip, steps, errors |
 //! | `forecast.rs` | all of that for a model, and at other budgets |
 
@@ -28,6 +29,7 @@ mod choices;
 mod skewed;
 pub(crate) mod division;
 mod assume;
+pub(crate) mod usable;
 mod planned;
 mod forecast;
 
@@ -36,4 +38,5 @@ pub use choices::Choices;
 pub use forecast::{
     AtBudget, Classical, Effect, Forecast, ForecastError, Foreseen, Outlook, Plans, Question, Share, Stated, Want,
 };
+pub(crate) use planned::USABLE;
 pub use planned::{Foretold, Planned, PlannedRelease};

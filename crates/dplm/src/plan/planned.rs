@@ -1,7 +1,7 @@
 //! What a method says of itself before it runs.
 
 use super::white::Expected;
-use crate::{options::Target, warning::LeftOut};
+use crate::{options::Target, privacy::Rho, warning::LeftOut};
 
 /// A fit as it is planned, for what is assumed of the columns.
 #[derive(Clone, Debug, PartialEq)]
@@ -21,6 +21,21 @@ pub struct Planned {
     /// The others, and why.
     pub left_out: Vec<LeftOut>,
 }
+
+impl Planned {
+    /// The plan of what the count of usable rows leaves, as a plan of the whole budget.
+    pub(crate) fn after_count(self, count: Option<Rho>, whole: Rho) -> Planned {
+        let Some(count) = count else { return self };
+        let share = count.to_f64() / whole.to_f64();
+        let first = PlannedRelease { what: USABLE.to_owned(), share };
+        let others = self.releases.into_iter();
+        let others = others.map(|one| PlannedRelease { share: one.share * (1.0 - share), ..one });
+        Planned { releases: std::iter::once(first).chain(others).collect(), ..self }
+    }
+}
+
+/// What the first release of a fit is called where the budget is told.
+pub(crate) const USABLE: &str = "number of usable rows";
 
 /// A descent and its errors, for a column of unit variance that is not correlated with others.
 #[derive(Clone, Copy, Debug, PartialEq)]

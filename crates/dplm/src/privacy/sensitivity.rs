@@ -82,6 +82,13 @@ impl Sensitivity {
         self.claimed(2u32.into(), 1u32.into())
     }
 
+    /// Squared sensitivity of a vector with one number for each of some columns, and one for each level of others: a
+    /// unit moves the number of a column by at most 1, and is counted for one level of a column at most, so that it
+    /// moves two levels by 1 where it is replaced and one where it is zeroed out.
+    pub(crate) fn of_columns(self, numbers: u32, partitions: u32) -> BigUint {
+        self.claimed((numbers + 2 * partitions).into(), (numbers + partitions).into())
+    }
+
     /// Sensitivity of scores that one row moves by at most 1. In a group 2 is claimed, since the next lower whole number is below `sqrt 2`.
     pub(crate) fn of_scores(self) -> u32 {
         match (self.neighbours, self.of_group) {

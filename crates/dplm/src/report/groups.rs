@@ -1,6 +1,6 @@
 //! The fits of several groups for people: one table, and a test of whether the groups differ.
 
-use super::text::{WIDTH, aligned, budget, covered, guarantee_in_words, interval_heads, line, wrapped};
+use super::text::{WIDTH, aligned, budget, covered, guarantee_in_words, interval_heads, line, used, wrapped};
 use crate::{
     EqualityTest, Fit, FittedGroup, GroupOutcome, GroupedFit, Warning,
     number::{grouped, p_value, significant},
@@ -36,8 +36,9 @@ fn heading(fit: &GroupedFit) -> String {
     let weighted = fit.weights.as_ref().map_or(String::new(), |weights| format!(" weighted by {weights}"));
     let method = fit.fits().next().map_or(String::new(), |(_, one)| format!("; method {}", one.method.name));
     let (rows, unit) = (grouped(fit.rows), fit.guarantee.promise.unit.plural());
+    let used = used(fit.rows_used.as_ref());
     format!(
-        "Private linear regression by group (dplm {})\n\n  {}\n  by {}\n  {rows} {unit}{weighted}{method}\n",
+        "Private linear regression by group (dplm {})\n\n  {}\n  by {}\n  {rows} {unit}{weighted}{used}{method}\n",
         env!("CARGO_PKG_VERSION"),
         fit.formula,
         fit.by,

@@ -30,6 +30,8 @@ struct Facts<'a> {
     guarantee: Guarantee<'a>,
     /// Not told where a person may have several.
     rows: Option<u64>,
+    /// How many of the units contribute anything, where that was released.
+    rows_used: Option<Bounded>,
     units: Units,
     /// What rows were weighted by, as a formula writes it.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -195,6 +197,7 @@ impl<'a> Facts<'a> {
             by: fit.group.as_ref().map(|group| HashMap::from([(group.by.name(), group.level.as_str())])),
             guarantee: Guarantee::of(&fit.guarantee),
             rows: (unit == Unit::Row).then_some(fit.rows),
+            rows_used: fit.rows_used,
             units: Units { unit, count: fit.rows },
             weights: fit.weights.as_ref().map(ToString::to_string),
             purpose: fit.purpose.name(),
@@ -235,6 +238,8 @@ struct GroupedDocument<'a> {
     guarantee: Guarantee<'a>,
     /// Not told where a person may have several.
     rows: Option<u64>,
+    /// How many of the units contribute anything, where that was released.
+    rows_used: Option<Bounded>,
     units: Units,
     #[serde(skip_serializing_if = "Option::is_none")]
     weights: Option<String>,
@@ -306,6 +311,7 @@ pub fn grouped_to_json(fit: &GroupedFit) -> String {
         formula: &fit.formula,
         guarantee: Guarantee::of(&fit.guarantee),
         rows: (unit == Unit::Row).then_some(fit.rows),
+        rows_used: fit.rows_used,
         units: Units { unit, count: fit.rows },
         weights: fit.weights.as_ref().map(ToString::to_string),
         purpose: fit.purpose.name(),

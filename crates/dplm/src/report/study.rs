@@ -5,10 +5,10 @@ use serde_json::value::{RawValue, to_raw_value};
 
 use super::{
     json::{self, SCHEMA, to_json},
-    text::{aligned, attack, percent, promise, wrapped},
+    text::{aligned, attack, percent, promise, used, wrapped},
 };
 use crate::{
-    Coefficient, Fit,
+    Bounded, Coefficient, Fit,
     number::{grouped, significant},
     privacy::Promise,
     study::{Interest, StudyFit, StudyPart},
@@ -41,7 +41,8 @@ pub fn study_summary(study: &StudyFit) -> String {
 fn rows_in_words(study: &StudyFit) -> String {
     let Fit { rows, weights, .. } = &study.parts[0].fit;
     let weighted = weights.as_ref().map_or(String::new(), |weights| format!(" weighted by {weights}"));
-    format!("{} {}{weighted}", grouped(*rows), study.guarantee.promise.unit.plural())
+    let used = used(study.rows_used.as_ref());
+    format!("{} {}{weighted}{used}", grouped(*rows), study.guarantee.promise.unit.plural())
 }
 
 /// Why a coefficient is followed that nobody named; empty where it was named.
@@ -144,6 +145,8 @@ struct Document<'a> {
     promise: &'a Promise,
     formula: &'a str,
     guarantee: json::Guarantee<'a>,
+    /// How many of them contribute to all specifications, where that was released.
+    rows_used: Option<Bounded>,
     units: json::Units,
     level: f64,
     interest: Option<&'a str>,
@@ -196,6 +199,7 @@ pub fn study_json(study: &StudyFit) -> String {
         promise: &study.guarantee.promise,
         formula: &study.words,
         guarantee: json::Guarantee::of(&study.guarantee),
+        rows_used: study.rows_used,
         units: json::Units { unit: study.guarantee.promise.unit, count: first.rows },
         level: first.level,
         interest: study.interest.as_ref().map(|interest| interest.name.as_str()),

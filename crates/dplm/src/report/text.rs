@@ -35,15 +35,21 @@ fn heading(fit: &Fit) -> String {
     let about = fit.group.as_ref().map_or(String::new(), in_group);
     let weighted = fit.weights.as_ref().map_or(String::new(), |weights| format!(" weighted by {weights}"));
     format!(
-        "Private linear regression (dplm {})\n\n  {}\n  {about}{} {}{weighted}; method {}: {steps}clip {}, noise sd {}\n",
+        "Private linear regression (dplm {})\n\n  {}\n  {about}{} {}{weighted}{}; method {}: {steps}clip {}, noise sd {}\n",
         env!("CARGO_PKG_VERSION"),
         fit.formula,
         grouped(fit.rows),
         fit.guarantee.promise.unit.plural(),
+        used(fit.rows_used.as_ref()),
         method.name,
         significant(method.clip),
         significant(method.noise_sd),
     )
+}
+
+/// How many rows were used, after how many there are.
+pub(super) fn used(rows: Option<&Bounded>) -> String {
+    rows.map_or(String::new(), |rows| format!(", about {} used", grouped(rows.estimate as u64)))
 }
 
 /// Which group a fit is of, before its size.

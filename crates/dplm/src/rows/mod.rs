@@ -19,6 +19,7 @@ mod file;
 mod remote;
 mod device;
 mod group;
+mod usable;
 
 pub use answer::{OuterSum, TailCounts};
 pub use batch::{BatchFits, Batching};
@@ -37,6 +38,8 @@ pub use remote::{
     Answering, BlockId, Executor, Packed, Packer, RemoteError, RemoteRows, answer, most_rows, most_rows_of_person, pack,
 };
 pub use through::Seen;
+#[doc(hidden)]
+pub use usable::{CellCounts, usable_units};
 
 use crate::{
     Error,

@@ -4,9 +4,13 @@ use std::sync::Arc;
 
 use super::{Interest, Specification, Study, StudyError};
 use crate::{
-    Charge, Dataset, Error, Fit, NoiseSource, Progress, Reading, Receipt, Statement,
-    method::{Plan, Request, auto},
-    privacy::{Budget, Guarantee, Mechanism, PrivacyError, Promise, Release, Rho, convert::Conversion},
+    Bounded, Charge, Dataset, Error, Fit, NoiseSource, Prepared, Progress, Reading, Receipt, Statement,
+    dataset::{Pay, Stages},
+    method::{Plan, Request, after_count, auto},
+    plan::usable::Usable,
+    privacy::{
+        Budget, Guarantee, Mechanism, PrivacyError, Promise, Release, Rho, convert::Conversion, noise::NoiseRng,
+    },
     table::Source,
     warning::Warning,
 };
@@ -17,6 +21,8 @@ pub struct PreparedStudy {
     /// The rows of one model that holds the terms of all, and those of each specification.
     union: Dataset,
     data: Vec<Dataset>,
+    /// The count of the rows that all specifications can use, and what that leaves.
+    stages: Stages,
     plan: auto::Plan,
     noise: NoiseSource,
 }
@@ -29,6 +35,8 @@ pub struct StudyFit {
     pub words: String,
     /// What is promised of all fits together.
     pub guarantee: Guarantee,
+    /// How many rows contribute to all specifications, as that was released; none where it was not.
+    pub rows_used: Option<Bounded>,
     /// The fits, the main one first.
     pub parts: Vec<StudyPart>,
     /// The coefficient that is followed; none where none was named and the specifications share none.
@@ -67,8 +75,11 @@ impl Study {
         let union = Dataset::read(source, &self.union()?, reading)?;
         let read = |one: &Specification| Dataset::read(source, &one.formula, reading);
         let data: Vec<Dataset> = self.specifications.iter().map(read).collect::<Result<_, _>>()?;
-        let plan = auto::Config::new(self.request.clone()).plan(union.rows(), union.design())?;
-        let prepared = PreparedStudy { study: self, union, data, plan, noise };
+        let config = auto::Config::new(self.request.clone());
+        let stages = Stages { whole: self.request.rho, count: after_count(&config, union.rows()).1 };
+        let config = auto::Config::new(Request { rho: stages.rest(), ..self.request.clone() });
+        let plan = config.plan(union.rows(), union.design())?;
+        let prepared = PreparedStudy { study: self, union, data, stages, plan, noise };
         prepared.check()?;
         Ok(prepared)
     }
@@ -85,7 +96,7 @@ impl Study {
 impl PreparedStudy {
     /// Refuses a specification that public numbers show cannot have an interval at the least budget it can get.
     fn check(&self) -> Result<(), Error> {
-        let least = self.study.request.rho.share(1.0 - auto::LEARNING);
+        let least = self.stages.rest().share(1.0 - auto::LEARNING);
         for ((one, share), data) in self.study.specifications.iter().zip(self.study.shares()?).zip(&self.data) {
             let wrong = |error: Error| StudyError::Specification { name: one.name.clone(), problem: error.to_string() };
             let request = Request { rho: least.share(share), ..self.study.request.clone() };
@@ -119,6 +130,9 @@ impl PreparedStudy {
 
     /// Charges what the fit will spend and runs it: `pay` records each charge, durably, before anything is drawn for it.
     ///
+    /// It is asked as by [`Prepared::run_paid_by`](crate::Prepared::run_paid_by); the rows that are counted are those
+    /// that all specifications can use.
+    ///
     /// # Errors
     /// What `pay` refuses, when nothing is drawn for that charge; otherwise as [`run`](Self::run).
     pub fn run_paid_by<E: From<Error>>(
@@ -126,23 +140,50 @@ impl PreparedStudy {
         pay: &mut dyn FnMut(Charge) -> Result<Receipt, E>,
         progress: Progress<'_>,
     ) -> Result<StudyFit, E> {
-        let receipt = pay(self.charge())?;
-        Ok(self.run(receipt, progress)?)
+        let mut rng = self.noise.open().map_err(PrivacyError::from).map_err(Error::from)?;
+        let (used, statement) = self.paid_in_stages(&mut rng, pay)?;
+        Ok(self.fits(used, statement, &mut rng, progress)?)
     }
 
-    /// Draws the noise and fits every specification.
+    /// Draws the noise and fits every specification. The receipt is for everything that is drawn.
     ///
     /// # Guarantee
-    /// With [`NoiseSource::System`] all fits together are `rho`-zCDP for the budget of the charge: what whitening takes and what each
-    /// specification gets add up to it.
+    /// With [`NoiseSource::System`] all fits together are `rho`-zCDP for the budget of the charge: what the count of usable rows and whitening take and
+    /// what each specification gets add up to it.
     ///
     /// # Errors
-    /// When `receipt` is for another study (nothing is drawn then), or a release fails.
-    pub fn run(mut self, receipt: Receipt, progress: Progress<'_>) -> Result<StudyFit, Error> {
+    /// When `receipt` is for another study (nothing is drawn then), hardly any row can be used, or a release fails.
+    pub fn run(self, receipt: Receipt, progress: Progress<'_>) -> Result<StudyFit, Error> {
         let statement = receipt.statement_of(&self.charge())?;
-        let promise = self.promise();
+        let mut rng = self.noise.open().map_err(PrivacyError::from)?;
+        let by_caller = &mut |charge| Ok::<_, Error>(Receipt::by_caller(charge));
+        let (used, _) = self.paid_in_stages(&mut rng, by_caller)?;
+        self.fits(used, statement, &mut rng, progress)
+    }
+
+    fn paid_in_stages<E: From<Error>>(
+        &self,
+        rng: &mut NoiseRng,
+        pay: &mut Pay<'_, E>,
+    ) -> Result<(Option<Usable>, Option<Statement>), E> {
+        let counted = self.union.counted(self.study.request.neighbours);
+        counted.pay_in_stages(self.stages, &self.charge(), rng, pay)
+    }
+
+    /// Makes the fits, which were paid for.
+    fn fits(
+        mut self,
+        used: Option<Usable>,
+        statement: Option<Statement>,
+        rng: &mut NoiseRng,
+        progress: Progress<'_>,
+    ) -> Result<StudyFit, Error> {
+        let (promise, unit) = (self.promise(), self.union.unit());
         let mut budget = Budget::new(self.study.request.rho);
-        let learned = self.learn(&mut budget)?;
+        if let Some(Release { what, rho, mechanism }) = self.stages.release() {
+            let _ = budget.spend_on(mechanism, what + SHARED, rho)?;
+        }
+        let learned = self.learn(&mut budget, rng)?;
         let rhos = divided(&mut budget, &self.study.shares()?)?;
         let words = self.study.in_words();
         let Study { specifications, request, interest, simultaneous, weights: _ } = self.study;
@@ -150,7 +191,8 @@ impl PreparedStudy {
         for (place, (one, data)) in specifications.iter().zip(&mut self.data).enumerate() {
             let config = auto::Config::new(Request { rho: rhos[place].1, ..request.clone() });
             let config = if learned.holds(data.design()) { config.knowing(Arc::clone(&learned)) } else { config };
-            let prepared = data.prepare(&config, another(self.noise, place))?;
+            // The rows were counted for all specifications.
+            let prepared = Prepared::new(data, &config, another(self.noise, place))?;
             // The whole study was charged.
             let paid = Receipt::by_caller(prepared.charge());
             let fit = prepared.run(paid, progress)?;
@@ -158,18 +200,19 @@ impl PreparedStudy {
         }
         let promised = Guarantee::of(promise, request.rho, request.delta).map_err(PrivacyError::from)?;
         let guarantee = Guarantee { releases: budget.releases().to_vec(), ..promised };
-        let study = StudyFit { words, guarantee, parts, interest, simultaneous, statement };
-        Ok(study.with_whole_guarantees())
+        let rows_used = used.map(|used| used.at(request.level));
+        let study = StudyFit { words, guarantee, rows_used, parts, interest, simultaneous, statement };
+        let few = used.and_then(|used| used.warning(request.level, unit));
+        Ok(study.with_whole_guarantees().warned_first(few))
     }
 
     /// Second moments of the columns of all.
-    fn learn(&mut self, budget: &mut Budget) -> Result<Arc<auto::Learned>, Error> {
-        let mut rng = self.noise.open().map_err(PrivacyError::from)?;
-        let mut own = Budget::new(self.study.request.rho.share(auto::LEARNING));
+    fn learn(&mut self, budget: &mut Budget, rng: &mut NoiseRng) -> Result<Arc<auto::Learned>, Error> {
+        let mut own = Budget::new(self.stages.rest().share(auto::LEARNING));
         let (rows, design) = self.union.rows_and_design();
-        let learned = self.plan.learn(rows, design, &mut own, &mut rng)?;
+        let learned = self.plan.learn(rows, design, &mut own, rng)?;
         for Release { what, rho, mechanism } in own.releases() {
-            let _ = budget.spend_on(*mechanism, format!("{what}, for all specifications"), *rho)?;
+            let _ = budget.spend_on(*mechanism, format!("{what}{SHARED}"), *rho)?;
         }
         Ok(learned.shared())
     }
@@ -221,6 +264,14 @@ impl StudyFit {
             part.fit.guarantee = Guarantee { releases, ..self.guarantee.clone() };
             part.fit.statement.clone_from(&self.statement);
             part.fit.warnings.insert(0, Warning::PartOfStudy { name: part.name.clone(), of });
+        }
+        self
+    }
+
+    /// The same with a warning that comes before all others in each fit, if there is one.
+    fn warned_first(mut self, warning: Option<Warning>) -> StudyFit {
+        for part in &mut self.parts {
+            part.fit.warnings.splice(0..0, warning.clone());
         }
         self
     }

@@ -42,11 +42,20 @@ fn cause(j: usize, kept: &[usize], law: &Curvature, basis: &Mat<f64>, least: f64
     let found = resolve(law, &columns(basis, &alone), &Floor::none(alone.len()), f64::NEG_INFINITY);
     let own = found.pivots.last().expect("a column has a pivot");
     if own.strength < RESOLVED || law.quadratic(basis.col_as_slice(j)) <= least {
-        return if design.slots()[j].is_level() { Cause::RareLevel } else { Cause::LittleSpread };
+        return match design.slots()[j].is_level() {
+            true if is_nothing(law, basis.col_as_slice(j)) => Cause::UnseenLevel,
+            true => Cause::RareLevel,
+            false => Cause::LittleSpread,
+        };
     }
     Cause::Combination {
         of: most_alike(j, kept, law, basis, intercept).iter().map(|&k| design.names()[k].clone()).collect(),
     }
+}
+
+/// Whether the second moment of a column cannot be told from 0: for a level that is the share of rows that have it.
+fn is_nothing(law: &Curvature, column: &[f64]) -> bool {
+    law.quadratic(column) <= RESOLVED * law.covariance_form(column, column, column).sqrt()
 }
 
 /// The kept columns without which the most would be new in column `j`.

@@ -431,7 +431,7 @@ fn contradicted(white: &Whitened) -> Option<Warning> {
 /// Whether what was left out is in the errors of many rows, which are not symmetric then. Where clipping could bend a fit, the test is too weak to be
 /// trusted with that. A rare level is in the errors of few.
 fn is_in_errors(left_out: &[LeftOut]) -> bool {
-    left_out.iter().any(|one| one.cause != Cause::RareLevel)
+    left_out.iter().any(|one| !matches!(one.cause, Cause::RareLevel | Cause::UnseenLevel))
 }
 
 /// What is publicly known of the largest norm of a standardised row, weighted as it is.

@@ -2,7 +2,7 @@
 
 use super::{
     Cover, WIDTH, WORDS, budget, command, fact, given, guarantee, heading_of_page, ledger, list, page, paragraph,
-    protected, scrolling, section, significant_row, void,
+    protected, scrolling, section, significant_row, used, void,
 };
 use crate::{
     FittedGroup, GroupOutcome, GroupedFit,
@@ -46,6 +46,7 @@ fn header(fit: &GroupedFit, cover: &Cover) -> String {
         given("Data set", cover.dataset.as_ref().or(of_ledger)),
         fact("Groups by", &format!("<code>{}</code>", escaped(&fit.by.to_string()))),
         fact("In all", &format!("{} {}", grouped(fit.rows), guarantee.promise.unit.plural())),
+        given("Used", used(fit.rows_used.as_ref()).as_ref()),
         given("Weights", fit.weights.as_ref().map(ToString::to_string).as_ref()),
         fact("What is protected", protected(guarantee.promise.unit)),
         fact("Budget", &format!("&rho; = {}", guarantee.rho)),

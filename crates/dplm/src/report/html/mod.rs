@@ -112,6 +112,7 @@ fn header(fit: &Fit, cover: &Cover) -> String {
         given("Data set", cover.dataset.as_ref().or(of_ledger)),
         given("Group", group.as_ref()),
         fact(&capitalised(fit.guarantee.promise.unit.plural()), &grouped(fit.rows)),
+        given("Used", used(fit.rows_used.as_ref()).as_ref()),
         given("Weights", fit.weights.as_ref().map(ToString::to_string).as_ref()),
         fact("What is protected", protected(fit.guarantee.promise.unit)),
         fact("Budget", &format!("&rho; = {}", fit.guarantee.rho)),
@@ -130,6 +131,14 @@ fn heading_of_page(formula: &str, cover: &Cover, void: &str, facts: &str) -> Str
     format!(
         "<header>\n<p class=\"kind\">Private linear regression</p>\n{heading}{void}<dl class=\"facts\">\n{facts}</dl>\n</header>\n"
     )
+}
+
+/// How many rows were used, and the ends of the interval of that number.
+fn used(rows: Option<&Bounded>) -> Option<String> {
+    rows.map(|rows| {
+        let [about, low, high] = [rows.estimate, rows.low, rows.high].map(|number| grouped(number as u64));
+        format!("about {about} (from {low} to {high})")
+    })
 }
 
 /// A fact that may not be there.

@@ -1,7 +1,7 @@
 //! A study as one page: the coefficient that is followed across specifications, drawn as a specification curve (Simonsohn, Simmons and Nelson
 //! 2020), and all coefficients side by side.
 
-use super::{Cover, WIDTH, budget, capitalised, fact, ledger, page, paragraph, rising_axis, scrolling, section};
+use super::{Cover, WIDTH, budget, capitalised, fact, ledger, page, paragraph, rising_axis, scrolling, section, used};
 use crate::{
     number::{grouped, significant},
     report::{
@@ -47,6 +47,7 @@ fn header(study: &StudyFit, cover: &Cover, title: &str) -> String {
         fact("Date", &escaped(&first.date)),
         given("Data set", cover.dataset.as_ref().or(of_ledger)),
         fact(&capitalised(study.guarantee.promise.unit.plural()), &grouped(first.rows)),
+        given("Used", used(study.rows_used.as_ref()).as_ref()),
         fact("Specifications", &study.parts.len().to_string()),
         fact("Budget of all", &format!("&rho; = {}", study.guarantee.rho)),
         fact("Which is", &format!("&epsilon; = {} at &delta; = {:e}", study.guarantee.epsilon, study.guarantee.delta)),
