@@ -27,7 +27,7 @@ test_that("a custodian limits, records, reverses, reports and keeps copies", {
   expect_error(dplm(wage_formula, wages, rho = 0.5, ledger = dplm_ledger(file, analyst = ""), dataset = "wages"), "whose it is", class = "dplm_ledger_error")
   fit <- suppressWarnings(dplm(wage_formula, wages, rho = 0.5, ledger = ada, dataset = "wages"))
   expect_error(dplm(wage_formula, wages, rho = 0.5, ledger = ada, dataset = "wages"), "Ada may spend 0.1 more", class = "dplm_ledger_error")
-  expect_identical(dplm_ledger_reverse(ada, 3, "the wrong file"), 0)
+  expect_identical(dplm_ledger_reverse(ada, 4, "the wrong file"), 0)
   dplm_ledger_record(ada, "wages", rho = 0.05, what = "a histogram", analyst = "Ada")
   account <- dplm_ledger_show(ada, "wages")
   expect_equal(account$spent, 0.55)
@@ -36,7 +36,7 @@ test_that("a custodian limits, records, reverses, reports and keeps copies", {
   expect_identical(dplm_ledger_backup(ada, copy), dplm_ledger_verify(ada, against = list(fit, copy)))
   page <- file.path(folder, "page.html")
   dplm_ledger_report(ada, page)
-  expect_match(paste(readLines(page), collapse = " "), "a mistake, by entry 4: the wrong file")
+  expect_match(paste(readLines(page), collapse = " "), "a mistake, by entry 5: the wrong file")
 })
 
 test_that("a plan reads no data", {
