@@ -56,7 +56,8 @@ test_that("an interrupt at any moment says what the ledger has recorded", {
   said <- vapply(told, spent_in, 0, USE.NAMES = FALSE)
   said[told == "finished"] <- 0.5
   said[told == "interrupted outside of the fit"] <- 0
-  expect_identical(said, as.numeric(found[, 3]))
+  # R reads 0.00000013 and 1.3e-07 as numbers that may differ in the last bit.
+  expect_identical(signif(said, 12), signif(as.numeric(found[, 3]), 12))
   expect_true(any(grepl("^interrupted before the fit was finished; the ledger has recorded", told)))
 })
 
