@@ -118,19 +118,22 @@ NULL
   .Call(savvy_native_ledger_grant__impl, `file`, `dataset`, `rho`, `note`)
 }
 
-#' Adds a data set, making the file where there is none.
-`native_ledger_init` <- function(`file`, `dataset`, `rho`, `note`, `delta` = NULL) {
-  .Call(savvy_native_ledger_init__impl, `file`, `dataset`, `rho`, `note`, `delta`)
+#' Adds a data set, making the file where there is none. `asked` is its budget and what it promises.
+`native_ledger_init` <- function(`file`, `dataset`, `asked`, `note`) {
+  .Call(savvy_native_ledger_init__impl, `file`, `dataset`, `asked`, `note`)
 }
 
-#' Says how much an analyst may spend; the empty name is whoever has no limit of their own.
-`native_ledger_limit` <- function(`file`, `dataset`, `analyst`, `rho`, `note`) {
-  .Call(savvy_native_ledger_limit__impl, `file`, `dataset`, `analyst`, `rho`, `note`)
+#' Says how much an analyst may spend; the empty name is each who has no limit of their own, and
+#' `others` all of them together.
+`native_ledger_limit` <- function(`file`, `dataset`, `analyst`, `rho`, `note`, `others`) {
+  .Call(savvy_native_ledger_limit__impl, `file`, `dataset`, `analyst`, `rho`, `note`, `others`)
 }
 
-#' Records what was released without this ledger, or lost from it.
-`native_ledger_record` <- function(`file`, `dataset`, `rho`, `what`, `analyst`, `note`) {
-  .Call(savvy_native_ledger_record__impl, `file`, `dataset`, `rho`, `what`, `analyst`, `note`)
+#' Records what was released without this ledger, or lost from it: it happened, whether there is
+#' budget for it or not. `asked` is what was spent and promised, and at which `delta` a mechanism with
+#' a test was run; nothing was promised where it is `void`.
+`native_ledger_record` <- function(`file`, `dataset`, `asked`, `what`, `analyst`, `note`) {
+  .Call(savvy_native_ledger_record__impl, `file`, `dataset`, `asked`, `what`, `analyst`, `note`)
 }
 
 #' The page of one data set, or of all.
@@ -143,7 +146,8 @@ NULL
   .Call(savvy_native_ledger_reverse__impl, `file`, `entry`, `reason`)
 }
 
-#' The state of a data set, as the document of `dplm ledger show`.
+#' The state of a data set, as the document of `dplm ledger show`, with a word for the `mechanisms`
+#' of its promise.
 `native_ledger_show` <- function(`file`, `dataset`) {
   .Call(savvy_native_ledger_show__impl, `file`, `dataset`)
 }

@@ -16,6 +16,12 @@ refuse <- function(kind, sentence) {
   stop(structure(list(message = sentence, call = NULL), class = class))
 }
 
+# A fit that is interrupted before it is handed over is lost, and what it spent is not.
+telling_what_was_spent <- function(spent, fit) {
+  lost <- function(e) refuse("interrupt", paste0("interrupted before the fit was finished; ", spent))
+  tryCatch(fit, interrupt = lost)
+}
+
 # Warns of what the command line warns of. The condition holds the fit, which is paid for; where warnings are made errors the fit would be
 # lost with them, so they are messages there.
 warn_of <- function(fit, sentences, about_privacy) {
@@ -34,6 +40,8 @@ is_text <- function(x) is.character(x) && length(x) == 1 && !is.na(x)
 
 # What the native half takes as it is, checked so that a mistake is a `dplm_request_error` like any other.
 text_of <- function(name, x) if (is_text(x)) enc2utf8(x) else refuse("request", sprintf("%s must be a text", name))
+
+truth_of <- function(name, x) if (isTRUE(x) || isFALSE(x)) x else refuse("request", sprintf("%s must be TRUE or FALSE", name))
 
 text_or_null <- function(name, x) if (!is.null(x)) text_of(name, x)
 

@@ -3,8 +3,9 @@
 dplm <- function(formula, data, rho = NULL, epsilon = NULL, delta = NULL, public = NULL, method = NULL, clip = NULL, steps = NULL,
                  step_size = NULL, interval = "newton", target = NULL, level = 0.95, batches = 10, burn_in = NULL,
                  neighbours = "replace-one", person = NULL, rows_per_person = NULL, weights = NULL, by = NULL, group_sizes = NULL,
-                 purpose = "inference", standardised = FALSE, moments = NULL, ledger = NULL, dataset = NULL, csv = NULL, strict = FALSE,
-                 seed = NULL, threads = NULL, memory = NULL, progress = interactive(), dry_run = FALSE, pretend = FALSE) {
+                 purpose = "inference", standardised = FALSE, moments = NULL, ledger = NULL, dataset = NULL, other_table = FALSE,
+                 csv = NULL, strict = FALSE, seed = NULL, threads = NULL, memory = NULL, progress = interactive(),
+                 dry_run = FALSE, pretend = FALSE) {
   call <- match.call()
   simulated <- simulated_rows(pretend)
   if (missing(data) && is.null(simulated)) refuse("request", accepted)
@@ -14,8 +15,9 @@ dplm <- function(formula, data, rho = NULL, epsilon = NULL, delta = NULL, public
     rho = rho, epsilon = epsilon, delta = delta, method = method, clip = clip, steps = steps, step_size = step_size,
     interval = interval, target = target, level = level, batches = batches, burn_in = burn_in, neighbours = neighbours,
     person = person, rows_per_person = rows_per_person, weights = weights, by = by, group_sizes = group_sizes, purpose = purpose,
-    standardised = standardised, moments = given_moments(moments), ledger = ledger_file(ledger, dataset), dataset = dataset, analyst = said$analyst, stated_purpose = said$stated_purpose, note = said$note,
-    strict = strict, seed = seed, threads = threads, memory = memory, pretend = simulated
+    standardised = standardised, moments = given_moments(moments), ledger = ledger_file(ledger), dataset = dataset,
+    other_table = other_table, analyst = said$analyst, stated_purpose = said$stated_purpose, note = said$note, strict = strict,
+    seed = seed, threads = threads, memory = memory, pretend = simulated
   )
   table <- if (is.null(simulated)) described(data, value(native_columns(asked, options)), csv) else list()
   if (isTRUE(dry_run)) return(new_plan(value(native_dry_run(table, asked, options))))
@@ -23,9 +25,11 @@ dplm <- function(formula, data, rho = NULL, epsilon = NULL, delta = NULL, public
   on.exit(bar$close())
   fit <- if (is.null(by)) native_fit else native_fit_groups
   found <- value(fit(table, asked, options, bar$tell))
-  made <- if (is.null(by)) new_fit(found$json, call) else new_groups(found$json, call)
-  warn_of(made, found$warnings, found$about_privacy)
-  made
+  telling_what_was_spent(found$spent, {
+    made <- if (is.null(by)) new_fit(found$json, call) else new_groups(found$json, call)
+    warn_of(made, found$warnings, found$about_privacy)
+    made
+  })
 }
 
 # How many rows to simulate; NULL where the data are fitted.
@@ -37,11 +41,8 @@ simulated_rows <- function(pretend) {
   rows
 }
 
-# The file of a ledger; it needs both, itself and the name of the data in it.
-ledger_file <- function(ledger, dataset) {
-  if (is.null(ledger) != is.null(dataset)) {
-    refuse("request", "a ledger needs both: the file with ledger =, and what it calls the data with dataset =")
-  }
+# The file of a ledger, or NULL: where one is mandatory, the name of the data in it is enough.
+ledger_file <- function(ledger) {
   if (inherits(ledger, "dplm_ledger")) ledger$file else if (is_text(ledger)) path.expand(ledger) else ledger
 }
 

@@ -7,10 +7,10 @@ dplm_ledger <- function(file, analyst = Sys.getenv("DPLM_ANALYST"), purpose = ""
   ledger
 }
 
-dplm_ledger_init <- function(file, dataset, rho, delta = NULL, note = "") {
-  value(native_ledger_init(
-    path.expand(text_of("file", file)), text_of("dataset", dataset), number_of("rho", rho), text_of("note", note), if (!is.null(delta)) number_of("delta", delta)
-  ))
+dplm_ledger_init <- function(file, dataset, rho = NULL, delta = NULL, note = "", person = NULL, neighbours = "replace-one",
+                             mechanisms = "gaussian", epsilon = NULL) {
+  asked <- list(rho = rho, epsilon = epsilon, delta = delta, person = person, neighbours = neighbours, mechanisms = mechanisms)
+  value(native_ledger_init(path.expand(text_of("file", file)), text_of("dataset", dataset), asked, text_of("note", note)))
   dplm_ledger(file)
 }
 
@@ -19,16 +19,22 @@ dplm_ledger_grant <- function(ledger, dataset, rho, note = "") {
   invisible(ledger)
 }
 
-dplm_ledger_limit <- function(ledger, dataset, rho, analyst = "", note = "") {
+dplm_ledger_limit <- function(ledger, dataset, rho, analyst = "", note = "", others = FALSE) {
+  others <- truth_of("others", others)
+  if (others && !identical(analyst, "")) {
+    refuse("request", "a limit binds one analyst or all others together: leave out analyst or others")
+  }
   value(native_ledger_limit(
-    file_of(ledger), text_of("dataset", dataset), text_of("analyst", analyst), number_of("rho", rho), text_of("note", note)
+    file_of(ledger), text_of("dataset", dataset), text_of("analyst", analyst), number_of("rho", rho), text_of("note", note), others
   ))
   invisible(ledger)
 }
 
-dplm_ledger_record <- function(ledger, dataset, rho, what, analyst = "", note = "") {
+dplm_ledger_record <- function(ledger, dataset, rho, what, analyst = "", note = "", person = NULL, neighbours = "replace-one",
+                               mechanisms = "gaussian", delta = NULL, void = FALSE) {
+  asked <- list(rho = rho, person = person, neighbours = neighbours, mechanisms = mechanisms, delta = delta, void = void)
   value(native_ledger_record(
-    file_of(ledger), text_of("dataset", dataset), number_of("rho", rho), text_of("what", what), text_of("analyst", analyst), text_of("note", note)
+    file_of(ledger), text_of("dataset", dataset), asked, text_of("what", what), text_of("analyst", analyst), text_of("note", note)
   ))
   invisible(ledger)
 }
@@ -81,8 +87,18 @@ print.dplm_ledger <- function(x, ...) {
   for (dataset in value(native_ledger_datasets(x$file))) {
     account <- dplm_ledger_show(x, dataset)
     cat(sprintf("  %s: %g of rho = %g spent, %g left\n", dataset, account$spent, account$total, account$left))
+    cat(paste0("    ", state_of(account), "\n"), sep = "")
   }
   invisible(x)
+}
+
+# What an account promises, and why it pays nothing more where it does not.
+state_of <- function(account) {
+  promise <- account$promise
+  of <- if (promise$unit != "person") "rows" else paste(c("persons", if (!is.null(promise$person)) c("by", promise$person)), collapse = " ")
+  promised <- sprintf("neighbours: %s, of %s; mechanisms: %s", promise$neighbours, of, promise$mechanisms)
+  overdrawn <- if (account$overdrawn) "overdrawn: more was recorded than was granted, so it pays nothing more"
+  c(promised, overdrawn, if (!is.null(account$frozen)) paste("frozen:", account$frozen))
 }
 
 file_of <- function(ledger) if (inherits(ledger, "dplm_ledger")) ledger$file else dplm_ledger(ledger)$file

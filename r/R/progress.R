@@ -3,7 +3,10 @@
 # What hears how far the work is (`tell`), and what takes a bar away at the end (`close`).
 progress_of <- function(progress) {
   if (is.function(progress)) return(list(tell = progress, close = function() NULL))
-  if (isTRUE(progress)) bar() else list(tell = NULL, close = function() NULL)
+  if (!isTRUE(progress)) return(list(tell = NULL, close = function() NULL))
+  bar <- bar()
+  # An interrupt waits until the native half asks for it, which then says what was spent.
+  list(tell = function(stage, done, total) suspendInterrupts(bar$tell(stage, done, total)), close = bar$close)
 }
 
 bar <- function(patience = 1, width = 40) {

@@ -119,18 +119,18 @@ SEXP savvy_native_ledger_grant__impl(SEXP c_arg__file, SEXP c_arg__dataset, SEXP
     return handle_result(res);
 }
 
-SEXP savvy_native_ledger_init__impl(SEXP c_arg__file, SEXP c_arg__dataset, SEXP c_arg__rho, SEXP c_arg__note, SEXP c_arg__delta) {
-    SEXP res = savvy_native_ledger_init__ffi(c_arg__file, c_arg__dataset, c_arg__rho, c_arg__note, c_arg__delta);
+SEXP savvy_native_ledger_init__impl(SEXP c_arg__file, SEXP c_arg__dataset, SEXP c_arg__asked, SEXP c_arg__note) {
+    SEXP res = savvy_native_ledger_init__ffi(c_arg__file, c_arg__dataset, c_arg__asked, c_arg__note);
     return handle_result(res);
 }
 
-SEXP savvy_native_ledger_limit__impl(SEXP c_arg__file, SEXP c_arg__dataset, SEXP c_arg__analyst, SEXP c_arg__rho, SEXP c_arg__note) {
-    SEXP res = savvy_native_ledger_limit__ffi(c_arg__file, c_arg__dataset, c_arg__analyst, c_arg__rho, c_arg__note);
+SEXP savvy_native_ledger_limit__impl(SEXP c_arg__file, SEXP c_arg__dataset, SEXP c_arg__analyst, SEXP c_arg__rho, SEXP c_arg__note, SEXP c_arg__others) {
+    SEXP res = savvy_native_ledger_limit__ffi(c_arg__file, c_arg__dataset, c_arg__analyst, c_arg__rho, c_arg__note, c_arg__others);
     return handle_result(res);
 }
 
-SEXP savvy_native_ledger_record__impl(SEXP c_arg__file, SEXP c_arg__dataset, SEXP c_arg__rho, SEXP c_arg__what, SEXP c_arg__analyst, SEXP c_arg__note) {
-    SEXP res = savvy_native_ledger_record__ffi(c_arg__file, c_arg__dataset, c_arg__rho, c_arg__what, c_arg__analyst, c_arg__note);
+SEXP savvy_native_ledger_record__impl(SEXP c_arg__file, SEXP c_arg__dataset, SEXP c_arg__asked, SEXP c_arg__what, SEXP c_arg__analyst, SEXP c_arg__note) {
+    SEXP res = savvy_native_ledger_record__ffi(c_arg__file, c_arg__dataset, c_arg__asked, c_arg__what, c_arg__analyst, c_arg__note);
     return handle_result(res);
 }
 
@@ -222,8 +222,8 @@ static const R_CallMethodDef CallEntries[] = {
     {"savvy_native_ledger_back_up__impl", (DL_FUNC) &savvy_native_ledger_back_up__impl, 2},
     {"savvy_native_ledger_datasets__impl", (DL_FUNC) &savvy_native_ledger_datasets__impl, 1},
     {"savvy_native_ledger_grant__impl", (DL_FUNC) &savvy_native_ledger_grant__impl, 4},
-    {"savvy_native_ledger_init__impl", (DL_FUNC) &savvy_native_ledger_init__impl, 5},
-    {"savvy_native_ledger_limit__impl", (DL_FUNC) &savvy_native_ledger_limit__impl, 5},
+    {"savvy_native_ledger_init__impl", (DL_FUNC) &savvy_native_ledger_init__impl, 4},
+    {"savvy_native_ledger_limit__impl", (DL_FUNC) &savvy_native_ledger_limit__impl, 6},
     {"savvy_native_ledger_record__impl", (DL_FUNC) &savvy_native_ledger_record__impl, 6},
     {"savvy_native_ledger_report__impl", (DL_FUNC) &savvy_native_ledger_report__impl, 2},
     {"savvy_native_ledger_reverse__impl", (DL_FUNC) &savvy_native_ledger_reverse__impl, 3},

@@ -61,7 +61,7 @@ test_that("an interrupt stops the fit, and says what it cost", {
   writeLines(code, path)
   started <- proc.time()[["elapsed"]]
   out <- suppressWarnings(system2(file.path(R.home("bin"), "Rscript"), path, stdout = TRUE, stderr = TRUE))
-  expect_match(paste(out, collapse = "\n"), "TOLD: interrupted before the fit was finished; the budget", fixed = TRUE)
+  expect_match(paste(out, collapse = "\n"), "TOLD: interrupted before the fit was finished; rho = 1 counts as spent", fixed = TRUE)
 })
 
 test_that("progress is a bar that goes away", {

@@ -27,7 +27,7 @@ test_that("a custodian limits, records, reverses, reports and keeps copies", {
   expect_error(dplm(wage_formula, wages, rho = 0.5, ledger = dplm_ledger(file, analyst = ""), dataset = "wages"), "whose it is", class = "dplm_ledger_error")
   fit <- suppressWarnings(dplm(wage_formula, wages, rho = 0.5, ledger = ada, dataset = "wages"))
   expect_error(dplm(wage_formula, wages, rho = 0.5, ledger = ada, dataset = "wages"), "Ada may spend 0.1 more", class = "dplm_ledger_error")
-  expect_identical(dplm_ledger_reverse(ada, 3, "the wrong file"), 0)
+  expect_identical(dplm_ledger_reverse(ada, 4, "the wrong file"), 0)
   dplm_ledger_record(ada, "wages", rho = 0.05, what = "a histogram", analyst = "Ada")
   account <- dplm_ledger_show(ada, "wages")
   expect_equal(account$spent, 0.55)
@@ -36,7 +36,7 @@ test_that("a custodian limits, records, reverses, reports and keeps copies", {
   expect_identical(dplm_ledger_backup(ada, copy), dplm_ledger_verify(ada, against = list(fit, copy)))
   page <- file.path(folder, "page.html")
   dplm_ledger_report(ada, page)
-  expect_match(paste(readLines(page), collapse = " "), "a mistake, by entry 4: the wrong file")
+  expect_match(paste(readLines(page), collapse = " "), "a mistake, by entry 5: the wrong file")
 })
 
 test_that("a plan reads no data", {
@@ -49,4 +49,123 @@ test_that("a plan reads no data", {
   expect_equal(white$classical$std_error, 0.01)
   expect_output(print(white), "unit variance")
   expect_error(dplm_plan(rows = 10000, rho = 0.015), "formula", class = "dplm_request_error")
+})
+
+test_that("an account pays only for what adds up with its promise", {
+  file <- file.path(temporary_folder(), "budget.db")
+  ledger <- dplm_ledger_init(file, "rows", rho = 1)
+  dplm_ledger_init(file, "persons", rho = 1, person = "id")
+  dplm_ledger_init(file, "any noise", epsilon = 3, delta = 1e-5, mechanisms = "zcdp", neighbours = "zero-out")
+  fit <- function(dataset, ...) fitted_wages(rho = 0.01, seed = NULL, ledger = ledger, dataset = dataset, ...)
+  of_row <- "'rows' cannot pay for this fit: it protects rows and this fit protects persons by 'id'.*; nothing was spent$"
+  expect_error(fit("rows", person = "id"), of_row, class = "dplm_ledger_error")
+  of_person <- "'persons' cannot pay for this fit: it protects persons by 'id'.*: fit with person 'id'; nothing was spent$"
+  expect_error(fit("persons"), of_person, class = "dplm_ledger_error")
+  functional <- function(dataset) fit(dataset, method = "functional", purpose = "prediction")
+  of_noise <- "opened for gaussian mechanisms and this method uses zcdp ones.*; nothing was spent$"
+  expect_error(functional("rows"), of_noise, class = "dplm_ledger_error")
+  expect_s3_class(functional("any noise"), "dplm")
+  expect_identical(c(dplm_ledger_show(ledger, "rows")$spent, dplm_ledger_show(ledger, "persons")$spent), c(0, 0))
+  promise <- dplm_ledger_show(ledger, "any noise")$promise
+  expect_identical(promise[c("unit", "neighbours", "mechanisms")], list(unit = "row", neighbours = "zero-out", mechanisms = "zcdp"))
+  expect_identical(dplm_ledger_show(ledger, "persons")$promise$person, "id")
+  expect_output(print(ledger), "neighbours: replace-one, of persons by id; mechanisms: gaussian", fixed = TRUE)
+  expect_output(print(ledger), "neighbours: zero-out, of rows; mechanisms: zcdp", fixed = TRUE)
+})
+
+test_that("a budget is said once, and epsilon is converted as the mechanisms need it", {
+  file <- file.path(temporary_folder(), "budget.db")
+  expect_error(dplm_ledger_init(file, "wages"), "rho", class = "dplm_request_error")
+  expect_error(dplm_ledger_init(file, "wages", rho = 1, epsilon = 1), "once", class = "dplm_request_error")
+  expect_error(dplm_ledger_init(file, "wages", rho = 1, mechanisms = "loud"), "gaussian, zcdp, tested", class = "dplm_request_error")
+  expect_false(file.exists(file))
+  total <- vapply(c("gaussian", "zcdp", "tested"), function(mechanisms) {
+    ledger <- dplm_ledger_init(file, mechanisms, epsilon = 1, mechanisms = mechanisms)
+    account <- dplm_ledger_show(ledger, mechanisms)
+    expect_true(account$epsilon_total <= 1 && account$epsilon_total > 0.999)
+    account$total
+  }, 0)
+  expect_true(all(diff(total) < 0))
+})
+
+test_that("what happened is recorded, whether there is budget for it or not", {
+  file <- file.path(temporary_folder(), "budget.db")
+  ledger <- dplm_ledger_init(file, "wages", rho = 0.1)
+  dplm_ledger_record(ledger, "wages", rho = 0.3, what = "a histogram")
+  account <- dplm_ledger_show(ledger, "wages")
+  expect_identical(c(account$spent, account$left), c(0.3, 0))
+  expect_true(account$overdrawn)
+  expect_output(print(ledger), "overdrawn", fixed = TRUE)
+  overdrawn <- "'wages' is overdrawn by rho = 0.2, so it pays for nothing more; nothing was spent"
+  expect_error(dplm(wage_formula, wages, rho = 0.01, ledger = ledger, dataset = "wages"), overdrawn, class = "dplm_ledger_error")
+  dplm_ledger_init(file, "of persons", rho = 1)
+  dplm_ledger_record(ledger, "of persons", rho = 0.1, what = "a panel", person = "id")
+  expect_match(dplm_ledger_show(ledger, "of persons")$frozen, "cannot be added up")
+  expect_output(print(ledger), "frozen: entry", fixed = TRUE)
+  expect_error(dplm(wage_formula, wages, rho = 0.01, ledger = ledger, dataset = "of persons"), "nothing more", class = "dplm_ledger_error")
+  dplm_ledger_init(file, "weaker", rho = 1)
+  dplm_ledger_record(ledger, "weaker", rho = 0.1, what = "by another tool", neighbours = "zero-out")
+  expect_identical(dplm_ledger_show(ledger, "weaker")$spent, 0.4)
+  dplm_ledger_record(ledger, "weaker", rho = 0.1, what = "with a seed", void = TRUE)
+  expect_match(dplm_ledger_show(ledger, "weaker")$frozen, "seed")
+  dplm_ledger_init(file, "tests", rho = 1, mechanisms = "tested")
+  dplm_ledger_record(ledger, "tests", rho = 0.1, what = "tukey", mechanisms = "tested", delta = 1e-6)
+  expect_null(dplm_ledger_show(ledger, "tests")$frozen)
+  dplm_ledger_record(ledger, "tests", rho = 0.1, what = "tukey", mechanisms = "tested", delta = 1e-6)
+  expect_match(dplm_ledger_show(ledger, "tests")$frozen, "delta")
+})
+
+test_that("another table is refused, unless it is meant", {
+  ledger <- dplm_ledger_init(file.path(temporary_folder(), "budget.db"), "wages", rho = 1)
+  fit <- function(rows, ...) fitted_wages(wages[rows, ], rho = 0.1, seed = NULL, ledger = ledger, dataset = "wages", ...)
+  fit(1:3000)
+  another <- "other columns or another number of rows than that of entry .* other_table = TRUE that it is meant; nothing was spent$"
+  expect_error(fit(1:2000), another, class = "dplm_ledger_error")
+  expect_identical(dplm_ledger_show(ledger, "wages")$spent, 0.1)
+  expect_s3_class(fit(1:2000, other_table = TRUE), "dplm")
+  expect_identical(dplm_ledger_show(ledger, "wages")$spent, 0.2)
+})
+
+test_that("a mandatory ledger pays for every fit, and for nothing else", {
+  old <- Sys.getenv("DPLM_LEDGER")
+  on.exit(if (nzchar(old)) Sys.setenv(DPLM_LEDGER = old) else Sys.unsetenv("DPLM_LEDGER"), add = TRUE)
+  folder <- temporary_folder()
+  file <- file.path(folder, "budget.db")
+  ledger <- dplm_ledger_init(file, "wages", rho = 1)
+  other <- dplm_ledger_init(file.path(folder, "other.db"), "wages", rho = 1)
+  expect_error(fitted_wages(seed = NULL, dataset = "wages"), "name the ledger", class = "dplm_request_error")
+  Sys.setenv(DPLM_LEDGER = file)
+  mandatory <- "every fit here must be paid from the ledger .*: name what it calls the data with dataset; nothing was spent$"
+  expect_error(fitted_wages(seed = NULL), mandatory, class = "dplm_ledger_error")
+  expect_error(fitted_wages(seed = 1), mandatory, class = "dplm_ledger_error")
+  expect_error(fitted_wages(seed = 1, dataset = "wages"), "seed", class = "dplm_request_error")
+  expect_error(fitted_wages(seed = NULL, ledger = other, dataset = "wages"), "another one was named: leave out ledger", class = "dplm_ledger_error")
+  expect_identical(fitted_wages(seed = NULL, dataset = "wages")$ledger$dataset, "wages")
+  expect_identical(dplm_ledger_show(ledger, "wages")$spent, 0.5)
+  expect_s3_class(suppressWarnings(dplm(wage_formula, rho = 0.5, pretend = 2000)), "dplm")
+  expect_s3_class(suppressWarnings(dplm(wage_formula, rho = 0.5, pretend = 2000, seed = 1)), "dplm")
+  expect_error(dplm(wage_formula, rho = 0.5, pretend = 2000, dataset = "wages"), "simulated rows cost nothing", class = "dplm_request_error")
+  expect_s3_class(dplm(wage_formula, wages, rho = 0.5, dry_run = TRUE), "dplm_plan")
+  expect_s3_class(dplm(wage_formula, wages, rho = 0.5, dry_run = TRUE, dataset = "wages"), "dplm_plan")
+  expect_error(dplm(wage_formula, wages, rho = 5, dry_run = TRUE, dataset = "wages"), "nothing was spent$", class = "dplm_ledger_error")
+  expect_identical(dplm_ledger_show(ledger, "wages")$spent, 0.5)
+})
+
+test_that("names are told apart as they are shown, and analysts without case", {
+  file <- file.path(temporary_folder(), "budget.db")
+  ledger <- dplm_ledger_init(file, "wages", rho = 1)
+  for (name in c(" wages", "wages ", "")) expect_error(dplm_ledger_init(file, name, rho = 1), "no blank at either end", class = "dplm_ledger_error")
+  for (name in c(" Ada", "Ada ", "*")) {
+    expect_error(dplm_ledger_limit(ledger, "wages", rho = 1, analyst = name), "no blank at either end", class = "dplm_ledger_error")
+  }
+  dplm_ledger_limit(ledger, "wages", rho = 0.1, analyst = "Ada")
+  asked <- function(analyst) fitted_wages(rho = 0.1, seed = NULL, ledger = dplm_ledger(file, analyst = analyst), dataset = "wages")
+  asked("ADA")
+  expect_error(asked("ada"), "ada may spend 0 more", class = "dplm_ledger_error")
+  expect_s3_class(asked("Bea"), "dplm")
+  dplm_ledger_limit(ledger, "wages", rho = 0.25, others = TRUE)
+  expect_identical(dplm_ledger_show(ledger, "wages")$limit_of_others_together, 0.25)
+  asked("Cem")
+  expect_error(asked("Dan"), "Dan may spend 0.05 more", class = "dplm_ledger_error")
+  expect_error(dplm_ledger_limit(ledger, "wages", rho = 1, analyst = "Ada", others = TRUE), "leave out", class = "dplm_request_error")
 })

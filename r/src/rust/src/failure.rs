@@ -3,7 +3,7 @@
 use std::panic::{catch_unwind, set_hook, AssertUnwindSafe};
 
 use dplm::{options::Language, table::DataError, Error, ErrorKind};
-use dplm_ledger::LedgerError;
+use dplm_ledger::{LedgerError, Tally};
 use dplm_simulate::pretend::PretendError;
 use savvy::{OwnedListSexp, OwnedStringSexp, Sexp};
 
@@ -46,9 +46,14 @@ pub struct Refusal {
 }
 
 impl Refusal {
-    /// The fit failed after its budget was spent, whatever the reason: other kinds promise that nothing was.
-    pub fn after_spending(error: Error) -> Refusal {
-        Kind::Fit.because(error)
+    /// The refusal of work that was charged what a tally says. Its sentence ends with that, and its
+    /// kind no longer promises that nothing was spent.
+    #[must_use]
+    pub fn after(self, tally: &Tally) -> Refusal {
+        match tally.spent() {
+            None => self,
+            Some(_) => Refusal { kind: Kind::Fit, sentence: tally.told(&self.sentence, false) },
+        }
     }
 
     /// The program itself is wrong. What went wrong is not said, since that could hold a cell.
@@ -88,7 +93,11 @@ impl From<PretendError> for Refusal {
 
 impl From<LedgerError> for Refusal {
     fn from(error: LedgerError) -> Refusal {
-        Kind::Ledger.because(error)
+        match error {
+            // The arguments alone are wrong: no ledger was asked.
+            LedgerError::Seed | LedgerError::NoDataset | LedgerError::NoLedger => Kind::Request.because(error),
+            error => Kind::Ledger.because(error),
+        }
     }
 }
 

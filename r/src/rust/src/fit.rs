@@ -8,17 +8,16 @@ use dplm::{
     plan::Question,
     report::{facts_json, summary, to_html, to_json, Cover, FitFileError},
     table::{ReadOptions, Source},
-    Charge, Covariance, Coverage, Dataset, Design, Ends, Fit, OverValue, Prediction, Progress, Reading, Receipt, TTest,
-    Warning,
+    Covariance, Coverage, Dataset, Design, Ends, Fit, OverValue, Prediction, Progress, Reading, TTest, Warning,
 };
-use dplm_ledger::LedgerError;
 use dplm_simulate::pretend;
 use savvy::{savvy, ListSexp, NullSexp, OwnedListSexp, OwnedLogicalSexp, Sexp};
 
 use crate::{
     failure::{answer, Failure, Kind, Refusal},
     given::function,
-    request::{Account, Model, Options},
+    pay::{pay, Charged},
+    request::{Model, Options},
     table,
     value::{list, numbers, parsed, texts},
     work::{self, Signals},
@@ -34,17 +33,17 @@ fn native_fit(described: ListSexp, model: ListSexp, options: ListSexp, progress:
         let method = options.method(&model)?;
         // SAFETY: the table is gone when this function returns.
         let table = unsafe { options.rows(described, &model) }?;
-        let fit = work::run(options.threads, function(progress).as_ref(), |signals| {
-            affordable(options.account.as_ref(), &method.request().rho)?;
+        let charged = Charged::default();
+        let fit = work::run_charged(options.threads, function(progress).as_ref(), &charged, |signals| {
+            let mut payer = charged.payer(&options)?;
             let reading = |done, total| signals.reading(done, total);
             let mut dataset = Dataset::read(&table, &model.formula, &self::reading(&options, Progress::new(&reading)))?;
             let prepared = dataset.prepare(method.as_ref(), options.noise)?.giving_up_rows();
-            let receipt = receipt(prepared.charge(), options.account.as_ref())?;
             let fitting = |done, total| signals.fitting(done, total);
-            prepared.run(receipt, Progress::new(&fitting)).map_err(Refusal::after_spending)
+            prepared.run_paid_by(&mut |charge| pay(&mut payer, charge, signals), Progress::new(&fitting))
         })?;
         let warnings = fit.warnings.iter().map(|one| (matches!(one, Warning::FixedSeed), one.to_string()));
-        fitted(to_json(&fit), warnings.collect(), options.is_pretended())
+        fitted(to_json(&fit), warnings.collect(), options.is_pretended(), &charged)
     })
 }
 
@@ -55,22 +54,15 @@ pub fn reading<'a>(options: &Options, progress: Progress<'a>) -> Reading<'a> {
     Reading { table, memory: options.memory, person, weights, ..Reading::default() }
 }
 
-/// What the ledger could not pay for is refused before a row is read.
-pub fn affordable(account: Option<&Account>, rho: &dplm::privacy::Rho) -> Result<(), LedgerError> {
-    account.map_or(Ok(()), |account| account.open()?.check(&account.dataset, *rho))
-}
-
-/// Pays from the ledger where there is one; else whoever calls keeps account.
-pub fn receipt(charge: Charge, account: Option<&Account>) -> Result<Receipt, LedgerError> {
-    match account {
-        Some(account) => account.open()?.charge(&account.dataset, charge),
-        None => Ok(Receipt::by_caller(charge)),
-    }
-}
-
 /// The JSON of a fit, and what a reader should know, each with whether it is about privacy itself.
-/// Of simulated rows it is marked, and that is said first.
-pub fn fitted(json: String, mut warnings: Vec<(bool, String)>, is_pretended: bool) -> Result<Sexp, Failure> {
+/// Of simulated rows it is marked, and that is said first. What was `spent` is for an interrupt that
+/// comes later.
+pub fn fitted(
+    json: String,
+    mut warnings: Vec<(bool, String)>,
+    is_pretended: bool,
+    charged: &Charged,
+) -> Result<Sexp, Failure> {
     if is_pretended {
         warnings.insert(0, (false, pretend::WARNING.to_owned()));
     }
@@ -81,6 +73,7 @@ pub fn fitted(json: String, mut warnings: Vec<(bool, String)>, is_pretended: boo
         ("json", &|| texts([&json])),
         ("about_privacy", &|| OwnedLogicalSexp::try_from_slice(&about_privacy)?.into()),
         ("warnings", &|| texts(&sentences)),
+        ("spent", &|| texts([charged.tally().to_string()])),
     ])?)
 }
 
@@ -94,9 +87,9 @@ fn native_dry_run(described: ListSexp, model: ListSexp, options: ListSexp) -> sa
         without_forecast(&options)?;
         // SAFETY: the table is gone when this function returns.
         let table = unsafe { options.rows(described, &model) }?;
-        let forecast = work::run(options.threads, None, |signals| {
+        let forecast = work::run(options.threads, |signals| {
             let asked = options.asked();
-            affordable(options.account.as_ref(), &asked.request.rho)?;
+            options.check_account()?;
             let rows = counted(&table, &model, signals)?;
             let Request { rho, delta, level, .. } = asked.request;
             Ok(forecast_for(asked, table.schema(), &Question::new(rows, rho, delta, level))?)
@@ -223,7 +216,7 @@ fn native_predict(json: &str, described: ListSexp) -> savvy::Result<Sexp> {
     answer(|| {
         // SAFETY: the table is gone when this function returns.
         let (fit, table) = (fit(json)?, unsafe { table::source(described) }?);
-        let found = work::run(None, None, |signals| {
+        let found = work::run(None, |signals| {
             let reading = |done, total| signals.reading(done, total);
             let options = ReadOptions { progress: Progress::new(&reading), ..ReadOptions::default() };
             Ok(fit.predict(&table, &options)?)
@@ -238,7 +231,7 @@ fn native_predict_intervals(json: &str, described: ListSexp, level: f64) -> savv
     answer(|| {
         // SAFETY: the table is gone when this function returns.
         let (fit, table) = (fit(json)?, unsafe { table::source(described) }?);
-        let found = work::run(None, None, |signals| {
+        let found = work::run(None, |signals| {
             let reading = |done, total| signals.reading(done, total);
             let options = ReadOptions { progress: Progress::new(&reading), ..ReadOptions::default() };
             Ok(fit.predict_intervals(&table, &options, level)?)

@@ -10,8 +10,9 @@ use savvy::{savvy, ListSexp, OwnedListSexp, Sexp};
 
 use crate::{
     failure::{answer, Kind, Refusal},
-    fit::{affordable, as_in_file, as_marked, fitted, reading, receipt, write},
+    fit::{as_in_file, as_marked, fitted, reading, write},
     given::function,
+    pay::{pay, Charged},
     request::{Model, Options},
     value::{list, parsed, texts},
     work,
@@ -28,17 +29,17 @@ fn native_fit_groups(described: ListSexp, model: ListSexp, options: ListSexp, pr
         let (by, sizes) = options.groups.clone().ok_or_else(no_groups)?;
         // SAFETY: the table is gone when this function returns.
         let table = unsafe { options.rows(described, &model) }?;
-        let fit = work::run(options.threads, function(progress).as_ref(), |signals| {
-            affordable(options.account.as_ref(), &method.request().rho)?;
+        let charged = Charged::default();
+        let fit = work::run_charged(options.threads, function(progress).as_ref(), &charged, |signals| {
+            let mut payer = charged.payer(&options)?;
             let told = |done, total| signals.reading(done, total);
             let reading = reading(&options, Progress::new(&told));
             let mut groups = GroupedDataset::read(&table, &model.formula, &reading, &by, sizes)?;
             let prepared = groups.prepare(method.as_ref(), options.noise)?;
-            let receipt = receipt(prepared.charge(), options.account.as_ref())?;
             let fitting = |done, total| signals.fitting(done, total);
-            prepared.run(receipt, Progress::new(&fitting)).map_err(Refusal::after_spending)
+            prepared.run_paid_by(&mut |charge| pay(&mut payer, charge, signals), Progress::new(&fitting))
         })?;
-        fitted(grouped_to_json(&fit), warnings(&fit), options.is_pretended())
+        fitted(grouped_to_json(&fit), warnings(&fit), options.is_pretended(), &charged)
     })
 }
 

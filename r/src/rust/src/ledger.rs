@@ -3,13 +3,18 @@
 
 use std::path::Path;
 
-use dplm::{privacy::Rho, Charge};
+use dplm::{
+    method::DELTA,
+    privacy::{Mechanisms, Neighbours, Promise, Provenance, Rho},
+    Charge,
+};
 use dplm_ledger::{to_html, Amount, Attribution, Kept, Ledger, LedgerError};
 use savvy::{savvy, ListSexp, NullSexp, Sexp};
 
 use crate::{
     failure::{answer, Failure, Kind, Refusal},
     given::Given,
+    request::{budget_by, word},
     value::{document, list, numbers, texts},
 };
 
@@ -21,16 +26,25 @@ fn checked(rho: f64) -> Result<Rho, Refusal> {
     Rho::checked_from_f64(rho).map_err(|error| Kind::Request.because(error))
 }
 
-/// Adds a data set, making the file where there is none.
+/// What is promised about rows or persons: `person`, `neighbours` and `mechanisms`.
+fn promise(given: &Given) -> Result<(Promise, Mechanisms), Refusal> {
+    let neighbours: Neighbours = word(given, "neighbours")?;
+    Ok((Promise { neighbours, ..Promise::about(given.text("person")?) }, word(given, "mechanisms")?))
+}
+
+/// Adds a data set, making the file where there is none. `asked` is its budget and what it promises.
 #[savvy]
-fn native_ledger_init(file: &str, dataset: &str, rho: f64, note: &str, delta: Option<f64>) -> savvy::Result<Sexp> {
+fn native_ledger_init(file: &str, dataset: &str, asked: ListSexp, note: &str) -> savvy::Result<Sexp> {
     answer(|| {
-        let rho = checked(rho)?;
+        let given = Given(asked);
+        let (promise, mechanisms) = promise(&given)?;
+        let (rho, delta) = budget_by(&given, mechanisms.conversion())?;
         let ledger = match Ledger::create(Path::new(file)) {
             Err(LedgerError::Exists { .. }) => open(file),
             made => made,
         };
-        ledger?.open_account(dataset, rho, delta, note)?;
+        let promise = promise.converted_by(mechanisms.conversion(), delta);
+        ledger?.open_account_for(promise, dataset, rho, Some(delta), note)?;
         Ok(NullSexp.into())
     })
 }
@@ -50,38 +64,68 @@ fn native_ledger_datasets(file: &str) -> savvy::Result<Sexp> {
     answer(|| Ok(texts(open(file)?.datasets()?)?))
 }
 
-/// The state of a data set, as the document of `dplm ledger show`.
+/// The state of a data set, as the document of `dplm ledger show`, with a word for the `mechanisms`
+/// of its promise.
 #[savvy]
 fn native_ledger_show(file: &str, dataset: &str) -> savvy::Result<Sexp> {
-    answer(|| Ok(document(&open(file)?.account(dataset)?.document())?))
+    answer(|| {
+        let account = open(file)?.account(dataset)?;
+        let mut shown = account.document();
+        shown["promise"]["mechanisms"] = Mechanisms::of(account.promise.conversion).name().into();
+        Ok(document(&shown)?)
+    })
 }
 
-/// Says how much an analyst may spend; the empty name is whoever has no limit of their own.
+/// Says how much an analyst may spend; the empty name is each who has no limit of their own, and
+/// `others` all of them together.
 #[savvy]
-fn native_ledger_limit(file: &str, dataset: &str, analyst: &str, rho: f64, note: &str) -> savvy::Result<Sexp> {
+fn native_ledger_limit(
+    file: &str,
+    dataset: &str,
+    analyst: &str,
+    rho: f64,
+    note: &str,
+    others: bool,
+) -> savvy::Result<Sexp> {
     answer(|| {
         let most = Amount::checked_from_f64(rho).map_err(|error| Kind::Request.because(error))?;
-        open(file)?.limit(dataset, analyst, most, note)?;
+        let mut ledger = open(file)?;
+        match others {
+            true => ledger.limit_others(dataset, most, note)?,
+            false => ledger.limit(dataset, analyst, most, note)?,
+        }
         Ok(NullSexp.into())
     })
 }
 
-/// Records what was released without this ledger, or lost from it.
+/// Records what was released without this ledger, or lost from it: it happened, whether there is
+/// budget for it or not. `asked` is what was spent and promised, and at which `delta` a mechanism with
+/// a test was run; nothing was promised where it is `void`.
 #[savvy]
 fn native_ledger_record(
     file: &str,
     dataset: &str,
-    rho: f64,
+    asked: ListSexp,
     what: &str,
     analyst: &str,
     note: &str,
 ) -> savvy::Result<Sexp> {
     answer(|| {
+        let given = Given(asked);
+        let charge = Charge::new(checked(given.usual("rho")?)?, recorded(&given)?, what);
         let [analyst, note] = [analyst, note].map(str::to_owned);
         let mut ledger = open(file)?.attributed_to(Attribution { analyst, purpose: String::new(), note })?;
-        ledger.spend(dataset, &Charge::new(checked(rho)?, dplm::privacy::Promise::default(), what))?;
+        ledger.record(dataset, &charge)?;
         Ok(NullSexp.into())
     })
+}
+
+/// What was promised of a release that is recorded.
+fn recorded(given: &Given) -> Result<Promise, Refusal> {
+    let (promise, mechanisms) = promise(given)?;
+    let provenance = if given.truth("void")? { Provenance::Seed } else { Provenance::System };
+    let delta = given.number("delta")?.unwrap_or(DELTA);
+    Ok(Promise { provenance, ..promise }.converted_by(mechanisms.conversion(), delta))
 }
 
 /// Marks an entry as a mistake; gives what was taken back of a grant.

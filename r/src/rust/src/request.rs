@@ -1,23 +1,24 @@
 //! What is asked, from R's arguments to the library's own types, checked before a row is read.
 
-use std::{path::PathBuf, sync::Arc};
+use std::sync::Arc;
 
 use dplm::{
     formula::{By, Column, Formula, Weights},
     method::{self, Asked, Asks, Entry, Method, Request, Tuning},
     moments::Moments,
     options::Choice,
-    privacy::Rho,
+    privacy::{convert::Conversion, Rho},
     table::Source,
     NoiseSource, Person,
 };
-use dplm_ledger::{Attribution, Ledger, LedgerError};
+use dplm_ledger::{AccountName, Attribution, LedgerError, Payer};
 use dplm_simulate::pretend;
 use savvy::{ListSexp, TypedSexp};
 
 use crate::{
     failure::{Kind, Refusal},
     given::{json, Given},
+    pay::not_paid,
     table,
 };
 
@@ -39,8 +40,12 @@ impl Model {
 
 /// The budget and the delta at which epsilon is stated, of the method that is asked for.
 pub fn budget(given: &Given, method: Option<Entry>) -> Result<(Rho, f64), Refusal> {
+    budget_by(given, Entry::conversion_of(method))
+}
+
+/// The same of releases whose epsilon follows by this conversion.
+pub fn budget_by(given: &Given, conversion: Conversion) -> Result<(Rho, f64), Refusal> {
     let [rho, epsilon, delta] = ["rho", "epsilon", "delta"].map(|name| given.number(name));
-    let conversion = Entry::conversion_of(method);
     method::budget(rho?, epsilon?, delta?, conversion).map_err(|error| Kind::Request.because(error))
 }
 
@@ -64,7 +69,7 @@ pub fn moments(given: &Given) -> Result<Option<Arc<Moments>>, Refusal> {
 }
 
 /// The value a word stands for; words are those of the command line.
-fn word<T: Choice>(given: &Given, name: &str) -> Result<T, Refusal> {
+pub fn word<T: Choice>(given: &Given, name: &str) -> Result<T, Refusal> {
     given.word(name)?.parse().map_err(|unknown| Kind::Request.because(unknown))
 }
 
@@ -86,36 +91,14 @@ pub struct Options {
     pub threads: Option<usize>,
     /// The most bytes the rows may take.
     pub memory: Option<u64>,
-    /// The ledger's file, and what it calls the data.
-    pub account: Option<Account>,
+    /// The account that is asked to pay.
+    account: AccountName,
     /// So many simulated rows in place of the data.
     pretend: Option<u64>,
 }
 
 /// What groups are by, and their sizes where those are public.
 pub type Groups = (By, Option<Vec<u64>>);
-
-/// A data set in a ledger: the file, what it calls the data, and who asks.
-pub struct Account {
-    file: PathBuf,
-    pub dataset: String,
-    attribution: Attribution,
-}
-
-impl Account {
-    fn read(given: &Given) -> Result<Option<Account>, Refusal> {
-        let Some((file, dataset)) = given.text("ledger")?.zip(given.text("dataset")?) else { return Ok(None) };
-        let word = |name| Ok::<String, Refusal>(given.text(name)?.unwrap_or_default().to_owned());
-        let attribution =
-            Attribution { analyst: word("analyst")?, purpose: word("stated_purpose")?, note: word("note")? };
-        Ok(Some(Account { file: file.into(), dataset: dataset.to_owned(), attribution }))
-    }
-
-    /// The ledger, which records who asks.
-    pub fn open(&self) -> Result<Ledger, LedgerError> {
-        Ledger::open(&self.file)?.attributed_to(self.attribution.clone())
-    }
-}
 
 impl Options {
     /// What is asked of a fit of this model. A model file says of each column without bounds that it is standard.
@@ -132,13 +115,38 @@ impl Options {
             strict: given.truth("strict")?,
             threads: given.whole("threads")?,
             memory: given.whole("memory")?,
-            account: Account::read(given)?,
+            account: account(given)?,
             pretend: given.whole("pretend")?,
         };
-        match (&options.account, options.noise, options.pretend) {
-            (Some(_), NoiseSource::Seed(_), _) => Err(Kind::Request.because(LedgerError::Seed)),
-            (Some(_), _, Some(_)) => Err(Kind::Request.because(pretend::NO_LEDGER)),
-            _ => Ok(options),
+        match options.names_account() && options.is_pretended() {
+            true => Err(Kind::Request.because(pretend::NO_LEDGER)),
+            false => Ok(options),
+        }
+    }
+
+    /// Whether a ledger, or a data set in one, was named.
+    fn names_account(&self) -> bool {
+        self.account.ledger.is_some() || self.account.dataset.is_some()
+    }
+
+    /// Opens what pays, unless it could not. Where a ledger is mandatory, it pays though nobody named
+    /// its file.
+    pub fn payer(&self) -> Result<Payer, Refusal> {
+        let has_seed = matches!(self.noise, NoiseSource::Seed(_));
+        if has_seed && self.account.resolved().map_err(not_paid)?.is_some() {
+            return Err(not_paid(LedgerError::Seed));
+        }
+        let payer = Payer::open(&self.account).map_err(not_paid)?;
+        payer.check(self.asked.request.rho).map_err(not_paid)?;
+        Ok(payer)
+    }
+
+    /// Refuses what the account that is named could not pay for. A plan alone needs none, even where a
+    /// ledger is mandatory.
+    pub fn check_account(&self) -> Result<(), Refusal> {
+        match self.names_account() {
+            true => self.payer().map(drop),
+            false => Ok(()),
         }
     }
 
@@ -198,6 +206,17 @@ fn asked(given: &Given, model: &Model, standardised: bool) -> Result<Asked, Refu
         Tuning { clip: given.number("clip")?, steps: given.whole("steps")?, step_size: given.number("step_size")? };
     let model = Asks::Formula { formula: model.formula.clone(), standardised, assumptions: Vec::new() };
     Ok(Asked { method, request, tuning, model })
+}
+
+fn account(given: &Given) -> Result<AccountName, Refusal> {
+    let text = |name| Ok::<_, Refusal>(given.text(name)?.map(str::to_owned));
+    let word = |name| Ok::<_, Refusal>(text(name)?.unwrap_or_default());
+    Ok(AccountName {
+        ledger: text("ledger")?.map(Into::into),
+        dataset: text("dataset")?,
+        attribution: Attribution { analyst: word("analyst")?, purpose: word("stated_purpose")?, note: word("note")? },
+        another_table: given.truth("other_table")?,
+    })
 }
 
 fn person(given: &Given) -> Result<Option<Person>, Refusal> {

@@ -3,17 +3,14 @@
 
 use std::ffi::c_int;
 
-use dplm::{
-    progress::background::{self, Ended, Stage},
-    table::DataError,
-    Error,
-};
-use savvy::{FunctionArgs, FunctionSexp};
+use dplm::progress::background::{self, Ended, Stage};
+use savvy::{r_eprintln, FunctionArgs, FunctionSexp};
 
 pub use dplm::progress::background::Signals;
 
 use crate::{
     failure::{Failure, Kind, Refusal},
+    pay::Charged,
     value,
 };
 
@@ -22,10 +19,19 @@ unsafe extern "C" {
     safe fn dplm_is_interrupted() -> c_int;
 }
 
-/// Does `work` on threads of its own, and waits for it on R's.
+/// Does `work`, which costs nothing, on threads of its own, and waits for it on R's.
 pub fn run<T: Send>(
     threads: Option<usize>,
+    work: impl FnOnce(&Signals) -> Result<T, Refusal> + Send,
+) -> Result<T, Failure> {
+    run_charged(threads, None, &Charged::default(), work)
+}
+
+/// The same of work that may be charged: whatever ends it, R hears what was.
+pub fn run_charged<T: Send>(
+    threads: Option<usize>,
     progress: Option<&FunctionSexp>,
+    charged: &Charged,
     work: impl FnOnce(&Signals) -> Result<T, Refusal> + Send,
 ) -> Result<T, Failure> {
     let told = |stage, done, total| tell(progress, stage, done, total);
@@ -34,16 +40,43 @@ pub fn run<T: Send>(
         _ => Kind::Fit.because(error),
     })?;
     match ended {
-        Ended::Done(outcome) => Ok(outcome?),
-        Ended::Interrupted(interruption, _) => Err(interruption),
-        Ended::Panicked => Err(Refusal::bug().into()),
+        // R would interrupt the call by itself as soon as this returns, and say nothing of what was spent.
+        Ended::Done(Ok(_)) if dplm_is_interrupted() != 0 => Err(charged.interrupted().into()),
+        Ended::Done(outcome) => Ok(outcome.map_err(|refusal| refusal.after(&charged.tally()))?),
+        Ended::Interrupted(Interruption::ByUser, _) => Err(charged.interrupted().into()),
+        Ended::Interrupted(Interruption::OfR(error), _) => {
+            tell_what_was_spent(charged);
+            Err(error.into())
+        }
+        Ended::Panicked => Err(Refusal::bug().after(&charged.tally()).into()),
+    }
+}
+
+/// What ends work before it is done.
+enum Interruption {
+    ByUser,
+    /// An error of the function that hears how far the work is, which is R's own.
+    OfR(savvy::Error),
+}
+
+impl From<savvy::Error> for Interruption {
+    fn from(error: savvy::Error) -> Interruption {
+        Interruption::OfR(error)
+    }
+}
+
+/// An error of R's own goes on as it is, so what was spent cannot be said in it.
+fn tell_what_was_spent(charged: &Charged) {
+    let tally = charged.tally();
+    if tally.spent().is_some() {
+        r_eprintln!("the fit was ended by its progress function; {tally}");
     }
 }
 
 /// Tells R how far the work is; fails where that does, or where the user wants no more of it.
-fn tell(progress: Option<&FunctionSexp>, stage: Stage, done: u64, total: u64) -> Result<(), Failure> {
+fn tell(progress: Option<&FunctionSexp>, stage: Stage, done: u64, total: u64) -> Result<(), Interruption> {
     if dplm_is_interrupted() != 0 {
-        return Err(interrupted(stage).into());
+        return Err(Interruption::ByUser);
     }
     let Some(progress) = progress else { return Ok(()) };
     let mut arguments = FunctionArgs::new();
@@ -52,12 +85,4 @@ fn tell(progress: Option<&FunctionSexp>, stage: Stage, done: u64, total: u64) ->
     arguments.add("total", value::numbers([total as f64])?)?;
     progress.call(arguments)?;
     Ok(())
-}
-
-/// What an interruption cost.
-fn interrupted(stage: Stage) -> Refusal {
-    match stage {
-        Stage::Fitting => Kind::Interrupt.because(Error::Interrupted),
-        Stage::Reading => Kind::Interrupt.because(DataError::Interrupted),
-    }
 }
