@@ -98,7 +98,9 @@ impl FitSettings {
     /// One sentence on the first thing that makes no sense.
     pub fn check(args: FitArgs) -> Result<FitSettings, Failure> {
         check_formats([(&args.report, Format::Html), (&args.json, Format::Json), (&args.trajectory, Format::Csv)])?;
-        let account_name = account_name(args.account, args.promise.seed)?;
+        // Simulated rows and dry runs spend nothing, so that a seed takes nothing from a ledger.
+        let spends = args.pretend.is_none() && !args.dry_run;
+        let account_name = account_name(args.account, args.promise.seed.filter(|_| spends))?;
         let groups = groups(args.by, args.group_sizes.as_deref())?;
         if groups.is_some() && args.trajectory.is_some() {
             return Err(Failure::usage("there is no table of the iterates of several groups: leave out --trajectory"));

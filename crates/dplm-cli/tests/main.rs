@@ -7,6 +7,7 @@ mod groups;
 mod hostile;
 mod lab;
 mod ledger;
+mod mandatory;
 mod memory;
 mod methods;
 mod persons;

@@ -12,7 +12,10 @@ use std::{
     },
 };
 
-use dplm::{Charge, Receipt, Statement, privacy::Rho};
+use dplm::{
+    Charge, Receipt, Statement,
+    privacy::{Provenance, Rho},
+};
 
 use crate::{Attribution, Caution, Ledger, LedgerError, mandatory};
 
@@ -132,7 +135,11 @@ impl Payer {
     /// # Errors
     /// As [`Ledger::charge`]; then nothing more may be drawn.
     pub fn pay(&mut self, charge: Charge) -> Result<Receipt, LedgerError> {
-        let units = charge.rho.units();
+        let units = match charge.promise.provenance {
+            Provenance::System | Provenance::Seed => charge.rho.units(),
+            // They are nobody's, and cost nothing.
+            Provenance::Simulated => 0,
+        };
         let receipt = match &mut self.account {
             Some((_, ledger, dataset)) => ledger.charge(dataset, charge)?,
             None => Receipt::by_caller(charge),

@@ -27,13 +27,13 @@ fn source(rows: usize) -> Source {
 }
 
 fn request() -> Request {
-    Request::new(Rho::checked_from_f64(2.0).expect("a budget"))
+    Request::new(Rho::checked_from_f64(0.5).expect("a budget"))
 }
 
 fn fit(method: &dyn Method) -> Fit {
     let formula = Formula::parse(FORMULA).expect("a formula");
     let mut data = Dataset::read(&source(4000), &formula, &Reading::default()).expect("data");
-    data.fit(method, NoiseSource::Seed(5), Progress::NONE).expect("a fit")
+    data.fit(method, NoiseSource::Seed(3), Progress::NONE).expect("a fit")
 }
 
 /// One fit by each way of making intervals.

@@ -67,6 +67,11 @@ impl Directory {
         self.spawn(Command::new(env!("CARGO_BIN_EXE_dplm")).args(args))
     }
 
+    /// Runs a command with a variable of the environment.
+    pub fn run_with(&self, (name, value): (&str, &str), args: &[&str]) -> Done {
+        Done::when_ended(self.spawn(Command::new(env!("CARGO_BIN_EXE_dplm")).args(args).env(name, value)))
+    }
+
     /// Starts a command in a shell that sets `limit` first.
     pub fn start_limited(&self, limit: &str, args: &[&str]) -> Child {
         let script = format!("{limit}; exec \"$@\"");

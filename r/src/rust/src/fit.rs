@@ -16,7 +16,7 @@ use savvy::{savvy, ListSexp, NullSexp, OwnedListSexp, OwnedLogicalSexp, Sexp};
 use crate::{
     failure::{answer, Failure, Kind, Refusal},
     given::function,
-    pay::{pay, Charged},
+    pay::{not_paid, pay, Charged},
     request::{Model, Options},
     table,
     value::{list, numbers, parsed, texts},
@@ -39,6 +39,7 @@ fn native_fit(described: ListSexp, model: ListSexp, options: ListSexp, progress:
             let reading = |done, total| signals.reading(done, total);
             let mut dataset = Dataset::read(&table, &model.formula, &self::reading(&options, Progress::new(&reading)))?;
             let prepared = dataset.prepare(method.as_ref(), options.noise)?.giving_up_rows();
+            payer.check_charge(&prepared.charge()).map_err(not_paid)?;
             let fitting = |done, total| signals.fitting(done, total);
             prepared.run_paid_by(&mut |charge| pay(&mut payer, charge, signals), Progress::new(&fitting))
         })?;

@@ -12,7 +12,7 @@ use crate::{
     failure::{answer, Kind, Refusal},
     fit::{as_in_file, as_marked, fitted, reading, write},
     given::function,
-    pay::{pay, Charged},
+    pay::{not_paid, pay, Charged},
     request::{Model, Options},
     value::{list, parsed, texts},
     work,
@@ -36,6 +36,7 @@ fn native_fit_groups(described: ListSexp, model: ListSexp, options: ListSexp, pr
             let reading = reading(&options, Progress::new(&told));
             let mut groups = GroupedDataset::read(&table, &model.formula, &reading, &by, sizes)?;
             let prepared = groups.prepare(method.as_ref(), options.noise)?;
+            payer.check_charge(&prepared.charge()).map_err(not_paid)?;
             let fitting = |done, total| signals.fitting(done, total);
             prepared.run_paid_by(&mut |charge| pay(&mut payer, charge, signals), Progress::new(&fitting))
         })?;
