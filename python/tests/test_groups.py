@@ -57,7 +57,7 @@ def test_each_group_has_a_fit_and_they_are_compared(parted, tmp_path):
 def test_public_sizes_and_what_is_refused(parted):
     fit = fitted(parted, group_sizes={"one": 900, "two": 900})
     assert list(fit.sizes["count"]) == [900, 900]
-    assert len(fit.releases) == 1
+    assert [release.what for release in fit.releases][0] == "number of usable rows" and len(fit.releases) == 2
     with pytest.raises(dplm.DplmError, match="one=1000,two=1000"):
         fitted(parted, group_sizes={"one": 900})
     with pytest.raises(dplm.RequestError, match="by="):

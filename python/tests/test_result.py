@@ -253,10 +253,20 @@ def test_prediction_only(wages):
 
 
 def test_what_cannot_be_told_is_not_a_number(wages_csv):
-    # Words where the formula says numbers are missing cells, so there is nothing to be told.
-    fit = dplm.lm("wage[0..60] ~ union[0..1]", wages_csv, rho=0.5, seed=3)
-    assert fit.bse.isna().all() and fit.conf_int().isna().all(axis=None) and not any(fit.identified.values())
-    assert any("'union' hold plain numbers" in warning for warning in fit.warnings)
+    # A column that hardly varies within its bounds, at a budget that cannot tell it from the constant.
+    fit = dplm.lm("wage[0..60] ~ educ[0..100000]", wages_csv, rho=0.5, seed=3)
+    assert math.isnan(fit.bse["educ"]) and fit.conf_int().loc["educ"].isna().all() and not fit.identified["educ"]
+
+
+def test_a_column_of_words_stops_the_fit_and_costs_a_count(wages_csv, tmp_path):
+    ledger = dplm.Ledger.init(tmp_path / "budget.db", "wages", rho=1)
+    asked = {"rho": 0.5, "ledger": ledger, "dataset": "wages"}
+    with pytest.raises(dplm.FitError, match="the column 'union' holds no plain numbers.*; the ledger has recorded rho = 0.0") as stopped:
+        dplm.lm("wage[0..60] ~ union[0..1]", wages_csv, **asked)
+    account = ledger.show("wages")
+    assert 0 < account["spent"] < 0.02 and f"{account['spent']:g}" in str(stopped.value)
+    fit = dplm.lm("wage[0..60] ~ union{no,yes}", wages_csv, **asked)
+    assert fit.rows_used.low <= fit.rows_used.estimate <= fit.nobs
 
 
 def test_copies_and_pickles(fit):
