@@ -15,21 +15,28 @@ pub fn open(name: &AccountName, rho: Rho) -> Result<Payer, Failure> {
     Ok(payer)
 }
 
+/// Refuses a fit that the account could not pay for as a whole, before a part of it is paid; says where the same was
+/// paid for before.
+///
+/// # Errors
+/// When the ledger would refuse.
+pub fn check(payer: &Payer, whole: &Charge, printer: &Printer) -> Result<(), Failure> {
+    payer.check_charge(whole).map_err(not_paid)?;
+    let cautions = payer.cautions(whole).map_err(not_paid)?;
+    // Another table is warned of with the result; that it was paid for before, only the payer needs to know.
+    for same in cautions.iter().filter(|caution| matches!(caution, Caution::SamePlan { .. })) {
+        printer.warning(&same.to_string(), false);
+    }
+    Ok(())
+}
+
 /// Pays a charge, and says what the ledger recorded.
 ///
 /// # Errors
 /// When the ledger refuses.
 pub fn pay(payer: &mut Payer, charge: Charge, printer: &Printer) -> Result<Receipt, Failure> {
-    let (rho, before) = (charge.rho, payer.tally().spent());
-    let paid = payer.cautions(&charge).and_then(|cautions| Ok((cautions, payer.pay(charge)?)));
-    let (cautions, receipt) = paid.map_err(|error| match before {
-        None => not_paid(error),
-        Some(_) => error.into(),
-    })?;
-    // Another table is warned of with the result; that it was paid for before, only the payer needs to know.
-    for same in cautions.iter().filter(|caution| matches!(caution, Caution::SamePlan { .. })) {
-        printer.warning(&same.to_string(), false);
-    }
+    let (rho, is_first) = (charge.rho, payer.tally().spent().is_none());
+    let receipt = payer.pay(charge).map_err(|error| if is_first { not_paid(error) } else { error.into() })?;
     if let Some((file, dataset)) = payer.name() {
         printer.note(&format!("{} records rho = {rho} of '{dataset}' as spent", file.display()));
     }

@@ -27,7 +27,8 @@ fn spend<'a>(rho: &'a str, more: &[&'a str]) -> Vec<&'a str> {
     [&fit[..], &["--ledger", "budget.db", "--dataset", "wages"], more].concat()
 }
 
-/// How many fits were paid for, after checking that the ledger verifies; what a fit pays for its count of usable rows is not the fit.
+/// How many fits were paid for, after checking that the ledger verifies; what a fit pays for its
+/// count of usable rows is not the fit.
 fn recorded(directory: &Directory) -> usize {
     let ledger = Ledger::open(directory.path("budget.db")).expect("the ledger opens");
     ledger.verify().expect("the ledger verifies");

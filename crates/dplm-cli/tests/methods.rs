@@ -63,8 +63,8 @@ fn laplace_noise_is_converted_by_a_bound_for_any_mechanism() {
     assert!(refused.stderr.contains("opened for gaussian mechanisms"), "{}", refused.stderr);
 }
 
-/// Half of delta is the test's: an epsilon that is asked for is kept at the other half, and the fit says so. A ledger pays for it only where
-/// it keeps delta for tests.
+/// Half of delta is the test's: an epsilon that is asked for is kept at the other half, and the fit
+/// says so. A ledger pays for it only where it keeps delta for tests.
 #[test]
 fn a_test_is_paid_for_in_delta_too() {
     let directory = Directory::new();

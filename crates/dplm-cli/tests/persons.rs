@@ -55,7 +55,8 @@ fn the_ledger_names_the_unit_and_knows_the_fit_again() {
     directory.ok(&["ledger", "verify", "budget.db", "--against", "fit.json"]);
     let text = directory.ok(&["ledger", "show", "budget.db"]).stdout;
     assert!(text.contains("(neighbours: replace-one, of persons by ssn; mechanisms: gaussian)"), "{text}");
-    // Fits by row, by another column and by another relation promise something else, in an account of either unit.
+    // Fits by row, by another column and by another relation promise something else, in an account
+    // of either unit.
     directory.ok(&["ledger", "init", "budget.db", "--dataset", "rows", "--rho", "5"]);
     let by_row = [&paid[..paid.len() - 1], &["rows"]].concat();
     for (command, words) in [

@@ -53,7 +53,8 @@ const OPTIONS: [&[&str]; 13] = [
     &["--csv", "semicolon,decimal-comma"],
 ];
 
-/// At so large a budget the pooled fit and one fit at the sum differ by noise alone, and a dropped option by much more.
+/// At so large a budget the pooled fit and one fit at the sum differ by noise alone, and a dropped
+/// option by much more.
 #[test]
 fn a_refined_fit_answers_the_question_of_the_first() {
     let directory = directory();

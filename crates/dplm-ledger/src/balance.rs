@@ -6,7 +6,8 @@ use dplm::privacy::{Promise, Unlike, convert::Conversion};
 
 use crate::{Allowance, Amount, Entry, Kind};
 
-/// The name under which a limit holds for all together who have none of their own. No analyst can have it.
+/// The name under which a limit holds for all together who have none of their own. No analyst can
+/// have it.
 pub(crate) const OTHERS: &str = "*";
 
 /// The budget of one data set after some of its entries, in units of 10^-15.
@@ -21,7 +22,8 @@ pub(crate) struct Balance<'a> {
     delta_spent: f64,
     /// Why nothing more can be spent.
     pub frozen: Option<Frozen>,
-    /// By analyst, whose names are compared without case: how the name was first written, and what was spent.
+    /// By analyst, whose names are compared without case: how the name was first written, and what
+    /// was spent.
     spent_by: BTreeMap<String, (&'a str, u128)>,
     /// The latest limit of each analyst; of the empty name, that of each who has none of their own.
     limits: BTreeMap<String, (&'a str, u128)>,
@@ -65,8 +67,9 @@ impl<'a> Balance<'a> {
         }
     }
 
-    /// What the account of these entries promises: what its first entry states. An older version stated nothing there, so that what it
-    /// recorded was to be read as the weakest promise of its fits; about rows or about persons, the first fit says.
+    /// What the account of these entries promises: what its first entry states. An older version
+    /// stated nothing there, so that what it recorded was to be read as the weakest promise of its
+    /// fits; about rows or about persons, the first fit says.
     pub fn promise_of(entries: &[Entry]) -> Promise {
         if let Some(stated) = entries.first().and_then(|entry| entry.promise.clone()) {
             return stated;
@@ -116,7 +119,8 @@ impl<'a> Balance<'a> {
     /// The rules of a charge, which is refused where they are broken.
     fn check(&self, entry: &Entry, units: u128) -> Result<(), &'static str> {
         let analyst = entry.attribution.analyst.as_str();
-        // What an older version recorded was not compared; where it does not add up, the account is frozen.
+        // What an older version recorded was not compared; where it does not add up, the account is
+        // frozen.
         let is_compared = !entry.stated.is_empty();
         if is_compared && self.left() < units || self.granted.saturating_sub(self.spent) < units {
             return Err("it spends more than was granted");
@@ -173,7 +177,8 @@ impl<'a> Balance<'a> {
         if over { Err(Unlike::Tests) } else { Ok(cost) }
     }
 
-    /// Stops the account after a release that does not add to the others. The sum may hold all the same, by a weaker conversion.
+    /// Stops the account after a release that does not add to the others. The sum may hold all the
+    /// same, by a weaker conversion.
     fn freeze(&mut self, entry: i64, promise: &Promise, why: Unlike) -> u32 {
         let weaker = self.promise.conversion.or_weaker(promise.conversion);
         let under_weaker = Promise { conversion: weaker, ..self.promise.clone() };
@@ -203,7 +208,8 @@ impl<'a> Balance<'a> {
         Ok(())
     }
 
-    /// What reversing an entry takes back: of a grant what is left of the budget, of a release nothing. None where it cannot be reversed.
+    /// What reversing an entry takes back: of a grant what is left of the budget, of a release
+    /// nothing. None where it cannot be reversed.
     pub fn most_taken_back(&self, about: i64) -> Option<u128> {
         self.standing.get(&about).map(|(kind, units)| match kind.spends() {
             true => 0,

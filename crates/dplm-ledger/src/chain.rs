@@ -10,9 +10,10 @@ pub(crate) const START: &str = "dplm ledger v1";
 /// The hash of an entry after one whose hash is `previous`: SHA-256 of every field, each preceded by its length so that fields cannot be
 /// shifted into one another.
 ///
-/// An entry without a promise as a value has the hash that it had before ledgers stated promises so, and one that says neither who asked and
-/// why nor what it reverses that from before ledgers could say so: such entries stay as they were recorded. Fields carry their length, and each
-/// form has another number of them, so that no entry of one form has the hash of one of another.
+/// An entry without a promise as a value has the hash that it had before ledgers stated promises
+/// so, and one that says neither who asked and why nor what it reverses that from before ledgers
+/// could say so: such entries stay as they were recorded. Fields carry their length, and each form
+/// has another number of them, so that no entry of one form has the hash of one of another.
 pub(crate) fn hash(previous: &str, entry: &Entry) -> String {
     let delta = entry.delta.map_or(String::new(), |delta| delta.to_string());
     let about = entry.about.map_or(String::new(), |about| about.to_string());

@@ -35,11 +35,13 @@ pub struct Entry {
     pub rho: Amount,
     /// The delta at which the data set's epsilon is shown; given when it is opened.
     pub delta: Option<f64>,
-    /// What a fit promises, in a few words; of the first entry, what the account promises. Empty for grants.
+    /// What a fit promises, in a few words; of the first entry, what the account promises. Empty
+    /// for grants.
     pub neighbours: String,
     /// The same as a value; none for grants, and where an older version opened the data set.
     pub promise: Option<Promise>,
-    /// The promise as it stands in the file and in the hash; empty where an older version recorded the entry.
+    /// The promise as it stands in the file and in the hash; empty where an older version recorded
+    /// the entry.
     #[serde(skip)]
     pub(crate) stated: String,
     /// The formula of a fit, the reason of a reversal, or a note.
@@ -67,7 +69,8 @@ pub enum Kind {
     Grant,
     /// Spends budget.
     Spend,
-    /// Says what was released without this ledger, or is missing from it: it happened, whether there was budget for it or not.
+    /// Says what was released without this ledger, or is missing from it: it happened, whether
+    /// there was budget for it or not.
     Record,
     /// Says how much an analyst may spend, or those who have no limit of their own.
     Limit,
@@ -185,12 +188,13 @@ impl Account {
         self.entries.iter().find(|other| other.about == Some(entry.id))
     }
 
-    /// The epsilon of everything spent so far at the account's delta; none when nothing is spent, or where what was
-    /// recorded cannot be added up.
+    /// The epsilon of everything spent so far at the account's delta; none when nothing is spent,
+    /// or where what was recorded cannot be added up.
     ///
     /// # Guarantee
-    /// The conversion is that of the account's promise, or the weaker one of what was recorded. It holds for fits that were fixed in
-    /// advance; where later ones are chosen after earlier results, [`Account::epsilon_total`] holds for all together.
+    /// The conversion is that of the account's promise, or the weaker one of what was recorded. It
+    /// holds for fits that were fixed in advance; where later ones are chosen after earlier
+    /// results, [`Account::epsilon_total`] holds for all together.
     pub fn epsilon_spent(&self) -> Option<f64> {
         self.epsilon(self.spent_by?, self.spent)
     }
@@ -220,7 +224,8 @@ const NOT_GAUSSIAN: &str = " not gaussian";
 
 const TESTED: &str = " with a test";
 
-/// The relation between neighbours, a word for mechanisms that have no exact conversion, and the privacy unit where that is not a row.
+/// The relation between neighbours, a word for mechanisms that have no exact conversion, and the
+/// privacy unit where that is not a row.
 pub(crate) fn in_words(promise: &Promise) -> String {
     let mechanism = match promise.conversion {
         Conversion::Exact => "",
@@ -234,7 +239,8 @@ pub(crate) fn in_words(promise: &Promise) -> String {
     format!("{}{mechanism}{of_whom}", promise.neighbours)
 }
 
-/// The promise of an entry that an older version recorded by its words alone; it did not record by which column persons are identified.
+/// The promise of an entry that an older version recorded by its words alone; it did not record by
+/// which column persons are identified.
 pub(crate) fn from_words(words: &str) -> Option<Promise> {
     let (words, unit) = words.strip_suffix(OF_PERSONS).map_or((words, Unit::Row), |words| (words, Unit::Person));
     let (relation, conversion) =
@@ -265,7 +271,8 @@ impl Entry {
         earlier.iter().chain([self]).filter_map(|entry| entry.ledger_entry(&account, earlier)).collect()
     }
 
-    /// What it granted or spent, as a fit shows it: of a grant that was reversed, what was not taken back; of a weaker promise, what it costs.
+    /// What it granted or spent, as a fit shows it: of a grant that was reversed, what was not
+    /// taken back; of a weaker promise, what it costs.
     fn ledger_entry(&self, account: &Promise, all: &[Entry]) -> Option<LedgerEntry> {
         let taken_back = all.iter().find(|other| other.about == Some(self.id)).map_or(0, |reversal| reversal.rho.0);
         let (spends, units) = match self.kind {

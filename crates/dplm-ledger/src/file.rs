@@ -26,7 +26,8 @@ const SCHEMA: &str = "
         hash TEXT NOT NULL
     ) STRICT;
 ";
-/// The entries of a file that an earlier version made: they say what they promise in a few words only.
+/// The entries of a file that an earlier version made: they say what they promise in a few words
+/// only.
 const SECOND_SCHEMA: &str = "
     CREATE TABLE entry (
         id INTEGER PRIMARY KEY, dataset TEXT NOT NULL, time TEXT NOT NULL, kind TEXT NOT NULL,
@@ -85,7 +86,8 @@ impl Version {
     }
 }
 
-/// Within a transaction, gives a file of an earlier version the columns of the present one; its entries and their hashes stay as they are.
+/// Within a transaction, gives a file of an earlier version the columns of the present one; its
+/// entries and their hashes stay as they are.
 pub(crate) fn bring_up_to_date(transaction: &Connection) -> Result<(), LedgerError> {
     let of_all = "id, dataset, time, kind, units, delta, neighbours, text, plan, tabled";
     let said = match Version::of(transaction)? {

@@ -1,7 +1,8 @@
 //! A ledger that must pay for every fit on a machine, so that nobody forgets to name it.
 //!
-//! The first of these names it: `/etc/dplm/settings.toml`, the environment variable `DPLM_LEDGER`, and
-//! `dplm/settings.toml` in the user's own folder of settings. A file has the line `ledger = '/path/to/budget.db'`.
+//! The first of these names it: `/etc/dplm/settings.toml`, the environment variable `DPLM_LEDGER`,
+//! and `dplm/settings.toml` in the user's own folder of settings. A file has the line `ledger =
+//! '/path/to/budget.db'`.
 
 use std::{
     env, fs, io,
@@ -26,7 +27,8 @@ struct Settings {
 /// The mandatory ledger, if there is one.
 ///
 /// # Errors
-/// When settings are there and cannot be understood: a typing mistake must not switch the ledger off.
+/// When settings are there and cannot be understood: a typing mistake must not switch the ledger
+/// off.
 pub fn mandatory_ledger() -> Result<Option<PathBuf>, LedgerError> {
     if let Some(file) = in_settings(Path::new(OF_MACHINE))? {
         return Ok(Some(file));

@@ -1,7 +1,8 @@
 //! Who pays for a fit: a ledger, or the caller, who keeps account in another way.
 //!
-//! Every interface that spends opens a [`Payer`] before it reads a row and gives it every charge of the fit. What was
-//! charged is counted in a [`Tally`], from which every sentence about spending is made, however the fit ended.
+//! Every interface that spends opens a [`Payer`] before it reads a row and gives it every charge of
+//! the fit. What was charged is counted in a [`Tally`], from which every sentence about spending is
+//! made, however the fit ended.
 
 use std::{
     fmt,
@@ -38,7 +39,8 @@ pub struct Payer {
     tally: Tally,
 }
 
-/// What was charged for a fit so far. It can be read while the fit runs, and after it was interrupted.
+/// What was charged for a fit so far. It can be read while the fit runs, and after it was
+/// interrupted.
 #[derive(Clone, Debug, Default)]
 pub struct Tally {
     units: Arc<AtomicU64>,
@@ -46,7 +48,8 @@ pub struct Tally {
 }
 
 impl AccountName {
-    /// The ledger and the data set that pay, with what is mandatory on this machine; none where the caller pays.
+    /// The ledger and the data set that pay, with what is mandatory on this machine; none where the
+    /// caller pays.
     ///
     /// # Errors
     /// When one of the two is missing, or another ledger than the mandatory one is named.
@@ -67,10 +70,12 @@ impl AccountName {
 }
 
 impl Payer {
-    /// Opens the account, or leaves the payment to the caller where none is named and none is mandatory.
+    /// Opens the account, or leaves the payment to the caller where none is named and none is
+    /// mandatory.
     ///
     /// # Errors
-    /// As [`AccountName::resolved`]; when the ledger cannot be opened, or the analyst's name cannot be shown.
+    /// As [`AccountName::resolved`]; when the ledger cannot be opened, or the analyst's name cannot
+    /// be shown.
     pub fn open(name: &AccountName) -> Result<Payer, LedgerError> {
         let Some((file, dataset)) = name.resolved()? else { return Ok(Payer::caller()) };
         let ledger = Ledger::open(&file)?.attributed_to(name.attribution.clone())?;
@@ -78,7 +83,8 @@ impl Payer {
         Ok(Payer { account, tally: Tally { has_ledger: true, ..Tally::default() } })
     }
 
-    /// The caller pays: for fits of simulated rows, which cost nothing, and where no ledger is kept.
+    /// The caller pays: for fits of simulated rows, which cost nothing, and where no ledger is
+    /// kept.
     pub fn caller() -> Payer {
         Payer { account: None, tally: Tally::default() }
     }
@@ -101,8 +107,8 @@ impl Payer {
         self.account.as_ref().map_or(Ok(()), |(_, ledger, dataset)| ledger.check(dataset, rho))
     }
 
-    /// Refuses to refine a fit from another account than the one that paid for it: a ledger that knows only one of two
-    /// fits of the same rows would state too little.
+    /// Refuses to refine a fit from another account than the one that paid for it: a ledger that
+    /// knows only one of two fits of the same rows would state too little.
     ///
     /// # Errors
     /// [`LedgerError::OtherAccount`], and when the ledger cannot be read.
@@ -162,7 +168,8 @@ impl Tally {
 }
 
 impl Tally {
-    /// The sentence of a failure, and what was spent when it happened; `is_refusal` where the ledger itself refused.
+    /// The sentence of a failure, and what was spent when it happened; `is_refusal` where the
+    /// ledger itself refused.
     pub fn told(&self, sentence: &str, is_refusal: bool) -> String {
         if is_refusal || self.spent().is_some() { format!("{sentence}; {self}") } else { sentence.to_owned() }
     }

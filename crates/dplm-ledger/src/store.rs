@@ -69,14 +69,15 @@ impl Ledger {
         Ok(Ledger { attribution, ..self })
     }
 
-    /// Says that a table of another shape than those before it is meant to be fitted under their name.
+    /// Says that a table of another shape than those before it is meant to be fitted under their
+    /// name.
     #[must_use]
     pub fn allowing_another_table(self, another_table: bool) -> Ledger {
         Ledger { another_table, ..self }
     }
 
-    /// Adds a data set with its first budget, of which single rows are promised what Gaussian noise gives; epsilon is shown at `delta`, or at
-    /// 1e-6.
+    /// Adds a data set with its first budget, of which single rows are promised what Gaussian noise
+    /// gives; epsilon is shown at `delta`, or at 1e-6.
     ///
     /// # Errors
     /// As [`open_account_for`](Self::open_account_for).
@@ -84,10 +85,12 @@ impl Ledger {
         self.open_account_for(Promise::default(), dataset, rho, delta, note)
     }
 
-    /// Adds a data set with its first budget, and with what is promised of all that will be spent: it never changes.
+    /// Adds a data set with its first budget, and with what is promised of all that will be spent:
+    /// it never changes.
     ///
     /// # Errors
-    /// When the name is taken or cannot be shown, the promise is void, delta is no probability, the file does not verify, or the disk refuses.
+    /// When the name is taken or cannot be shown, the promise is void, delta is no probability, the
+    /// file does not verify, or the disk refuses.
     pub fn open_account_for(
         &mut self,
         promise: Promise,
@@ -143,7 +146,8 @@ impl Ledger {
         self.limit_name(dataset, analyst, most, note)
     }
 
-    /// Says how much all those may spend together who have no limit of their own, what they have spent before included.
+    /// Says how much all those may spend together who have no limit of their own, what they have
+    /// spent before included.
     ///
     /// # Errors
     /// When there is no such data set, the file does not verify, or the disk refuses.
@@ -211,8 +215,8 @@ impl Ledger {
     /// may be found recorded all the same: the ledger is then ahead of the truth, never behind it.)
     ///
     /// # Errors
-    /// When the charge promises something else than the account, too little is left, the table has another shape than those before it, the
-    /// file does not verify, or the disk refuses.
+    /// When the charge promises something else than the account, too little is left, the table has
+    /// another shape than those before it, the file does not verify, or the disk refuses.
     pub fn spend(&mut self, dataset: &str, charge: &Charge) -> Result<Statement, LedgerError> {
         let (attribution, another_table) = (self.attribution.clone(), self.another_table);
         self.write(|transaction, before| {
@@ -223,11 +227,13 @@ impl Ledger {
         })
     }
 
-    /// Records what was released without this ledger, or is missing from a copy that was put back. It happened, so it is not refused: not for
-    /// want of budget, which is then overdrawn, and not for what it promises, which may stop the account. Either way nothing more is paid.
+    /// Records what was released without this ledger, or is missing from a copy that was put back.
+    /// It happened, so it is not refused: not for want of budget, which is then overdrawn, and not
+    /// for what it promises, which may stop the account. Either way nothing more is paid.
     ///
     /// # Errors
-    /// When it is of simulated rows, which cost nothing; there is no such data set, the file does not verify, or the disk refuses.
+    /// When it is of simulated rows, which cost nothing; there is no such data set, the file does
+    /// not verify, or the disk refuses.
     pub fn record(&mut self, dataset: &str, charge: &Charge) -> Result<Account, LedgerError> {
         match charge.promise.provenance {
             Provenance::System | Provenance::Seed => {}
@@ -352,7 +358,8 @@ impl Ledger {
     }
 }
 
-/// Whether a name has characters, not too many, none that could hide or move others, and no blanks that could not be seen.
+/// Whether a name has characters, not too many, none that could hide or move others, and no blanks
+/// that could not be seen.
 fn can_be_shown(name: &str) -> bool {
     let has_ends = name.trim() == name;
     has_ends && (1..=LONGEST_NAME).contains(&name.chars().count()) && !name.chars().any(char::is_control)

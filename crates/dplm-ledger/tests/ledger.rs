@@ -126,8 +126,12 @@ fn chained(file: &Path) {
     use rusqlite::{Connection, params};
     use sha2::{Digest, Sha256};
     let connection = Connection::open(file).unwrap();
-    let is_first: bool = connection.query_row("PRAGMA user_version", [], |row| row.get::<_, i32>(0)).unwrap() == 0;
-    let said = if is_first { "'', '', '', '', ''" } else { "analyst, purpose, note, ifnull(about, ''), promise" };
+    let version: i32 = connection.query_row("PRAGMA user_version", [], |row| row.get(0)).unwrap();
+    let said = match version {
+        0 => "'', '', '', '', ''",
+        2 => "analyst, purpose, note, ifnull(about, ''), ''",
+        _ => "analyst, purpose, note, ifnull(about, ''), promise",
+    };
     let read = format!(
         "SELECT id, dataset, time, kind, neighbours, text, plan, tabled, cast(id AS TEXT), cast(units AS TEXT), delta, {said} FROM entry ORDER BY id"
     );
@@ -409,7 +413,8 @@ fn every_promise() -> Vec<Promise> {
     all
 }
 
-/// Each account is offered a charge of each promise: what adds up is paid, and what does not is refused with the reason and not recorded.
+/// Each account is offered a charge of each promise: what adds up is paid, and what does not is
+/// refused with the reason and not recorded.
 #[test]
 fn only_like_promises_add_up() {
     for account in every_promise() {
@@ -442,7 +447,8 @@ fn the_weaker_relation_is_refused_and_recorded_at_four_times_its_price() {
     assert_eq!((statement.spent(), statement.left()), (0.03, 0.07), "a fit is told the same");
 }
 
-/// What was granted as (epsilon, delta) holds, whatever spends it: noise of a weaker conversion is refused, or the grant was converted by it.
+/// What was granted as (epsilon, delta) holds, whatever spends it: noise of a weaker conversion is
+/// refused, or the grant was converted by it.
 #[test]
 fn a_granted_epsilon_is_never_exceeded() {
     for account in every_promise() {
@@ -600,6 +606,52 @@ fn a_ledger_of_the_first_version_is_read_as_it_is_and_spent_from() {
     let now = old.entries().unwrap();
     assert_eq!((now.len(), &now[..2], now[2].attribution.analyst.as_str()), (3, &entries[..], "Ada"));
     Ledger::open(&file).unwrap().verify().unwrap();
+}
+
+/// A file as the second version of ledgers was, with fits of these promises in the words of that version.
+fn second_version(folder: &Path, promises: &[&str]) -> std::path::PathBuf {
+    const SCHEMA: &str = "
+    CREATE TABLE entry (
+        id INTEGER PRIMARY KEY, dataset TEXT NOT NULL, time TEXT NOT NULL, kind TEXT NOT NULL,
+        units INTEGER NOT NULL CHECK (units >= 0), delta REAL, neighbours TEXT NOT NULL,
+        text TEXT NOT NULL, plan TEXT NOT NULL, tabled TEXT NOT NULL,
+        analyst TEXT NOT NULL, purpose TEXT NOT NULL, note TEXT NOT NULL, about INTEGER, hash TEXT NOT NULL
+    ) STRICT;
+    CREATE TRIGGER no_update BEFORE UPDATE ON entry BEGIN SELECT RAISE(ABORT, 'entries are never changed'); END;
+    CREATE TRIGGER no_delete BEFORE DELETE ON entry BEGIN SELECT RAISE(ABORT, 'entries are never removed'); END;
+";
+    let file = folder.join("second.db");
+    let connection = rusqlite::Connection::open(&file).unwrap();
+    let marks = format!("PRAGMA application_id = {}; PRAGMA user_version = 2;", 0x6470_6c6d);
+    connection.execute_batch(&format!("{marks} {SCHEMA}")).unwrap();
+    let add = |id: usize, kind: &str, units: u64, delta: &str, neighbours: &str| {
+        let entry = format!(
+            "({id}, 'wages', '', '{kind}', {units}, {delta}, '{neighbours}', '', '', '', '', '', '', NULL, '')"
+        );
+        connection.execute_batch(&format!("INSERT INTO entry VALUES {entry}")).unwrap();
+    };
+    add(1, "init", 1_000_000_000_000_000, "1e-6", "");
+    promises.iter().enumerate().for_each(|(place, words)| add(place + 2, "spend", 100_000_000_000_000, "NULL", words));
+    rewrite(&file, "");
+    file
+}
+
+/// An account of an earlier version promised the weakest of what its fits did. Fits by row and by person had no sum.
+#[test]
+fn an_account_of_the_second_version_promises_what_its_fits_did() {
+    let both = |one: &'static str, other: &'static str| {
+        let folder = tempfile::tempdir().unwrap();
+        let mut ledger = Ledger::open(second_version(folder.path(), &[one, other])).unwrap();
+        let account = ledger.account("wages").unwrap();
+        let paid = ledger.spend("wages", &Charge::new(rho(0.1), account.promise.clone(), "y ~ x")).is_ok();
+        ledger.verify().unwrap();
+        (account.neighbours(), account.frozen.is_none(), account.epsilon_spent().is_some(), paid)
+    };
+    assert_eq!(both("replace-one", "replace-one"), ("replace-one".into(), true, true, true));
+    assert_eq!(both("replace-one", "zero-out"), ("zero-out".into(), true, true, true));
+    assert_eq!(both("replace-one not gaussian", "replace-one"), ("replace-one not gaussian".into(), true, true, true));
+    assert_eq!(both("replace-one", "replace-one of persons"), ("replace-one".into(), false, false, false));
+    assert_eq!(both("replace-one of persons", "replace-one"), ("replace-one of persons".into(), false, false, false));
 }
 
 fn asked_by(analyst: &str) -> Attribution {

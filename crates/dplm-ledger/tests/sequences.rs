@@ -1,5 +1,6 @@
-//! Random histories: whatever is granted, spent, refused, recorded, reversed, interrupted or killed, in whatever order,
-//! the ledger's sums are those of an independent account of what was released.
+//! Random histories: whatever is granted, spent, refused, recorded, reversed, interrupted or
+//! killed, in whatever order, the ledger's sums are those of an independent account of what was
+//! released.
 
 use std::collections::BTreeMap;
 
@@ -23,7 +24,8 @@ enum Step {
     ReverseGrant(usize),
     Limit(&'static str, u64),
     LimitOthers(u64),
-    /// A fit that is charged in two parts and may be interrupted, or its process killed, before either part or at the end.
+    /// A fit that is charged in two parts and may be interrupted, or its process killed, before
+    /// either part or at the end.
     Fit {
         analyst: &'static str,
         parts: [u64; 2],
@@ -61,7 +63,8 @@ fn steps() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// What an auditor keeps beside the ledger, who has seen every noisy number leave and every decision on the budget.
+/// What an auditor keeps beside the ledger, who has seen every noisy number leave and every
+/// decision on the budget.
 #[derive(Default)]
 struct Auditor {
     granted: u64,
@@ -160,7 +163,8 @@ proptest! {
                     let name = AccountName { ledger, dataset, attribution, another_table: false };
                     let mut payer = Payer::open(&name).unwrap();
                     let mut charged = 0;
-                    // Nothing is drawn for a part before it is paid; what was paid stays paid when the fit dies.
+                    // Nothing is drawn for a part before it is paid; what was paid stays paid when
+                    // the fit dies.
                     for rho in parts.iter().take(*stops_after) {
                         let is_due = auditor.allows(&account, analyst, *rho, promise);
                         let paid = payer.pay(Charge::new(thousandths(*rho), promise.clone(), "y ~ x")).is_ok();

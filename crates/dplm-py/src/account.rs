@@ -8,8 +8,8 @@ use pyo3::prelude::*;
 
 use crate::failure::{Failure, Kind, OrRaise};
 
-/// The ledger and what it calls the data, each where it is named; whether another table is meant; and who asks, what
-/// for, with what note.
+/// The ledger and what it calls the data, each where it is named; whether another table is meant;
+/// and who asks, what for, with what note.
 pub struct AccountOptions(AccountName);
 
 type Said = (Option<PathBuf>, Option<String>, bool, (String, String, String));

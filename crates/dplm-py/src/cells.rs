@@ -48,7 +48,8 @@ pub fn arrays(cells: &Bound<'_, PyList>) -> PyResult<Vec<ArrayRef>> {
     Ok(arrays)
 }
 
-/// The cells of a list as the texts that they print as, each by itself: for columns that declare texts, or categories, whatever these are.
+/// The cells of a list as the texts that they print as, each by itself: for columns that declare
+/// texts, or categories, whatever these are.
 pub fn texts(cells: &Bound<'_, PyList>) -> PyResult<ArrayRef> {
     let reader = Reader::new(cells.py())?;
     let mut texts = LargeStringBuilder::new();

@@ -73,8 +73,8 @@ impl NativeColumn {
         Ok(NativeColumn::of(cells::texts(cells)?))
     }
 
-    /// Categories, which are declared whatever they are called, and for each row the number of its category: a buffer of `int32`, below 0 where
-    /// there is none.
+    /// Categories, which are declared whatever they are called, and for each row the number of its
+    /// category: a buffer of `int32`, below 0 where there is none.
     #[staticmethod]
     fn categories(codes: PyBuffer<i32>, categories: &Bound<'_, PyList>) -> PyResult<NativeColumn> {
         let keys = codes.to_vec(categories.py())?.into_iter().map(|code| (code >= 0).then_some(code));

@@ -67,7 +67,8 @@ impl Failure {
         Failure { kind, sentence: error.to_string() }
     }
 
-    /// The same with what was spent. After a charge the fit has failed, whatever the reason: other kinds promise that nothing was spent.
+    /// The same with what was spent. After a charge the fit has failed, whatever the reason: other
+    /// kinds promise that nothing was spent.
     pub fn told(self, tally: &Tally) -> Failure {
         let is_refusal = matches!(self.kind, Kind::Ledger);
         let kind = if tally.spent().is_some() { Kind::Fit } else { self.kind };

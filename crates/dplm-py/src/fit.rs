@@ -78,7 +78,8 @@ fn hypothesis(rows: Rows) -> PyResult<Hypothesis> {
     Hypothesis::new(rows.into_iter().map(equation).collect()).map_err(dplm::Error::from).or_raise()
 }
 
-/// Reads and fits. Where a ledger pays, it has the budget on disk as spent before noise is drawn. `progress` is called with the stage, how much is done, and how much there is.
+/// Reads and fits. Where a ledger pays, it has the budget on disk as spent before noise is drawn.
+/// `progress` is called with the stage, how much is done, and how much there is.
 #[pyfunction]
 #[expect(clippy::too_many_arguments, reason = "called from one place, by position")]
 pub fn fit(

@@ -63,7 +63,8 @@ impl NativeLedger {
         Ok(self.open()?.account(dataset).or_raise()?.document().to_string())
     }
 
-    /// Says how much an analyst may spend; the empty name is each who has no limit of their own, and no name all of them together.
+    /// Says how much an analyst may spend; the empty name is each who has no limit of their own,
+    /// and no name all of them together.
     fn limit(&self, dataset: &str, analyst: Option<&str>, rho: f64, note: &str) -> PyResult<()> {
         let most = Amount::checked_from_f64(rho).map_err(|error| Kind::Request.because(error))?;
         match analyst {

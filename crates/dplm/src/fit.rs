@@ -27,8 +27,8 @@ pub struct Fit {
     pub formula: String,
     /// How many privacy units were fitted, rows or persons; public.
     pub rows: u64,
-    /// How many of them contribute anything, as that was released; none where it was not. The others have a missing
-    /// cell, or a weight of 0.
+    /// How many of them contribute anything, as that was released; none where it was not. The
+    /// others have a missing cell, or a weight of 0.
     #[serde(default)]
     pub rows_used: Option<Bounded>,
     /// Who is protected, where it is not each row.
@@ -88,7 +88,8 @@ pub struct Group {
     pub level: String,
     /// The standard deviation of the noise in its number of units; none where that is publicly known.
     pub size_sd: Option<f64>,
-    /// How many units there are in all, in a group or in none; public. Not told by files of older versions.
+    /// How many units there are in all, in a group or in none; public. Not told by files of older
+    /// versions.
     #[serde(default)]
     pub units: Option<u64>,
 }
@@ -100,7 +101,8 @@ pub struct Group {
 pub struct Particulars {
     /// How the text of the table is written, as far as that was said.
     pub csv: Dialect,
-    /// Whether columns without bounds or levels were taken to be centred and of about unit variance.
+    /// Whether columns without bounds or levels were taken to be centred and of about unit
+    /// variance.
     pub standardised: bool,
     /// Batches, checkpoints or runs of the paper's interval methods.
     pub batches: u32,
@@ -201,7 +203,8 @@ impl MethodSummary {
 }
 
 impl Fit {
-    /// Whether anything is promised: false where the noise came from a fixed seed or the rows were simulated.
+    /// Whether anything is promised: false where the noise came from a fixed seed or the rows were
+    /// simulated.
     pub fn is_private(&self) -> bool {
         self.guarantee.promise.is_private()
     }

@@ -27,7 +27,8 @@ pub struct GroupedFit {
     pub by: By,
     /// How many privacy units there are in all, rows or persons, in a group or in none; public.
     pub rows: u64,
-    /// How many of them are in a group and contribute anything, as that was released; none where it was not.
+    /// How many of them are in a group and contribute anything, as that was released; none where it
+    /// was not.
     #[serde(default)]
     pub rows_used: Option<Bounded>,
     /// Who is protected, where it is not each row.

@@ -76,7 +76,8 @@ pub(crate) const STORE_NUMBERS: &str = "store it as numbers";
 /// What to do about a column whose type does not keep identifiers as they were written.
 pub(crate) const STORE_IDENTIFIERS: &str = "store it as integers or text";
 
-/// What sentences say to do about a column, and what to type for it in Python and in R; `{}` is the column.
+/// What sentences say to do about a column, and what to type for it in Python and in R; `{}` is the
+/// column.
 const REMEDIES: [(&str, [&str; 2]); 2] = [
     (
         STORE_NUMBERS,
@@ -101,8 +102,8 @@ const REMEDIES: [(&str, [&str; 2]); 2] = [
 ];
 
 impl Language {
-    /// The sentence with options as they are written in a call, and with what to type. What stands between single quotes is a name or a command,
-    /// and stays.
+    /// The sentence with options as they are written in a call, and with what to type. What stands
+    /// between single quotes is a name or a command, and stays.
     pub fn spell(self, sentence: &str) -> String {
         let part = |(place, part): (usize, &str)| if place % 2 == 0 { self.spell_part(part) } else { part.to_owned() };
         let spelled = sentence.split('\'').enumerate().map(part).collect::<Vec<_>>().join("'");
@@ -284,7 +285,8 @@ choice! {
     }
 }
 
-/// Parameters that a user may set by hand where the method is [tunable](crate::method::Entry::tunable); `None` chooses from public numbers.
+/// Parameters that a user may set by hand where the method is
+/// [tunable](crate::method::Entry::tunable); `None` chooses from public numbers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Tuning {
     /// The clip `gamma`, in standardised units.

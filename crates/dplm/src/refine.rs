@@ -16,8 +16,9 @@ use crate::{
 
 /// A fit that is to be made more precise.
 ///
-/// [`read`](Self::read) its data, [`prepare`](Self::prepare), charge and run, and [`join`](Self::join) what comes out to
-/// the first fit. Only the second fit is charged: the first was paid for.
+/// [`read`](Self::read) its data, [`prepare`](Self::prepare), charge and run, and
+/// [`join`](Self::join) what comes out to the first fit. Only the second fit is charged: the first
+/// was paid for.
 #[derive(Clone, Debug)]
 pub struct Refinement {
     first: Fit,
@@ -28,14 +29,16 @@ impl Refinement {
     /// Plans to spend `rho` more on the model of `first`.
     ///
     /// # Errors
-    /// When the fit is not one that can be refined: by itself, by the automatic method, with intervals, of somebody's data.
+    /// When the fit is not one that can be refined: by itself, by the automatic method, with
+    /// intervals, of somebody's data.
     pub fn new(first: Fit, rho: Rho) -> Result<Refinement, ConfigError> {
         let method = asked_again(&first, rho)?;
         Ok(Refinement { method, first })
     }
 
-    /// Reads the data as they were read for the first fit; a group's fit has the rows of that group only. Of `machine`, what
-    /// says how to work counts, and what says what to read is replaced by what the first fit says.
+    /// Reads the data as they were read for the first fit; a group's fit has the rows of that group
+    /// only. Of `machine`, what says how to work counts, and what says what to read is replaced by
+    /// what the first fit says.
     ///
     /// # Errors
     /// When the table cannot be read, or is not that of the first fit.
@@ -86,7 +89,8 @@ impl Refinement {
         &self.method
     }
 
-    /// Refuses noise of another kind than that of the first fit: what is pooled promises as little as either does.
+    /// Refuses noise of another kind than that of the first fit: what is pooled promises as little
+    /// as either does.
     ///
     /// # Errors
     /// When one of both has a fixed seed and the other has not.
@@ -99,14 +103,16 @@ impl Refinement {
         }
     }
 
-    /// Plans the second fit of the rows that [`read`](Self::read) gave, and checks it. Nothing is spent.
+    /// Plans the second fit of the rows that [`read`](Self::read) gave, and checks it. Nothing is
+    /// spent.
     ///
     /// # Errors
     /// When the rows are not those of the first fit, or the noise is of another kind.
     pub fn prepare<'a>(&self, rows: &'a mut Dataset, noise: NoiseSource) -> Result<Prepared<'a>, Error> {
         self.check_noise(noise)?;
         let prepared = rows.prepare(&self.method, noise)?;
-        // Rows of another provenance, of other persons or of another group are not those of the first fit.
+        // Rows of another provenance, of other persons or of another group are not those of the
+        // first fit.
         match prepared.charge().promise == self.first.guarantee.promise && rows_are_of(&prepared, &self.first) {
             true => Ok(prepared),
             false => Err(ConfigError::OtherFit.into()),
@@ -116,7 +122,8 @@ impl Refinement {
     /// The pooled fit: what the second gave, which holds the first's estimates already, under a guarantee for both.
     ///
     /// # Errors
-    /// When both together are more than any budget, or the second does not promise what the first does.
+    /// When both together are more than any budget, or the second does not promise what the first
+    /// does.
     pub fn join(self, second: Fit) -> Result<Fit, Error> {
         let first = self.first;
         let (spent, more) = (first.guarantee.rho, second.guarantee.rho);
@@ -145,8 +152,8 @@ impl Refinement {
     }
 }
 
-/// What is asked of the second fit: what was asked of the first. Every field of the first is named, so that a new one cannot
-/// be left out by oversight.
+/// What is asked of the second fit: what was asked of the first. Every field of the first is named,
+/// so that a new one cannot be left out by oversight.
 fn asked_again(first: &Fit, rho: Rho) -> Result<auto::Config, ConfigError> {
     let Fit {
         formula: _,

@@ -145,7 +145,8 @@ impl Field {
         }
     }
 
-    /// Whether cells can say who a row is of, whatever they are: only integers and texts are kept as they were written.
+    /// Whether cells can say who a row is of, whatever they are: only integers and texts are kept
+    /// as they were written.
     fn check_identifier(&self) -> Result<(), SchemaError> {
         let held = match self.kind {
             Type::Integer | Type::Text | Type::Undeclared => return Ok(()),

@@ -694,8 +694,8 @@ fn relation(seed: u64) -> Neighbours {
     if seed.is_multiple_of(2) { Neighbours::ReplaceOne } else { Neighbours::ZeroOut }
 }
 
-/// Persons and rows, in memory, in a file and on a cluster; and over two groups, of which a person may leave one for the
-/// other.
+/// Persons and rows, in memory, in a file and on a cluster; and over two groups, of which a person
+/// may leave one for the other.
 #[test]
 fn numbers_of_usable_units() {
     for (place, pairs) in [(Place::Memory, 6000), (Place::File, 1000)] {

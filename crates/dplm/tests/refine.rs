@@ -138,9 +138,11 @@ struct Question {
     csv: &'static str,
 }
 
-/// How precisely the pooled fit is what one fit at the sum is, in standard errors of the population.
+/// How precisely the pooled fit is what one fit at the sum is, in standard errors of the
+/// population.
 const CLOSE: f64 = 0.25;
-/// The same where standard errors are those of the noise alone: of four differences of two fits each.
+/// The same where standard errors are those of the noise alone: of four differences of two fits
+/// each.
 const CLOSE_TO_SAMPLE: f64 = 6.0;
 const PLAIN: &str = "y[-40..40] ~ x[-9..9] + z[-9..9] + g{a,b}";
 
@@ -216,7 +218,8 @@ fn every_option_is_asked_about() {
     assert!(IntervalMethod::ALL.iter().filter(|&&one| one == IntervalMethod::Newton).count() == 1);
 }
 
-/// Slopes differ by weight, by region, and between the first rows of a person and the others; errors have a long tail.
+/// Slopes differ by weight, by region, and between the first rows of a person and the others;
+/// errors have a long tail.
 fn text(rows: u32) -> String {
     let mut rng = ChaCha8Rng::seed_from_u64(9);
     let mut normal = || -> f64 { StandardNormal.sample(&mut rng) };
@@ -282,8 +285,8 @@ fn stated(fit: &Fit) -> impl PartialEq + std::fmt::Debug {
     (of_rows, of_method, fit.guarantee.promise.clone(), fit.guarantee.delta, fit.particulars.clone())
 }
 
-/// At budgets this large a dropped option shows: without its weights the slope of `x` is many standard errors away, and
-/// so it is on the rows of both regions.
+/// At budgets this large a dropped option shows: without its weights the slope of `x` is many
+/// standard errors away, and so it is on the rows of both regions.
 #[test]
 fn a_refined_fit_answers_the_question_of_the_first() {
     let folder = tempfile::tempdir().unwrap();

@@ -129,7 +129,8 @@ fn what_is_no_fit_is_refused_in_a_sentence() {
     assert!(matches!(fit.save(folder.path().join("no/such")), Err(Error::FitFile(FitFileError::Unwritten { .. }))));
 }
 
-/// Each claims what does not follow from what the fit holds: a smaller epsilon, other noise, another number.
+/// Each claims what does not follow from what the fit holds: a smaller epsilon, other noise,
+/// another number.
 #[test]
 fn what_does_not_follow_is_refused() {
     type Change = fn(&mut Value);
@@ -211,7 +212,8 @@ fn the_second_form_is_read() {
     assert!(groups.guarantee.promise.is_private() && groups.get("b").expect("fitted").is_private());
 }
 
-/// As a decimal, and not as a double near it: what is spent on parts adds up to the whole for whoever reads them.
+/// As a decimal, and not as a double near it: what is spent on parts adds up to the whole for
+/// whoever reads them.
 #[test]
 fn budgets_are_stated_to_the_last_digit() {
     let text = to_json(&fit(BOUNDED, &auto::Config::new(request(123.456_789_012_345_67))));

@@ -1,4 +1,5 @@
-//! The first release of a fit is how many rows can be used, and a fit of hardly any row stops and says why.
+//! The first release of a fit is how many rows can be used, and a fit of hardly any row stops and
+//! says why.
 
 use std::sync::Arc;
 
@@ -23,7 +24,8 @@ use crate::common::cluster::Cluster;
 const MODEL: &str = "y[-9..9] ~ x[-5..5] + race{white,black,other}";
 const RACES: [&str; 3] = ["white", "black", "other"];
 
-/// Rows of `y = 1 + x / 2 + error` and a race, as one changes their cells; persons have two rows each.
+/// Rows of `y = 1 + x / 2 + error` and a race, as one changes their cells; persons have two rows
+/// each.
 fn table(rows: usize, seed: u64, change: impl Fn(usize, [String; 3]) -> [String; 3]) -> Source {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let mut normal = || -> f64 { StandardNormal.sample(&mut rng) };
@@ -66,8 +68,9 @@ fn stopped<T>(result: Result<T, Error>) -> String {
     format!("{why} (rho = {})", why.spent)
 }
 
-/// The count is that of the complete rows, with the noise that the ends of its interval say: of 400 counts the mean is
-/// off by 4.9 standard errors, or more than 45 intervals of 95 % miss, with probability below 1e-6.
+/// The count is that of the complete rows, with the noise that the ends of its interval say: of 400
+/// counts the mean is off by 4.9 standard errors, or more than 45 intervals of 95 % miss, with
+/// probability below 1e-6.
 #[test]
 fn the_count_is_unbiased_and_as_noisy_as_it_says() {
     let source = table(2000, 3, |row, [y, x, race]| [if row % 5 == 0 { String::new() } else { y }, x, race]);
@@ -85,8 +88,8 @@ fn the_count_is_unbiased_and_as_noisy_as_it_says() {
     assert!(used.iter().filter(|one| one.low > 1600.0 || one.high < 1600.0).count() <= 45);
 }
 
-/// With as much noise as a count may have, a tenth of usable rows stops a fit with probability 0.00135, and so often
-/// does one of no usable row go on: of 400 more than 6 with probability 3e-6.
+/// With as much noise as a count may have, a tenth of usable rows stops a fit with probability
+/// 0.00135, and so often does one of no usable row go on: of 400 more than 6 with probability 3e-6.
 #[test]
 fn false_alarms_and_misses_are_as_rare_as_is_said() {
     let stops = |usable: usize| {
@@ -105,7 +108,8 @@ fn coded_levels_stop_the_fit_and_are_named() {
     let known =
         "the column 'race' holds none of its declared levels white, black, other; correct the formula or the table";
     assert!(said.starts_with("about ") && said.contains(&format!(" of 12,000 rows can be used: {known}")), "{said}");
-    // 20000 / n^2 for the number of rows, and (2 + 2) times that for two columns of numbers and one of levels.
+    // 20000 / n^2 for the number of rows, and (2 + 2) times that for two columns of numbers and one
+    // of levels.
     assert!(said.ends_with("(rho = 0.0007)"), "{said}");
 }
 
@@ -153,7 +157,8 @@ fn missing_cells_that_are_everywhere_are_no_columns_fault() {
     assert!(stopped(fit(&source, MODEL, 0.5, 1)).contains("missing cells are spread over the columns, so that"));
 }
 
-/// Of three columns, each with 15 % of its cells missing, 61 % of the rows are left: 62 standard deviations from a stop.
+/// Of three columns, each with 15 % of its cells missing, 61 % of the rows are left: 62 standard
+/// deviations from a stop.
 #[test]
 fn ordinary_missing_cells_stop_nothing() {
     let mut rng = ChaCha8Rng::seed_from_u64(9);
@@ -303,7 +308,8 @@ fn where_the_count_would_cost_too_much_it_is_not_made() {
     assert!(to_json(&fit).contains("\"rows_used\": null"));
 }
 
-/// In memory, in a file, on a cluster, by person with one row each: the same count, and the same stop.
+/// In memory, in a file, on a cluster, by person with one row each: the same count, and the same
+/// stop.
 #[test]
 fn engines_count_alike_and_stop_alike() {
     let gaps = table(6000, 4, |row, [y, x, race]| [if row % 10 < 3 { String::new() } else { y }, x, race]);

@@ -42,7 +42,8 @@ fn unread(args: &ExportArgs, error: Error) -> Failure {
     }
 }
 
-/// An accountant that composes a guarantee takes it to hold, so one that does not is not told to it.
+/// An accountant that composes a guarantee takes it to hold, so one that does not is not told to
+/// it.
 fn check_holds(guarantee: &Guarantee, args: &ExportArgs) -> Result<(), Failure> {
     let path = args.fit.display();
     match guarantee.promise.provenance {
@@ -56,7 +57,8 @@ fn check_holds(guarantee: &Guarantee, args: &ExportArgs) -> Result<(), Failure> 
     }
 }
 
-/// None of the events has a delta of its own, so that what is said with them would leave out the delta of a test.
+/// None of the events has a delta of its own, so that what is said with them would leave out the
+/// delta of a test.
 fn check_events(guarantee: &Guarantee) -> Result<(), Failure> {
     match guarantee.promise.conversion {
         Conversion::Exact | Conversion::Cks | Conversion::Simple => Ok(()),
@@ -80,8 +82,8 @@ fn dp_accounting(guarantee: &Guarantee) -> Value {
     })
 }
 
-/// A Gaussian release of rho has noise of `1 / sqrt(2 rho)` times what neighbours can move; for any other mechanism rho is
-/// all there is to say.
+/// A Gaussian release of rho has noise of `1 / sqrt(2 rho)` times what neighbours can move; for any
+/// other mechanism rho is all there is to say.
 fn event(guarantee: &Guarantee) -> Value {
     let events: Vec<Value> = guarantee.releases.iter().map(event_of).collect();
     json!({ "class": "ComposedDpEvent", "events": events })

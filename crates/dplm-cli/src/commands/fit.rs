@@ -95,15 +95,15 @@ fn payer(settings: &FitSettings) -> Result<Payer, Failure> {
 /// What a fit asks for its payment.
 pub type Pay<'a> = &'a mut dyn FnMut(Charge) -> Result<Receipt, Failure>;
 
-/// Pays for a fit and makes it, shows how far it has come, and says what was spent where it fails. A fit pays in parts: where
-/// the account could not pay for the `whole`, it pays for none.
+/// Pays for a fit and makes it, shows how far it has come, and says what was spent where it fails.
+/// A fit pays in parts: where the account could not pay for the `whole`, it pays for none.
 pub fn fitting<T>(
     payer: &mut Payer,
     whole: &Charge,
     printer: &Printer,
     fit: impl FnOnce(Pay<'_>, Progress<'_>) -> Result<T, Failure>,
 ) -> Result<T, Failure> {
-    payer.check_charge(whole).map_err(account::not_paid)?;
+    account::check(payer, whole, printer)?;
     let (bar, tally) = (Bar::new(printer, "fitting"), payer.tally());
     let fitted =
         fit(&mut |charge| account::pay(payer, charge, printer), Progress::new(&|done, total| bar.update(done, total)));
@@ -167,7 +167,8 @@ fn checked_plan(settings: &FitSettings, rows: u64, design: &Design, printer: &Pr
     Ok(())
 }
 
-/// What the ledger has for a fit that is not made; that it is enough was checked when it was opened.
+/// What the ledger has for a fit that is not made; that it is enough was checked when it was
+/// opened.
 fn would_pay(payer: &Payer, rho: Rho) -> String {
     payer.name().map_or(String::new(), |(file, dataset)| {
         format!(" {} has enough left for rho = {rho} of '{dataset}'.", file.display())

@@ -1,4 +1,5 @@
-//! What a file of results holds, which part of it is asked about, and what is said of all that is made of it.
+//! What a file of results holds, which part of it is asked about, and what is said of all that is
+//! made of it.
 
 use dplm::{Warning, privacy::Provenance, report::Saved};
 
@@ -18,7 +19,8 @@ pub fn load(args: &SavedFits) -> Result<Saved, Failure> {
     }
 }
 
-/// How a form of a result says that it promises nothing: of noise that can be subtracted, and of rows that are nobody's.
+/// How a form of a result says that it promises nothing: of noise that can be subtracted, and of
+/// rows that are nobody's.
 pub struct Marks {
     /// For a fixed seed.
     pub seed: fn(&str) -> String,
@@ -42,7 +44,8 @@ pub fn void(text: &str) -> String {
     format!("NOT PRIVATE: {}.\n\n{text}", Warning::FixedSeed)
 }
 
-/// Says of noise that can be subtracted what a form without room for words cannot say, quiet or not.
+/// Says of noise that can be subtracted what a form without room for words cannot say, quiet or
+/// not.
 pub fn alarm(provenance: Provenance) {
     match provenance {
         Provenance::Seed => Printer::alarm(&Warning::FixedSeed.to_string(), false),

@@ -26,7 +26,8 @@ use crate::{
 pub struct GroupedDataset {
     by: By,
     groups: Vec<Dataset>,
-    /// How many cells of each column can be used, over all groups; none where rows were read on other machines.
+    /// How many cells of each column can be used, over all groups; none where rows were read on
+    /// other machines.
     cells: Option<CellCounts>,
     /// How many units there are in all; public.
     units: u64,
@@ -166,9 +167,10 @@ impl GroupedDataset {
     /// The rows of one group only, to be asked again after a fit of that group.
     ///
     /// # Guarantee
-    /// What is released from them with the claims of groups is `rho`-zCDP for the whole table, whatever was
-    /// released before: argued at `privacy/sensitivity.rs`. The size of the group is the one that the earlier
-    /// fit states, which was released or is public, and not the number of rows that are there.
+    /// What is released from them with the claims of groups is `rho`-zCDP for the whole table,
+    /// whatever was released before: argued at `privacy/sensitivity.rs`. The size of the group is
+    /// the one that the earlier fit states, which was released or is public, and not the number of
+    /// rows that are there.
     ///
     /// # Errors
     /// When the table has another number of units than that of the earlier fit, or lacks the group.
@@ -250,7 +252,8 @@ impl<'a> PreparedGroups<'a> {
         }
     }
 
-    /// Charges what the fit will spend and runs it: `pay` records each charge, durably, before anything is drawn for it.
+    /// Charges what the fit will spend and runs it: `pay` records each charge, durably, before
+    /// anything is drawn for it.
     ///
     /// It is asked as by [`Prepared::run_paid_by`].
     ///
@@ -265,14 +268,17 @@ impl<'a> PreparedGroups<'a> {
         Ok(self.fits(used, statement, progress)?)
     }
 
-    /// Draws the noise and fits every group. The receipt is for everything that is drawn. A group whose size shows that nothing can be told is not fitted; the others stand.
+    /// Draws the noise and fits every group. The receipt is for everything that is drawn. A group
+    /// whose size shows that nothing can be told is not fitted; the others stand.
     ///
     /// # Guarantee
-    /// With [`NoiseSource::System`] the result is `rho`-zCDP for the budget of the charge, as an exact statement about this program: the number of usable
-    /// units and the sizes, and then fits of which each is asked of the rows of one group only, with the claims of groups.
+    /// With [`NoiseSource::System`] the result is `rho`-zCDP for the budget of the charge, as an
+    /// exact statement about this program: the number of usable units and the sizes, and then fits
+    /// of which each is asked of the rows of one group only, with the claims of groups.
     ///
     /// # Errors
-    /// When `receipt` is for another fit (nothing is drawn then), hardly any row can be used, or a release fails.
+    /// When `receipt` is for another fit (nothing is drawn then), hardly any row can be used, or a
+    /// release fails.
     pub fn run(mut self, receipt: Receipt, progress: Progress<'_>) -> Result<GroupedFit, Error> {
         let statement = receipt.statement_of(&self.charge())?;
         let (used, _) = self.paid_in_stages(&mut |charge| Ok::<_, Error>(Receipt::by_caller(charge)))?;

@@ -68,7 +68,8 @@ impl Reading<'_> {
     /// The model of a formula for a table that is read so.
     ///
     /// # Errors
-    /// When columns are missing, or cannot be read as the formula says, or persons cannot be told apart by the column that is named.
+    /// When columns are missing, or cannot be read as the formula says, or persons cannot be told
+    /// apart by the column that is named.
     pub fn model(&self, formula: &Formula, schema: &Schema) -> Result<Model, Error> {
         self.person.as_ref().map_or(Ok(()), |person| schema.check_identifier(&person.column))?;
         if !formula.uses_dot() {

@@ -52,8 +52,8 @@ impl Charge {
         Charge { rho, promise, formula: formula.into(), plan: String::new(), table: String::new() }
     }
 
-    /// What is paid for a count that is made before the fit that this charge is of. Its noise is Gaussian whatever the
-    /// method draws, and nothing of delta is spent on it.
+    /// What is paid for a count that is made before the fit that this charge is of. Its noise is
+    /// Gaussian whatever the method draws, and nothing of delta is spent on it.
     pub(super) fn part(&self, what: &str, rho: Rho) -> Charge {
         let (formula, plan) = (format!("{what}: {}", self.formula), format!("{what}: {}", self.plan));
         let promise = Promise { conversion: Conversion::Exact, delta_spent: 0.0, ..self.promise.clone() };
@@ -160,10 +160,12 @@ impl<'a> Prepared<'a> {
         self
     }
 
-    /// Charges what the fit will spend and runs it: `pay` records each charge, durably, before anything is drawn for it.
+    /// Charges what the fit will spend and runs it: `pay` records each charge, durably, before
+    /// anything is drawn for it.
     ///
-    /// It is asked for the count of usable rows first, and then for the rest, or, where hardly any row can be used, for
-    /// the question why. Where the count would cost too much, it is asked once, for the whole.
+    /// It is asked for the count of usable rows first, and then for the rest, or, where hardly any
+    /// row can be used, for the question why. Where the count would cost too much, it is asked
+    /// once, for the whole.
     ///
     /// # Errors
     /// What `pay` refuses, when nothing is drawn for that charge; otherwise as [`run`](Self::run).
@@ -182,7 +184,8 @@ impl<'a> Prepared<'a> {
     /// With [`NoiseSource::System`] the result is `rho`-zCDP for the budget of the charge, as an exact statement about this program.
     ///
     /// # Errors
-    /// When `receipt` is for another fit (nothing is drawn then), hardly any row can be used, or a release fails.
+    /// When `receipt` is for another fit (nothing is drawn then), hardly any row can be used, or a
+    /// release fails.
     pub fn run(mut self, receipt: Receipt, progress: Progress<'_>) -> Result<Fit, Error> {
         let statement = receipt.statement_of(&self.charge())?;
         let (used, _) = self.paid_in_stages(&mut |charge| Ok::<_, Error>(Receipt::by_caller(charge)))?;

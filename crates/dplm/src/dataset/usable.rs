@@ -1,4 +1,5 @@
-//! How many rows a fit can use: its first release. Where they are hardly any the fit stops, and says which column it is.
+//! How many rows a fit can use: its first release. Where they are hardly any the fit stops, and
+//! says which column it is.
 
 use super::{Charge, Receipt};
 use crate::{
@@ -58,11 +59,13 @@ impl Stages {
 pub(crate) type Pay<'a, E> = dyn FnMut(Charge) -> Result<Receipt, E> + 'a;
 
 impl Counted<'_> {
-    /// Counts the rows that can be used, each release paid for before it is drawn, and goes on to the charge of the
-    /// rest unless there are hardly any. Gives the count, and the account with the last charge in it.
+    /// Counts the rows that can be used, each release paid for before it is drawn, and goes on to
+    /// the charge of the rest unless there are hardly any. Gives the count, and the account with
+    /// the last charge in it.
     ///
     /// # Errors
-    /// What `pay` refuses, and what the rows are found to lack: then only the count and the question why are paid for.
+    /// What `pay` refuses, and what the rows are found to lack: then only the count and the
+    /// question why are paid for.
     pub fn pay_in_stages<E: From<Error>>(
         &self,
         stages: Stages,
@@ -89,8 +92,9 @@ impl Counted<'_> {
         Ok(Usable { count: noisy.values[0] as f64, sd: noisy.sigma[0] as f64, of: self.units })
     }
 
-    /// Whether so few rows can be used that what was asked must be wrong. Without a constant, or with weights, rows
-    /// without a missing cell may be zeros too: then it takes a count that cannot be told from none.
+    /// Whether so few rows can be used that what was asked must be wrong. Without a constant, or
+    /// with weights, rows without a missing cell may be zeros too: then it takes a count that
+    /// cannot be told from none.
     fn stops(&self, count: Usable) -> bool {
         count.is_few() && (self.shows_every_row() || count.is_nothing())
     }
@@ -99,8 +103,9 @@ impl Counted<'_> {
         self.design.has_intercept() && self.design.weights().is_none()
     }
 
-    /// Asks how many cells of each column can be used. Only now that the fit stops: a count for every column costs
-    /// several times what one of rows does, and an ordinary fit has no use for it.
+    /// Asks how many cells of each column can be used. Only now that the fit stops: a count for
+    /// every column costs several times what one of rows does, and an ordinary fit has no use for
+    /// it.
     fn why<E: From<Error>>(
         &self,
         count: Usable,
@@ -158,7 +163,8 @@ impl Counted<'_> {
     }
 }
 
-/// The levels of a column that are counted one by one: those of persons are not, who may have several.
+/// The levels of a column that are counted one by one: those of persons are not, who may have
+/// several.
 fn levels_counted(column: &Column, unit: Unit) -> Option<&[String]> {
     match (&column.kind, unit) {
         (Kind::Levels(levels), Unit::Row) => Some(levels),
@@ -166,7 +172,8 @@ fn levels_counted(column: &Column, unit: Unit) -> Option<&[String]> {
     }
 }
 
-/// What is wrong with a column, if hardly any of its cells can be used. Counts are of its levels, or of all cells.
+/// What is wrong with a column, if hardly any of its cells can be used. Counts are of its levels,
+/// or of all cells.
 fn lacking(column: &Column, counts: &[Usable]) -> Option<String> {
     let all = Usable {
         count: counts.iter().map(|one| one.count).sum(),

@@ -74,8 +74,8 @@ pub trait Method: std::fmt::Debug + Send + Sync {
     fn plan(&self, rows: u64, design: &Design) -> Result<Box<dyn Plan>, Error>;
 }
 
-/// The method with what the first release of a fit leaves of its budget, and what that release is made with, if it is
-/// made: how many of so many units can be used.
+/// The method with what the first release of a fit leaves of its budget, and what that release is
+/// made with, if it is made: how many of so many units can be used.
 pub fn after_count(method: &dyn Method, units: u64) -> (Box<dyn Method>, Option<Rho>) {
     let request = method.request();
     let count = usable::price(units, 1, request.rho);

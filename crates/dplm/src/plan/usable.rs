@@ -1,21 +1,22 @@
 //! What the count of usable rows costs, and where it stops a fit.
 //!
-//! A fit first releases how many of its `n` units contribute anything, with noise of standard deviation `s`. It stops
-//! where that count is below `n / 10 - 3 s`, so that
+//! A fit first releases how many of its `n` units contribute anything, with noise of standard
+//! deviation `s`. It stops where that count is below `n / 10 - 3 s`, so that
 //! - a table of which a tenth or more can be used is stopped with a probability of at most `P(Z > 3) = 0.00135`;
 //! - a table of which nothing can be used is stopped unless the noise alone is above `n / 10 - 3 s`. Where
 //!   `s = n / 60` that is `3 s`, which is as improbable; where `s = n / 200` it is `17 s`, which does not happen.
 //!
-//! Noise of `n / 200` is what a reader should be told beside a number of rows, and `n / 60` the most that can decide.
-//! A query that a unit moves by `d` has noise of variance `d^2 / (2 rho)`, so that `rho = 20000 d^2 / n^2`, rounded up
-//! to two digits, buys the first, which is little where there are many rows. Where there are few, 2 % of the budget is
-//! all that is paid, which adds 1 % to the noise of all that follows; where these do not buy `n / 60`, nothing is
-//! counted.
+//! Noise of `n / 200` is what a reader should be told beside a number of rows, and `n / 60` the
+//! most that can decide. A query that a unit moves by `d` has noise of variance `d^2 / (2 rho)`, so
+//! that `rho = 20000 d^2 / n^2`, rounded up to two digits, buys the first, which is little where
+//! there are many rows. Where there are few, 2 % of the budget is all that is paid, which adds 1 %
+//! to the noise of all that follows; where these do not buy `n / 60`, nothing is counted.
 
 use super::counts::CLEAR_OF_NOISE;
 use crate::privacy::Rho;
 
-/// Parts of the number of units that the standard deviation of the noise is one of, and the fewest parts that decide.
+/// Parts of the number of units that the standard deviation of the noise is one of, and the fewest
+/// parts that decide.
 const PARTS: u64 = 200;
 const FEWEST_PARTS: u64 = 60;
 /// The most that is paid, in hundredths of the budget.
@@ -23,8 +24,8 @@ const MOST_PERCENT: u32 = 2;
 /// Where less than one part in so many can be used, there is nothing to fit.
 const FEW: f64 = 10.0;
 
-/// What is paid for a query on so many units that one of them moves by `moved_sq`, squared; none where that would not
-/// decide anything.
+/// What is paid for a query on so many units that one of them moves by `moved_sq`, squared; none
+/// where that would not decide anything.
 pub(crate) fn price(units: u64, moved_sq: u32, rho: Rho) -> Option<Rho> {
     let scale = u128::from(PARTS).pow(2) * u128::from(Rho::UNITS) * u128::from(moved_sq) / 2;
     let wanted = two_digits(scale.div_ceil(u128::from(units.max(1)).pow(2))).max(Rho::SMALLEST.units().into());

@@ -53,14 +53,16 @@ impl Guarantee {
     }
 }
 
-/// By how many steps of a double two platforms' conversions may differ: their `exp` and `ln` may, by one each.
+/// By how many steps of a double two platforms' conversions may differ: their `exp` and `ln` may,
+/// by one each.
 const PLATFORMS_DIFFER: f64 = 32.0 * f64::EPSILON;
 
 impl Guarantee {
     /// Whether all that it says follows from its promise, its budget, its delta and its releases.
     ///
-    /// A conversion is rounded up by more than the difference between two platforms, so that an epsilon that another
-    /// platform computed is an upper bound of the truth as ours is, whichever of the two is larger.
+    /// A conversion is rounded up by more than the difference between two platforms, so that an
+    /// epsilon that another platform computed is an upper bound of the truth as ours is, whichever
+    /// of the two is larger.
     pub(crate) fn is_sound(&self) -> bool {
         let Guarantee { promise, rho, delta, epsilon, guess, releases } = self;
         let sum = releases.iter().try_fold(0u64, |sum, release| sum.checked_add(release.rho.units()));

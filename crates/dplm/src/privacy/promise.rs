@@ -1,7 +1,8 @@
 //! What is promised about whom, as one value.
 //!
-//! A fit, the charge that pays for it, a ledger's account and every document hold the same [`Promise`]. Two budgets
-//! add up only if their promises do: [`Promise::cost_in`] is the one place that says so, with the lemma beside it.
+//! A fit, the charge that pays for it, a ledger's account and every document hold the same
+//! [`Promise`]. Two budgets add up only if their promises do: [`Promise::cost_in`] is the one place
+//! that says so, with the lemma beside it.
 
 use serde::{Deserialize, Serialize};
 
@@ -24,7 +25,8 @@ crate::choice! {
 
 /// What is promised: about whom, against which change, by which kind of noise.
 ///
-/// How much is promised is a budget beside it: `rho`, which means something only together with this.
+/// How much is promised is a budget beside it: `rho`, which means something only together with
+/// this.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Promise {
     /// The privacy unit.
@@ -107,7 +109,8 @@ pub enum Unlike {
 
 crate::choice! {
     "mechanisms";
-    /// The mechanisms that an account of a ledger pays for: the wider the family, the weaker the conversion to epsilon.
+    /// The mechanisms that an account of a ledger pays for: the wider the family, the weaker the
+    /// conversion to epsilon.
     #[derive(Default)]
     pub enum Mechanisms {
         /// Gaussian noise only: epsilon follows exactly.
@@ -115,7 +118,8 @@ crate::choice! {
         Gaussian = "gaussian",
         /// Any mechanism of zero-concentrated differential privacy.
         Zcdp = "zcdp",
-        /// Those, and mechanisms with a test that may fail to protect; half of delta is kept for tests.
+        /// Those, and mechanisms with a test that may fail to protect; half of delta is kept for
+        /// tests.
         Tested = "tested",
     }
 }
@@ -155,7 +159,8 @@ impl Promise {
         }
     }
 
-    /// The same after mechanisms for which only this conversion holds; `delta` is that of the whole.
+    /// The same after mechanisms for which only this conversion holds; `delta` is that of the
+    /// whole.
     #[must_use]
     pub fn converted_by(self, conversion: Conversion, delta: f64) -> Promise {
         let conversion = self.conversion.or_weaker(conversion);
@@ -166,7 +171,8 @@ impl Promise {
         Promise { conversion, delta_spent, ..self }
     }
 
-    /// By how much a budget of this promise is multiplied where it is spent from an account that makes the promise `account`.
+    /// By how much a budget of this promise is multiplied where it is spent from an account that
+    /// makes the promise `account`.
     ///
     /// # Guarantee
     /// If a release is `rho`-zCDP by this promise, it is `cost * rho`-zCDP by that of the account.
@@ -211,7 +217,8 @@ impl Promise {
         }
     }
 
-    /// Refuses to spend from an account that makes another promise, unless this one is as strong there at the same price.
+    /// Refuses to spend from an account that makes another promise, unless this one is as strong
+    /// there at the same price.
     ///
     /// # Errors
     /// Why they do not add up.

@@ -75,7 +75,8 @@ impl Rho {
         self.0 as f64 / Rho::UNITS as f64
     }
 
-    /// The least f64 that is not below the budget: what is computed from it never promises too much.
+    /// The least f64 that is not below the budget: what is computed from it never promises too
+    /// much.
     pub fn to_f64_up(self) -> f64 {
         let mut up = self.to_f64().next_down().max(0.0);
         while !self.is_at_most(up) {
@@ -84,7 +85,8 @@ impl Rho {
         up
     }
 
-    /// Whether it is no more than a positive f64, `mantissa * 2^exponent`; compared as whole numbers.
+    /// Whether it is no more than a positive f64, `mantissa * 2^exponent`; compared as whole
+    /// numbers.
     fn is_at_most(self, value: f64) -> bool {
         const MANTISSA_BITS: u32 = 52;
         let (bits, exponent) = (value.to_bits() & ((1 << MANTISSA_BITS) - 1), value.to_bits() >> MANTISSA_BITS);

@@ -82,9 +82,10 @@ impl Sensitivity {
         self.claimed(2u32.into(), 1u32.into())
     }
 
-    /// Squared sensitivity of a vector with one number for each of some columns, and one for each level of others: a
-    /// unit moves the number of a column by at most 1, and is counted for one level of a column at most, so that it
-    /// moves two levels by 1 where it is replaced and one where it is zeroed out.
+    /// Squared sensitivity of a vector with one number for each of some columns, and one for each
+    /// level of others: a unit moves the number of a column by at most 1, and is counted for one
+    /// level of a column at most, so that it moves two levels by 1 where it is replaced and one
+    /// where it is zeroed out.
     pub(crate) fn of_columns(self, numbers: u32, partitions: u32) -> BigUint {
         self.claimed((numbers + 2 * partitions).into(), (numbers + partitions).into())
     }

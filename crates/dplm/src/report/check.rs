@@ -9,13 +9,15 @@ use crate::{
 
 /// What loading reads, and is the other side of the comparison.
 const KEPT: [&str; 3] = ["fit", "grouped_fit", "study_guarantee"];
-/// Keys that are left out where there is nothing to say: one that is there and should not be is no unknown key.
+/// Keys that are left out where there is nothing to say: one that is there and should not be is no
+/// unknown key.
 const OPTIONAL: [&str; 6] = ["by", "weights", "ledger", "charged", "conversion", "mechanism"];
 /// Sentences, which other versions word otherwise.
 const WORDS: [&str; 3] = ["text", "target_text", "warnings"];
 /// What schemas before the third did not have, or say otherwise.
 const SINCE_THREE: [&str; 3] = ["schema", "promise", "private"];
-/// Numbers that are computed once more when a document is written, and may differ by rounding from machine to machine.
+/// Numbers that are computed once more when a document is written, and may differ by rounding from
+/// machine to machine.
 const RECOMPUTED: [&str; 2] = ["covariance", "equality"];
 /// By how much, of the largest number beside them.
 const ROUNDING: f64 = 1e-6;
@@ -88,7 +90,8 @@ fn largest(value: &Value) -> f64 {
     }
 }
 
-/// Whether a guarantee follows from its promise, and the promise is about these units and this noise.
+/// Whether a guarantee follows from its promise, and the promise is about these units and this
+/// noise.
 pub(super) fn is_promised(guarantee: &Guarantee, person: Option<&Person>, warnings: &[Warning]) -> bool {
     let promise = &guarantee.promise;
     let says_seed = warnings.contains(&Warning::FixedSeed);
@@ -100,7 +103,8 @@ pub(super) fn is_promised(guarantee: &Guarantee, person: Option<&Person>, warnin
     guarantee.is_sound() && of_noise && promise.person.as_ref() == person.map(|person| &person.column)
 }
 
-/// Whether all parts are for the same coefficients, so that no question can go wrong, and the guarantee is sound.
+/// Whether all parts are for the same coefficients, so that no question can go wrong, and the
+/// guarantee is sound.
 pub(super) fn is_whole(fit: &Fit) -> bool {
     let names = fit.design.names();
     let features = names.len();

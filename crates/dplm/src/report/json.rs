@@ -330,8 +330,8 @@ pub fn facts_json(fit: &Fit) -> String {
     pretty(&Facts::of(fit))
 }
 
-/// Every digit of a budget, as a number: the least double that is not below it may have none of its digits, and
-/// decimals add up.
+/// Every digit of a budget, as a number: the least double that is not below it may have none of its
+/// digits, and decimals add up.
 pub(super) fn exact(rho: Rho) -> Box<RawValue> {
     RawValue::from_string(rho.to_string()).expect("a decimal is JSON")
 }

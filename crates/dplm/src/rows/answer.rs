@@ -83,9 +83,10 @@ impl TailCounts {
 /// Each is of rows of its own: of a whole table, or of the groups that a unit is in one of at most.
 pub(super) fn above_in_all(tables: &[TailCounts], neighbours: Neighbours) -> Sensitive {
     let count = tables.iter().map(|table| i128::from(table.counts[0])).sum();
-    // A unit has rows in one of these tables at most, by a rule about it alone, and is above the threshold there or
-    // not, by another: its term is 0 or 1, also where it changes its group, which moves two counts and their sum by
-    // no more than 1. So nothing is doubled, as it is for a count within a group.
+    // A unit has rows in one of these tables at most, by a rule about it alone, and is above the
+    // threshold there or not, by another: its term is 0 or 1, also where it changes its group,
+    // which moves two counts and their sum by no more than 1. So nothing is doubled, as it is for a
+    // count within a group.
     Sensitive::claim(vec![count], Sensitivity::of_table(neighbours).of_number(&1u32.into()))
 }
 

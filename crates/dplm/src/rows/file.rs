@@ -105,7 +105,7 @@ impl Scratch {
     /// Refuses before the disk is full.
     fn check_space(&self, needed: u64) -> Result<(), DataError> {
         let lacking = system::lacks_room(&self.file, needed).map_err(failed)?;
-        lacking.map_or(Ok(()), |free| Err(DataError::ScratchSpace { needed, free }))
+        if lacking.is_none() { Ok(()) } else { Err(DataError::ScratchSpace) }
     }
 
     /// Reads blocks, and has the system read on.
@@ -164,14 +164,6 @@ fn windows(cuts: &[Cut], most: usize) -> impl Iterator<Item = &[Cut]> {
         start += window.len();
         Some(window)
     })
-}
-
-/// How much is needed tells how many rows there are, which is not public of persons and of groups.
-pub(super) fn without_size(error: DataError) -> DataError {
-    match error {
-        DataError::ScratchSpace { .. } => DataError::Scratch { kind: io::ErrorKind::StorageFull },
-        other => other,
-    }
 }
 
 fn failed(error: io::Error) -> DataError {
@@ -251,7 +243,7 @@ impl Store for Scratch {
         let mut grouped = Scratch::create(self.features, self.spare * SPARE_SHARE)?;
         let cuts = grouping.cuts(self.blocks_per_piece());
         grouped.blocks = cuts.last().map_or(0, |cut| cut.blocks.end);
-        grouped.check_space((grouped.blocks * grouped.block_bytes()) as u64).map_err(without_size)?;
+        grouped.check_space((grouped.blocks * grouped.block_bytes()) as u64)?;
         let most = usize::try_from(self.spare).unwrap_or(usize::MAX) / 2 / self.block_bytes();
         for window in windows(&cuts, most) {
             let blocks = window[0].blocks.start..window[window.len() - 1].blocks.end;
@@ -264,7 +256,7 @@ impl Store for Scratch {
 
     fn whitened(&self, whitening: &Whitening) -> Result<Scratch, Error> {
         let mut whitened = Scratch::create(whitening.outputs(), self.spare * SPARE_SHARE)?;
-        whitened.check_space((self.blocks * whitened.block_bytes()) as u64).map_err(without_size)?;
+        whitened.check_space((self.blocks * whitened.block_bytes()) as u64)?;
         whitened.blocks = self.blocks;
         (whitened.depths, whitened.cuts) = (self.depths.clone(), self.cuts.clone());
         let write = |mut buffer: Buffer, index: usize| {

@@ -3,7 +3,7 @@
 //! A row is in the group that its cell in a column names, or in none. A person is in the group of the first of their rows that is in any; their rows in
 //! other groups contribute nothing. Both are rules about one unit, so that a unit is in one group at most.
 
-use super::{Builder, Encoded, Persons, answer, file::without_size};
+use super::{Builder, Encoded, Persons, answer};
 use crate::{
     Error,
     lattice::Design,
@@ -49,7 +49,7 @@ impl<'a> GroupBuilder<'a> {
         };
         for (group, builder) in (0..).zip(&mut self.builders) {
             let rows: Vec<usize> = (0..block.rows).filter(|&row| of_rows[row] == group).collect();
-            builder.push(&block.only(&rows)).map_err(without_size)?;
+            builder.push(&block.only(&rows))?;
             if let (Some(members), Some(local)) = (&mut self.members, &persons) {
                 let of_group: Vec<u32> = rows.iter().map(|&row| local[row]).collect();
                 members.groups[group as usize].push(&of_group)?;
@@ -62,7 +62,7 @@ impl<'a> GroupBuilder<'a> {
     pub(crate) fn finish(self, person: Option<&Person>) -> Result<(Vec<Encoded>, u64), Error> {
         let mut groups = Vec::new();
         for (index, builder) in self.builders.into_iter().enumerate() {
-            let mut rows = builder.finish().map_err(without_size)?;
+            let mut rows = builder.finish()?;
             if let (Some(members), Some(person)) = (&self.members, person) {
                 rows = rows.by_person(&members.groups[index], person.most_rows(), person.counts_once)?;
             }

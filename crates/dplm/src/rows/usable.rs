@@ -1,7 +1,8 @@
 //! How many units contribute anything, and how many cells of each column can be used.
 //!
-//! A row with a missing cell is a row of zeros, so what is asked of encoded rows cannot tell which column it was that
-//! made them so. The cells of each column are counted beside, while rows are encoded.
+//! A row with a missing cell is a row of zeros, so what is asked of encoded rows cannot tell which
+//! column it was that made them so. The cells of each column are counted beside, while rows are
+//! encoded.
 
 use rayon::prelude::*;
 
@@ -14,8 +15,8 @@ use crate::{
     table::{Block, Cells, MISSING},
 };
 
-/// How many units contribute anything: rows, or persons with a row, that are not all zeros. Where there are groups,
-/// over all of them.
+/// How many units contribute anything: rows, or persons with a row, that are not all zeros. Where
+/// there are groups, over all of them.
 ///
 /// # Errors
 /// When rows cannot be read.
@@ -28,9 +29,9 @@ pub fn usable_units<'a>(groups: impl Iterator<Item = &'a Encoded>, neighbours: N
 
 /// How many cells of each column can be used, for which nothing has been paid.
 ///
-/// Of rows: one number for a column of numbers, and one for each level of a column with levels. Of persons: one number
-/// for each column, how many persons have a usable cell in it. A person with several rows may have several levels, so
-/// that counts of levels would cost more than they tell.
+/// Of rows: one number for a column of numbers, and one for each level of a column with levels. Of
+/// persons: one number for each column, how many persons have a usable cell in it. A person with
+/// several rows may have several levels, so that counts of levels would cost more than they tell.
 pub struct CellCounts(Counts);
 
 enum Counts {
@@ -66,8 +67,8 @@ impl CellCounts {
         })
     }
 
-    /// Counts the cells of a block, whose first columns are these. The last one, where units are persons, says whose
-    /// rows they are.
+    /// Counts the cells of a block, whose first columns are these. The last one, where units are
+    /// persons, says whose rows they are.
     pub fn see(&mut self, block: &Block) {
         match &mut self.0 {
             Counts::OfRows(columns) => {
@@ -105,9 +106,10 @@ impl CellCounts {
             }
             Counts::OfPersons(persons) => persons.has.iter().map(|bits| ones(bits)).collect(),
         };
-        // Whether a cell can be used, and which level it has, is a rule about that cell, and which rows of a person
-        // count is one about that person. A row is counted once for a column of numbers and for one level of any other
-        // column; a person is counted once for each column. A unit that is zeroed out has no usable cell.
+        // Whether a cell can be used, and which level it has, is a rule about that cell, and which
+        // rows of a person count is one about that person. A row is counted once for a column of
+        // numbers and for one level of any other column; a person is counted once for each column.
+        // A unit that is zeroed out has no usable cell.
         Sensitive::claim(values, self.delta_sq(neighbours))
     }
 }

@@ -128,10 +128,11 @@ impl PreparedStudy {
         self.union.promise(&self.study.request, Conversion::Exact, self.noise)
     }
 
-    /// Charges what the fit will spend and runs it: `pay` records each charge, durably, before anything is drawn for it.
+    /// Charges what the fit will spend and runs it: `pay` records each charge, durably, before
+    /// anything is drawn for it.
     ///
-    /// It is asked as by [`Prepared::run_paid_by`](crate::Prepared::run_paid_by); the rows that are counted are those
-    /// that all specifications can use.
+    /// It is asked as by [`Prepared::run_paid_by`](crate::Prepared::run_paid_by); the rows that are
+    /// counted are those that all specifications can use.
     ///
     /// # Errors
     /// What `pay` refuses, when nothing is drawn for that charge; otherwise as [`run`](Self::run).
@@ -148,11 +149,13 @@ impl PreparedStudy {
     /// Draws the noise and fits every specification. The receipt is for everything that is drawn.
     ///
     /// # Guarantee
-    /// With [`NoiseSource::System`] all fits together are `rho`-zCDP for the budget of the charge: what the count of usable rows and whitening take and
-    /// what each specification gets add up to it.
+    /// With [`NoiseSource::System`] all fits together are `rho`-zCDP for the budget of the charge:
+    /// what the count of usable rows and whitening take and what each specification gets add up to
+    /// it.
     ///
     /// # Errors
-    /// When `receipt` is for another study (nothing is drawn then), hardly any row can be used, or a release fails.
+    /// When `receipt` is for another study (nothing is drawn then), hardly any row can be used, or
+    /// a release fails.
     pub fn run(self, receipt: Receipt, progress: Progress<'_>) -> Result<StudyFit, Error> {
         let statement = receipt.statement_of(&self.charge())?;
         let mut rng = self.noise.open().map_err(PrivacyError::from)?;

@@ -249,16 +249,12 @@ pub enum DataError {
         /// What kind of failure it was.
         kind: io::ErrorKind,
     },
-    /// Rows that do not fit in memory do not fit on the disk.
+    /// Rows that do not fit in memory do not fit on the disk. How much they need is not said: it
+    /// tells how many rows there are, which is not public where persons or groups are protected.
     #[error(
-        "the rows do not fit in the memory allowed, and a temporary file for them needs {needed} bytes more where {free} are free: free some disk space, or set {TEMPORARY_FOLDER} to a larger disk"
+        "the rows do not fit in the memory allowed, nor a temporary file for them on the disk: free some disk space, or set {TEMPORARY_FOLDER} to a larger disk"
     )]
-    ScratchSpace {
-        /// Bytes needed next.
-        needed: u64,
-        /// Bytes free.
-        free: u64,
-    },
+    ScratchSpace,
     /// The encoded rows would not fit.
     #[error("the rows need more than the {limit} bytes of memory allowed: allow more, or name fewer columns")]
     Memory {

@@ -1,7 +1,8 @@
 //! Who a row is of: the values of an identifier column as numbers of persons.
 //!
-//! An identifier is what was written: text is compared as text and integers as integers. A text that is just what an integer prints as is that
-//! integer, so that a table in CSV has the persons of the same table in Parquet.
+//! An identifier is what was written: text is compared as text and integers as integers. A text
+//! that is just what an integer prints as is that integer, so that a table in CSV has the persons
+//! of the same table in Parquet.
 //!
 //! Identifiers are compared through a hash under a key that is drawn for one reading and forgotten with it. Neither they nor their hashes are
 //! stored, printed or written; what is kept is which rows have the same. Rows of one person that are read by different machines are brought together by a
@@ -95,8 +96,8 @@ fn drawn(key: &RandomState, kind: u8, bytes: &[u8]) -> u128 {
     half(0) << 64 | half(1)
 }
 
-/// 7 and the text 7 are one, and no other text is: not 007, not 7.0, and 7.1 is not 7.10. Blanks around a text count for nothing, as around
-/// every cell.
+/// 7 and the text 7 are one, and no other text is: not 007, not 7.0, and 7.1 is not 7.10. Blanks
+/// around a text count for nothing, as around every cell.
 impl Coding for Identifiers {
     type Code = u128;
     const MISSING: u128 = NOBODY;
@@ -110,8 +111,8 @@ impl Coding for Identifiers {
         whole.map_or_else(|| self.hash(b't', cell.as_bytes()), |whole| self.integer(whole))
     }
 
-    /// Programs write truth values in as many ways as there are programs, so that no text is one. Columns of them are refused; this is for a
-    /// cell of a column that declares no type.
+    /// Programs write truth values in as many ways as there are programs, so that no text is one.
+    /// Columns of them are refused; this is for a cell of a column that declares no type.
     fn truth(&self, truth: bool) -> u128 {
         self.hash(b'b', &[u8::from(truth)])
     }
@@ -120,8 +121,9 @@ impl Coding for Identifiers {
         self.hash(b'i', &integer.to_le_bytes())
     }
 
-    /// Columns of floating-point numbers are refused; this is for a cell of a column that declares no type. A whole number below 2^53 is the
-    /// integer that it was, since none is lost on its way there. Any other may stand for several identifiers, and is nobody's.
+    /// Columns of floating-point numbers are refused; this is for a cell of a column that declares
+    /// no type. A whole number below 2^53 is the integer that it was, since none is lost on its way
+    /// there. Any other may stand for several identifiers, and is nobody's.
     fn number(&self, number: f64) -> u128 {
         match number.trunc() == number && number.abs() < (1u64 << f64::MANTISSA_DIGITS) as f64 {
             true => self.integer(number as i128),

@@ -234,7 +234,8 @@ impl Source {
         Ok(())
     }
 
-    /// Says that the rows were simulated, so that what is made of them is about nobody, and says so.
+    /// Says that the rows were simulated, so that what is made of them is about nobody, and says
+    /// so.
     #[must_use]
     pub fn simulated(self) -> Self {
         Self { is_simulated: true, ..self }

@@ -1,7 +1,8 @@
 //! Columns of data frames as Arrow's arrays.
 //!
 //! # Guarantee
-//! What a cell becomes depends on that cell alone. A vector's type declares that of every cell; factors are texts.
+//! What a cell becomes depends on that cell alone. A vector's type declares that of every cell;
+//! factors are texts.
 #![allow(unsafe_code)] // R's vectors are shared by pointers.
 
 use std::{ptr::NonNull, sync::Arc};

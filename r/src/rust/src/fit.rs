@@ -56,8 +56,8 @@ pub fn reading<'a>(options: &Options, progress: Progress<'a>) -> Reading<'a> {
 }
 
 /// The JSON of a fit, and what a reader should know, each with whether it is about privacy itself.
-/// Of simulated rows it is marked, and that is said first. What was `spent` is for an interrupt that
-/// comes later.
+/// Of simulated rows it is marked, and that is said first. What was `spent` is for an interrupt
+/// that comes later.
 pub fn fitted(
     json: String,
     mut warnings: Vec<(bool, String)>,

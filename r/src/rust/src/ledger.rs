@@ -32,7 +32,8 @@ fn promise(given: &Given) -> Result<(Promise, Mechanisms), Refusal> {
     Ok((Promise { neighbours, ..Promise::about(given.text("person")?) }, word(given, "mechanisms")?))
 }
 
-/// Adds a data set, making the file where there is none. `asked` is its budget and what it promises.
+/// Adds a data set, making the file where there is none. `asked` is its budget and what it
+/// promises.
 #[savvy]
 fn native_ledger_init(file: &str, dataset: &str, asked: ListSexp, note: &str) -> savvy::Result<Sexp> {
     answer(|| {
@@ -99,8 +100,8 @@ fn native_ledger_limit(
 }
 
 /// Records what was released without this ledger, or lost from it: it happened, whether there is
-/// budget for it or not. `asked` is what was spent and promised, and at which `delta` a mechanism with
-/// a test was run; nothing was promised where it is `void`.
+/// budget for it or not. `asked` is what was spent and promised, and at which `delta` a mechanism
+/// with a test was run; nothing was promised where it is `void`.
 #[savvy]
 fn native_ledger_record(
     file: &str,

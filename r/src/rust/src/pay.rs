@@ -11,8 +11,8 @@ use crate::{
     work::Signals,
 };
 
-/// What some work was charged so far. It stays with R's thread, since work that is interrupted gives
-/// nothing back.
+/// What some work was charged so far. It stays with R's thread, since work that is interrupted
+/// gives nothing back.
 ///
 /// Work that opens no payer costs nothing: a prediction, a plan, a fit of simulated rows.
 #[derive(Default)]

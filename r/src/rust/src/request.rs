@@ -129,8 +129,8 @@ impl Options {
         self.account.ledger.is_some() || self.account.dataset.is_some()
     }
 
-    /// Opens what pays, unless it could not. Where a ledger is mandatory, it pays though nobody named
-    /// its file.
+    /// Opens what pays, unless it could not. Where a ledger is mandatory, it pays though nobody
+    /// named its file.
     pub fn payer(&self) -> Result<Payer, Refusal> {
         let has_seed = matches!(self.noise, NoiseSource::Seed(_));
         if has_seed && self.account.resolved().map_err(not_paid)?.is_some() {
@@ -141,8 +141,8 @@ impl Options {
         Ok(payer)
     }
 
-    /// Refuses what the account that is named could not pay for. A plan alone needs none, even where a
-    /// ledger is mandatory.
+    /// Refuses what the account that is named could not pay for. A plan alone needs none, even
+    /// where a ledger is mandatory.
     pub fn check_account(&self) -> Result<(), Refusal> {
         match self.names_account() {
             true => self.payer().map(drop),

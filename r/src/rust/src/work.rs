@@ -40,7 +40,8 @@ pub fn run_charged<T: Send>(
         _ => Kind::Fit.because(error),
     })?;
     match ended {
-        // R would interrupt the call by itself as soon as this returns, and say nothing of what was spent.
+        // R would interrupt the call by itself as soon as this returns, and say nothing of what was
+        // spent.
         Ended::Done(Ok(_)) if dplm_is_interrupted() != 0 => Err(charged.interrupted().into()),
         Ended::Done(outcome) => Ok(outcome.map_err(|refusal| refusal.after(&charged.tally()))?),
         Ended::Interrupted(Interruption::ByUser, _) => Err(charged.interrupted().into()),

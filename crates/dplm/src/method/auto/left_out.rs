@@ -53,7 +53,8 @@ fn cause(j: usize, kept: &[usize], law: &Curvature, basis: &Mat<f64>, least: f64
     }
 }
 
-/// Whether the second moment of a column cannot be told from 0: for a level that is the share of rows that have it.
+/// Whether the second moment of a column cannot be told from 0: for a level that is the share of
+/// rows that have it.
 fn is_nothing(law: &Curvature, column: &[f64]) -> bool {
     law.quadratic(column) <= RESOLVED * law.covariance_form(column, column, column).sqrt()
 }

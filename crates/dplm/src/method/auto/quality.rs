@@ -163,7 +163,8 @@ mod tests {
         assert!(spread <= 13 && share <= 13, "{spread} {share}");
         let mean: f64 = fits.iter().map(|fit| fit.residual_sd.unwrap().estimate).sum::<f64>() / 60.0;
         assert!((mean / 2.0 - 1.0).abs() < 0.01, "{mean}");
-        // Short enough to be of use: within a tenth of the number itself, but for few that noise makes unsure.
+        // Short enough to be of use: within a tenth of the number itself, but for few that noise
+        // makes unsure.
         let ratio = |fit: &Fit| fit.residual_sd.unwrap().high / fit.residual_sd.unwrap().estimate;
         let mut ratios: Vec<f64> = fits.iter().map(ratio).collect();
         ratios.sort_by(f64::total_cmp);

@@ -49,6 +49,7 @@ fn header(fit: &GroupedFit, cover: &Cover) -> String {
         given("Used", used(fit.rows_used.as_ref()).as_ref()),
         given("Weights", fit.weights.as_ref().map(ToString::to_string).as_ref()),
         fact("What is protected", protected(guarantee.promise.unit)),
+        given("Identified by", guarantee.promise.person.as_ref()),
         fact("Budget", &format!("&rho; = {}", guarantee.rho)),
         fact("Which is", &format!("&epsilon; = {} at &delta; = {:e}", guarantee.epsilon, guarantee.delta)),
         fact("Neighbours", guarantee.promise.neighbours.name()),

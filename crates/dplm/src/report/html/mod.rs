@@ -115,6 +115,7 @@ fn header(fit: &Fit, cover: &Cover) -> String {
         given("Used", used(fit.rows_used.as_ref()).as_ref()),
         given("Weights", fit.weights.as_ref().map(ToString::to_string).as_ref()),
         fact("What is protected", protected(fit.guarantee.promise.unit)),
+        given("Identified by", fit.guarantee.promise.person.as_ref()),
         fact("Budget", &format!("&rho; = {}", fit.guarantee.rho)),
         fact("Which is", &format!("&epsilon; = {} at &delta; = {:e}", fit.guarantee.epsilon, fit.guarantee.delta)),
         fact("Neighbours", fit.guarantee.promise.neighbours.name()),

@@ -148,7 +148,9 @@ impl RemoteRows {
         Ok(((0..).take(groups).map(one).collect(), all.units()))
     }
 
-    /// How many questions were asked so far, of these rows and of what they were re-encoded to; public.
+    /// How many questions were asked so far, of these rows and of what they were re-encoded to: for
+    /// tests. It is not public, since how many rows are undecided depends on them.
+    #[doc(hidden)]
     pub fn questions(&self) -> Arc<AtomicU64> {
         self.store.questions.clone()
     }

@@ -97,7 +97,8 @@ fn whole_numbers_are_the_same_levels_as_floats() {
     assert_eq!((&said[1], &said[2]), (&said[0], &said[0]));
 }
 
-/// Who each row is of by a column, as numbers in the order in which persons come; none where nobody is named.
+/// Who each row is of by a column, as numbers in the order in which persons come; none where nobody
+/// is named.
 fn persons(source: &Source, column: &str) -> Result<Vec<Option<f64>>, String> {
     let mut persons = Vec::new();
     let options = ReadOptions { person: Some(column), ..ReadOptions::default() };
