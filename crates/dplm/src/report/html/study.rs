@@ -1,7 +1,10 @@
 //! A study as one page: the coefficient that is followed across specifications, drawn as a specification curve (Simonsohn, Simmons and Nelson
 //! 2020), and all coefficients side by side.
 
-use super::{Cover, WIDTH, budget, capitalised, fact, ledger, page, paragraph, rising_axis, scrolling, section, used};
+use super::{
+    Cover, WIDTH, budget, capitalised, fact, given, ledger, page, paragraph, protected, rising_axis, scrolling,
+    section, used,
+};
 use crate::{
     number::{grouped, significant},
     report::{
@@ -40,8 +43,8 @@ pub fn study_html(study: &StudyFit, cover: &Cover) -> String {
 
 fn header(study: &StudyFit, cover: &Cover, title: &str) -> String {
     let first = &study.parts[0].fit;
-    let given = |name: &str, value: Option<&String>| value.map_or(String::new(), |value| fact(name, &escaped(value)));
     let of_ledger = study.statement.as_ref().map(|statement| &statement.dataset);
+    let promise = &study.guarantee.promise;
     let facts = [
         given("Author", cover.author.as_ref()),
         fact("Date", &escaped(&first.date)),
@@ -49,6 +52,9 @@ fn header(study: &StudyFit, cover: &Cover, title: &str) -> String {
         fact(&capitalised(study.guarantee.promise.unit.plural()), &grouped(first.rows)),
         given("Used", used(study.rows_used.as_ref()).as_ref()),
         fact("Specifications", &study.parts.len().to_string()),
+        fact("What is protected", protected(promise.unit)),
+        given("Identified by", promise.person.as_ref()),
+        fact("Neighbours", promise.neighbours.name()),
         fact("Budget of all", &format!("&rho; = {}", study.guarantee.rho)),
         fact("Which is", &format!("&epsilon; = {} at &delta; = {:e}", study.guarantee.epsilon, study.guarantee.delta)),
     ];
