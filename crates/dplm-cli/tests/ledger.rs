@@ -136,10 +136,30 @@ fn every_run_spends_and_another_table_is_noticed() {
         refused.stderr
     );
     assert_eq!(recorded(&directory), 2);
+    // Where both fits of the other table were mistakes, nothing is held against this one.
+    let copy = fs::read(directory.path("budget.db")).expect("a ledger");
+    for entry in ["2", "3"] {
+        directory.ok(&["ledger", "reverse", "budget.db", entry, "--reason", "the wrong file"]);
+    }
+    directory.ok(&spend("0.01", &[]));
+    directory.write("budget.db", copy);
     let third = directory.ok(&spend("0.01", &["--other-table", "--json", "third.json"]));
     assert!(third.stderr.contains("other columns or another number of rows"), "{}", third.stderr);
     assert!(directory.read("third.json").contains("other columns or another number of rows"));
     assert_eq!(recorded(&directory), 3);
+}
+
+/// The count of usable rows, which a fit pays for first, does not hold the next table to be another one.
+#[test]
+fn a_fit_of_the_wrong_file_that_is_reversed_leaves_the_name_free() {
+    let directory = directory(5000, "1");
+    directory.ok(&spend("0.1", &[]));
+    directory.simulate("data.csv", 5001);
+    directory.run(&spend("0.1", &[])).assert_refused(1, "another table");
+    let shown = directory.ok(&["ledger", "show", "budget.db"]).stdout;
+    assert!(shown.contains("usable rows of: "), "{shown}");
+    directory.ok(&["ledger", "reverse", "budget.db", "3", "--reason", "the wrong file"]);
+    directory.ok(&spend("0.1", &[]));
 }
 
 /// The hashes have no key, so whoever can write the file can write another history: only what was kept elsewhere tells.

@@ -3,6 +3,7 @@
 mod common;
 
 mod crate_agrees;
+mod golden;
 mod groups;
 mod hostile;
 mod lab;

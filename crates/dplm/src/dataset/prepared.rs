@@ -53,11 +53,13 @@ impl Charge {
     }
 
     /// What is paid for a count that is made before the fit that this charge is of. Its noise is
-    /// Gaussian whatever the method draws, and nothing of delta is spent on it.
+    /// Gaussian whatever the method draws, and nothing of delta is spent on it. It names no table: the
+    /// fit does, and where that is reversed as a mistake, nothing else holds the next table to be
+    /// another one.
     pub(super) fn part(&self, what: &str, rho: Rho) -> Charge {
         let (formula, plan) = (format!("{what}: {}", self.formula), format!("{what}: {}", self.plan));
         let promise = Promise { conversion: Conversion::Exact, delta_spent: 0.0, ..self.promise.clone() };
-        Charge { rho, promise, formula, plan, table: self.table.clone() }
+        Charge { rho, promise, formula, plan, table: String::new() }
     }
 }
 
