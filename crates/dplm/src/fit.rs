@@ -104,6 +104,9 @@ pub struct Particulars {
     /// Whether columns without bounds or levels were taken to be centred and of about unit
     /// variance.
     pub standardised: bool,
+    /// What intervals were asked to be for; none where that was left to the method.
+    #[serde(default)]
+    pub target: Option<Target>,
     /// Batches, checkpoints or runs of the paper's interval methods.
     pub batches: u32,
     /// Steps dropped at the start by the paper's intervals.

@@ -164,7 +164,6 @@ fn asked_again(first: &Fit, rho: Rho) -> Result<auto::Config, ConfigError> {
         group,
         guarantee,
         purpose,
-        asked,
         target,
         interval,
         level,
@@ -172,6 +171,8 @@ fn asked_again(first: &Fit, rho: Rho) -> Result<auto::Config, ConfigError> {
         method,
         design,
         inference,
+        // What follows from what was stated.
+        asked: _,
         // Results, and what is said of them.
         date: _,
         coefficients: _,
@@ -185,7 +186,8 @@ fn asked_again(first: &Fit, rho: Rho) -> Result<auto::Config, ConfigError> {
     let Guarantee { promise, rho: _, delta, epsilon: _, guess: _, releases: _ } = guarantee;
     let Promise { unit: _, person: _, neighbours, conversion: _, delta_spent: _, provenance } = promise;
     // The dialect is for whoever opens the table, and the formula says which columns are standard.
-    let Particulars { csv: _, standardised: _, batches, burn_in, tuning, moments, part_of_study } = particulars;
+    let Particulars { csv: _, standardised: _, target: stated, batches, burn_in, tuning, moments, part_of_study } =
+        particulars;
     let MethodSummary { name, clip, steps: _, step_size: _, noise_sd: _, runs: _ } = method;
     if *part_of_study {
         return Err(ConfigError::RefinesPartOfStudy);
@@ -206,7 +208,7 @@ fn asked_again(first: &Fit, rho: Rho) -> Result<auto::Config, ConfigError> {
         neighbours: *neighbours,
         purpose: *purpose,
         interval: *interval,
-        target: Some(*asked),
+        target: *stated,
         level: *level,
         batches: *batches,
         burn_in: *burn_in,

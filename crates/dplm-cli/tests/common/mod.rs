@@ -72,6 +72,12 @@ impl Directory {
         Done::when_ended(self.spawn(Command::new(env!("CARGO_BIN_EXE_dplm")).args(args).env(name, value)))
     }
 
+    /// Runs a line of a shell in which the command is called `dplm`.
+    pub fn run_in_shell(&self, line: &str) -> Done {
+        let script = format!("dplm() {{ {} \"$@\"; }}; {line}", env!("CARGO_BIN_EXE_dplm"));
+        Done::when_ended(self.spawn(Command::new("sh").args(["-c", &script])))
+    }
+
     /// Starts a command in a shell that sets `limit` first.
     pub fn start_limited(&self, limit: &str, args: &[&str]) -> Child {
         let script = format!("{limit}; exec \"$@\"");

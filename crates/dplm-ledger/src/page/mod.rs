@@ -3,7 +3,7 @@
 mod picture;
 
 use dplm::{
-    privacy::Epsilon,
+    privacy::{Epsilon, Mechanisms},
     report::{STYLE, svg::escaped},
 };
 
@@ -71,9 +71,11 @@ fn facts(account: &Account) -> String {
         ("Left", format!("&rho; = {}", account.left)),
         ("At &delta;", format!("{:e}", account.delta)),
         ("Charges", fits.to_string()),
-        ("Protects", escaped(&account.neighbours())),
+        ("Protects", account.promise.unit.plural().to_owned()),
         ("Identified by", account.promise.person.as_deref().map(escaped).unwrap_or_default()),
-        ("Pays nothing more", escaped(&stopped(account).unwrap_or_default())),
+        ("Neighbours", account.promise.neighbours.name().to_owned()),
+        ("Mechanisms", Mechanisms::of(account.promise.conversion).name().to_owned()),
+        ("Stopped", escaped(&stopped(account).unwrap_or_default())),
         ("Opened", opened.to_owned()),
     ];
     let facts: String = facts

@@ -27,7 +27,8 @@ pub fn over_time(account: &Account) -> String {
     let (first, last) =
         seconds.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), &time| (low.min(time), high.max(time)));
     let sums = sums_after_each(entries);
-    let most = sums.iter().map(|[granted, _]| *granted).fold(0.0, f64::max);
+    // Of an overdrawn account, more is spent than was granted.
+    let most = sums.iter().flatten().copied().fold(0.0, f64::max);
     let (across, up) = (Scale::linear((first, last), (LEFT, RIGHT)), Scale::linear((0.0, most), (BOTTOM, TOP)));
     let mut svg = Svg::new();
     for tick in up.ticks() {

@@ -243,6 +243,7 @@ impl Dataset {
     /// field of a request is named here, so that a new one is not forgotten in what is saved.
     fn particulars(&self, request: &Request, tuning: Tuning) -> Particulars {
         let Request {
+            target,
             batches,
             burn_in,
             moments,
@@ -252,7 +253,6 @@ impl Dataset {
             neighbours: _,
             purpose: _,
             interval: _,
-            target: _,
             level: _,
             person: _,
             one_of_groups: _,
@@ -260,6 +260,7 @@ impl Dataset {
         Particulars {
             csv: self.csv,
             standardised: self.model.assumed_standard().next().is_some(),
+            target: *target,
             batches: *batches,
             burn_in: *burn_in,
             tuning,

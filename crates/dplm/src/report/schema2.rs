@@ -60,8 +60,11 @@ fn promising(fit: &Map<String, Value>, is_private: bool, is_pretended: bool) -> 
 fn particulars(fit: &Map<String, Value>) -> Value {
     let warnings = fit.get("warnings").and_then(Value::as_array);
     let part = warnings.is_some_and(|all| all.iter().any(|one| one.get("part_of_study").is_some()));
+    // What was set by hand was not kept. What the paper's method ran with says the same plan, stated or not.
+    let method = fit.get("method").filter(|method| method["name"] == "dpgd");
+    let ran_with = |key: &str| method.map_or(Value::Null, |method| method[key].clone());
     json!({
         "csv": "", "standardised": false, "batches": 10, "burn_in": null, "moments": null, "part_of_study": part,
-        "tuning": { "clip": null, "steps": null, "step_size": null },
+        "tuning": { "clip": ran_with("clip"), "steps": ran_with("steps"), "step_size": ran_with("step_size") },
     })
 }

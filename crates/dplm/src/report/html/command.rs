@@ -1,6 +1,10 @@
 //! The command that makes such a fit again.
 
-use crate::{Fit, formula::Kind, options::Purpose};
+use crate::{
+    Fit, Particulars,
+    formula::Kind,
+    options::{IntervalMethod, Purpose, Tuning},
+};
 
 /// `dplm fit` with every option that matters, for a POSIX shell.
 pub(super) fn of(fit: &Fit) -> String {
@@ -24,11 +28,21 @@ pub(super) fn of(fit: &Fit) -> String {
     words.extend(fit.group.as_ref().map(|group| format!("--by {}", quoted(&group.by.to_string()))));
     words.push(match fit.purpose {
         Purpose::Prediction => "--purpose prediction".to_owned(),
-        Purpose::Inference => {
-            format!("--interval {} --target {} --level {}", fit.interval.name(), fit.asked.name(), fit.level)
-        }
+        Purpose::Inference => format!("--interval {}{} --level {}", fit.interval.name(), intervals(fit), fit.level),
     });
+    let csv = fit.particulars.csv.to_string();
+    words.extend((!csv.is_empty()).then(|| format!("--csv {csv}")));
     words.join(" ")
+}
+
+/// What was asked of intervals, where it was: a target that is stated is another fit than one that is left to the method.
+fn intervals(fit: &Fit) -> String {
+    let Particulars { target, batches, burn_in, .. } = &fit.particulars;
+    let target = target.map(|target| format!(" --target {}", target.name()));
+    let of_paper = fit.interval != IntervalMethod::Newton;
+    let batches = of_paper.then(|| format!(" --batches {batches}"));
+    let burn_in = burn_in.filter(|_| of_paper).map(|steps| format!(" --burn-in {steps}"));
+    [target, batches, burn_in].into_iter().flatten().collect()
 }
 
 /// What must be said of columns without bounds, where it is not said by asking for the paper's method.
@@ -37,13 +51,13 @@ fn standardised(fit: &Fit) -> &'static str {
     if bare && fit.method.name != "dpgd" { " --standardised" } else { "" }
 }
 
-/// The parameters of the paper's method; other methods find their own.
+/// What was set by hand; the rest follows from public numbers again.
 fn by_hand(fit: &Fit) -> String {
-    let method = &fit.method;
-    match method.name.as_str() {
-        "dpgd" => format!(" --clip {} --steps {} --step-size {}", method.clip, method.steps, method.step_size),
-        _ => String::new(),
-    }
+    let Tuning { clip, steps, step_size } = fit.particulars.tuning;
+    let steps = steps.map(|steps| format!(" --steps {steps}"));
+    let [clip, step_size] =
+        [("clip", clip), ("step-size", step_size)].map(|(name, value)| value.map(|value| format!(" --{name} {value}")));
+    [clip, steps, step_size].into_iter().flatten().collect()
 }
 
 /// A word that the shell takes as it is.
