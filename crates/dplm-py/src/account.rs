@@ -2,11 +2,14 @@
 
 use std::path::PathBuf;
 
-use dplm::{Charge, NoiseSource, Receipt, privacy::Rho};
+use dplm::{Charge, NoiseSource, Receipt, privacy::Rho, table::DataError};
 use dplm_ledger::{AccountName, Attribution, LedgerError, Payer, Tally};
 use pyo3::prelude::*;
 
-use crate::failure::{Failure, Kind, OrRaise};
+use crate::{
+    failure::{Failure, Kind, OrRaise},
+    work::Signals,
+};
 
 /// The ledger and what it calls the data, each where it is named; whether another table is meant;
 /// and who asks, what for, with what note.
@@ -55,7 +58,10 @@ pub fn affordable(payer: &Payer, rho: Rho) -> Result<(), Failure> {
     Ok(payer.check(rho)?)
 }
 
-/// What a fit asks for its payment.
-pub fn paying(payer: &mut Payer) -> impl FnMut(Charge) -> Result<Receipt, Failure> {
-    |charge| Ok(payer.pay(charge)?)
+/// What a fit asks for its payment; nothing is charged once the user has interrupted it.
+pub fn paying(payer: &mut Payer, signals: &Signals) -> impl FnMut(Charge) -> Result<Receipt, Failure> {
+    |charge| match signals.is_stopped() {
+        true => Err(DataError::Interrupted.into()),
+        false => Ok(payer.pay(charge)?),
+    }
 }

@@ -245,7 +245,7 @@ pub fn fit_on_cluster(
             let prepared = dataset.prepare(asked.config.as_ref(), options.noise())?;
             payer.check_charge(&prepared.charge())?;
             let fitting = |done, total| signals.fitting(done, total);
-            prepared.run_paid_by(&mut paying(payer), Progress::new(&fitting))
+            prepared.run_paid_by(&mut paying(payer, signals), Progress::new(&fitting))
         })
     })?;
     Ok(NativeFit::new(fit))
@@ -277,7 +277,7 @@ pub fn fit_groups_on_cluster(
             let prepared = groups.prepare(asked.config.as_ref(), options.noise())?;
             payer.check_charge(&prepared.charge())?;
             let fitting = |done, total| signals.fitting(done, total);
-            prepared.run_paid_by(&mut paying(payer), Progress::new(&fitting))
+            prepared.run_paid_by(&mut paying(payer, signals), Progress::new(&fitting))
         })
     })?;
     Ok(NativeGroupedFit::new(fit))

@@ -110,7 +110,7 @@ pub fn fit(
         let prepared = dataset.prepare(config.as_ref(), options.noise())?.giving_up_rows();
         payer.check_charge(&prepared.charge())?;
         let fitting = |done, total| signals.fitting(done, total);
-        prepared.run_paid_by(&mut paying(payer), Progress::new(&fitting))
+        prepared.run_paid_by(&mut paying(payer, signals), Progress::new(&fitting))
     })?;
     Ok(NativeFit::new(fit))
 }

@@ -70,7 +70,7 @@ pub fn fit_groups(
         let prepared = groups.prepare(config.as_ref(), options.noise())?;
         payer.check_charge(&prepared.charge())?;
         let fitting = |done, total| signals.fitting(done, total);
-        prepared.run_paid_by(&mut paying(payer), Progress::new(&fitting))
+        prepared.run_paid_by(&mut paying(payer, signals), Progress::new(&fitting))
     })?;
     Ok(NativeGroupedFit { fit })
 }

@@ -73,7 +73,7 @@ pub fn refine(
         let prepared = refinement.prepare(&mut dataset, noise)?.giving_up_rows();
         payer.check_charge(&prepared.charge())?;
         let fitting = |done, total| signals.fitting(done, total);
-        let second = prepared.run_paid_by(&mut paying(payer), Progress::new(&fitting))?;
+        let second = prepared.run_paid_by(&mut paying(payer, signals), Progress::new(&fitting))?;
         Ok(refinement.join(second)?)
     })?;
     Ok(NativeFit::new(fit))
@@ -165,7 +165,7 @@ pub fn study(
         let prepared = plan.prepare(table.source(), &reading, noise)?;
         payer.check_charge(&prepared.charge())?;
         let fitting = |done, total| signals.fitting(done, total);
-        prepared.run_paid_by(&mut paying(payer), Progress::new(&fitting))
+        prepared.run_paid_by(&mut paying(payer, signals), Progress::new(&fitting))
     })?;
     Ok(NativeStudy { study })
 }
