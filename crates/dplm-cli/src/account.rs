@@ -15,19 +15,17 @@ pub fn open(name: &AccountName, rho: Rho) -> Result<Payer, Failure> {
     Ok(payer)
 }
 
-/// Refuses a fit that the account could not pay for as a whole, before a part of it is paid; says where the same was
-/// paid for before.
+/// Refuses a fit that the account could not pay for as a whole, before a part of it is paid. Gives
+/// what its payer should know once it is paid: that the same was paid for before. (Another table is
+/// warned of with the result.)
 ///
 /// # Errors
 /// When the ledger would refuse.
-pub fn check(payer: &Payer, whole: &Charge, printer: &Printer) -> Result<(), Failure> {
+pub fn check(payer: &Payer, whole: &Charge) -> Result<Vec<Caution>, Failure> {
     payer.check_charge(whole).map_err(not_paid)?;
-    let cautions = payer.cautions(whole).map_err(not_paid)?;
-    // Another table is warned of with the result; that it was paid for before, only the payer needs to know.
-    for same in cautions.iter().filter(|caution| matches!(caution, Caution::SamePlan { .. })) {
-        printer.warning(&same.to_string(), false);
-    }
-    Ok(())
+    let mut cautions = payer.cautions(whole).map_err(not_paid)?;
+    cautions.retain(|caution| matches!(caution, Caution::SamePlan { .. }));
+    Ok(cautions)
 }
 
 /// Pays a charge, and says what the ledger recorded.

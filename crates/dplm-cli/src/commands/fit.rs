@@ -103,10 +103,15 @@ pub fn fitting<T>(
     printer: &Printer,
     fit: impl FnOnce(Pay<'_>, Progress<'_>) -> Result<T, Failure>,
 ) -> Result<T, Failure> {
-    account::check(payer, whole, printer)?;
+    let mut cautions = account::check(payer, whole)?;
     let (bar, tally) = (Bar::new(printer, "fitting"), payer.tally());
-    let fitted =
-        fit(&mut |charge| account::pay(payer, charge, printer), Progress::new(&|done, total| bar.update(done, total)));
+    let mut pay = |charge| {
+        let receipt = account::pay(payer, charge, printer)?;
+        // Not before: a refusal, should another process be quicker, stays one sentence.
+        cautions.drain(..).for_each(|same| printer.warning(&same.to_string(), false));
+        Ok(receipt)
+    };
+    let fitted = fit(&mut pay, Progress::new(&|done, total| bar.update(done, total)));
     account::told(fitted, &tally)
 }
 
