@@ -110,6 +110,7 @@ impl From<LedgerError> for Failure {
         match error {
             LedgerError::Name
             | LedgerError::Analyst
+            | LedgerError::Person
             | LedgerError::Delta
             | LedgerError::Seed
             | LedgerError::Unlike { .. }

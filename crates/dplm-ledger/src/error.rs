@@ -54,6 +54,11 @@ pub enum LedgerError {
     /// The same of an analyst.
     #[error("the name of an analyst must have 1 to {most} characters, no blank at either end and none that cannot be seen, and is not '*'", most = crate::store::LONGEST_NAME)]
     Analyst,
+    /// Persons without a column that identifies them.
+    #[error(
+        "an account that protects persons needs the name of the column that identifies them, and one that protects rows has none"
+    )]
+    Person,
     /// A delta that is no probability.
     #[error("delta must lie between 0 and 1 and be small, for instance 1e-6")]
     Delta,

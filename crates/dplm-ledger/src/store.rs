@@ -4,7 +4,7 @@ use std::{collections::HashMap, path::Path};
 
 use dplm::{
     Charge, Receipt, Statement,
-    privacy::{Promise, Provenance, Rho, Unlike, convert::Conversion},
+    privacy::{Promise, Provenance, Rho, Unit, Unlike, convert::Conversion},
 };
 use rusqlite::{Connection, Transaction, TransactionBehavior, params};
 
@@ -102,6 +102,7 @@ impl Ledger {
         if !can_be_shown(dataset) {
             return Err(LedgerError::Name);
         }
+        check_person(&promise)?;
         match promise.provenance {
             Provenance::System => {}
             Provenance::Seed => return Err(LedgerError::Unlike { dataset: dataset.to_owned(), why: Unlike::Seed }),
@@ -235,6 +236,7 @@ impl Ledger {
     /// When it is of simulated rows, which cost nothing; there is no such data set, the file does
     /// not verify, or the disk refuses.
     pub fn record(&mut self, dataset: &str, charge: &Charge) -> Result<Account, LedgerError> {
+        check_person(&charge.promise)?;
         match charge.promise.provenance {
             Provenance::System | Provenance::Seed => {}
             Provenance::Simulated => {
@@ -363,6 +365,16 @@ impl Ledger {
 fn can_be_shown(name: &str) -> bool {
     let has_ends = name.trim() == name;
     has_ends && (1..=LONGEST_NAME).contains(&name.chars().count()) && !name.chars().any(char::is_control)
+}
+
+/// Refuses persons that nothing identifies: an empty name is a mistake, and no fit could add to such an account.
+fn check_person(promise: &Promise) -> Result<(), LedgerError> {
+    let is_named = promise.person.as_ref().is_some_and(|column| !column.trim().is_empty());
+    let is_sound = match promise.unit {
+        Unit::Row => promise.person.is_none(),
+        Unit::Person => is_named,
+    };
+    if is_sound { Ok(()) } else { Err(LedgerError::Person) }
 }
 
 fn check_analyst(name: &str) -> Result<(), LedgerError> {

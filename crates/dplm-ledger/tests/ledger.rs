@@ -396,6 +396,20 @@ fn names_are_short_and_can_be_seen() {
     assert_eq!(ledger.datasets().unwrap(), ["Löhne 2026", "wages"]);
 }
 
+#[test]
+fn persons_are_identified_by_a_column() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut ledger = Ledger::open(fresh(folder.path(), 1.0)).unwrap();
+    for column in ["", "  "] {
+        let nobody = Promise::about(Some(column));
+        let opened = ledger.open_account_for(nobody.clone(), "visits", rho(1.0), None, "");
+        assert!(matches!(opened, Err(LedgerError::Person)), "{column:?}");
+        let recorded = ledger.record("wages", &Charge::new(rho(0.1), nobody, "elsewhere"));
+        assert!(matches!(recorded, Err(LedgerError::Person)), "{column:?}");
+    }
+    assert_eq!(ledger.entries().unwrap().len(), 1);
+}
+
 fn weaker() -> Promise {
     Promise { neighbours: Neighbours::ZeroOut, ..Promise::default() }
 }

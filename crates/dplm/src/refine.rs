@@ -185,7 +185,7 @@ fn asked_again(first: &Fit, rho: Rho) -> Result<auto::Config, ConfigError> {
     } = first;
     let Guarantee { promise, rho: _, delta, epsilon: _, guess: _, releases: _ } = guarantee;
     let Promise { unit: _, person: _, neighbours, conversion: _, delta_spent: _, provenance } = promise;
-    // The dialect is for whoever opens the table, and the formula says which columns are standard.
+    // The caller opens the table in the dialect, and the formula says which columns are standard.
     let Particulars { csv: _, standardised: _, target: stated, batches, burn_in, tuning, moments, part_of_study } =
         particulars;
     let MethodSummary { name, clip, steps: _, step_size: _, noise_sd: _, runs: _ } = method;

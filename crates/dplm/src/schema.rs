@@ -145,7 +145,7 @@ impl Field {
         }
     }
 
-    /// Whether cells can say who a row is of, whatever they are: only integers and texts are kept
+    /// Whether cells can say which person a row belongs to, whatever they are: only integers and texts are kept
     /// as they were written.
     fn check_identifier(&self) -> Result<(), SchemaError> {
         let held = match self.kind {
@@ -223,7 +223,7 @@ impl Schema {
         missing.map_or(Ok(()), |name| Err(self.unknown(name, true)))
     }
 
-    /// Checks that a column, where there is one of that name, can say who a row is of.
+    /// Checks that a column, where there is one of that name, can say which person a row belongs to.
     ///
     /// # Errors
     /// When its declared type does not keep identifiers as they were written.

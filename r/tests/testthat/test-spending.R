@@ -109,7 +109,7 @@ test_that("a fit that its own progress function ended says what was spent", {
   expect_identical(spent_in(told), dplm_ledger_show(ledger, "long")$spent)
 })
 
-# Empties the scratch file in which the rows of a fit are: it has no name any more.
+# Empties the scratch file in which the rows of a fit are: it has no name.
 cut_scratch_file <- function(folder) {
   opened <- list.files("/proc/self/fd", full.names = TRUE)
   named <- Sys.readlink(opened)

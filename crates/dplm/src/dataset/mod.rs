@@ -369,7 +369,7 @@ fn read_persons(
         cells.see(block);
         match block.columns.last() {
             Some(Cells::Levels(of_rows)) => persons.push(of_rows),
-            _ => unreachable!("the last column says who a row is of"),
+            _ => unreachable!("the last column says which person a row belongs to"),
         }
     })?;
     rows.by_person(&persons, person.most_rows(), person.counts_once)

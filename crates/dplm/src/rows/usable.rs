@@ -76,7 +76,7 @@ impl CellCounts {
             }
             Counts::OfPersons(persons) => match block.columns.last() {
                 Some(Cells::Levels(of_rows)) => persons.see(of_rows, block),
-                _ => unreachable!("the last column says who a row is of"),
+                _ => unreachable!("the last column says which person a row belongs to"),
             },
         }
     }

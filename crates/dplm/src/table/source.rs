@@ -279,7 +279,7 @@ impl Source {
     }
 }
 
-/// A column that says who a row is of: what may hold identifiers may hold levels.
+/// A column that says which person a row belongs to: what may hold identifiers may hold levels.
 fn identifier(name: &str) -> Column {
     Column { name: name.to_owned(), kind: Kind::Levels(Vec::new()) }
 }

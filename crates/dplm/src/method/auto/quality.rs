@@ -163,12 +163,13 @@ mod tests {
         assert!(spread <= 13 && share <= 13, "{spread} {share}");
         let mean: f64 = fits.iter().map(|fit| fit.residual_sd.unwrap().estimate).sum::<f64>() / 60.0;
         assert!((mean / 2.0 - 1.0).abs() < 0.01, "{mean}");
-        // Short enough to be of use: within a tenth of the number itself, but for few that noise
-        // makes unsure.
+        // Short enough to be of use: within a tenth of the number itself, except where noise makes
+        // the curvature unsure. Of 900 such fits 6 were beyond a tenth, 3 beyond a quarter and none
+        // beyond a half: more than one of 60 beyond a quarter has a probability of 2 %.
         let ratio = |fit: &Fit| fit.residual_sd.unwrap().high / fit.residual_sd.unwrap().estimate;
         let mut ratios: Vec<f64> = fits.iter().map(ratio).collect();
         ratios.sort_by(f64::total_cmp);
-        assert!(ratios[56] < 1.1 && ratios[59] < 1.5, "{ratios:?}");
+        assert!(ratios[56] < 1.1 && ratios[58] < 1.25 && ratios[59] < 1.5, "{ratios:?}");
     }
 
     #[test]
