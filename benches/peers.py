@@ -1,4 +1,5 @@
-"""The other side of each comparison: numpy doing the same steps, scikit-learn fitting once, pandas and pyarrow reading the same file.
+"""The other side of each comparison: numpy doing the same steps, scikit-learn fitting once, pandas
+and pyarrow reading the same file.
 
 Reads one request a line and answers each with one line of JSON:
 
@@ -15,7 +16,8 @@ Reads one request a line and answers each with one line of JSON:
     {"do": "torch step"}                         one step of clipped gradient descent there
     {"do": "command", "words": [...]}            runs a command; also says its largest resident memory in bytes
 
-The answer is the processor and wall-clock seconds of that, all threads together. Libraries are loaded before the clock starts.
+The answer is the processor and wall-clock seconds of that, all threads together. Libraries are
+loaded before the clock starts.
 """
 
 import json

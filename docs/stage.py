@@ -1,7 +1,9 @@
-"""Copies the documents, and the pictures and records that they link to, into a folder that MkDocs builds the site of.
+"""Copies the documents, and the pictures and records that they link to, into a folder that MkDocs
+builds the site of.
 
-Documents link to each other as they lie in the repository, so the copy has the same folders. A folder has no page, nor have
-the tables of records, which are documents elsewhere: a link to one stays as words.
+Documents link to each other as they lie in the repository, so the copy has the same folders. A
+folder has no page, nor have the tables of records, which are documents elsewhere: a link to one
+stays as words.
 """
 
 import os

@@ -19,7 +19,7 @@ impl Seconds {
         Seconds { processor: (processor_time() - processor).as_secs_f64(), wall: wall.elapsed().as_secs_f64() }
     }
 
-    /// So many times as long.
+    /// This many times the duration.
     pub fn times(self, count: f64) -> Seconds {
         Seconds { processor: self.processor * count, wall: self.wall * count }
     }
@@ -38,7 +38,8 @@ fn processor_time() -> Duration {
 /// Something to time; it does the timing itself, as it may happen in another process.
 pub type Timed<'a> = Box<dyn FnMut() -> Seconds + 'a>;
 
-/// The medians of some rounds. All are run in turn, so that other load on the machine meets all alike.
+/// The medians of some rounds. All are run in turn, so that other load on the machine meets all
+/// alike.
 pub fn interleaved<const N: usize>(rounds: usize, mut work: [Timed<'_>; N]) -> [Seconds; N] {
     let mut times = [const { Vec::new() }; N];
     for _ in 0..rounds {

@@ -18,7 +18,7 @@ fn standard_design(features: usize) -> Design {
     Design::new(&Model::of_columns(column("y".into()), (0..features).map(|j| column(format!("x{j}"))).collect(), false))
 }
 
-/// The paper's generative setting: standard normal cells, coefficients of length 1, unit error.
+/// The paper's generative setting: standard Gaussian cells, coefficients of length 1, unit error.
 pub fn isotropic(rows: usize, features: usize) -> MemoryRows {
     let design = standard_design(features);
     let mut builder = MemoryBuilder::new(&design);

@@ -1,4 +1,5 @@
-//! The whole command on files: against numpy reading the same file, its memory, and how soon it starts.
+//! The whole command on files: against numpy reading the same file, its memory, and how soon it
+//! starts.
 
 use std::{cell::RefCell, path::Path};
 
@@ -43,7 +44,8 @@ pub fn measure(record: &mut Record) {
     start(record, folder.path(), &mut shell.borrow_mut());
 }
 
-/// What people run: the automatic method on a Parquet file, against reading the file and against pandas and scikit-learn.
+/// What people run: the automatic method on a Parquet file, against reading the file and against
+/// pandas and scikit-learn.
 pub fn automatic(record: &mut Record) {
     let folder = tempfile::tempdir().expect("a folder for temporary files");
     let shell = &RefCell::new(Peer::start(record.machine.threads));
@@ -146,7 +148,8 @@ fn reading(record: &mut Record, file: &str, (rows, features): (usize, usize), pe
     record.add(Measure::new("Reading", &what, &at, theirs.processor / ours.processor, Unit::Ratio));
 }
 
-/// The command with 200 steps, against numpy reading the same file and taking the same steps, its start not counted.
+/// The command with 200 steps, against numpy reading the same file and taking the same steps, its
+/// start not counted.
 fn whole_command(
     record: &mut Record,
     file: &str,

@@ -1,4 +1,5 @@
-//! A descent on rows in memory: against numpy doing the same steps, against full passes, against scikit-learn, and how it grows.
+//! A descent on rows in memory: against numpy doing the same steps, against full passes, against
+//! scikit-learn, and how it grows.
 
 use std::{cell::RefCell, hint::black_box};
 
@@ -25,7 +26,8 @@ const STEP_SIZE: f64 = 0.25;
 /// Clips in multiples of `sqrt p`, and how many times numpy a fit should be.
 const CLIPS: [(f64, f64); 3] = [(5.0, 60.0), (2.0, 20.0), (1.0, 10.0)];
 
-/// Measures fits of 200 steps against numpy doing the same, against full passes and against one fit of scikit-learn.
+/// Measures fits of 200 steps against numpy doing the same, against full passes and against one fit
+/// of scikit-learn.
 pub fn against_peers(record: &mut Record) {
     let (rows, widths): (usize, &[usize]) =
         if record.quick { (200_000, &[10, 50]) } else { (1_000_000, &[10, 50, 100]) };
@@ -57,7 +59,8 @@ fn against_peers_at(record: &mut Record, count: usize, features: usize) {
                 interleaved(rounds, [Box::new(step), Box::new(|| ours(Case::pass)), Box::new(|| ours(Case::fit))]);
             let numpy = step.times(f64::from(STEPS)).plus(setup);
             let target = (!record.quick).then_some(Target::AtLeast(least));
-            // One thread: processor time, which other load hardly touches. All threads: what a user waits.
+            // One thread: processor time, which other load hardly touches. All threads: what a user
+            // waits.
             let pick = |time: Seconds| if used == 1 { time.processor } else { time.wall };
             let at = [("n", count as f64), ("p", features as f64), ("clip", multiple), ("threads", used as f64)];
             let mut add = |what: &str, value: f64, unit: Unit, target: Option<Target>| {
@@ -98,7 +101,8 @@ pub fn growth(record: &mut Record) {
     }
 }
 
-/// Measures fits of 200 steps of few rows for their width, against full passes and against numpy, one thread.
+/// Measures fits of 200 steps of few rows for their width, against full passes and against numpy,
+/// one thread.
 pub fn wide(record: &mut Record) {
     let count = if record.quick { 50_000 } else { 200_000 };
     for features in [100, 150, 200, 300] {
@@ -156,14 +160,14 @@ impl Case {
 
     /// Another clip, so that nothing is left of the last fit.
     fn forget(self, plan: &Descent, rows: &mut MemoryRows) {
-        rows.set_clip(plan.lattice().clip(1.01 * self.gamma())).expect("rows in memory");
+        rows.clipped(plan.lattice().clip(1.01 * self.gamma()), None).expect("rows in memory");
     }
 
     /// A full pass; no steps are forecast, so nothing is screened.
     fn pass(self, plan: &Descent, rows: &mut MemoryRows) -> Seconds {
         self.forget(plan, rows);
-        rows.set_clip(plan.clip()).expect("rows in memory");
-        rows.expect(Forecast { steps: 0, step_size: STEP_SIZE, noise_sd: 1.0 });
+        let forecast = Forecast { steps: 0, step_size: STEP_SIZE, noise_sd: 1.0 };
+        let mut rows = rows.clipped(plan.clip(), Some(forecast)).expect("rows in memory");
         let theta = plan.lattice().theta(&vec![0.1; self.features]);
         Seconds::of(|| _ = black_box(rows.negative_gradient_sum(&theta, plan.lattice(), Neighbours::ReplaceOne)))
     }

@@ -1,13 +1,14 @@
-//! Rows on a GPU: a step against a plain read of the same bytes and against PyTorch, and whole fits against the processor.
+//! Rows on a GPU: a step against a plain read of the same bytes and against PyTorch, and whole fits
+//! against the processor.
 
 use std::{cell::RefCell, hint::black_box, sync::Arc};
 
 use dplm::{
     Progress,
     descend::Descent,
-    lattice::{Lattice, Outer},
+    lattice::{ClippedOuter, Lattice},
     privacy::{Budget, Neighbours, Rho},
-    rows::{Card, DeviceRows, Encoded, MemoryRows, Rows},
+    rows::{Card, ClippedRows, DeviceRows, Encoded, MemoryRows, Rows},
 };
 use rand_chacha::{ChaCha20Rng, rand_core::SeedableRng};
 use serde_json::json;
@@ -62,7 +63,8 @@ fn widths(record: &mut Record, rows: &mut DeviceRows, mut peer: Option<&mut Peer
     // Fine parameters make gradients so large that weights are split.
     for (regime, noise) in [("one product", 1.0), ("halves", 1e-9)] {
         let lattice = Lattice::plan(rows.count(), features, gamma, noise).expect("the benchmark's plan");
-        rows.set_clip(lattice.clip(gamma)).expect("rows on the card");
+        let clip = lattice.clip(gamma);
+        rows.clipped(clip, None).expect("rows on the card");
         let theta = lattice.theta(&vec![0.1; features]);
         let asked = RefCell::new(&mut *rows);
         let bytes = asked.borrow().read_all().expect("rows on the card").into_inner() as f64;
@@ -71,7 +73,11 @@ fn widths(record: &mut Record, rows: &mut DeviceRows, mut peer: Option<&mut Peer
             [
                 Box::new(|| Seconds::of(|| drop(black_box(asked.borrow().read_all())))),
                 Box::new(|| {
-                    Seconds::of(|| drop(black_box(asked.borrow().negative_gradient_sum(&theta, &lattice, NEIGHBOURS))))
+                    Seconds::of(|| {
+                        let mut rows = asked.borrow_mut();
+                        let mut rows = rows.clipped(clip, None).expect("rows on the card");
+                        _ = black_box(rows.negative_gradient_sum(&theta, &lattice, NEIGHBOURS));
+                    })
                 }),
             ],
         );
@@ -111,17 +117,22 @@ fn questions(record: &mut Record, rows: &mut DeviceRows) {
     }
     let gamma = 5.0 * (features as f64).sqrt();
     let lattice = Lattice::plan(rows.count(), features, gamma, 1.0).expect("the benchmark's plan");
-    rows.set_clip(lattice.clip(gamma)).expect("rows on the card");
+    let clip = lattice.clip(gamma);
     let theta = &lattice.theta(&vec![0.1; features]);
-    let unclipped = Outer::Unclipped { theta, theta_unit: lattice.theta_unit(), radius: 1 << 17 };
+    let unclipped = ClippedOuter::Unclipped { theta, theta_unit: lattice.theta_unit(), radius: 1 << 17 };
     let rows = &RefCell::new(rows);
-    let asked = |question: &dyn Fn(&mut DeviceRows)| Seconds::of(|| question(&mut rows.borrow_mut()));
+    let asked = |question: &dyn Fn(&dyn ClippedRows)| {
+        Seconds::of(|| {
+            let mut rows = rows.borrow_mut();
+            question(rows.clipped(clip, None).expect("rows on the card").as_ref());
+        })
+    };
     let [squares, count, moments, outer] = interleaved(
         5,
         [
-            Box::new(|| asked(&|rows| drop(rows.clipped_square_sum(theta, &lattice, NEIGHBOURS)))),
+            Box::new(|| asked(&|rows| drop(rows.square_sum(theta, &lattice, NEIGHBOURS)))),
             Box::new(|| asked(&|rows| drop(rows.clipped_count(theta, &lattice)))),
-            Box::new(|| asked(&|rows| drop(rows.moments()))),
+            Box::new(|| Seconds::of(|| drop(rows.borrow().moments()))),
             Box::new(|| asked(&|rows| drop(rows.outer_sum(&unclipped, NEIGHBOURS)))),
         ],
     );

@@ -1,7 +1,8 @@
 //! `./bench`: how fast dplm is, against the machine and against its peers.
 //!
-//! Prints a table of ratios, keeps a dated record and draws it. Both sides of a ratio are run in turn in one run, and medians are compared: on a
-//! machine that others use too, times vary, ratios hardly.
+//! Prints a table of ratios, keeps a dated record and draws it. Both sides of a ratio are run in
+//! turn in one run, and medians are compared: on a machine that others use too, times vary, ratios
+//! hardly.
 
 mod clock;
 mod data;
@@ -51,7 +52,8 @@ fn main() -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// Measures the parts that were asked for, or all; what was measured on the same day of others is kept.
+/// Measures the parts that were asked for, or all; what was measured on the same day of others is
+/// kept.
 fn measure(quick: bool, folder: &Path, parts: &[&str]) {
     std::fs::create_dir_all(folder).expect("the folder of records can be made");
     let mut record = Record::new(quick);
@@ -79,7 +81,7 @@ fn draw(file: &Path) {
     }
 }
 
-/// A pool of so many threads.
+/// A pool with this number of threads.
 fn threads(count: usize) -> rayon::ThreadPool {
     rayon::ThreadPoolBuilder::new().num_threads(count).build().expect("threads can be started")
 }

@@ -1,11 +1,11 @@
 //! One pass over rows in memory, against a plain streaming read of the same bytes.
 
-use std::{cell::RefCell, hint::black_box};
+use std::{cell::RefCell, hint::black_box, sync::Mutex};
 
 use dplm::{
-    lattice::{Kernel, Lattice, Outer},
+    lattice::{Clip, ClippedOuter, Kernel, Lattice, Theta},
     privacy::Neighbours,
-    rows::{Encoded, MemoryRows, Persons, Rows},
+    rows::{ClippedRows, Encoded, MemoryRows, Persons, Rows},
 };
 use rayon::prelude::*;
 use serde_json::json;
@@ -21,6 +21,12 @@ use crate::{
 /// Which relation an answer is claimed for takes no time.
 const NEIGHBOURS: Neighbours = Neighbours::ReplaceOne;
 
+/// A full pass for a gradient.
+fn gradients(rows: &mut MemoryRows, clip: Clip, (theta, lattice): (&Theta, &Lattice)) {
+    let mut rows = rows.clipped(clip, None).expect("rows in memory");
+    _ = black_box(rows.negative_gradient_sum(theta, lattice, NEIGHBOURS));
+}
+
 /// Measures passes at several widths, and the other questions in passes.
 pub fn measure(record: &mut Record) {
     // Far more cells than any cache holds.
@@ -34,7 +40,8 @@ pub fn measure(record: &mut Record) {
     }
 }
 
-/// Measures exact second moments against numpy's product of the same size in `f64`, which rounds, on as many threads.
+/// Measures exact second moments against numpy's product of the same size in `f64`, which rounds,
+/// on as many threads.
 pub fn moments(record: &mut Record) {
     let cells = if record.quick { 10_000_000 } else { 30_000_000 };
     for features in [50, 100, 500, 1000] {
@@ -45,7 +52,8 @@ pub fn moments(record: &mut Record) {
     }
 }
 
-/// A pass over persons with one to nine rows against one over the same rows, each standing for itself; one thread.
+/// A pass over persons with one to nine rows against one over the same rows, each standing for
+/// itself; one thread.
 pub fn persons(record: &mut Record) {
     let (features, count, rounds) = if record.quick { (50, 400_000, 9) } else { (50, 1_000_000, 15) };
     let mut of_rows = isotropic(count, features);
@@ -61,10 +69,8 @@ pub fn persons(record: &mut Record) {
     let [rows, persons] = interleaved(
         rounds,
         [&mut of_rows, &mut of_persons].map(|rows| {
-            rows.set_clip(lattice.clip(gamma)).expect("rows in memory");
-            let rows = &*rows;
-            let sum = move || _ = black_box(rows.negative_gradient_sum(theta, lattice, NEIGHBOURS));
-            Box::new(move || pool.install(|| Seconds::of(sum))) as Timed<'_>
+            let clip = lattice.clip(gamma);
+            Box::new(move || pool.install(|| Seconds::of(|| gradients(rows, clip, (theta, lattice))))) as Timed<'_>
         }),
     );
     let (share, at) = (rows.processor / persons.processor, [("p", features as f64)]);
@@ -77,15 +83,17 @@ fn shares_of_read(record: &mut Record, rows: &mut MemoryRows, rounds: usize) {
     let features = rows.features();
     let gamma = 5.0 * (features as f64).sqrt();
     let lattice = Lattice::plan(rows.count(), features, gamma, 1.0).expect("the benchmark's plan");
-    rows.set_clip(lattice.clip(gamma)).expect("rows in memory");
+    let clip = lattice.clip(gamma);
+    rows.clipped(clip, None).expect("rows in memory");
     let theta = lattice.theta(&vec![0.1; features]);
     for count in [1, 2] {
         let pool = threads(count);
         for kernel in Kernel::available() {
             rows.set_kernel(kernel);
-            let rows = &*rows;
-            let read: Timed<'_> = Box::new(|| pool.install(|| Seconds::of(|| _ = black_box(read_all(rows)))));
-            let sum = || _ = black_box(rows.negative_gradient_sum(&theta, &lattice, NEIGHBOURS));
+            let rows = &Mutex::new(&mut *rows);
+            let ours = || rows.lock().expect("no panic");
+            let read: Timed<'_> = Box::new(|| pool.install(|| Seconds::of(|| _ = black_box(read_all(&ours())))));
+            let sum = || gradients(&mut ours(), clip, (&theta, &lattice));
             let pass: Timed<'_> = Box::new(|| pool.install(|| Seconds::of(sum)));
             let [read, pass] = interleaved(rounds, [read, pass]);
             let at = [("p", features as f64), ("threads", count as f64)];
@@ -105,9 +113,11 @@ fn questions(record: &mut Record, rows: &mut MemoryRows, rounds: usize) {
     let gamma = 2.0 * (features as f64).sqrt();
     let lattice = Lattice::plan(rows.count(), features, gamma, 1.0).expect("the benchmark's plan");
     let clips = [lattice.clip(2.1 * gamma), lattice.clip(gamma)];
-    rows.set_clip(clips[1]).expect("rows in memory");
     let theta = &lattice.theta(&vec![0.1; features]);
-    let unclipped = Outer::Unclipped { theta, theta_unit: lattice.theta_unit(), radius: 1 << 17 };
+    fn under(rows: &mut MemoryRows, clip: Clip) -> Box<dyn ClippedRows + '_> {
+        rows.clipped(clip, None).expect("rows in memory")
+    }
+    let unclipped = ClippedOuter::Unclipped { theta, theta_unit: lattice.theta_unit(), radius: 1 << 17 };
     let pool = &threads(1);
     let rows = &RefCell::new(rows);
     let asked = |question: &(dyn Fn(&mut MemoryRows) + Sync)| {
@@ -117,13 +127,13 @@ fn questions(record: &mut Record, rows: &mut MemoryRows, rounds: usize) {
     let [pass, moments, bounds, outer, square, count] = interleaved(
         rounds,
         [
-            Box::new(|| asked(&|rows| drop(rows.negative_gradient_sum(theta, &lattice, NEIGHBOURS)))),
+            Box::new(|| asked(&|rows| gradients(rows, clips[1], (theta, &lattice)))),
             Box::new(|| asked(&|rows| drop(rows.moments()))),
             // Two clips in turn: the bounds of one that is set already are not computed again.
-            Box::new(|| asked(&|rows| clips.iter().for_each(|clip| drop(rows.set_clip(*clip))))),
-            Box::new(|| asked(&|rows| drop(rows.outer_sum(&unclipped, NEIGHBOURS)))),
-            Box::new(|| asked(&|rows| drop(rows.clipped_square_sum(theta, &lattice, NEIGHBOURS)))),
-            Box::new(|| asked(&|rows| drop(rows.clipped_count(theta, &lattice)))),
+            Box::new(|| asked(&|rows| clips.iter().for_each(|clip| drop(rows.clipped(*clip, None))))),
+            Box::new(|| asked(&|rows| drop(under(rows, clips[1]).outer_sum(&unclipped, NEIGHBOURS)))),
+            Box::new(|| asked(&|rows| drop(under(rows, clips[1]).square_sum(theta, &lattice, NEIGHBOURS)))),
+            Box::new(|| asked(&|rows| drop(under(rows, clips[1]).clipped_count(theta, &lattice)))),
         ],
     );
     let bounds = bounds.times(0.5);

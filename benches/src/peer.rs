@@ -26,7 +26,7 @@ pub struct Usage {
 }
 
 impl Peer {
-    /// Starts a worker whose libraries use so many threads.
+    /// Starts a worker whose libraries use this number of threads.
     pub fn start(threads: usize) -> Peer {
         // Another Python may have what is not installed here, as PyTorch on a machine with a GPU.
         let python = std::env::var_os("DPLM_BENCH_PYTHON").unwrap_or_else(|| ".venv/bin/python".into());

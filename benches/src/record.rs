@@ -115,7 +115,8 @@ impl Record {
         Record { date, machine: Machine::this(), quick, measures: Vec::new(), fresh: BTreeSet::new() }
     }
 
-    /// Takes over what was measured before on the same machine, if it was; each section goes when it is measured again.
+    /// Takes over what was measured before on the same machine, if it was; each section goes when
+    /// it is measured again.
     pub fn take_from(&mut self, file: &Path) {
         let Ok(text) = std::fs::read_to_string(file) else { return };
         let before: Record = serde_json::from_str(&text).expect("a record that was written by this program");

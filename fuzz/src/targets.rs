@@ -18,7 +18,7 @@ use std::{
 use dplm::{
     Charge, Dataset, Design, Fit, Person, Reading,
     formula::{By, Column, Formula, template},
-    lattice::{Ladder, Lattice, Outer, Separate, Weight},
+    lattice::{ClippedOuter, Ladder, Lattice, Outer},
     privacy::{Neighbours, Rho},
     report::to_json,
     rows::{Answering, BlockId, Executor, Forecast, Packer, RemoteError, RemoteRows, Rows, answer, pack, sealed},
@@ -212,26 +212,34 @@ fn ask_everything(rows: &mut RemoteRows) {
     let (relation, matrix) = (Neighbours::ReplaceOne, Outer::Shrunk { radius: 1 << 13 });
     let lattice = Lattice::plan(90, 3, 2.0, 1.0).expect("few rows");
     let (theta, theta_unit) = (&lattice.theta(&[0.1; 3]), lattice.theta_unit());
-    rows.set_clip(lattice.clip(2.0)).expect("sound");
+    let clip = lattice.clip(2.0);
+    rows.clipped(clip, None).expect("sound");
     let clips = [lattice.clip(1.0), lattice.clip(2.0)];
     let within = Outer::Within { theta, theta_unit, radius: 1 << 13, residual: 1 << 30 };
-    for outer in
-        [matrix, within, Outer::Unclipped { theta, theta_unit, radius: 9 }, Outer::Gradient { theta, theta_unit }]
-    {
+    for outer in [matrix, within] {
         let is_refused = rows.rows_in_unit().is_some() && matches!(outer, Outer::Within { .. });
         assert_eq!(rows.outer_sum(&outer, relation).is_err(), is_refused);
+    }
+    for outer in
+        [ClippedOuter::Unclipped { theta, theta_unit, radius: 9 }, ClippedOuter::Gradient { theta, theta_unit }]
+    {
+        rows.clipped(clip, None).expect("sound").outer_sum(&outer, relation).expect("sound");
     }
     let (norms, residuals) = (Ladder::Norms { radii: &[9, 99] }, Ladder::Residuals { theta, theta_unit, sizes: &[9] });
     for ladder in [norms, residuals, Ladder::Gradients { theta, theta_unit, clips: &clips }] {
         rows.tail_counts(&ladder, relation).expect("sound");
     }
-    let bounds = Separate::new(1 << 13, 1 << 30, Weight::Mallows);
-    rows.separate_gradient_sum(theta, &lattice, &bounds, relation).expect("sound");
-    rows.separate_square_sum(theta, &lattice, &bounds, relation).expect("sound");
-    rows.clipped_square_sum(theta, &lattice, relation).expect("sound");
-    rows.clipped_count(theta, &lattice).expect("sound");
+    // Inputs of the corpus say by number which question they change: these keep the numbers of those that follow.
+    for radius in [1 << 12, 1 << 14] {
+        rows.outer_sum(&Outer::Shrunk { radius }, relation).expect("sound");
+    }
+    let clipped = rows.clipped(clip, None).expect("sound");
+    clipped.square_sum(theta, &lattice, relation).expect("sound");
+    clipped.clipped_count(theta, &lattice).expect("sound");
+    drop(clipped);
     rows.moments().expect("sound");
-    rows.expect(Forecast { steps: 1000, step_size: 0.25, noise_sd: 0.01 });
+    let forecast = Forecast { steps: 1000, step_size: 0.25, noise_sd: 0.01 };
+    let mut rows = rows.clipped(clip, Some(forecast)).expect("sound");
     rows.negative_gradient_sum(theta, &lattice, relation).expect("sound");
 }
 

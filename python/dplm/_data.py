@@ -1,9 +1,10 @@
-"""Tables of any kind to the library's own: files, Arrow, pandas, NumPy, plain columns.
+"""Converts tables to the library's own: files, Arrow, pandas, NumPy, plain columns.
 
-What declares a type (a NumPy or pandas dtype, an Arrow field) goes in as that type, whatever its cells are. What declares none (lists,
-object arrays) goes in cell by cell, and the formula says how each cell is read. Nothing is told from all cells of a column
-together: then one person's cell would change how everybody's are read. No other library's words reach a message, since they quote cells;
-nor do its exceptions hang on to ours, which are raised only once theirs have been dealt with.
+A column with a declared type (a NumPy or pandas dtype, an Arrow field) is read as that type,
+whatever its cells are. A column without one (lists, object arrays) is read cell by cell, as the
+formula says. No type is inferred from all cells of a column: one person's cell would then change
+how everybody's are read. Messages of other libraries are never passed on, since they quote cells;
+nor are their exceptions chained to ours, which are raised only after theirs have been handled.
 """
 
 from __future__ import annotations
@@ -22,20 +23,20 @@ from dplm._given import check
 
 _ACCEPTED = "the data must be a path, a pandas, polars or pyarrow table, a query, a mapping of columns, or an array with names=[...]"
 
-# Columns of pandas that are no Series, and declare their types like one.
+# Columns of pandas that are not Series but declare their types like one.
 _PANDAS_COLUMNS = [("pandas", "Index"), ("pandas.api.extensions", "ExtensionArray")]
 _SERIES = [("pandas", "Series"), *_PANDAS_COLUMNS, ("polars", "Series"), ("pyarrow", "Array"), ("pyarrow", "ChunkedArray")]
-# Rows that are yet to be read.
+# Queries that have not run yet.
 _QUERIES = [("polars", "LazyFrame"), ("pyarrow.dataset", "Dataset"), ("pyarrow.dataset", "Scanner")]
 
 
 def table(
     data: Any, names: Sequence[str] | None, wanted: Sequence[str] | None, csv: str | None = None
 ) -> _native.Table:
-    """The table that `data` is.
+    """Converts `data` to a table.
 
-    `names` are those of the columns of an array. `wanted` are the columns that will be read, where that is known: whatever has to
-    be converted, only they are. `csv` says how text files are written.
+    `names` are the column names of an array. `wanted` are the columns that will be read, if known;
+    only these are converted. `csv` is the format of text files.
     """
     check(csv=csv)
     if names is not None:
@@ -60,12 +61,14 @@ def table(
 
 
 def is_query(data: Any) -> bool:
-    """Whether it is rows that are yet to be read: a lazy frame of polars, a dataset or scanner of pyarrow, a cursor of ADBC."""
+    """Whether it is a query: a lazy frame of polars, a dataset or scanner of pyarrow, a cursor of
+    ADBC."""
     return any(_is_a(data, *kind) for kind in _QUERIES) or hasattr(data, "fetch_record_batch")
 
 
 def _answer(query: Any, wanted: Sequence[str] | None) -> Any:
-    """The rows of a query, as something with `__arrow_c_stream__`: no more columns than are wanted, where they are all there."""
+    """The rows of a query, as an object with `__arrow_c_stream__`; only the wanted columns, if all
+    exist."""
     with contextlib.suppress(Exception), quiet():
         if _is_a(query, "polars", "LazyFrame"):
             return query.select(_present(query.collect_schema().names(), wanted)).collect()
@@ -74,23 +77,24 @@ def _answer(query: Any, wanted: Sequence[str] | None) -> Any:
         if _is_a(query, "pyarrow.dataset", "Scanner"):
             return query.to_reader()
         return query.fetch_record_batch()
-    # Raised once the other exception is gone: its words may quote cells.
-    raise DataError("the query that the data are could not be run: run it by itself to see why")
+    # Raised outside the handler: the other exception's message may quote cells.
+    raise DataError("the query could not be run: run it on its own to see why")
 
 
 def _present(names: Sequence[str], wanted: Sequence[str] | None) -> list[str]:
-    """The wanted columns, or all where one is missing: the library refuses, and suggests the nearest of the names there are."""
+    """The wanted columns, or all if one is missing: the library then refuses, and suggests the
+    nearest name."""
     return list(names) if wanted is None or not set(wanted) <= set(names) else list(wanted)
 
 
 def _path(data: str | os.PathLike[str]) -> str:
     if isinstance(data, str) and len(data.splitlines()) > 1:
-        raise RequestError("the data are a text of several lines, and no path: write them to a file, or read them with pandas first")
+        raise RequestError("the data are text of several lines, not a path: write them to a file, or read them with pandas first")
     return os.fspath(data)
 
 
 def existing(data: Sequence[str | os.PathLike[str]], what: str) -> list[str]:
-    """A list of paths. One that leads nowhere is not quoted: it may be a row, and the list no list of paths."""
+    """A list of paths. A path that does not exist is not quoted: it may be a row of data."""
     paths = [os.fspath(one) for one in data]
     for number, path in enumerate(paths, start=1):
         if path != "-" and not _leads_somewhere(path):
@@ -106,31 +110,31 @@ def _leads_somewhere(path: str) -> bool:
 
 
 def is_pandas(data: Any) -> bool:
-    """Whether it is a pandas DataFrame; pandas is not imported for the question."""
+    """Whether it is a pandas DataFrame; does not import pandas."""
     return _is_a(data, "pandas", "DataFrame")
 
 
 def is_series(cells: Any) -> bool:
-    """Whether it is a column of a library of tables."""
+    """Whether it is a column of a data frame library."""
     return any(_is_a(cells, module, name) for module, name in _SERIES)
 
 
 def _is_a(thing: Any, module: str, name: str) -> bool:
-    """Whether it is of a class of a module, which it can be only if the module is loaded."""
+    """Whether it is an instance of a module's class; false if the module is not loaded."""
     loaded = sys.modules.get(module)
     kind = getattr(loaded, name, None)
     return kind is not None and isinstance(thing, kind)
 
 
 def _items(data: Mapping[Any, Any]) -> Iterable[tuple[Any, Any]]:
-    """The columns of a mapping, which is not asked for them before they are listed."""
+    """The columns of a mapping, evaluated lazily, so that errors occur where they are handled."""
     yield from data.items()
 
 
 def _from_columns(columns: Iterable[tuple[Any, Any]], wanted: Sequence[str] | None) -> _native.Table:
     named = _named(columns)
     if wanted is not None and not set(wanted) <= {name for name, _ in named}:
-        # The library refuses, and suggests the nearest of the names there are.
+        # The library refuses, and suggests the nearest name.
         return _native.Table.from_columns([(name, _native.Column.cells([None])) for name, _ in named])
     asked = {name for name, _ in named} if wanted is None else set(wanted)
     return _native.Table.from_columns([(name, column(name, cells)) for name, cells in named if name in asked])
@@ -151,11 +155,11 @@ def _name(label: Any) -> str:
         name = str(label)
         name.encode()
         return name
-    raise RequestError("a column of the data has a name that is no text: rename it")
+    raise RequestError("a column of the data has a name that is not text: rename it")
 
 
 def column(name: str, cells: Any) -> _native.Column:
-    """A column by whatever declares its type, else cell by cell."""
+    """A column by its declared type, else cell by cell."""
     is_out_of_memory = False
     try:
         with quiet():
@@ -172,7 +176,8 @@ def column(name: str, cells: Any) -> _native.Column:
 
 
 def quiet() -> contextlib.AbstractContextManager[Any]:
-    """Keeps NumPy, where it is loaded, from warning of a number that does not fit: the warning would tell of a cell."""
+    """Suppresses NumPy's warnings of numbers that do not fit: such a warning would reveal a
+    cell."""
     numpy = sys.modules.get("numpy")
     return contextlib.nullcontext() if numpy is None else numpy.errstate(all="ignore")
 
@@ -195,19 +200,19 @@ def _column(name: str, cells: Any) -> _native.Column:
     if hasattr(cells, "dtype"):
         return _of_numpy(name, as_numpy(cells))
     if isinstance(cells, (str, bytes, Mapping)):
-        raise RequestError(f"column '{name}' of the data is no sequence of cells")
+        raise RequestError(f"column '{name}' of the data is not a sequence of cells")
     if isinstance(cells, Set):
         raise RequestError(f"column '{name}' of the data is a set, which has no order and no repeated cells: make it a list")
     return _native.Column.cells(cells if type(cells) is list else list(cells))
 
 
 def as_numpy(cells: Any) -> Any:
-    """An array of NumPy; a masked one keeps its mask."""
+    """A NumPy array; a masked one keeps its mask."""
     import numpy
 
     with contextlib.suppress(Exception), quiet():
         return numpy.asanyarray(cells) if isinstance(cells, numpy.ma.MaskedArray) else numpy.asarray(cells)
-    raise DataError("the data could not be read as an array of NumPy")
+    raise DataError("the data could not be read as a NumPy array")
 
 
 def _of_numpy(name: str, cells: Any) -> _native.Column:
@@ -220,7 +225,7 @@ def _of_numpy(name: str, cells: Any) -> _native.Column:
 
 
 def _typed(name: str, kind: str, cells: Any, missing: Any) -> _native.Column:
-    """A column by the kind of its dtype; `missing` says where there is no cell."""
+    """A column by the kind of its dtype; `missing` marks missing cells."""
     import numpy
 
     gone = None if missing is None else numpy.ascontiguousarray(missing, dtype=bool).view(numpy.uint8)
@@ -240,7 +245,7 @@ def _typed(name: str, kind: str, cells: Any, missing: Any) -> _native.Column:
 
 
 def _days(days: Any, missing: Any) -> _native.Column:
-    """Dates of NumPy; one that is not a time is missing."""
+    """NumPy dates; not-a-time is missing."""
     import numpy
 
     gone = numpy.isnat(days) if missing is None else numpy.isnat(days) | missing
@@ -282,14 +287,15 @@ def _of_pandas(name: str, series: Any) -> _native.Column:
 
 
 def _texts_of_arrow(series: Any) -> list[str | None]:
-    """Texts, each decoded by itself: pyarrow would refuse the whole column for one that is not UTF-8."""
+    """Texts, each decoded on its own: pyarrow would refuse the whole column for one that is not
+    UTF-8."""
     import pyarrow
 
     return [None if cell is None else _text(cell) for cell in pyarrow.array(series.array).cast(pyarrow.large_binary()).to_pylist()]
 
 
 def _text(cell: bytes) -> str | None:
-    """The text that the bytes are; none where they are not UTF-8, as in an Arrow table."""
+    """The bytes as text; `None` if they are not UTF-8, as in an Arrow table."""
     try:
         return cell.decode()
     except UnicodeDecodeError:
@@ -315,25 +321,26 @@ def _columns_of_array(data: Any, names: Sequence[str]) -> list[tuple[Any, Any]]:
     if isinstance(data, (list, tuple)):
         return _columns_of_rows(data, names)
     if not hasattr(data, "shape") or is_pandas(data) or hasattr(data, "__arrow_c_stream__"):
-        raise RequestError("names=[...] is for arrays and lists of rows: this table has names of its own")
+        raise RequestError("names=[...] is for arrays and lists of rows: this table has its own names")
     import numpy
 
     cells = as_numpy(data)
     if cells.ndim != 2 or cells.shape[1] != len(names):
         raise RequestError(f"{len(names)} names do not fit an array of shape {cells.shape}: give one for each column")
     if cells.dtype.kind == "f" and not isinstance(cells, numpy.ma.MaskedArray):
-        # Columns side by side in memory are shared as they are; otherwise one copy puts them so.
+        # Contiguous columns are shared without a copy; otherwise one copy makes them contiguous.
         cells = numpy.asfortranarray(cells)
     return [(name, cells[:, j]) for j, name in enumerate(names)]
 
 
 def _columns_of_rows(rows: Sequence[Any], names: Sequence[str]) -> list[tuple[Any, Any]]:
-    """Rows turned into columns, each cell as it is: an array made of them would have one type for the whole table."""
+    """Rows transposed to columns, each cell unchanged: an array would have one type for the whole
+    table."""
     lists = None
     with contextlib.suppress(Exception):
         lists = [list(row) for row in rows]
     if lists is None:
-        raise RequestError("names=[...] is for arrays and lists of rows, and a row of the data is no list")
+        raise RequestError("names=[...] is for arrays and lists of rows, but a row of the data is not a list")
     if any(len(row) != len(names) for row in lists):
         raise RequestError(f"the rows of the data do not all have the {len(names)} cells that are named")
     return [(name, [row[j] for row in lists]) for j, name in enumerate(names)]

@@ -39,15 +39,17 @@ class _OfFit(UserWarning):
 
 
 class PrivacyWarning(_OfFit):
-    """What is done is allowed and not private: the noise is reproducible, or rows are looked at without noise."""
+    """What is done is allowed and not private: the noise is reproducible, or rows are looked at
+    without noise."""
 
 
 class FitWarning(_OfFit):
-    """What a reader of the fit should know: what was left out, what is not identified, what was assumed."""
+    """What a reader of the fit should know: what was left out, what is not identified, what was
+    assumed."""
 
 
 def warn(sentence: str, category: type[Warning] = PrivacyWarning) -> None:
-    """Warns whoever called this package, at the line that did."""
+    """Warns the caller of this package, at the line of the call."""
     level, frame = 2, sys._getframe(1)
     while frame.f_back is not None and frame.f_globals.get("__name__", "").split(".")[0] == "dplm":
         level, frame = level + 1, frame.f_back

@@ -33,8 +33,9 @@ class Bounded:
 class Fit(Released["_native.Fit"]):
     """A private fit, as `dplm.lm` gives it.
 
-    Everything here is released or public, so all of it may be printed, stored and computed with at no further cost in privacy.
-    Coefficients are in the columns' own units. Results are pandas Series and DataFrames, whatever the data came as.
+    Everything here is released or public, so it may be printed, stored and used in computations at
+    no further cost in privacy. Coefficients are in the columns' own units. Results are pandas
+    Series and DataFrames, whatever the type of the data.
 
     >>> import dplm
     >>> data = dplm.simulate(rows=10_000, features=2, theta=[0.6, -0.8], seed=1)
@@ -53,29 +54,34 @@ class Fit(Released["_native.Fit"]):
         self._coefficients: list[dict[str, Any]] = self._facts["coefficients"]
         self._names = [str(one["name"]) for one in self._coefficients]
 
-    # What was asked.
+    # The request.
 
     @property
     def rows(self) -> int | None:
-        """How many rows were fitted; public. None where persons are protected, whose number is in `units`."""
+        """The number of rows fitted; public. `None` if persons are protected, whose number is in
+        `units`."""
         rows = self._facts["rows"]
         return None if rows is None else int(rows)
 
     @property
     def rows_used(self) -> Bounded | None:
-        """How many of the rows, or persons, were used: none of their cells is missing. `None` where that was not released."""
+        """The number of rows, or persons, without a missing cell, which were used; `None` if it was
+        not released."""
         found = self._facts["rows_used"]
         return None if found is None else Bounded(**found)
 
     @property
     def nobs(self) -> int:
-        """How many rows, or persons where those are protected, were fitted, by the name statsmodels gives it; public. Of these,
-        `rows_used` contribute to the fit."""
+        """The number of rows fitted, or of persons if they are protected; public. The name is that
+        of statsmodels.
+
+        Of these, `rows_used` contribute to the fit.
+        """
         return int(self._facts["units"]["count"])
 
     @property
     def level(self) -> float:
-        """The coverage asked for."""
+        """The requested coverage."""
         return float(self._facts["level"])
 
     @property
@@ -85,15 +91,16 @@ class Fit(Released["_native.Fit"]):
 
     @property
     def target(self) -> str:
-        """What the intervals are for: `population`, `sample` or `robust`.
+        """The target of the intervals: `population`, `sample` or `robust`.
 
-        It is what was asked for, unless a released test shows that clipping bends the fit: then it is `robust`, and a warning says so.
+        It is the requested target if clipping can be bounded; otherwise it is `robust`, and a
+        warning says so.
         """
         return str(self._facts["target"])
 
     @property
     def target_text(self) -> str:
-        """What the intervals are for, in words: of which coefficients, of whom, in which model.
+        """The target of the intervals in words: the coefficients, the population and the model.
 
         >>> import dplm
         >>> data = dplm.simulate(rows=1000, features=1, seed=1)
@@ -109,10 +116,14 @@ class Fit(Released["_native.Fit"]):
 
     @property
     def ledger(self) -> dict[str, Any] | None:
-        """The ledger entry that records the fit (`dataset`, `entry`, `hash`) and the budget with it in (`total`, `spent`, `left`); `None` without a ledger."""
+        """The ledger entry that records the fit (`dataset`, `entry`, `hash`), and the budget after
+        it.
+
+        The budget is in `total`, `spent` and `left`; `None` without a ledger.
+        """
         return dict(self._facts["ledger"]) if "ledger" in self._facts else None
 
-    # What came out.
+    # The results.
 
     @property
     def names(self) -> list[str]:
@@ -121,56 +132,63 @@ class Fit(Released["_native.Fit"]):
 
     @property
     def params(self) -> pd.Series[float]:
-        """The estimates; not a number where a coefficient was left out or is not identified, unless the fit is for prediction."""
+        """The estimates; NaN for a coefficient that was left out or is not identified, unless the
+        fit is for prediction."""
         return self._column("estimate")
 
     @property
     def bse(self) -> pd.Series[float]:
-        """The standard errors, privacy noise included; not a number where a coefficient was left out or is not identified."""
+        """The standard errors, including privacy noise; NaN for a coefficient that was left out or
+        is not identified."""
         return self._column("std_error")
 
     @property
     def pvalues(self) -> pd.Series[float]:
-        """The two-sided p-values of the coefficients being 0."""
+        """The two-sided p-values of the hypotheses that a coefficient is 0."""
         return self._column("p_value")
 
     @property
     def tvalues(self) -> pd.Series[float]:
-        """How far each estimate is from 0 in standard deviations, as those are if the coefficient is 0: what `pvalues` come from.
+        """The distance of each estimate from 0 in standard deviations under that hypothesis, as
+        used by `pvalues`.
 
-        Not quite `params / bse`: the error of an estimate depends on the coefficient itself where the curvature is not known well.
+        Not exactly `params / bse`: if the curvature is uncertain, an estimate's error depends on
+        the coefficient itself.
         """
         return self._column("statistic")
 
     @property
     def identified(self) -> dict[str, bool]:
-        """Whether the budget can tell each coefficient from anything."""
+        """Whether the budget identifies each coefficient."""
         return {name: bool(one["identified"]) for name, one in zip(self._names, self._coefficients, strict=True)}
 
     @property
     def left_out(self) -> list[str]:
-        """The coefficients that the budget could not resolve: the model was fitted without them. `warnings` has the cause of each."""
+        """The coefficients that the budget could not resolve: the model was fitted without them.
+        `warnings` has the cause of each."""
         return list(self._facts["left_out"])
 
     @property
     def residual_sd(self) -> Bounded | None:
-        """The standard deviation of the errors; `None` where it was not released."""
+        """The standard deviation of the errors; `None` if it was not released."""
         found = self._facts["residual_sd"]
         return None if found is None else Bounded(**found)
 
     @property
     def r_squared(self) -> Bounded | None:
-        """The share of the response's variance that the model explains, with its interval; `None` where it was not released."""
+        """The share of the response's variance that the model explains, with its interval; `None`
+        if not released."""
         found = self._facts["r_squared"]
         return None if found is None else Bounded(**found)
 
     @property
     def rsquared(self) -> float:
-        """The estimate of `r_squared`, by the name statsmodels gives it; not a number where it was not released."""
+        """The estimate of `r_squared`, under statsmodels' name; NaN if it was not released."""
         return number(None if self.r_squared is None else self.r_squared.estimate)
 
     def cov_params(self) -> pd.DataFrame:
-        """The covariance of the estimates of the coefficients that are identified, privacy noise included; its diagonal is `bse` squared.
+        """The covariance of the identified coefficients' estimates, including privacy noise; its
+        diagonal is `bse` squared.
 
         >>> import dplm
         >>> data = dplm.simulate(rows=1000, features=2, seed=1)
@@ -187,7 +205,8 @@ class Fit(Released["_native.Fit"]):
     def conf_int(self, alpha: float | None = None, *, level: float | None = None) -> pd.DataFrame:
         """The ends of the intervals, `low` and `high`, at any level: asking again costs nothing.
 
-        As in statsmodels, `alpha` is how often an interval may miss: 0.01 asks for 99 % intervals, as `level=0.99` does.
+        As in statsmodels, `alpha` is the allowed probability of a miss: 0.01 gives 99 % intervals,
+        as `level=0.99` does.
 
         >>> import dplm
         >>> fit = dplm.lm("y ~ x1 + 0", dplm.simulate(rows=1000, features=1, seed=1), rho=0.1, standardised=True, seed=1)
@@ -200,10 +219,11 @@ class Fit(Released["_native.Fit"]):
         return _frames.frame({"low": low, "high": high}, self._names)
 
     def t_test(self, hypothesis: Any) -> TTest:
-        """Tests linear hypotheses about the coefficients, each by itself.
+        """Tests linear hypotheses about the coefficients, one by one.
 
-        A hypothesis is a text in the coefficients' names (`"educ - exper = 0.1"`; several are separated by commas, and one without `=` is tested
-        against 0), a matrix with a weight for each coefficient, or a pair of such a matrix and the values tested.
+        A hypothesis is a text in the coefficients' names (`"educ - exper = 0.1"`; several are
+        separated by commas, and one without `=` has the value 0), a matrix with a weight for each
+        coefficient, or a pair of such a matrix and the values tested.
 
         >>> import dplm
         >>> data = dplm.simulate(rows=10_000, features=2, theta=[0.6, -0.8], seed=1)
@@ -215,7 +235,7 @@ class Fit(Released["_native.Fit"]):
         return TTest(self._native, _hypothesis.rows(self._native, hypothesis), self.level)
 
     def wald_test(self, hypothesis: Any) -> WaldTest:
-        """Tests linear hypotheses about the coefficients all at once; they are written as for `t_test`.
+        """Tests linear hypotheses about the coefficients jointly; they are written as for `t_test`.
 
         >>> import dplm
         >>> data = dplm.simulate(rows=10_000, features=2, theta=[0.6, -0.8], seed=1)
@@ -256,8 +276,9 @@ class Fit(Released["_native.Fit"]):
     ) -> pd.Series[float] | pd.DataFrame:
         """The mean response for each row of `data`, which needs the model's features only.
 
-        With `interval=True` a table with `estimate`, `low` and `high`: the interval is for the mean of all rows like this one. Where
-        a single new response would fall is another question: see `get_prediction`. Rows with a missing cell give not-a-number.
+        With `interval=True` a table with `estimate`, `low` and `high`: the interval is for the mean
+        of all rows like this one. For a single new response see `get_prediction`. Rows with a
+        missing cell give NaN.
         """
         table, index = self._new_rows(data, names, csv)
         if not interval:
@@ -267,11 +288,12 @@ class Fit(Released["_native.Fit"]):
         return _frames.frame({"estimate": [one[0] for one in found], "low": low, "high": high}, index)
 
     def get_prediction(self, data: Any, *, names: Sequence[str] | None = None, csv: str | None = None) -> Prediction:
-        """The mean response for each row of `data` with its standard error and intervals; `summary_frame(alpha=0.05)` is the table."""
+        """The mean response for each row of `data` with its standard error and intervals;
+        `summary_frame(alpha=0.05)` is the table."""
         return Prediction(self._native, *self._new_rows(data, names, csv), self.level)
 
     def _new_rows(self, data: Any, names: Sequence[str] | None, csv: str | None) -> tuple[_native.Table, Any]:
-        """The table of the model's features, and the index it has in pandas."""
+        """The table of the model's features, and its pandas index."""
         table = _data.table(data, names, self._native.predictors(), csv)
         return table, (data.index if _data.is_pandas(data) else None)
 
@@ -284,11 +306,13 @@ class Fit(Released["_native.Fit"]):
         level: float | None = None,
         simultaneous: bool = False,
     ) -> pd.DataFrame:
-        """The mean response over the public bounds of a column, or over its levels (marginal means), with intervals; it reads no data.
+        """The mean response over the public bounds of a column, or over its levels (marginal
+        means), with intervals; it reads no data.
 
-        Other columns are held where `at` says. Else numbers are held at the middle of their bounds, and over categories the mean is taken, each
-        level counting alike. The index has the values of the column, and `attrs["held"]` where the others are. Each interval is for its own point, unless
-        `simultaneous=True` asks for a band that holds at all points at once.
+        `at` gives the values of other columns. Numbers not given are held at the middle of their
+        bounds, and categories are averaged with equal weights for their levels. The index has the
+        values of the column, and `attrs["held"]` those of the others. Each interval is for its own
+        point, unless `simultaneous=True` requests a band that holds at all points at once.
 
         >>> import dplm
         >>> data = dplm.simulate(rows=1000, features=2, seed=1)
@@ -319,7 +343,7 @@ class Fit(Released["_native.Fit"]):
 
     @property
     def warnings(self) -> list[str]:
-        """What a reader should know."""
+        """Notes for readers of the fit."""
         return list(self._facts["warnings"])
 
     # For readers.
@@ -344,7 +368,11 @@ class Fit(Released["_native.Fit"]):
         return Summary(self._native.summary(), self._native.summary_html())
 
     def plot(self, kind: str = "coefficients", ax: Any = None) -> Any:
-        """Draws the coefficients but the intercept with their intervals, or the `"trajectory"`. Needs matplotlib; returns its axes."""
+        """Draws the coefficients, except the intercept, with their intervals, or the
+        `"trajectory"`.
+
+        Needs matplotlib; returns its axes.
+        """
         check(kind=kind)
         from dplm import _plot
 
@@ -362,7 +390,8 @@ class Fit(Released["_native.Fit"]):
         simultaneous: bool = False,
         ax: Any = None,
     ) -> Any:
-        """Draws `over(...)`: a confidence band, or the mean of each level. Needs matplotlib; returns its axes."""
+        """Draws `over(...)`: a confidence band, or the mean of each level. Needs matplotlib;
+        returns its axes."""
         from dplm import _plot
 
         return _plot.over(self, column, at, level, simultaneous, ax)
@@ -382,7 +411,7 @@ class Fit(Released["_native.Fit"]):
 
 
 class Summary(str):
-    """A text that is a table in notebooks."""
+    """A text that notebooks show as a table."""
 
     _html: str
 

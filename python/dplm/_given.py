@@ -12,25 +12,25 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
+from dplm import _native
 from dplm._errors import RequestError
 
 _T = TypeVar("_T")
 _QUOTED = re.compile(r"'([^']+)'")
 _PATH = (str, os.PathLike)
-_TEXTS = ["analyst", "author", "by", "column", "csv", "data_name", "dataset", "device", "interest", "interval", "kind", "mechanisms", "method"]
-_TEXTS += ["neighbours", "note", "person", "purpose", "reason", "target", "title", "weights", "what"]
-_NUMBERS = ["alpha", "batches", "burn_in", "clip", "delta", "entry", "epsilon", "features", "level", "memory", "noise_sd", "rho", "rows"]
-_NUMBERS += ["rows_per_person", "seed", "share", "step_size", "steps", "threads"]
+_TYPES: dict[str, Any] = {"truth": bool, "number": numbers.Number, "whole": numbers.Number, "text": str, "sizes": Mapping, "path": _PATH}
+#: Of each option by its name: its kind, what it must be, and its default.
+OPTIONS = _native.option_kinds()
+_TEXTS = ("author", "column", "data_name", "interest", "kind", "mechanisms", "reason", "title", "what")
 _KINDS: dict[str, tuple[Any, str]] = {
+    **{name: (_TYPES[kind], wanted) for name, (kind, wanted, _) in OPTIONS.items() if kind in _TYPES},
     **{name: (str, "a text") for name in _TEXTS},
-    **{name: (numbers.Number, "a number") for name in _NUMBERS},
+    **{name: (numbers.Number, "a number") for name in ("alpha", "entry")},
     **{name: (_PATH, "a path") for name in ("copy", "file", "out", "path")},
-    **{name: (bool, "True or False") for name in ("other_table", "others", "void")},
+    **{name: (bool, "True or False") for name in ("others", "void")},
     "ledger": (_PATH, "a dplm.Ledger or the path of its file"),
-    "method": (str, "a name"),
     "formula": (_PATH, "a text such as 'pay[0..200000] ~ age[18..90]', or the path of a model file"),
     "at": (Mapping, "a mapping with a value for each name"),
-    "group_sizes": (Mapping, "a mapping with a whole number for each level"),
     "shares": (Mapping, "a mapping with a number for each specification"),
     "specifications": ((Mapping, *_PATH), "a mapping of formulas by name, or the path of a study file"),
 }
@@ -42,6 +42,12 @@ def check(**given: Any) -> None:
         kind, wanted = _KINDS[name]
         if one is not None and not isinstance(one, kind):
             raise RequestError(f"{name} must be {wanted}, not {type(one).__name__}")
+
+
+def text(name: str, given: str) -> None:
+    """Refuses what is no text, of an argument whose name is that of an option of another meaning."""
+    if not isinstance(given, str):
+        raise RequestError(f"{name} must be a text, not {type(given).__name__}")
 
 
 def floats(name: str, given: Any) -> list[float]:

@@ -11,19 +11,16 @@ from typing import Any
 from dplm import _data, _native
 from dplm._errors import RequestError
 from dplm._fit import Fit
-from dplm._given import check
-
-#: A ledger's file and what it calls the data, each where it is named; whether another table is meant; and the analyst, the
-#: purpose and the note of the request.
-AccountName = tuple[str | None, str | None, bool, tuple[str, str, str]]
+from dplm._given import check, text
 
 
 class Ledger:
-    """A ledger file: what may be spent on each data set, and what was.
+    """A ledger file: what may be spent on each data set, and what was spent.
 
-    Give it to `dplm.lm` with `ledger=` and `dataset=`. Entries are only ever added, and each holds the hash of the one before it.
-    `analyst`, `purpose` and `note` are kept with every fit that is paid from this object: who asks, what the result is for, and what else
-    should be remembered. Where no analyst is named, the environment variable `DPLM_ANALYST` names one.
+    Give it to `dplm.lm` with `ledger=` and `dataset=`. Entries are only ever added, and each holds
+    the hash of the one before it. `analyst`, `purpose` and `note` are recorded with every fit that
+    is charged through this object: who asks, the purpose of the result, and any other remark. The
+    default analyst is the environment variable `DPLM_ANALYST`.
 
     >>> import dplm, tempfile, pathlib
     >>> file = pathlib.Path(tempfile.mkdtemp()) / "budget.db"
@@ -41,7 +38,8 @@ class Ledger:
     def __init__(
         self, file: str | os.PathLike[str], *, analyst: str | None = None, purpose: str = "", note: str = ""
     ) -> None:
-        check(file=file, analyst=analyst, purpose=purpose, note=note)
+        check(file=file, analyst=analyst, note=note)
+        text("purpose", purpose)
         self._native = _native.Ledger(file)
         self._file = os.fspath(file)
         self._attribution = (os.environ.get("DPLM_ANALYST", "") if analyst is None else analyst, purpose, note)
@@ -53,7 +51,7 @@ class Ledger:
 
     @property
     def attribution(self) -> tuple[str, str, str]:
-        """Who asks, what for, and the note that fits are recorded with."""
+        """The analyst, the purpose and the note that fits are recorded with."""
         return self._attribution
 
     @classmethod
@@ -70,18 +68,17 @@ class Ledger:
         mechanisms: str = "gaussian",
         note: str = "",
     ) -> Ledger:
-        """Adds a data set with its first budget, making the file where there is none.
+        """Adds a data set with its first budget; makes the file if it does not exist.
 
-        What the account promises is fixed here: about rows, or about persons by the column `person`; against which
-        `neighbours`; and for which `mechanisms`: `gaussian`, `zcdp` (any such mechanism) or `tested` (with tests that
-        may fail, for which half of delta is kept). A fit that promises something else is refused, since budgets of
-        different promises do not add up.
+        The account's promise is fixed here: about rows, or about persons by the column `person`;
+        against which `neighbours`; and for which `mechanisms`: `gaussian`, `zcdp` (any such
+        mechanism) or `tested` (with tests that may fail, for which half of delta is reserved). A
+        fit with another promise is refused, since budgets of different promises do not add up.
         """
         check(file=file, dataset=dataset, rho=rho, epsilon=epsilon, delta=delta, note=note)
         check(person=person, neighbours=neighbours, mechanisms=mechanisms)
-        budget = {"rho": rho, "epsilon": epsilon, "delta": delta}
-        promise = {"person": person, "neighbours": neighbours, "mechanisms": mechanisms}
-        _native.Ledger.init(file, dataset, budget, promise, note)
+        said = {"rho": rho, "epsilon": epsilon, "delta": delta, "person": person, "neighbours": neighbours}
+        _native.Ledger.init(file, dataset, said, mechanisms, note)
         return cls(file)
 
     def grant(self, dataset: str, *, rho: float, note: str = "") -> None:
@@ -90,11 +87,12 @@ class Ledger:
         self._native.grant(dataset, rho, note)
 
     def limit(self, dataset: str, *, rho: float, analyst: str = "", others: bool = False, note: str = "") -> None:
-        """Says how much an analyst may spend of a data set in all; where none is named, each who has no limit of their own.
+        """Limits how much an analyst may spend of a data set in all.
 
-        With `others` the limit holds for all together who have none of their own. Names are compared without case. What
-        was spent before counts, and the latest limit holds. Where there is one, a fit must name its analyst. A limit is
-        bookkeeping: anyone who can write the file can name anybody.
+        Without `analyst` the limit holds for each analyst without one of their own; with `others`,
+        for all of these together. Names are compared without case. Earlier spending counts, and the
+        latest limit holds. If there is one, a fit must name its analyst. A limit is bookkeeping:
+        anyone who can write the file can name any analyst.
         """
         check(dataset=dataset, rho=rho, analyst=analyst, others=others, note=note)
         if others and analyst:
@@ -115,21 +113,24 @@ class Ledger:
         analyst: str = "",
         note: str = "",
     ) -> None:
-        """Records what was released without this ledger, by another program, or is missing from a copy that was put back.
+        """Records a release that was made without this ledger, or is missing from a copy that was
+        put back.
 
-        It happened, so it is recorded whatever it promised and whether there is budget for it or not: the account may
-        be overdrawn then, or stop where it cannot add the release to the others, and pays nothing more. `delta` is
-        where a mechanism with a test was run; `void` says that the noise came from a fixed seed.
+        It happened, so it is recorded whatever it promised and whether there is budget for it or
+        not: the account may then be overdrawn, or stop if it cannot add the release to the others,
+        and accepts no further charge. `delta` is that of a mechanism with a test; `void` means that
+        the noise came from a fixed seed.
         """
         check(dataset=dataset, rho=rho, what=what, delta=delta, void=void, analyst=analyst, note=note)
         check(person=person, neighbours=neighbours, mechanisms=mechanisms)
-        promise = {"person": person, "neighbours": neighbours, "mechanisms": mechanisms}
-        self._native.record(dataset, rho, what, promise, delta, void, analyst, note)
+        said = {"rho": rho, "delta": delta, "person": person, "neighbours": neighbours}
+        self._native.record(dataset, said, mechanisms, what, void, analyst, note)
 
     def reverse(self, entry: int, *, reason: str) -> float:
         """Records that an entry was a mistake, and why; gives the rho that was taken back.
 
-        Of a grant that is what is left of it; of a fit it is always 0, since what was released cannot be made private again.
+        Of a grant that is what is left of it; of a fit it is always 0, since released numbers
+        cannot be made private again.
 
         >>> import dplm, tempfile, pathlib
         >>> ledger = dplm.Ledger.init(pathlib.Path(tempfile.mkdtemp()) / "budget.db", "wages", rho=10)
@@ -143,12 +144,14 @@ class Ledger:
         return self._native.reverse(entry, reason)
 
     def report(self, file: str | os.PathLike[str], *, dataset: str | None = None) -> None:
-        """Writes a page that needs nothing else: what was released to whom, when, from which data, and what is left."""
+        """Writes a self-contained page: what was released to whom, when, from which data, and what
+        is left."""
         check(file=file, dataset=dataset)
         Path(file).write_text(self._native.report(dataset), encoding="utf-8")
 
     def back_up(self, copy: str | os.PathLike[str]) -> str:
-        """Writes a copy to a file that is not there yet, whole whoever is writing meanwhile; gives the hash of its last entry."""
+        """Writes a complete copy to a new file, even while others write; gives the hash of its last
+        entry."""
         check(copy=copy)
         return self._native.back_up(copy)
 
@@ -158,16 +161,19 @@ class Ledger:
         return self._native.datasets()
 
     def show(self, dataset: str) -> dict[str, Any]:
-        """The state of a data set: `promise`, `total`, `spent`, `left`, whether it is `overdrawn` or `frozen`, and every entry."""
+        """The state of a data set: `promise`, `total`, `spent`, `left`, whether it is `overdrawn`
+        or `frozen`, and every entry."""
         check(dataset=dataset)
         return dict(json.loads(self._native.show(dataset)))
 
     def verify(self, *, against: Iterable[Fit | str | os.PathLike[str]] = ()) -> str:
-        """Checks every hash, the order of entries, and that nothing is overdrawn; gives the hash of the last entry.
+        """Checks every hash, the order of entries, and that nothing is overdrawn; gives the hash of
+        the last entry.
 
-        The hashes have no key, so whoever can write the file can write another history that passes. `against` are fits that were kept, files
-        with their JSON, or copies of the ledger: their entries must be there as they were recorded, or a `LedgerError` names the fit or the
-        copy. In messages a fit is called by its place among them, as in `against[0]`.
+        The hashes have no key, so anyone who can write the file can write another history that
+        passes. `against` are saved fits, files with their JSON, or copies of the ledger: their
+        entries must be in the ledger as they were recorded, or a `LedgerError` names the fit or the
+        copy. Messages refer to a fit by its position, as in `against[0]`.
 
         >>> import dplm, tempfile, pathlib
         >>> ledger = dplm.Ledger.init(pathlib.Path(tempfile.mkdtemp()) / "budget.db", "wages", rho=0.1)
@@ -202,7 +208,7 @@ def _attributed(file: str, analyst: str, purpose: str, note: str) -> Ledger:
 
 
 def _kept(place: int, fit: Fit | str | os.PathLike[str]) -> tuple[str, str | None]:
-    """What to call a fit, and its JSON; a file is read by the library."""
+    """The name of a fit in messages, and its JSON; the library itself reads files."""
     if isinstance(fit, Fit):
         return f"against[{place}]", fit.to_json()
     return os.fspath(fit), None

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import abc
-import contextlib
 import json
 import os
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from typing import Any, Literal, TypedDict, Unpack, overload
 
 from dplm import _data, _native
 from dplm._errors import FitWarning, PrivacyWarning, RequestError, warn
 from dplm._fit import Fit
-from dplm._given import check
 from dplm._groups import GroupedFit
-from dplm._ledger import AccountName, Ledger
-from dplm._moments import MomentsLike, given_moments
+from dplm._ledger import Ledger
+from dplm._moments import MomentsLike
 from dplm._progress import Bar
+from dplm._said import said
 from dplm._tools import Plan
 
 
@@ -25,25 +23,23 @@ class RowsElsewhere(abc.ABC):
     """Rows that do not come to this machine."""
 
     @abc.abstractmethod
-    def fit(
-        self,
-        model: str,
-        is_file: bool,
-        columns: list[str] | None,
-        budget: Mapping[str, Any],
-        options: Mapping[str, Any],
-        account_name: AccountName,
-        progress: Any,
-    ) -> _native.Fit | _native.GroupedFit:
-        """Fits them where they are, each group where groups are asked for; `columns` are those that are read, where the model names them."""
+    def fit(self, said: Mapping[str, Any], progress: Any) -> _native.Fit | _native.GroupedFit:
+        """Fits them where they are, each group where groups are asked for."""
 
 
 class LmOptions(TypedDict, total=False):
-    """The keywords of `lm` but for `by` and `dry_run`, on which depends what it gives."""
+    """The keywords of `lm` without those on which depends what it gives: `by`, `group_sizes` and `dry_run`."""
 
+    # <options LmOptions>
     rho: float | None
     epsilon: float | None
     delta: float | None
+    standardised: bool
+    moments: MomentsLike | None
+    weights: str | None
+    neighbours: str
+    person: str | None
+    rows_per_person: int | None
     method: str | None
     clip: float | None
     steps: int | None
@@ -53,25 +49,20 @@ class LmOptions(TypedDict, total=False):
     level: float
     batches: int
     burn_in: int | None
-    neighbours: str
-    person: str | None
-    rows_per_person: int | None
-    weights: str | None
     purpose: str
-    standardised: bool
-    moments: MomentsLike | None
-    ledger: Ledger | str | os.PathLike[str] | None
-    dataset: str | None
-    other_table: bool
-    names: Sequence[str] | None
     csv: str | None
     strict: bool
     seed: int | None
     threads: int | None
     memory: int | None
     device: str
-    progress: bool | Callable[[str, int, int], object]
+    ledger: Ledger | str | os.PathLike[str] | None
+    dataset: str | None
+    other_table: bool
     pretend: int | bool
+    # </options>
+    names: Sequence[str] | None
+    progress: bool | Callable[[str, int, int], object]
 
 
 @overload
@@ -102,9 +93,18 @@ def lm(
     formula: str | os.PathLike[str],
     data: Any = None,
     *,
+    # <options lm>
     rho: float | None = None,
     epsilon: float | None = None,
     delta: float | None = None,
+    standardised: bool = False,
+    moments: MomentsLike | None = None,
+    weights: str | None = None,
+    by: str | None = None,
+    group_sizes: Mapping[str, int] | None = None,
+    neighbours: str = "replace-one",
+    person: str | None = None,
+    rows_per_person: int | None = None,
     method: str | None = None,
     clip: float | None = None,
     steps: int | None = None,
@@ -114,28 +114,21 @@ def lm(
     level: float = 0.95,
     batches: int = 10,
     burn_in: int | None = None,
-    neighbours: str = "replace-one",
-    person: str | None = None,
-    rows_per_person: int | None = None,
-    weights: str | None = None,
-    by: str | None = None,
-    group_sizes: Mapping[str, int] | None = None,
     purpose: str = "inference",
-    standardised: bool = False,
-    moments: MomentsLike | None = None,
-    ledger: Ledger | str | os.PathLike[str] | None = None,
-    dataset: str | None = None,
-    other_table: bool = False,
-    names: Sequence[str] | None = None,
     csv: str | None = None,
     strict: bool = False,
     seed: int | None = None,
     threads: int | None = None,
     memory: int | None = None,
     device: str = "cpu",
-    progress: bool | Callable[[str, int, int], object] = False,
-    dry_run: bool = False,
+    ledger: Ledger | str | os.PathLike[str] | None = None,
+    dataset: str | None = None,
+    other_table: bool = False,
     pretend: int | bool = False,
+    dry_run: bool = False,
+    # </options>
+    names: Sequence[str] | None = None,
+    progress: bool | Callable[[str, int, int], object] = False,
 ) -> Fit | GroupedFit | Plan:
     """Fits a linear regression privately.
 
@@ -152,62 +145,107 @@ def lm(
         A pandas, polars or pyarrow table, anything else with `__arrow_c_stream__` (a relation of DuckDB), a query (a lazy frame of polars, a dataset of
         pyarrow, a cursor of ADBC that has executed one), a mapping of columns, an array with `names`, or the path of a CSV, TSV, Parquet or Arrow
         file (a folder, a pattern, a list of them).
-    rho, epsilon, delta
-        The whole budget: `rho` in zero-concentrated differential privacy, or `epsilon` with `delta` (1e-6). With `rho`, `delta` is where
-        epsilon is stated.
-    method
-        `"dpgd"`, the paper's; `"auto"`, which finds scales privately and is used where the formula has bounds; `"adassp"`.
-    clip, steps, step_size
-        The paper's gamma, T and eta, for `dpgd`; chosen from public numbers when left out.
-    interval, target, level, batches, burn_in
-        How intervals are made (`"newton"`, `"batched"`, `"checkpoints"`, `"independent"`), what they are for (`"population"`,
-        `"sample"`, `"robust"`, with `person` also `"person"`: each counts once), how often they cover, and the details of the paper's intervals.
-    neighbours
-        `"replace-one"`, or `"zero-out"`: a weaker promise, for comparison with other tools.
-    person, rows_per_person
-        The column that identifies persons, where a person may have several rows: what is protected is then a person with all their rows, and
-        standard errors are clustered by person. Of each person the first `rows_per_person` rows count (1024 when left out).
-    weights
-        A column of weights with its public bound, as `"w[0..50]"`: weighted least squares, with standard errors for sampling with replacement. Weights
-        above the bound count as the bound; a row whose weight is missing or negative contributes nothing.
-    by, group_sizes
-        A column with its public levels, as `"region{north,south}"`: the model is fitted in each group, all of them under one budget, and a `GroupedFit` is
-        returned. The groups' sizes are released with a fiftieth of the budget, or given where they are public, as `{"north": 1000, "south": 800}`.
-    purpose
-        `"inference"`, or `"prediction"`: estimates only, and nothing spent on intervals.
-    standardised
-        Says that columns without bounds or levels are centred and of about unit variance. Without it, and without `method="dpgd"`, such
-        columns are refused: on any others the budget would be spent on nonsense.
-    moments
-        Means and covariances of the columns that are public, so that nothing is spent on finding them: the path of a TOML, JSON or CSV
-        file, or a mapping with `means` and `covariance` (pandas objects with names, or lists beside `names`), or `means`, `sds` and
-        `correlations`. See docs/moments.md.
-    ledger, dataset, other_table
-        A `dplm.Ledger` or its file, and what it calls the data; where the environment variable `DPLM_LEDGER` names the ledger that must
-        pay, `dataset` alone. A table of another shape than those fitted under that name before is refused unless `other_table` says
-        that it is meant. The budget is on disk as spent before any noise is drawn; a fit that needs
-        more than is left is refused, and so is one with a seed. The `Ledger` says who asks, and what for.
     names
         The names of the columns of an array.
-    csv
-        How text files are written: comma, semicolon, tab or pipe, and decimal-comma, as `"semicolon,decimal-comma"`.
-    strict
-        Refuse data with a missing or unusable cell, instead of letting its row contribute nothing.
-    seed
-        Makes the noise reproducible: for tests only, the result is then not private and a `PrivacyWarning` says so.
-    threads, memory
-        Threads to use, and the most bytes the rows may take; the result does not depend on them.
-    device
-        `"cpu"`, or `"cuda"`: an NVIDIA GPU does the sums over rows. The result does not depend on it.
     progress
-        True for a bar on standard error once a second has passed, or a function of the stage, how much is done, and how much there is.
-    dry_run
-        Gives the plan in place of the fit: what to expect of each coefficient, as `dplm.plan` says it for as many rows. No cell is looked at and
-        nothing is spent; what the fit would be refused for is refused.
-    pretend
-        Fits so many simulated rows (10,000 if True) that know the formula and nothing else, so that a script can be written and tried before the data are at
-        hand: `data` may be left out and is not looked at, and nothing is spent. `Fit.pretended` is then True, and summaries, pages, pictures and files are
-        marked. With a seed, these are the numbers of `dplm fit --pretend`.
+        True for a bar on standard error once a second has passed, or a function of the stage, how
+        much is done, and how much there is.
+
+    Other Parameters
+    ----------------
+    rho : float | None
+        The whole budget in zero-concentrated differential privacy (zCDP), for instance 0.015.
+    epsilon : float | None
+        The whole budget as (epsilon, delta): the largest rho that keeps this promise is used.
+    delta : float | None
+        With `epsilon`, part of the budget; with `rho`, where epsilon is stated [default: 1e-6].
+    standardised : bool
+        Say that columns without bounds or levels are centred and of about unit variance. Without
+        it, and without the method `dpgd`, such columns are refused: on any others the budget would
+        be spent on nonsense.
+    moments : MomentsLike | None
+        Means and covariances that are public (TOML, JSON or CSV), so that nothing is spent on them.
+        The path of a file; in Python and R also a mapping with `means` and `covariance`, or
+        `means`, `sds` and `correlations`. See docs/moments.md.
+    weights : str | None
+        Weigh rows by a column with a public bound, for instance 'w[0..50]'. Weighted least squares,
+        with standard errors for sampling with replacement. Weights above the bound count as the
+        bound; a row whose weight is missing or negative contributes nothing.
+    by : str | None
+        Fit each of several groups under one budget: 'region{north,south}'. The groups' sizes are
+        released with a fiftieth of the budget, unless they are public.
+    group_sizes : Mapping[str, int] | None
+        With `by`: public sizes of the groups, as north=1000,south=800.
+    neighbours : str
+        What is hidden: replace-one, or zero-out (a row adds nothing). `zero-out` is a weaker
+        promise, for comparison with other tools.
+    person : str | None
+        Protect persons, each with all their rows: the column that identifies them. Standard errors
+        are then clustered by person.
+    rows_per_person : int | None
+        The number of rows of each person that count, the first ones [default: 1024].
+    method : str | None
+        auto, dpgd (the paper's), adassp, or one of docs/methods.md [default: auto with bounds].
+    clip : float | None
+        Largest norm of a row's gradient, standardised (gamma) [default: chosen].
+    steps : int | None
+        How many gradient steps [default: chosen].
+    step_size : float | None
+        How far a step goes (eta) [default: chosen].
+    interval : str
+        newton, or one of the paper's: batched, checkpoints, independent.
+    target : str | None
+        What intervals are for: population, sample, robust (Huber) or person (each counts once).
+    level : float
+        How often an interval should cover.
+    batches : int
+        Batches, checkpoints or runs of the paper's intervals.
+    burn_in : int | None
+        Steps left out at the start [default: chosen].
+    purpose : str
+        inference, or prediction: estimates only, and nothing spent on intervals.
+    csv : str | None
+        How text is written: comma, semicolon, tab or pipe, and decimal-comma; joined by commas.
+    strict : bool
+        Refuse data with a missing or unusable cell, instead of letting its row contribute nothing.
+    seed : int | None
+        Make the noise reproducible: for tests only, the result is then not private.
+    threads : int | None
+        Threads to use [default: one for each processor]; the result does not depend on it.
+    memory : int | None
+        The most memory the rows may take, in bytes.
+    device : str
+        cpu, or cuda: an NVIDIA GPU does the sums over rows, with the same result.
+    ledger : Ledger | str | os.PathLike[str] | None
+        Spend from this ledger: recorded before any noise is drawn. Refused are a fit that needs
+        more than is left, one that promises something else than the account, and one with a seed.
+    dataset : str | None
+        What the ledger calls the data; where DPLM_LEDGER names the ledger, it alone.
+    other_table : bool
+        With `dataset`: the table has another shape than those fitted before, which is meant.
+        Otherwise such a table is refused, since it may be about other people.
+    pretend : int | bool
+        Fit simulated rows, 10000 or this many, that know the formula only: nothing is read or
+        spent. Everything that is made of them is marked. With a seed, every interface gives the
+        same numbers.
+    dry_run : bool
+        Show the plan, the checks and the cost, and stop; nothing is spent. No cell is read, except
+        identifiers of persons. What the fit would be refused for is refused.
+
+    Returns
+    -------
+    Fit, GroupedFit or Plan
+        The fit; with `by` those of all groups; with `dry_run` the plan, as `dplm.plan` gives it for
+        as many rows. A plan for which there is no forecast has `units`, `method` and `rho`, and in
+        `unforeseen` why.
+
+    Notes
+    -----
+    `ledger` is a `dplm.Ledger` or its file. A `Ledger` says who asks, what for, and what else is
+    remembered. `moments` is the path of a file or a mapping: pandas objects with names, or lists
+    beside `names`. With `pretend`, `data` may be left out and is not looked at; `Fit.pretended` is
+    then True, and summaries, pages, pictures and files are marked. With a seed, these are the
+    numbers of `dplm fit --pretend`.
 
     Warns
     -----
@@ -237,69 +275,37 @@ def lm(
     >>> fit.private  # because of the seed
     False
     """
-    check(
-        formula=formula, rho=rho, epsilon=epsilon, delta=delta, method=method, clip=clip, steps=steps, step_size=step_size, interval=interval,
-        target=target, level=level, batches=batches, burn_in=burn_in, neighbours=neighbours, person=person, rows_per_person=rows_per_person,
-        weights=weights, by=by, group_sizes=group_sizes, purpose=purpose, dataset=dataset, csv=csv, seed=seed, threads=threads, memory=memory,
-        device=device,
-    )
-    model, is_file = _model(formula)
-    budget = {"rho": rho, "epsilon": epsilon, "delta": delta}
-    options = {
-        "method": method,
-        "clip": clip,
-        "steps": steps,
-        "step_size": step_size,
-        "interval": interval,
-        "target": target,
-        "level": level,
-        "batches": batches,
-        "burn_in": burn_in,
-        "neighbours": neighbours,
-        "person": person,
-        "rows_per_person": rows_per_person,
-        "weights": weights,
-        "by": by,
-        "group_sizes": None if group_sizes is None else dict(group_sizes),
-        "purpose": purpose,
-        "standardised": standardised,
-        "moments": given_moments(moments),
-        "strict": strict,
-        "seed": seed,
-        "threads": threads,
-        "memory": memory,
-        "device": device,
-    }
-    account_name = _account_name(ledger, dataset, other_table)
-    columns = _columns(model, is_file, person, weights, by)
-    table: _native.Table | None
-    if pretend is not False:
-        table = _native.Table.pretend(model, is_file, options, _simulated_rows(pretend), ledger is not None)
-    elif data is None:
+    told = said(locals())
+    if data is None and pretend is False:
         raise RequestError("give the data, or pretend=True to fit simulated rows in their place")
-    else:
-        table = None if isinstance(data, RowsElsewhere) else _data.table(data, names, columns, csv)
+    rows: _native.Table | None = None
+    if pretend is False and not isinstance(data, RowsElsewhere):
+        rows = _data.table(data, names, _native.columns(told), csv)
     if dry_run:
-        if table is None:
-            raise RequestError("there is no dry run for rows on a cluster: dplm.plan says what to expect of as many rows")
-        return Plan(json.loads(_native.dry_run(table, model, is_file, budget, options, account_name)))
+        return _planned(rows, told, pretend)
     bar = Bar() if progress is True else None
     callback = bar if bar is not None else progress if callable(progress) else None
-    found: _native.Fit | _native.GroupedFit
-    fit: Fit | GroupedFit
     try:
-        if table is None:
-            found = data.fit(model, is_file, columns, budget, options, account_name, callback)
-        elif by is None:
-            found = _native.fit(table, model, is_file, budget, options, account_name, callback)
+        if rows is None and pretend is False:
+            found = data.fit(told, callback)
         else:
-            found = _native.fit_groups(table, model, is_file, budget, options, account_name, callback)
+            found = _native.fit(rows, told, callback)
     finally:
         if bar is not None:
             bar.close()
     fit = Fit(found) if isinstance(found, _native.Fit) else GroupedFit(found)
     _warn_of(fit, found.warnings())
     return fit
+
+
+def _planned(rows: _native.Table | None, told: Mapping[str, Any], pretend: int | bool) -> Plan:
+    """The plan in place of the fit."""
+    if rows is None and pretend is False:
+        raise RequestError("there is no dry run for rows on a cluster: dplm.plan says what to expect of as many rows")
+    document, warnings = _native.dry_run(rows, told)
+    for sentence in warnings:
+        warn(sentence, FitWarning)
+    return Plan(json.loads(document))
 
 
 def _warn_of(fit: Fit | GroupedFit, sentences: Sequence[tuple[bool, str]]) -> None:
@@ -311,44 +317,3 @@ def _warn_of(fit: Fit | GroupedFit, sentences: Sequence[tuple[bool, str]]) -> No
             raised.fit = fit
             raised.add_note("The fit is made and its budget is spent: it is the attribute 'fit' of this exception.")
             raise
-
-
-def _simulated_rows(pretend: int | bool) -> int | None:
-    """How many rows to simulate; None for the usual number."""
-    if pretend is True:
-        return None
-    if type(pretend) is bool or not isinstance(pretend, int) or pretend < 1:
-        raise RequestError("pretend must be a number of rows, or True")
-    return pretend
-
-
-def _columns(model: str, is_file: bool, person: str | None, *with_facts: str | None) -> list[str] | None:
-    """The columns that are read; none where the table names them."""
-    columns = _native.columns(model, is_file)
-    if columns is None:
-        return None
-    others = [_native.column_name(text) for text in with_facts if isinstance(text, str)]
-    return list(dict.fromkeys([*columns, *([] if person is None else [person]), *others]))
-
-
-def _account_name(
-    ledger: Ledger | str | os.PathLike[str] | None, dataset: str | None, other_table: bool = False
-) -> AccountName:
-    """The ledger and its name for the data, as far as they are named, and who asks."""
-    if isinstance(ledger, Ledger):
-        check(dataset=dataset, other_table=other_table)
-        return ledger.file, dataset, other_table, ledger.attribution
-    check(ledger=ledger, dataset=dataset, other_table=other_table)
-    attribution = (os.environ.get("DPLM_ANALYST", ""), "", "")
-    return None if ledger is None else os.fspath(ledger), dataset, other_table, attribution
-
-
-def _model(formula: str | os.PathLike[str]) -> tuple[str, bool]:
-    """The model as text, and whether it is that of a model file."""
-    if isinstance(formula, str):
-        return formula, False
-    path = Path(formula)
-    # Raised once the other exception is gone: that one would hold the bytes of whatever file was named by mistake.
-    with contextlib.suppress(OSError, UnicodeDecodeError):
-        return path.read_text(encoding="utf-8"), True
-    raise RequestError(f"the model file {path} could not be read: check the path, and that it is text")

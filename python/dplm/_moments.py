@@ -15,7 +15,7 @@ KEYS = ("names", "means", "sds", "correlations", "covariance")
 
 
 def given_moments(moments: MomentsLike | None) -> tuple[bool, str] | None:
-    """What the native half takes: whether it is a path, and that or JSON."""
+    """The argument of the native half: whether it is a path, and the path or JSON."""
     if moments is None:
         return None
     if isinstance(moments, str | os.PathLike):
@@ -31,7 +31,7 @@ def given_moments(moments: MomentsLike | None) -> tuple[bool, str] | None:
 
 
 def _names(moments: Mapping[str, Any]) -> list[str]:
-    """The names that were given, or those of the columns of a matrix with names."""
+    """The given names, or the column names of a matrix that has some."""
     if "names" in moments:
         return [str(name) for name in moments["names"]]
     for key in ("covariance", "correlations"):
@@ -42,7 +42,7 @@ def _names(moments: Mapping[str, Any]) -> list[str]:
 
 
 def _values(value: Any, names: list[str]) -> Any:
-    """Numbers in the order of the names, as lists. What has names itself is put into that order."""
+    """Numbers as lists in the order of the names. Values with their own names are reordered."""
     if isinstance(value, Mapping):
         value = [value[name] for name in names if name in value]
     elif hasattr(value, "columns"):
@@ -53,5 +53,5 @@ def _values(value: Any, names: list[str]) -> Any:
         value = value.to_numpy() if hasattr(value, "to_numpy") else value
         value = value.tolist() if hasattr(value, "tolist") else value
         return [[float(entry) for entry in row] if isinstance(row, list | tuple) else float(row) for row in value]
-    # Raised once the other exception is gone: its words may hold a cell.
+    # Raised outside the handler: the other exception's message may hold a cell.
     raise RequestError("moments must hold numbers, or lists of numbers")

@@ -2,10 +2,9 @@ from collections.abc import Callable, Mapping, Sequence
 from os import PathLike
 from typing import Any, final
 
-from dplm._ledger import AccountName
-
 __all__ = [
     "Answering",
+    "Cluster",
     "Column",
     "Fit",
     "GroupedFit",
@@ -16,16 +15,15 @@ __all__ = [
     "StudyFit",
     "Table",
     "__version__",
-    "column_name",
+    "again",
     "columns",
     "command_line",
     "dry_run",
     "encoded",
     "fit",
-    "fit_groups",
-    "fit_groups_on_cluster",
-    "fit_on_cluster",
     "identified",
+    "model_file",
+    "option_kinds",
     "plan",
     "refine",
     "rho",
@@ -61,8 +59,6 @@ class Table:
     def open(paths: Sequence[str], csv: str | None = None) -> Table: ...
     @staticmethod
     def from_arrow(data: Any) -> Table: ...
-    @staticmethod
-    def pretend(model: str, model_is_file: bool, options: Mapping[str, Any], rows: int | None, is_paid: bool) -> Table: ...
     @staticmethod
     def from_columns(columns: Sequence[tuple[str, Column]]) -> Table: ...
     def numbers(self) -> bytes: ...
@@ -120,8 +116,14 @@ class Answering:
     def finish(self) -> bytes: ...
 
 @final
+class Cluster:
+    def __new__(
+        cls, ask: Callable[[bytes, int | None], Sequence[bytes]], cancel: Callable[[], object], columns: Any
+    ) -> Cluster: ...
+
+@final
 class Packer:
-    def __new__(cls, model: str, model_is_file: bool, options: Mapping[str, Any], part: int) -> Packer: ...
+    def __new__(cls, said: Mapping[str, Any], part: int) -> Packer: ...
     def add(self, table: Table, persons: bytes | None) -> list[tuple[int | None, bytes]]: ...
     def finish(self) -> list[tuple[int | None, bytes]]: ...
 
@@ -161,9 +163,7 @@ class Simulated:
 class Ledger:
     def __new__(cls, file: str | PathLike[str]) -> Ledger: ...
     @staticmethod
-    def init(
-        file: str | PathLike[str], dataset: str, budget: Mapping[str, float | None], promise: Mapping[str, str | None], note: str
-    ) -> Ledger: ...
+    def init(file: str | PathLike[str], dataset: str, said: Mapping[str, Any], mechanisms: str, note: str) -> Ledger: ...
     def grant(self, dataset: str, rho: float, note: str) -> None: ...
     def datasets(self) -> list[str]: ...
     def show(self, dataset: str) -> str: ...
@@ -171,10 +171,9 @@ class Ledger:
     def record(
         self,
         dataset: str,
-        rho: float,
+        said: Mapping[str, Any],
+        mechanisms: str,
         what: str,
-        promise: Mapping[str, str | None],
-        delta: float,
         void: bool,
         analyst: str,
         note: str,
@@ -185,60 +184,17 @@ class Ledger:
     def verify(self, against: Sequence[tuple[str, str | None]]) -> tuple[int, str]: ...
 
 def fit(
-    table: Table,
-    model: str,
-    model_is_file: bool,
-    budget: Mapping[str, float | None],
-    options: Mapping[str, Any],
-    account: AccountName,
-    progress: Callable[[str, int, int], object] | None,
-) -> Fit: ...
-def fit_on_cluster(
-    carrier: tuple[Callable[[bytes, int | None], Sequence[bytes]], Callable[[], object]],
-    columns: Any,
-    model: str,
-    model_is_file: bool,
-    budget: Mapping[str, float | None],
-    options: Mapping[str, Any],
-    account: AccountName,
-    progress: Callable[[str, int, int], object] | None,
-) -> Fit: ...
-def fit_groups_on_cluster(
-    carrier: tuple[Callable[[bytes, int | None], Sequence[bytes]], Callable[[], object]],
-    columns: Any,
-    model: str,
-    model_is_file: bool,
-    budget: Mapping[str, float | None],
-    options: Mapping[str, Any],
-    account: AccountName,
-    progress: Callable[[str, int, int], object] | None,
-) -> GroupedFit: ...
+    rows: Table | Cluster | None, said: Mapping[str, Any], progress: Callable[[str, int, int], object] | None
+) -> Fit | GroupedFit: ...
+def dry_run(table: Table | None, said: Mapping[str, Any]) -> tuple[str, list[str]]: ...
 def identified(table: Table, person: str, strict: bool, key: bytes) -> bytes: ...
-def fit_groups(
-    table: Table,
-    model: str,
-    model_is_file: bool,
-    budget: Mapping[str, float | None],
-    options: Mapping[str, Any],
-    account: AccountName,
-    progress: Callable[[str, int, int], object] | None,
-) -> GroupedFit: ...
-def dry_run(
-    table: Table,
-    model: str,
-    model_is_file: bool,
-    budget: Mapping[str, float | None],
-    options: Mapping[str, Any],
-    account: AccountName,
-) -> str: ...
-def encoded(
-    table: Table, model: str, model_is_file: bool, budget: Mapping[str, float | None], options: Mapping[str, Any]
-) -> NotPrivate: ...
-def column_name(text: str) -> str: ...
-def columns(model: str, model_is_file: bool) -> list[str] | None: ...
+def encoded(table: Table, said: Mapping[str, Any]) -> NotPrivate: ...
+def columns(said: Mapping[str, Any]) -> list[str] | None: ...
+def model_file(text: str) -> str: ...
+def option_kinds() -> dict[str, tuple[str, str, Any]]: ...
 def command_line(words: Sequence[str]) -> int: ...
-def rho(budget: Mapping[str, float | None]) -> float: ...
-def plan(budget: Mapping[str, float | None], options: Mapping[str, Any]) -> str: ...
+def rho(said: Mapping[str, Any]) -> float: ...
+def plan(said: Mapping[str, Any]) -> str: ...
 def simulate(options: Mapping[str, Any]) -> Simulated: ...
 
 @final
@@ -250,19 +206,10 @@ class StudyFit:
     def parts(self) -> list[tuple[str, float, Fit, tuple[float, tuple[float, float]] | None]]: ...
     def warnings(self) -> list[tuple[bool, str]]: ...
 
+def again(first: Fit, said: Mapping[str, Any]) -> tuple[list[str] | None, str]: ...
 def refine(
-    first: Fit,
-    table: Table,
-    rho: float,
-    options: Mapping[str, Any],
-    account: AccountName,
-    progress: Callable[[str, int, int], object] | None,
+    first: Fit, table: Table, said: Mapping[str, Any], progress: Callable[[str, int, int], object] | None
 ) -> Fit: ...
 def study(
-    text: str,
-    beside: Mapping[str, Any],
-    table: Table,
-    options: Mapping[str, Any],
-    account: AccountName,
-    progress: Callable[[str, int, int], object] | None,
+    text: str, table: Table, said: Mapping[str, Any], progress: Callable[[str, int, int], object] | None
 ) -> StudyFit: ...

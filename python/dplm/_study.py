@@ -14,7 +14,8 @@ from dplm._errors import FitWarning, PrivacyWarning, RequestError, warn
 from dplm._fit import Fit
 from dplm._given import check
 from dplm._ledger import Ledger
-from dplm._lm import _account_name, _columns, _warn_of
+from dplm._lm import _warn_of
+from dplm._said import said
 
 
 class Study:
@@ -67,26 +68,29 @@ def study(
     specifications: Mapping[str, str] | str | os.PathLike[str],
     data: Any,
     *,
+    # <options study>
     rho: float | None = None,
     epsilon: float | None = None,
     delta: float | None = None,
-    shares: Mapping[str, float] | None = None,
-    interest: str | None = None,
-    simultaneous: bool = False,
-    level: float | None = None,
-    target: str | None = None,
+    weights: str | None = None,
     neighbours: str | None = None,
     person: str | None = None,
     rows_per_person: int | None = None,
-    weights: str | None = None,
-    ledger: Ledger | str | os.PathLike[str] | None = None,
-    dataset: str | None = None,
-    other_table: bool = False,
+    target: str | None = None,
+    level: float | None = None,
     csv: str | None = None,
     strict: bool = False,
     seed: int | None = None,
     threads: int | None = None,
     memory: int | None = None,
+    device: str = "cpu",
+    ledger: Ledger | str | os.PathLike[str] | None = None,
+    dataset: str | None = None,
+    other_table: bool = False,
+    # </options>
+    shares: Mapping[str, float] | None = None,
+    interest: str | None = None,
+    simultaneous: bool = False,
     progress: Callable[[str, int, int], object] | None = None,
 ) -> Study:
     """Fits a main specification and its checks under one budget.
@@ -99,31 +103,72 @@ def study(
     specifications
         The formulas by name, the main one first; or the path of a study file, as `dplm study` takes it, which then says the budget, the level and
         the interest itself.
-    data, csv, strict, seed, threads, memory, progress, ledger, dataset, other_table
+    data, progress
         As in `dplm.lm`.
-    rho, epsilon, delta, level, target, neighbours, person, rows_per_person, weights
-        As in `dplm.lm`; the budget is that of all specifications together. With `person` each of them protects persons with all their rows.
     shares
         Shares of what whitening leaves, by name; they add up to 1, or to less where some have none.
     interest, simultaneous
         A coefficient that is followed across specifications, and whether its intervals should hold in all of them at once (Bonferroni). Where none
         is named, the first but for the intercept that all specifications have is followed.
+
+    Other Parameters
+    ----------------
+    rho : float | None
+        The whole budget in zero-concentrated differential privacy (zCDP), for instance 0.015.
+    epsilon : float | None
+        The whole budget as (epsilon, delta): the largest rho that keeps this promise is used.
+    delta : float | None
+        With `epsilon`, part of the budget; with `rho`, where epsilon is stated [default: 1e-6].
+    weights : str | None
+        Weigh rows by a column with a public bound, for instance 'w[0..50]'. Weighted least squares,
+        with standard errors for sampling with replacement. Weights above the bound count as the
+        bound; a row whose weight is missing or negative contributes nothing.
+    neighbours : str | None
+        What is hidden: replace-one, or zero-out (a row adds nothing). `zero-out` is a weaker
+        promise, for comparison with other tools.
+    person : str | None
+        Protect persons, each with all their rows: the column that identifies them. Standard errors
+        are then clustered by person.
+    rows_per_person : int | None
+        The number of rows of each person that count, the first ones [default: 1024].
+    target : str | None
+        What intervals are for: population, sample, robust (Huber) or person (each counts once).
+    level : float | None
+        How often an interval should cover.
+    csv : str | None
+        How text is written: comma, semicolon, tab or pipe, and decimal-comma; joined by commas.
+    strict : bool
+        Refuse data with a missing or unusable cell, instead of letting its row contribute nothing.
+    seed : int | None
+        Make the noise reproducible: for tests only, the result is then not private.
+    threads : int | None
+        Threads to use [default: one for each processor]; the result does not depend on it.
+    memory : int | None
+        The most memory the rows may take, in bytes.
+    device : str
+        cpu, or cuda: an NVIDIA GPU does the sums over rows, with the same result.
+    ledger : Ledger | str | os.PathLike[str] | None
+        Spend from this ledger: recorded before any noise is drawn. Refused are a fit that needs
+        more than is left, one that promises something else than the account, and one with a seed.
+    dataset : str | None
+        What the ledger calls the data; where DPLM_LEDGER names the ledger, it alone.
+    other_table : bool
+        With `dataset`: the table has another shape than those fitted before, which is meant.
+        Otherwise such a table is refused, since it may be about other people.
+
+    Notes
+    -----
+    The budget is that of all specifications together. With `person` each of them protects persons with all their rows.
     """
-    check(
-        specifications=specifications, rho=rho, epsilon=epsilon, delta=delta, shares=shares, interest=interest, level=level, target=target,
-        neighbours=neighbours, person=person, rows_per_person=rows_per_person, weights=weights, dataset=dataset, seed=seed, threads=threads,
-        memory=memory,
-    )
-    given = {"rho": rho, "epsilon": epsilon, "delta": delta, "level": level, "neighbours": neighbours, "interest": interest}
-    stated = {key: value for key, value in given.items() if value is not None} | ({"simultaneous": True} if simultaneous else {})
+    # What is not said here, the study file may say.
+    told = said({name: value for name, value in locals().items() if value is not None})
+    check(specifications=specifications, shares=shares, interest=interest)
+    stated = ({"interest": interest} if interest is not None else {}) | ({"simultaneous": True} if simultaneous else {})
     if isinstance(specifications, Mapping):
         text = _document(specifications, shares or {}, stated)
     else:
         text = _read(Path(specifications), [*stated, *(["shares"] if shares else [])])
-    beside = {"person": person, "rows_per_person": rows_per_person, "weights": weights, "target": target}
-    options = {"strict": strict, "seed": seed, "threads": threads, "memory": memory}
-    table = _data.table(data, None, None, csv)
-    found = _native.study(text, beside, table, options, _account_name(ledger, dataset, other_table), progress)
+    found = _native.study(text, _data.table(data, None, None, csv), told, progress)
     for about_privacy, sentence in found.warnings():
         warn(sentence, PrivacyWarning if about_privacy else FitWarning)
     return Study(found)
@@ -153,15 +198,20 @@ def refine(
     fit: Fit,
     data: Any,
     *,
-    rho: float,
-    ledger: Ledger | str | os.PathLike[str] | None = None,
-    dataset: str | None = None,
-    other_table: bool = False,
+    # <options refine>
+    rho: float | None = None,
+    epsilon: float | None = None,
+    delta: float | None = None,
     csv: str | None = None,
     strict: bool = False,
     seed: int | None = None,
     threads: int | None = None,
     memory: int | None = None,
+    device: str = "cpu",
+    ledger: Ledger | str | os.PathLike[str] | None = None,
+    dataset: str | None = None,
+    other_table: bool = False,
+    # </options>
     progress: Callable[[str, int, int], object] | None = None,
 ) -> Fit:
     """Spends `rho` more on the model of a fit, on the same data, and pools both fits by their precision.
@@ -169,16 +219,42 @@ def refine(
     The result promises what both budgets together promise, and can be refined again. A ledger is charged for the second fit only.
     The data are read as they were for the first fit, with its weights and its persons; the fit of a group has the rows of that
     group. Text is read in the dialect of the first fit unless `csv` says otherwise.
+
+    Other Parameters
+    ----------------
+    rho : float | None
+        The whole budget in zero-concentrated differential privacy (zCDP), for instance 0.015.
+    epsilon : float | None
+        The whole budget as (epsilon, delta): the largest rho that keeps this promise is used.
+    delta : float | None
+        With `epsilon`, part of the budget; with `rho`, where epsilon is stated [default: 1e-6].
+    csv : str | None
+        How text is written: comma, semicolon, tab or pipe, and decimal-comma; joined by commas.
+    strict : bool
+        Refuse data with a missing or unusable cell, instead of letting its row contribute nothing.
+    seed : int | None
+        Make the noise reproducible: for tests only, the result is then not private.
+    threads : int | None
+        Threads to use [default: one for each processor]; the result does not depend on it.
+    memory : int | None
+        The most memory the rows may take, in bytes.
+    device : str
+        cpu, or cuda: an NVIDIA GPU does the sums over rows, with the same result.
+    ledger : Ledger | str | os.PathLike[str] | None
+        Spend from this ledger: recorded before any noise is drawn. Refused are a fit that needs
+        more than is left, one that promises something else than the account, and one with a seed.
+    dataset : str | None
+        What the ledger calls the data; where DPLM_LEDGER names the ledger, it alone.
+    other_table : bool
+        With `dataset`: the table has another shape than those fitted before, which is meant.
+        Otherwise such a table is refused, since it may be about other people.
+
     """
     if not isinstance(fit, Fit):
         raise RequestError("fit must be a fit that dplm.lm has made")
-    check(rho=rho, dataset=dataset, seed=seed, threads=threads, memory=memory)
-    options = {"strict": strict, "seed": seed, "threads": threads, "memory": memory}
-    kept = json.loads(fit.to_json())["fit"]
-    person, group = (kept["person"] or {}).get("column"), (kept["group"] or {}).get("by")
-    columns = _columns(fit.formula, False, person, kept["weights"], group)
-    table = _data.table(data, None, columns, csv or kept["particulars"]["csv"] or None)
-    found = _native.refine(fit._native, table, rho, options, _account_name(ledger, dataset, other_table), progress)
+    told = said(locals())
+    columns, dialect = _native.again(fit._native, told)
+    found = _native.refine(fit._native, _data.table(data, None, columns, csv or dialect or None), told, progress)
     refined = Fit(found)
     _warn_of(refined, found.warnings())
     return refined

@@ -9,13 +9,16 @@ from typing import Any
 
 from dplm import _native
 from dplm._given import check, floats, texts, unquoted
-from dplm._moments import MomentsLike, given_moments
+from dplm._moments import MomentsLike
+from dplm._said import said
 
 
 class Plan(Mapping[str, Any]):
     """What accuracy to expect of a fit: the document of `dplm plan --json`, by key or as attributes.
 
     `coefficients` has each coefficient in its own units. `fit` and `budgets` are those of one coefficient of a column of unit variance.
+    A dry run for which there is no forecast has `units`, `method` and `rho`, and in `unforeseen` why;
+    one of groups has in `groups` the plan of each.
     """
 
     def __init__(self, facts: Mapping[str, Any]) -> None:
@@ -37,6 +40,12 @@ class Plan(Mapping[str, Any]):
             raise AttributeError(name) from None
 
     def __repr__(self) -> str:
+        if "fit" not in self:
+            count, unit = self["units"]["count"], self["units"]["unit"]
+            told = self["unforeseen"] if "unforeseen" in self else f"{len(self['groups'])} groups"
+            return f"<dplm.Plan: {count:,} {unit}s, method {self['method']}, rho = {self['rho']:g}: {told}>"
+        if "groups" in self:
+            return f"<dplm.Plan: {len(self['groups'])} groups, method {self['method']}, rho = {self['rho']:g}: a plan for each in groups>"
         fit, classical = self["fit"], self["classical"]
         return (
             f"<dplm.Plan: {self['rows']:,} rows, {self['features']} coefficients, rho = {self['rho']:g}: "
@@ -46,24 +55,28 @@ class Plan(Mapping[str, Any]):
 
 
 def plan(
-    formula: str | None = None,
+    formula: str | os.PathLike[str] | None = None,
     *,
-    rows: int,
-    features: int | None = None,
+    # <options plan>
     rho: float | None = None,
     epsilon: float | None = None,
     delta: float | None = None,
-    method: str | None = None,
-    target: str | None = None,
-    assume: Sequence[str] = (),
-    want: Sequence[str] = (),
-    effect: Sequence[str] = (),
     moments: MomentsLike | None = None,
+    neighbours: str = "replace-one",
+    method: str | None = None,
     clip: float | None = None,
     steps: int | None = None,
-    noise_sd: float = 1.0,
+    step_size: float | None = None,
+    target: str | None = None,
     level: float = 0.95,
+    rows: int,
+    features: int | None = None,
+    assume: Sequence[str] = (),
+    noise_sd: float | None = None,
+    want: Sequence[str] = (),
+    effect: Sequence[str] = (),
     share: float = 0.5,
+    # </options>
 ) -> Plan:
     """What accuracy to expect, from public numbers only. No data are read and nothing is spent.
 
@@ -76,6 +89,50 @@ def plan(
     standard deviation `noise_sd`. `guess` is how often, at most, someone who knows all other rows guesses which of two equally likely rows
     was in the data.
 
+    Other Parameters
+    ----------------
+    rho : float | None
+        The whole budget in zero-concentrated differential privacy (zCDP), for instance 0.015.
+    epsilon : float | None
+        The whole budget as (epsilon, delta): the largest rho that keeps this promise is used.
+    delta : float | None
+        With `epsilon`, part of the budget; with `rho`, where epsilon is stated [default: 1e-6].
+    moments : MomentsLike | None
+        Means and covariances that are public (TOML, JSON or CSV), so that nothing is spent on them.
+        The path of a file; in Python and R also a mapping with `means` and `covariance`, or
+        `means`, `sds` and `correlations`. See docs/moments.md.
+    neighbours : str
+        What is hidden: replace-one, or zero-out (a row adds nothing). `zero-out` is a weaker
+        promise, for comparison with other tools.
+    method : str | None
+        auto, dpgd (the paper's), adassp, or one of docs/methods.md [default: auto with bounds].
+    clip : float | None
+        Largest norm of a row's gradient, standardised (gamma) [default: chosen].
+    steps : int | None
+        How many gradient steps [default: chosen].
+    step_size : float | None
+        How far a step goes (eta) [default: chosen].
+    target : str | None
+        What intervals are for: population, sample, robust (Huber) or person (each counts once).
+    level : float
+        How often an interval should cover.
+    rows : int
+        How many rows the data will have.
+    features : int | None
+        Instead of a model: how many coefficients it will have, of columns with unit variance.
+    assume : Sequence[str]
+        What a code book says of columns: 'educ sd 3', 'region shares 0.6 0.4', 'R2 0.3'.
+    noise_sd : float | None
+        With `features`, the standard deviation of the errors [default: 1].
+    want : Sequence[str]
+        Find the budget that gives a coefficient this standard error: 'educ 0.01'.
+    effect : Sequence[str]
+        How often a coefficient of this size has the right sign and is significant.
+    share : float
+        Find the budget at which privacy adds this share of the sampling error.
+
+    Examples
+    --------
     >>> import dplm
     >>> plan = dplm.plan(rows=10_000, features=10, rho=0.015)
     >>> plan.classical["std_error"], plan.fit["std_error"] < 0.02, round(plan.guess, 3)
@@ -85,29 +142,9 @@ def plan(
     >>> plan.method, round(age["classical_error"]), age["std_error"] < 2 * age["classical_error"]
     ('auto', 20, True)
     """
-    check(
-        formula=formula, rows=rows, features=features, rho=rho, epsilon=epsilon, delta=delta, method=method, target=target, clip=clip,
-        steps=steps, noise_sd=noise_sd, level=level, share=share,
-    )
-    said = texts("assume", assume) + texts("want", want) + texts("effect", effect)
-    budget = {"rho": rho, "epsilon": epsilon, "delta": delta}
-    options = {
-        "rows": rows,
-        "features": features,
-        "formula": formula,
-        "method": method,
-        "target": target,
-        "clip": clip,
-        "steps": steps,
-        "noise_sd": noise_sd,
-        "level": level,
-        "share": share,
-        "assume": list(assume),
-        "want": list(want),
-        "effect": list(effect),
-        "moments": given_moments(moments),
-    }
-    return Plan(json.loads(unquoted("assume, want and effect", said, lambda: _native.plan(budget, options))))
+    given = texts("assume", assume) + texts("want", want) + texts("effect", effect)
+    told = said(locals())
+    return Plan(json.loads(unquoted("assume, want and effect", given, lambda: _native.plan(told))))
 
 
 class Simulated:

@@ -30,13 +30,12 @@ class BudgetError(DplmError, RuntimeError):
 
 
 _ELSEWHERE = (
-    "this estimator was copied from another process, so what is spent cannot be accounted for: make it where it is fitted, "
-    "or say budget=math.inf for data that need no protection"
+    "this estimator was copied from another process, so its spending cannot be accounted for: create it in the process that fits it, " "or say budget=math.inf for data that need no protection"
 )
 
 
 class _Account:
-    """What an estimator and all its clones have spent together, in the process that made it."""
+    """The joint spending of an estimator and all its clones, in the process that created it."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -44,7 +43,7 @@ class _Account:
         self._spent = 0.0
 
     def is_elsewhere(self) -> bool:
-        """Whether this is the copy of an account that a forked process has; its lock may be held for ever."""
+        """Whether this is a forked process's copy of an account; its lock may be held for ever."""
         return os.getpid() != self._process
 
     def spend(self, rho: float, budget: float) -> None:
@@ -54,7 +53,8 @@ class _Account:
                 return
             raise BudgetError(_ELSEWHERE)
         with self._lock:
-            # Budgets are decimals of at most 15 places; sums of doubles are allowed their rounding.
+            # Budgets are decimals of at most 15 places; the tolerance covers the rounding of sums
+            # of doubles.
             if self._spent + rho > budget * (1 + 1e-12):
                 raise BudgetError(
                     f"this fit needs rho = {rho:g}, and the estimator and its clones have spent {self._spent:g} of their {budget:g}: "
@@ -64,7 +64,7 @@ class _Account:
             self._spent += rho
 
     def give_back(self, rho: float) -> None:
-        """Takes back the record of a fit that was refused before it spent anything."""
+        """Removes the record of a fit that was refused before it spent anything."""
         if not self.is_elsewhere():
             with self._lock:
                 self._spent -= rho
@@ -80,58 +80,67 @@ class _Account:
 class PrivateLinearRegression(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     """Linear regression under differential privacy.
 
-    **One fit, for the estimator and its clones together.** Every fit on the same rows spends its budget again, and scikit-learn fits
-    behind one's back: five-fold cross-validation is five fits, a grid search dozens, a `MultiOutputRegressor` one for each output. So an
-    estimator and all its clones may be fitted once, unless `budget` says how much rho they may spend together: five folds or five outputs
-    need `budget=5 * rho`. To choose settings, use `dplm.plan` (which reads no data) or simulated data; to judge a fit, use its own
-    standard errors.
+    **One fit, for the estimator and its clones together.** Every fit on the same rows spends its
+    budget again, and scikit-learn makes fits implicitly: five-fold cross-validation is five fits, a
+    grid search dozens, a `MultiOutputRegressor` one for each output. An estimator and all its
+    clones may therefore be fitted only once, unless `budget` gives the rho that they may spend
+    together: five folds or five outputs need `budget=5 * rho`. To choose settings, use `dplm.plan`
+    (which reads no data) or simulated data; to judge a fit, use its own standard errors.
 
-    **Every person in one row.** A fit protects each row it is given. Rows repeated by hand (`sklearn.utils.resample`, a bootstrap of
-    indices) cannot be told from honest duplicates: a person whose row is there k times is protected by k^2 rho only. Ensembles that
-    repeat rows or choose them by their residuals (`BaggingRegressor`, `AdaBoostRegressor`, `RANSACRegressor`) set `random_state` on the
-    clones they fit, and such clones are refused. Other steps of a pipeline that learn from the data (`StandardScaler`, imputers,
-    selectors) are not private.
+    **Every person in one row.** A fit protects each row it is given. Rows repeated by hand
+    (`sklearn.utils.resample`, a bootstrap of indices) cannot be distinguished from equal rows of
+    different persons: a person whose row appears k times is protected by k^2 rho only. Ensembles
+    that repeat rows or choose them by their residuals (`BaggingRegressor`, `AdaBoostRegressor`,
+    `RANSACRegressor`) set `random_state` on the clones they fit, and such clones are refused. Other
+    steps of a pipeline that learn from the data (`StandardScaler`, imputers, selectors) are not
+    private.
 
     Parameters
     ----------
     rho, epsilon, delta
         The budget of one fit: `rho`, or `epsilon` with `delta` (1e-6).
     bounds_X, bounds_y
-        Public bounds. For `bounds_y` one pair `(low, high)`; for `bounds_X` one pair for all columns, one pair for each column
-        (`[(0, 20), (16, 70)]`), or pairs by name (`{"educ": (0, 20)}`) for a data frame. Values outside are moved to the bound, in fitting
+        Public bounds. For `bounds_y` one pair `(low, high)`; for `bounds_X` one pair for all
+        columns, one pair for each column (`[(0, 20), (16, 70)]`), or pairs by name
+        (`{"educ": (0, 20)}`) for a data frame. Values outside are clamped to the bound, in fitting
         and in predicting. They must come from public knowledge, never from the data.
     standardised
-        Says that columns without bounds are already centred and of about unit variance. Without bounds and without this, a fit is refused,
-        unless `method` is `"dpgd"`.
+        States that columns without bounds are already centred and of about unit variance. Without
+        bounds and without this, a fit is refused, unless `method` is `"dpgd"`.
     fit_intercept
         Whether a constant is fitted.
     method, purpose
-        As for `dplm.lm`; the purpose is `"prediction"` unless intervals are wanted: `result_` then has them.
+        As for `dplm.lm`; the purpose is `"prediction"` unless intervals are wanted: `result_` then
+        has them.
     budget
-        The most rho that this estimator and all its clones may spend together, a positive number. `math.inf` sets no limit, for public or
-        simulated data. The account lives as long as the process; fits without a limit or with a ledger count in it too, so a limit set
-        later includes them.
+        The most rho that this estimator and all its clones may spend together, a positive number.
+        `math.inf` sets no limit, for public or simulated data. The account lives as long as the
+        process; fits without a limit or with a ledger count in it too, so a limit set later
+        includes them.
     ledger, dataset
-        A `dplm.Ledger` or its file, and what it calls the data: the ledger then keeps account of every fit, in any process, and `budget`
-        is not looked at.
+        A `dplm.Ledger` or its file, and the name of the data set in it: the ledger then keeps
+        account of every fit, in any process, and `budget` is ignored.
     random_state
-        A number makes the noise reproducible: for tests only, the fit is then not private, and a `dplm.PrivacyWarning` says so. It is
-        refused together with a `budget` (other than `math.inf`) or a ledger.
+        A number makes the noise reproducible: for tests only, the fit is then not private, and a
+        `dplm.PrivacyWarning` says so. It is refused together with a `budget` (other than
+        `math.inf`) or a ledger.
 
     Attributes
     ----------
     coef_, intercept_
-        The coefficients that predictions are made with, in the columns' own units; 0 for a column that was left out.
+        The coefficients used for predictions, in the columns' own units; 0 for a column that was
+        left out.
     result_ : dplm.Fit
-        The whole result: guarantee, summary, and with `purpose="inference"` standard errors and intervals.
+        The whole result: guarantee, summary, and with `purpose="inference"` standard errors and
+        intervals.
     n_features_in_, feature_names_in_
         As in every scikit-learn estimator.
 
     Notes
     -----
-    A feature that is missing or no number makes its row contribute nothing, as in `dplm.lm`. Two things scikit-learn wants refused are
-    visible in the refusal: a missing or infinite response, and a feature that is itself a list or a dictionary. `dplm.lm` has no such
-    exceptions.
+    A feature that is missing or not a number makes its row contribute nothing, as in `dplm.lm`. Two
+    refusals that scikit-learn requires depend on cells: a missing or infinite response, and a
+    feature that is itself a list or a dictionary. `dplm.lm` has no such exceptions.
 
     Examples
     --------
@@ -148,7 +157,7 @@ class PrivateLinearRegression(RegressorMixin, BaseEstimator):  # type: ignore[mi
     coef_: Any
     intercept_: float
     result_: Fit
-    # Whether it was copied here from another process, or cloned from one that was.
+    # Whether it was copied from another process, or cloned from such a copy.
     _is_elsewhere = False
     _making_account = threading.Lock()
 
@@ -182,13 +191,14 @@ class PrivateLinearRegression(RegressorMixin, BaseEstimator):  # type: ignore[mi
         self.ledger = ledger
         self.dataset = dataset
         self.random_state = random_state
-        # Made now: a process forked before the first fit must find it, and know it for its parent's.
+        # Created now: a process forked before the first fit must find it, and recognise it as its
+        # parent's.
         self._account = _Account()
 
     def fit(self, X: Any, y: Any) -> PrivateLinearRegression:
         """Fits privately; spends the budget of one fit."""
-        self._refuse_budget_that_is_no_number()
-        self._refuse_seed_where_account_is_kept()
+        self._refuse_invalid_budget()
+        self._refuse_seed_with_account()
         check(rho=self.rho, epsilon=self.epsilon, delta=self.delta, method=self.method, purpose=self.purpose, dataset=self.dataset)
         X, y = self._rows(X, y)
         names, response = self._names()
@@ -196,7 +206,7 @@ class PrivateLinearRegression(RegressorMixin, BaseEstimator):  # type: ignore[mi
         columns = np.asfortranarray(X)
         table = {name: columns[:, j] for j, name in enumerate(names)} | {response: y.astype(np.float64)}
         given: dict[str, Any] = {"rho": self.rho, "epsilon": self.epsilon, "delta": self.delta}
-        rho = _native.rho(given)
+        rho = _native.rho(given | {"method": self.method})
         self._record(rho)
         try:
             self.result_ = lm(formula, table, **given, **self._options())
@@ -210,7 +220,7 @@ class PrivateLinearRegression(RegressorMixin, BaseEstimator):  # type: ignore[mi
         return self
 
     def predict(self, X: Any) -> Any:
-        """The mean response of each row, features moved to their bounds first."""
+        """The mean response of each row, with features clamped to their bounds."""
         check_is_fitted(self)
         cells = _two_dimensional(_numbers(X, "X"))
         validate_data(self, _labelled(X, cells), reset=False, skip_check_array=True)
@@ -223,18 +233,19 @@ class PrivateLinearRegression(RegressorMixin, BaseEstimator):  # type: ignore[mi
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """R^2 on the rows given, without noise.
 
-        It spends nothing and is **not private**: it is computed from these rows as they are. Publish it only for rows that need no
-        protection; the fit's own standard errors cost nothing more. A `PrivacyWarning` says so, unless `budget` is `math.inf`. Scorers by
-        name (`scoring="r2"`) are not private either, and do not come past here.
+        It spends nothing and is **not private**: it is computed from these rows without noise.
+        Publish it only for rows that need no protection; the fit's own standard errors cost nothing
+        more. A `PrivacyWarning` says so, unless `budget` is `math.inf`. Scorers by name
+        (`scoring="r2"`) are not private either, and do not give this warning.
         """
         if self.budget != math.inf:
-            warn("score looks at the rows it is given without noise: it is not private")
+            warn("score looks at the rows without noise: it is not private")
         weights = None if sample_weight is None else _numbers(sample_weight, "sample_weight")
         return float(super().score(X, _numbers(y, "y"), weights))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        # Privacy adds noise, so on a few dozen rows the fit says little.
+        # Privacy adds noise, so on a few dozen rows the fit is imprecise.
         tags.regressor_tags.poor_score = True
         tags.input_tags.allow_nan = True
         return tags
@@ -248,14 +259,15 @@ class PrivateLinearRegression(RegressorMixin, BaseEstimator):  # type: ignore[mi
 
     def __getstate__(self) -> dict[str, Any]:
         state = dict(super().__getstate__())
-        # The account stays in this process: a copy elsewhere cannot see what is spent here.
+        # The account stays in this process: a copy elsewhere cannot see its spending.
         state.pop("_account", None)
         return state | {"_is_elsewhere": True}
 
     # Rows.
 
     def _rows(self, X: Any, y: Any) -> tuple[Any, Any]:
-        """The features and the response as numbers; scikit-learn sees them only then, since its messages quote cells."""
+        """The features and the response as numbers, before scikit-learn sees them, since its
+        messages quote cells."""
         features, response = _two_dimensional(_numbers(X, "X")), _numbers(y, "y")
         validate_data(self, _labelled(X, features), response, skip_check_array=True)
         checked: tuple[Any, Any] = check_X_y(
@@ -280,7 +292,8 @@ class PrivateLinearRegression(RegressorMixin, BaseEstimator):  # type: ignore[mi
     def _record(self, rho: float) -> None:
         """Records a fit in the account, or refuses it.
 
-        One that a ledger pays for, or that no budget limits, is recorded too: if later fits are to be limited, it counts.
+        A fit with a ledger, or without a budget, is recorded too: it counts if later fits are
+        limited.
         """
         if self.ledger is not None or self.dataset is not None:
             limit = math.inf
@@ -290,12 +303,12 @@ class PrivateLinearRegression(RegressorMixin, BaseEstimator):  # type: ignore[mi
             raise BudgetError(_ELSEWHERE)
         self._shared_account().spend(rho, limit)
 
-    def _refuse_budget_that_is_no_number(self) -> None:
+    def _refuse_invalid_budget(self) -> None:
         is_number = isinstance(self.budget, numbers.Real) and not isinstance(self.budget, bool)
         if self.budget is not None and not (is_number and self.budget > 0):
             raise RequestError("budget must be a positive number, the most rho that all fits may spend together, or math.inf")
 
-    def _refuse_seed_where_account_is_kept(self) -> None:
+    def _refuse_seed_with_account(self) -> None:
         if self.random_state is None:
             return
         if not isinstance(self.random_state, (numbers.Integral, np.random.RandomState)):
@@ -305,7 +318,7 @@ class PrivateLinearRegression(RegressorMixin, BaseEstimator):  # type: ignore[mi
         if self.random_state is not getattr(self, "_random_state_when_cloned", self.random_state):
             raise RequestError(
                 "random_state was set on a clone, as bagging, boosting and RANSAC do, which fit rows repeatedly or choose them by their "
-                "residuals: nothing could be promised about a row then; fit the estimator itself, or say budget=math.inf for data that "
+                "residuals: no promise about a row would hold then; fit the estimator itself, or say budget=math.inf for data that "
                 "need no protection"
             )
         if self.ledger is not None or self.dataset is not None or self.budget is not None:
@@ -351,14 +364,15 @@ class PrivateLinearRegression(RegressorMixin, BaseEstimator):  # type: ignore[mi
         return f"`{response}`{_fact(range_y)} ~ {' + '.join(terms)}" + ("" if self.fit_intercept else " + 0")
 
     def _feature_bounds(self) -> list[tuple[float, float] | None]:
-        """The bounds of each feature, as far as there are any."""
+        """The bounds of each feature, if any."""
         if isinstance(self.bounds_X, Mapping):
             return _bounds_by_name(self.bounds_X, self._given_names())
         return _bounds_by_position(self.bounds_X, self.n_features_in_)
 
 
 def _numbers(data: Any, argument: str) -> Any:
-    """An array of `float64` from anything scikit-learn takes: what declares no type is read cell by cell, as in `dplm.lm`."""
+    """An array of `float64` from any input of scikit-learn; untyped data are read cell by cell, as
+    in `dplm.lm`."""
     if issparse(data):
         raise TypeError(f"{argument} is sparse, and dense data are needed: convert it with .toarray()")
     if _data.is_pandas(data):
@@ -376,7 +390,7 @@ def _numbers(data: Any, argument: str) -> Any:
 
 
 def _numbers_of_list(data: Any, argument: str) -> Any:
-    # The type itself is asked, here and below, since a cell may say it is another.
+    # Uses the type itself, here and below, since a cell may claim to be another.
     if not any(issubclass(type(row), (list, tuple, np.ndarray)) for row in data):
         return _read([data], len(data))[:, 0]
     rows = [row.tolist() if type(row) is np.ndarray else row for row in data]
@@ -401,13 +415,13 @@ def _numbers_of_array(data: Any, argument: str) -> Any:
 
 
 def _refuse_containers(cells: Any, argument: str) -> None:
-    """What scikit-learn wants refused, in the words it wants."""
+    """Refuses what scikit-learn requires to be refused, in its words."""
     if any(type(cell) in (dict, list, set, tuple) for cell in cells):
-        raise TypeError(f"each cell of the argument must be a number or a string that says a number: {argument} has a list or a dictionary")
+        raise TypeError(f"each cell of the argument must be a number or a string of a number: {argument} has a list or a dictionary")
 
 
 def _read(columns: list[Any], rows: int, names: list[str] | None = None) -> Any:
-    """Columns as the library reads them, side by side."""
+    """Columns as the library reads them, in one array."""
     if not columns or rows == 0:
         return np.empty((rows, len(columns)))
     named = [(f"{j}", _data.column(f"{j}", column)) for j, column in enumerate(columns)]
@@ -418,7 +432,7 @@ def _read(columns: list[Any], rows: int, names: list[str] | None = None) -> Any:
 
 
 def _text_refused(name: str) -> DataError:
-    """What scikit-learn itself refuses, though its own sentence holds a cell."""
+    """The error for text; scikit-learn's own message would hold a cell."""
     return DataError(
         f"column '{name}' holds text or categories, and every feature and the response must be numbers: make it numbers, as with "
         f'pd.to_numeric(df["{name}"], errors="coerce"), or encode its levels first'
@@ -426,7 +440,8 @@ def _text_refused(name: str) -> DataError:
 
 
 def _labelled(X: Any, cells: Any) -> Any:
-    """What scikit-learn is to take the features' names from: a table that has some, else their numbers, which it can read without fail."""
+    """The object from which scikit-learn takes the features' names: a table that has some, else the
+    numbers."""
     return X if hasattr(X, "columns") else cells
 
 
@@ -443,7 +458,7 @@ def _bounds_by_name(bounds: Mapping[Any, Any], names: list[str]) -> list[tuple[f
     unknown = [str(name) for name in bounds if name not in names]
     if unknown:
         have = f"the columns are {', '.join(names)}" if names else "the columns have no names: give one pair for each, in order"
-        raise RequestError(f"bounds_X names '{unknown[0]}', which is no column: {have}")
+        raise RequestError(f"bounds_X names '{unknown[0]}', which is not a column: {have}")
     return [_pair(bounds[name], f"bounds_X[{name!r}]") if name in bounds else None for name in names]
 
 

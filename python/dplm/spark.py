@@ -1,7 +1,8 @@
-"""The same fit on Spark: the rows stay on the cluster, and the result has the bits of `dplm.lm` on the same rows.
+"""The same fit on Spark: the rows stay on the cluster, and the result has the bits of `dplm.lm` on
+the same rows.
 
-Needs PySpark 4 on the driver, Java for it where Spark runs in this process, and dplm and pyarrow where the rows are: on every executor.
-docs/cluster.md says how to set that up, what travels where, and what it costs.
+Needs PySpark 4 on the driver, Java if Spark runs in this process, and dplm and pyarrow on every
+executor. docs/cluster.md describes the set-up, the data that travel, and the cost.
 """
 
 from __future__ import annotations
@@ -20,7 +21,6 @@ from dplm import _errors, _native
 from dplm._errors import DataError, DplmError, FitError, PrivacyWarning, RequestError, warn
 from dplm._fit import Fit
 from dplm._groups import GroupedFit
-from dplm._ledger import AccountName
 from dplm._lm import LmOptions, RowsElsewhere
 from dplm._lm import lm as _lm
 
@@ -32,9 +32,9 @@ __all__ = ["lm", "session"]
 
 _T = TypeVar("_T")
 
-# As many rows as a block holds.
+# The rows of a block.
 _ROWS = 65_536
-# Bytes that say who a row is of.
+# The bytes of a person's hash.
 _HASH = 16
 _PACKED = "group int, block binary"
 _NO_FRAME = (
@@ -43,20 +43,18 @@ _NO_FRAME = (
 )
 _NO_PYSPARK = "Spark needs PySpark 4 or newer: pip install 'pyspark>=4'"
 _NO_JAVA = (
-    "Spark needs Java 17 or newer where it runs in this process, and there is none: install it, or set JAVA_HOME to where it is; "
-    "with Spark Connect (remote=) none is needed"
+    "Spark needs Java 17 or newer in this process, and there is none: install it, or set JAVA_HOME to its folder; " "with Spark Connect (remote=) none is needed"
 )
-_NO_SESSION = "Spark did not start: its own words above say why"
+_NO_SESSION = "Spark did not start: its own messages above give the reason"
 _NO_WHEEL = (
-    "dplm is not installed where the rows are: install it on every executor, as a library of the cluster, in its image, or by "
-    "spark.archives; docs/cluster.md says how"
+    "dplm is not installed on the executors: install it on each, as a library of the cluster, in its image, or by " "spark.archives; docs/cluster.md describes how"
 )
 _IN_THE_CLEAR = (
-    "rows and sums over rows travel between the machines of this cluster in the clear, and lie so on their disks: set {} to true"
+    "rows and sums over rows are not encrypted between the machines of this cluster, nor on their disks: set {} to true"
 )
 _APART = "the rows of a person are not together on the cluster: pack the rows to a folder, or fit them on one machine"
 _ENCRYPTION = ("spark.network.crypto.enabled", "spark.io.encryption.enabled")
-# How an exception of this package ends the traceback of a worker.
+# The last line of a worker's traceback if the exception is from this package.
 _OWN = re.compile(r"dplm\._errors\.(\w+): ([^\n]+)")
 
 
@@ -96,41 +94,45 @@ def lm(
     formula
         The model, as for `dplm.lm`.
     df
-        The rows. They are encoded and packed once, by the executors, and Spark keeps the packed blocks in memory and on local disks.
+        The rows. They are encoded and packed once, by the executors, and Spark keeps the packed
+        blocks in memory and on local disks.
     pack
-        A folder in which the packed blocks are kept instead, as Parquet, in a folder of their own: for rows that come in another order each time they are
-        computed. They are rows of the data: delete them afterwards.
+        A folder in which the packed blocks are kept instead, as Parquet, in a subfolder: for rows
+        whose order changes each time they are computed. They are rows of the data: delete them
+        afterwards.
     by, group_sizes
         As for `dplm.lm`: the model in each group, and a `GroupedFit`.
     options
-        As for `dplm.lm`. A DataFrame has no order: with `person`, the rows of a person that count are the first `rows_per_person` when sorted by the columns
-        that are read, in the order in which the DataFrame has them. With `progress=True`, how many questions the cluster was asked is printed at the
-        end, which is for whoever may see the rows.
+        As for `dplm.lm`. A DataFrame has no order: with `person`, the rows of a person that count
+        are the first `rows_per_person` when sorted by the columns that are read, in the DataFrame's
+        column order. `progress=True` prints the number of queries at the end, which depends on the
+        rows and is only for people who may see them.
 
     Raises
     ------
     RequestError, DataError, LedgerError, FitError
-        As `dplm.lm`. A block that is lost or is not what it was ends the fit: nothing is summed twice or left out.
+        As `dplm.lm`. A lost or changed block ends the fit: nothing is summed twice or left out.
     """
     rows = _Spark(_frame(df), pack)
     try:
         return _lm(formula, rows, by=by, group_sizes=group_sizes, **options)  # type: ignore[arg-type]
     finally:
         if options.get("progress") is True:
-            sys.stderr.write(f"{rows.questions} questions to the cluster (not private: how many depends on the rows)\n")
+            sys.stderr.write(f"{rows.questions} queries to the cluster (not private: the number depends on the rows)\n")
 
 
 def session(master: str = "local[*]", *, remote: str | None = None, settings: Mapping[str, str] | None = None) -> pyspark.sql.SparkSession:
-    """A Spark session in which rows are encrypted on their way and on disks.
+    """A Spark session in which rows are encrypted in transit and on disks.
 
     Parameters
     ----------
     master
-        The cluster, for instance `"spark://host:7077"` or `"yarn"`; this machine when left out.
+        The cluster, for instance `"spark://host:7077"` or `"yarn"`; this machine by default.
     remote
-        The address of a server of Spark Connect instead, such as `"sc://host:15002"`: its settings are its own.
+        The address of a server of Spark Connect instead, such as `"sc://host:15002"`, which has its
+        own settings.
     settings
-        Other settings of Spark, and these before those that are made here.
+        Other settings of Spark; they take precedence over those made here.
 
     Raises
     ------
@@ -166,7 +168,7 @@ def _frame(df: Any) -> pyspark.sql.DataFrame:
 
 
 class _Spark(RowsElsewhere):
-    """Rows of a DataFrame, and the questions they are asked."""
+    """The rows of a DataFrame, and the queries on them."""
 
     def __init__(self, frame: pyspark.sql.DataFrame, folder: str | None) -> None:
         self._frame, self._folder = frame, folder
@@ -177,27 +179,19 @@ class _Spark(RowsElsewhere):
         self._failure: str | None = None
         self.questions = 0
 
-    def fit(
-        self,
-        model: str,
-        is_file: bool,
-        columns: list[str] | None,
-        budget: Mapping[str, Any],
-        options: Mapping[str, Any],
-        account_name: AccountName,
-        progress: Any,
-    ) -> _native.Fit | _native.GroupedFit:
+    def fit(self, said: Mapping[str, Any], progress: Any) -> _native.Fit | _native.GroupedFit:
         self._warn_of_the_clear()
-        frame = self._frame
+        frame, columns = self._frame, _native.columns(said)
         if columns is not None:
             frame = frame.select([_quoted(name) for name in frame.columns if name in columns])
-        unit = None if options["person"] is None else self._tag
-        self._pack = partial(_pack, model=model, is_file=is_file, options=dict(options), unit=unit)
-        fit = _native.fit_on_cluster if options["by"] is None else _native.fit_groups_on_cluster
+        unit = None if said["person"] is None else self._tag
+        # Moments change nothing about how a row is packed, and their file is on this machine.
+        packed = {name: value for name, value in said.items() if name != "moments"}
+        self._pack = partial(_pack, said=packed, unit=unit)
         try:
             empty = self._try(frame.limit(0).toArrow)
-            self._frame = self._in_order(frame, unit, options)
-            return fit((self._ask, self._cancel), empty, model, is_file, budget, options, account_name, progress)
+            self._frame = self._in_order(frame, unit, said)
+            return _native.fit(_native.Cluster(self._ask, self._cancel, empty), said, progress)
         except (DataError, FitError) as error:
             if self._failure is None:
                 raise
@@ -206,26 +200,28 @@ class _Spark(RowsElsewhere):
             self._forget()
         raise refusal
 
-    def _in_order(self, frame: pyspark.sql.DataFrame, unit: str | None, options: Mapping[str, Any]) -> pyspark.sql.DataFrame:
-        """The same rows in an order of their own, those of a person together: a partition that is computed again gives the same blocks."""
+    def _in_order(self, frame: pyspark.sql.DataFrame, unit: str | None, said: Mapping[str, Any]) -> pyspark.sql.DataFrame:
+        """The same rows, sorted, those of a person together: a recomputed partition gives the same
+        blocks."""
         order = [_quoted(name) for name in _sortable(frame)]
         if unit is None:
             return frame.sortWithinPartitions(order)
-        if options["person"] not in frame.columns:
-            raise DataError(f"the data have no column {options['person']!r}: name the one that identifies persons")
+        if said["person"] not in frame.columns:
+            raise DataError(f"the data have no column {said['person']!r}: name the one that identifies persons")
         from pyspark.sql.types import BinaryType, StructField, StructType
 
-        identify = partial(_identify, person=options["person"], strict=options["strict"], key=secrets.token_bytes(32), unit=unit)
+        identify = partial(_identify, person=said["person"], strict=said["strict"], key=secrets.token_bytes(32), unit=unit)
         schema = StructType([*frame.schema.fields, StructField(unit, BinaryType(), nullable=False)])
-        # As many partitions as there were: Spark's own number for a shuffle, 200, is for other tables than most.
+        # Keeps the number of partitions: Spark's default for a shuffle, 200, suits few tables.
         parts = max(1, self._try(frame.selectExpr("spark_partition_id() AS part").distinct().count))
         by_person = frame.mapInArrow(identify, schema).repartition(parts, _quoted(unit))
-        # Which partition a person's rows belong in is a function of who they are; `_pack` refuses rows in any other.
+        # The partition of a person's rows is a function of the person; `_pack` refuses rows in any
+        # other.
         placed = by_person.selectExpr("*", f"pmod(hash({_quoted(unit)}), {parts}) AS {_quoted(_place(unit))}")
         return placed.sortWithinPartitions([_quoted(unit), *order])
 
     def _ask(self, question: bytes, group: int | None) -> list[bytes]:
-        """What all blocks answer, or those of a group."""
+        """The answers of all blocks, or of those of a group."""
         self.questions += 1
         self._session.addTag(self._tag)
         try:
@@ -239,7 +235,7 @@ class _Spark(RowsElsewhere):
         self._session.interruptTag(self._tag)
 
     def _blocks(self) -> pyspark.sql.DataFrame:
-        """The packed rows: fixed by the first question, which computes them."""
+        """The packed rows: computed by the first query, and fixed from then on."""
         if self._packed is None:
             assert self._pack is not None
             packed = self._frame.mapInArrow(self._pack, _PACKED)
@@ -258,12 +254,12 @@ class _Spark(RowsElsewhere):
             self._packed.unpersist()
 
     def _try(self, work: Callable[[], _T]) -> _T:
-        """Spark's own words may hold cells, so that only sentences of this package are kept of a failure."""
+        """Keeps only this package's sentences of a failure: Spark's own messages may hold cells."""
         try:
             return work()
         except Exception as error:  # noqa: BLE001
             self._failure = _sentence(str(error))
-        raise DataError(self._failure or "the cluster could not be asked: its log says why")
+        raise DataError(self._failure or "the query on the cluster failed: its log gives the reason")
 
     def _warn_of_the_clear(self) -> None:
         conf = self._session.conf
@@ -283,14 +279,15 @@ def _quoted(name: str) -> str:
 
 
 def _sortable(frame: pyspark.sql.DataFrame) -> list[str]:
-    """The columns that can be in a model: numbers, texts, truth values and dates, all of which have an order."""
+    """The columns that can be in a model: numbers, texts, booleans and dates, all of which have an
+    order."""
     from pyspark.sql.types import AtomicType
 
     return [field.name for field in frame.schema.fields if isinstance(field.dataType, AtomicType)]
 
 
 def _sentence(text: str) -> str | None:
-    """What this package says in the words of a failed worker."""
+    """This package's own message in the error of a failed worker."""
     if "No module named 'dplm" in text or "No module named 'pyarrow" in text:
         return _NO_WHEEL
     own = _OWN.search(text)
@@ -301,7 +298,8 @@ def _sentence(text: str) -> str | None:
 def _identify(
     batches: Iterator[pyarrow.RecordBatch], *, person: str, strict: bool, key: bytes, unit: str
 ) -> Iterator[pyarrow.RecordBatch]:
-    """The same rows with who they are of, without those of nobody; runs on an executor."""
+    """The same rows with their persons' hashes, without rows that have no person; runs on an
+    executor."""
     import pyarrow as pa
 
     for batch in batches:
@@ -316,18 +314,19 @@ def _identify(
 
 
 def _pack(
-    batches: Iterator[pyarrow.RecordBatch], *, model: str, is_file: bool, options: Mapping[str, Any], unit: str | None
+    batches: Iterator[pyarrow.RecordBatch], *, said: Mapping[str, Any], unit: str | None
 ) -> Iterator[pyarrow.RecordBatch]:
     """The rows of a partition as packed blocks; runs on an executor."""
     from pyspark import TaskContext
 
     context = TaskContext.get()
     assert context is not None
-    packer = _native.Packer(model, is_file, options, context.partitionId())
+    packer = _native.Packer(said, context.partitionId())
     for table in _tables(batches):
         persons = None
         if unit is not None:
-            # In a partition of their own each person is in one block, or is refused there.
+            # All rows of a person are in one partition, so each person is in one block, or is
+            # refused.
             if not set(table.column(_place(unit)).unique().to_pylist()) <= {context.partitionId()}:
                 raise DataError(_APART)
             persons = b"".join(table.column(unit).to_pylist())
@@ -345,7 +344,7 @@ def _blocks_of(packed: list[tuple[int | None, bytes]]) -> Iterator[pyarrow.Recor
 
 
 def _tables(batches: Iterator[pyarrow.RecordBatch]) -> Iterator[pyarrow.Table]:
-    """The same rows in tables of as many as a block holds."""
+    """The same rows in tables of the size of a block."""
     import pyarrow as pa
 
     waiting: list[pyarrow.RecordBatch] = []
@@ -363,7 +362,7 @@ def _tables(batches: Iterator[pyarrow.RecordBatch]) -> Iterator[pyarrow.Table]:
 
 
 def _answer(batches: Iterator[pyarrow.RecordBatch], *, question: bytes) -> Iterator[pyarrow.RecordBatch]:
-    """What the blocks of a partition answer together; runs on an executor."""
+    """The joint answer of a partition's blocks; runs on an executor."""
     import pyarrow as pa
 
     answering = _native.Answering(question)

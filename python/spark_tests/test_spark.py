@@ -98,7 +98,7 @@ def test_bits_and_questions(
 
 def questions(capsys: pytest.CaptureFixture[str]) -> int:
     told = capsys.readouterr().err
-    return int(told.split(" questions to the cluster")[0].split()[-1])
+    return int(told.split(" queries to the cluster")[0].split()[-1])
 
 
 @pytest.fixture(scope="module")
@@ -304,7 +304,7 @@ def test_refusals(spark: SparkSession, wages: pa.Table) -> None:
 def test_words_of_workers() -> None:
     told = "Traceback\n  cell 987654\ndplm._errors.DataError: column 'x' has a missing cell\n\tat org.apache.spark 987654"
     assert dplm.spark._sentence(told) == "column 'x' has a missing cell"
-    assert "every executor" in str(dplm.spark._sentence("ModuleNotFoundError: No module named 'dplm'"))
+    assert "on the executors" in str(dplm.spark._sentence("ModuleNotFoundError: No module named 'dplm'"))
     assert dplm.spark._sentence("cannot cast 987654") is None
 
 

@@ -82,5 +82,5 @@ def test_text_files_are_read_as_they_are_said_to_be_written(people, tmp_path):
     assert dplm.lm(MINCER, other, rho=1.0, seed=1, csv="semicolon,decimal-comma").params.equals(expected)
     with pytest.raises(dplm.DataError, match='csv="semicolon"'):
         dplm.lm(MINCER, other, rho=1.0, seed=1)
-    with pytest.raises(dplm.RequestError, match="'colon' is not known"):
+    with pytest.raises(dplm.RequestError, match="csv must be comma, semicolon, tab or pipe"):
         dplm.lm(MINCER, other, rho=1.0, seed=1, csv="colon")

@@ -60,9 +60,13 @@ def test_public_sizes_and_what_is_refused(parted):
     assert [release.what for release in fit.releases][0] == "number of usable rows" and len(fit.releases) == 2
     with pytest.raises(dplm.DplmError, match="one=1000,two=1000"):
         fitted(parted, group_sizes={"one": 900})
-    with pytest.raises(dplm.RequestError, match="by="):
+    with pytest.raises(dplm.RequestError, match="name it with by"):
         dplm.lm(FORMULA, parted, rho=2.0, group_sizes={"one": 900})
     with pytest.raises(dplm.DplmError, match="part"):
         dplm.lm(FORMULA, parted, rho=2.0, by="part")
-    with pytest.raises(dplm.RequestError, match="forecast"):
-        dplm.lm(FORMULA, parted, rho=2.0, by=BY, dry_run=True)
+    plan = dplm.lm(FORMULA, parted, rho=2.0, by=BY, dry_run=True)
+    assert plan.unforeseen == "there is no forecast for groups" and plan.units == {"unit": "row", "count": len(parted["part"])}
+    assert "there is no forecast for groups" in repr(plan)
+    sized = dplm.lm(FORMULA, parted, rho=2.0, by=BY, group_sizes={"one": 900, "two": 900}, dry_run=True)
+    assert [one["by"] for one in sized.groups] == [{"part": "one"}, {"part": "two"}]
+    assert "2 groups" in repr(sized) and sized.groups[0]["plan"]["rows"] == 900

@@ -101,7 +101,7 @@ def postgresql() -> Iterator[str]:
 
 
 def test_a_query_of_postgresql_is_a_table(arrow, expected, postgresql):
-    """Whatever types a table of wages has there: whole and floating numbers, texts, truth values, nulls."""
+    """Whatever types a table of wages has there: whole and floating numbers, texts, booleans, nulls."""
     from adbc_driver_postgresql import dbapi
 
     with dbapi.connect(postgresql) as connection, connection.cursor() as cursor:

@@ -100,9 +100,9 @@ def test_a_matrix_with_names(order):
     assert fitted(matrix, "y ~ a + b", names=["y", "a", "b"], standardised=True) == expected
     assert fitted(matrix[::2], "y ~ a + b", names=["y", "a", "b"], standardised=True) != expected
     with pytest.raises(ValueError, match="names"):
-        fitted(matrix, "y ~ a + b")
+        fitted(matrix, "y ~ a + b", standardised=True)
     with pytest.raises(ValueError, match="2 names do not fit"):
-        fitted(matrix, "y ~ a + b", names=["y", "a"])
+        fitted(matrix, "y ~ a + b", names=["y", "a"], standardised=True)
 
 
 def test_dot_and_model_file(wages, tmp_path):
@@ -161,12 +161,15 @@ def test_without_a_seed_the_fit_is_private_and_differs(wages):
         ({"epsilon": [1]}, "epsilon must be a number, not list"),
         ({"rho": 1, "level": "95"}, "level must be a number, not str"),
         ({"rho": 1, "steps": 2.5}, "steps must be a whole number that is not negative, not float"),
-        ({"rho": 1, "method": 3}, "method must be a name, not int"),
+        ({"rho": 1, "method": 3}, "method must be a text, not int"),
+        ({"rho": 1, "level": None}, "level must be a number, not NoneType"),
+        ({"rho": 1, "group_sizes": 3}, "group_sizes must be a mapping with a whole number for each level, not int"),
+        ({"rho": 1, "method": "wishart"}, "runs in `dplm lab run arena` only"),
         ({"rho": 1, "standardised": "yes"}, "standardised must be True or False, not str"),
-        ({"rho": 1e-5}, "no coefficient would be identified; .* rho = [0-9.]*[1-9]"),
+        ({"rho": 1e-5}, "no coefficient would be identified: .* rho = [0-9.]*[1-9]"),
         ({"rho": 1, "level": 2}, "the level must lie between 0 and 1"),
         ({"rho": 1, "method": "magic"}, "method must be one of auto, dpgd, adassp"),
-        ({"rho": 1, "interval": "batched", "target": "population"}, 'covers the optimum on this data set only; ask for target="sample"'),
+        ({"rho": 1, "interval": "batched", "target": "population"}, 'covers the optimum on this data set only: ask for target="sample"'),
         ({"rho": 1, "method": "auto", "steps": 3}, "finds the clip, the steps and their size itself"),
         ({"rho": 1, "threads": 0}, "the number of threads"),
     ],
@@ -213,7 +216,7 @@ def test_data_errors(wages):
     with pytest.raises(dplm.DataError, match="same number of rows"):
         dplm.lm("y ~ x", {"y": [1.0], "x": [1.0, 2.0]}, rho=1, standardised=True)
     with pytest.raises(dplm.RequestError, match="the data must be"):
-        dplm.lm("y ~ x", 17, rho=1)
+        dplm.lm("y ~ x", 17, rho=1, standardised=True)
 
 
 @pytest.mark.skipif(not os.path.isdir("/proc/self/fd"), reason="finds the scratch file in /proc")
@@ -227,7 +230,7 @@ def test_a_fit_that_fails_after_it_spent_is_no_data_error(tmp_path, monkeypatch)
         if stage != "fitting" or cut:
             return
         for path in Path("/proc/self/fd").iterdir():
-            # A scratch file has no name any more.
+            # A scratch file no longer has a name.
             if path.exists() and str(path.readlink()).startswith(str(tmp_path)) and path.stat().st_nlink == 0:
                 os.truncate(path, 0)
                 cut.append(path)

@@ -32,7 +32,7 @@ from dplm import _native
 REPLACED = int(os.environ.get("DPLM_LOCALITY_ROWS", "400"))
 ROWS = 24 if REPLACED < 10_000 else 480
 
-# Numbers, levels, truth values as numbers, texts as numbers, and columns chosen by their types.
+# Numbers, levels, booleans as numbers, texts as numbers, and columns chosen by their types.
 FORMULAS = [
     "y[0..10] ~ a[-5..5] + b[0..100]",
     "y[0..10] ~ a[-5..5] + g{red,green,blue} + t{false,true} + h{1,2,3}",
@@ -402,8 +402,8 @@ class Seen(Exception):
 def outcome(monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[Any, list[list[float]]]]:
     """What `dplm.lm` says before it draws noise: the refusal, or the schema and the plan; and the rows as they are encoded."""
 
-    def show(table: Any, model: str, is_file: bool, budget: Any, options: Any, *_: object) -> None:
-        raise Seen(_native.encoded(table, model, is_file, budget, options))
+    def show(table: Any, said: Any, *_: object) -> None:
+        raise Seen(_native.encoded(table, said))
 
     monkeypatch.setattr(_native, "fit", show)
 
@@ -609,35 +609,35 @@ class Array:
     [
         (Stream(), None, "the Arrow stream of the data could not be read"),
         (pl.DataFrame({"y": [1.0], "a": pl.Series([object()], dtype=pl.Object)}), None, "could not be read|cannot use"),
-        (Columnar(), None, "a name that is no text"),
+        (Columnar(), None, "a name that is not text"),
         (Unlistable(), None, "the columns of the data could not be listed"),
         ({"y": Sequence(), "a": [1.0]}, None, "column 'y' of the data could not be read"),
         ({"y": {4711.0}, "a": [1.0]}, None, "column 'y' of the data is a set"),
         ({"y": frozenset([4711.0]), "a": [1.0]}, None, "column 'y' of the data is a set"),
         ({"y": {4711.0: 1}.keys(), "a": [1.0]}, None, "column 'y' of the data is a set"),
-        ("y,a\n1,2\n4711,4\n", None, "a text of several lines, and no path"),
-        ("y,a\r4711,4", None, "a text of several lines, and no path"),
+        ("y,a\n1,2\n4711,4\n", None, "text of several lines, not a path"),
+        ("y,a\r4711,4", None, "text of several lines, not a path"),
         (["y,a", "4711,4"], None, "path 1 of the 2 that are given as the data does not exist"),
         ([__file__, "[4711,*"], None, "path 2 of the 2"),
         (("y,a\n4711,4\n", "\ud800/*4711", "\x004711"), None, "path 1 of the 3"),
-        ({"y": "4711", "a": "4711"}, None, "column 'y' of the data is no sequence of cells"),
+        ({"y": "4711", "a": "4711"}, None, "column 'y' of the data is not a sequence of cells"),
         ({"y": np.zeros((2, 2)), "a": [1.0]}, None, "must have one dimension"),
         ({"y": [1.0, 2.0], "a": [4711]}, None, "same number of rows"),
-        (Array(), ["y", "a"], "could not be read as an array"),
+        (Array(), ["y", "a"], "could not be read as a NumPy array"),
         ([[1.0, 2.0], [4711]], ["y", "a"], "do not all have the 2 cells"),
-        ([4711, 4711], ["y", "a"], "a row of the data is no list"),
+        ([4711, 4711], ["y", "a"], "a row of the data is not a list"),
         (np.zeros((4, 3)), ["y", "a"], r"2 names do not fit an array of shape \(4, 3\)"),
-        (pd.DataFrame({"y": [4711]}), ["y"], "this table has names of its own"),
-        ({"\ud800": [1.0]}, None, "a name that is no text"),
+        (pd.DataFrame({"y": [4711]}), ["y"], "this table has its own names"),
+        ({"\ud800": [1.0]}, None, "a name that is not text"),
         (pd.DataFrame([[1.0, 2.0]], columns=["y", "y"]), None, "columns 1 and 2 of the data have the same name|two columns named"),
         (pd.DataFrame({"y": [1.0], "a": [pd.Timestamp(0)]}), None, "holds dates: write its bounds as dates"),
-        (pd.DataFrame({"y": [1.0], "a": pd.Series([pd.Period("2026")])}), None, "of a type a model cannot use"),
-        (pd.DataFrame({"y": [1.0], "a": pd.Series([pd.Interval(0, 1)])}), None, "of a type a model cannot use"),
-        (pd.DataFrame({"y": [1.0, 2.0], "a": pd.cut([1.0, 2.0], 2)}), None, "of a type a model cannot use"),
-        (pd.DataFrame({"y": [1.0], "a": pd.Series([b"4711"], dtype=pd.ArrowDtype(pa.binary()))}), None, "of a type a model cannot use"),
-        (pd.DataFrame({"y": [1.0], "a": pd.Series([[4711]], dtype=pd.ArrowDtype(pa.list_(pa.int64())))}), None, "of a type a model"),
+        (pd.DataFrame({"y": [1.0], "a": pd.Series([pd.Period("2026")])}), None, "a type that a model cannot use"),
+        (pd.DataFrame({"y": [1.0], "a": pd.Series([pd.Interval(0, 1)])}), None, "a type that a model cannot use"),
+        (pd.DataFrame({"y": [1.0, 2.0], "a": pd.cut([1.0, 2.0], 2)}), None, "a type that a model cannot use"),
+        (pd.DataFrame({"y": [1.0], "a": pd.Series([b"4711"], dtype=pd.ArrowDtype(pa.binary()))}), None, "a type that a model cannot use"),
+        (pd.DataFrame({"y": [1.0], "a": pd.Series([[4711]], dtype=pd.ArrowDtype(pa.list_(pa.int64())))}), None, "a type that a model cannot use"),
         ({"income": Sequence(), "aa": [1.0]}, None, "the data have no column 'y'"),
-        ({"y": np.zeros(2), "a": np.zeros(2, complex)}, None, "of a type a model cannot use"),
+        ({"y": np.zeros(2), "a": np.zeros(2, complex)}, None, "a type that a model cannot use"),
         ({"y": np.zeros(2), "a": np.zeros(2, "M8[s]")}, None, "holds dates: write its bounds as dates"),
         ([[1.0, 2.0]], None, "give them with names="),
         (4711, None, "the data must be"),

@@ -92,6 +92,8 @@ def test_the_number_of_persons_is_told_and_that_of_rows_is_not(visits):
     assert f"{persons} persons" in fit.summary()
     assert "replacing all rows of any one person" in fit.summary()
     assert dplm.lm(FORMULA, visits, rho=0.5, seed=3).units == {"unit": "row", "count": len(visits["id"])}
+    plan = dplm.lm(FORMULA, visits, rho=0.5, person="id", dry_run=True)
+    assert plan.units == fit.units and plan.unforeseen == "there is no forecast for persons with several rows"
 
 
 def test_with_one_row_each_the_numbers_are_those_of_the_rows(wages):
@@ -101,7 +103,7 @@ def test_with_one_row_each_the_numbers_are_those_of_the_rows(wages):
 
 
 def test_what_makes_no_sense_is_refused_and_names_nobody(visits):
-    with pytest.raises(dplm.RequestError, match="person="):
+    with pytest.raises(dplm.RequestError, match="name it with person"):
         dplm.lm(FORMULA, visits, rho=0.5, rows_per_person=3)
     with pytest.raises(dplm.RequestError, match="between 1 and 16384"):
         dplm.lm(FORMULA, visits, rho=0.5, person="id", rows_per_person=0)

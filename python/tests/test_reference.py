@@ -29,7 +29,7 @@ DAY = np.datetime64("1970-01-01")
 
 @pytest.fixture(scope="module")
 def people() -> pd.DataFrame:
-    """Numbers, categories, dates and truth values, with missing cells, cells beyond their bounds, and levels that no formula lists."""
+    """Numbers, categories, dates and booleans, with missing cells, cells beyond their bounds, and levels that no formula lists."""
     rng = np.random.default_rng(11)
     educ, exper = rng.integers(0, 21, ROWS).astype(float), rng.uniform(0, 60, ROWS)
     tenure, hours = rng.uniform(0, 40, ROWS), rng.uniform(5, 80, ROWS)
@@ -78,7 +78,7 @@ UNION, FEMALE, REGION, SECTOR = "union{no,yes}", "female{false,true}", "region{n
 
 Columns = Callable[[SimpleNamespace], list[np.ndarray]]
 
-#: For each formula its response and the columns of its model matrix, written out.
+#: For each formula its response and the columns of its design matrix, written out.
 CASES: dict[str, tuple[Callable[[SimpleNamespace], np.ndarray], Columns]] = {
     f"{WAGE} ~ {EDUC} + {EXPER}": (lambda t: t.wage, lambda t: [t.one, t.educ, t.exper]),
     f"log({WAGE}) ~ {EDUC} + {EXPER} + I(exper^2) + {UNION}*{FEMALE}": (

@@ -220,7 +220,7 @@ def test_over_a_column(fit):
     means = fit.over("union", level=0.5)
     assert list(means.index) == ["no", "yes"] and (means["low"] > fit.over("union")["low"]).all()
     assert means["estimate"]["yes"] - means["estimate"]["no"] == pytest.approx(fit.params["union[yes]"])
-    with pytest.raises(dplm.RequestError, match="no column 'wage' on its right"):
+    with pytest.raises(dplm.RequestError, match="no predictor 'wage'"):
         fit.over("wage")
 
 

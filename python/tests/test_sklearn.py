@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import inspect
 import math
 import multiprocessing
 import pickle
@@ -25,6 +26,7 @@ from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import dplm
+from dplm._given import OPTIONS
 from dplm.sklearn import BudgetError, PrivateLinearRegression
 
 
@@ -138,7 +140,7 @@ def test_a_column_without_bounds_must_be_said_to_be_standardised(data):
             estimator(**without).fit(frame, y)
         estimator(**without, standardised=True).fit(frame, y)
     estimator(bounds_X=None, bounds_y=None, method="dpgd").fit(frame, y)
-    with pytest.raises(dplm.RequestError, match="bounds_X names 'd', which is no column"):
+    with pytest.raises(dplm.RequestError, match="bounds_X names 'd', which is not a column"):
         estimator(bounds_X={"d": (0, 1)}).fit(frame, y)
 
 
@@ -413,3 +415,13 @@ def test_with_a_ledger_the_ledger_keeps_account(data, tmp_path):
     assert ledger.show("rows")["left"] == 0.0
     with pytest.raises(dplm.LedgerError, match="nothing was spent"):
         clone(model).fit(*data)
+
+
+def test_its_options_are_those_of_the_table():
+    own = {"bounds_X", "bounds_y", "fit_intercept", "budget", "random_state"}
+    # Few who predict want to pay for intervals.
+    other_default = {"purpose": "prediction"}
+    parameters = inspect.signature(PrivateLinearRegression).parameters
+    assert own <= set(parameters) and set(parameters) - own <= set(OPTIONS)
+    for name in set(parameters) - own:
+        assert parameters[name].default == other_default.get(name, OPTIONS[name][2]), name

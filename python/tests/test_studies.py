@@ -7,6 +7,7 @@ import json
 import pytest
 
 import dplm
+from dplm import _native
 
 FORMULA = "y[0..100] ~ x[0..10] + z[0..1]"
 
@@ -48,7 +49,9 @@ def test_a_refined_fit_is_more_precise(rows):
     with pytest.warns(dplm.PrivacyWarning):
         first = dplm.lm(FORMULA, rows, rho=0.02, seed=1)
         second = dplm.refine(first, rows, rho=0.05, seed=2)
+        by_epsilon = dplm.refine(first, rows, epsilon=1.0, delta=1e-8, seed=2)
     assert second.guarantee.rho == pytest.approx(0.07)
+    assert by_epsilon.guarantee.rho == pytest.approx(0.02 + _native.rho({"epsilon": 1.0, "delta": 1e-8}))
     assert second.bse["x"] < first.bse["x"]
     with pytest.raises(dplm.RequestError, match="another|same"):
         dplm.refine(first, {name: cells[:-1] for name, cells in rows.items()}, rho=0.05, seed=2)
@@ -93,7 +96,7 @@ def test_a_study_protects_persons_and_weighs_rows(rows, tmp_path, command):
     table.to_csv(path, index=False)
     options = ["--person", "id", "--rows-per-person", 2, "--weights", "w[0..3]"]
     assert command("study", file, path, "--seed", 1, "--json", "-", *options) == study.to_json()
-    with pytest.raises(dplm.RequestError, match="says rho itself"):
+    with pytest.raises(dplm.RequestError, match="says 'rho' itself"):
         dplm.study(file, table, rho=0.1)
     with pytest.raises(dplm.RequestError, match="identifies persons"):
         dplm.study(specifications, table, rho=0.5, target="person")
@@ -122,4 +125,4 @@ def test_a_refined_fit_answers_the_question_of_the_first(rows, tmp_path):
         assert refined.guarantee.rho == pytest.approx(1000)
         assert ((refined.params - whole.params).abs() < 0.3 * whole.bse).all(), options
         kept, expected = (json.loads(fit.to_json())["fit"] for fit in (refined, whole))
-        assert kept["particulars"] == expected["particulars"] and kept["weights"] == expected["weights"]
+        assert kept["request"] | {"rho": None} == expected["request"] | {"rho": None} and kept["weights"] == expected["weights"]

@@ -39,6 +39,16 @@ def test_a_plan_for_a_model():
     assert abs(sum(release["share"] for release in plan.releases) - 1) < 1e-9
 
 
+def test_a_plan_takes_what_a_fit_does():
+    formula, given = "y[0..1] ~ x[0..1]", {"rows": 3000, "rho": 0.5}
+    weaker = dplm.plan(formula, neighbours="zero-out", **given)
+    assert weaker.fit["std_error"] < dplm.plan(formula, **given).fit["std_error"]
+    tuned = dplm.plan("y ~ x", method="dpgd", clip=3.0, steps=20, step_size=0.25, **given)
+    assert (tuned.fit["steps"], tuned.fit["step_size"]) == (20, 0.25)
+    named = dplm.plan(formula, method="auto", **given)
+    assert named.method == "auto"
+
+
 def test_a_dry_run_is_the_plan_for_as_many_rows():
     rows = {"y": [0.5] * 3000, "x": [0.1] * 3000}
     plan = dplm.lm("y[0..1] ~ x[0..1]", rows, rho=0.5, dry_run=True)
@@ -142,14 +152,14 @@ def test_an_account_pays_only_for_what_it_promises(tmp_path):
         ("rows", {"person": "id"}, "a replaced row may carry another identifier"),
         ("persons", {}, "protects persons by 'id'"),
         ("rows", {"neighbours": "zero-out"}, "four times its rho"),
-        ("rows", {"method": "functional"}, "opened for gaussian mechanisms"),
+        ("rows", {"method": "adaptive-clips"}, "opened for gaussian mechanisms"),
     ]:
         with pytest.raises(dplm.LedgerError, match=sentence) as refusal:
             fit(dataset, **options)
         assert str(refusal.value).endswith("nothing was spent")
         assert ledger.show(dataset)["spent"] == 0
     fit("persons", person="id")
-    fit("any", rho=None, epsilon=1, method="functional")
+    fit("any", rho=None, epsilon=1, method="adaptive-clips")
     assert ledger.show("any")["epsilon_spent"] <= 1 < ledger.show("any")["epsilon_spent"] + 1e-6
     with pytest.raises(dplm.LedgerError, match="other_table=True"):
         dplm.lm(formula, data[:1800], rho=0.01, ledger=ledger, dataset="persons", person="id")
@@ -182,8 +192,8 @@ def test_a_mandatory_ledger_pays_for_every_fit(tmp_path, monkeypatch):
         return dplm.lm("y ~ x1", data, rho=0.01, standardised=True, **options)
 
     for options, sentence in [
-        ({}, "name what it calls the data with dataset"),
-        ({"seed": 1}, "name what it calls the data with dataset"),
+        ({}, "name what the ledger calls the data with dataset"),
+        ({"seed": 1}, "name what the ledger calls the data with dataset"),
         ({"ledger": tmp_path / "other.db", "dataset": "rows"}, "leave out ledger"),
     ]:
         with pytest.raises(dplm.LedgerError, match=sentence):
@@ -238,7 +248,7 @@ def test_the_day_of_a_custodian(tmp_path, monkeypatch):
         return dplm.lm("y ~ x1", data, rho=rho, standardised=True, ledger=ledger, dataset="wages")
 
     ada.limit("wages", analyst="Ada", rho=0.3, note="agreed")
-    with pytest.raises(dplm.LedgerError, match="must say whose it is"):
+    with pytest.raises(dplm.LedgerError, match="must name its analyst"):
         fit(file, 0.1)
     with pytest.raises(dplm.LedgerError, match="Ada may spend 0.3 more of 'wages'"):
         fit(ada, 0.4)

@@ -37,5 +37,8 @@ def test_what_cannot_be_a_weight_is_refused(weighted):
             dplm.lm(FORMULA, weighted, rho=0.5, weights=weights)
     with pytest.raises(dplm.DplmError, match="'v'"):
         dplm.lm(FORMULA, weighted, rho=0.5, weights="v[0..4]")
-    with pytest.raises(dplm.RequestError, match="forecast"):
-        dplm.lm(FORMULA, weighted, rho=0.5, weights="w[0..4]", dry_run=True)
+
+
+def test_a_dry_run_of_weighted_rows_says_what_it_assumes_of_weights(weighted):
+    plan = dplm.lm(FORMULA, weighted, rho=0.5, weights="w[0..4]", dry_run=True)
+    assert any("weights: 'w'" in line for line in plan.assumed)

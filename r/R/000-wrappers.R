@@ -38,8 +38,8 @@ NULL
 }
 
 #' The columns that a fit reads; `NULL` where `.` leaves them to the table.
-`native_columns` <- function(`model`, `options`) {
-  .Call(savvy_native_columns__impl, `model`, `options`)
+`native_columns` <- function(`said`) {
+  .Call(savvy_native_columns__impl, `said`)
 }
 
 #' The covariance of the identified coefficients: their `names` and its `values`, row by row; `NULL` where none was released.
@@ -47,9 +47,10 @@ NULL
   .Call(savvy_native_covariance__impl, `json`)
 }
 
-#' The plan of a fit that is not made, as the document of `dplm plan`: no cell is looked at and nothing is spent.
-`native_dry_run` <- function(`described`, `model`, `options`) {
-  .Call(savvy_native_dry_run__impl, `described`, `model`, `options`)
+#' The plan of a fit that is not made: the `document` of `dplm plan` where there is a forecast, and its
+#' `warnings`. No cell is read, except identifiers of persons, and nothing is spent.
+`native_dry_run` <- function(`described`, `said`) {
+  .Call(savvy_native_dry_run__impl, `described`, `said`)
 }
 
 #' The document of a fit without what is long.
@@ -57,15 +58,11 @@ NULL
   .Call(savvy_native_facts__impl, `json`)
 }
 
-#' Reads and fits. With a ledger, it has the budget on disk as spent before noise is drawn. `progress` is called with the stage, how much is
-#' done, and how much there is.
-`native_fit` <- function(`described`, `model`, `options`, `progress`) {
-  .Call(savvy_native_fit__impl, `described`, `model`, `options`, `progress`)
-}
-
-#' Reads and fits every group, as `native_fit` does one.
-`native_fit_groups` <- function(`described`, `model`, `options`, `progress`) {
-  .Call(savvy_native_fit_groups__impl, `described`, `model`, `options`, `progress`)
+#' Reads and fits, each group where groups are asked for. With a ledger, it has the budget on disk as
+#' spent before noise is drawn. `progress` is called with the stage, how much is done, and how much
+#' there is.
+`native_fit` <- function(`described`, `said`, `progress`) {
+  .Call(savvy_native_fit__impl, `described`, `said`, `progress`)
 }
 
 #' For each group its `level`, and the `json` of its fit or `why` there is none.
@@ -158,6 +155,12 @@ NULL
   .Call(savvy_native_ledger_verify__impl, `file`, `against`)
 }
 
+#' The formula of a model file, given as its text; it says of each column without bounds that it is
+#' standardised.
+`native_model_file` <- function(`text`) {
+  .Call(savvy_native_model_file__impl, `text`)
+}
+
 #' The mean response over a column: `at` its values, what is `predicted` there, and where the others are `held`.
 `native_over` <- function(`json`, `column`, `names`, `values`, `level`, `simultaneous`) {
   .Call(savvy_native_over__impl, `json`, `column`, `names`, `values`, `level`, `simultaneous`)
@@ -169,8 +172,8 @@ NULL
 }
 
 #' What accuracy to expect, as the document of `dplm plan`.
-`native_plan` <- function(`options`) {
-  .Call(savvy_native_plan__impl, `options`)
+`native_plan` <- function(`said`) {
+  .Call(savvy_native_plan__impl, `said`)
 }
 
 #' The mean response of each row.

@@ -1,35 +1,45 @@
 # The main job: a private fit.
 
-dplm <- function(formula, data, rho = NULL, epsilon = NULL, delta = NULL, public = NULL, method = NULL, clip = NULL, steps = NULL,
-                 step_size = NULL, interval = "newton", target = NULL, level = 0.95, batches = 10, burn_in = NULL,
-                 neighbours = "replace-one", person = NULL, rows_per_person = NULL, weights = NULL, by = NULL, group_sizes = NULL,
-                 purpose = "inference", standardised = FALSE, moments = NULL, ledger = NULL, dataset = NULL, other_table = FALSE,
-                 csv = NULL, strict = FALSE, seed = NULL, threads = NULL, memory = NULL, progress = interactive(),
-                 dry_run = FALSE, pretend = FALSE) {
+dplm <- function(formula, data,
+                 # <options dplm>
+                 rho = NULL, epsilon = NULL, delta = NULL, standardised = FALSE, moments = NULL,
+                 weights = NULL, by = NULL, group_sizes = NULL, neighbours = "replace-one",
+                 person = NULL, rows_per_person = NULL, method = NULL, clip = NULL, steps = NULL,
+                 step_size = NULL, interval = "newton", target = NULL, level = 0.95, batches = 10,
+                 burn_in = NULL, purpose = "inference", csv = NULL, strict = FALSE, seed = NULL,
+                 threads = NULL, memory = NULL, device = "cpu", ledger = NULL, dataset = NULL,
+                 other_table = FALSE, pretend = FALSE, dry_run = FALSE,
+                 # </options>
+                 public = NULL, progress = interactive()) {
   call <- match.call()
-  simulated <- simulated_rows(pretend)
-  if (missing(data) && is.null(simulated)) refuse("request", accepted)
-  asked <- model(formula, public)
-  said <- if (inherits(ledger, "dplm_ledger")) ledger else list(analyst = Sys.getenv("DPLM_ANALYST"))
-  options <- list(
-    rho = rho, epsilon = epsilon, delta = delta, method = method, clip = clip, steps = steps, step_size = step_size,
-    interval = interval, target = target, level = level, batches = batches, burn_in = burn_in, neighbours = neighbours,
-    person = person, rows_per_person = rows_per_person, weights = weights, by = by, group_sizes = group_sizes, purpose = purpose,
-    standardised = standardised, moments = given_moments(moments), ledger = ledger_file(ledger), dataset = dataset,
-    other_table = other_table, analyst = said$analyst, stated_purpose = said$stated_purpose, note = said$note, strict = strict,
-    seed = seed, threads = threads, memory = memory, pretend = simulated
-  )
-  table <- if (is.null(simulated)) described(data, value(native_columns(asked, options)), csv) else list()
-  if (isTRUE(dry_run)) return(new_plan(value(native_dry_run(table, asked, options))))
+  said <- mget(setdiff(names(formals(dplm)), c("formula", "data", "public", "progress")), environment())
+  said["pretend"] <- list(simulated_rows(pretend))
+  if (missing(data) && is.null(said$pretend)) refuse("request", accepted)
+  said <- with_given(said, told(formula, public, moments, ledger))
+  table <- if (is.null(said$pretend)) described(data, value(native_columns(said)), csv) else list()
+  if (isTRUE(dry_run)) return(planned(value(native_dry_run(table, said))))
   bar <- progress_of(progress)
   on.exit(bar$close())
-  fit <- if (is.null(by)) native_fit else native_fit_groups
-  found <- value(fit(table, asked, options, bar$tell))
+  found <- value(native_fit(table, said, bar$tell))
   telling_what_was_spent(found$spent, {
     made <- if (is.null(by)) new_fit(found$json, call) else new_groups(found$json, call)
     warn_of(made, found$warnings, found$about_privacy)
     made
   })
+}
+
+# What arguments say in other words than the native half reads.
+told <- function(formula, public, moments, ledger) {
+  by <- if (inherits(ledger, "dplm_ledger")) ledger else list(analyst = Sys.getenv("DPLM_ANALYST"))
+  account <- c(list(ledger = ledger_file(ledger)), by[intersect(c("analyst", "stated_purpose", "note"), names(by))])
+  c(model(formula, public), list(moments = given_moments(moments)), account)
+}
+
+# The plan in place of the fit, with what it warns of.
+planned <- function(found) {
+  plan <- new_plan(found$document)
+  warn_of(plan, found$warnings, rep(FALSE, length(found$warnings)))
+  plan
 }
 
 # How many rows to simulate; NULL where the data are fitted.

@@ -1,7 +1,8 @@
 # Models: a text with the public facts in it, a formula of R with the facts beside it, or a model file.
 
+# What is said of the model: its formula, and for a model file that columns without bounds are standardised.
 model <- function(formula, public = NULL) {
-  if (inherits(formula, "formula")) return(list(text = written(formula, public), is_file = FALSE))
+  if (inherits(formula, "formula")) return(list(formula = written(formula, public)))
   if (!is.null(public)) {
     refuse("request", "public goes with a formula of R, such as y ~ x: in a text write the facts behind each name, as in x[0..10]")
   }
@@ -9,7 +10,7 @@ model <- function(formula, public = NULL) {
     refuse("request", "formula must be a text such as 'pay[0..200000] ~ age[18..90]', or a formula of R with its facts in public")
   }
   is_file <- grepl("\\.toml$", formula) && !grepl("~", formula, fixed = TRUE)
-  list(text = if (is_file) model_file(formula) else enc2utf8(formula), is_file = is_file)
+  if (is_file) list(formula = value(native_model_file(model_file(formula))), standardised = TRUE) else list(formula = enc2utf8(formula))
 }
 
 model_file <- function(path) {

@@ -39,8 +39,8 @@ SEXP handle_result(SEXP res_) {
     return (SEXP)res;
 }
 
-SEXP savvy_native_columns__impl(SEXP c_arg__model, SEXP c_arg__options) {
-    SEXP res = savvy_native_columns__ffi(c_arg__model, c_arg__options);
+SEXP savvy_native_columns__impl(SEXP c_arg__said) {
+    SEXP res = savvy_native_columns__ffi(c_arg__said);
     return handle_result(res);
 }
 
@@ -49,8 +49,8 @@ SEXP savvy_native_covariance__impl(SEXP c_arg__json) {
     return handle_result(res);
 }
 
-SEXP savvy_native_dry_run__impl(SEXP c_arg__described, SEXP c_arg__model, SEXP c_arg__options) {
-    SEXP res = savvy_native_dry_run__ffi(c_arg__described, c_arg__model, c_arg__options);
+SEXP savvy_native_dry_run__impl(SEXP c_arg__described, SEXP c_arg__said) {
+    SEXP res = savvy_native_dry_run__ffi(c_arg__described, c_arg__said);
     return handle_result(res);
 }
 
@@ -59,13 +59,8 @@ SEXP savvy_native_facts__impl(SEXP c_arg__json) {
     return handle_result(res);
 }
 
-SEXP savvy_native_fit__impl(SEXP c_arg__described, SEXP c_arg__model, SEXP c_arg__options, SEXP c_arg__progress) {
-    SEXP res = savvy_native_fit__ffi(c_arg__described, c_arg__model, c_arg__options, c_arg__progress);
-    return handle_result(res);
-}
-
-SEXP savvy_native_fit_groups__impl(SEXP c_arg__described, SEXP c_arg__model, SEXP c_arg__options, SEXP c_arg__progress) {
-    SEXP res = savvy_native_fit_groups__ffi(c_arg__described, c_arg__model, c_arg__options, c_arg__progress);
+SEXP savvy_native_fit__impl(SEXP c_arg__described, SEXP c_arg__said, SEXP c_arg__progress) {
+    SEXP res = savvy_native_fit__ffi(c_arg__described, c_arg__said, c_arg__progress);
     return handle_result(res);
 }
 
@@ -154,6 +149,11 @@ SEXP savvy_native_ledger_verify__impl(SEXP c_arg__file, SEXP c_arg__against) {
     return handle_result(res);
 }
 
+SEXP savvy_native_model_file__impl(SEXP c_arg__text) {
+    SEXP res = savvy_native_model_file__ffi(c_arg__text);
+    return handle_result(res);
+}
+
 SEXP savvy_native_over__impl(SEXP c_arg__json, SEXP c_arg__column, SEXP c_arg__names, SEXP c_arg__values, SEXP c_arg__level, SEXP c_arg__simultaneous) {
     SEXP res = savvy_native_over__ffi(c_arg__json, c_arg__column, c_arg__names, c_arg__values, c_arg__level, c_arg__simultaneous);
     return handle_result(res);
@@ -164,8 +164,8 @@ SEXP savvy_native_page__impl(SEXP c_arg__json, SEXP c_arg__title, SEXP c_arg__au
     return handle_result(res);
 }
 
-SEXP savvy_native_plan__impl(SEXP c_arg__options) {
-    SEXP res = savvy_native_plan__ffi(c_arg__options);
+SEXP savvy_native_plan__impl(SEXP c_arg__said) {
+    SEXP res = savvy_native_plan__ffi(c_arg__said);
     return handle_result(res);
 }
 
@@ -206,12 +206,11 @@ SEXP savvy_native_write__impl(SEXP c_arg__json, SEXP c_arg__path) {
 
 
 static const R_CallMethodDef CallEntries[] = {
-    {"savvy_native_columns__impl", (DL_FUNC) &savvy_native_columns__impl, 2},
+    {"savvy_native_columns__impl", (DL_FUNC) &savvy_native_columns__impl, 1},
     {"savvy_native_covariance__impl", (DL_FUNC) &savvy_native_covariance__impl, 1},
-    {"savvy_native_dry_run__impl", (DL_FUNC) &savvy_native_dry_run__impl, 3},
+    {"savvy_native_dry_run__impl", (DL_FUNC) &savvy_native_dry_run__impl, 2},
     {"savvy_native_facts__impl", (DL_FUNC) &savvy_native_facts__impl, 1},
-    {"savvy_native_fit__impl", (DL_FUNC) &savvy_native_fit__impl, 4},
-    {"savvy_native_fit_groups__impl", (DL_FUNC) &savvy_native_fit_groups__impl, 4},
+    {"savvy_native_fit__impl", (DL_FUNC) &savvy_native_fit__impl, 3},
     {"savvy_native_groups__impl", (DL_FUNC) &savvy_native_groups__impl, 1},
     {"savvy_native_groups_facts__impl", (DL_FUNC) &savvy_native_groups_facts__impl, 1},
     {"savvy_native_groups_page__impl", (DL_FUNC) &savvy_native_groups_page__impl, 4},
@@ -229,6 +228,7 @@ static const R_CallMethodDef CallEntries[] = {
     {"savvy_native_ledger_reverse__impl", (DL_FUNC) &savvy_native_ledger_reverse__impl, 3},
     {"savvy_native_ledger_show__impl", (DL_FUNC) &savvy_native_ledger_show__impl, 2},
     {"savvy_native_ledger_verify__impl", (DL_FUNC) &savvy_native_ledger_verify__impl, 2},
+    {"savvy_native_model_file__impl", (DL_FUNC) &savvy_native_model_file__impl, 1},
     {"savvy_native_over__impl", (DL_FUNC) &savvy_native_over__impl, 6},
     {"savvy_native_page__impl", (DL_FUNC) &savvy_native_page__impl, 4},
     {"savvy_native_plan__impl", (DL_FUNC) &savvy_native_plan__impl, 1},

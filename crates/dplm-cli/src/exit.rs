@@ -3,7 +3,10 @@
 use std::io;
 
 use dplm::{
-    Error, formula::FormulaError, interval::IntervalError, lattice::LatticeError, method::ConfigError, table::DataError,
+    Error, ErrorKind,
+    formula::FormulaError,
+    options::{Advised, Interface},
+    table::DataError,
 };
 use dplm_ledger::LedgerError;
 use dplm_simulate::pretend::PretendError;
@@ -34,6 +37,11 @@ impl Failure {
     /// The command was wrong.
     pub fn usage(reason: impl ToString) -> Failure {
         Failure::Usage(reason.to_string())
+    }
+
+    /// What was typed makes no sense to the library, whatever else the error might mean.
+    pub fn of_request(error: impl Into<Error>) -> Failure {
+        Failure::Usage(error.into().sentence(Interface::Command))
     }
 
     /// A formula was wrong; where that stands in one place, it is shown.
@@ -86,21 +94,12 @@ impl Failure {
     }
 }
 
+/// The library says what an error is about; here it becomes an exit status.
 impl From<Error> for Failure {
     fn from(error: Error) -> Failure {
-        match &error {
-            // Only the data can tell how many rows there are.
-            Error::Config(ConfigError::TooFewRows { .. }) => Failure::refused(error),
-            Error::Formula(_)
-            | Error::Config(_)
-            | Error::Moments(_)
-            | Error::Study(_)
-            | Error::Hypothesis(_)
-            | Error::Prediction(_)
-            | Error::Group(_)
-            | Error::Interval(IntervalError::Level { .. } | IntervalError::RepeatedEquations)
-            | Error::Lattice(LatticeError::ClipOutOfRange { .. }) => Failure::usage(error),
-            _ => Failure::refused(error),
+        match error.kind() {
+            ErrorKind::Request => Failure::Usage(error.sentence(Interface::Command)),
+            ErrorKind::Data | ErrorKind::Fit => Failure::Refused(error.sentence(Interface::Command)),
         }
     }
 }
@@ -121,15 +120,15 @@ impl From<LedgerError> for Failure {
             | LedgerError::OtherAccount { .. }
             | LedgerError::Settings { .. }
             | LedgerError::NoAnalyst { .. }
-            | LedgerError::NoReason => Failure::usage(error),
-            other => Failure::refused(other),
+            | LedgerError::NoReason => Failure::Usage(error.sentence(Interface::Command)),
+            other => Failure::Refused(other.sentence(Interface::Command)),
         }
     }
 }
 
 impl From<DataError> for Failure {
     fn from(error: DataError) -> Failure {
-        Failure::refused(error)
+        Failure::from(Error::from(error))
     }
 }
 
@@ -145,6 +144,8 @@ impl From<PretendError> for Failure {
 
 #[cfg(test)]
 mod tests {
+    use dplm::{lattice::LatticeError, method::ConfigError};
+
     use super::*;
 
     #[test]

@@ -4,7 +4,7 @@ mod account;
 mod args;
 mod exit;
 mod places;
-mod settings;
+mod asked;
 mod printer;
 mod output;
 mod progress;

@@ -40,7 +40,7 @@ const FITS: [(&str, &str); 27] = [
     ("the paper's method, independent", "fit rows.csv -f F --method dpgd --rho 0.5 --interval independent --batches 5"),
     ("adassp", "fit rows.csv -f F --method adassp --rho 0.5 --purpose prediction"),
     ("ssp", "fit rows.csv -f F --method ssp --rho 0.5 --purpose prediction"),
-    ("functional", "fit rows.csv -f F --method functional --rho 5 --purpose prediction"),
+    ("adaptive clips", "fit rows.csv -f F --method adaptive-clips --rho 5 --purpose prediction"),
     ("groups", "fit rows.csv -f y[0..60]~x[0..10]+z[-4..4] --rho 2 --by g{a,b,c}"),
     ("groups of public sizes", "fit rows.csv -f y[0..60]~x[0..10] --rho 2 --by g{a,b} --group-sizes a=1500,b=1500"),
     ("a study", "study study.toml rows.csv"),
@@ -58,7 +58,8 @@ const PLANS: [&str; 8] = [
     "plan -f F --rows 10000 --rho 0.1 --delta 1e-9",
 ];
 
-const REFUSED: [&str; 34] = [
+const REFUSED: [&str; 35] = [
+    "fit rows.csv -f F --rho 1 --method functional",
     "fit",
     "fit rows.csv",
     "fit rows.csv -f F",

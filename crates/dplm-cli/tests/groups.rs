@@ -118,6 +118,10 @@ fn what_groups_cannot_do_is_refused_and_a_dry_run_spends_nothing() {
     assert!(bare.status == 2 && bare.stderr.contains("region{north,south}"), "{}", bare.stderr);
     let dry = directory.ok(&[&fit[..], &["--dry-run"]].concat()).stdout;
     assert!(dry.contains("no forecast for groups") && dry.contains("Nothing was spent"), "{dry}");
+    let dry = directory.ok(&[&fit[..], &["--group-sizes", "north=1440,south=10", "--dry-run"]].concat()).stdout;
+    let (north, south) = dry.split_once("region south").expect("a forecast for each group");
+    assert!(north.contains("1,440 rows, 2 coefficients") && !south.contains("rows, 2 coefficients"), "{dry}");
+    assert!(dry.matches("Nothing was spent").count() == 1, "{dry}");
     let public = directory.ok(&[&fit[..], &["--group-sizes", "north=1440,south=1500"]].concat()).stdout;
     assert!(public.contains("1,440 rows") && !public.contains("about 1,440"), "{public}");
     let persons = directory.ok(&[&fit[..], &["--person", "id"]].concat()).stdout;

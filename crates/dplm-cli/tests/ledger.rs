@@ -162,7 +162,7 @@ fn a_fit_of_the_wrong_file_that_is_reversed_leaves_the_name_free() {
     directory.ok(&spend("0.1", &[]));
 }
 
-/// The hashes have no key, so whoever can write the file can write another history: only what was kept elsewhere tells.
+/// The hashes have no key, so anyone who can write the file can write another history: only what was kept elsewhere tells.
 #[test]
 fn fits_that_were_kept_give_another_history_away() {
     let directory = directory(300, "1");
@@ -284,7 +284,7 @@ fn a_full_disk_refuses_and_loses_nothing() {
     let directory = directory(300, "1");
     let length = fs::metadata(directory.path("budget.db")).expect("a ledger").len();
     let (mut refused, mut done) = (0, 0);
-    // Files may not grow beyond so many blocks of 512 bytes: first the journal has no room, then the ledger, then the result.
+    // Files may not grow beyond a number of blocks of 512 bytes: first the journal has no room, then the ledger, then the result.
     for blocks in (0..=length / 512 + 8).step_by(4) {
         let before = recorded(&directory);
         let limit = format!("trap '' XFSZ; ulimit -f {blocks}");
@@ -370,7 +370,7 @@ fn a_read_only_folder_or_file_refuses_and_loses_nothing() {
     }
 }
 
-/// What a refusal says is what happened, to whoever reads as well as to whoever spends.
+/// What a refusal says is what happened, for reading as well as for spending.
 #[test]
 fn a_damaged_ledger_is_called_damaged() {
     let directory = directory(300, "1");
@@ -464,7 +464,7 @@ fn the_day_of_a_custodian() {
     let directory = directory(300, "0.1");
     let ledger = |args: &[&str]| directory.run(&[&["ledger"], args].concat());
     directory.ok(&["ledger", "limit", "budget.db", "--dataset", "wages", "--analyst", "Ada", "--rho", "0.03"]);
-    spend_refused(&directory, "0.01", &[], 2, "must say whose it is");
+    spend_refused(&directory, "0.01", &[], 2, "must name its analyst");
     spend_refused(&directory, "0.04", &["--analyst", "Ada"], 1, "Ada may spend 0.03 more of 'wages'");
     let said = ["--analyst", "Ada", "--stated-purpose", "annual report", "--note", "table 3"];
     let check = [&["ledger", "check"], &spend("0.01", &said)[1..]].concat();
@@ -482,7 +482,7 @@ fn the_day_of_a_custodian() {
     directory.simulate("data.csv", 301);
     let other = directory.run(&check);
     other.assert_refused(1, "another table");
-    assert!(other.stderr.contains("another number of rows than that of entry 4"), "{}", other.stderr);
+    assert!(other.stderr.contains("number of rows differ from those of entry 4"), "{}", other.stderr);
     assert_eq!(recorded(&directory), 2);
 
     let reversed = directory.ok(&["ledger", "reverse", "budget.db", "4", "--reason", "made twice"]);

@@ -11,6 +11,7 @@ mod ledger;
 mod mandatory;
 mod memory;
 mod methods;
+mod options;
 mod persons;
 mod places;
 mod pretend;
@@ -20,6 +21,7 @@ mod results;
 mod saved_fit;
 mod studies;
 mod weights;
+mod words;
 
 /// A file that is not named above would never run.
 #[test]

@@ -11,7 +11,7 @@ const ONE_FEATURE: &str = "y[-6..6] ~ x1[-4..4]";
 fn every_method_fits_and_spends_from_a_ledger() {
     let directory = Directory::new();
     let data = directory.simulate("rows.csv", 4000);
-    for (number, entry) in (1..).zip(dplm_methods::all()) {
+    for (number, entry) in (1..).zip(dplm_methods::offered()) {
         let name = entry.name;
         let ledger = format!("{name}.ledger");
         let mechanisms = Mechanisms::of(entry.conversion).name();
@@ -36,13 +36,13 @@ fn every_method_fits_and_spends_from_a_ledger() {
 
 /// An epsilon that is asked for is kept, by the conversion that holds for the method; the ledger says the same.
 #[test]
-fn laplace_noise_is_converted_by_a_bound_for_any_mechanism() {
+fn a_choice_is_converted_by_a_bound_for_any_mechanism() {
     let directory = Directory::new();
     let data = directory.simulate("rows.csv", 4000);
     let init = ["ledger", "init", "a.ledger", "--dataset"];
     directory.ok(&[&init[..], &["rows", "--epsilon", "1", "--mechanisms", "zcdp"]].concat());
     directory.ok(&[&init[..], &["gaussian", "--epsilon", "1"]].concat());
-    let asked = ["--method", "functional", "--epsilon", "1", "--purpose", "prediction", "--json", "-"];
+    let asked = ["--method", "adaptive-clips", "--epsilon", "1", "--purpose", "prediction", "--json", "-"];
     let start = ["fit", &data, "--formula", FORMULA, "--ledger", "a.ledger", "--dataset", "rows"];
     let done = directory.ok(&[&start[..], &asked].concat());
     let fit: serde_json::Value = serde_json::from_str(&done.stdout).expect("JSON");
@@ -51,7 +51,10 @@ fn laplace_noise_is_converted_by_a_bound_for_any_mechanism() {
         (guarantee["rho"].as_f64().expect("a number"), guarantee["epsilon"].as_f64().expect("a number"));
     // At (1, 1e-6) the exact curve of Gaussian noise would allow 0.02801.
     assert!((rho - 0.02436).abs() < 1e-5 && epsilon <= 1.0 && epsilon > 0.9999, "{rho} {epsilon}");
-    assert_eq!((&guarantee["conversion"], &guarantee["releases"][1]["mechanism"]), (&"cks".into(), &"laplace".into()));
+    assert_eq!(
+        (&guarantee["conversion"], &guarantee["releases"][1]["mechanism"]),
+        (&"cks".into(), &"exponential".into())
+    );
     assert!(guarantee["text"].as_str().expect("text").contains("holds for every zCDP mechanism"));
     directory.ok(&["ledger", "verify", "a.ledger"]);
     let shown = directory.ok(&["ledger", "show", "a.ledger", "--dataset", "rows"]).stdout;
@@ -102,5 +105,20 @@ fn an_unknown_method_is_refused_with_the_names_there_are() {
     let directory = Directory::new();
     let done = directory.run(&["fit", "rows.csv", "--formula", FORMULA, "--rho", "1", "--method", "magic"]);
     done.assert_refused(2, "an unknown method");
-    assert!(dplm_methods::all().all(|entry| done.stderr.contains(entry.name)), "{}", done.stderr);
+    assert!(dplm_methods::offered().all(|entry| done.stderr.contains(entry.name)), "{}", done.stderr);
+}
+
+/// A method that nobody would choose says where it runs.
+#[test]
+fn a_method_for_comparison_is_the_labs() {
+    let directory = Directory::new();
+    for name in dplm_methods::COMPARISONS {
+        let done = directory.run(&["fit", "rows.csv", "--formula", FORMULA, "--rho", "1", "--method", name]);
+        done.assert_refused(2, "a method for comparison");
+        assert!(
+            done.stderr.contains("private bit for bit") && done.stderr.contains("lab run arena"),
+            "{}",
+            done.stderr
+        );
+    }
 }

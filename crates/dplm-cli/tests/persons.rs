@@ -77,7 +77,11 @@ fn a_dry_run_counts_persons_and_spends_nothing() {
     let directory = directory();
     let fit = ["fit", "data.csv", "--formula", FORMULA, "--rho", "1", "--person", "ssn", "--dry-run"];
     let said = directory.ok(&fit).stdout;
-    assert!(said.contains(" persons, method auto") && said.contains("Nothing was spent"), "{said}");
+    assert!(said.contains(" persons, method auto: there is no forecast for persons with several rows"), "{said}");
+    assert!(said.contains("Nothing was spent"), "{said}");
+    // A person with one row is a row.
+    let one = directory.ok(&[&fit[..], &["--rows-per-person", "1"]].concat()).stdout;
+    assert!(one.contains("What to expect of a private fit") && one.contains("Nothing was spent"), "{one}");
 }
 
 #[test]
@@ -149,7 +153,7 @@ fn a_study_protects_persons_where_its_file_or_the_command_says_so() {
         ("persons.toml", &options[..2], "the study says 'person' itself"),
         ("rows.toml", &options[2..4], "identifies persons"),
         ("rows.toml", &["--target", "person"], "identifies persons"),
-        ("rows.toml", &["--weights", "x"], "--weights"),
+        ("rows.toml", &["--weights", "x"], "weights are numbers from 0"),
     ] {
         let refused = run(file, more);
         refused.assert_refused(2, words);

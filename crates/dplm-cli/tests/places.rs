@@ -79,7 +79,7 @@ fn file_of(command: &str, input: &str) -> &'static str {
     }
 }
 
-/// A command that reads an input, complete but for the output.
+/// A command that reads an input, complete except for the output.
 fn invocation(command: &str, input: &str, output: &str) -> String {
     let ledger = match (command, input) {
         ("ledger check", _) => "--ledger budget.db --dataset others",

@@ -51,10 +51,10 @@ fn devices_that_are_not_there() {
     let data = directory.write("data.csv", table(50));
     assert!(refused(&directory, &data, FORMULA, &["--rho", "0.5", "--device", "tpu"], 2).contains("cuda"));
     let persons = ["--rho", "0.5", "--device", "cuda", "--person", "z"];
-    assert!(refused(&directory, &data, "y[0..10] ~ x[0..5]", &persons, 1).contains("leave out the device"));
+    assert!(refused(&directory, &data, "y[0..10] ~ x[0..5]", &persons, 2).contains("leave out the device"));
     let done = directory.run(&["fit", &data, "--formula", "y[0..10] ~ x[0..5]", "--rho", "9", "--device", "cuda"]);
     if done.status != 0 {
-        done.assert_refused(1, "--device cuda");
+        done.assert_refused(2, "--device cuda");
         assert!(done.stderr.contains("leave out the device"), "{}", done.stderr);
     }
 }

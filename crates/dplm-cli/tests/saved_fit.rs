@@ -98,7 +98,7 @@ fn senseless_questions_are_refused() {
         (&["test", "fit.json", "x", "--level", "2"], 2, "between 0 and 1"),
         (&["test", "none.json", "x"], 1, "could not be read"),
         (&["test", "new.csv", "x"], 1, "this is not a fit"),
-        (&["test", "bare.json", "(Intercept)"], 1, "released nothing to make intervals from"),
+        (&["test", "bare.json", "(Intercept)"], 2, "released nothing to make intervals from"),
         (&["test", "fit.json", "x", "--json", "out.csv"], 2, "would hold JSON"),
         (&["predict", "fit.json"], 2, "were not provided"),
         (&["predict", "fit.json", "new.csv", "--over", "x"], 2, "cannot be used with"),
@@ -107,14 +107,14 @@ fn senseless_questions_are_refused() {
         (&["predict", "fit.json", "new.csv", "--out", "new.csv"], 2, "would be overwritten"),
         (&["predict", "fit.json", "new.csv", "--out", "fit.json"], 2, "would be overwritten"),
         (&["predict", "bare.json", "new.csv", "--person-interval"], 2, "no residual standard deviation"),
-        (&["predict", "bare.json", "new.csv"], 1, "released nothing to make intervals from"),
-        (&["predict", "fit.json", "--over", "y"], 2, "the model has no column 'y' on its right: its columns are 'x'"),
+        (&["predict", "bare.json", "new.csv"], 2, "released nothing to make intervals from"),
+        (&["predict", "fit.json", "--over", "y"], 2, "the model has no predictor 'y': its predictors are 'x'"),
         (
             &["predict", "fit.json", "--over", "x", "--at", "g=d"],
             2,
-            "'d' is no level of 'g': its levels are 'a', 'b', 'c'",
+            "'d' is not a level of 'g': its levels are 'a', 'b', 'c'",
         ),
-        (&["predict", "fit.json", "--over", "g", "--at", "x=high"], 2, "'high' is no number"),
+        (&["predict", "fit.json", "--over", "g", "--at", "x=high"], 2, "'x' holds numbers, but 'high' is not one"),
         (&["predict", "fit.json", "--over", "g", "--at", "g=a"], 2, "cannot be held"),
         (&["predict", "fit.json", "--over", "g", "--at", "x"], 2, "COLUMN=VALUE"),
     ] {
@@ -124,7 +124,7 @@ fn senseless_questions_are_refused() {
     }
 }
 
-/// The numbers of a line; none where it is empty.
+/// The numbers of a line; empty for an empty line.
 fn numbers(line: &str) -> Vec<Option<f64>> {
     line.split(',').map(|cell| (!cell.is_empty()).then(|| cell.parse().expect("a number"))).collect()
 }

@@ -47,5 +47,5 @@ fn what_cannot_be_a_weight_is_refused_and_a_dry_run_spends_nothing() {
     assert!(refused("w", 2).contains("write them as w[0..50]"));
     assert!(refused("v[0..4]", 1).contains("'v'"));
     let dry = directory.ok(&[&fit[..], &["w[0..4]", "--dry-run"]].concat()).stdout;
-    assert!(dry.contains("no forecast for weighted rows") && dry.contains("Nothing was spent"), "{dry}");
+    assert!(dry.contains("weights: 'w' says nothing") && dry.contains("Nothing was spent"), "{dry}");
 }

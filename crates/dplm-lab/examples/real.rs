@@ -1,4 +1,5 @@
-//! The automatic method on real tables: `real LIST OUT [rho,rho,...] [seeds]`; see `dplm_lab::real` and `real/run`.
+//! The automatic method on real tables: `real LIST OUT [rho,rho,...] [seeds]`; see `dplm_lab::real`
+//! and `real/run`.
 
 use std::{error::Error, path::Path, process::ExitCode};
 

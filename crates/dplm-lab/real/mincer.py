@@ -1,11 +1,14 @@
-"""Mincer's equation on CPS1988: intervals of private fits against those of least squares, in raw powers of experience and in `poly`.
+"""Mincer's equation on CPS1988: intervals of private fits against those of least squares, in raw
+powers of experience and in `poly`.
 
     python crates/dplm-lab/real/fetch.py target/real
     python crates/dplm-lab/real/mincer.py target/real 1 20
 
-The arguments are the folder, epsilon (at delta = 1e-6), and how many seeds. For each coefficient: how long its interval is, over that of least
-squares (median over the seeds), how often it has the sign of least squares and is significant at 5 %, and how often the interval holds the
-estimate of least squares. Needs the package (`pip install .`). Seeds are fixed, so nothing here is private; the table is public.
+The arguments are the folder, epsilon (at delta = 1e-6), and how many seeds. For each coefficient:
+how long its interval is, over that of least squares (median over the seeds), how often it has the
+sign of least squares and is significant at 5 %, and how often the interval holds the estimate of
+least squares. Needs the package (`pip install .`). Seeds are fixed, so nothing here is private; the
+table is public.
 """
 
 import sys

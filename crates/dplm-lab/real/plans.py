@@ -1,14 +1,18 @@
-"""A plan and its fit side by side on real tables: the standard errors that `dplm plan` promises over those that fits then have.
+"""A plan and its fit side by side on real tables: the standard errors that `dplm plan` promises
+over those that fits then have.
 
     python crates/dplm-lab/real/fetch.py target/real
     python crates/dplm-lab/real/plans.py target/real 0.1 5 earnings wages vocabulary chemistry males computers races
 
-The arguments are the folder, rho, how many seeds, and the tables. What a plan is told of columns is taken from the table, in two ways. As a code book
-would say it: the mean and the standard deviation of each number, and the shares of levels; the plan then takes columns to be uncorrelated and
-symmetric. And by public moments: means and covariances of all terms, which plan and fit are then both given. The standard deviation of the errors is
-told in both. Whether the assumptions of the first hold is judged from the table before any plan is made, by the rule in `holds`.
+The arguments are the folder, rho, how many seeds, and the tables. What a plan is told of columns is
+taken from the table, in two ways. As a code book would say it: the mean and the standard deviation
+of each number, and the shares of levels; the plan then takes columns to be uncorrelated and
+symmetric. And by public moments: means and covariances of all terms, which plan and fit are then
+both given. The standard deviation of the errors is told in both. Whether the assumptions of the
+first hold is judged from the table before any plan is made, by the rule in `holds`.
 
-Needs the package (`pip install .`). Seeds are fixed, so nothing here is private; the tables are public.
+Needs the package (`pip install .`). Seeds are fixed, so nothing here is private; the tables are
+public.
 """
 
 import re
@@ -22,7 +26,8 @@ import numpy as np
 import pandas as pd
 
 LISTS = ("known.txt", "unseen.txt", "fresh.txt")
-# No two columns more correlated, and no column more skewed that is in the model with its square: a skewed column is correlated with it.
+# No two columns more correlated, and no column more skewed that is in the model with its square: a
+# skewed column is correlated with it.
 MOST_CORRELATED, MOST_SKEWED = 0.3, 0.5
 
 
@@ -36,7 +41,8 @@ def model(folder: Path, name: str) -> tuple[pd.DataFrame, str]:
 
 
 def code_book(table: pd.DataFrame, formula: str) -> tuple[list[str], dict[str, dict[str, np.ndarray]]]:
-    """What a code book would say of the columns, and for each column its terms, that of the response first."""
+    """What a code book would say of the columns, and for each column its terms, that of the
+    response first."""
     said, columns = [], {}
     for name, facts in re.findall(r"(\w+)(\[[^]]*\]|\{[^}]*\})", formula):
         if facts[0] == "[":

@@ -1,4 +1,4 @@
-//! What the paper says, put so that numbers can contradict it.
+//! The paper's claims, in a form that numbers can contradict.
 
 use std::path::Path;
 
@@ -7,16 +7,16 @@ use crate::LabError;
 /// The file of verdicts.
 pub const CLAIMS: &str = "claims.json";
 
-/// A claim, what was measured, what it takes to hold, and whether it does.
+/// A claim, the measurement, the requirement, and the verdict.
 #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Claim {
     /// The figure it is judged from.
     pub figure: String,
-    /// What is claimed.
+    /// The claim.
     pub claim: String,
-    /// What was measured; after ± half a 95 % interval.
+    /// The measurement; after ± half a 95 % interval.
     pub measured: String,
-    /// What it takes.
+    /// The requirement.
     pub required: String,
     /// The verdict.
     pub holds: bool,
@@ -58,7 +58,7 @@ impl Claims {
     }
 }
 
-/// The verdicts of a folder; none when there is no file.
+/// The verdicts of a folder; empty if there is no file.
 ///
 /// # Errors
 /// When the file cannot be read.

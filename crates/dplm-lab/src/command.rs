@@ -1,4 +1,4 @@
-//! `dplm lab`: what the command line calls.
+//! `dplm lab`: the functions that the command line calls.
 
 use std::{
     io::{self, Write},
@@ -13,23 +13,23 @@ use crate::{
     run,
 };
 
-/// What `dplm lab` is asked to do.
+/// A request to `dplm lab`.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Command {
     /// Names the figures.
     List,
-    /// Runs figures, or goes on with a run that was stopped.
+    /// Runs figures, or resumes an interrupted run.
     Run {
-        /// Which; `all` for every one.
+        /// Their names; `all` for every one.
         names: Vec<String>,
-        /// What is different from the definitions.
+        /// Changes to the definitions.
         changes: Changes,
         /// Where everything is written.
         out: PathBuf,
     },
     /// Judges every claim again from a record.
     Check {
-        /// The folder of the record; the committed one when there is none.
+        /// The folder of the record; the committed one if `None`.
         record: Option<PathBuf>,
     },
     /// Draws the figures of a record again.
@@ -41,10 +41,10 @@ pub enum Command {
     },
 }
 
-/// Carries a command out and writes its result to `out`; false when a claim that was checked does not hold.
+/// Executes a command and writes its result to `out`; false if a checked claim does not hold.
 ///
 /// # Errors
-/// When the command cannot be carried out.
+/// When the command fails.
 pub fn command(command: &Command, out: &mut dyn Write) -> Result<bool, LabError> {
     match command {
         Command::List => list(out),
@@ -127,7 +127,7 @@ fn tell(out: &mut dyn Write, definition: &Definition, claims: &[Claim]) -> Resul
     Ok(())
 }
 
-/// A reader that went away is no error.
+/// A reader that closed the output is not an error.
 fn say(out: &mut dyn Write, line: &str) -> Result<(), LabError> {
     match writeln!(out, "{line}") {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {

@@ -1,4 +1,4 @@
-//! Rows that count how often they are gone through.
+//! Rows that count the passes through them.
 
 use std::sync::{
     Arc,
@@ -7,20 +7,65 @@ use std::sync::{
 
 use dplm::{
     Error,
-    lattice::{Clip, Ladder, Lattice, Moments, Outer, Separate, Theta, Whitening},
-    privacy::{Neighbours, NotPrivate, Sensitive},
-    rows::{BatchFits, Batching, BinSums, Bins, Forecast, OuterSum, Rows, TailCounts},
+    lattice::{Clip, ClippedOuter, Ladder, Lattice, Moments, Outer, Theta, Whitening},
+    privacy::{Neighbours, NotPrivate, Sealed, Sensitive},
+    rows::{BatchMoments, ClippedRows, CustomQuery, CustomRows, Forecast, OuterSum, Rows, TailCounts},
 };
 
-/// Rows, and how many questions went through all of them; rows re-encoded from these count with them.
+/// Rows, and the number of queries that passed through all of them; rows re-encoded from these
+/// share the count.
 pub(crate) struct Counted {
     rows: Box<dyn Rows>,
+    clip: Option<Clip>,
     passes: Arc<AtomicU32>,
+}
+
+/// The same under a clip.
+struct CountedClipped<'a> {
+    rows: Box<dyn ClippedRows + 'a>,
+    passes: Arc<AtomicU32>,
+}
+
+impl CountedClipped<'_> {
+    fn pass(&self) {
+        self.passes.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+impl ClippedRows for CountedClipped<'_> {
+    fn count(&self) -> u64 {
+        self.rows.count()
+    }
+
+    fn negative_gradient_sum(
+        &mut self,
+        theta: &Theta,
+        lattice: &Lattice,
+        neighbours: Neighbours,
+    ) -> Result<Sensitive, Error> {
+        self.pass();
+        self.rows.negative_gradient_sum(theta, lattice, neighbours)
+    }
+
+    fn square_sum(&self, theta: &Theta, lattice: &Lattice, neighbours: Neighbours) -> Result<Sensitive, Error> {
+        self.pass();
+        self.rows.square_sum(theta, lattice, neighbours)
+    }
+
+    fn outer_sum(&self, outer: &ClippedOuter<'_>, neighbours: Neighbours) -> Result<OuterSum, Error> {
+        self.pass();
+        self.rows.outer_sum(outer, neighbours)
+    }
+
+    fn clipped_count(&self, theta: &Theta, lattice: &Lattice) -> Result<NotPrivate<u64>, Error> {
+        self.pass();
+        self.rows.clipped_count(theta, lattice)
+    }
 }
 
 impl Counted {
     pub(crate) fn new(rows: impl Rows + 'static) -> Counted {
-        Counted { rows: Box::new(rows), passes: Arc::default() }
+        Counted { rows: Box::new(rows), clip: None, passes: Arc::default() }
     }
 
     pub(crate) fn passes(&self) -> u32 {
@@ -33,6 +78,20 @@ impl Counted {
     }
 }
 
+impl CustomRows for Counted {
+    fn sum(&self, query: &dyn CustomQuery, neighbours: Neighbours) -> Result<Sensitive, Error> {
+        self.once_more().custom()?.sum(query, neighbours)
+    }
+
+    fn batch_moments(&self, batches: usize) -> Result<Sealed<BatchMoments>, Error> {
+        self.once_more().custom()?.batch_moments(batches)
+    }
+
+    fn batches(&self, batches: usize) -> Result<Vec<Box<dyn Rows>>, Error> {
+        self.once_more().custom()?.batches(batches)
+    }
+}
+
 impl Rows for Counted {
     fn count(&self) -> u64 {
         self.rows.count()
@@ -42,46 +101,13 @@ impl Rows for Counted {
         self.rows.features()
     }
 
-    fn set_clip(&mut self, clip: Clip) -> Result<(), Error> {
-        self.once_more();
-        self.rows.set_clip(clip)
-    }
-
-    fn expect(&mut self, forecast: Forecast) {
-        self.rows.expect(forecast);
-    }
-
-    fn negative_gradient_sum(
-        &self,
-        theta: &Theta,
-        lattice: &Lattice,
-        neighbours: Neighbours,
-    ) -> Result<Sensitive, Error> {
-        self.once_more().negative_gradient_sum(theta, lattice, neighbours)
-    }
-
-    fn clipped_square_sum(&self, theta: &Theta, lattice: &Lattice, neighbours: Neighbours) -> Result<Sensitive, Error> {
-        self.once_more().clipped_square_sum(theta, lattice, neighbours)
-    }
-
-    fn separate_gradient_sum(
-        &self,
-        theta: &Theta,
-        lattice: &Lattice,
-        bounds: &Separate,
-        neighbours: Neighbours,
-    ) -> Result<Sensitive, Error> {
-        self.once_more().separate_gradient_sum(theta, lattice, bounds, neighbours)
-    }
-
-    fn separate_square_sum(
-        &self,
-        theta: &Theta,
-        lattice: &Lattice,
-        bounds: &Separate,
-        neighbours: Neighbours,
-    ) -> Result<Sensitive, Error> {
-        self.once_more().separate_square_sum(theta, lattice, bounds, neighbours)
+    fn clipped(&mut self, clip: Clip, forecast: Option<Forecast>) -> Result<Box<dyn ClippedRows + '_>, Error> {
+        // The bounds of one clip are computed once.
+        if self.clip.replace(clip) != Some(clip) {
+            self.once_more();
+        }
+        let rows = self.rows.clipped(clip, forecast)?;
+        Ok(Box::new(CountedClipped { rows, passes: self.passes.clone() }))
     }
 
     fn outer_sum(&self, outer: &Outer<'_>, neighbours: Neighbours) -> Result<OuterSum, Error> {
@@ -92,20 +118,9 @@ impl Rows for Counted {
         self.once_more().tail_counts(ladder, neighbours)
     }
 
-    fn batch_fits(&self, batching: &Batching, neighbours: Neighbours) -> Result<BatchFits, Error> {
-        self.once_more().batch_fits(batching, neighbours)
-    }
-
-    fn batches(&self, batches: usize) -> Result<Vec<Box<dyn Rows>>, Error> {
-        self.once_more().batches(batches)
-    }
-
-    fn bin_sums(&self, bins: &Bins, radius: u64, neighbours: Neighbours) -> Result<BinSums, Error> {
-        self.once_more().bin_sums(bins, radius, neighbours)
-    }
-
-    fn clipped_count(&self, theta: &Theta, lattice: &Lattice) -> Result<NotPrivate<u64>, Error> {
-        self.once_more().clipped_count(theta, lattice)
+    fn custom(&self) -> Result<&dyn CustomRows, Error> {
+        self.rows.custom()?;
+        Ok(self)
     }
 
     fn moments(&self) -> Result<NotPrivate<Moments>, Error> {
@@ -114,6 +129,6 @@ impl Rows for Counted {
 
     fn whitened(&self, whitening: &Whitening) -> Result<Box<dyn Rows>, Error> {
         let rows = self.once_more().whitened(whitening)?;
-        Ok(Box::new(Counted { rows, passes: self.passes.clone() }))
+        Ok(Box::new(Counted { rows, clip: None, passes: self.passes.clone() }))
     }
 }

@@ -1,7 +1,8 @@
 //! Experiments as small TOML files.
 //!
-//! A definition is a flat table: `kind`, `title` and `paper`, then the parameters of that kind. A `[quick]` table holds what `--quick`
-//! changes. `--set key=value` changes any parameter; a key the kind does not have is refused.
+//! A definition is a flat table: `kind`, `title` and `paper`, then the parameters of that kind. A
+//! `[quick]` table holds what `--quick` changes. `--set key=value` changes any parameter; an
+//! unknown key is refused.
 
 use toml::{Table, Value};
 
@@ -13,7 +14,8 @@ use crate::{
     },
 };
 
-/// The definitions that ship with the program, in the order of the paper; then those that go beyond it.
+/// The definitions that ship with the program, in the order of the paper; then those that go beyond
+/// it.
 const BUILT_IN: [(&str, &str); 15] = [
     ("pn", include_str!("../definitions/pn.toml")),
     ("cost-low", include_str!("../definitions/cost-low.toml")),
@@ -32,7 +34,8 @@ const BUILT_IN: [(&str, &str); 15] = [
     ("oracle", include_str!("../definitions/oracle.toml")),
 ];
 
-/// Grids that judge what is printed. They take longer and have records of their own, so they run when named.
+/// Grids that judge printed results. They take longer and have their own records, so they run only
+/// when named.
 const GRIDS: [(&str, &str); 7] = [
     ("honest", include_str!("../definitions/honest.toml")),
     ("honest-fresh", include_str!("../definitions/honest-fresh.toml")),
@@ -43,7 +46,7 @@ const GRIDS: [(&str, &str); 7] = [
     ("study", include_str!("../definitions/study.toml")),
 ];
 
-/// What a person changes in a definition for one run.
+/// A user's changes to a definition for one run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Changes {
     /// Fewer points and repetitions: all fifteen figures in two minutes.
@@ -58,11 +61,11 @@ pub struct Changes {
 pub struct Definition {
     /// The name of the figure.
     pub name: String,
-    /// What it shows.
+    /// Its title.
     pub title: String,
-    /// Which figure of the paper it is.
+    /// The corresponding figure of the paper.
     pub paper: String,
-    /// The definition as it was run, changes included.
+    /// The definition as it was run, including changes.
     pub text: String,
     /// The experiment.
     pub experiment: Box<dyn Experiment>,
@@ -122,7 +125,7 @@ impl Definition {
     }
 }
 
-/// A definition with its changes made: it reads back as the same experiment.
+/// A definition with its changes applied: it reads back as the same experiment.
 fn as_run(kind: &str, title: &str, paper: &str, table: &Table) -> String {
     let words = [("kind", kind), ("title", title), ("paper", paper)];
     let heading: Table =

@@ -6,9 +6,10 @@
 //! definition --points--> trial, repeated --record--> table --> figure, claims --> page
 //! ```
 //!
-//! A [`definition`] is a small TOML file; an [`experiment`] turns it into points, each a number of repetitions of a [`trial`]
-//! on data it simulates itself; a [`record`] keeps what came out; [`draw`] makes the picture, and a [`claim`] is judged from the
-//! same numbers. Nothing here is private or needs to be: the data are simulated and the noise comes from fixed seeds.
+//! A [`definition`] is a small TOML file; an [`experiment`] turns it into points, each a number of
+//! repetitions of a [`trial`] on data it simulates itself; a [`record`] keeps the results; [`draw`]
+//! makes the picture, and a [`claim`] is judged from the same numbers. Nothing here is private or
+//! needs to be: the data are simulated and the noise comes from fixed seeds.
 
 pub mod definition;
 pub mod trial;
@@ -25,14 +26,14 @@ pub mod real;
 pub mod peers;
 pub mod command;
 
-/// Why the lab could not do what was asked.
+/// Why the lab failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LabError {
     /// There is no such figure.
     #[error("there is no experiment called {name}; `dplm lab list` shows their names")]
     UnknownName {
-        /// What was asked for.
+        /// The name.
         name: String,
     },
     /// A definition cannot be read.
@@ -43,10 +44,10 @@ pub enum LabError {
         /// What is wrong with it.
         reason: String,
     },
-    /// `--set` was not understood.
+    /// `--set` could not be parsed.
     #[error("`{given}` is not of the form key=value; write for instance --set repetitions=20")]
     Setting {
-        /// What was typed.
+        /// The text as typed.
         given: String,
     },
     /// The record holds no results of a figure.
@@ -54,13 +55,13 @@ pub enum LabError {
     NotInRecord {
         /// The figure.
         name: String,
-        /// Where was looked.
+        /// The folder of the record.
         folder: String,
     },
     /// There is no record at all.
     #[error("there is no record in {folder}; name a folder that `dplm lab run --out` has written")]
     NoRecord {
-        /// Where was looked.
+        /// The folder.
         folder: String,
     },
     /// A file of the record is damaged.
@@ -82,7 +83,7 @@ pub enum LabError {
     /// A file could not be read or written.
     #[error("{path}: {source}")]
     File {
-        /// Which file.
+        /// The file.
         path: String,
         /// The system's reason.
         source: std::io::Error,
@@ -93,9 +94,9 @@ pub enum LabError {
     /// A fit was refused.
     #[error(transparent)]
     Fit(#[from] dplm::Error),
-    /// A question of theory was refused.
+    /// A request to the theory module was refused.
     #[error(transparent)]
-    Theory(#[from] dplm::theory::TheoryError),
+    Theory(#[from] dplm_theory::TheoryError),
 }
 
 impl LabError {

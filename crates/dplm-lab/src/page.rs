@@ -1,4 +1,4 @@
-//! The pages that show a record: one for browsers, one for people who read Markdown.
+//! The pages that show a record: one for browsers, one in Markdown.
 
 use std::{fmt::Write, path::Path, process::Command, time::SystemTime};
 
@@ -11,10 +11,10 @@ use crate::{
     run::write,
 };
 
-/// The file that says what ran where.
+/// The file that states the version, the commit, the day and the machine.
 const META: &str = "meta.json";
 
-/// What a record says of itself: the version, the commit, the day and the machine.
+/// The metadata of a record: the version, the commit, the day and the machine.
 pub fn meta(changes: &Changes) -> Value {
     json!({
         "dplm": env!("CARGO_PKG_VERSION"),
@@ -38,13 +38,13 @@ pub fn write_meta(folder: &Path, meta: &Value) -> Result<(), LabError> {
     write(folder, META, (text + "\n").as_bytes())
 }
 
-/// What a folder says of itself; null where it says nothing.
+/// The metadata of a folder; null if it has none.
 pub fn read_meta(folder: &Path) -> Value {
     let text = std::fs::read_to_string(folder.join(META)).unwrap_or_default();
     serde_json::from_str(&text).unwrap_or(Value::Null)
 }
 
-/// The commit the program was built from, where that is known.
+/// The commit the program was built from, if known.
 fn commit() -> Option<String> {
     let source = env!("CARGO_MANIFEST_DIR");
     let output = Command::new("git").args(["-C", source, "rev-parse", "--short=12", "HEAD"]).output().ok()?;
@@ -90,7 +90,7 @@ fn of<'a>(claims: &'a [Claim], figure: &'a str) -> impl Iterator<Item = &'a Clai
     claims.iter().filter(move |claim| claim.figure == figure)
 }
 
-/// One sentence on what ran where.
+/// One sentence about the version and the machine.
 fn about(claims: &[Claim], meta: &Value) -> String {
     let held = claims.iter().filter(|claim| claim.holds).count();
     let word = |value: &Value| value.as_str().unwrap_or("unknown").to_owned();

@@ -1,7 +1,8 @@
-//! What came out of the points, kept so that a run can be resumed, redrawn and judged again.
+//! The results of the points, kept so that a run can be resumed, redrawn and judged again.
 //!
-//! A record is a folder. `points.jsonl` has one line for each finished point: everything that determines its numbers (the key), and the
-//! numbers. Figures and claims are made from it alone. `meta.json` says which version ran on which machine.
+//! A record is a folder. `points.jsonl` has one line for each finished point: everything that
+//! determines its numbers (the key), and the numbers. Figures and claims are made from it alone.
+//! `meta.json` states the version and the machine.
 
 use std::{
     collections::BTreeMap,
@@ -35,7 +36,8 @@ impl Record {
     /// Opens the record of a folder, which is made when it does not exist.
     ///
     /// # Errors
-    /// When the folder cannot be made, or a line cannot be read. A last line that was cut short is left out.
+    /// When the folder cannot be made, or a line cannot be read. A last line that was cut short is
+    /// left out.
     pub fn open(folder: &Path) -> Result<Record, LabError> {
         std::fs::create_dir_all(folder).map_err(|error| LabError::file(folder, error))?;
         let file = folder.join(POINTS);
@@ -98,7 +100,7 @@ fn line(key: &str, values: &Values) -> String {
     serde_json::to_string(&line).expect("names and finite numbers are JSON") + "\n"
 }
 
-/// Adds a line, first ending one that an interruption cut short.
+/// Adds a line, first completing one that an interruption cut short.
 fn append(path: &Path, line: &str) -> std::io::Result<()> {
     let mut file: File = OpenOptions::new().create(true).append(true).open(path)?;
     if std::fs::read(path)?.last().is_some_and(|&byte| byte != b'\n') {
@@ -109,7 +111,7 @@ fn append(path: &Path, line: &str) -> std::io::Result<()> {
     file.write_all(line.as_bytes())
 }
 
-/// Ten significant digits: the same number whether it was just measured or read back.
+/// Ten significant digits: the same number when measured and when read back.
 pub fn rounded(value: f64) -> f64 {
     format!("{value:.9e}").parse().expect("a printed number reads back")
 }

@@ -15,12 +15,14 @@ use crate::{
     record::Record,
 };
 
-/// Data sets larger than this are simulated one after the other, each on all cores; smaller ones side by side.
+/// Data sets larger than this are simulated one after the other, each on all cores; smaller ones in
+/// parallel.
 const LARGE: u64 = 10_000_000;
 
-/// Measures what the record does not have yet and gives all points.
+/// Measures the points that the record lacks and returns all points.
 ///
-/// A point is added to the record as soon as its repetitions are done, so a run that was stopped goes on where it was.
+/// A point is added to the record as soon as its repetitions are done, so an interrupted run
+/// resumes where it stopped.
 ///
 /// # Errors
 /// When a fit is refused or the record cannot be written.
@@ -68,10 +70,12 @@ pub fn judge(definition: &Definition, done: &[Finished]) -> Vec<Claim> {
     claims.into_vec()
 }
 
-/// Runs figures and writes everything about them to a folder; `tell` hears the verdicts on each as they come.
+/// Runs figures and writes everything about them to a folder; `tell` receives the verdicts on each
+/// as they come.
 ///
 /// # Errors
-/// When there is no such figure, a change does not fit, a fit is refused, or a file cannot be written.
+/// When there is no such figure, a change does not fit, a fit is refused, or a file cannot be
+/// written.
 pub fn run(
     names: &[String],
     changes: &Changes,
@@ -81,7 +85,7 @@ pub fn run(
     let definitions = load(names, changes)?;
     let mut record = Record::open(folder)?;
     let bar = progress(&definitions, &record);
-    // The commit is that of the program which measures: the sources may move on while it does.
+    // The commit is that of the measuring program: the sources may change meanwhile.
     let meta = page::meta(changes);
     for definition in &definitions {
         bar.set_message(definition.name.clone());
@@ -93,7 +97,7 @@ pub fn run(
         bar.suspend(|| tell(definition, &claims));
     }
     bar.finish_and_clear();
-    // A record that was only judged and drawn again keeps the name of the version that measured it.
+    // A record that was only judged and drawn again keeps the version that measured it.
     let measured = bar.length().is_some_and(|cells| cells > 0);
     if measured || page::read_meta(folder).is_null() {
         page::write_meta(folder, &meta)?;
@@ -173,7 +177,7 @@ pub(crate) fn write(folder: &Path, name: &str, bytes: &[u8]) -> Result<(), LabEr
 mod tests {
     use super::*;
 
-    /// Small enough for a test, and still all of the machinery.
+    /// Small enough for a test, and still the whole machinery.
     fn tiny() -> Changes {
         let set = ["n=[300, 600]", "repetitions=3", "steps=4"].map(str::to_owned).to_vec();
         Changes { set, ..Changes::default() }
@@ -198,9 +202,11 @@ mod tests {
         assert_eq!(lines.next(), Some("n,p,rho,reps,privacy_error,sampling_error,total_error"));
         assert!(lines.next().unwrap().starts_with("300,10,0.5,3,"));
         assert_eq!(lines.count(), 1);
-        for name in ["cost-low.svg", "cost-low.png", "cost-low.toml", "index.html", "meta.json"] {
-            assert!(folder.path().join(name).metadata().unwrap().len() > 100, "{name}");
-        }
+        let picture = std::fs::read(folder.path().join("cost-low.png")).unwrap();
+        assert!(crate::draw::pixels_of(&picture, "#0072B2") > 50, "a series is drawn");
+        assert!(read(folder.path(), "cost-low.svg").ends_with("</svg>\n"));
+        assert!(read(folder.path(), "cost-low.toml").contains("repetitions"));
+        assert!(page::read_meta(folder.path())["dplm"].as_str().is_some_and(|version| version.contains('.')));
         assert_eq!(claim::read(folder.path()).unwrap(), told);
         assert!(read(folder.path(), "index.html").contains("cost-low.svg"));
     }
@@ -233,7 +239,7 @@ mod tests {
         run_into(folder.path(), &tiny());
         let path = folder.path().join(crate::record::POINTS);
         let text = std::fs::read_to_string(&path).unwrap();
-        // The first point with a number no measurement gives, and the second not finished.
+        // The first point with an impossible number, and the second not finished.
         let (first, _) = text.split_once('\n').unwrap();
         let mut line: serde_json::Value = serde_json::from_str(first).unwrap();
         line["values"]["privacy"] = 123.0.into();

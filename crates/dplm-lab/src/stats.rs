@@ -1,6 +1,6 @@
-//! The little statistics the claims need.
+//! The basic statistics that the claims need.
 
-/// A number and the standard error of what is known of it.
+/// A number and its standard error.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Estimate {
     /// The number.
@@ -18,7 +18,7 @@ impl Estimate {
         Estimate { value, error: (spread / n).sqrt() }
     }
 
-    /// The ends of the 95 % interval of a normal law.
+    /// The ends of the 95 % interval of a Gaussian.
     pub fn interval(&self) -> (f64, f64) {
         (self.value - 1.96 * self.error, self.value + 1.96 * self.error)
     }
@@ -41,7 +41,7 @@ impl Estimate {
 }
 
 impl std::fmt::Display for Estimate {
-    /// The value and half its 95 % interval, to the places that matter.
+    /// The value and half its 95 % interval, to the digits that matter.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let half = 1.96 * self.error;
         let places = if half > 0.0 { (1.0 - half.log10().floor()).clamp(0.0, 6.0) as usize } else { 4 };
@@ -49,10 +49,10 @@ impl std::fmt::Display for Estimate {
     }
 }
 
-/// A straight line through points that have errors of their own.
+/// A straight line through points with individual errors.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Line {
-    /// The slope; its error is the larger of what the points' errors and what their scatter say.
+    /// The slope; its error is the larger of those from the points' errors and from their scatter.
     pub slope: Estimate,
     /// The height at zero.
     pub intercept: f64,
@@ -61,7 +61,7 @@ pub struct Line {
 impl Line {
     /// Weighted least squares of `y` on `x`.
     pub fn through(points: &[(f64, Estimate)]) -> Line {
-        // An error of exactly nothing, from a single repetition, would take all the weight.
+        // An error of exactly zero, from a single repetition, would take all the weight.
         let weights: Vec<f64> = points.iter().map(|(_, y)| y.error.max(1e-9).powi(-2)).collect();
         let total: f64 = weights.iter().sum();
         let mean = |value: &dyn Fn(&(f64, Estimate)) -> f64| {
@@ -100,7 +100,7 @@ pub fn percentile(values: &[f64], share: f64) -> f64 {
     sorted[below] + (place - place.floor()) * (sorted[above] - sorted[below])
 }
 
-/// The upper end of the one-sided 95 % interval (Wilson) of a share of which `hits` of `trials` were seen.
+/// The upper end of the one-sided 95 % interval (Wilson) of a share, given `hits` of `trials`.
 pub fn share_at_most(hits: f64, trials: f64) -> f64 {
     let z = 1.645;
     let share = hits / trials;

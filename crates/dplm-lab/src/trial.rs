@@ -5,12 +5,13 @@ use dplm::{
     descend::{Descent, Trajectory},
     formula::{Column, Kind, Model},
     lattice::{CELL_SCALE_BITS, Design},
-    method::{IntervalMethod, Purpose, Request, Target, Tuning, adassp, auto, dpgd},
+    method::{IntervalMethod, Purpose, Request, Target, Tuning, auto, dpgd},
     privacy::{Budget, Neighbours, PrivacyError, Rho, noise::FixedSeed},
     rows::{MemoryBuilder, MemoryRows, Rows},
     table::{Block, Cells},
     theory::student::t_quantile,
 };
+use dplm_methods::adassp;
 use dplm_simulate::{Population, Sample, Setting};
 use faer::{Mat, Side, linalg::solvers::Solve};
 
@@ -19,19 +20,19 @@ use crate::LabError;
 /// Cells simulated at a time, so that only the encoded rows are held.
 const BATCH_CELLS: u64 = 1 << 20;
 
-/// Simulated rows, encoded as a fit would encode them, and what they were made from.
+/// Simulated rows, encoded as a fit would encode them, and their source.
 pub struct Data {
     rows: MemoryRows,
     design: Design,
     population: Population,
 }
 
-/// What is asked of one run of the paper's algorithm, in standardised units.
+/// The request for one run of the paper's algorithm, in standardised units.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Descending {
     /// The whole budget.
     pub rho: f64,
-    /// The clip `gamma`.
+    /// The clip threshold `gamma`.
     pub gamma: f64,
     /// The number of steps.
     pub steps: u32,
@@ -48,7 +49,7 @@ pub struct LeastSquares {
     pub std_errors: Vec<f64>,
     /// The diagonal of the inverse of the second moments.
     pub inverse_moments: Vec<f64>,
-    /// Rows less coefficients.
+    /// Rows minus coefficients.
     pub degrees_of_freedom: f64,
 }
 
@@ -56,15 +57,15 @@ impl Data {
     /// Simulates `rows` rows of a setting; the seed fixes the unknowns and the rows.
     ///
     /// # Errors
-    /// When the setting makes no sense.
+    /// When the setting is invalid.
     pub fn simulate(setting: &Setting, rows: u64, seed: u64) -> Result<Data, LabError> {
         Data::of_kind(setting, rows, seed, &Kind::Standard)
     }
 
-    /// The same rows, of which no more is known than that every column lies within `bound` of zero.
+    /// The same rows, known only to lie within `bound` of zero in every column.
     ///
     /// # Errors
-    /// When the setting makes no sense.
+    /// When the setting is invalid.
     pub fn simulate_within(setting: &Setting, rows: u64, seed: u64, bound: f64) -> Result<Data, LabError> {
         Data::of_kind(setting, rows, seed, &Kind::Bounded { low: -bound, high: bound })
     }
@@ -93,7 +94,8 @@ impl Data {
 
     /// Least squares, from the exact second moments of the encoded rows.
     ///
-    /// Simulated columns are far from dependent, so solving the normal equations loses nothing that matters.
+    /// Simulated columns are far from dependent, so solving the normal equations loses no relevant
+    /// accuracy.
     ///
     /// # Errors
     /// When rows cannot be read.
@@ -127,10 +129,10 @@ impl Data {
     /// When the plan is refused.
     pub fn clipped(&mut self, asked: &Descending, run: &Trajectory) -> Result<Vec<f64>, LabError> {
         let plan = self.plan(asked, 1)?;
-        self.rows.set_clip(plan.clip())?;
-        let (lattice, count) = (plan.lattice(), self.rows.count() as f64);
+        let rows = self.rows.clipped(plan.clip(), None)?;
+        let (lattice, count) = (plan.lattice(), rows.count() as f64);
         let share = |theta: &Vec<f64>| -> Result<f64, Error> {
-            let clipped = self.rows.clipped_count(&lattice.theta(theta), lattice)?.into_inner();
+            let clipped = rows.clipped_count(&lattice.theta(theta), lattice)?.into_inner();
             Ok(clipped as f64 / count)
         };
         Ok(run.theta[..run.steps()].iter().map(share).collect::<Result<_, Error>>()?)
@@ -143,17 +145,18 @@ impl Data {
         Ok(Descent::plan(n, p, gamma, steps, step_size, Neighbours::ReplaceOne, share).map_err(Error::from)?)
     }
 
-    /// Newton intervals for the optimum on these rows: the method as a user has it, curvature paid from the same budget.
+    /// Newton intervals for the optimum on these rows: the default method, with the curvature paid
+    /// from the same budget.
     ///
     /// # Errors
     /// When the plan is refused.
     pub fn newton(&mut self, asked: &Descending, level: f64, seed: u64) -> Result<Vec<(f64, f64)>, LabError> {
         let found = self.intervals(asked, Target::Sample, level, seed)?;
-        // A coefficient that is not identified has no interval; one that holds everything says as much.
+        // A coefficient that is not identified has no interval; an infinite one expresses that.
         Ok(found.into_iter().map(|ends| ends.unwrap_or((f64::NEG_INFINITY, f64::INFINITY))).collect())
     }
 
-    /// Newton intervals for the true coefficients, none where a coefficient is not identified.
+    /// Newton intervals for the true coefficients; `None` if a coefficient is not identified.
     ///
     /// # Errors
     /// When the plan is refused.
@@ -182,7 +185,7 @@ impl Data {
         Ok(outcome.coefficients.iter().map(|one| one.precision.map(|p| (p.low, p.high))).collect())
     }
 
-    /// The coefficients that the automatic method finds.
+    /// The coefficients from the automatic method.
     ///
     /// # Errors
     /// When the plan is refused.
@@ -193,7 +196,8 @@ impl Data {
         Ok(outcome.predictor(&self.design))
     }
 
-    /// The coefficients that the paper's method finds at a clip, everything else left to the program.
+    /// The coefficients from the paper's method at a clip threshold, with defaults for everything
+    /// else.
     ///
     /// # Errors
     /// When the plan is refused.
@@ -205,7 +209,8 @@ impl Data {
         Ok(outcome.predictor(&self.design))
     }
 
-    /// What AdaSSP gives, with bounds for normal columns of standard deviation at most `column_sd`.
+    /// The coefficients from AdaSSP, with bounds for Gaussian columns of standard deviation at most
+    /// `column_sd`.
     ///
     /// # Errors
     /// When the plan is refused.
@@ -213,7 +218,8 @@ impl Data {
         let n = self.rows.count();
         let standard = adassp::Config::new(Request::new(rho(budget)?));
         let bounds = standard.clone().plan(n, &self.design)?;
-        // The response has variance 2 where columns have variance 1, and at most 1 + column_sd^2 here.
+        // The response has variance 2 where columns have variance 1, and at most 1 + column_sd^2
+        // here.
         let response_sd = ((1.0 + column_sd * column_sd) / 2.0).sqrt();
         let config = adassp::Config {
             row_bound: Some(column_sd * bounds.row_bound()),
@@ -221,7 +227,7 @@ impl Data {
             ..standard
         };
         let plan = config.plan(n, &self.design)?;
-        Ok(plan.run(&mut self.rows, &self.design, &mut FixedSeed::new(seed))?)
+        Ok(plan.run(&mut self.rows, &mut FixedSeed::new(seed))?)
     }
 }
 
@@ -260,7 +266,8 @@ pub fn distance(a: &[f64], b: &[f64]) -> f64 {
     a.iter().zip(b).map(|(a, b)| (a - b).powi(2)).sum::<f64>().sqrt()
 }
 
-/// A seed of its own for every purpose: the words are mixed so that seeds of neighbouring points have nothing in common.
+/// A different seed for every purpose: the words are mixed so that seeds of neighbouring points are
+/// unrelated.
 pub fn seed(base: u64, purpose: &str, words: &[u64]) -> u64 {
     let letters = purpose.bytes().map(u64::from);
     letters.chain(words.iter().copied()).fold(mix(base), |state, word| mix(state ^ mix(word)))

@@ -1,4 +1,4 @@
-//! What entries add up to, and the rules that each of them keeps.
+//! The sums over entries, and the rules that each entry keeps.
 
 use std::collections::BTreeMap;
 
@@ -6,8 +6,8 @@ use dplm::privacy::{Promise, Unlike, convert::Conversion};
 
 use crate::{Allowance, Amount, Entry, Kind};
 
-/// The name under which a limit holds for all together who have none of their own. No analyst can
-/// have it.
+/// The name under which a limit holds for all analysts together who have no limit of their own. No
+/// analyst can have this name.
 pub(crate) const OTHERS: &str = "*";
 
 /// The budget of one data set after some of its entries, in units of 10^-15.
@@ -16,18 +16,19 @@ pub(crate) struct Balance<'a> {
     pub promise: Promise,
     delta: f64,
     pub granted: u128,
-    /// Everything spent, each release at what it costs under the account's promise.
+    /// Everything spent, each release at its cost under the account's promise.
     pub spent: u128,
     /// The part of delta that tests have spent.
     delta_spent: f64,
     /// Why nothing more can be spent.
     pub frozen: Option<Frozen>,
-    /// By analyst, whose names are compared without case: how the name was first written, and what
-    /// was spent.
+    /// By analyst, with names compared without case: the name's first spelling, and the amount
+    /// spent.
     spent_by: BTreeMap<String, (&'a str, u128)>,
-    /// The latest limit of each analyst; of the empty name, that of each who has none of their own.
+    /// The latest limit of each analyst; under the empty name, the limit of each analyst without
+    /// one of their own.
     limits: BTreeMap<String, (&'a str, u128)>,
-    /// What can be reversed: entries that grant or spend and were not reversed yet.
+    /// The entries that can be reversed: those that grant or spend and were not reversed yet.
     standing: BTreeMap<i64, (Kind, u128)>,
 }
 
@@ -37,7 +38,7 @@ pub(crate) struct Balance<'a> {
 pub(crate) struct Frozen {
     entry: i64,
     why: Unlike,
-    /// The weaker conversion that holds for the sum all the same; none where there is no sum.
+    /// The weaker conversion that holds for the sum; `None` if there is no sum.
     conversion: Option<Conversion>,
 }
 
@@ -46,13 +47,13 @@ impl<'a> Balance<'a> {
     pub fn of(entries: &'a [Entry]) -> Balance<'a> {
         let mut balance = Balance::new(entries);
         for entry in entries {
-            // What breaks a rule was refused when the file was verified.
+            // Entries that break a rule were refused when the file was verified.
             let _ = balance.add(entry);
         }
         balance
     }
 
-    /// Nothing yet, in the account of these entries.
+    /// The empty balance of the account with these entries.
     pub fn new(entries: &[Entry]) -> Balance<'a> {
         Balance {
             promise: Balance::promise_of(entries),
@@ -67,9 +68,9 @@ impl<'a> Balance<'a> {
         }
     }
 
-    /// What the account of these entries promises: what its first entry states. An older version
-    /// stated nothing there, so that what it recorded was to be read as the weakest promise of its
-    /// fits; about rows or about persons, the first fit says.
+    /// The promise of the account with these entries: the one its first entry states. Older
+    /// versions stated none there, so what they recorded is read as the weakest promise of the
+    /// fits; the first fit determines whether rows or persons are protected.
     pub fn promise_of(entries: &[Entry]) -> Promise {
         if let Some(stated) = entries.first().and_then(|entry| entry.promise.clone()) {
             return stated;
@@ -116,10 +117,10 @@ impl<'a> Balance<'a> {
         Ok(())
     }
 
-    /// The rules of a charge, which is refused where they are broken.
+    /// The rules of a charge, which is refused if it breaks them.
     fn check(&self, entry: &Entry, units: u128) -> Result<(), &'static str> {
         let analyst = entry.attribution.analyst.as_str();
-        // What an older version recorded was not compared; where it does not add up, the account is
+        // Older versions did not compare promises; if their records do not add up, the account is
         // frozen.
         let is_compared = !entry.stated.is_empty();
         if is_compared && self.left() < units || self.granted.saturating_sub(self.spent) < units {
@@ -129,7 +130,7 @@ impl<'a> Balance<'a> {
             return Err("it promises something else than the account");
         }
         if self.has_limits() && analyst.is_empty() {
-            return Err("it names nobody, and there are limits for analysts");
+            return Err("it names no analyst, but analysts have limits");
         }
         if self.left_of(analyst).is_some_and(|left| left < units) {
             return Err("it spends more than its analyst may");
@@ -144,12 +145,12 @@ impl<'a> Balance<'a> {
     pub fn adds(&self, promise: &Promise) -> Result<(), Unlike> {
         promise.adds_to(&self.promise)?;
         let spent = if promise.delta_spent > 0.0 { (self.delta_spent + promise.delta_spent).next_up() } else { 0.0 };
-        // The sum is rounded up; the first test may have all that is kept.
+        // The sum is rounded up; the first test may use all of the reserve.
         let is_first = self.delta_spent == 0.0 && promise.delta_spent <= self.promise_of_tests();
         if is_first || spent <= self.promise_of_tests() { Ok(()) } else { Err(Unlike::Tests) }
     }
 
-    /// The part of delta that is kept for tests: half of it, as the conversion assumes.
+    /// The part of delta reserved for tests: half of it, as the conversion assumes.
     fn promise_of_tests(&self) -> f64 {
         match self.promise.conversion {
             Conversion::Exact | Conversion::Cks | Conversion::Simple => 0.0,
@@ -177,12 +178,12 @@ impl<'a> Balance<'a> {
         if over { Err(Unlike::Tests) } else { Ok(cost) }
     }
 
-    /// Stops the account after a release that does not add to the others. The sum may hold all the
-    /// same, by a weaker conversion.
+    /// Stops the account after a release that does not add to the others. The sum may still hold,
+    /// by a weaker conversion.
     fn freeze(&mut self, entry: i64, promise: &Promise, why: Unlike) -> u32 {
         let weaker = self.promise.conversion.or_weaker(promise.conversion);
         let under_weaker = Promise { conversion: weaker, ..self.promise.clone() };
-        // Deltas of tests beyond what is kept for them are in no conversion.
+        // No conversion covers deltas of tests beyond the reserve.
         let cost = promise.cost_in(&under_weaker).ok().filter(|_| promise.delta_spent == 0.0);
         let earlier = self.frozen.as_ref().map_or(Some(weaker), |frozen| frozen.conversion);
         let conversion = earlier.filter(|_| cost.is_some()).map(|earlier| earlier.or_weaker(weaker));
@@ -193,7 +194,7 @@ impl<'a> Balance<'a> {
         cost.unwrap_or(1)
     }
 
-    /// By what the epsilon of everything spent follows; none where there is no sum.
+    /// The conversion to the epsilon of everything spent; `None` if there is no sum.
     pub fn spent_by(&self) -> Option<Conversion> {
         self.frozen.as_ref().map_or(Some(self.promise.conversion), |frozen| frozen.conversion)
     }
@@ -201,15 +202,15 @@ impl<'a> Balance<'a> {
     fn reverse(&mut self, about: Option<i64>, units: u128) -> Result<(), &'static str> {
         let about = about.ok_or("it does not say what it reverses")?;
         if self.most_taken_back(about).is_none_or(|most| units != most) {
-            return Err("it reverses what cannot be, or by another amount");
+            return Err("it reverses an entry that cannot be reversed, or by another amount");
         }
         self.granted -= units;
         self.standing.remove(&about);
         Ok(())
     }
 
-    /// What reversing an entry takes back: of a grant what is left of the budget, of a release
-    /// nothing. None where it cannot be reversed.
+    /// The amount that reversing an entry takes back: of a grant, what is left of the budget; of a
+    /// release, nothing. `None` if it cannot be reversed.
     pub fn most_taken_back(&self, about: i64) -> Option<u128> {
         self.standing.get(&about).map(|(kind, units)| match kind.spends() {
             true => 0,
@@ -217,7 +218,7 @@ impl<'a> Balance<'a> {
         })
     }
 
-    /// What is left of the budget.
+    /// The budget left.
     pub fn left(&self) -> u128 {
         if self.frozen.is_some() { 0 } else { self.granted.saturating_sub(self.spent) }
     }
@@ -227,12 +228,12 @@ impl<'a> Balance<'a> {
         self.spent > self.granted
     }
 
-    /// Whether analysts are limited, so that a fit must say whose it is.
+    /// Whether analysts are limited, so that a fit must name its analyst.
     pub fn has_limits(&self) -> bool {
         !self.limits.is_empty()
     }
 
-    /// What an analyst may still spend by their limit; none where there is no limit.
+    /// What an analyst may still spend under their limit; `None` without a limit.
     pub fn left_of(&self, analyst: &str) -> Option<u128> {
         let spent = self.spent_by.get(&key(analyst)).map_or(0, |(_, units)| *units);
         let of_each = self.limit_of(analyst).map(|limit| limit.saturating_sub(spent));
@@ -241,12 +242,12 @@ impl<'a> Balance<'a> {
         of_each.into_iter().chain(together).min()
     }
 
-    /// What each may spend who has no limit of their own.
+    /// The limit of each analyst without one of their own.
     pub fn limit_of_others(&self) -> Option<u128> {
         self.limits.get("").map(|(_, units)| *units)
     }
 
-    /// What all of them may spend together.
+    /// The limit of all analysts together who have none of their own.
     pub fn limit_of_others_together(&self) -> Option<u128> {
         self.limits.get(OTHERS).map(|(_, units)| *units)
     }
@@ -255,13 +256,13 @@ impl<'a> Balance<'a> {
         self.limits.get(&key(analyst)).map(|(_, units)| *units).or_else(|| self.limit_of_others())
     }
 
-    /// What those have spent who have no limit of their own.
+    /// What all analysts without a limit of their own have spent.
     fn spent_by_others(&self) -> u128 {
         let others = self.spent_by.iter().filter(|(key, _)| key.is_empty() || !self.limits.contains_key(*key));
         others.map(|(_, (_, units))| units).sum()
     }
 
-    /// Everyone who has spent or is limited, by name.
+    /// Every analyst who has spent or is limited, by name.
     pub fn allowances(&self) -> Vec<Allowance> {
         let limited = self.limits.iter().filter(|(key, _)| !["", OTHERS].contains(&key.as_str()));
         let mut names: BTreeMap<&String, &str> = limited.map(|(key, (name, _))| (key, *name)).collect();
@@ -276,7 +277,7 @@ impl<'a> Balance<'a> {
     }
 }
 
-/// A name as names are compared: without case.
+/// The form in which names are compared: without case.
 pub(crate) fn key(name: &str) -> String {
     name.to_lowercase()
 }

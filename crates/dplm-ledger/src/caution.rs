@@ -1,13 +1,14 @@
-//! What should be looked at before a fit is paid for.
+//! Warnings before a fit is charged.
 
 use crate::{Entry, entry::fits_in_force};
 
-/// Something about a charge that its entry would not undo. All of it is public: fingerprints are of plans, and of a table's columns and number of
-/// rows, never of cells. A fingerprint of cells would tell whoever knows all rows but one which row that is.
+/// A warning about a charge that its entry would not undo. All of it is public: fingerprints are of
+/// plans, and of a table's columns and number of rows, never of cells. Anyone who knows all rows
+/// except one could find that row from a fingerprint of cells.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Caution {
-    /// The same question was paid for.
+    /// The same question was charged before.
     #[error(
         "entry {entry} of {time}{} has paid for the same plan on the same table: use its result, or pay again for fresh noise",
         by(analyst)
@@ -17,12 +18,13 @@ pub enum Caution {
         entry: i64,
         /// When it was recorded.
         time: String,
-        /// Who asked.
+        /// The analyst.
         analyst: String,
     },
-    /// Other people may be meant.
+    /// The table may be about other people.
     #[error(
-        "the table has other columns or another number of rows than that of entry {entry}, under the same name: other people need a data set of their own in the ledger"
+        "the table's columns or number of rows differ from those of entry {entry} under the same name: \
+         data about other people need their own data set in the ledger"
     )]
     OtherTable {
         /// The latest entry with another table.
@@ -35,7 +37,8 @@ fn by(analyst: &str) -> String {
 }
 
 impl Caution {
-    /// What there is to say of a plan and a table, by their fingerprints, after these entries of the data set.
+    /// The warnings for a plan and a table, by their fingerprints, after these entries of the data
+    /// set.
     pub(crate) fn of(entries: &[Entry], plan: &str, table: &str) -> Vec<Caution> {
         let is_same = |entry: &&Entry| !plan.is_empty() && entry.plan == plan && entry.table == table;
         let same = fits_in_force(entries).filter(is_same).last().map(|entry| Caution::SamePlan {

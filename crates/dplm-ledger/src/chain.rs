@@ -7,13 +7,13 @@ use crate::{Attribution, Entry};
 /// The hash before the first entry.
 pub(crate) const START: &str = "dplm ledger v1";
 
-/// The hash of an entry after one whose hash is `previous`: SHA-256 of every field, each preceded by its length so that fields cannot be
-/// shifted into one another.
+/// The hash of an entry after one whose hash is `previous`: SHA-256 of every field, each preceded
+/// by its length so that bytes cannot move between fields.
 ///
-/// An entry without a promise as a value has the hash that it had before ledgers stated promises
-/// so, and one that says neither who asked and why nor what it reverses that from before ledgers
-/// could say so: such entries stay as they were recorded. Fields carry their length, and each form
-/// has another number of them, so that no entry of one form has the hash of one of another.
+/// Entries of older ledgers keep their hashes. An entry without a promise as a value has the hash
+/// of ledgers that did not state promises as values; one without attribution and reversal has that
+/// of ledgers that could not state these. Fields carry their length, and each form has another
+/// number of them, so entries of different forms never share a hash.
 pub(crate) fn hash(previous: &str, entry: &Entry) -> String {
     let delta = entry.delta.map_or(String::new(), |delta| delta.to_string());
     let about = entry.about.map_or(String::new(), |about| about.to_string());
@@ -35,7 +35,7 @@ pub(crate) fn hash(previous: &str, entry: &Entry) -> String {
     hex(&digest.finalize())
 }
 
-/// A fingerprint of public words; empty for none.
+/// A fingerprint of public text; empty for an empty text.
 pub(crate) fn fingerprint(words: &str) -> String {
     if words.is_empty() { String::new() } else { hex(&Sha256::digest(words.as_bytes()))[..16].to_owned() }
 }

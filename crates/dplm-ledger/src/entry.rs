@@ -1,4 +1,4 @@
-//! What a ledger holds.
+//! The contents of a ledger.
 
 use dplm::{
     LedgerEntry, Statement,
@@ -9,14 +9,14 @@ use serde_json::{Value, json};
 
 use crate::balance::{Balance, Frozen};
 
-/// Who asked for a fit, and why: public words, each empty where nothing was said.
+/// Who asked for a fit, and why: public text, each part empty if it was not given.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Attribution {
-    /// Who asked; of a limit, whom it binds.
+    /// The analyst; of a limit, the analyst it binds.
     pub analyst: String,
-    /// What the result is for.
+    /// The purpose of the result.
     pub purpose: String,
-    /// Anything else that should be remembered.
+    /// Any other remark.
     pub note: String,
 }
 
@@ -29,26 +29,28 @@ pub struct Entry {
     pub dataset: String,
     /// When it was recorded, in UTC.
     pub time: String,
-    /// What it is.
+    /// Its kind.
     pub kind: Kind,
-    /// The budget it grants or spends; of a limit, the most that may be spent; of a reversal, what it takes back.
+    /// The budget it grants or spends; of a limit, the most that may be spent; of a reversal, the
+    /// amount it takes back.
     pub rho: Amount,
-    /// The delta at which the data set's epsilon is shown; given when it is opened.
+    /// The delta at which the data set's epsilon is shown; given by the entry that opens it.
     pub delta: Option<f64>,
-    /// What a fit promises, in a few words; of the first entry, what the account promises. Empty
-    /// for grants.
+    /// The promise of a fit, in a few words; of the first entry, that of the account. Empty for
+    /// grants.
     pub neighbours: String,
-    /// The same as a value; none for grants, and where an older version opened the data set.
+    /// The promise as a value; `None` for grants, and if an older version opened the data set.
     pub promise: Option<Promise>,
-    /// The promise as it stands in the file and in the hash; empty where an older version recorded
-    /// the entry.
+    /// The promise as it stands in the file and in the hash; empty if an older version recorded the
+    /// entry.
     #[serde(skip)]
     pub(crate) stated: String,
     /// The formula of a fit, the reason of a reversal, or a note.
     pub text: String,
     /// A fingerprint of the public plan of the fit; empty for grants.
     pub plan: String,
-    /// A fingerprint of the table's columns and its number of rows, never of its cells; empty for grants.
+    /// A fingerprint of the table's columns and its number of rows, never of its cells; empty for
+    /// grants.
     pub table: String,
     /// Who asked, and why.
     #[serde(flatten)]
@@ -69,12 +71,13 @@ pub enum Kind {
     Grant,
     /// Spends budget.
     Spend,
-    /// Says what was released without this ledger, or is missing from it: it happened, whether
-    /// there was budget for it or not.
+    /// Records a release that was made without this ledger, or is missing from it. It is recorded
+    /// even without budget, since it happened.
     Record,
-    /// Says how much an analyst may spend, or those who have no limit of their own.
+    /// Limits what an analyst may spend, or each analyst without a limit of their own.
     Limit,
-    /// Says that an entry was a mistake, and why. Of a grant it takes back what is left; what was spent stays spent.
+    /// Records that an entry was a mistake, and why. Of a grant it takes back what is left; what
+    /// was spent stays spent.
     Reverse,
 }
 
@@ -85,27 +88,27 @@ pub struct Account {
     pub dataset: String,
     /// The delta at which epsilon is shown.
     pub delta: f64,
-    /// What is promised of everything that is spent: fixed when the data set was opened.
+    /// The promise about everything that is spent: fixed when the data set was opened.
     pub promise: Promise,
     /// Everything granted.
     pub total: Amount,
     /// Everything spent.
     pub spent: Amount,
-    /// What is left; nothing where the account is frozen.
+    /// What is left; nothing if the account is frozen.
     pub left: Amount,
     /// Whether more was recorded than was granted, so that the granted promise does not hold.
     pub overdrawn: bool,
-    /// Why nothing more can be spent, where something was recorded that the account cannot add up.
+    /// Why nothing more can be spent, if an entry was recorded that cannot be added to the others.
     pub frozen: Option<String>,
     /// What each analyst has spent, and may spend.
     pub analysts: Vec<Allowance>,
-    /// The most that each may spend who has no limit of their own, if there is such a limit.
+    /// The limit of each analyst without one of their own, if there is one.
     pub limit_of_others: Option<Amount>,
-    /// The most that all of them may spend together, if there is such a limit.
+    /// The limit of all of them together, if there is one.
     pub limit_of_others_together: Option<Amount>,
     /// Every entry of this data set.
     pub entries: Vec<Entry>,
-    /// By what the epsilon of everything spent follows; none where it cannot be added up.
+    /// The conversion to the epsilon of everything spent; `None` if there is no sum.
     #[serde(skip)]
     spent_by: Option<Conversion>,
 }
@@ -113,7 +116,7 @@ pub struct Account {
 /// What one analyst has spent, and may spend.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Allowance {
-    /// The analyst; empty for fits that name nobody.
+    /// The analyst; empty for fits without one.
     pub analyst: String,
     /// What they have spent.
     pub spent: Amount,
@@ -121,7 +124,7 @@ pub struct Allowance {
     pub limit: Option<Amount>,
 }
 
-/// A sum of budgets, which may be nothing: units of 10^-15.
+/// A sum of budgets, possibly zero, in units of 10^-15.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Amount(pub u128);
 
@@ -132,10 +135,10 @@ impl From<Rho> for Amount {
 }
 
 impl Amount {
-    /// A budget that may be nothing.
+    /// A budget, possibly zero.
     ///
     /// # Errors
-    /// When it is neither nothing nor a budget.
+    /// When it is neither zero nor a budget.
     pub fn checked_from_f64(rho: f64) -> Result<Amount, PrivacyError> {
         if rho == 0.0 { Ok(Amount(0)) } else { Ok(Rho::checked_from_f64(rho)?.into()) }
     }
@@ -147,7 +150,7 @@ impl Amount {
 }
 
 impl Account {
-    /// The account of a data set, whose entries these are.
+    /// The account of a data set with these entries.
     pub(crate) fn of(dataset: &str, entries: Vec<Entry>) -> Option<Account> {
         let delta = entries.first().and_then(|entry| entry.delta)?;
         let balance = Balance::of(&entries);
@@ -174,7 +177,7 @@ impl Account {
         })
     }
 
-    /// The account as JSON, with what it means at its delta.
+    /// The account as JSON, with its meaning at its delta.
     pub fn document(&self) -> Value {
         let mut document = json!(self);
         document["neighbours"] = self.neighbours().into();
@@ -188,13 +191,13 @@ impl Account {
         self.entries.iter().find(|other| other.about == Some(entry.id))
     }
 
-    /// The epsilon of everything spent so far at the account's delta; none when nothing is spent,
-    /// or where what was recorded cannot be added up.
+    /// The epsilon of everything spent so far at the account's delta; `None` if nothing was spent,
+    /// or if the entries have no sum.
     ///
     /// # Guarantee
-    /// The conversion is that of the account's promise, or the weaker one of what was recorded. It
-    /// holds for fits that were fixed in advance; where later ones are chosen after earlier
-    /// results, [`Account::epsilon_total`] holds for all together.
+    /// The conversion is that of the account's promise, or the weaker one of its entries. It holds
+    /// for fits that were fixed in advance; if later fits are chosen after earlier results,
+    /// [`Account::epsilon_total`] holds for all of them together.
     pub fn epsilon_spent(&self) -> Option<f64> {
         self.epsilon(self.spent_by?, self.spent)
     }
@@ -202,8 +205,9 @@ impl Account {
     /// The epsilon of everything granted.
     ///
     /// # Guarantee
-    /// However fits are chosen after earlier results, all of them satisfy it, if the budget was fixed before the first, so that neither a grant nor its
-    /// reversal was decided after results: the ledger is a privacy filter (Smith and Thakurta 2022).
+    /// All fits together satisfy it, even if each is chosen after earlier results, provided that
+    /// the budget was fixed before the first, so that neither a grant nor its reversal was decided
+    /// after results: the ledger is a privacy filter (Smith and Thakurta 2022).
     pub fn epsilon_total(&self) -> Option<f64> {
         self.epsilon(self.promise.conversion, self.total)
     }
@@ -212,7 +216,7 @@ impl Account {
         (amount.0 > 0).then(|| convert::epsilon(conversion, amount.to_f64(), self.delta).ok()).flatten()
     }
 
-    /// What the sums speak of, in a few words.
+    /// What the sums are about, in a few words.
     pub fn neighbours(&self) -> String {
         in_words(&self.promise)
     }
@@ -224,8 +228,8 @@ const NOT_GAUSSIAN: &str = " not gaussian";
 
 const TESTED: &str = " with a test";
 
-/// The relation between neighbours, a word for mechanisms that have no exact conversion, and the
-/// privacy unit where that is not a row.
+/// The neighbour relation, a word for mechanisms that have no exact conversion, and the privacy
+/// unit unless it is a row.
 pub(crate) fn in_words(promise: &Promise) -> String {
     let mechanism = match promise.conversion {
         Conversion::Exact => "",
@@ -239,8 +243,8 @@ pub(crate) fn in_words(promise: &Promise) -> String {
     format!("{}{mechanism}{of_whom}", promise.neighbours)
 }
 
-/// The promise of an entry that an older version recorded by its words alone; it did not record by
-/// which column persons are identified.
+/// The promise of an entry that an older version recorded in words alone; it did not record the
+/// column that identifies persons.
 pub(crate) fn from_words(words: &str) -> Option<Promise> {
     let (words, unit) = words.strip_suffix(OF_PERSONS).map_or((words, Unit::Row), |words| (words, Unit::Person));
     let (relation, conversion) =
@@ -249,7 +253,7 @@ pub(crate) fn from_words(words: &str) -> Option<Promise> {
 }
 
 impl Entry {
-    /// What a fit is told of its own entry and of those before it that share its data set.
+    /// The statement for a fit about its own entry and the earlier ones of its data set.
     pub(crate) fn statement(&self, earlier: &[Entry]) -> Statement {
         Statement {
             dataset: self.dataset.clone(),
@@ -260,7 +264,8 @@ impl Entry {
         }
     }
 
-    /// Whether it is a fit of another table than the one with this fingerprint; what is not known differs from nothing.
+    /// Whether it is a fit of another table than the one with this fingerprint; an unknown
+    /// fingerprint differs from none.
     pub(crate) fn is_of_other_table(&self, table: &str) -> bool {
         ![self.table.as_str(), table].contains(&"") && self.table != table
     }
@@ -271,8 +276,8 @@ impl Entry {
         earlier.iter().chain([self]).filter_map(|entry| entry.ledger_entry(&account, earlier)).collect()
     }
 
-    /// What it granted or spent, as a fit shows it: of a grant that was reversed, what was not
-    /// taken back; of a weaker promise, what it costs.
+    /// The amount granted or spent, as a fit shows it: of a reversed grant, what was not taken
+    /// back; of a weaker promise, its cost.
     fn ledger_entry(&self, account: &Promise, all: &[Entry]) -> Option<LedgerEntry> {
         let taken_back = all.iter().find(|other| other.about == Some(self.id)).map_or(0, |reversal| reversal.rho.0);
         let (spends, units) = match self.kind {
@@ -289,7 +294,7 @@ impl Entry {
     }
 }
 
-/// The fits among entries that no later one calls a mistake.
+/// The fits that no later entry reverses.
 pub(crate) fn fits_in_force(entries: &[Entry]) -> impl Iterator<Item = &Entry> {
     let is_reversed = |id: i64| entries.iter().any(|other| other.about == Some(id));
     entries.iter().filter(move |entry| entry.kind.spends() && !is_reversed(entry.id))
@@ -314,7 +319,7 @@ impl std::fmt::Display for Amount {
 }
 
 impl Kind {
-    /// Whether such an entry is of something that was released.
+    /// Whether such an entry is about a release.
     pub const fn spends(self) -> bool {
         match self {
             Kind::Spend | Kind::Record => true,

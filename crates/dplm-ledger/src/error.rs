@@ -1,17 +1,17 @@
 //! Why the ledger refused.
 
+use dplm::options::{Advice, Advised, Opt};
 use dplm::privacy::{Rho, Unlike};
 
 /// Why the ledger refused. Nothing was recorded, and nothing may be released.
 ///
-/// What is said holds for reading as well as for spending; whoever meant to spend adds what that means.
+/// The messages apply to reading as well as to spending; callers that were about to spend add what
+/// that means.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LedgerError {
     /// A file is already there.
-    #[error(
-        "{file} already exists; name another file, or add a data set to it with 'dplm ledger init' and a new --dataset"
-    )]
+    #[error("{file} already exists; name another file, or add a data set to it with 'dplm ledger init' and a new name")]
     Exists {
         /// The file.
         file: String,
@@ -22,13 +22,13 @@ pub enum LedgerError {
         /// The file.
         file: String,
     },
-    /// There is not even a folder for it.
+    /// The folder does not exist.
     #[error("the folder of {file} does not exist: check the name, or create the folder first")]
     NoFolder {
         /// The file.
         file: String,
     },
-    /// The file is something else.
+    /// The file is not a ledger.
     #[error(
         "{file} is not a dplm ledger, or no longer one: check the name, or restore it from a copy that lacks no entry"
     )]
@@ -42,30 +42,32 @@ pub enum LedgerError {
         /// The file.
         file: String,
     },
-    /// The file has several names, and what protects it from a crash is kept under one of them.
+    /// The file has several names, and its crash journal is kept under one of them.
     #[error("{file} has a second name (a hard link), so a crash could not be undone: copy it to a file of its own")]
     SecondName {
         /// The file.
         file: String,
     },
-    /// A name that could not be told apart when it is shown.
-    #[error("the name of a data set must have 1 to {most} characters, no blank at either end and none that cannot be seen", most = crate::store::LONGEST_NAME)]
+    /// A name that would look like another when shown.
+    #[error("the name of a data set must have 1 to {most} characters, no leading or trailing blank and no \
+        invisible character", most = crate::store::LONGEST_NAME)]
     Name,
-    /// The same of an analyst.
-    #[error("the name of an analyst must have 1 to {most} characters, no blank at either end and none that cannot be seen, and is not '*'", most = crate::store::LONGEST_NAME)]
+    /// The same for an analyst.
+    #[error("the name of an analyst must have 1 to {most} characters, no leading or trailing blank and no \
+        invisible character, and must not be '*'", most = crate::store::LONGEST_NAME)]
     Analyst,
-    /// Persons without a column that identifies them.
+    /// Persons without a column that identifies them, or rows with one.
     #[error(
         "an account that protects persons needs the name of the column that identifies them, and one that protects rows has none"
     )]
     Person,
-    /// A delta that is no probability.
+    /// A delta that is not a probability.
     #[error("delta must lie between 0 and 1 and be small, for instance 1e-6")]
     Delta,
-    /// No budget pays for noise that can be subtracted.
+    /// No budget can cover noise that can be subtracted.
     #[error("{}", Unlike::Seed)]
     Seed,
-    /// A fit that promises something else than the account.
+    /// A fit whose promise differs from the account's.
     #[error("'{dataset}' cannot pay for this fit: {why}")]
     Unlike {
         /// The data set.
@@ -73,7 +75,7 @@ pub enum LedgerError {
         /// Why the two do not add up.
         why: Unlike,
     },
-    /// Something was recorded that does not add up.
+    /// An entry that does not add to the others.
     #[error("'{dataset}' pays for nothing more: {why}")]
     Frozen {
         /// The data set.
@@ -91,7 +93,8 @@ pub enum LedgerError {
     },
     /// A table of another shape under the same name.
     #[error(
-        "this table has other columns or another number of rows than that of entry {entry} of '{dataset}', so it may be about other people, who need a data set of their own: name that, or say with --other-table that it is meant"
+        "this table's columns or number of rows differ from those of entry {entry} of '{dataset}', so it \
+         may be about other people, who need their own data set"
     )]
     OtherTable {
         /// The data set.
@@ -100,30 +103,30 @@ pub enum LedgerError {
         entry: i64,
     },
     /// A ledger without a data set.
-    #[error("name what the ledger calls the data with --dataset")]
+    #[error("a ledger pays for a data set by the name that it has there")]
     NoDataset,
     /// A data set without a ledger.
-    #[error("name the ledger that has this data set with --ledger")]
+    #[error("a data set is named, but no ledger that has it")]
     NoLedger,
     /// A ledger is mandatory here.
-    #[error("every fit here must be paid from the ledger {file}: name what it calls the data with --dataset")]
+    #[error("every fit here must be paid from the ledger {file}")]
     Mandatory {
         /// The ledger.
         file: String,
     },
     /// Another ledger than the mandatory one.
-    #[error("every fit here must be paid from the ledger {file}, and another one was named: leave out --ledger")]
+    #[error("every fit here must be paid from the ledger {file}, and another one was named")]
     OtherLedger {
         /// The mandatory ledger.
         file: String,
     },
-    /// Settings that cannot be understood.
+    /// Settings that cannot be parsed.
     #[error("the settings in {file} cannot be read: it must hold one line such as ledger = '/path/to/budget.db'")]
     Settings {
         /// The file of settings.
         file: String,
     },
-    /// A refinement of a fit that another account paid for.
+    /// A refinement of a fit that was charged to another account.
     #[error(
         "the fit to refine was paid from entry {entry} of '{dataset}': name that ledger and data set, so that both fits are in one account"
     )]
@@ -144,45 +147,44 @@ pub enum LedgerError {
     NoAccount {
         /// The name asked for.
         dataset: String,
-        /// The names there are.
+        /// The names in the ledger.
         known: String,
     },
-    /// More was asked than is left.
+    /// The charge exceeds what is left.
     #[error("this fit needs rho = {asked} and '{dataset}' has {left} left")]
     Overdraft {
         /// The data set.
         dataset: String,
-        /// What was asked.
+        /// The charge.
         asked: Rho,
         /// What is left.
         left: String,
     },
-    /// A fit that names nobody, where analysts are limited.
-    #[error(
-        "'{dataset}' has limits for analysts, so a fit must say whose it is: name the analyst (--analyst, or the variable DPLM_ANALYST)"
-    )]
+    /// A fit without an analyst, although analysts are limited.
+    #[error("'{dataset}' has limits for analysts, so a fit must name its analyst")]
     NoAnalyst {
         /// The data set.
         dataset: String,
     },
-    /// More was asked than the analyst may spend.
+    /// The charge exceeds the analyst's limit.
     #[error("this fit needs rho = {asked} and {analyst} may spend {left} more of '{dataset}'")]
     OverLimit {
         /// The data set.
         dataset: String,
-        /// Who asked.
+        /// The analyst.
         analyst: String,
-        /// What was asked.
+        /// The charge.
         asked: Rho,
         /// What they may still spend.
         left: String,
     },
-    /// A reversal that says nothing.
+    /// A reversal without a reason.
     #[error("a reversal is an entry like any other and needs a reason")]
     NoReason,
-    /// Nothing to reverse.
+    /// An entry that cannot be reversed.
     #[error(
-        "entry {entry} is no grant or fit that could be reversed, or it was reversed before: 'dplm ledger show' lists them"
+        "entry {entry} is not a grant or fit that can be reversed, or it was reversed before: 'dplm ledger \
+         show' lists them"
     )]
     NotReversible {
         /// The entry.
@@ -198,7 +200,8 @@ pub enum LedgerError {
         /// What is wrong with it.
         why: &'static str,
     },
-    /// Fits were kept whose entries are not in the ledger, copies that say other things, or what cannot be held against it.
+    /// Saved fits whose entries are not in the ledger, or copies that differ from it or cannot be
+    /// compared.
     #[error(
         "the entries are in order, but {} of {of} kept records {} not match them: {}",
         findings.len(),
@@ -206,12 +209,12 @@ pub enum LedgerError {
         findings.join("; ")
     )]
     Kept {
-        /// What is wrong, each with the name of the fit or copy.
+        /// The findings, each with the name of the fit or copy.
         findings: Vec<String>,
-        /// How many were looked at.
+        /// The number of records compared.
         of: usize,
     },
-    /// The file cannot be read as a ledger any more.
+    /// The file can no longer be read as a ledger.
     #[error("the ledger is damaged, and nothing can be spent from it: restore it from a copy that lacks no entry")]
     Damaged,
     /// Other processes held the ledger for too long.
@@ -220,7 +223,7 @@ pub enum LedgerError {
     /// The disk refused.
     #[error("the ledger could not be read or written ({reason}): check the disk and the file's permissions")]
     Storage {
-        /// The storage engine's own words; they never hold data.
+        /// The storage engine's own words; they never contain data.
         reason: String,
     },
 }
@@ -240,5 +243,24 @@ impl From<rusqlite::Error> for LedgerError {
 impl From<std::io::Error> for LedgerError {
     fn from(error: std::io::Error) -> LedgerError {
         LedgerError::Storage { reason: error.kind().to_string() }
+    }
+}
+
+impl Advised for LedgerError {
+    fn advice(&self) -> Option<Advice> {
+        Some(match self {
+            LedgerError::OtherTable { .. } => {
+                Advice::new("name that, or say with ").switch(Opt::OtherTable).text(" that it is meant")
+            }
+            LedgerError::NoDataset | LedgerError::Mandatory { .. } => {
+                Advice::new("name what the ledger calls the data with ").option(Opt::Dataset)
+            }
+            LedgerError::NoLedger => Advice::new("name the ledger with ").option(Opt::Ledger),
+            LedgerError::OtherLedger { .. } => Advice::new("leave out ").option(Opt::Ledger),
+            LedgerError::NoAnalyst { .. } => {
+                Advice::new("name the analyst with ").option(Opt::Analyst).text(", or in the variable DPLM_ANALYST")
+            }
+            _ => return None,
+        })
     }
 }

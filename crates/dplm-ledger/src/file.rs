@@ -1,4 +1,4 @@
-//! Where a ledger lies: one plain file with one name, made whole or not at all.
+//! A ledger's file: one plain file with one name, created completely or not at all.
 
 use std::{
     fs::{self, File},
@@ -12,9 +12,9 @@ use crate::LedgerError;
 
 /// How long a process waits for others.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// "dplm", so that other SQLite files are told apart.
+/// "dplm", which identifies the file among SQLite files.
 const APPLICATION_ID: i32 = 0x6470_6c6d;
-/// The longest value that is believed, in bytes: a formula of a hundred thousand columns has room.
+/// The longest value accepted, in bytes: enough for a formula of a hundred thousand columns.
 const LONGEST_VALUE: i32 = 16 << 20;
 
 const SCHEMA: &str = "
@@ -26,8 +26,7 @@ const SCHEMA: &str = "
         hash TEXT NOT NULL
     ) STRICT;
 ";
-/// The entries of a file that an earlier version made: they say what they promise in a few words
-/// only.
+/// The entries of a file by an earlier version, which states promises in words only.
 const SECOND_SCHEMA: &str = "
     CREATE TABLE entry (
         id INTEGER PRIMARY KEY, dataset TEXT NOT NULL, time TEXT NOT NULL, kind TEXT NOT NULL,
@@ -36,7 +35,7 @@ const SECOND_SCHEMA: &str = "
         analyst TEXT NOT NULL, purpose TEXT NOT NULL, note TEXT NOT NULL, about INTEGER, hash TEXT NOT NULL
     ) STRICT;
 ";
-/// The entries of a file of the first version: they do not say who asked, and why, either.
+/// The entries of a file by the first version, which does not record who asked, and why.
 const FIRST_SCHEMA: &str = "
     CREATE TABLE entry (
         id INTEGER PRIMARY KEY, dataset TEXT NOT NULL, time TEXT NOT NULL, kind TEXT NOT NULL,
@@ -49,10 +48,10 @@ const TRIGGERS: &str = "
     CREATE TRIGGER no_delete BEFORE DELETE ON entry BEGIN SELECT RAISE(ABORT, 'entries are never removed'); END;
 ";
 
-/// Which of the schemas a file has; kept in it as its `user_version`.
+/// The schema of a file; kept in it as its `user_version`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Version {
-    /// Entries do not say who asked.
+    /// Entries do not record who asked.
     First,
     /// They do, and state promises in words.
     Second,
@@ -77,7 +76,7 @@ impl Version {
         }
     }
 
-    /// The version that a file says it is of.
+    /// The version that a file declares.
     pub(crate) fn of(connection: &Connection) -> Result<Version, LedgerError> {
         let number: i32 = connection.query_row("PRAGMA user_version", [], |row| row.get(0))?;
         let known =
@@ -104,7 +103,7 @@ pub(crate) fn bring_up_to_date(transaction: &Connection) -> Result<(), LedgerErr
     ))?)
 }
 
-/// Writes a copy of the ledger as it stands between two entries, to a file that is not there yet.
+/// Writes a copy of the ledger as it stands between two entries, to a new file.
 pub(crate) fn copy(connection: &Connection, to: &Path) -> Result<(), LedgerError> {
     new_file(to, |unfinished| {
         let place = unfinished.to_str().ok_or_else(|| std::io::Error::from(std::io::ErrorKind::InvalidFilename))?;
@@ -122,7 +121,8 @@ pub(crate) fn create(file: &Path) -> Result<(), LedgerError> {
     })
 }
 
-/// Makes a new file: under a temporary name first, so that a crash leaves nothing that looks like a ledger.
+/// Makes a new file: under a temporary name first, so that a crash leaves nothing that looks like a
+/// ledger.
 fn new_file(file: &Path, fill: impl FnOnce(&Path) -> Result<(), LedgerError>) -> Result<(), LedgerError> {
     let file = in_real_folder(file)?;
     let exists = || LedgerError::Exists { file: file.display().to_string() };
@@ -140,7 +140,7 @@ fn new_file(file: &Path, fill: impl FnOnce(&Path) -> Result<(), LedgerError>) ->
     Ok(sync_folder(folder)?)
 }
 
-/// Opens a ledger file that is what it should be.
+/// Opens a ledger file after checking that it is one.
 pub(crate) fn open(file: &Path) -> Result<Connection, LedgerError> {
     let name = || file.display().to_string();
     let place = in_real_folder(file)?;
@@ -176,7 +176,8 @@ fn is_ledger(connection: &Connection) -> Result<bool, LedgerError> {
     Ok(id == APPLICATION_ID && shape(connection)? == shape(&fresh)?)
 }
 
-/// Refuses a file whose pages contradict each other: it may read well and lose entries to the next write.
+/// Refuses a file whose pages contradict each other: it may read without errors and lose entries at
+/// the next write.
 pub(crate) fn check_pages(connection: &Connection) -> Result<(), LedgerError> {
     let found: String = connection.query_row("PRAGMA integrity_check(1)", [], |row| row.get(0))?;
     if found == "ok" { Ok(()) } else { Err(LedgerError::Damaged) }
@@ -196,16 +197,17 @@ fn connect(file: &Path) -> rusqlite::Result<Connection> {
     connection.busy_timeout(PATIENCE)?;
     connection.set_limit(Limit::SQLITE_LIMIT_LENGTH, LONGEST_VALUE)?;
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true)?;
-    // EXTRA also syncs the folder after the journal is removed, so that a charge survives a power cut.
+    // EXTRA also syncs the folder after the journal is removed, so that a charge survives a power
+    // cut.
     connection
         .execute_batch("PRAGMA synchronous = EXTRA; PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON;")?;
     Ok(connection)
 }
 
-/// The file with every link among its folders resolved. The file itself is not followed.
+/// The file with every link among its folders resolved. The file's own link is not followed.
 fn in_real_folder(file: &Path) -> Result<PathBuf, LedgerError> {
     let shown = || file.display().to_string();
-    // Without a name it is a folder, such as "..".
+    // Without a file name it is a folder, such as "..".
     let name = file.file_name().ok_or_else(|| LedgerError::NotALedger { file: shown() })?;
     let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let folder = fs::canonicalize(folder).map_err(|error| match error.kind() {
@@ -218,7 +220,7 @@ fn in_real_folder(file: &Path) -> Result<PathBuf, LedgerError> {
 fn unfinished_in(folder: &Path) -> std::io::Result<tempfile::NamedTempFile> {
     let mut builder = tempfile::Builder::new();
     builder.prefix(".dplm-").suffix(".unfinished");
-    // As any new file: the user's own mask decides who may read it.
+    // As any new file: the user's umask decides who may read it.
     #[cfg(unix)]
     builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
     builder.tempfile_in(folder)
@@ -229,7 +231,7 @@ fn sync_folder(folder: &Path) -> std::io::Result<()> {
     File::open(folder)?.sync_all()
 }
 
-/// Windows syncs no folders: its file system keeps names in a journal of its own.
+/// Windows does not sync folders: its file system journals names itself.
 #[cfg(windows)]
 fn sync_folder(_: &Path) -> std::io::Result<()> {
     Ok(())

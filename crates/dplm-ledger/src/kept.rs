@@ -1,4 +1,5 @@
-//! Whether what was kept elsewhere agrees with the ledger: fits with the entries they were recorded under, copies with all entries.
+//! Compares records kept elsewhere with the ledger: fits with the entries they were recorded under,
+//! copies with all entries.
 
 use std::{fs, path::Path};
 
@@ -10,10 +11,11 @@ use crate::{Entry, LedgerError, entry::in_words};
 /// JSON readers may round the last digit of a number.
 const ROUNDING: f64 = 1e-12;
 
-/// How a file begins that may be a copy of a ledger.
+/// The first bytes of a file that may be a copy of a ledger.
 const START_OF_COPY: &[u8] = b"SQLite format 3\0";
 
-/// A fit or a copy of the ledger that was kept elsewhere, and what it says of the ledger's entries.
+/// A fit or a copy of the ledger that was kept elsewhere, and its evidence about the ledger's
+/// entries.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Kept {
     name: String,
@@ -26,7 +28,7 @@ enum Evidence {
     Copy(Vec<Entry>),
 }
 
-/// The entry that a fit was recorded under, in the fit's own words.
+/// The entry that a fit was recorded under, as the fit states it.
 #[derive(Clone, Debug, PartialEq)]
 struct Citation {
     entry: i64,
@@ -39,52 +41,54 @@ struct Citation {
     rho: f64,
 }
 
-/// What is wrong between a fit and a ledger.
+/// A mismatch between a kept record and a ledger.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Finding {
-    /// The operating system refused.
+    /// The operating system refused to read the file.
     #[error("it could not be read ({kind})")]
     Unreadable {
-        /// What kind of refusal it was.
+        /// The kind of failure.
         kind: std::io::ErrorKind,
     },
-    /// Something else.
+    /// The file is neither a fit nor a copy.
     #[error("it is not the JSON of a fit, which 'dplm fit --json' writes, nor a copy of a ledger")]
     NotKnown,
-    /// A copy that is not in order itself.
-    #[error("it is no copy to go by: {why}")]
+    /// A copy that is not valid itself.
+    #[error("the copy itself is invalid: {why}")]
     Copy {
         /// What the ledger's own rules say of it.
         why: String,
     },
-    /// The copy knows more.
+    /// The copy has more entries.
     #[error(
         "the ledger ends with entry {last} and the copy with entry {entry}: entries were removed, or an older copy was put back"
     )]
     Behind {
         /// The last entry of the copy.
         entry: usize,
-        /// The last entry there is.
+        /// The last entry of the ledger.
         last: usize,
     },
-    /// The copy knows another history.
+    /// The copy has another history.
     #[error(
-        "entry {entry} is another one in the copy: entries were changed, or fits were recorded after an older copy was put back"
+        "entry {entry} differs in the copy: entries were changed, or fits were recorded after an older \
+         copy was put back"
     )]
     Parted {
         /// The first entry that differs.
         entry: usize,
     },
-    /// A fit that spent from no ledger.
+    /// A fit without a ledger.
     #[error("the fit was made without a ledger, so no entry records it")]
     NoLedger,
-    /// A fit of a version that did not say under which entry it was recorded.
-    #[error("the fit does not hold the hash of its entry: a version of dplm that did not write it made the fit")]
+    /// A fit of a version that did not store the hash of its entry.
+    #[error("the fit does not hold the hash of its entry: it was made by a version of dplm that did not write it")]
     NoHash,
     /// The data set is not in the ledger.
     #[error(
-        "entry {entry} should be of a data set that the ledger does not have: the fit is of another ledger, or the data set was removed"
+        "entry {entry} should be of a data set that the ledger does not have: the fit is of another \
+         ledger, or the data set was removed"
     )]
     NoAccount {
         /// The entry that the fit names.
@@ -97,10 +101,10 @@ pub enum Finding {
     Gone {
         /// The entry that the fit names.
         entry: i64,
-        /// The last entry there is.
+        /// The last entry of the ledger.
         last: usize,
     },
-    /// The entry is another one.
+    /// The entry differs from the fit.
     #[error("entry {entry} was changed: it has another {what} than the fit")]
     Changed {
         /// The entry that the fit names.
@@ -108,13 +112,13 @@ pub enum Finding {
         /// What differs.
         what: String,
     },
-    /// The entry says what the fit says, and hangs on other entries.
+    /// The entry agrees with the fit, but its hash does not, so an entry before it differs.
     #[error("entry {entry} has another hash than the fit knows: it or an entry before it was changed")]
     OtherHash {
         /// The entry that the fit names.
         entry: i64,
     },
-    /// The entry has the hash that the fit holds, so it is the fit that was changed.
+    /// The entry has the hash that the fit holds, so the fit was changed.
     #[error("entry {entry} is as it was recorded, and the fit's file was changed: it has another {what}")]
     FitChanged {
         /// The entry that the fit names.
@@ -125,8 +129,8 @@ pub enum Finding {
 }
 
 impl Kept {
-    /// Reads a file that `dplm fit --json` wrote, or a copy of a ledger. What is wrong with it is told by
-    /// [`Ledger::verify_against`](crate::Ledger::verify_against).
+    /// Reads a file that `dplm fit --json` wrote, or a copy of a ledger.
+    /// [`Ledger::verify_against`](crate::Ledger::verify_against) reports what is wrong with it.
     pub fn read(file: impl AsRef<Path>) -> Kept {
         let file = file.as_ref();
         let read = fs::read(file).map_err(|error| Finding::Unreadable { kind: error.kind() });
@@ -137,12 +141,13 @@ impl Kept {
         Kept { name: file.display().to_string(), evidence }
     }
 
-    /// The JSON of a fit, and what to call it.
+    /// The JSON of a fit, and the name for it in messages.
     pub fn from_json(name: impl Into<String>, json: &str) -> Kept {
         Kept { name: name.into(), evidence: Citation::of(json.as_bytes()).map(Evidence::Fit) }
     }
 
-    /// What is wrong, with the name of the fit or copy; none where the entries are there as it says. The entries verify.
+    /// The finding, with the name of the fit or copy; `None` if the entries agree. The entries have
+    /// been verified.
     pub(crate) fn finding(&self, entries: &[Entry]) -> Option<String> {
         let checked = self.evidence.as_ref().map_err(Clone::clone).and_then(|evidence| match evidence {
             Evidence::Fit(citation) => citation.check(entries),
@@ -158,7 +163,7 @@ fn entries_of_copy(file: &Path) -> Result<Vec<Entry>, LedgerError> {
     copy.entries()
 }
 
-/// A copy is what the ledger once was: the ledger begins with all of it.
+/// A copy is an earlier state of the ledger: the ledger must begin with all of it.
 fn check_copy(copied: &[Entry], entries: &[Entry]) -> Result<(), Finding> {
     if let Some(place) = copied.iter().zip(entries).position(|(copied, entry)| copied.hash != entry.hash) {
         return Err(Finding::Parted { entry: place + 1 });
@@ -199,7 +204,7 @@ impl Citation {
         }
     }
 
-    /// What the fit and the entry both say, and say differently.
+    /// The facts that both the fit and the entry state, and that differ.
     fn differences(&self, found: &Entry) -> Vec<&'static str> {
         let rho = found.rho.to_f64();
         let differ = [

@@ -1,15 +1,18 @@
 //! The privacy budget of a data set outlives any one fit. A ledger keeps it in a file.
 //!
-//! The rule: **budget is recorded as spent, durably, before the first noisy number can leave.** A fit that dies afterwards has spent it.
-//! So the ledger is never behind the truth; it may be ahead of it by a fit that was cut off.
+//! The rule: **budget is recorded as spent, durably, before the first noisy number can leave.** A
+//! fit that fails afterwards has spent it. The ledger therefore never understates what was spent;
+//! it may overstate it by a fit that was interrupted.
 //!
-//! The rule is kept by types: a [`Prepared`](dplm::Prepared) fit draws no noise without the [`Receipt`](dplm::Receipt) that [`Ledger::charge`]
-//! gives.
+//! Types enforce the rule: a [`Prepared`](dplm::Prepared) fit draws no noise without the
+//! [`Receipt`](dplm::Receipt) that [`Ledger::charge`] gives.
 //!
-//! Entries are only ever added. Each holds the hash of the one before it, so [`Ledger::verify`] finds damage, and an edit, a removal from
-//! the middle or a change of order by someone who left the hashes as they were. The chain has no key: whoever can write the file can
-//! compute every hash anew, or cut entries off the end, and that cannot be seen from the file alone. What was kept elsewhere shows it: a
-//! fit's JSON holds the hash of its entry, a copy those of all entries, and [`Ledger::verify_against`] looks for them.
+//! Entries are only ever added. Each holds the hash of the one before it, so [`Ledger::verify`]
+//! finds damage, and an edit, a removal from the middle or a change of order by someone who left
+//! the hashes as they were. The chain has no key: anyone who can write the file can recompute every
+//! hash, or cut entries off the end, and the file alone does not show that. Records kept elsewhere
+//! do: a fit's JSON holds the hash of its entry, a copy those of all entries, and
+//! [`Ledger::verify_against`] compares them.
 //!
 //! # Examples
 //! ```
@@ -43,5 +46,5 @@ pub use error::LedgerError;
 pub use kept::{Finding, Kept};
 pub use mandatory::mandatory_ledger;
 pub use page::to_html;
-pub use pay::{AccountName, Payer, Tally};
+pub use pay::{PaidError, Pay, Payer, RowsFrom, Tally, Watch, paid_fit};
 pub use store::{Ledger, Verdict};

@@ -1,8 +1,8 @@
 //! A ledger that must pay for every fit on a machine, so that nobody forgets to name it.
 //!
-//! The first of these names it: `/etc/dplm/settings.toml`, the environment variable `DPLM_LEDGER`,
-//! and `dplm/settings.toml` in the user's own folder of settings. A file has the line `ledger =
-//! '/path/to/budget.db'`.
+//! It is named by the first of these: `/etc/dplm/settings.toml`, the environment variable
+//! `DPLM_LEDGER`, and `dplm/settings.toml` in the user's configuration folder. A file has the line
+//! `ledger = '/path/to/budget.db'`.
 
 use std::{
     env, fs, io,
@@ -27,15 +27,14 @@ struct Settings {
 /// The mandatory ledger, if there is one.
 ///
 /// # Errors
-/// When settings are there and cannot be understood: a typing mistake must not switch the ledger
-/// off.
+/// When settings exist and cannot be parsed: a typing mistake must not switch the ledger off.
 pub fn mandatory_ledger() -> Result<Option<PathBuf>, LedgerError> {
     if let Some(file) = in_settings(Path::new(OF_MACHINE))? {
         return Ok(Some(file));
     }
     match env::var_os(VARIABLE).filter(|file| !file.is_empty()) {
         Some(file) => Ok(Some(file.into())),
-        // Where the folder of another user cannot be looked at, this user has no settings.
+        // If the configuration folder cannot be read, the user has no settings.
         None => of_user().filter(|file| file.exists()).map_or(Ok(None), |file| in_settings(&file)),
     }
 }
@@ -61,7 +60,7 @@ fn in_settings(file: &Path) -> Result<Option<PathBuf>, LedgerError> {
     Ok(settings.ledger)
 }
 
-/// Whether two names are of one file.
+/// Whether two paths lead to the same file.
 pub(crate) fn is_same(one: &Path, other: &Path) -> bool {
     one == other || matches!((fs::canonicalize(one), fs::canonicalize(other)), (Ok(one), Ok(other)) if one == other)
 }

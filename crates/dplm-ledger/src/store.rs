@@ -1,4 +1,5 @@
-//! What is done with the file: entries are read, checked and added, one writer at a time, synced to disk before a call returns.
+//! Operations on the file: entries are read, checked and added, one writer at a time, and synced to
+//! disk before a call returns.
 
 use std::{collections::HashMap, path::Path};
 
@@ -27,16 +28,17 @@ const NAMES_SHOWN: usize = 5;
 pub struct Ledger {
     connection: Connection,
     attribution: Attribution,
-    /// Whether a table of another shape may be fitted under a name.
+    /// Whether a table of another shape may be fitted under the same name.
     another_table: bool,
 }
 
-/// What [`Ledger::verify`] found in order.
+/// The state that [`Ledger::verify`] found valid.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Verdict {
-    /// How many entries there are.
+    /// The number of entries.
     pub entries: usize,
-    /// The hash of the last one: keep a copy of it elsewhere to notice entries that were cut off or written anew.
+    /// The hash of the last entry: keep a copy of it elsewhere to detect entries that were cut off
+    /// or rewritten.
     pub last_hash: String,
 }
 
@@ -44,14 +46,14 @@ impl Ledger {
     /// Makes a new file.
     ///
     /// # Errors
-    /// When something is there already, or the disk refuses.
+    /// When the file exists, or the disk refuses.
     pub fn create(file: impl AsRef<Path>) -> Result<Ledger, LedgerError> {
         let file = file.as_ref();
         file::create(file)?;
         Ledger::open(file)
     }
 
-    /// Opens a file. Whoever was killed while writing to it is cleaned up after.
+    /// Opens a file, and rolls back the write of a process that was killed.
     ///
     /// # Errors
     /// When it is not there, is a link, or is not a ledger.
@@ -60,24 +62,23 @@ impl Ledger {
         Ok(Ledger { connection: file::open(file)?, attribution: Attribution::default(), another_table: false })
     }
 
-    /// Says who asks for what is spent from here on, and why.
+    /// States who asks for what is spent from here on, and why.
     ///
     /// # Errors
-    /// When the name could not be told apart when it is shown.
+    /// When the name would look like another when shown.
     pub fn attributed_to(self, attribution: Attribution) -> Result<Ledger, LedgerError> {
         check_analyst(&attribution.analyst)?;
         Ok(Ledger { attribution, ..self })
     }
 
-    /// Says that a table of another shape than those before it is meant to be fitted under their
-    /// name.
+    /// Allows a table of another shape than the earlier ones under the same name.
     #[must_use]
     pub fn allowing_another_table(self, another_table: bool) -> Ledger {
         Ledger { another_table, ..self }
     }
 
-    /// Adds a data set with its first budget, of which single rows are promised what Gaussian noise
-    /// gives; epsilon is shown at `delta`, or at 1e-6.
+    /// Adds a data set with its first budget, under the promise for single rows and Gaussian noise;
+    /// epsilon is shown at `delta`, or at 1e-6.
     ///
     /// # Errors
     /// As [`open_account_for`](Self::open_account_for).
@@ -85,12 +86,12 @@ impl Ledger {
         self.open_account_for(Promise::default(), dataset, rho, delta, note)
     }
 
-    /// Adds a data set with its first budget, and with what is promised of all that will be spent:
-    /// it never changes.
+    /// Adds a data set with its first budget, and with the promise about everything that will be
+    /// spent, which never changes.
     ///
     /// # Errors
-    /// When the name is taken or cannot be shown, the promise is void, delta is no probability, the
-    /// file does not verify, or the disk refuses.
+    /// When the name is taken or cannot be shown, the promise is void, delta is not a probability,
+    /// the file does not verify, or the disk refuses.
     pub fn open_account_for(
         &mut self,
         promise: Promise,
@@ -115,7 +116,7 @@ impl Ledger {
             return Err(LedgerError::Delta);
         }
         self.write(|transaction, before| {
-            // Names that differ in case only would be two budgets for one data set.
+            // Names that differ only in case would be two budgets for one data set.
             if let Some(known) = before.iter().find(|entry| key(&entry.dataset) == key(dataset)) {
                 return Err(LedgerError::AccountExists { dataset: known.dataset.clone() });
             }
@@ -137,18 +138,20 @@ impl Ledger {
         })
     }
 
-    /// Says how much one analyst may spend of a data set in all, earlier fits included; with an empty name, how much each of those may who have
-    /// no limit of their own. The latest limit counts. Where there is one, a fit must say whose it is.
+    /// Limits how much one analyst may spend of a data set in all, earlier fits included; with an
+    /// empty name, how much each analyst without a limit of their own may spend. The latest limit
+    /// counts. If there is one, a fit must name its analyst.
     ///
     /// # Errors
-    /// When the name cannot be shown, there is no such data set, the file does not verify, or the disk refuses.
+    /// When the name cannot be shown, there is no such data set, the file does not verify, or the
+    /// disk refuses.
     pub fn limit(&mut self, dataset: &str, analyst: &str, most: Amount, note: &str) -> Result<(), LedgerError> {
         check_analyst(analyst)?;
         self.limit_name(dataset, analyst, most, note)
     }
 
-    /// Says how much all those may spend together who have no limit of their own, what they have
-    /// spent before included.
+    /// Limits how much all analysts without a limit of their own may spend together, earlier fits
+    /// included.
     ///
     /// # Errors
     /// When there is no such data set, the file does not verify, or the disk refuses.
@@ -165,11 +168,13 @@ impl Ledger {
         })
     }
 
-    /// Records that an entry was a mistake, and why. Of a grant, what is left of it is taken back. What a fit spent stays spent: its numbers
-    /// are out, and no entry makes them private again. Returns what was taken back.
+    /// Records that an entry was a mistake, and why. Of a grant, what is left of it is taken back.
+    /// What a fit spent stays spent: its numbers were released, and no entry makes them private
+    /// again. Returns the amount taken back.
     ///
     /// # Errors
-    /// When no reason is given, there is no such grant or fit or it was reversed before, the file does not verify, or the disk refuses.
+    /// When there is no reason, the entry is not a grant or fit or was reversed before, the file
+    /// does not verify, or the disk refuses.
     pub fn reverse(&mut self, about: i64, reason: &str) -> Result<Amount, LedgerError> {
         if reason.trim().is_empty() {
             return Err(LedgerError::NoReason);
@@ -185,19 +190,21 @@ impl Ledger {
         })
     }
 
-    /// Writes a copy, as the ledger stands between two entries, to a file that is not there yet.
+    /// Writes a copy, as the ledger stands between two entries, to a new file.
     ///
     /// # Errors
-    /// When something is there already, the ledger does not verify, or the disk refuses.
+    /// When the file exists, the ledger does not verify, or the disk refuses.
     pub fn back_up(&self, to: impl AsRef<Path>) -> Result<Verdict, LedgerError> {
         let to = to.as_ref();
         self.verify()?;
         file::copy(&self.connection, to)?;
-        // The copy speaks for itself: another process may have recorded something since the ledger was looked at.
+        // Verifies the copy itself: another process may have recorded something since the ledger
+        // was read.
         Ledger::open(to)?.verify()
     }
 
-    /// Records the charge of a fit and gives what [`Prepared::run`](dplm::Prepared::run) asks for. When this returns, it is on disk.
+    /// Records the charge of a fit and gives the receipt for
+    /// [`Prepared::run`](dplm::Prepared::run). When this returns, the charge is on disk.
     ///
     /// # Errors
     /// As [`Ledger::spend`].
@@ -208,16 +215,18 @@ impl Ledger {
 
     /// Records what a fit is about to spend. When this returns, it is on disk.
     ///
-    /// Returns the account of the data set up to and with the new entry, whatever other processes record meanwhile.
+    /// Returns the account of the data set up to and including the new entry, whatever other
+    /// processes record meanwhile.
     ///
     /// # Guarantee
-    /// One transaction, with all other writers shut out: the sum of what is spent never exceeds what was granted, however many processes
-    /// spend at once. An error means that nothing may be released. (Where the disk fails in the last moment of the write, the charge
-    /// may be found recorded all the same: the ledger is then ahead of the truth, never behind it.)
+    /// One transaction, with all other writers excluded: the sum of what is spent never exceeds
+    /// what was granted, however many processes spend at once. An error means that nothing may be
+    /// released. (If the disk fails at the last moment of the write, the charge may still turn out
+    /// to be recorded: the ledger then overstates what was spent, and never understates it.)
     ///
     /// # Errors
-    /// When the charge promises something else than the account, too little is left, the table has
-    /// another shape than those before it, the file does not verify, or the disk refuses.
+    /// When the charge's promise differs from the account's, too little is left, the table has
+    /// another shape than the earlier ones, the file does not verify, or the disk refuses.
     pub fn spend(&mut self, dataset: &str, charge: &Charge) -> Result<Statement, LedgerError> {
         let (attribution, another_table) = (self.attribution.clone(), self.another_table);
         self.write(|transaction, before| {
@@ -228,9 +237,9 @@ impl Ledger {
         })
     }
 
-    /// Records what was released without this ledger, or is missing from a copy that was put back.
-    /// It happened, so it is not refused: not for want of budget, which is then overdrawn, and not
-    /// for what it promises, which may stop the account. Either way nothing more is paid.
+    /// Records a release that was made without this ledger, or is missing from a copy that was put
+    /// back. It happened, so it is never refused: not for lack of budget, which is then overdrawn,
+    /// and not for its promise, which may stop the account. Either way nothing more can be charged.
     ///
     /// # Errors
     /// When it is of simulated rows, which cost nothing; there is no such data set, the file does
@@ -264,12 +273,13 @@ impl Ledger {
     /// Refuses what [`Ledger::spend`] would refuse now, and records nothing.
     ///
     /// # Errors
-    /// When there is no such data set, too little is left, the analyst may not spend so much, or the file does not verify.
+    /// When there is no such data set, too little is left, the analyst may not spend this much, or
+    /// the file does not verify.
     pub fn check(&self, dataset: &str, rho: Rho) -> Result<(), LedgerError> {
         refuse_overdraft(dataset, &of_dataset(&self.entries()?, dataset)?, &self.attribution.analyst, rho)
     }
 
-    /// Refuses what [`Ledger::spend`] would refuse now of this charge, and records nothing.
+    /// Refuses a charge that [`Ledger::spend`] would refuse now, and records nothing.
     ///
     /// # Errors
     /// As [`Ledger::spend`].
@@ -278,13 +288,14 @@ impl Ledger {
         refuse(dataset, &entries, &self.attribution.analyst, charge, self.another_table)
     }
 
-    /// What should be looked at before a charge is paid. Refuses what [`Ledger::spend`] would refuse, and records nothing.
+    /// The warnings before a charge is recorded. Refuses what [`Ledger::spend`] would refuse, and
+    /// records nothing.
     ///
     /// # Errors
     /// As [`Ledger::check`].
     pub fn cautions(&self, dataset: &str, charge: &Charge) -> Result<Vec<Caution>, LedgerError> {
         let entries = of_dataset(&self.entries()?, dataset)?;
-        // Another table is looked at here, not refused.
+        // Another table gives a warning here, not an error.
         refuse(dataset, &entries, &self.attribution.analyst, charge, true)?;
         Ok(Caution::of(&entries, &fingerprint(&charge.plan), &fingerprint(&charge.table)))
     }
@@ -309,25 +320,27 @@ impl Ledger {
 
     /// Checks the file, every hash, the order of entries, and that no data set is overdrawn.
     ///
-    /// A history that was written anew with hashes of its own passes: see [`Ledger::verify_against`].
+    /// A rewritten history with its own hashes passes: see [`Ledger::verify_against`].
     ///
     /// # Errors
-    /// [`LedgerError::Broken`] with the first entry that is wrong, [`LedgerError::Damaged`] where the file itself is.
+    /// [`LedgerError::Broken`] with the first entry that is wrong, [`LedgerError::Damaged`] if the
+    /// file itself is.
     pub fn verify(&self) -> Result<Verdict, LedgerError> {
         file::check_pages(&self.connection)?;
         verify(&read(&self.connection)?)
     }
 
-    /// Checks as [`Ledger::verify`] does, and then that each fit finds the entry it was recorded under, and each copy all of its entries, as they
-    /// were recorded.
+    /// Checks as [`Ledger::verify`] does, and then that the ledger has the entry of each fit, and
+    /// all entries of each copy, as they were recorded.
     ///
     /// # Guarantee
-    /// The chain has no key, so whoever can write the file can write another history that verifies. A fit that was kept elsewhere holds
-    /// the hash of its entry, and with it of all entries before, and so does a copy: where this succeeds, those are the entries there were, unless
-    /// SHA-256 is broken.
+    /// The chain has no key, so anyone who can write the file can write another history that
+    /// verifies. A fit kept elsewhere holds the hash of its entry, which depends on all entries
+    /// before it; so does a copy. If this succeeds, those entries are unchanged, unless SHA-256 is
+    /// broken.
     ///
     /// # Errors
-    /// As [`Ledger::verify`], and [`LedgerError::Kept`] with what is wrong for everything for which something is.
+    /// As [`Ledger::verify`], and [`LedgerError::Kept`] with every mismatch.
     pub fn verify_against(&self, kept: &[Kept]) -> Result<Verdict, LedgerError> {
         let verdict = self.verify()?;
         let entries = self.entries()?;
@@ -338,7 +351,7 @@ impl Ledger {
         }
     }
 
-    /// Runs `work` on the entries, which verify, with all other writers shut out, and syncs to disk.
+    /// Runs `work` on the verified entries, with all other writers excluded, and syncs to disk.
     fn write<T>(
         &mut self,
         work: impl FnOnce(&Transaction<'_>, &[Entry]) -> Result<T, LedgerError>,
@@ -349,7 +362,7 @@ impl Ledger {
         verify(&before)?;
         file::bring_up_to_date(&transaction)?;
         let result = work(&transaction, &before)?;
-        // What is about to be final reads back: the old entries, and the new one behind them.
+        // Reads the result back before it is final: the old entries, followed by the new one.
         let after = read(&transaction)?;
         verify(&after)?;
         if after.len() != before.len() + 1 || after[..before.len()] != before {
@@ -360,14 +373,15 @@ impl Ledger {
     }
 }
 
-/// Whether a name has characters, not too many, none that could hide or move others, and no blanks
-/// that could not be seen.
+/// Whether a name has characters, not too many, none that could hide or move others, and no leading
+/// or trailing blanks.
 fn can_be_shown(name: &str) -> bool {
     let has_ends = name.trim() == name;
     has_ends && (1..=LONGEST_NAME).contains(&name.chars().count()) && !name.chars().any(char::is_control)
 }
 
-/// Refuses persons that nothing identifies: an empty name is a mistake, and no fit could add to such an account.
+/// Refuses persons without an identifying column: an empty name is a mistake, and no fit could add
+/// to such an account.
 fn check_person(promise: &Promise) -> Result<(), LedgerError> {
     let is_named = promise.person.as_ref().is_some_and(|column| !column.trim().is_empty());
     let is_sound = match promise.unit {
@@ -446,7 +460,7 @@ fn no_account(names: &[String], dataset: &str) -> LedgerError {
     LedgerError::NoAccount { dataset: dataset.to_owned(), known }
 }
 
-/// An entry of now, not yet in the chain.
+/// A new entry with the present time, not yet in the chain.
 fn entry(dataset: &str, kind: Kind, rho: Amount, text: &str) -> Entry {
     let time = jiff::Timestamp::now().round(jiff::Unit::Second).unwrap_or_else(|_| jiff::Timestamp::now()).to_string();
     let (dataset, text) = (dataset.to_owned(), text.to_owned());
@@ -471,20 +485,20 @@ fn entry(dataset: &str, kind: Kind, rho: Amount, text: &str) -> Entry {
     }
 }
 
-/// The same entry with what it promises.
+/// The same entry with its promise.
 fn promising(entry: Entry, promise: Promise) -> Entry {
     let stated = serde_json::to_string(&promise).expect("plain data serialise");
     Entry { neighbours: in_words(&promise), promise: Some(promise), stated, ..entry }
 }
 
-/// An entry of something that was released.
+/// An entry for a release.
 fn charged(dataset: &str, kind: Kind, charge: &Charge, attribution: Attribution) -> Entry {
     let (plan, table) = (fingerprint(&charge.plan), fingerprint(&charge.table));
     let new = entry(dataset, kind, charge.rho.into(), &charge.formula);
     promising(Entry { plan, table, attribution, ..new }, charge.promise.clone())
 }
 
-/// Appends an entry, chained to the last one of the file, and gives it as it stands there.
+/// Appends an entry, chained to the last one of the file, and returns it as recorded.
 fn add(transaction: &Transaction<'_>, before: &[Entry], new: Entry) -> Result<Entry, LedgerError> {
     let previous = before.last().map_or(START, |last| &last.hash);
     let mut new = Entry { id: before.len() as i64 + 1, ..new };
@@ -525,8 +539,8 @@ fn read(connection: &Connection) -> Result<Vec<Entry>, LedgerError> {
         let (neighbours, stated): (String, String) = (row.get(6)?, row.get(15)?);
         let promise = match stated.is_empty() {
             true if neighbours.is_empty() => None,
-            true => Some(from_words(&neighbours).ok_or_else(|| broken("what it promises is not known"))?),
-            false => Some(serde_json::from_str(&stated).map_err(|_| broken("what it promises is not known"))?),
+            true => Some(from_words(&neighbours).ok_or_else(|| broken("its promise is not known"))?),
+            false => Some(serde_json::from_str(&stated).map_err(|_| broken("its promise is not known"))?),
         };
         entries.push(Entry {
             id,

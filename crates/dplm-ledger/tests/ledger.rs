@@ -1,4 +1,4 @@
-//! The ledger as a custodian and as an attacker would use it.
+//! The ledger in the hands of a custodian and of an attacker.
 
 use std::{path::Path, sync::Barrier, thread};
 
@@ -26,13 +26,13 @@ fn fresh(folder: &Path, total: f64) -> std::path::PathBuf {
     file
 }
 
-/// Runs SQL past the ledger, as somebody with a database tool would.
+/// Runs SQL on the file directly, as a database tool would.
 fn tamper(file: &Path, sql: &str) {
     let triggers = without_triggers(file, sql);
     rusqlite::Connection::open(file).unwrap().execute_batch(&triggers).unwrap();
 }
 
-/// Runs SQL on a file whose triggers are taken out, and gives the SQL that puts them back.
+/// Runs SQL on a file whose triggers are removed, and returns the SQL that restores them.
 fn without_triggers(file: &Path, sql: &str) -> String {
     let connection = rusqlite::Connection::open(file).unwrap();
     let triggers: Vec<String> = {
@@ -120,8 +120,8 @@ fn edits_removals_and_reorderings_are_found() {
     }
 }
 
-/// SHA-256 of the fields, each preceded by its length: what the attacker reads in the source. Who asked, and what is reversed, counts where anything
-/// is said of it.
+/// SHA-256 of the fields, each preceded by its length: what the attacker reads in the source. The
+/// attribution and the reversed entry count if any of them is stated.
 fn chained(file: &Path) {
     use rusqlite::{Connection, params};
     use sha2::{Digest, Sha256};
@@ -168,7 +168,7 @@ fn chained(file: &Path) {
     }
 }
 
-/// Changes entries and computes every hash anew, as someone who has read the source would.
+/// Changes entries and recomputes every hash, as someone who has read the source would.
 fn rewrite(file: &Path, sql: &str) {
     let triggers = without_triggers(file, sql);
     chained(file);
@@ -217,7 +217,7 @@ fn a_history_written_anew_verifies_and_the_fits_give_it_away() {
             "entry 3 was changed: it has another neighbours and another rho than",
         ),
         ("UPDATE entry SET time = '2020-01-01T00:00:00Z' WHERE id = 3", "", "entry 3 has another hash"),
-        // What was granted is not in a fit, and all entries hang on it.
+        // A grant is not in a fit, but all hashes depend on it.
         (
             "UPDATE entry SET units = 5000000000000000 WHERE id = 1",
             "entry 2 has another hash",
@@ -374,7 +374,8 @@ fn pages_that_contradict_each_other_are_refused() {
     let folder = tempfile::tempdir().unwrap();
     let file = fresh(folder.path(), 1.0);
     let mut bytes = std::fs::read(&file).unwrap();
-    // The start of the cells on the second page, off by one: everything reads well, and the next entry would eat a byte of the last.
+    // The start of the cells on the second page, off by one: everything reads without errors, and
+    // the next entry would overwrite a byte of the last.
     bytes[4096 + 6] = bytes[4096 + 6].wrapping_add(1);
     std::fs::write(&file, bytes).unwrap();
     let mut ledger = Ledger::open(&file).unwrap();
@@ -414,7 +415,7 @@ fn weaker() -> Promise {
     Promise { neighbours: Neighbours::ZeroOut, ..Promise::default() }
 }
 
-/// Every promise that a fit can make, but for those of persons by other columns.
+/// Every promise that a fit can make, except those of persons by other columns.
 fn every_promise() -> Vec<Promise> {
     let mut all = Vec::new();
     for person in [None, Some("id")] {
@@ -427,8 +428,8 @@ fn every_promise() -> Vec<Promise> {
     all
 }
 
-/// Each account is offered a charge of each promise: what adds up is paid, and what does not is
-/// refused with the reason and not recorded.
+/// Each account is offered a charge of each promise: charges that add up are recorded, and others
+/// are refused with the reason and not recorded.
 #[test]
 fn only_like_promises_add_up() {
     for account in every_promise() {
@@ -461,7 +462,7 @@ fn the_weaker_relation_is_refused_and_recorded_at_four_times_its_price() {
     assert_eq!((statement.spent(), statement.left()), (0.03, 0.07), "a fit is told the same");
 }
 
-/// What was granted as (epsilon, delta) holds, whatever spends it: noise of a weaker conversion is
+/// What was granted as (epsilon, delta) holds for every fit: noise with a weaker conversion is
 /// refused, or the grant was converted by it.
 #[test]
 fn a_granted_epsilon_is_never_exceeded() {
@@ -565,7 +566,7 @@ fn what_is_left_behind_by_a_writer_who_died_is_undone() {
     let folder = tempfile::tempdir().unwrap();
     let file = fresh(folder.path(), 1.0);
     let journal = folder.path().join("budget.db-journal");
-    // A journal that has not been ended yet, beside a file that was half changed.
+    // A journal that has not been closed yet, beside a file that was half changed.
     let writer = rusqlite::Connection::open(&file).unwrap();
     writer.execute_batch("PRAGMA cache_size = 1; PRAGMA synchronous = FULL; BEGIN IMMEDIATE;").unwrap();
     for id in 2..500 {
@@ -583,7 +584,7 @@ fn what_is_left_behind_by_a_writer_who_died_is_undone() {
     assert!(!journal.exists());
 }
 
-/// A file as the first version of ledgers was: its entries do not say who asked.
+/// A file of the first ledger version: its entries do not record who asked.
 fn first_version(folder: &Path) -> std::path::PathBuf {
     const SCHEMA: &str = "
     CREATE TABLE entry (
@@ -614,7 +615,7 @@ fn a_ledger_of_the_first_version_is_read_as_it_is_and_spent_from() {
     let entries = old.entries().unwrap();
     assert_eq!(old.account("wages").unwrap().left.to_string(), "0.085");
     assert!(std::fs::read(&file).unwrap() == before, "who only reads changes nothing");
-    // A process that had it open meanwhile goes on with the file as it is now.
+    // A process that had it open meanwhile continues with the updated file.
     let mut ledger = Ledger::open(&file).unwrap().attributed_to(asked_by("Ada")).unwrap();
     ledger.spend("wages", &charge(rho(0.01), "y ~ x")).unwrap();
     let now = old.entries().unwrap();
@@ -622,7 +623,7 @@ fn a_ledger_of_the_first_version_is_read_as_it_is_and_spent_from() {
     Ledger::open(&file).unwrap().verify().unwrap();
 }
 
-/// A file as the second version of ledgers was, with fits of these promises in the words of that version.
+/// A file of the second ledger version, with fits whose promises are in that version's words.
 fn second_version(folder: &Path, promises: &[&str]) -> std::path::PathBuf {
     const SCHEMA: &str = "
     CREATE TABLE entry (
@@ -650,7 +651,8 @@ fn second_version(folder: &Path, promises: &[&str]) -> std::path::PathBuf {
     file
 }
 
-/// An account of an earlier version promised the weakest of what its fits did. Fits by row and by person had no sum.
+/// An account of an earlier version has the weakest promise of its fits. Fits by row and by person
+/// have no sum.
 #[test]
 fn an_account_of_the_second_version_promises_what_its_fits_did() {
     let both = |one: &'static str, other: &'static str| {
@@ -710,7 +712,8 @@ fn an_analyst_spends_no_more_than_their_limit() {
     let mut ledger = Ledger::open(&file).unwrap();
     let amount = |value: f64| Amount::checked_from_f64(value).unwrap();
     ledger.limit("wages", "Ada", amount(0.15), "").unwrap();
-    // What was spent before counts, nobody is not an analyst, and those without a limit have none.
+    // Earlier spending counts, a fit without an analyst is refused, and an analyst without a limit
+    // has none.
     let refusal = spend("Ada", 0.06).unwrap_err().to_string();
     assert!(refusal.contains("Ada may spend 0.05 more of 'wages'"), "{refusal}");
     assert!(matches!(as_analyst("Ada").check("wages", rho(0.06)), Err(LedgerError::OverLimit { .. })));
@@ -718,7 +721,7 @@ fn an_analyst_spends_no_more_than_their_limit() {
     spend("Ada", 0.05).unwrap();
     spend("Bob", 0.15).unwrap();
     spend("bob", 0.05).unwrap();
-    // A limit for all others holds for Bob, not for Ada; the latest of a name holds.
+    // A limit for all others holds for Bob, not for Ada; the latest limit of a name holds.
     ledger.limit("wages", "", amount(0.25), "").unwrap();
     assert!(matches!(spend("Bob", 0.06), Err(LedgerError::OverLimit { .. })));
     ledger.limit("wages", "Ada", amount(0.0), "left in June").unwrap();
@@ -768,7 +771,7 @@ fn a_reversal_takes_back_what_is_left_of_a_grant_and_never_what_was_spent() {
     // A reversal that gives back what was spent does not verify, though its hashes fit.
     rewrite(&folder.path().join("budget.db"), "UPDATE entry SET units = 50000000000000 WHERE about = 2");
     let broken = ledger.verify().unwrap_err().to_string();
-    assert!(broken.contains("it reverses what cannot be, or by another amount"), "{broken}");
+    assert!(broken.contains("it reverses an entry that cannot be reversed, or by another amount"), "{broken}");
 }
 
 #[test]
@@ -791,8 +794,8 @@ fn the_same_plan_and_another_table_are_seen_before_they_are_paid() {
     assert!(same.starts_with("entry 2 of 20") && same.contains("by Ada, has paid for the same plan"), "{same}");
     assert!(cautions(&ledger, "q", "100 rows: x, y").is_empty());
     let [other] = &cautions(&ledger, "p", "101 rows: x, y")[..] else { panic!("one") };
-    assert!(other.contains("another number of rows than that of entry 2"), "{other}");
-    // What was recorded by hand has neither, and what was a mistake is not held against anybody.
+    assert!(other.contains("number of rows differ from those of entry 2"), "{other}");
+    // A manual record has neither, and a reversed entry gives no warning.
     ledger.record("wages", &charge(rho(0.01), "by hand")).unwrap();
     ledger.reverse(2, "the wrong file").unwrap();
     assert!(cautions(&ledger, "p", "101 rows: x, y").is_empty());
@@ -820,7 +823,8 @@ fn a_copy_tells_whether_an_older_one_was_put_back() {
     let friday = back_up("friday.db");
     assert_eq!(against(&[&monday, &friday]).unwrap(), 3);
     assert!(matches!(Ledger::open(&file).unwrap().back_up(&friday), Err(LedgerError::Exists { .. })));
-    // Monday's copy is put back: it verifies, and Friday's gives it away; so it does once a fit is recorded after that.
+    // Monday's copy is put back: it verifies, and Friday's copy exposes it, also once a fit is
+    // recorded after that.
     std::fs::copy(&monday, &file).unwrap();
     Ledger::open(&file).unwrap().verify().unwrap();
     let behind = against(&[&monday, &friday]).unwrap_err().to_string();
@@ -828,14 +832,17 @@ fn a_copy_tells_whether_an_older_one_was_put_back() {
     assert!(behind.contains("friday.db: the ledger ends with entry 2 and the copy with entry 3"), "{behind}");
     spend(0.3);
     let parted = against(&[&friday]).unwrap_err().to_string();
-    assert!(parted.contains("friday.db: entry 3 is another one in the copy"), "{parted}");
-    // Friday's copy is put back: nothing is missing of what is known.
+    assert!(parted.contains("friday.db: entry 3 differs in the copy"), "{parted}");
+    // Friday's copy is put back: no known entry is missing.
     std::fs::copy(&friday, &file).unwrap();
     assert_eq!(against(&[&monday, &friday]).unwrap(), 3);
-    // A copy that was changed is no witness.
+    // A copy that was changed is not evidence.
     tamper(&monday, "UPDATE entry SET units = 1 WHERE id = 2");
     let damaged = against(&[&monday]).unwrap_err().to_string();
-    assert!(damaged.contains("monday.db: it is no copy to go by: the ledger does not verify (entry 2"), "{damaged}");
+    assert!(
+        damaged.contains("monday.db: the copy itself is invalid: the ledger does not verify (entry 2"),
+        "{damaged}"
+    );
 }
 
 #[test]

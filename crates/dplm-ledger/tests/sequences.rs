@@ -1,17 +1,18 @@
-//! Random histories: whatever is granted, spent, refused, recorded, reversed, interrupted or
-//! killed, in whatever order, the ledger's sums are those of an independent account of what was
+//! Random histories: after any sequence of grants, charges, refusals, records, reversals,
+//! interruptions and kills, the ledger's sums equal those of an independent account of what was
 //! released.
 
 use std::collections::BTreeMap;
 
 use dplm::{
-    Charge,
+    Charge, NoiseSource,
     privacy::{Neighbours, Promise, Provenance, Rho, convert::Conversion},
+    request::AccountOptions,
 };
-use dplm_ledger::{AccountName, Amount, Attribution, Ledger, Payer};
+use dplm_ledger::{Amount, Attribution, Ledger, Payer};
 use proptest::prelude::*;
 
-/// How many histories are tried: `DPLM_HISTORIES=10000` tries more.
+/// The number of histories: `DPLM_HISTORIES=10000` tries more.
 fn histories() -> u32 {
     std::env::var("DPLM_HISTORIES").ok().and_then(|number| number.parse().ok()).unwrap_or(60)
 }
@@ -20,7 +21,7 @@ fn histories() -> u32 {
 #[derive(Clone, Debug)]
 enum Step {
     Grant(u64),
-    /// Of the grants so far, which one is taken back.
+    /// The number of the grant, among those so far, that is taken back.
     ReverseGrant(usize),
     Limit(&'static str, u64),
     LimitOthers(u64),
@@ -63,12 +64,11 @@ fn steps() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// What an auditor keeps beside the ledger, who has seen every noisy number leave and every
-/// decision on the budget.
+/// An independent account by an auditor who sees every release and every decision on the budget.
 #[derive(Default)]
 struct Auditor {
     granted: u64,
-    /// What grants were made by entry, and not taken back.
+    /// The grants by entry that were not taken back.
     grants: Vec<(i64, u64)>,
     spent: u64,
     by_analyst: BTreeMap<String, u64>,
@@ -79,7 +79,7 @@ struct Auditor {
 }
 
 impl Auditor {
-    /// Whether a charge must be paid.
+    /// Whether a charge must be accepted.
     fn allows(&self, account: &Promise, analyst: &str, rho: u64, promise: &Promise) -> bool {
         let key = analyst.to_lowercase();
         let has_limits = !self.limits.is_empty() || self.others.is_some();
@@ -101,7 +101,7 @@ impl Auditor {
     }
 
     fn released(&mut self, account: &Promise, analyst: &str, rho: u64, promise: &Promise) {
-        // One that adds by a weaker conversion only is still part of the sum.
+        // A promise that adds only by a weaker conversion is still part of the sum.
         let weakest = Promise { conversion: Conversion::Tested, ..account.clone() };
         self.cannot_add |= promise.cost_in(account).is_err() || promise.delta_spent > 0.0;
         let has_sum = promise.cost_in(&weakest).is_ok() && promise.delta_spent == 0.0;
@@ -158,13 +158,11 @@ proptest! {
                     auditor.entries += 1;
                 }
                 Step::Fit { analyst, parts, promise, stops_after } => {
-                    let attribution = Attribution { analyst: (*analyst).to_owned(), ..Attribution::default() };
-                    let (ledger, dataset) = (Some(file.clone()), Some("rows".to_owned()));
-                    let name = AccountName { ledger, dataset, attribution, another_table: false };
-                    let mut payer = Payer::open(&name).unwrap();
+                    let named = AccountOptions::default().ledger(file.clone()).dataset("rows").analyst(*analyst);
+                    let mut payer = Payer::open(&named, NoiseSource::System).unwrap();
                     let mut charged = 0;
-                    // Nothing is drawn for a part before it is paid; what was paid stays paid when
-                    // the fit dies.
+                    // Nothing is drawn for a part before it is charged; what was charged stays
+                    // charged when the fit fails.
                     for rho in parts.iter().take(*stops_after) {
                         let is_due = auditor.allows(&account, analyst, *rho, promise);
                         let paid = payer.pay(Charge::new(thousandths(*rho), promise.clone(), "y ~ x")).is_ok();

@@ -13,7 +13,6 @@
 
 use dplm::{
     Design, Error,
-    lattice::Weight,
     method::{self, Entry},
     privacy::{Mechanism, convert::Conversion},
 };
@@ -21,6 +20,7 @@ use dplm::{
 use crate::{
     asked::Asked,
     estimate::{Estimate, Given, Recipe, Run, estimates},
+    query::Weight,
     thresholds::{Medians, RESIDUAL_OVER_MEDIAN, ROW_OVER_MEDIAN},
 };
 

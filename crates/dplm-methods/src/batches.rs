@@ -3,11 +3,13 @@
 use dplm::{
     Enough, Error,
     method::ConfigError,
-    privacy::{Failure, Mechanism, Spend, noise::NoiseRng, select_point, select_tested_point},
-    rows::{BatchFits, Batching},
+    privacy::{Mechanism, release_by},
 };
 
-use crate::estimate::{Given, Run};
+use crate::{
+    estimate::{Given, Run},
+    mechanism::{Batching, Deepest, DeepestTested, Failure, Medians},
+};
 
 /// Readings beyond so many standardised units saturate. A coefficient is a few units at most where columns are not nearly dependent.
 pub(crate) const LIMIT: f64 = 16.0;
@@ -105,36 +107,43 @@ impl Batches {
     }
 
     /// The median of each reading, in standardised units, for all that is left of the budget.
-    pub(crate) fn medians(&self, what: &str, given: &Given, run: &mut Run<'_>) -> Result<Vec<f64>, Error> {
+    pub(crate) fn medians(&self, what: &str, run: &mut Run<'_>) -> Result<Vec<f64>, Error> {
         let what = format!("medians of {} {what}", self.batching.batches);
-        let readings = self.batching.readings.len();
         let spend = run.budget.spend_on(Mechanism::Exponential, what, run.budget.left())?;
-        let fits = run.rows.batch_fits(&self.batching, given.request.neighbours)?;
-        let median = |(j, spend)| Ok(self.middle(&fits, j..j + 1, spend, run.rng)?[0]);
-        spend.in_parts(readings as u32).into_iter().enumerate().map(median).collect()
+        let moments = run.rows.custom()?.batch_moments(self.batching.batches)?;
+        let shares = spend.in_parts(self.batching.readings.len() as u32);
+        Ok(standardised(&release_by(&moments, &Medians(self.deepest()), shares, run.rng)?))
     }
 
-    /// A point deep among some of the readings, in standardised units.
-    pub(crate) fn middle(
-        &self,
-        fits: &BatchFits,
-        readings: std::ops::Range<usize>,
-        spend: Spend,
-        rng: &mut NoiseRng,
-    ) -> Result<Vec<f64>, Error> {
-        let point = select_point(fits.depths(readings, self.layers), spend, rng)?;
-        Ok(point.iter().map(|&at| at as f64 / UNIT).collect())
+    /// A point deep among all readings, in standardised units, for all that is left of the budget.
+    pub(crate) fn middle(&self, what: &str, run: &mut Run<'_>) -> Result<Vec<f64>, Error> {
+        let spend = run.budget.spend_on(Mechanism::Exponential, what, run.budget.left())?;
+        let moments = run.rows.custom()?.batch_moments(self.batching.batches)?;
+        Ok(standardised(&release_by(&moments, &self.deepest(), [spend], run.rng)?))
     }
-    /// The same in all readings together after a test of half of delta, without a box; none where the test fails.
+
+    /// The same after a test of half of delta that has so many hundredths of the budget, without a box; none where the test fails.
     pub(crate) fn tested_middle(
         &self,
-        fits: &BatchFits,
-        delta: f64,
-        (test, choice): (Spend, Spend),
-        rng: &mut NoiseRng,
+        percent: u32,
+        given: &Given,
+        run: &mut Run<'_>,
     ) -> Result<Option<Vec<f64>>, Error> {
-        let depths = fits.tested_depths(0..self.batching.readings.len());
-        let point = select_tested_point(depths, Failure::half_of(delta), test, choice, rng)?.into_inner();
-        Ok(point.map(|point| point.iter().map(|&at| at as f64 / UNIT).collect()))
+        let what = format!("a test of the depth of {} fits", self.batching.batches);
+        let test = run.budget.spend_on(Mechanism::Test, what, given.request.rho.percent(percent))?;
+        let choice = run.budget.spend_on(Mechanism::Exponential, "a deep point of them", run.budget.left())?;
+        let moments = run.rows.custom()?.batch_moments(self.batching.batches)?;
+        let failure = Failure::half_of(given.request.delta);
+        let deepest = DeepestTested { batching: &self.batching, failure };
+        let point = release_by(&moments, &deepest, [test, choice], run.rng)?.into_inner();
+        Ok(point.map(|point| standardised(&point)))
     }
+
+    fn deepest(&self) -> Deepest<'_> {
+        Deepest { batching: &self.batching, most: self.layers }
+    }
+}
+
+fn standardised(point: &[i64]) -> Vec<f64> {
+    point.iter().map(|&at| at as f64 / UNIT).collect()
 }

@@ -18,13 +18,14 @@ use dplm::{
     lattice::Slot,
     method::{self, ConfigError, Entry, Request},
     privacy::{Neighbours, Spend, convert::Conversion, noise::NoiseRng, release},
-    rows::{Bins, Rows},
+    rows::Rows,
 };
 use faer::{Mat, Side};
 
 use crate::{
     asked::{Asked, cell_unit, radius},
     estimate::{Estimate, Given, Recipe, Run, estimates},
+    query::{BinCounts, BinSums, Bins},
 };
 
 /// The method as it is listed.
@@ -115,9 +116,10 @@ impl Recipe for BinAgg {
         let counts = budget.spend("rows in each bin", rho.percent(COUNTS))?;
         let sums = budget.spend_rest("sums of each bin")?;
         let bins = self.find_bins(*rows, neighbours, tree, rng, *progress)?;
-        let found = rows.bin_sums(&bins, radius(self.row), neighbours)?;
-        let counts = release(found.counts(), counts, *rng)?;
-        let sums = release(found.into_sums(), sums, *rng)?;
+        let found = rows.custom()?;
+        let counts = release(found.sum(&BinCounts(&bins), neighbours)?, counts, *rng)?;
+        let all = BinSums { bins: &bins, radius: radius(self.row) };
+        let sums = release(found.sum(&all, neighbours)?, sums, *rng)?;
         let counts: Vec<f64> = counts.values.iter().map(|&count| count as f64).collect();
         let values: Vec<f64> = sums.values.iter().map(|&sum| sum as f64 / cell_unit()).collect();
         let noise_sd = sums.sigma[0] as f64 / cell_unit();
@@ -144,8 +146,7 @@ impl BinAgg {
         let mut bins = Bins::whole();
         let mut open: Vec<Open> = vec![(0, self.ranges.iter().map(|(_, range)| *range).collect())];
         for (level, part) in spend.in_parts(self.levels as u32).into_iter().enumerate() {
-            let sums = rows.bin_sums(&bins, radius(self.row), neighbours)?;
-            let counts = release(sums.counts(), part, rng)?;
+            let counts = release(rows.custom()?.sum(&BinCounts(&bins), neighbours)?, part, rng)?;
             let turn = level % self.ranges.len();
             let stands_out = |open: &Open| counts.values[open.0] as f64 > self.fewest(open.1[turn]);
             let (wide, small): (Vec<Open>, Vec<Open>) = open.into_iter().partition(stands_out);

@@ -16,12 +16,13 @@ use dplm::{
     Design, Error,
     lattice::{Lattice, Outer},
     method::{self, Entry, NoisyMatrix, Request},
-    privacy::{Mechanism, convert::Conversion, release_laplace},
+    privacy::{Mechanism, convert::Conversion, release_by},
 };
 
 use crate::{
     asked::{Asked, cell_unit, radius},
     estimate::{Estimate, Given, Recipe, Run, estimates},
+    mechanism::Laplace,
 };
 
 /// The method as it is listed.
@@ -57,14 +58,14 @@ impl Recipe for Functional {
         let Run { rows, budget, rng, .. } = run;
         let moments = budget.spend_on(Mechanism::Laplace, "second moments", rho.percent(MOMENTS))?;
         let products = budget.spend_on(Mechanism::Laplace, "products with the response", budget.left())?;
-        rows.set_clip(self.lattice.clip(self.clip))?;
         let sum = rows.outer_sum(&Outer::Shrunk { radius: radius(given.bounds.row) }, neighbours)?;
         let size = sum.size();
-        let moments = release_laplace(sum.into_matrix(), moments, *rng)?;
+        let moments = release_by(&sum.into_matrix().sealed(), &Laplace, [moments], *rng)?;
         let moments = NoisyMatrix::of(&moments, size, cell_unit(), given.rows);
         let zero = self.lattice.theta(&vec![0.0; size]);
+        let mut rows = rows.clipped(self.lattice.clip(self.clip), None)?;
         let query = rows.negative_gradient_sum(&zero, &self.lattice, neighbours)?;
-        let products = release_laplace(query, products, *rng)?;
+        let products = release_by(&query.sealed(), &Laplace, [products], *rng)?;
         let mean = |value: f64| value / self.lattice.gradient_unit() / given.rows as f64;
         let right: Vec<f64> = products.values.iter().map(|&value| mean(value as f64)).collect();
         Ok(Estimate::at_once(moments.solve(0.0, &right), self.clip, mean(products.sigma[0] as f64)))

@@ -16,7 +16,7 @@
 use dplm::{
     Design, Error, MethodSummary, Progress, Trajectory, Warning,
     interval::{Coordinates, Curvature, Inference, Newton, Sampling},
-    lattice::{Outer, Separate, Weight},
+    lattice::Outer,
     method::{
         self, Entry, IntervalMethod, NoisyMatrix, Outcome, PublicBounds, Request, Target, budget_warnings, mean_of_late,
     },
@@ -27,6 +27,7 @@ use dplm::{
 use crate::{
     asked::{Asked, cell_unit, radius},
     estimate::estimates,
+    query::{Separate, Weight},
     steps::Steps,
 };
 

@@ -5,6 +5,7 @@
 //!
 //! | name | from | gives |
 //! |---|---|---|
+//! | [`adassp`] | Wang 2018 | least squares from noisy second moments with a ridge: the paper's comparison |
 //! | [`ssp`] | Vu and Slavkovic 2009; Foulds et al. 2016; Sheffet 2017 | least squares from noisy second moments, with intervals |
 //! | [`boosted`] | Tang et al. 2023 | steps preconditioned by noisy second moments |
 //! | [`huber`] | Avella-Medina et al. 2021 | descent on Huber's loss with Mallows weights, with intervals |
@@ -20,10 +21,15 @@
 //! | [`theil_sen`] | Dwork and Lei 2009; Alabi et al. 2022 | medians of lines through pairs of rows, for one feature |
 
 mod asked;
+#[doc(hidden)]
+pub mod mechanism;
+#[doc(hidden)]
+pub mod query;
 mod estimate;
 mod steps;
 mod thresholds;
 mod batches;
+pub mod adassp;
 pub mod ssp;
 pub mod boosted;
 pub mod functional;
@@ -38,7 +44,10 @@ pub mod tukey_tested;
 pub mod medians;
 pub mod theil_sen;
 
-use dplm::{method::Entry, options::UnknownWord};
+use dplm::{
+    method::Entry,
+    options::{Choice, UnknownWord},
+};
 
 /// Methods whose guarantee is about real numbers, which a program has none of: they run in the lab only, for comparison.
 pub const LAB_ONLY: &[&str] = &[
@@ -58,6 +67,9 @@ pub const LAB_ONLY: &[&str] = &[
     "rank-intervals",
 ];
 
+/// Methods that show what an idea costs, and that nobody would choose: private as all others are, they run in the lab only.
+pub const COMPARISONS: &[&str] = &["preconditioned-adassp", "functional", "projected"];
+
 /// Why there is no method of a name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -65,6 +77,15 @@ pub enum NoMethod {
     /// Nothing has that name.
     #[error(transparent)]
     Unknown(#[from] UnknownWord),
+    /// It is there for comparison.
+    #[error(
+        "the method {name} shows what an idea costs: it is private bit for bit, and runs in `dplm lab run arena` only, where others have less error; \
+         choose another, such as auto"
+    )]
+    Comparison {
+        /// The name that was asked for.
+        name: &'static str,
+    },
     /// It is not private bit for bit.
     #[error(
         "the method {name} is private on real numbers only, and a program rounds: it is not private bit for bit, and runs in `dplm lab run arena` only; \
@@ -78,6 +99,7 @@ pub enum NoMethod {
 
 /// The methods of this crate.
 pub const METHODS: &[Entry] = &[
+    adassp::ENTRY,
     ssp::ENTRY,
     boosted::ENTRY,
     huber::ENTRY,
@@ -93,10 +115,10 @@ pub const METHODS: &[Entry] = &[
     theil_sen::ENTRY,
 ];
 
-/// The method of this name, among the library's own and those of this crate.
+/// The method of this name that a fit may be asked for, among the library's own and those of this crate.
 ///
 /// # Errors
-/// Lists the names there are, or says that the method runs in the lab only.
+/// Lists the names there are, or says why the method runs in the lab only.
 ///
 /// # Examples
 /// ```
@@ -108,10 +130,19 @@ pub fn find(name: &str) -> Result<Entry, NoMethod> {
     if let Some(name) = LAB_ONLY.iter().find(|known| **known == name) {
         return Err(NoMethod::LabOnly { name });
     }
-    Ok(dplm::method::find(name, METHODS)?)
+    if let Some(name) = COMPARISONS.iter().find(|known| **known == name) {
+        return Err(NoMethod::Comparison { name });
+    }
+    let known = || UnknownWord { option: Entry::OPTION, words: offered().map(|entry| entry.name).collect() };
+    Ok(offered().find(|entry| entry.name == name).copied().ok_or_else(known)?)
 }
 
-/// Every method there is: the library's own, then those of this crate.
+/// The methods that a fit may be asked for by name: all but those for comparison.
+pub fn offered() -> impl Iterator<Item = &'static Entry> {
+    all().filter(|entry| !COMPARISONS.contains(&entry.name))
+}
+
+/// Every method there is, those for comparison too: the library's own, then those of this crate.
 pub fn all() -> impl Iterator<Item = &'static Entry> {
-    <Entry as dplm::options::Choice>::ALL.iter().chain(METHODS)
+    Entry::ALL.iter().chain(METHODS)
 }

@@ -2,7 +2,7 @@
 //!
 //! Rows are divided into batches by their place in the table. Each batch finds the medians of its rows' lengths and of its residuals, and gives one gradient, clipped at
 //! multiples of these; the estimate is the mean of the later iterates. A row is read for one step, so that steps do not add up:
-//! [batches compose in parallel](dplm::rows::Rows::batches), and each has the whole budget.
+//! [batches compose in parallel](dplm::rows::CustomRows::batches), and each has the whole budget.
 //!
 //! # Where this differs from what was published
 //! - There, batches are many and small, and thresholds found by noisy counts; a median of few rows is mostly noise, and steps with a wild clip never come back. Here there are
@@ -12,7 +12,6 @@
 
 use dplm::{
     Design, Error,
-    lattice::Weight,
     method::{self, Entry},
     privacy::{Budget, Mechanism, convert::Conversion},
 };
@@ -20,6 +19,7 @@ use dplm::{
 use crate::{
     asked::Asked,
     estimate::{Estimate, Given, Recipe, Run, estimates},
+    query::Weight,
     thresholds::{Medians, RESIDUAL_OVER_MEDIAN, ROW_OVER_MEDIAN},
 };
 
@@ -68,7 +68,7 @@ impl Recipe for OnePass {
         let (rho, batches) = (given.request.rho, self.batches);
         let (mut theta, mut iterates, mut last) = (vec![0.0; given.features], Vec::new(), (0.0, 0.0, 0.0));
         let Run { rows, budget, rng, progress, .. } = run;
-        for (step, batch) in (1u32..).zip(rows.batches(batches as usize)?) {
+        for (step, batch) in (1u32..).zip(rows.custom()?.batches(batches as usize)?) {
             // The whole budget for each batch: they compose in parallel.
             *budget = Budget::new(rho);
             let what = format!("clip thresholds, on each of {batches} batches");

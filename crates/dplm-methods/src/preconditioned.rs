@@ -11,13 +11,14 @@
 use dplm::{
     Design, Error,
     lattice::{Outer, Whitening},
-    method::{self, Entry, NoisyMatrix, Request, adassp},
+    method::{self, Entry, NoisyMatrix, Request},
     privacy::{Spend, convert::Conversion, noise::NoiseRng},
     rows::Rows,
 };
 use faer::{Mat, Side};
 
 use crate::{
+    adassp,
     asked::{Asked, cell_unit, radius},
     estimate::{Estimate, Given, Recipe, Run, estimates},
 };
@@ -60,7 +61,7 @@ impl Recipe for Preconditioned {
         let request = Request { rho: run.budget.left(), ..given.request.clone() };
         let (row_bound, response_bound) = (Some(self.later_row), Some(given.bounds.response));
         let config = adassp::Config { row_bound, response_bound, ..adassp::Config::new(request) };
-        let found = config.plan(given.rows, run.design)?.run(white.as_mut(), run.design, run.rng)?;
+        let found = config.plan(given.rows, run.design)?.run(white.as_mut(), run.rng)?;
         let matrix = turned.matrix();
         let along = |j: usize| found.theta.iter().enumerate().map(|(k, theta)| matrix[(j, k)] * theta).sum();
         let theta = (0..given.features).map(along).collect();

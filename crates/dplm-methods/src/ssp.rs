@@ -79,7 +79,7 @@ impl method::Plan for Plan {
         }
         let &Plan { features, rows, .. } = self;
         let enough = Enough::times(drowned / CLEAR_MOMENTS, rows, self.request.rho).of(self.request.unit());
-        Err(ConfigError::NoIntervals { features, rows, enough, with: "" })
+        Err(ConfigError::NoIntervals { features, rows, enough, with_auto: false })
     }
 
     fn warn(&self) -> Vec<Warning> {
@@ -106,10 +106,11 @@ impl method::Plan for Plan {
         let theta = moments.solve(0.0, &negative);
         let lattice = self.products.lattice();
         let at = lattice.theta(&theta);
+        let rows = rows.clipped(self.products.clip(), None)?;
         let spread = spread
             .map(|spend| {
                 release_spread(
-                    rows,
+                    rows.as_ref(),
                     (&at, lattice),
                     self.products.clip(),
                     (&self.request, design.weights().is_some()),

@@ -2,12 +2,15 @@
 
 use dplm::{
     Error,
-    lattice::{Lattice, LatticeError, Separate, Theta, Weight},
+    lattice::{Lattice, LatticeError, Theta},
     privacy::{Neighbours, Noisy, Spend, noise::NoiseRng, release},
     rows::Rows,
 };
 
-use crate::asked::{cell_unit, radius};
+use crate::{
+    asked::{cell_unit, radius},
+    query::{At, Separate, SeparateGradients, SeparateSquares, Weight},
+};
 
 /// Noise that is smaller than any: parameters are kept on the finest grid that leaves sums exact.
 const FINEST: f64 = 1e-9;
@@ -76,8 +79,8 @@ impl Steps {
         spend: Spend,
         rng: &mut NoiseRng,
     ) -> Result<Step, Error> {
-        let theta = self.theta(theta);
-        let query = rows.separate_gradient_sum(&theta, &self.lattice, bounds, self.neighbours)?;
+        let at = At { theta: &self.theta(theta), lattice: &self.lattice, bounds };
+        let query = rows.custom()?.sum(&SeparateGradients(at), self.neighbours)?;
         let noisy = release(query, spend, rng)?;
         let mean = |value: f64| value / self.lattice.gradient_unit() / self.rows as f64;
         Ok(Step {
@@ -95,7 +98,8 @@ impl Steps {
         spend: Spend,
         rng: &mut NoiseRng,
     ) -> Result<(f64, f64), Error> {
-        let query = rows.separate_square_sum(&self.theta(theta), &self.lattice, bounds, self.neighbours)?;
+        let at = At { theta: &self.theta(theta), lattice: &self.lattice, bounds };
+        let query = rows.custom()?.sum(&SeparateSquares(at), self.neighbours)?;
         let noisy: Noisy = release(query, spend, rng)?.into_inner();
         let unit = self.lattice.gradient_unit().powi(2) / f64::from(bounds.square_shift()).exp2();
         let mean = |value: f64| value / unit / self.rows as f64;

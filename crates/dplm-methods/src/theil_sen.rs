@@ -58,8 +58,8 @@ impl Recipe for TheilSen {
         self.0.check(given)
     }
 
-    fn estimate(&self, given: &Given, run: &mut Run<'_>) -> Result<Estimate, Error> {
-        let read = self.0.medians("lines through pairs", given, run)?;
+    fn estimate(&self, _: &Given, run: &mut Run<'_>) -> Result<Estimate, Error> {
+        let read = self.0.medians("lines through pairs", run)?;
         let theta = match read[..] {
             [low, high] => vec![0.5 * (low + high), (high - low) / (2.0 * CUT)],
             _ => read,

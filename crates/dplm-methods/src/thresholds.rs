@@ -4,11 +4,11 @@ use dplm::{
     Error,
     lattice::{Ladder, LatticeError},
     method::PublicBounds,
-    privacy::{Neighbours, Spend, noise::NoiseRng, select},
+    privacy::{Neighbours, Spend, noise::NoiseRng, release_by},
     rows::Rows,
 };
 
-use crate::{asked::radius, steps::Steps};
+use crate::{asked::radius, mechanism::Nearest, steps::Steps};
 
 /// Thresholds above the medians: few rows are shrunk, and about a third of residuals clamped where they are normal.
 pub(crate) const ROW_OVER_MEDIAN: f64 = 1.3;
@@ -59,9 +59,7 @@ impl Medians {
     pub(crate) fn of_rows(&self, rows: &dyn Rows, spend: Spend, rng: &mut NoiseRng) -> Result<f64, Error> {
         let ladder = ladder(self.bounds.row);
         let radii: Vec<u64> = ladder.iter().map(|&length| radius(length)).collect();
-        let counts = rows.tail_counts(&Ladder::Norms { radii: &radii }, self.neighbours)?;
-        let chosen = select(counts.nearness(rows.count() / 2), spend, rng)?;
-        Ok(ladder[*chosen])
+        Ok(ladder[self.middle(rows, &Ladder::Norms { radii: &radii }, spend, rng)?])
     }
 
     /// A size near the median of the residuals'.
@@ -77,8 +75,12 @@ impl Medians {
         let sizes: Vec<u64> = ladder.iter().map(|&size| (size * unit).ceil() as u64).collect();
         let (theta, theta_unit) = (self.arithmetic.theta(theta), self.arithmetic.theta_unit());
         let residuals = Ladder::Residuals { theta: &theta, theta_unit, sizes: &sizes };
-        let counts = rows.tail_counts(&residuals, self.neighbours)?;
-        let chosen = select(counts.nearness(rows.count() / 2), spend, rng)?;
-        Ok(ladder[*chosen])
+        Ok(ladder[self.middle(rows, &residuals, spend, rng)?])
+    }
+
+    /// The place of a threshold that about half of the rows are above.
+    fn middle(&self, rows: &dyn Rows, ladder: &Ladder<'_>, spend: Spend, rng: &mut NoiseRng) -> Result<usize, Error> {
+        let counts = rows.tail_counts(ladder, self.neighbours)?.sealed();
+        Ok(release_by(&counts, &Nearest { rank: rows.count() / 2 }, [spend], rng)?.into_inner())
     }
 }

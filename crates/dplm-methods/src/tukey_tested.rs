@@ -5,7 +5,7 @@
 //!
 //! # Where this differs from what was published
 //! - The public code draws the noise of the test with scale `epsilon / 2` in the place of `2 / epsilon`, weighs depth by `exp(epsilon / 2)` where replacing a fit costs twice that, and counts
-//!   volumes a layer off. Here everything follows from one argument, at [`dplm::privacy::select_tested_point`], and is decided in exact integers.
+//!   volumes a layer off. Here everything follows from one argument, at [`select_tested_point`](crate::mechanism::select_tested_point), and is decided in exact integers.
 //! - The draw pays in rho and not in epsilon: what can be drawn on one of two neighbouring tables only has half of delta, and the rest is of bounded range.
 //! - A test that public numbers show will hardly pass is refused before it is paid for.
 //! - Readings saturate at 2^30 standardised units, so that they are integers.
@@ -13,7 +13,7 @@
 use dplm::{
     Design, Error,
     method::{self, ConfigError, Entry},
-    privacy::{Mechanism, convert::Conversion},
+    privacy::convert::Conversion,
 };
 
 use crate::{
@@ -56,11 +56,7 @@ impl Recipe for Tested {
     }
 
     fn estimate(&self, given: &Given, run: &mut Run<'_>) -> Result<Estimate, Error> {
-        let what = format!("a test of the depth of {} fits", self.0.batching.batches);
-        let test = run.budget.spend_on(Mechanism::Test, what, given.request.rho.percent(TEST))?;
-        let choice = run.budget.spend_on(Mechanism::Exponential, "a deep point of them", run.budget.left())?;
-        let fits = run.rows.batch_fits(&self.0.batching, given.request.neighbours)?;
-        let theta = self.0.tested_middle(&fits, given.request.delta, (test, choice), run.rng)?;
+        let theta = self.0.tested_middle(TEST, given, run)?;
         Ok(Estimate { theta, ..Estimate::at_once(Vec::new(), FAR, 0.0) })
     }
 }

@@ -3,15 +3,18 @@
 mod common;
 
 mod boosted;
+mod adassp;
 mod adaptive;
 mod batches;
 mod binagg;
+mod bits;
 mod projected;
 mod functional;
 mod huber;
 mod neighbours;
 mod one_pass;
 mod preconditioned;
+mod queries;
 mod ssp;
 
 /// A file that is not named above would never run.

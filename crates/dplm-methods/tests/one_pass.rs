@@ -33,7 +33,7 @@ fn a_row_is_in_one_batch_whatever_it_holds() {
     let formula = data.formula("[-4..4]");
     let design = design(&formula, 2);
     let moments = |data: &Data| -> Vec<Vec<i128>> {
-        let batches = data.rows(&design).batches(8).expect("rows in memory");
+        let batches = data.rows(&design).custom().and_then(|rows| rows.batches(8)).expect("rows in memory");
         let upper = |rows: &dyn Rows| -> Vec<i128> {
             let sums = rows.moments().expect("rows in memory").into_inner();
             (0..3).flat_map(|i| (0..=i).map(|j| sums.entry(j, i)).collect::<Vec<i128>>()).collect()

@@ -11,22 +11,19 @@ use std::{
 };
 
 use dplm::{
-    Dataset, GroupedDataset, Person, Progress, Reading,
-    formula::{By, Column, Formula, Weights},
-    method::Method,
+    CheckedFit, Progress, RunOptions,
+    formula::Column,
     options::Device,
     rows::{Answering, Executor, Packer, RemoteError},
     table::{ReadOptions, Schema, Source},
 };
+use dplm_ledger::RowsFrom;
 use pyo3::{prelude::*, types::PyBytes};
 
 use crate::{
-    account::{AccountOptions, affordable, paying},
     arrow,
     failure::{Kind, OrRaise},
-    fit::NativeFit,
-    groups::{NativeGroupedFit, without_groups},
-    request::{BudgetOptions, FitOptions, formula},
+    request::{Asked, Keywords},
     table::NativeTable,
     work::{self, Signals},
 };
@@ -52,10 +49,10 @@ pub fn identified<'py>(
 /// Packs the rows of a part of the data.
 #[pyclass(name = "Packer", module = "dplm._native")]
 pub struct NativePacker {
-    formula: Formula,
-    options: FitOptions,
+    fit: CheckedFit,
+    run: RunOptions,
     part: u32,
-    packer: Option<Packer>,
+    packer: Option<(Packer, Vec<Column>)>,
 }
 
 /// The group of a block, and its bytes.
@@ -64,8 +61,9 @@ type PackedBlock<'py> = (Option<u32>, Bound<'py, PyBytes>);
 #[pymethods]
 impl NativePacker {
     #[new]
-    fn new(model: &str, model_is_file: bool, options: FitOptions, part: u32) -> PyResult<NativePacker> {
-        Ok(NativePacker { formula: formula(model, model_is_file)?, options, part, packer: None })
+    fn new(said: Keywords, part: u32) -> PyResult<NativePacker> {
+        let Asked { fit, run, .. } = said.fit()?;
+        Ok(NativePacker { fit, run, part, packer: None })
     }
 
     /// Takes the next rows of the part, and what `identified` says of them where persons are protected; gives the blocks that are full.
@@ -77,23 +75,13 @@ impl NativePacker {
     ) -> PyResult<Vec<PackedBlock<'py>>> {
         let persons: Option<Vec<u128>> =
             persons.map(|bytes| bytes.as_chunks().0.iter().map(|hash| u128::from_be_bytes(*hash)).collect());
-        let (person, weights, by) = (self.options.person()?, self.options.weights()?, self.options.groups()?);
-        let by = by.map(|(by, _)| by);
         let packed = work::run(py, Some(1), None, |signals| {
-            let reading = Reading { person, weights, ..Reading::default() };
-            let schema = table.source().schema();
-            let design = match &by {
-                None => reading.design(&reading.model(&self.formula, schema)?),
-                Some(by) => reading.model_by(&self.formula, schema, by)?.1,
-            };
-            let columns: Vec<Column> = design.columns().iter().cloned().chain(by.as_ref().map(By::column)).collect();
-            let groups = by.as_ref().map(|by| by.levels().len());
-            let mut packer = match self.packer.take() {
+            let (mut packer, columns) = match self.packer.take() {
                 Some(packer) => packer,
-                None => Packer::new(design, self.part, groups, reading.person.as_ref()).map_err(dplm::Error::from)?,
+                None => self.fit.packer(table.source().schema(), self.part)?,
             };
             let watched = |done, total| signals.reading(done, total);
-            let (strict, progress) = (self.options.strict, Progress::new(&watched));
+            let (strict, progress) = (self.run.strict, Progress::new(&watched));
             let options = ReadOptions { strict, progress, ..ReadOptions::default() };
             let (mut refusal, mut row) = (Ok(()), 0);
             table.source().for_each_block(&columns, &options, &mut |block| {
@@ -106,7 +94,7 @@ impl NativePacker {
             })?;
             refusal.map_err(dplm::Error::from)?;
             let full = packer.take();
-            self.packer = Some(packer);
+            self.packer = Some((packer, columns));
             Ok(full)
         })?;
         Ok(packed.into_iter().map(|block| (block.group, PyBytes::new(py, &block.bytes))).collect())
@@ -114,7 +102,7 @@ impl NativePacker {
 
     /// The remaining blocks.
     fn finish<'py>(&mut self, py: Python<'py>) -> Vec<PackedBlock<'py>> {
-        let blocks = self.packer.take().map_or(Vec::new(), Packer::finish);
+        let blocks = self.packer.take().map_or(Vec::new(), |(packer, _)| packer.finish());
         blocks.into_iter().map(|block| (block.group, PyBytes::new(py, &block.bytes))).collect()
     }
 }
@@ -168,7 +156,7 @@ impl Executor for Carrier {
 }
 
 /// Does `work`, and cancels the question it waits for once it should end.
-fn cancelled_by<T>(signals: &Signals, executor: &dyn Executor, work: impl FnOnce() -> T) -> T {
+pub fn cancelled_by<T>(signals: &Signals, executor: &dyn Executor, work: impl FnOnce() -> T) -> T {
     let is_done = AtomicBool::new(false);
     thread::scope(|scope| {
         scope.spawn(|| {
@@ -185,102 +173,30 @@ fn cancelled_by<T>(signals: &Signals, executor: &dyn Executor, work: impl FnOnce
     })
 }
 
-/// What is fitted on a cluster, read from Python.
-struct Asked {
+/// Rows that were packed on a cluster: the functions that carry questions and cancel them, and a table
+/// of the same types without a row.
+#[pyclass(name = "Cluster", module = "dplm._native", frozen)]
+pub struct NativeCluster {
     carrier: Arc<Carrier>,
     schema: Schema,
-    formula: Formula,
-    config: Box<dyn Method>,
-    person: Option<Person>,
-    weights: Option<Weights>,
 }
 
-impl Asked {
-    fn new(
-        carrier: (Py<PyAny>, Py<PyAny>),
-        columns: &Bound<'_, PyAny>,
-        (model, is_file): (&str, bool),
-        budget: &BudgetOptions,
-        options: &FitOptions,
-    ) -> PyResult<Asked> {
-        let formula = formula(model, is_file)?;
-        let config = options.config(budget, &formula, is_file)?;
-        if options.device()? != Device::Cpu {
+#[pymethods]
+impl NativeCluster {
+    #[new]
+    fn new(ask: Py<PyAny>, cancel: Py<PyAny>, columns: &Bound<'_, PyAny>) -> PyResult<NativeCluster> {
+        Ok(NativeCluster { carrier: Arc::new(Carrier { ask, cancel }), schema: schema(columns)? })
+    }
+}
+
+impl NativeCluster {
+    /// The rows of a fit.
+    pub fn rows(&self, run: &RunOptions) -> PyResult<RowsFrom<'_>> {
+        if run.device != Device::Cpu {
             return Err(Kind::Request.because("rows on a cluster are summed where they are: leave device out"));
         }
-        let carrier = Arc::new(Carrier { ask: carrier.0, cancel: carrier.1 });
-        let (person, weights) = (options.person()?, options.weights()?);
-        Ok(Asked { carrier, schema: schema(columns)?, formula, config, person, weights })
+        Ok(RowsFrom::Cluster(self.carrier.clone(), &self.schema))
     }
-
-    fn reading(&self, memory: Option<u64>) -> Reading<'static> {
-        Reading { memory, person: self.person.clone(), weights: self.weights.clone(), ..Reading::default() }
-    }
-}
-
-/// Fits rows that were packed on a cluster. The functions of `carrier` carry questions and cancel them, and `columns` is a table of the same types
-/// without a row.
-#[pyfunction]
-#[expect(clippy::too_many_arguments, reason = "called from one place, by position")]
-pub fn fit_on_cluster(
-    py: Python<'_>,
-    carrier: (Py<PyAny>, Py<PyAny>),
-    columns: &Bound<'_, PyAny>,
-    model: &str,
-    model_is_file: bool,
-    budget: BudgetOptions,
-    options: FitOptions,
-    account: AccountOptions,
-    progress: Option<Py<PyAny>>,
-) -> PyResult<NativeFit> {
-    let asked = Asked::new(carrier, columns, (model, model_is_file), &budget, &options)?;
-    let payer = account.payer(options.noise())?;
-    // Python asks for groups elsewhere; sizes without them are a mistake.
-    options.groups()?;
-    let fit = work::run_paid(py, options.threads, progress.as_ref(), payer, |signals, payer| {
-        affordable(payer, asked.config.request().rho)?;
-        cancelled_by(signals, &*asked.carrier, || {
-            let reading = asked.reading(options.memory);
-            let mut dataset = Dataset::remote(asked.carrier.clone(), &asked.schema, &asked.formula, &reading)?;
-            let prepared = dataset.prepare(asked.config.as_ref(), options.noise())?;
-            payer.check_charge(&prepared.charge())?;
-            let fitting = |done, total| signals.fitting(done, total);
-            prepared.run_paid_by(&mut paying(payer, signals), Progress::new(&fitting))
-        })
-    })?;
-    Ok(NativeFit::new(fit))
-}
-
-/// Fits every group of rows that were packed on a cluster, as `fit_on_cluster` does one.
-#[pyfunction]
-#[expect(clippy::too_many_arguments, reason = "called from one place, by position")]
-pub fn fit_groups_on_cluster(
-    py: Python<'_>,
-    carrier: (Py<PyAny>, Py<PyAny>),
-    columns: &Bound<'_, PyAny>,
-    model: &str,
-    model_is_file: bool,
-    budget: BudgetOptions,
-    options: FitOptions,
-    account: AccountOptions,
-    progress: Option<Py<PyAny>>,
-) -> PyResult<NativeGroupedFit> {
-    let asked = Asked::new(carrier, columns, (model, model_is_file), &budget, &options)?;
-    let payer = account.payer(options.noise())?;
-    let (by, sizes) = options.groups()?.ok_or_else(without_groups)?;
-    let fit = work::run_paid(py, options.threads, progress.as_ref(), payer, |signals, payer| {
-        affordable(payer, asked.config.request().rho)?;
-        cancelled_by(signals, &*asked.carrier, || {
-            let (carrier, reading) = (asked.carrier.clone(), asked.reading(options.memory));
-            let mut groups =
-                GroupedDataset::remote(carrier, &asked.schema, &asked.formula, &reading, &by, sizes.clone())?;
-            let prepared = groups.prepare(asked.config.as_ref(), options.noise())?;
-            payer.check_charge(&prepared.charge())?;
-            let fitting = |done, total| signals.fitting(done, total);
-            prepared.run_paid_by(&mut paying(payer, signals), Progress::new(&fitting))
-        })
-    })?;
-    Ok(NativeGroupedFit::new(fit))
 }
 
 /// The columns of the table, refused where two have one name.

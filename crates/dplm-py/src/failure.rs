@@ -1,7 +1,13 @@
-//! Why nothing came back, as Python exceptions with the command line's sentences, options named as in a call.
+//! Why nothing came back, as Python exceptions whose sentences spell options as in a call.
 
-use dplm::{Error, ErrorKind, options::Language, table::DataError};
-use dplm_ledger::{LedgerError, Tally};
+use dplm::{
+    Error, ErrorKind,
+    options::{Advised, Interface},
+    request::OptionError,
+    table::DataError,
+};
+use dplm_ledger::{LedgerError, PaidError, Tally};
+use dplm_methods::NoMethod;
 use dplm_simulate::{SettingError, pretend::PretendError};
 use pyo3::{prelude::*, types::PyType};
 
@@ -30,7 +36,7 @@ impl Kind {
 
     /// The exception with this sentence.
     pub fn because(self, sentence: impl ToString) -> PyErr {
-        let sentence = Language::Python.spell(&sentence.to_string());
+        let sentence = sentence.to_string();
         Python::attach(|py| {
             let class = py.import("dplm._errors").and_then(|module| module.getattr(self.class()));
             match class.and_then(|class| Ok(class.cast_into::<PyType>()?)) {
@@ -38,6 +44,14 @@ impl Kind {
                 Err(broken) => broken,
             }
         })
+    }
+}
+
+impl Kind {
+    /// The exception for an error of the library that is about what was asked, whatever else it might
+    /// mean.
+    pub fn of_request(error: impl Into<Error>) -> PyErr {
+        Kind::Request.because(error.into().sentence(Interface::Python))
     }
 }
 
@@ -89,13 +103,13 @@ impl From<Error> for Failure {
             ErrorKind::Data => Kind::Data,
             ErrorKind::Fit => Kind::Fit,
         };
-        Failure::new(kind, error)
+        Failure::new(kind, error.sentence(Interface::Python))
     }
 }
 
 impl From<DataError> for Failure {
     fn from(error: DataError) -> Failure {
-        Failure::new(Kind::Data, error)
+        Failure::from(Error::from(error))
     }
 }
 
@@ -118,9 +132,32 @@ impl From<PretendError> for Failure {
 impl From<LedgerError> for Failure {
     fn from(error: LedgerError) -> Failure {
         let kind = match error {
-            LedgerError::NoDataset | LedgerError::NoLedger => Kind::Request,
+            // The arguments alone are wrong: no ledger was asked.
+            LedgerError::Seed | LedgerError::NoDataset | LedgerError::NoLedger => Kind::Request,
             _ => Kind::Ledger,
         };
-        Failure::new(kind, error)
+        Failure::new(kind, error.sentence(Interface::Python))
+    }
+}
+
+impl From<PaidError> for Failure {
+    fn from(error: PaidError) -> Failure {
+        match error {
+            PaidError::NotPaid(error) | PaidError::PartlyPaid(error) => error.into(),
+            PaidError::Fit(error) => error.into(),
+            error => Failure::new(Kind::Fit, error),
+        }
+    }
+}
+
+impl From<OptionError> for Failure {
+    fn from(error: OptionError) -> Failure {
+        Failure::new(Kind::Request, error)
+    }
+}
+
+impl From<NoMethod> for Failure {
+    fn from(error: NoMethod) -> Failure {
+        Failure::new(Kind::Request, error)
     }
 }

@@ -3,22 +3,20 @@
 use std::{collections::BTreeMap, fs, path::PathBuf};
 
 use dplm::{
-    Covariance, Coverage, Dataset, Design, Ends, Equation, Fit, Hypothesis, OverValue, Prediction, Progress, Reading,
-    TTest, Warning,
-    method::{Request, forecast_for},
-    plan::Question,
+    Covariance, Coverage, Ends, Equation, Fit, Fitted, Hypothesis, OverValue, Prediction, Progress, TTest, Warning,
     privacy::{Promise, Provenance},
     report::{Cover, FitFileError, facts_json, summary, summary_html, to_html, to_json},
     table::ReadOptions,
 };
-use dplm_ledger::Payer;
+use dplm_ledger::{Payer, RowsFrom, Tally, paid_fit};
 use dplm_simulate::pretend;
 use pyo3::prelude::*;
 
 use crate::{
-    account::{AccountOptions, affordable, paying},
-    failure::{Kind, OrRaise},
-    request::{BudgetOptions, FitOptions, formula},
+    cluster::{NativeCluster, cancelled_by},
+    failure::{Failure, Kind, OrRaise},
+    groups::NativeGroupedFit,
+    request::Keywords,
     table::NativeTable,
     work,
 };
@@ -78,77 +76,75 @@ fn hypothesis(rows: Rows) -> PyResult<Hypothesis> {
     Hypothesis::new(rows.into_iter().map(equation).collect()).map_err(dplm::Error::from).or_raise()
 }
 
-/// Reads and fits. Where a ledger pays, it has the budget on disk as spent before noise is drawn.
-/// `progress` is called with the stage, how much is done, and how much there is.
-#[pyfunction]
-#[expect(clippy::too_many_arguments, reason = "called from one place, by position")]
-pub fn fit(
-    py: Python<'_>,
-    table: &NativeTable,
-    model: &str,
-    model_is_file: bool,
-    budget: BudgetOptions,
-    options: FitOptions,
-    account: AccountOptions,
-    progress: Option<Py<PyAny>>,
-) -> PyResult<NativeFit> {
-    let formula = formula(model, model_is_file)?;
-    let config = options.config(&budget, &formula, model_is_file)?;
-    // Python asks for groups elsewhere; sizes without them are a mistake.
-    options.groups()?;
-    let (person, weights, device) = (options.person()?, options.weights()?, options.device()?);
-    // Simulated rows cost nothing.
-    let payer = if table.source().is_simulated() { Payer::caller() } else { account.payer(options.noise())? };
-    let fit = work::run_paid(py, options.threads, progress.as_ref(), payer, |signals, payer| {
-        affordable(payer, config.request().rho)?;
-        let reading = |done, total| signals.reading(done, total);
-        let table_options =
-            ReadOptions { strict: options.strict, progress: Progress::new(&reading), ..ReadOptions::default() };
-        let (person, weights) = (person.clone(), weights.clone());
-        let reading = Reading { table: table_options, memory: options.memory, person, weights, device };
-        let mut dataset = Dataset::read(table.source(), &formula, &reading)?;
-        let prepared = dataset.prepare(config.as_ref(), options.noise())?.giving_up_rows();
-        payer.check_charge(&prepared.charge())?;
-        let fitting = |done, total| signals.fitting(done, total);
-        prepared.run_paid_by(&mut paying(payer, signals), Progress::new(&fitting))
-    })?;
-    Ok(NativeFit::new(fit))
+/// Where the rows of a fit are.
+#[derive(FromPyObject)]
+pub enum TableRows<'py> {
+    Table(PyRef<'py, NativeTable>),
+    Cluster(PyRef<'py, NativeCluster>),
 }
 
-/// The plan of a fit that is not made, as the JSON of `dplm plan`: no cell is looked at and nothing is spent.
+/// What comes of a fit.
+#[derive(IntoPyObject)]
+#[expect(clippy::large_enum_variant, reason = "it is handed over to Python at once")]
+pub enum NativeFitted {
+    One(NativeFit),
+    Groups(NativeGroupedFit),
+}
+
+/// Reads and fits, each group where groups are asked for. Where a ledger pays, it has the budget on
+/// disk as spent before noise is drawn. `progress` is called with the stage, how much is done, and how
+/// much there is. No rows are needed where simulated ones are asked for.
 #[pyfunction]
-pub fn dry_run(
+pub fn fit(
     py: Python<'_>,
-    table: &NativeTable,
-    model: &str,
-    model_is_file: bool,
-    budget: BudgetOptions,
-    options: FitOptions,
-    account: AccountOptions,
-) -> PyResult<String> {
-    let formula = formula(model, model_is_file)?;
-    let asked = options.asked(&budget, &formula, model_is_file)?;
-    options.config(&budget, &formula, model_is_file)?;
-    if options.person()?.is_some() {
-        return Err(Kind::Request.because("there is no forecast for persons with several rows: leave dry_run out"));
-    }
-    if options.groups()?.is_some() {
-        return Err(Kind::Request.because("there is no forecast for groups: leave dry_run out"));
-    }
-    if options.weights()?.is_some() {
-        return Err(Kind::Request.because("there is no forecast for weighted rows: leave dry_run out"));
-    }
-    affordable(&account.payer_of_dry_run()?, asked.request.rho).or_raise()?;
-    let forecast = work::run(py, options.threads, None, |signals| {
-        let schema = table.source().schema();
-        let design = Design::new(&formula.resolve(schema).map_err(dplm::Error::from)?);
-        let reading = |done, total| signals.reading(done, total);
-        let reading = ReadOptions { progress: Progress::new(&reading), ..ReadOptions::default() };
-        let rows = table.source().count_rows(&design.columns()[0], &reading).map_err(dplm::Error::from)?;
-        let Request { rho, delta, level, .. } = asked.request;
-        Ok(forecast_for(&asked, schema, &Question::new(rows, rho, delta, level))?)
+    rows: Option<TableRows<'_>>,
+    said: Keywords,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<NativeFitted> {
+    let asked = said.fit()?;
+    let simulated = asked.simulated(py)?;
+    let rows = match (&simulated, &rows) {
+        (Some(simulated), _) => RowsFrom::Table(simulated),
+        (None, Some(TableRows::Table(table))) => RowsFrom::Table(table.source()),
+        (None, Some(TableRows::Cluster(cluster))) => cluster.rows(&asked.run)?,
+        (None, None) => return Err(without_rows()),
+    };
+    let cluster = match &rows {
+        RowsFrom::Cluster(executor, _) => Some(executor.clone()),
+        RowsFrom::Table(_) => None,
+    };
+    let fitted = work::run_paid(py, asked.run.threads, progress.as_ref(), asked.payer()?, |signals, payer| {
+        let fit = || paid_fit(&asked.fit, rows, &asked.run, payer, signals);
+        Ok(match cluster {
+            Some(executor) => cancelled_by(signals, &*executor, fit)?,
+            None => fit()?,
+        })
     })?;
-    Ok(serde_json::to_string(&forecast).expect("plain data serialise"))
+    Ok(match fitted {
+        Fitted::One(fit) => NativeFitted::One(NativeFit::new(*fit)),
+        Fitted::Groups(fit) => NativeFitted::Groups(NativeGroupedFit::new(*fit)),
+    })
+}
+
+fn without_rows() -> PyErr {
+    Kind::Request.because("give the data, or pretend=True to fit simulated rows in their place")
+}
+
+/// The plan of a fit that is not made, as the JSON of `dplm plan` where there is a forecast, and what
+/// it warns of. No cell is read, except identifiers of persons, and nothing is spent.
+#[pyfunction]
+pub fn dry_run(py: Python<'_>, table: Option<&NativeTable>, said: Keywords) -> PyResult<(String, Vec<String>)> {
+    let asked = said.fit()?;
+    let simulated = asked.simulated(py)?;
+    let source = simulated.as_ref().or(table.map(NativeTable::source)).ok_or_else(without_rows)?;
+    let payer = Payer::of_dry_run(&asked.account);
+    let checked = payer.and_then(|payer| payer.check(asked.fit.rho()));
+    checked.map_err(|error| Failure::from(error).told(&Tally::default())).or_raise()?;
+    let found = work::run(py, asked.run.threads, None, |signals| {
+        let reading = |done, total| signals.reading(done, total);
+        Ok(asked.fit.dry_run(source, &asked.run, Progress::new(&reading))?)
+    })?;
+    Ok((found.document().to_string(), found.warnings.iter().map(ToString::to_string).collect()))
 }
 
 /// A promise, a word for each part; parts that nothing is said of are left out.

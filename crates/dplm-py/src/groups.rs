@@ -3,22 +3,16 @@
 use std::path::PathBuf;
 
 use dplm::{
-    Fit, FittedGroup, GroupOutcome, GroupedDataset, GroupedFit, Progress, Reading, Warning,
+    Fit, FittedGroup, GroupOutcome, GroupedFit, Warning,
     privacy::Provenance,
     report::{Cover, grouped_summary, grouped_to_html, grouped_to_json},
-    table::ReadOptions,
 };
-use dplm_ledger::Payer;
 use dplm_simulate::pretend;
 use pyo3::prelude::*;
 
 use crate::{
-    account::{AccountOptions, affordable, paying},
-    failure::{Kind, OrRaise},
+    failure::OrRaise,
     fit::{NativeFit, saved, warned},
-    request::{BudgetOptions, FitOptions, formula},
-    table::NativeTable,
-    work,
 };
 
 /// The fits of several groups: released and public numbers only.
@@ -32,47 +26,6 @@ impl NativeGroupedFit {
     pub fn new(fit: GroupedFit) -> NativeGroupedFit {
         NativeGroupedFit { fit }
     }
-}
-
-/// The refusal of groups that nothing says.
-pub fn without_groups() -> PyErr {
-    Kind::Request.because("groups need by=, a column with its levels")
-}
-
-/// Reads and fits every group, as `fit` does one.
-#[pyfunction]
-#[expect(clippy::too_many_arguments, reason = "called from one place, by position")]
-pub fn fit_groups(
-    py: Python<'_>,
-    table: &NativeTable,
-    model: &str,
-    model_is_file: bool,
-    budget: BudgetOptions,
-    options: FitOptions,
-    account: AccountOptions,
-    progress: Option<Py<PyAny>>,
-) -> PyResult<NativeGroupedFit> {
-    let formula = formula(model, model_is_file)?;
-    let config = options.config(&budget, &formula, model_is_file)?;
-    let (person, weights) = (options.person()?, options.weights()?);
-    let (by, sizes) = options.groups()?.ok_or_else(without_groups)?;
-    let device = options.device()?;
-    // Simulated rows cost nothing.
-    let payer = if table.source().is_simulated() { Payer::caller() } else { account.payer(options.noise())? };
-    let fit = work::run_paid(py, options.threads, progress.as_ref(), payer, |signals, payer| {
-        affordable(payer, config.request().rho)?;
-        let reading = |done, total| signals.reading(done, total);
-        let table_options =
-            ReadOptions { strict: options.strict, progress: Progress::new(&reading), ..ReadOptions::default() };
-        let (person, weights) = (person.clone(), weights.clone());
-        let reading = Reading { table: table_options, memory: options.memory, person, weights, device };
-        let mut groups = GroupedDataset::read(table.source(), &formula, &reading, &by, sizes.clone())?;
-        let prepared = groups.prepare(config.as_ref(), options.noise())?;
-        payer.check_charge(&prepared.charge())?;
-        let fitting = |done, total| signals.fitting(done, total);
-        prepared.run_paid_by(&mut paying(payer, signals), Progress::new(&fitting))
-    })?;
-    Ok(NativeGroupedFit { fit })
 }
 
 #[pymethods]

@@ -3,15 +3,15 @@
 use std::path::{Path, PathBuf};
 
 use dplm::{
-    Charge,
-    privacy::{Mechanisms, Neighbours, Promise, Provenance, Rho},
+    Charge, FitRequest,
+    privacy::{Mechanisms, Promise, Provenance, Rho},
 };
 use dplm_ledger::{Amount, Attribution, Kept, Ledger, LedgerError, to_html};
 use pyo3::prelude::*;
 
 use crate::{
     failure::{Kind, OrRaise},
-    request::{BudgetOptions, Keywords, word},
+    request::{Keywords, word},
 };
 
 /// A ledger file. It is opened for each call, so that other processes see one another's entries at once.
@@ -31,19 +31,14 @@ impl NativeLedger {
 
     /// Adds a data set, making the file where there is none.
     #[staticmethod]
-    fn init(
-        file: PathBuf,
-        dataset: &str,
-        budget: BudgetOptions,
-        promise: PromiseOptions,
-        note: &str,
-    ) -> PyResult<NativeLedger> {
-        let (rho, delta) = budget.checked_by(promise.mechanisms.conversion())?;
+    fn init(file: PathBuf, dataset: &str, mut said: Keywords, mechanisms: &str, note: &str) -> PyResult<NativeLedger> {
+        let (request, mechanisms) = (said.request()?, word::<Mechanisms>(mechanisms)?);
+        let (rho, delta) = request.budget(mechanisms.conversion()).map_err(Kind::of_request)?;
         let ledger = match Ledger::create(&file) {
             Err(LedgerError::Exists { .. }) => Ledger::open(&file),
             made => made,
         };
-        let promise = promise.at(delta);
+        let promise = promise(&request, mechanisms, delta);
         ledger.or_raise()?.open_account_for(promise, dataset, rho, Some(delta), note).or_raise()?;
         Ok(NativeLedger { file })
     }
@@ -78,19 +73,20 @@ impl NativeLedger {
     fn record(
         &self,
         dataset: &str,
-        rho: f64,
+        mut said: Keywords,
+        mechanisms: &str,
         what: &str,
-        promise: PromiseOptions,
-        delta: f64,
         void: bool,
         analyst: String,
         note: String,
     ) -> PyResult<()> {
+        let (request, mechanisms) = (said.request()?, word::<Mechanisms>(mechanisms)?);
+        let (rho, delta) = request.budget(mechanisms.conversion()).map_err(Kind::of_request)?;
         let attribution = Attribution { analyst, purpose: String::new(), note };
         let mut ledger = self.open()?.attributed_to(attribution).or_raise()?;
         let provenance = if void { Provenance::Seed } else { Provenance::System };
-        let promise = Promise { provenance, ..promise.at(delta) };
-        ledger.record(dataset, &Charge::new(checked(rho)?, promise, what)).or_raise()?;
+        let promise = Promise { provenance, ..promise(&request, mechanisms, delta) };
+        ledger.record(dataset, &Charge::new(rho, promise, what)).or_raise()?;
         Ok(())
     }
 
@@ -125,34 +121,10 @@ impl NativeLedger {
     }
 }
 
-/// What an account promises, or something that was released, as Python gives it.
-pub struct PromiseOptions {
-    person: Option<String>,
-    neighbours: Neighbours,
-    mechanisms: Mechanisms,
-}
-
-impl<'a, 'py> FromPyObject<'a, 'py> for PromiseOptions {
-    type Error = PyErr;
-
-    fn extract(given: Borrowed<'a, 'py, PyAny>) -> PyResult<PromiseOptions> {
-        let given = Keywords(given);
-        let (neighbours, mechanisms): (String, String) =
-            (given.get("neighbours", "a word")?, given.get("mechanisms", "a word")?);
-        Ok(PromiseOptions {
-            person: given.get("person", "the name of a column")?,
-            neighbours: word(&neighbours)?,
-            mechanisms: word(&mechanisms)?,
-        })
-    }
-}
-
-impl PromiseOptions {
-    /// The promise, where epsilon is stated at this delta.
-    fn at(&self, delta: f64) -> Promise {
-        Promise { neighbours: self.neighbours, ..Promise::about(self.person.as_deref()) }
-            .converted_by(self.mechanisms.conversion(), delta)
-    }
+/// What is promised, where epsilon is stated at this delta.
+fn promise(request: &FitRequest, mechanisms: Mechanisms, delta: f64) -> Promise {
+    Promise { neighbours: request.neighbours, ..Promise::about(request.person.as_deref()) }
+        .converted_by(mechanisms.conversion(), delta)
 }
 
 impl NativeLedger {

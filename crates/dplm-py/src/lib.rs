@@ -5,7 +5,6 @@
 //! `cluster` is for rows that stay on a cluster. `failure` turns every error into a Python exception, and `not_private` is for the package's own tests.
 
 mod failure;
-mod account;
 mod arrow;
 mod cells;
 mod column;
@@ -29,15 +28,16 @@ mod _native {
 
     #[pymodule_export]
     use super::{
-        cluster::{NativeAnswering, NativePacker, fit_groups_on_cluster, fit_on_cluster, identified},
+        cluster::{NativeAnswering, NativeCluster, NativePacker, identified},
         column::NativeColumn,
         fit::{NativeFit, dry_run, fit},
-        groups::{NativeGroupedFit, fit_groups},
+        groups::NativeGroupedFit,
         ledger::NativeLedger,
         not_private::{NotPrivate, encoded},
-        study::{NativeStudy, refine, study},
+        request::{columns, model_file, option_kinds},
+        study::{NativeStudy, again, refine, study},
         table::NativeTable,
-        tools::{NativeSimulated, column_name, columns, command_line, plan, rho, simulate},
+        tools::{NativeSimulated, command_line, plan, rho, simulate},
     };
 
     #[pymodule_init]

@@ -1,11 +1,11 @@
 //! Rows in the clear, for the package's own tests: what one person's row may never change.
 
-use dplm::{Dataset, NoiseSource, Reading};
+use dplm::{Dataset, NoiseSource, Progress};
 use pyo3::prelude::*;
 
 use crate::{
     failure::OrRaise,
-    request::{BudgetOptions, FitOptions, formula},
+    request::{Asked, Keywords},
     table::NativeTable,
 };
 
@@ -22,19 +22,12 @@ pub struct NotPrivate {
 
 /// Reads a table and plans a fit as [`fit`](crate::fit::fit) does; nothing is spent.
 #[pyfunction]
-pub fn encoded(
-    table: &NativeTable,
-    model: &str,
-    model_is_file: bool,
-    budget: BudgetOptions,
-    options: FitOptions,
-) -> PyResult<NotPrivate> {
-    let formula = formula(model, model_is_file)?;
-    let config = options.config(&budget, &formula, model_is_file)?;
+pub fn encoded(table: &NativeTable, said: Keywords) -> PyResult<NotPrivate> {
+    let Asked { fit, run, .. } = said.fit()?;
     let fields = table.source().schema().fields().iter();
     let schema = fields.map(|field| (field.name.clone(), format!("{:?}", field.kind))).collect();
-    let mut dataset = Dataset::read(table.source(), &formula, &Reading::default()).or_raise()?;
-    let plan = format!("{:?}", dataset.prepare(config.as_ref(), NoiseSource::System).or_raise()?.charge());
+    let mut dataset = Dataset::read(table.source(), fit.formula(), &fit.reading(&run, Progress::NONE)).or_raise()?;
+    let plan = format!("{:?}", dataset.prepare(fit.method(), NoiseSource::System).or_raise()?.charge());
     let rows = dataset.not_private().standardised_rows().or_raise()?.into_inner();
     let width = rows.x.len() / rows.y.len();
     let row = |(y, x): (&f64, &[f64])| std::iter::once(*y).chain(x.iter().copied()).collect();

@@ -1,232 +1,223 @@
-//! What is asked, from Python keywords to the library's own types, checked before a row is read.
-
-use std::{collections::HashMap, sync::Arc};
+//! What is asked: Python's keywords, understood by the table of options.
 
 use dplm::{
-    NoiseSource, Person,
-    formula::{By, Formula, Weights},
-    method::{self, Asked, Asks, Entry, Method, Request, Tuning},
+    CheckedFit, FitRequest, RunOptions,
+    method::Entry,
     moments::Moments,
-    options::{Choice, Device},
-    privacy::{Rho, convert::Conversion},
+    options::Choice,
+    privacy::Rho,
+    request::{AccountOptions, Instead, Kind as OptionKind, OPTIONS, OptionSpec, PlanQuestion, Said, Sizes, Value},
+    table::Source,
 };
-use pyo3::prelude::*;
+use dplm_ledger::{Payer, Tally};
+use dplm_simulate::pretend;
+use pyo3::{
+    IntoPyObjectExt,
+    prelude::*,
+    types::{PyBool, PyDict, PyMapping, PyTuple},
+};
 
-use crate::failure::{Kind, OrRaise};
+use crate::failure::{Failure, Kind, OrRaise};
 
-/// Keywords as Python gives them: every key is there, `None` where nothing was asked.
-pub struct Keywords<'a, 'py>(pub Borrowed<'a, 'py, PyAny>);
+/// Keywords as Python gives them, by the names of their options; those that are left out have their
+/// defaults.
+pub struct Keywords(Said);
 
-impl<'py> Keywords<'_, 'py> {
-    /// The value of a keyword, or a sentence on what it must be.
-    pub fn get<T: for<'b> FromPyObject<'b, 'py>>(&self, name: &str, wanted: &str) -> PyResult<T> {
-        let value = self.0.get_item(name)?;
-        value.extract().map_err(|_| {
-            // The type is public; the value may be anything.
-            let given = value.get_type().name().map_or_else(|_| "something else".to_owned(), |name| name.to_string());
-            Kind::Request.because(format!("{name} must be {wanted}, not {given}"))
-        })
-    }
-
-    /// A number, or none where nothing was asked.
-    pub fn number(&self, name: &str) -> PyResult<Option<f64>> {
-        self.get(name, "a number")
-    }
-}
-
-/// What an option that counts something must be.
-pub const WHOLE: &str = "a whole number that is not negative";
-
-/// The budget as Python gives it.
-pub struct BudgetOptions {
-    rho: Option<f64>,
-    epsilon: Option<f64>,
-    delta: Option<f64>,
-}
-
-impl<'a, 'py> FromPyObject<'a, 'py> for BudgetOptions {
+impl<'a, 'py> FromPyObject<'a, 'py> for Keywords {
     type Error = PyErr;
 
-    fn extract(given: Borrowed<'a, 'py, PyAny>) -> PyResult<BudgetOptions> {
-        let given = Keywords(given);
-        let [rho, epsilon, delta] = ["rho", "epsilon", "delta"].map(|name| given.number(name));
-        Ok(BudgetOptions { rho: rho?, epsilon: epsilon?, delta: delta? })
-    }
-}
-
-impl BudgetOptions {
-    /// The budget and the delta at which epsilon is stated, of the method that is asked for.
-    pub fn checked(&self, method: Option<Entry>) -> PyResult<(Rho, f64)> {
-        self.checked_by(Entry::conversion_of(method))
-    }
-
-    /// The same where epsilon follows by this conversion.
-    pub fn checked_by(&self, conversion: Conversion) -> PyResult<(Rho, f64)> {
-        method::budget(self.rho, self.epsilon, self.delta, conversion).map_err(|error| Kind::Request.because(error))
-    }
-}
-
-/// The options of a fit as Python gives them.
-pub struct FitOptions {
-    method: Option<String>,
-    clip: Option<f64>,
-    steps: Option<u32>,
-    step_size: Option<f64>,
-    interval: String,
-    target: Option<String>,
-    level: f64,
-    batches: u32,
-    burn_in: Option<u32>,
-    neighbours: String,
-    purpose: String,
-    /// The seed of the noise, where it is fixed.
-    pub seed: Option<u64>,
-    /// Whether columns without bounds or levels are said to be centred and of about unit variance.
-    standardised: bool,
-    /// Whether an unusable cell is refused.
-    pub strict: bool,
-    /// Threads to use; all where nothing is asked.
-    pub threads: Option<usize>,
-    /// The most bytes the rows may take.
-    pub memory: Option<u64>,
-    device: String,
-    person: Option<String>,
-    rows_per_person: Option<u32>,
-    moments: Option<GivenMoments>,
-    weights: Option<String>,
-    by: Option<String>,
-    group_sizes: Option<HashMap<String, u64>>,
-}
-
-/// Moments as Python gives them: whether it is the path of a file, and that or the JSON of one.
-pub type GivenMoments = (bool, String);
-
-/// The moments.
-pub fn moments(given: Option<&GivenMoments>) -> PyResult<Option<Arc<Moments>>> {
-    let Some((is_file, text)) = given else { return Ok(None) };
-    let read = if *is_file { Moments::read(text) } else { Moments::from_json(text) };
-    read.map(|moments| Some(Arc::new(moments))).map_err(|error| Kind::Request.because(error))
-}
-
-impl<'a, 'py> FromPyObject<'a, 'py> for FitOptions {
-    type Error = PyErr;
-
-    fn extract(given: Borrowed<'a, 'py, PyAny>) -> PyResult<FitOptions> {
-        let (name, truth) = ("a name", "True or False");
-        let given = Keywords(given);
-        Ok(FitOptions {
-            method: given.get("method", name)?,
-            clip: given.number("clip")?,
-            steps: given.get("steps", WHOLE)?,
-            step_size: given.number("step_size")?,
-            interval: given.get("interval", name)?,
-            target: given.get("target", name)?,
-            level: given.get("level", "a number")?,
-            batches: given.get("batches", WHOLE)?,
-            burn_in: given.get("burn_in", WHOLE)?,
-            neighbours: given.get("neighbours", name)?,
-            purpose: given.get("purpose", name)?,
-            seed: given.get("seed", WHOLE)?,
-            standardised: given.get("standardised", truth)?,
-            strict: given.get("strict", truth)?,
-            threads: given.get("threads", WHOLE)?,
-            memory: given.get("memory", WHOLE)?,
-            device: given.get("device", name)?,
-            person: given.get("person", name)?,
-            rows_per_person: given.get("rows_per_person", WHOLE)?,
-            moments: given.get("moments", "a path or a mapping")?,
-            by: given.get("by", "a column with its levels, such as 'region{north,south}'")?,
-            group_sizes: given.get("group_sizes", "a whole number for each level")?,
-            weights: given.get("weights", "a column with its bounds, such as 'w[0..50]'")?,
-        })
-    }
-}
-
-impl FitOptions {
-    /// What computes sums over rows.
-    pub fn device(&self) -> PyResult<Device> {
-        word(&self.device)
-    }
-
-    /// What is asked of the method, checked as far as it can be without a row. A model file says of each column without bounds that it
-    /// is standard.
-    pub fn config(&self, budget: &BudgetOptions, formula: &Formula, is_file: bool) -> PyResult<Box<dyn Method>> {
-        let Asked { method, request, tuning, .. } = self.asked(budget, formula, is_file)?;
-        method::choose(method, request, tuning, formula, self.standardised || is_file).or_raise()
-    }
-
-    /// What is asked, for a forecast.
-    pub fn asked(&self, budget: &BudgetOptions, formula: &Formula, is_file: bool) -> PyResult<Asked> {
-        let method = self.method.as_deref().map(method).transpose()?;
-        let (rho, delta) = budget.checked(method)?;
-        let request = Request {
-            delta,
-            neighbours: word(&self.neighbours)?,
-            purpose: word(&self.purpose)?,
-            interval: word(&self.interval)?,
-            target: self.target.as_deref().map(word).transpose()?,
-            level: self.level,
-            batches: self.batches,
-            burn_in: self.burn_in,
-            person: self.person()?,
-            moments: moments(self.moments.as_ref())?,
-            ..Request::new(rho)
-        };
-        let &FitOptions { clip, steps, step_size, .. } = self;
-        let tuning = Tuning { clip, steps, step_size };
-        let standardised = self.standardised || is_file;
-        let model = Asks::Formula { formula: formula.clone(), standardised, assumptions: Vec::new() };
-        Ok(Asked { method, request, tuning, model })
-    }
-
-    /// Who a row is of.
-    pub fn person(&self) -> PyResult<Option<Person>> {
-        match (&self.person, self.rows_per_person) {
-            (None, Some(_)) => {
-                Err(Kind::Request.because("rows_per_person needs person=, the column that identifies persons"))
+    fn extract(given: Borrowed<'a, 'py, PyAny>) -> PyResult<Keywords> {
+        let given = given.cast::<PyDict>()?;
+        let mut said = Said::new();
+        for spec in OPTIONS {
+            if let Some(value) = given.get_item(spec.option.name())? {
+                said.insert(spec.option, read(spec, &value)?);
             }
-            (None, None) => Ok(None),
-            (Some(column), rows) => Ok(Some(Person {
-                column: column.clone(),
-                rows,
-                counts_once: self.target.as_deref() == Some(method::Target::Person.name()),
-            })),
+        }
+        Ok(Keywords(said))
+    }
+}
+
+/// The value of an option, or a sentence on what it must be.
+fn read(spec: &OptionSpec, given: &Bound<'_, PyAny>) -> PyResult<Value> {
+    if given.is_none() && matches!((spec.default)(), Value::Nothing) {
+        return Ok(Value::Nothing);
+    }
+    if let (Some(usual), Ok(truth)) = (spec.flags.usual, given.cast::<PyBool>()) {
+        return Ok(if truth.is_true() { Value::Whole(usual) } else { Value::Nothing });
+    }
+    if let OptionKind::Moments = spec.kind {
+        return moments(given.extract()?);
+    }
+    understood(spec.kind, given).map_err(|_| {
+        // The type is public; the value may be anything.
+        let given = given.get_type().name().map_or_else(|_| "something else".to_owned(), |name| name.to_string());
+        Kind::Request.because(format!("{} must be {}, not {given}", spec.option.name(), wanted(spec.kind)))
+    })
+}
+
+fn understood(kind: OptionKind, given: &Bound<'_, PyAny>) -> PyResult<Value> {
+    Ok(match kind {
+        OptionKind::Truth => Value::Truth(given.extract()?),
+        OptionKind::Number => Value::Number(given.extract()?),
+        OptionKind::Whole | OptionKind::Bytes => Value::Whole(given.extract()?),
+        OptionKind::Text | OptionKind::Word(_) | OptionKind::Moments => Value::Text(given.extract()?),
+        OptionKind::Texts => Value::Texts(given.extract()?),
+        OptionKind::Sizes => {
+            Value::Sizes(Sizes(given.cast::<PyMapping>()?.items()?.extract::<Vec<_>>()?.into_iter().collect()))
+        }
+        OptionKind::Path => Value::Path(given.extract()?),
+    })
+}
+
+/// What an option must be, as Python writes it.
+fn wanted(kind: OptionKind) -> String {
+    match kind {
+        OptionKind::Truth => "True or False".to_owned(),
+        OptionKind::Sizes => "a mapping with a whole number for each level".to_owned(),
+        OptionKind::Texts => "a list of texts".to_owned(),
+        kind => kind.wanted(),
+    }
+}
+
+/// Moments as `dplm._moments` gives them: whether it is the path of a file, and that or the JSON of
+/// one.
+fn moments((is_file, text): (bool, String)) -> PyResult<Value> {
+    let read = if is_file { Moments::read(text) } else { Moments::from_json(&text) };
+    read.map(|moments| Value::Moments(Box::new(moments))).map_err(|error| Kind::Request.because(error))
+}
+
+/// A fit as Python asks for it, checked as far as it can be without rows.
+pub struct Asked {
+    /// The fit.
+    pub fit: CheckedFit,
+    /// How it is carried out.
+    pub run: RunOptions,
+    /// Who pays.
+    pub account: AccountOptions,
+    instead: Instead,
+}
+
+impl Keywords {
+    /// What is asked of a fit, unchecked.
+    pub fn request(&mut self) -> PyResult<FitRequest> {
+        let request = FitRequest::from_said(&mut self.0).or_raise()?;
+        // The refusal says why a method runs in the lab only.
+        request.method.as_deref().map(dplm_methods::find).transpose().or_raise()?;
+        Ok(request)
+    }
+
+    /// How work is carried out, and who pays for it.
+    pub fn work(&mut self) -> PyResult<(RunOptions, AccountOptions)> {
+        Ok((RunOptions::from_said(&mut self.0).or_raise()?, AccountOptions::from_said(&mut self.0).or_raise()?))
+    }
+
+    /// A fit.
+    pub fn fit(mut self) -> PyResult<Asked> {
+        let request = self.request()?;
+        let (run, account) = self.work()?;
+        let instead = Instead::from_said(&mut self.0).or_raise()?;
+        // Every number a request is refused for was given here.
+        let fit = request.check_among(dplm_methods::METHODS).map_err(Kind::of_request)?;
+        Ok(Asked { fit, run, account, instead })
+    }
+
+    /// A fit that is planned, and what is asked of the plan.
+    pub fn plan(mut self) -> PyResult<(FitRequest, PlanQuestion)> {
+        let request = self.request()?;
+        let question = PlanQuestion::from_said(&mut self.0).or_raise()?;
+        match request.formula.is_empty() == question.features.is_some() {
+            true => Ok((request, question)),
+            false => Err(Kind::Request.because("give a formula, or a number of features, and not both")),
         }
     }
 
-    /// What rows are weighted by.
-    pub fn weights(&self) -> PyResult<Option<Weights>> {
-        let parsed = self.weights.as_deref().map(str::parse::<Weights>).transpose();
-        parsed.map_err(dplm::Error::from).or_raise()
+    /// The budget and the delta at which epsilon is stated, of the method that is asked for.
+    pub fn budget(mut self) -> PyResult<(Rho, f64)> {
+        let request = self.request()?;
+        let method = request.method.as_deref().map(dplm_methods::find).transpose().or_raise()?;
+        request.budget(Entry::conversion_of(method)).map_err(Kind::of_request)
     }
 
-    /// What groups are by, and their sizes where those are public.
-    pub fn groups(&self) -> PyResult<Option<(By, Option<Vec<u64>>)>> {
-        let Some(by) = &self.by else {
-            let without = "group_sizes needs by=, the column that groups are by";
-            return if self.group_sizes.is_some() { Err(Kind::Request.because(without)) } else { Ok(None) };
-        };
-        let by: By = by.parse().map_err(dplm::Error::from).or_raise()?;
-        let pairs = self.group_sizes.as_ref().map(|sizes| sizes.clone().into_iter().collect::<Vec<_>>());
-        let sizes = pairs.map(|pairs| by.sizes_of(&pairs)).transpose().map_err(dplm::Error::from).or_raise()?;
-        Ok(Some((by, sizes)))
-    }
-
-    /// Where the noise comes from.
-    pub fn noise(&self) -> NoiseSource {
-        self.seed.map_or(NoiseSource::System, NoiseSource::Seed)
+    /// What is said beside a file.
+    pub fn beside(&self) -> &Said {
+        &self.0
     }
 }
 
-/// A formula, or the text of a model file.
-pub fn formula(text: &str, is_file: bool) -> PyResult<Formula> {
-    let parsed = if is_file { Formula::from_toml(text) } else { Formula::parse(text) };
-    parsed.map_err(dplm::Error::from).or_raise()
+impl Asked {
+    /// Simulated rows, where they are asked for in place of the data.
+    pub fn simulated(&self, py: Python<'_>) -> PyResult<Option<Source>> {
+        let Some(rows) = self.instead.pretend else { return Ok(None) };
+        if self.account.ledger.is_some() || self.account.dataset.is_some() {
+            return Err(Kind::Request.because(pretend::NO_LEDGER));
+        }
+        let (formula, person, weights, by) = (self.fit.formula(), self.fit.person(), self.fit.weights(), self.fit.by());
+        let asked = pretend::Asked { formula, person, weights, by };
+        py.detach(|| pretend::source(&asked, rows, self.run.seed)).map(Some).or_raise()
+    }
+
+    /// What pays for the fit; simulated rows cost nothing.
+    pub fn payer(&self) -> PyResult<Payer> {
+        match self.instead.pretend {
+            Some(_) => Ok(Payer::caller()),
+            None => payer(&self.account, &self.run),
+        }
+    }
 }
 
-/// The method of a name; names are those of the command line.
-pub fn method(name: &str) -> PyResult<Entry> {
-    dplm_methods::find(name).map_err(|unknown| Kind::Request.because(unknown))
+/// Opens what pays. No budget pays for noise from a seed.
+pub fn payer(account: &AccountOptions, run: &RunOptions) -> PyResult<Payer> {
+    Payer::open(account, run.noise()).map_err(|error| Failure::from(error).told(&Tally::default())).or_raise()
+}
+
+/// The columns that a fit reads, the response first; `None` where `.` leaves them to the table.
+#[pyfunction]
+pub fn columns(said: Keywords) -> PyResult<Option<Vec<String>>> {
+    Ok(said.fit()?.fit.columns())
+}
+
+/// The formula of a model file, given as its text; it says of each column without bounds that it is
+/// standardised.
+#[pyfunction]
+pub fn model_file(text: &str) -> PyResult<String> {
+    Ok(FitRequest::from_model_file(text).or_raise()?.formula)
+}
+
+/// Of each option by its name: its kind, what it must be, and its default.
+#[pyfunction]
+pub fn option_kinds(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
+    let kinds = PyDict::new(py);
+    for spec in OPTIONS {
+        let described = (kind(spec.kind), wanted(spec.kind), python(py, (spec.default)())?);
+        kinds.set_item(spec.option.name(), described)?;
+    }
+    Ok(kinds)
+}
+
+fn kind(kind: OptionKind) -> &'static str {
+    match kind {
+        OptionKind::Truth => "truth",
+        OptionKind::Number => "number",
+        OptionKind::Whole | OptionKind::Bytes => "whole",
+        OptionKind::Text | OptionKind::Word(_) => "text",
+        OptionKind::Texts => "texts",
+        OptionKind::Sizes => "sizes",
+        OptionKind::Moments => "moments",
+        OptionKind::Path => "path",
+    }
+}
+
+/// A default as Python writes it.
+fn python(py: Python<'_>, value: Value) -> PyResult<Bound<'_, PyAny>> {
+    match value {
+        Value::Truth(truth) => truth.into_bound_py_any(py),
+        Value::Number(number) => number.into_bound_py_any(py),
+        Value::Whole(whole) => whole.into_bound_py_any(py),
+        Value::Text(text) => text.into_bound_py_any(py),
+        Value::Texts(texts) => PyTuple::new(py, texts)?.into_bound_py_any(py),
+        Value::Nothing | Value::Sizes(_) | Value::Moments(_) | Value::Path(_) => Ok(py.None().into_bound(py)),
+    }
 }
 
 /// The value a word stands for; words are those of the command line.

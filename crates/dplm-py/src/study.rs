@@ -1,50 +1,31 @@
 //! More than one fit of a table: a second release pooled with the first, and several specifications under one budget.
 
 use dplm::{
-    NoiseSource, Progress, Reading, Refinement, Warning,
+    Progress, Refinement, Warning,
     privacy::Rho,
     report::{Cover, study_html, study_json, study_summary},
-    study::{Beside, Study, StudyFit},
-    table::ReadOptions,
+    study::{Study, StudyFit},
 };
 use pyo3::prelude::*;
 
 use crate::{
-    account::{AccountOptions, affordable, paying},
     failure::{Kind, OrRaise},
     fit::NativeFit,
-    request::{Keywords, WHOLE, word},
+    request::{Keywords, payer},
     table::NativeTable,
     work,
 };
 
-/// How a table is read and where noise comes from, as Python gives it.
-pub struct WorkOptions {
-    strict: bool,
-    seed: Option<u64>,
-    threads: Option<usize>,
-    memory: Option<u64>,
+/// What a fit is refined with: its columns, the response first, where the formula names them, and how
+/// the text of its table was written.
+#[pyfunction]
+pub fn again(first: &NativeFit, said: Keywords) -> PyResult<(Option<Vec<String>>, String)> {
+    let refinement = refinement(first, said.budget()?.0)?;
+    Ok((refinement.columns().or_raise()?, refinement.csv().to_string()))
 }
 
-impl<'a, 'py> FromPyObject<'a, 'py> for WorkOptions {
-    type Error = PyErr;
-
-    fn extract(given: Borrowed<'a, 'py, PyAny>) -> PyResult<WorkOptions> {
-        let given = Keywords(given);
-        Ok(WorkOptions {
-            strict: given.get("strict", "True or False")?,
-            seed: given.get("seed", WHOLE)?,
-            threads: given.get("threads", WHOLE)?,
-            memory: given.get("memory", WHOLE)?,
-        })
-    }
-}
-
-impl WorkOptions {
-    /// Where the noise comes from.
-    fn noise(&self) -> NoiseSource {
-        self.seed.map_or(NoiseSource::System, NoiseSource::Seed)
-    }
+fn refinement(first: &NativeFit, rho: Rho) -> PyResult<Refinement> {
+    Refinement::new(first.fit().clone(), rho).map_err(Kind::of_request)
 }
 
 /// Fits the model of a fit again on the same data and pools both.
@@ -53,27 +34,22 @@ pub fn refine(
     py: Python<'_>,
     first: &NativeFit,
     table: &NativeTable,
-    rho: f64,
-    options: WorkOptions,
-    account: AccountOptions,
+    mut said: Keywords,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<NativeFit> {
-    let rho = Rho::checked_from_f64(rho).map_err(|error| Kind::Request.because(error))?;
-    let refinement = Refinement::new(first.fit().clone(), rho).map_err(|error| Kind::Request.because(error))?;
-    let noise = options.noise();
-    refinement.check_noise(noise).map_err(|error| Kind::Request.because(error))?;
-    let payer = account.payer(noise)?;
-    let fit = work::run_paid(py, options.threads, progress.as_ref(), payer, |signals, payer| {
-        affordable(payer, rho)?;
+    let (run, account) = said.work()?;
+    let (rho, _) = said.budget()?;
+    let refinement = refinement(first, rho)?;
+    refinement.check_noise(run.noise()).map_err(Kind::of_request)?;
+    let payer = payer(&account, &run)?;
+    let fit = work::run_paid(py, run.threads, progress.as_ref(), payer, |signals, payer| {
+        payer.check(rho)?;
         payer.check_refinement(refinement.statement())?;
-        let reading = |done, total| signals.reading(done, total);
-        let read = ReadOptions { strict: options.strict, progress: Progress::new(&reading), ..ReadOptions::default() };
-        let reading = Reading { table: read, memory: options.memory, ..Reading::default() };
-        let mut dataset = refinement.read(table.source(), &reading)?;
-        let prepared = refinement.prepare(&mut dataset, noise)?.giving_up_rows();
-        payer.check_charge(&prepared.charge())?;
-        let fitting = |done, total| signals.fitting(done, total);
-        let second = prepared.run_paid_by(&mut paying(payer, signals), Progress::new(&fitting))?;
+        let watched = |done, total| signals.reading(done, total);
+        let mut dataset = refinement.read(table.source(), &run, Progress::new(&watched))?;
+        let prepared = refinement.prepare(&mut dataset, run.noise())?.giving_up_rows();
+        let whole = prepared.charge();
+        let second = payer.pay_for(&whole, signals, |pay, progress| prepared.run_paid_by(pay, progress))?;
         Ok(refinement.join(second)?)
     })?;
     Ok(NativeFit::new(fit))
@@ -124,48 +100,24 @@ impl NativeStudy {
     }
 }
 
-/// What is said of a study beside its file, as Python gives it.
-pub struct BesideOptions(Beside);
-
-impl<'a, 'py> FromPyObject<'a, 'py> for BesideOptions {
-    type Error = PyErr;
-
-    fn extract(given: Borrowed<'a, 'py, PyAny>) -> PyResult<BesideOptions> {
-        let given = Keywords(given);
-        let weights: Option<String> = given.get("weights", "a column with its bound, as 'w[0..50]'")?;
-        let target: Option<String> = given.get("target", "a word")?;
-        Ok(BesideOptions(Beside {
-            person: given.get("person", "the name of a column")?,
-            rows_per_person: given.get("rows_per_person", WHOLE)?,
-            weights: weights.map(|weights| weights.parse()).transpose().map_err(dplm::Error::from).or_raise()?,
-            target: target.map(|target| word(&target)).transpose()?,
-        }))
-    }
-}
-
 /// Fits every specification of a study, given as TOML, under one budget that is charged once.
 #[pyfunction]
 pub fn study(
     py: Python<'_>,
     text: &str,
-    beside: BesideOptions,
     table: &NativeTable,
-    options: WorkOptions,
-    account: AccountOptions,
+    mut said: Keywords,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<NativeStudy> {
-    let plan = Study::from_toml_beside(text, beside.0).map_err(|error| Kind::Request.because(error))?;
-    let noise = options.noise();
-    let payer = account.payer(noise)?;
-    let study = work::run_paid(py, options.threads, progress.as_ref(), payer, |signals, payer| {
-        affordable(payer, plan.request().rho)?;
-        let reading = |done, total| signals.reading(done, total);
-        let read = ReadOptions { strict: options.strict, progress: Progress::new(&reading), ..ReadOptions::default() };
-        let reading = Reading { table: read, memory: options.memory, ..Reading::default() };
-        let prepared = plan.prepare(table.source(), &reading, noise)?;
-        payer.check_charge(&prepared.charge())?;
-        let fitting = |done, total| signals.fitting(done, total);
-        prepared.run_paid_by(&mut paying(payer, signals), Progress::new(&fitting))
+    let plan = Study::from_toml_beside(text, said.beside()).map_err(Kind::of_request)?;
+    let (run, account) = said.work()?;
+    let payer = payer(&account, &run)?;
+    let study = work::run_paid(py, run.threads, progress.as_ref(), payer, |signals, payer| {
+        payer.check(plan.request().rho)?;
+        let watched = |done, total| signals.reading(done, total);
+        let prepared = plan.prepare(table.source(), &run, Progress::new(&watched))?;
+        let whole = prepared.charge();
+        Ok(payer.pay_for(&whole, signals, |pay, progress| prepared.run_paid_by(pay, progress))?)
     })?;
     Ok(NativeStudy { study })
 }

@@ -9,14 +9,12 @@ use dplm::{
     formula::{Column, Kind as Facts},
     table::{Cells, DataError, Dialect, ReadOptions, Source, Type},
 };
-use dplm_simulate::pretend;
 use pyo3::{prelude::*, types::PyBytes};
 
 use crate::{
     arrow,
     column::NativeColumn,
     failure::{Kind, OrRaise},
-    request::{FitOptions, formula},
     work,
 };
 
@@ -58,28 +56,6 @@ impl NativeTable {
     fn from_arrow(data: &Bound<'_, PyAny>) -> PyResult<NativeTable> {
         let (schema, batches) = arrow::imported(data)?;
         Ok(Source::from_batches(schema, batches, NAME).or_raise()?.into())
-    }
-
-    /// So many rows, or the usual number, that are simulated from what is publicly known of the columns that a fit reads.
-    #[staticmethod]
-    fn pretend(
-        py: Python<'_>,
-        model: &str,
-        model_is_file: bool,
-        options: FitOptions,
-        rows: Option<u64>,
-        is_paid: bool,
-    ) -> PyResult<NativeTable> {
-        if is_paid {
-            return Err(Kind::Request.because(pretend::NO_LEDGER));
-        }
-        let formula = formula(model, model_is_file)?;
-        let (person, weights, groups) = (options.person()?, options.weights()?, options.groups()?);
-        let by = groups.as_ref().map(|(by, _)| by);
-        let asked = pretend::Asked { formula: &formula, person: person.as_ref(), weights: weights.as_ref(), by };
-        let source =
-            py.detach(|| pretend::source(&asked, rows.unwrap_or(pretend::USUAL_ROWS), options.seed)).or_raise()?;
-        Ok(NativeTable { source })
     }
 
     /// Columns by name.

@@ -1,10 +1,11 @@
 //! Simulated regressions: the paper's generative setting, and some departures from it.
 //!
-//! A [`Setting`] says what to draw; [`Setting::draw`] fixes the unknowns from a seed and gives a [`Population`], from which any
-//! number of rows can be taken, in memory ([`Population::sample`]) or to a file ([`write_table`]). [`pretend`] makes a table for a formula.
+//! A [`Setting`] describes what to draw; [`Setting::draw`] fixes the unknowns from a seed and gives
+//! a [`Population`], which provides any number of rows, in memory ([`Population::sample`]) or in a
+//! file ([`write_table`]). [`pretend`] makes a table for a formula.
 //!
-//! Every row is a function of the setting, the seed and the row's own number. So the first thousand rows are the same
-//! whether a thousand or a million are asked for, on one thread or on many.
+//! Every row is a function of the setting, the seed and the row's own number. The first thousand
+//! rows are therefore the same for a thousand or a million rows, on one thread or on many.
 //!
 //! # Examples
 //! ```

@@ -15,11 +15,12 @@ const BLOCK_ROWS: u64 = 1024;
 /// Degrees of freedom of [`Errors::Student`]: tails so heavy that the fourth moment does not exist.
 const STUDENT_DF: f64 = 4.0;
 
-/// Where rows come from: the true coefficients, the covariance of the features and the law of the errors.
+/// The source of rows: the true coefficients, the covariance of the features and the distribution
+/// of the errors.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Population {
     theta: Vec<f64>,
-    /// A square root of the covariance, p x p row-major; none for the identity.
+    /// A square root of the covariance, p x p row-major; `None` for the identity.
     root: Option<Vec<f64>>,
     errors: Errors,
     noise_sd: f64,
@@ -36,10 +37,11 @@ pub struct Sample {
 }
 
 impl Setting {
-    /// Draws the unknowns: the coefficients if none are given, and the covariance of an anisotropic design.
+    /// Draws the unknowns: the coefficients if none are given, and the covariance of an anisotropic
+    /// design.
     ///
     /// # Errors
-    /// When the setting makes no sense.
+    /// When the setting is invalid.
     pub fn draw(&self, seed: u64) -> Result<Population, SettingError> {
         self.check()?;
         // The coefficients come first, so that they are the same in both designs.
@@ -60,7 +62,7 @@ impl Population {
         &self.theta
     }
 
-    /// How many features a row has.
+    /// The number of features.
     pub fn features(&self) -> usize {
         self.theta.len()
     }
@@ -80,7 +82,7 @@ impl Population {
         self.rows(0..rows)
     }
 
-    /// The rows of these numbers, counted from 0.
+    /// The rows with these numbers, counted from 0.
     pub fn rows(&self, range: Range<u64>) -> Sample {
         let blocks = range.start / BLOCK_ROWS..range.end.div_ceil(BLOCK_ROWS);
         let parts: Vec<Sample> = blocks.into_par_iter().map(|block| self.part_of_block(block, &range)).collect();
@@ -90,7 +92,8 @@ impl Population {
         }
     }
 
-    /// The rows of a block that are asked for; those before them are drawn too, to get the words in order.
+    /// The requested rows of a block; the rows before them are drawn too, to reach the right place
+    /// in the stream.
     fn part_of_block(&self, block: u64, wanted: &Range<u64>) -> Sample {
         let first = block * BLOCK_ROWS;
         let skip = wanted.start.saturating_sub(first) as usize;
@@ -133,15 +136,15 @@ impl Errors {
     }
 }
 
-/// A seed nobody has used before, from the operating system.
+/// A new seed from the operating system.
 ///
 /// # Errors
-/// When the system has no randomness to give.
+/// When the system provides no randomness.
 pub fn fresh_seed() -> io::Result<u64> {
     getrandom::u64().map_err(|error| io::Error::other(format!("the operating system gave no randomness: {error}")))
 }
 
-/// A stream of random words of its own for each number.
+/// A separate stream of random words for each number.
 fn stream(seed: u64, number: u64) -> ChaCha20Rng {
     let mut rng = ChaCha20Rng::seed_from_u64(seed);
     rng.set_stream(number);
@@ -155,7 +158,7 @@ fn on_sphere(p: usize, rng: &mut ChaCha20Rng) -> Vec<f64> {
     point
 }
 
-/// `U L^(1/2)` with U a uniformly random rotation and L as [`Design::Anisotropic`] says.
+/// `U L^(1/2)` with U a uniformly random rotation and L as in [`Design::Anisotropic`].
 fn anisotropic_root(p: usize, rng: &mut ChaCha20Rng) -> Vec<f64> {
     let roots: Vec<f64> = (0..p)
         .map(|i| match i {
@@ -169,14 +172,16 @@ fn anisotropic_root(p: usize, rng: &mut ChaCha20Rng) -> Vec<f64> {
     (0..p * p).map(|k| rotation[k % p][k / p] * roots[k % p]).collect()
 }
 
-/// The columns of a uniformly random orthogonal matrix: Gaussian columns made orthonormal one after the other.
+/// The columns of a uniformly random orthogonal matrix: Gaussian columns, orthonormalised one after
+/// the other.
 ///
-/// A reflection would do as well as a rotation: the covariance does not feel the sign of a column.
+/// A reflection would serve as well as a rotation: the covariance does not depend on the sign of a
+/// column.
 fn rotation(p: usize, rng: &mut ChaCha20Rng) -> Vec<Vec<f64>> {
     let mut columns: Vec<Vec<f64>> = Vec::with_capacity(p);
     for _ in 0..p {
         let mut column = normals(p, rng);
-        // The second round takes off what rounding left in the first.
+        // The second pass removes the rounding error of the first.
         for _ in 0..2 {
             for other in &columns {
                 let along = dot(&column, other);

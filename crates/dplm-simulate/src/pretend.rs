@@ -1,4 +1,5 @@
-//! Pretended fits: rows that are simulated from what a formula says of its columns, and marks on all that is made of them.
+//! Pretended fits: rows simulated from a formula's public facts, and marks on all results made of
+//! them.
 
 use std::io;
 
@@ -12,34 +13,36 @@ use serde::{Deserialize, de::IgnoredAny};
 
 use crate::{Setting, SettingError, fresh_seed};
 
-/// What everything is marked with.
+/// The mark on every result.
 pub const MARK: &str = "PRETEND";
-/// What the mark means.
-pub const SENTENCE: &str = "made of simulated rows that know the formula and nothing else: no data were read and nothing was spent, and the numbers say nothing about anybody";
-/// The key of a document that says so.
+/// The meaning of the mark.
+pub const SENTENCE: &str = "made of simulated rows that follow only the formula: no data were read, \
+    nothing was spent, and the numbers say nothing about anybody";
+/// The key in a document that holds the sentence.
 pub const KEY: &str = "pretend";
-/// What a user is told who gets numbers without their marks.
+/// The warning for a user who gets numbers without their marks.
 pub const WARNING: &str = "this result was made of simulated rows: its numbers say nothing about anybody";
-/// Why no ledger pays for it.
+/// Why no ledger is charged.
 pub const NO_LEDGER: &str = "simulated rows cost nothing, so no ledger pays for them: leave out the ledger";
-/// How many rows are simulated where nobody says.
+/// The default number of simulated rows.
 pub const USUAL_ROWS: u64 = 10_000;
 
 /// Rows of each person, where persons are protected.
 const ROWS_PER_PERSON: u64 = 4;
 /// From the middle of public bounds to either end, in standard deviations: as a plan assumes.
 const TO_EITHER_END: f64 = 3.0;
-/// "pretend!": what makes of the seed of a fit's noise another one for its rows, so that the two do not draw the same numbers.
+/// "pretend!": turns the seed of a fit's noise into another one for its rows, so that the two do
+/// not draw the same numbers.
 const ROWS_ARE_NOT_NOISE: u64 = 0x7072_6574_656e_6421;
 
-/// What simulated rows must have: the columns that a fit reads.
+/// The columns that a fit reads, which the simulated rows must have.
 #[derive(Clone, Copy, Debug)]
 pub struct Asked<'a> {
     /// The model.
     pub formula: &'a Formula,
-    /// Who rows are of.
+    /// The person column, if persons are protected.
     pub person: Option<&'a Person>,
-    /// What they are weighted by.
+    /// The weights.
     pub weights: Option<&'a Weights>,
     /// The groups that the model is fitted in.
     pub by: Option<&'a By>,
@@ -49,7 +52,7 @@ pub struct Asked<'a> {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum PretendError {
-    /// None are asked for.
+    /// Zero rows were requested.
     #[error("simulate at least one row")]
     NoRows,
     /// The formula leaves its columns to a table.
@@ -58,16 +61,17 @@ pub enum PretendError {
     /// There are more columns than can be drawn.
     #[error(transparent)]
     Setting(#[from] SettingError),
-    /// The system gave no seed.
+    /// The system provided no seed.
     #[error(transparent)]
     Seed(io::Error),
-    /// The formula makes no sense, or the rows could not be kept.
+    /// The formula is invalid, or the rows could not be stored.
     #[error(transparent)]
     Model(#[from] dplm::Error),
 }
 
-/// A table of simulated rows. Numbers are spread over the middle of their bounds, levels are about equally common, and the features explain up
-/// to half of the variance of the response. The seed of a fit's noise, where it has one, gives the same rows everywhere.
+/// A table of simulated rows. Numbers are spread over the middle of their bounds, levels are about
+/// equally common, and the features explain up to half of the variance of the response. With the
+/// seed of a fit's noise, if it has one, the rows are the same everywhere.
 ///
 /// # Errors
 /// When the formula does not name its columns, or has too many.
@@ -81,7 +85,7 @@ pub fn source(asked: &Asked<'_>, rows: u64, seed: Option<u64>) -> Result<Source,
     let mut csv =
         line(columns.iter().map(|column| quoted(&column.name)), asked.person.map(|person| quoted(&person.column)));
     for (number, (features, response)) in (0u64..).zip(sample.x.chunks(columns.len() - 1).zip(&sample.y)) {
-        // The response has the variance of its features and of its errors, each 1.
+        // The features and the errors each contribute variance 1 to the response.
         let deviates = std::iter::once(response / 2f64.sqrt()).chain(features.iter().copied());
         let cells = columns.iter().zip(deviates).map(|(column, deviate)| cell(&column.kind, deviate));
         csv += &line(cells, asked.person.map(|_| (number / ROWS_PER_PERSON).to_string()));
@@ -105,14 +109,14 @@ fn columns(asked: &Asked<'_>) -> Result<Vec<Column>, PretendError> {
             columns.push(column);
         }
     }
-    // An intercept alone has no feature to draw.
+    // An intercept-only model has no feature to draw.
     if columns.len() == 1 {
         columns.push(Column { name: "nothing else".to_owned(), kind: Kind::Standard });
     }
     Ok(columns)
 }
 
-/// A cell of a column, from a standard normal deviate.
+/// A cell of a column, from a standard Gaussian deviate.
 fn cell(kind: &Kind, deviate: f64) -> String {
     let within = |low: f64, high: f64| {
         (f64::midpoint(low, high) + deviate * (high - low) / (2.0 * TO_EITHER_END)).clamp(low, high)
@@ -122,7 +126,8 @@ fn cell(kind: &Kind, deviate: f64) -> String {
         Kind::Bounded { low, high } => within(*low, *high).to_string(),
         Kind::Dates { low, high } => date(within(f64::from(*low), f64::from(*high)) as i32),
         Kind::Levels(levels) => {
-            // The logistic curve is close to the normal distribution function, so levels are about equally common.
+            // The logistic curve is close to the Gaussian distribution function, so levels are
+            // about equally common.
             let share = 1.0 / (1.0 + (-1.702 * deviate).exp());
             let place = (share * levels.len() as f64) as usize;
             quoted(&levels[place.min(levels.len() - 1)])
@@ -130,7 +135,7 @@ fn cell(kind: &Kind, deviate: f64) -> String {
     }
 }
 
-/// The date so many days after 1970-01-01.
+/// The date `day` days after 1970-01-01.
 fn date(day: i32) -> String {
     Date::constant(1970, 1, 1).saturating_add(day.days()).to_string()
 }
@@ -143,7 +148,7 @@ fn quoted(text: &str) -> String {
     format!("\"{}\"", text.replace('"', "\"\""))
 }
 
-/// The text, marked where it was made of simulated rows.
+/// The text, marked if it was made of simulated rows.
 pub fn marked_if(is_pretended: bool, text: String, mark: fn(&str) -> String) -> String {
     if is_pretended { mark(&text) } else { text }
 }
@@ -156,7 +161,7 @@ pub fn mark_text(text: &str) -> String {
     marked.collect()
 }
 
-/// Marks every line of a table, by a last column.
+/// Marks every line of a table, in a last column.
 pub fn mark_csv(text: &str) -> String {
     text.lines().map(|line| format!("{line},{MARK}\n")).collect()
 }
@@ -166,14 +171,14 @@ pub fn is_marked(json: &str) -> bool {
     serde_json::from_str::<Document>(json).is_ok_and(|document| document.pretend.is_some())
 }
 
-/// A document, of which only the mark is of interest.
+/// A document, read only for its mark.
 #[derive(Deserialize)]
 struct Document {
     #[serde(default)]
     pretend: Option<IgnoredAny>,
 }
 
-/// Marks a document of JSON, by a first key.
+/// Marks a JSON document, in a first key.
 pub fn mark_json(text: &str) -> String {
     text.replacen('{', &format!("{{\n  \"{KEY}\": \"{SENTENCE}\","), 1)
 }
@@ -198,7 +203,8 @@ pub fn mark_piece(piece: &str) -> String {
     format!("<p style=\"color: #9c1c1c; font-weight: 600\">{MARK}: {SENTENCE}.</p>\n{piece}")
 }
 
-/// Marks a page: its title, its head, and every sheet that it is printed on, by a head that browsers repeat as that of a table.
+/// Marks a page: its title, its head, and every printed sheet, by a head that browsers repeat like
+/// that of a table.
 pub fn mark_page(page: &str) -> String {
     let style = "<style>.pretend { position: sticky; top: 0; z-index: 1; margin: 0; padding: .4rem 1rem; background: #9c1c1c; color: #fff; font-weight: 600; }\n\
          @media print { body { display: table; width: 100%; } main { display: table-row-group; }\n\
@@ -222,7 +228,7 @@ mod tests {
         Asked { formula, person: None, weights: None, by: None }
     }
 
-    /// Every cell is what the formula says: with `strict`, one that is not would be refused.
+    /// Every cell conforms to the formula: with `strict`, one that does not would be refused.
     #[test]
     fn cells_are_what_the_formula_says() {
         let formula = Formula::parse(FORMULA).expect("sound");

@@ -3,31 +3,32 @@
 /// A regression to simulate: `y = x'theta* + e` with independent rows and errors of mean zero.
 ///
 /// # Paper
-/// Definition "Generative Setting" and section "Experiments": by default `theta*` is uniform on the unit sphere, x is standard
-/// Gaussian and the errors are Gaussian.
+/// Definition "Generative Setting" and section "Experiments": by default `theta*` is uniform on the
+/// unit sphere, x is standard Gaussian and the errors are Gaussian.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Setting {
-    /// How many features a row has.
+    /// The number of features.
     pub features: usize,
-    /// How the features vary together.
+    /// The joint distribution of the features.
     pub design: Design,
-    /// The law of the errors.
+    /// The distribution of the errors.
     pub errors: Errors,
-    /// The standard deviation of the errors, whatever their law.
+    /// The standard deviation of the errors, whatever their distribution.
     pub noise_sd: f64,
-    /// The true coefficients; drawn when there are none.
+    /// The true coefficients; drawn if `None`.
     pub theta: Option<Vec<f64>>,
 }
 
 dplm::choice! {
     "design";
-    /// The law of the features.
+    /// The distribution of the features.
     #[derive(Default)]
     pub enum Design {
         /// `x ~ N(0, I)`.
         #[default]
         Isotropic = "isotropic",
-        /// `x ~ N(0, U L U')`: U a random rotation, L diagonal with entries 2, 1, and the others uniform on `[1, 2]`.
+        /// `x ~ N(0, U L U')`: U a random rotation, L diagonal with entries 2, 1, and the others
+        /// uniform on `[1, 2]`.
         ///
         /// # Paper
         /// Appendix "Experiments with Anisotropic Data".
@@ -36,7 +37,8 @@ dplm::choice! {
 }
 
 impl Design {
-    /// The most features that can be drawn in reasonable time and memory: a rotation has `p^2` entries and costs `p^3`.
+    /// The most features that can be drawn in reasonable time and memory: a rotation has `p^2`
+    /// entries and costs `p^3`.
     const fn most_features(self) -> usize {
         match self {
             Design::Isotropic => 100_000,
@@ -47,7 +49,7 @@ impl Design {
 
 dplm::choice! {
     "errors";
-    /// The law of the errors; mean zero in each case.
+    /// The distribution of the errors; mean zero in each case.
     #[derive(Default)]
     pub enum Errors {
         /// Normal.
@@ -55,7 +57,7 @@ dplm::choice! {
         Gaussian = "gaussian",
         /// Student's t with 4 degrees of freedom, scaled: heavy tails.
         Student = "student",
-        /// An exponential variable less its mean: skewed to the right.
+        /// An exponential variable minus its mean: skewed to the right.
         Skewed = "skewed",
     }
 }
@@ -64,7 +66,7 @@ dplm::choice! {
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SettingError {
-    /// There is nothing to explain the response with.
+    /// There are no features.
     #[error("the number of features must be at least 1")]
     NoFeatures,
     /// The unknowns would not fit in memory.
@@ -73,7 +75,7 @@ pub enum SettingError {
         /// The most there can be.
         most: usize,
     },
-    /// The errors have no such spread.
+    /// The standard deviation of the errors is invalid.
     #[error("the standard deviation of the errors must be zero or more, for instance 1")]
     NoiseSd,
     /// The coefficients do not match the features.

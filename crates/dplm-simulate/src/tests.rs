@@ -1,7 +1,9 @@
-//! The law of what is drawn, and the files it is written to.
+//! Tests of the distributions of what is drawn, and of the files it is written to.
 //!
-//! A test of a law compares an empirical distribution function with the true one. By the Dvoretzky-Kiefer-Wolfowitz inequality with
-//! Massart's constant, `P(sup |F_n - F| > d) <= 2 exp(-2 n d^2)` for every n, so the false-alarm rates below are exact bounds.
+//! A test of a distribution compares an empirical distribution function with the true one. By the
+//! Dvoretzky-Kiefer-Wolfowitz inequality with Massart's constant,
+//! `P(sup |F_n - F| > d) <= 2 exp(-2 n d^2)` for every n, so the false-alarm rates below are exact
+//! bounds.
 
 use std::{cell::RefCell, f64::consts::PI};
 

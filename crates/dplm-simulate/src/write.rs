@@ -14,10 +14,10 @@ use rayon::prelude::*;
 
 use crate::{Population, Sample};
 
-/// Cells drawn at a time: what bounds the memory.
+/// Cells drawn at a time, which bounds the memory.
 const BATCH_CELLS: usize = 1 << 20;
 
-/// Rows of text made by one thread at a time.
+/// Rows that one thread turns into text at a time.
 const TEXT_ROWS: usize = 1024;
 
 /// A kind of file.
@@ -34,7 +34,7 @@ pub enum Format {
 }
 
 impl Format {
-    /// The format a file's name asks for: `.csv`, `.tsv`, `.parquet`, or `.arrow`, `.feather`, `.ipc`.
+    /// The format of a file's ending: `.csv`, `.tsv`, `.parquet`, or `.arrow`, `.feather`, `.ipc`.
     pub fn of(path: &Path) -> Option<Format> {
         match path.extension()?.to_str()?.to_ascii_lowercase().as_str() {
             "csv" => Some(Format::Csv),
@@ -48,8 +48,8 @@ impl Format {
 
 /// Writes the first `rows` rows as a table with columns `x1` to `xP` and `y`.
 ///
-/// Numbers are written so that they read back as the same bits. Memory does not grow with the number of rows. `progress` is told
-/// the rows done and the rows in all.
+/// Numbers are written so that they read back as the same bits. Memory does not grow with the
+/// number of rows. `progress` receives the rows done and the total.
 ///
 /// # Errors
 /// When `out` cannot be written to.

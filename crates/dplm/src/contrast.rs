@@ -2,7 +2,8 @@
 
 use crate::matrix::dot;
 
-/// One reported coefficient as a linear function of the standardised ones: `offset + weights . theta`.
+/// One reported coefficient as a linear function of the standardised ones:
+/// `offset + weights . theta`.
 ///
 /// A slope in its own units has one weight that is not zero; the intercept mixes several.
 #[derive(Clone, Debug, PartialEq)]
@@ -14,18 +15,18 @@ pub struct Contrast {
 }
 
 impl Contrast {
-    /// The coordinate `j` of `p`, as it is.
+    /// Coordinate `j` of `p`.
     pub fn coordinate(j: usize, p: usize) -> Self {
         let weights = (0..p).map(|k| if k == j { 1.0 } else { 0.0 }).collect();
         Contrast { weights, offset: 0.0 }
     }
 
-    /// Every coordinate of `p`, each as it is.
+    /// Every coordinate of `p`.
     pub fn coordinates(p: usize) -> Vec<Self> {
         (0..p).map(|j| Contrast::coordinate(j, p)).collect()
     }
 
-    /// The sum of contrasts, each as often as its share says.
+    /// The weighted sum of contrasts, with `shares` as the weights.
     pub fn combined(parts: &[Contrast], shares: &[f64]) -> Self {
         let parameters = parts.first().map_or(0, |part| part.weights.len());
         let mut whole = Contrast { weights: vec![0.0; parameters], offset: 0.0 };

@@ -1,12 +1,12 @@
-//! Days, and the dates they are.
+//! Day numbers and dates.
 
 use jiff::{ToSpan, civil::Date};
 
-/// The day that numbers count from.
+/// Day 0.
 const EPOCH: Date = Date::constant(1970, 1, 1);
 const SECONDS_OF_A_DAY: i64 = 86_400;
 
-/// How many days after 1970-01-01 a date is that is written as `2020-12-31`; nothing for any other text.
+/// The days from 1970-01-01 to a date written as `2020-12-31`; `None` for any other text.
 pub(crate) fn day_of(text: &str) -> Option<i32> {
     let bytes = text.as_bytes();
     let is_dash = |place: usize| bytes[place] == b'-';

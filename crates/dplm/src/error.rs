@@ -9,9 +9,12 @@ use crate::{
     lattice::LatticeError,
     method::ConfigError,
     moments::MomentsError,
+    options::{Advice, Advised, Interface},
     plan::{AssumeError, ForecastError},
     privacy::PrivacyError,
+    progress::background::ThreadsError,
     report::FitFileError,
+    request::OptionError,
     rows::{DeviceError, RemoteError},
     schema::SchemaError,
     study::StudyError,
@@ -26,13 +29,16 @@ pub enum Error {
     #[error(transparent)]
     Formula(#[from] FormulaError),
     /// The options do not make sense; nothing was read.
-    #[error(transparent)]
+    #[error("{}", _0.sentence(Interface::Rust))]
     Config(#[from] ConfigError),
+    /// A value is not one that its option takes.
+    #[error(transparent)]
+    Value(#[from] OptionError),
     /// Moments that are publicly known are not understood, or not those of the model.
     #[error(transparent)]
     Moments(#[from] MomentsError),
     /// A study makes no sense.
-    #[error(transparent)]
+    #[error("{}", _0.sentence(Interface::Rust))]
     Study(#[from] StudyError),
     /// An assumption about a column is not understood.
     #[error(transparent)]
@@ -59,7 +65,7 @@ pub enum Error {
     #[error(transparent)]
     Group(#[from] GroupError),
     /// The data cannot be used as they are.
-    #[error(transparent)]
+    #[error("{}", _0.sentence(Interface::Rust))]
     Data(#[from] DataError),
     /// Rows on other machines did not answer as they must.
     #[error(transparent)]
@@ -76,6 +82,9 @@ pub enum Error {
     /// A fit was not written or read.
     #[error(transparent)]
     FitFile(#[from] FitFileError),
+    /// There are no such threads to be had.
+    #[error(transparent)]
+    Threads(#[from] ThreadsError),
     /// Interrupted by the user.
     #[error("interrupted before the fit was finished")]
     Interrupted,
@@ -93,6 +102,38 @@ pub enum ErrorKind {
 }
 
 impl Error {
+    /// The problem and what to do about it, as an interface spells options. What is displayed is spelled
+    /// for Rust.
+    pub fn sentence(&self, to: Interface) -> String {
+        match self {
+            Error::Value(error) => format!("{} must be {}", to.option(error.option), error.wanted),
+            other => match other.advice() {
+                None => other.problem(),
+                Some(advice) => format!("{}: {}", other.problem(), advice.spelled(to)),
+            },
+        }
+    }
+
+    /// The problem alone.
+    pub(crate) fn problem(&self) -> String {
+        match self {
+            Error::Config(error) => error.to_string(),
+            Error::Study(error) => error.to_string(),
+            Error::Data(error) => error.to_string(),
+            other => other.to_string(),
+        }
+    }
+
+    /// What to do about it, where options are to be named.
+    pub(crate) fn advice(&self) -> Option<Advice> {
+        match self {
+            Error::Config(error) => error.advice(),
+            Error::Study(error) => error.advice(),
+            Error::Data(error) => error.advice(),
+            _ => None,
+        }
+    }
+
     /// What the error is about.
     pub fn kind(&self) -> ErrorKind {
         match self {
@@ -103,7 +144,10 @@ impl Error {
             Error::Config(ConfigError::TooFewRows { .. }) | Error::Data(_) | Error::FitFile(_) | Error::Remote(_) => {
                 ErrorKind::Data
             }
+            Error::Threads(ThreadsError::Refused) => ErrorKind::Fit,
             Error::Formula(_)
+            | Error::Threads(_)
+            | Error::Value(_)
             | Error::Config(_)
             | Error::Group(_)
             | Error::Device(_)

@@ -3,13 +3,12 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Statement,
+    FitRequest, Statement,
     descend::Trajectory,
     formula::{By, Weights},
     interval::{Inference, Interval},
     lattice::Design,
-    moments::Moments,
-    options::{IntervalMethod, Purpose, Target, Tuning},
+    options::{IntervalMethod, Purpose, Target},
     privacy::{Guarantee, Person},
     table::Dialect,
     warning::{LeftOut, Warning, listed},
@@ -52,8 +51,15 @@ pub struct Fit {
     pub interval: IntervalMethod,
     /// The coverage asked for.
     pub level: f64,
-    /// All else that was said of the table and asked of the method.
-    pub particulars: Particulars,
+    /// Everything that was asked, every option written out.
+    pub request: FitRequest,
+    /// The budgets that it was refined with later, and the request's was the first.
+    #[serde(default)]
+    pub refined: Vec<f64>,
+    /// How the text of the table was written, as far as that was said.
+    pub csv: Dialect,
+    /// Whether it is one of the specifications of a study.
+    pub part_of_study: bool,
     /// The estimates, in the columns' own units and formula order.
     pub coefficients: Vec<Coefficient>,
     /// Coefficients that the budget could not resolve: the model was fitted without them.
@@ -92,31 +98,6 @@ pub struct Group {
     /// versions.
     #[serde(default)]
     pub units: Option<u64>,
-}
-
-/// What was said of the table and asked of the method beside what a fit names itself, defaults
-/// written out. With it a fit is its whole question, so that the same can be asked again.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[non_exhaustive]
-pub struct Particulars {
-    /// How the text of the table is written, as far as that was said.
-    pub csv: Dialect,
-    /// Whether columns without bounds or levels were taken to be centred and of about unit
-    /// variance.
-    pub standardised: bool,
-    /// What intervals were asked to be for; none where that was left to the method.
-    #[serde(default)]
-    pub target: Option<Target>,
-    /// Batches, checkpoints or runs of the paper's interval methods.
-    pub batches: u32,
-    /// Steps dropped at the start by the paper's intervals.
-    pub burn_in: Option<u32>,
-    /// What was set by hand.
-    pub tuning: Tuning,
-    /// What was publicly known of the columns' means and covariances.
-    pub moments: Option<Moments>,
-    /// Whether it is one of the specifications of a study.
-    pub part_of_study: bool,
 }
 
 /// One coefficient in its own units.

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use statrs::distribution::{ChiSquared, ContinuousCDF};
 
 use crate::{
-    Bounded, Error, Fit, Person, Prediction, Statement, Warning,
+    Bounded, Error, Fit, FitRequest, Person, Prediction, Statement, Warning,
     formula::{By, Weights},
     matrix::{inverse, quadratic, times},
     options::Purpose,
@@ -14,6 +14,15 @@ use crate::{
     table::{Block, Cells, ReadOptions, Source},
     warning::listed,
 };
+
+/// What came of a fit, and what a file of results holds.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Fitted {
+    /// One fit.
+    One(Box<Fit>),
+    /// The fits of several groups.
+    Groups(Box<GroupedFit>),
+}
 
 /// The fits of all groups, made together under one budget.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -37,6 +46,8 @@ pub struct GroupedFit {
     pub weights: Option<Weights>,
     /// What is promised about each unit, of everything that was released for all groups together.
     pub guarantee: Guarantee,
+    /// Everything that was asked, every option written out.
+    pub request: FitRequest,
     /// What the fits were for.
     pub purpose: Purpose,
     /// The coverage asked for.

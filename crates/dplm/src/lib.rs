@@ -1,7 +1,7 @@
 //! Linear regression under differential privacy, with honest error bars.
 //!
 //! ```no_run
-//! let fit = dplm::lm("pay[0..200000] ~ age[18..90] + region{north,south}").rho(0.015)?.fit("people.csv")?;
+//! let fit = dplm::lm("pay[0..200000] ~ age[18..90] + region{north,south}").rho(0.015).fit("people.csv")?;
 //! println!("{fit}");
 //! # Ok::<(), dplm::Error>(())
 //! ```
@@ -14,7 +14,7 @@
 //! | to | see |
 //! |---|---|
 //! | write a model | [`formula::Formula`]: bounds `[low..high]`, levels `{a,b}` |
-//! | choose a method and its options | [`Lm`]; [`method`]: [`auto`](method::auto), [`dpgd`](method::dpgd) (the paper's), [`adassp`](method::adassp) |
+//! | choose a method and its options | [`Lm`]; [`method`]: [`auto`](method::auto), [`dpgd`](method::dpgd) (the paper's); more in the crate `dplm-methods` |
 //! | know beforehand how accurate a fit will be | [`plan`]; nothing is read |
 //! | read a result | [`Fit`], [`Coefficient`], [`report`]; for new rows [`Fit::predict`]; tests of hypotheses [`Fit::t_test`], [`Fit::wald_test`] |
 //! | read CSV, Parquet and Arrow files, or Arrow memory | [`table::Source`] |
@@ -64,6 +64,7 @@ pub mod rows;
 pub mod descend;
 pub mod theory;
 pub mod moments;
+pub mod request;
 pub mod interval;
 mod warning;
 mod statement;
@@ -75,24 +76,27 @@ pub mod plan;
 pub mod method;
 pub mod diagnose;
 mod dataset;
+mod checked;
 mod refine;
 pub mod study;
 mod lm;
 pub mod report;
 
+pub use checked::{CheckedFit, Data, DryRun, Foreseen, ForeseenGroup, PreparedFit, Unforeseen};
 pub use contrast::Contrast;
 pub use dataset::{Charge, Dataset, GroupedDataset, Prepared, PreparedGroups, Reading, Receipt};
 pub use descend::Trajectory;
 pub use error::{Error, ErrorKind};
-pub use fit::{Bounded, Coefficient, Fit, Group, MethodSummary, Particulars, Precision};
-pub use grouped::{EqualityTest, FittedGroup, GroupError, GroupOutcome, GroupedFit};
+pub use fit::{Bounded, Coefficient, Fit, Group, MethodSummary, Precision};
+pub use grouped::{EqualityTest, Fitted, FittedGroup, GroupError, GroupOutcome, GroupedFit};
 pub use hypothesis::{Equation, Hypothesis, HypothesisError, TTest, WaldTest};
 pub use lattice::Design;
-pub use lm::{Lm, LmByGroup, lm};
+pub use lm::{Lm, lm};
 pub use predict::{Covariance, Coverage, Effect, Ends, Over, OverPoint, OverValue, Prediction, PredictionError};
 pub use privacy::{Person, noise::NoiseSource};
 pub use progress::{Interrupted, Progress};
 pub use refine::Refinement;
+pub use request::{FitRequest, RunOptions};
 pub use statement::{LedgerEntry, Statement};
 pub use warning::{Cause, Enough, LeftOut, Warning};
 

@@ -1,4 +1,4 @@
-//! Dense matrices of released numbers: a few operations the field has names for, and their form in a file.
+//! Dense matrices of released numbers: a few linear-algebra operations, and their form in a file.
 
 use faer::{Mat, MatRef, Side, linalg::solvers::Solve};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -32,17 +32,17 @@ pub(crate) fn diagonal(values: &[f64]) -> Mat<f64> {
     Mat::from_fn(values.len(), values.len(), |j, k| if j == k { values[j] } else { 0.0 })
 }
 
-/// The columns of a matrix that are named, in that order.
+/// The columns `kept` of a matrix, in that order.
 pub(crate) fn columns(matrix: &Mat<f64>, kept: &[usize]) -> Mat<f64> {
     Mat::from_fn(matrix.nrows(), kept.len(), |j, k| matrix[(j, kept[k])])
 }
 
-/// The inverse of a square matrix; entries are not finite where there is none.
+/// The inverse of a square matrix; entries are not finite if it is singular.
 pub(crate) fn inverse(matrix: &Mat<f64>) -> Mat<f64> {
     matrix.partial_piv_lu().solve(Mat::<f64>::identity(matrix.nrows(), matrix.nrows()))
 }
 
-/// A symmetric matrix by its eigenvalues, from the smallest, and its eigenvectors, one to a column.
+/// A symmetric matrix by its eigenvalues, smallest first, and its eigenvectors, one per column.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Eigen {
     pub values: Vec<f64>,
@@ -50,7 +50,7 @@ pub(crate) struct Eigen {
 }
 
 impl Eigen {
-    /// None where an entry is not finite.
+    /// `None` if an entry is not finite.
     pub(crate) fn of(matrix: MatRef<'_, f64>) -> Option<Eigen> {
         if !matrix.is_all_finite() {
             return None;

@@ -1,6 +1,6 @@
-//! Numbers as a statistician prints them.
+//! Formats numbers for reports.
 
-/// Four significant digits, plain where that is readable, else in powers of ten.
+/// Four significant digits, in plain notation if that is readable, else in powers of ten.
 pub fn significant(value: f64) -> String {
     if value == 0.0 {
         return "0".to_owned();
@@ -14,7 +14,7 @@ pub fn significant(value: f64) -> String {
     }
 }
 
-/// The power of ten of the first digit of a number that is not zero.
+/// The decimal exponent of a nonzero number.
 pub fn magnitude(value: f64) -> i32 {
     value.abs().log10().floor() as i32
 }
@@ -28,7 +28,7 @@ pub fn short(value: f64) -> String {
     }
 }
 
-/// A p-value: three places, or a bound.
+/// A p-value: three decimals, or a bound.
 pub fn p_value(value: f64) -> String {
     if value < 0.001 { "<0.001".to_owned() } else { format!("{value:.3}") }
 }
@@ -40,7 +40,7 @@ pub fn grouped(value: u64) -> String {
     groups.collect::<Vec<_>>().join(",")
 }
 
-/// Rounded up at `places` decimals: what is printed reads back as no less than `value`.
+/// Rounded up at `places` decimals: the printed number reads back as no less than `value`.
 pub fn rounded_up(value: f64, places: usize) -> String {
     let nearest = format!("{value:.places$}");
     let stated: f64 = nearest.parse().expect("a printed number reads back");
@@ -48,13 +48,13 @@ pub fn rounded_up(value: f64, places: usize) -> String {
     if stated >= value { nearest } else { format!("{:.places$}", stated + unit) }
 }
 
-/// A probability in per cent with one place, rounded up: "at most so often" stays true.
+/// A probability in per cent with one decimal, rounded up, so that "at most this often" stays true.
 pub fn percent_up(share: f64) -> String {
-    // Past the product's own rounding, so that what is printed is no less than the share.
+    // Beyond the product's own rounding, so that the printed share is no less than the true one.
     format!("{} %", rounded_up((100.0 * share).next_up().min(100.0), 1))
 }
 
-/// Two digits, rounded up: what is printed is enough where `value` is.
+/// Two digits, rounded up: the printed number suffices wherever `value` does.
 pub fn two_digits_up(value: f64) -> String {
     let places = 1 - magnitude(value);
     if places >= 0 {
@@ -65,7 +65,8 @@ pub fn two_digits_up(value: f64) -> String {
     format!("{:.0}", (value / unit).ceil() * unit)
 }
 
-/// A number in a file, for `#[serde(with = "crate::number::or_infinite")]`: JSON has no infinite ones, so those are words.
+/// A number in a file, for `#[serde(with = "crate::number::or_infinite")]`: JSON has no infinities,
+/// so they become words.
 pub(crate) mod or_infinite {
     use serde::{Deserialize, Deserializer, Serializer, de::Error};
 

@@ -1,15 +1,14 @@
 //! A second release of a model that was fitted before, pooled with the first: more budget for the same question, later.
 
-use std::sync::Arc;
-
 use crate::{
-    Dataset, Error, Fit, GroupedDataset, MethodSummary, NoiseSource, Particulars, Person, Prepared, Reading, Statement,
+    Dataset, Error, Fit, GroupedDataset, MethodSummary, NoiseSource, Person, Prepared, Progress, Reading, RunOptions,
+    Statement,
     formula::{By, Formula, Weights},
     interval::Inference,
     lattice::Design,
     method::{ConfigError, Method, Request, auto},
     options::{IntervalMethod, Purpose, Tuning},
-    privacy::{Guarantee, PrivacyError, Promise, Provenance, Release, Rho},
+    privacy::{Guarantee, PrivacyError, Provenance, Release, Rho},
     table::{Dialect, Source},
     warning::Warning,
 };
@@ -37,20 +36,14 @@ impl Refinement {
     }
 
     /// Reads the data as they were read for the first fit; a group's fit has the rows of that group
-    /// only. Of `machine`, what says how to work counts, and what says what to read is replaced by
-    /// what the first fit says.
+    /// only.
     ///
     /// # Errors
     /// When the table cannot be read, or is not that of the first fit.
-    pub fn read(&self, source: &Source, machine: &Reading<'_>) -> Result<Dataset, Error> {
+    pub fn read(&self, source: &Source, run: &RunOptions, progress: Progress<'_>) -> Result<Dataset, Error> {
         let formula = Formula::parse(&self.first.formula)?;
-        let reading = Reading {
-            table: machine.table,
-            memory: machine.memory,
-            device: machine.device,
-            person: self.first.person.clone(),
-            weights: self.first.weights.clone(),
-        };
+        let (person, weights) = (self.first.person.clone(), self.first.weights.clone());
+        let reading = Reading { person, weights, ..Reading::by(run, progress) };
         match &self.first.group {
             None => Dataset::read(source, &formula, &reading),
             Some(group) => {
@@ -79,9 +72,22 @@ impl Refinement {
         self.first.group.as_ref().map(|group| &group.by)
     }
 
+    /// The columns that are read, the response first; none where `.` leaves them to the table.
+    ///
+    /// # Errors
+    /// When the formula of the first fit is not understood.
+    pub fn columns(&self) -> Result<Option<Vec<String>>, Error> {
+        let formula = Formula::parse(&self.first.formula)?;
+        let person = self.person().map(|person| person.column.as_str());
+        let others = [self.weights().map(Weights::name), self.by().map(By::name), person];
+        Ok(formula
+            .names()
+            .map(|names| names.into_iter().chain(others.into_iter().flatten()).map(str::to_owned).collect()))
+    }
+
     /// How the text of the table was written, as far as that was said.
     pub fn csv(&self) -> Dialect {
-        self.first.particulars.csv
+        self.first.csv
     }
 
     /// What is asked of the second fit.
@@ -114,7 +120,7 @@ impl Refinement {
         // Rows of another provenance, of other persons or of another group are not those of the
         // first fit.
         match prepared.charge().promise == self.first.guarantee.promise && rows_are_of(&prepared, &self.first) {
-            true => Ok(prepared),
+            true => Ok(prepared.refining(self.first.guarantee.rho)),
             false => Err(ConfigError::OtherFit.into()),
         }
     }
@@ -139,6 +145,8 @@ impl Refinement {
         method.runs = first.method.runs + 1;
         Ok(Fit {
             guarantee: Guarantee { releases: releases.collect(), ..promised },
+            request: first.request,
+            refined: first.refined.into_iter().chain([more.to_f64()]).collect(),
             target: second.target,
             rows_used: second.rows_used.or(first.rows_used),
             left_out: first.left_out,
@@ -159,15 +167,20 @@ fn asked_again(first: &Fit, rho: Rho) -> Result<auto::Config, ConfigError> {
         formula: _,
         rows,
         rows_used: _,
-        person,
+        person: _,
         weights,
         group,
         guarantee,
-        purpose,
+        request,
+        // As the request says.
+        purpose: _,
+        interval: _,
+        level: _,
         target,
-        interval,
-        level,
-        particulars,
+        // The caller opens the table in it.
+        csv: _,
+        part_of_study,
+        refined: _,
         method,
         design,
         inference,
@@ -184,38 +197,21 @@ fn asked_again(first: &Fit, rho: Rho) -> Result<auto::Config, ConfigError> {
         statement: _,
     } = first;
     let Guarantee { promise, rho: _, delta, epsilon: _, guess: _, releases: _ } = guarantee;
-    let Promise { unit: _, person: _, neighbours, conversion: _, delta_spent: _, provenance } = promise;
-    // The caller opens the table in the dialect, and the formula says which columns are standard.
-    let Particulars { csv: _, standardised: _, target: stated, batches, burn_in, tuning, moments, part_of_study } =
-        particulars;
     let MethodSummary { name, clip, steps: _, step_size: _, noise_sd: _, runs: _ } = method;
     if *part_of_study {
         return Err(ConfigError::RefinesPartOfStudy);
     }
-    if *provenance == Provenance::Simulated {
+    if promise.provenance == Provenance::Simulated {
         return Err(ConfigError::RefinesSimulated);
     }
     let Some(Inference::Newton(newton)) = inference.as_ref().filter(|_| name == auto::NAME) else {
         return Err(ConfigError::NotRefinable);
     };
-    let is_usual = *purpose == Purpose::Inference && *interval == IntervalMethod::Newton;
-    if !is_usual || *tuning != Tuning::default() || !newton.can_be_pooled() {
+    let is_usual = request.purpose == Purpose::Inference && request.interval == IntervalMethod::Newton;
+    if !is_usual || request.tuning() != Tuning::default() || !newton.can_be_pooled() {
         return Err(ConfigError::NotRefinable);
     }
-    let request = Request {
-        rho,
-        delta: *delta,
-        neighbours: *neighbours,
-        purpose: *purpose,
-        interval: *interval,
-        target: *stated,
-        level: *level,
-        batches: *batches,
-        burn_in: *burn_in,
-        person: person.clone(),
-        moments: moments.clone().map(Arc::new),
-        one_of_groups: group.is_some(),
-    };
+    let asked = Request { one_of_groups: group.is_some(), ..request.request(rho, *delta)? };
     let earlier = auto::Earlier {
         design: with_weights(design, weights.as_ref()),
         rows: *rows,
@@ -223,7 +219,7 @@ fn asked_again(first: &Fit, rho: Rho) -> Result<auto::Config, ConfigError> {
         clip: *clip,
         target: *target,
     };
-    Ok(auto::Config::new(request).after(earlier))
+    Ok(auto::Config::new(asked).after(earlier))
 }
 
 /// A fit keeps its weights beside its design, which predicts rows that have none.

@@ -1,4 +1,4 @@
-//! The columns of a table: what the table declares of them, and what is publicly known of them.
+//! The columns of a table: what the table declares about them, and what is publicly known.
 
 use std::collections::HashMap;
 
@@ -7,14 +7,14 @@ use serde::{Deserialize, Serialize};
 use crate::{
     date::date_of,
     number::short,
-    options::{STORE_IDENTIFIERS, STORE_NUMBERS},
+    options::{Advice, Advised},
 };
 
 /// What is publicly known about one column.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
-    /// Numeric, taken as already centred and scaled to about unit variance.
+    /// Numeric, assumed to be already centred and scaled to about unit variance.
     Standard,
     /// Numeric with public bounds; values outside are clamped.
     Bounded {
@@ -30,8 +30,8 @@ pub enum Kind {
         /// The last day the column may hold.
         high: i32,
     },
-    /// Categorical with public levels; the first is the reference. A level `*` stands for every other value; without it another value is
-    /// missing.
+    /// Categorical with public levels; the first is the reference. A level `*` stands for every
+    /// unlisted value; without it an unlisted value is missing.
     Levels(Vec<String>),
 }
 
@@ -45,7 +45,7 @@ pub struct Column {
 }
 
 impl Kind {
-    /// The public bounds of a number or date that has some.
+    /// The public bounds of a number or date, if any.
     pub fn bounds(&self) -> Option<(f64, f64)> {
         match *self {
             Kind::Bounded { low, high } => Some((low, high)),
@@ -54,7 +54,8 @@ impl Kind {
         }
     }
 
-    /// The middle of the public bounds of a number or date, and 0 for a number without them; none for a category.
+    /// The midpoint of the public bounds of a number or date, and 0 for a number without them;
+    /// `None` for a category.
     pub(crate) fn middle(&self) -> Option<f64> {
         match self {
             Kind::Levels(_) => None,
@@ -63,7 +64,7 @@ impl Kind {
         }
     }
 
-    /// A number of the column as people write it: a day as its date.
+    /// A number of the column for display: a day as its date.
     pub(crate) fn shown(&self, number: f64) -> String {
         match self {
             Kind::Dates { .. } => date_of(number.round() as i32),
@@ -78,7 +79,7 @@ impl Kind {
 pub enum Type {
     /// Numbers.
     Number,
-    /// Numbers that are whole, which a model reads as any others.
+    /// Integers, which a model reads as any other numbers.
     Integer,
     /// True or false; 1 and 0 when read as a number.
     Boolean,
@@ -86,9 +87,10 @@ pub enum Type {
     Text,
     /// Dates, with or without a time.
     Date,
-    /// Anything else, such as spans of time, lists and raw bytes; not usable in a model.
+    /// Any other type, such as durations, lists and raw bytes; not usable in a model.
     Unsupported,
-    /// Nothing declares it, as in text files and Python lists: each cell is read by itself, as the formula says.
+    /// No declared type, as in text files and Python lists: each cell is read on its own, as the
+    /// formula says.
     Undeclared,
 }
 
@@ -124,7 +126,7 @@ impl Field {
         self.is_declared() && other.is_declared() && self.kind != other.kind && !are_numbers
     }
 
-    /// Takes over what another file, which does not contradict, declares of the column.
+    /// Takes over the type that another, consistent file declares for the column.
     fn merge(&mut self, other: &Self) {
         if !self.is_declared() || (self.kind == Type::Integer && other.kind == Type::Number) {
             self.kind = other.kind;
@@ -145,13 +147,13 @@ impl Field {
         }
     }
 
-    /// Whether cells can say which person a row belongs to, whatever they are: only integers and texts are kept
-    /// as they were written.
+    /// Whether the type can identify persons: only integers and texts are kept as they were
+    /// written.
     fn check_identifier(&self) -> Result<(), SchemaError> {
         let held = match self.kind {
             Type::Integer | Type::Text | Type::Undeclared => return Ok(()),
             Type::Number => "floating-point numbers or decimals",
-            Type::Boolean => "truth values",
+            Type::Boolean => "booleans",
             Type::Date => "dates",
             Type::Unsupported => "neither integers nor text",
         };
@@ -162,12 +164,14 @@ impl Field {
 /// The columns of a table, in file order.
 ///
 /// # Guarantee
-/// Nothing in a schema is told from cells. Parquet and Arrow files, and typed columns in memory, declare names and types, which are
-/// taken as public. A text file has names only, on its first line; a first line that may be a row is never printed.
+/// Nothing in a schema is inferred from cells. Parquet and Arrow files, and typed columns in
+/// memory, declare names and types, which are taken as public. A text file has only names, on its
+/// first line; a first line that may be a row is never printed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Schema {
     fields: Vec<Field>,
-    /// Whether the names are the file's own metadata, and not the first line of a text that should name the columns.
+    /// Whether the names are the file's own metadata, rather than the first line of a text that
+    /// should name the columns.
     names_are_declared: bool,
 }
 
@@ -177,7 +181,7 @@ impl Schema {
         Self { fields, names_are_declared: true }
     }
 
-    /// The columns of a text, as its first line names them.
+    /// The columns of a text, named by its first line.
     pub(crate) fn of_text(names: Vec<String>) -> Self {
         let fields = names.into_iter().map(|name| Field::new(name, Type::Undeclared)).collect();
         Self { fields, names_are_declared: false }
@@ -193,7 +197,7 @@ impl Schema {
         self.fields.iter().map(|field| field.name.as_str())
     }
 
-    /// The same columns but one.
+    /// All columns except one.
     pub(crate) fn without(&self, name: &str) -> Schema {
         let others = self.fields.iter().filter(|field| field.name != name).cloned().collect();
         Self { fields: others, ..*self }
@@ -202,8 +206,9 @@ impl Schema {
     /// Checks that every column exists and can be read as the formula says.
     ///
     /// # Errors
-    /// Says what is in the way, naming the column asked for, and the closest column there is where that cannot be a cell: where names
-    /// are declared, or where the first line of a text has at least one of the names asked for and so is a header.
+    /// Names the column and the problem. Suggests the closest name only if it cannot be a cell: if
+    /// names are declared, or if the first line of a text has at least one of the requested names
+    /// and so is a header.
     pub fn check_all(&self, columns: &[Column]) -> Result<(), SchemaError> {
         let positions = self.positions();
         let has = |column: &Column| positions.contains_key(column.name.as_str());
@@ -213,17 +218,18 @@ impl Schema {
         columns.iter().try_for_each(|column| self.fields[positions[column.name.as_str()]].check(&column.kind))
     }
 
-    /// Checks that columns of these names exist, once [`Schema::check_all`] has found others: the names are a header then.
+    /// Checks that columns of these names exist, once [`Schema::check_all`] has found others and so
+    /// shown that the names are a header.
     ///
     /// # Errors
-    /// Names the first that is not there.
+    /// Names the first missing column.
     pub(crate) fn check_present(&self, names: &[String]) -> Result<(), SchemaError> {
         let positions = self.positions();
         let missing = names.iter().find(|name| !positions.contains_key(name.as_str()));
         missing.map_or(Ok(()), |name| Err(self.unknown(name, true)))
     }
 
-    /// Checks that a column, where there is one of that name, can say which person a row belongs to.
+    /// Checks that a column, if it exists, can identify persons.
     ///
     /// # Errors
     /// When its declared type does not keep identifiers as they were written.
@@ -231,7 +237,7 @@ impl Schema {
         self.fields.iter().filter(|field| field.name == name).try_for_each(Field::check_identifier)
     }
 
-    /// The refusal of `.` where nothing declares the type of a column.
+    /// The error for `.` if a column has no declared type.
     pub(crate) fn undeclared(&self, field: &Field) -> SchemaError {
         match self.names_are_declared {
             true => SchemaError::UndeclaredType { column: field.name.clone() },
@@ -244,7 +250,7 @@ impl Schema {
         SchemaError::UnknownColumn { column: name.to_owned(), suggestion }
     }
 
-    /// Where each name stands. Looking names up one by one would take for ever in a table of many columns.
+    /// The position of each name. A linear search would be quadratic in the number of columns.
     pub(crate) fn positions(&self) -> HashMap<&str, usize> {
         self.names().zip(0..).collect()
     }
@@ -263,7 +269,8 @@ impl Schema {
         self.names().zip(0..).find_map(|(name, position)| Some((seen.insert(name, position)?, position)))
     }
 
-    /// What to call a column: its name where that cannot be a cell, else where it stands, counted from 1.
+    /// What messages call a column: its name if that cannot be a cell, else its position, counted
+    /// from 1.
     pub(crate) fn in_words(&self, position: usize) -> String {
         match self.names_are_declared {
             true => format!("'{}'", self.fields[position].name),
@@ -277,7 +284,8 @@ impl Schema {
         self.names().position(|name| !known.contains_key(name))
     }
 
-    /// Takes over what another file with the same names declares; gives the position of a column on which they disagree.
+    /// Takes over the types that another file with the same names declares; gives the position of a
+    /// column on which they disagree.
     pub(crate) fn merge(&mut self, other: &Self) -> Result<(), usize> {
         let theirs = other.positions();
         for (position, field) in self.fields.iter_mut().enumerate() {
@@ -293,7 +301,7 @@ impl Schema {
     }
 }
 
-/// How many letters must be put in, taken out or changed to turn one text into the other.
+/// The Levenshtein distance of two texts.
 fn edits(from: &str, to: &str) -> usize {
     let to: Vec<char> = to.chars().collect();
     let mut row: Vec<usize> = (0..=to.len()).collect();
@@ -317,57 +325,72 @@ pub enum SchemaError {
     UnknownColumn {
         /// The name asked for.
         column: String,
-        /// The closest name there is, when it is close.
+        /// The closest name, if there is a close one.
         suggestion: Option<String>,
     },
-    /// A column of dates that is read as something else.
+    /// A column of dates that is read as another type.
     #[error("column '{column}' holds dates: write its bounds as dates, as in {column}[2020-01-01..2020-12-31]")]
     Date {
         /// The column.
         column: String,
     },
-    /// A date was asked of a column declared as numbers.
+    /// A column declared as numbers that is read as dates.
     #[error("column '{column}' holds numbers, not dates: write its bounds as numbers, as in {column}[0..100]")]
     NumberAsDate {
         /// The column.
         column: String,
     },
-    /// A column of a type that has no place in a model.
-    #[error("column '{column}' is of a type a model cannot use: store it as numbers or text")]
+    /// A column of a type that a model cannot use.
+    #[error("column '{column}' has a type that a model cannot use: store it as numbers or text")]
     UnsupportedType {
         /// The column.
         column: String,
     },
-    /// A number was asked of a column declared as text.
-    #[error("column '{column}' holds text or categories: give its levels, as in {column}{{a,b}}, or {}", STORE_NUMBERS)]
+    /// A column declared as text that is read as a number.
+    #[error("column '{column}' holds text or categories")]
     TextAsNumber {
         /// The column.
         column: String,
     },
-    /// Persons were to be told apart by a column whose type changes what identifiers were written.
-    #[error("column '{column}' holds {held}, and identifiers are compared as they were written: {}", STORE_IDENTIFIERS)]
+    /// The column that identifies persons has a type that does not keep identifiers as they were
+    /// written.
+    #[error("column '{column}' holds {held}, and identifiers are compared as they were written")]
     Identifier {
         /// The column.
         column: String,
-        /// What its type is, in words.
+        /// A description of its type.
         held: &'static str,
     },
-    /// `.` cannot be written out for a text file.
+    /// `.` cannot be expanded for a text file.
     #[error(
-        "'.' needs columns whose types are declared, which a text file does not do: name the columns in the formula, or store the table as Parquet or Arrow"
+        "'.' needs columns with declared types, which a text file does not have: name the columns in the \
+         formula, or store the table as Parquet or Arrow"
     )]
     DotOnText,
-    /// `.` cannot be written out for a column of mixed cells.
+    /// `.` cannot be expanded over a column of mixed cells.
     #[error(
-        "'.' needs columns whose types are declared, and nothing declares that of '{column}': name the columns in the formula, take it out with '. - {column}', or give it a type"
+        "'.' needs columns with declared types, and '{column}' has none: name the columns in the formula, \
+         exclude it with '. - {column}', or give it a type"
     )]
     UndeclaredType {
         /// The column.
         column: String,
     },
-    /// `.` stands for nothing.
+    /// `.` stands for no column.
     #[error("the data have no other numeric column for '.' to stand for: name the columns")]
     NothingForDot,
+}
+
+impl Advised for SchemaError {
+    fn advice(&self) -> Option<Advice> {
+        match self {
+            SchemaError::TextAsNumber { column } => {
+                Some(Advice::new(format!("give its levels, as in {column}{{a,b}}, or ")).numbers(column))
+            }
+            SchemaError::Identifier { column, .. } => Some(Advice::default().identifiers(column)),
+            _ => None,
+        }
+    }
 }
 
 fn suggest(suggestion: &Option<String>) -> String {

@@ -1,34 +1,35 @@
-//! The budget of a data set over time, as the ledger that keeps it tells a fit.
+//! The budget of a data set over time, as its ledger states it to a fit.
 
 use serde::{Deserialize, Serialize};
 
 use crate::privacy::Rho;
 
-/// What was granted to a data set and spent from it, up to and with the fit it is given to. Public.
+/// The grants and charges of a data set, up to and including the fit that holds this. Public.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Statement {
-    /// The data set, as its custodian names it.
+    /// The name of the data set in the ledger.
     pub dataset: String,
     /// Every grant and every charge, in order.
     pub entries: Vec<LedgerEntry>,
     /// The number of the ledger entry that records the fit.
     pub entry: i64,
-    /// The hash of that entry, which stands for every entry up to it.
+    /// The hash of that entry, which covers every entry up to it.
     pub hash: String,
-    /// Whether an earlier fit under this name was on a table with other columns or another number of rows.
+    /// Whether an earlier fit under this name was on a table with other columns or another number
+    /// of rows.
     pub other_table: bool,
 }
 
 /// A recorded charge or grant.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LedgerEntry {
-    /// When, in UTC, as it is shown.
+    /// The time, in UTC, for display.
     pub time: String,
-    /// When, in seconds since 1970.
+    /// The time, in seconds since 1970.
     pub seconds: i64,
-    /// Whether it spends, or grants.
+    /// Whether it spends or grants.
     pub spends: bool,
-    /// How much.
+    /// The amount.
     #[serde(with = "crate::privacy::decimal")]
     pub rho: Rho,
 }
@@ -49,7 +50,7 @@ impl Statement {
         in_rho(self.units(false).saturating_sub(self.units(true)))
     }
 
-    /// What the entry of the fit records: the last that spends.
+    /// The charge that the fit's entry records: the last one that spends.
     pub fn charged(&self) -> Option<Rho> {
         self.entries.iter().rfind(|one| one.spends).map(|one| one.rho)
     }

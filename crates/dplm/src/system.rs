@@ -1,4 +1,5 @@
-//! What operating systems do differently: files read and written at a place, room on a disk, the memory of the machine, names.
+//! Differences between operating systems: positioned reads and writes, free disk space, the memory
+//! of the machine, names.
 
 #[cfg(windows)]
 pub(crate) use self::windows::FileExt;
@@ -6,16 +7,16 @@ pub(crate) use self::windows::FileExt;
 pub(crate) use std::os::unix::fs::FileExt;
 use std::{fs::File, io};
 
-/// The environment variable that says where temporary files lie.
+/// The environment variable that names the folder of temporary files.
 pub(crate) const TEMPORARY_FOLDER: &str = if cfg!(windows) { "TMP" } else { "TMPDIR" };
 
-/// The file of NVIDIA's driver.
+/// The file name of NVIDIA's driver.
 pub(crate) const GPU_DRIVER: &str = if cfg!(windows) { "nvcuda.dll" } else { "libcuda.so.1" };
 
-/// How many bytes are free where a file lies, if they are fewer than `more`.
+/// The free bytes on the file's disk, if they are fewer than `more`.
 ///
 /// # Errors
-/// When the system does not say.
+/// When the system does not report them.
 #[cfg(unix)]
 pub(crate) fn lacks_room(file: &File, more: u64) -> io::Result<Option<u64>> {
     let disk = rustix::fs::fstatvfs(file)?;
@@ -23,10 +24,10 @@ pub(crate) fn lacks_room(file: &File, more: u64) -> io::Result<Option<u64>> {
     Ok((free < more).then_some(free))
 }
 
-/// Makes a file longer by `more` bytes, which NTFS sets aside for it.
+/// Makes a file longer by `more` bytes, which NTFS allocates.
 ///
 /// # Errors
-/// When there are not so many.
+/// When the disk does not have them.
 #[cfg(windows)]
 pub(crate) fn lacks_room(file: &File, more: u64) -> io::Result<Option<u64>> {
     let length = file.metadata()?.len().checked_add(more).ok_or(io::ErrorKind::StorageFull)?;
@@ -34,7 +35,7 @@ pub(crate) fn lacks_room(file: &File, more: u64) -> io::Result<Option<u64>> {
     Ok(None)
 }
 
-/// Has the system read bytes that will be asked for soon. Advice that is not taken costs time only; only Linux is given it.
+/// Asks the system to prefetch bytes. The advice affects only speed; only Linux receives it.
 pub(crate) fn read_ahead(file: &File, start: u64, length: u64) {
     #[cfg(target_os = "linux")]
     {
@@ -45,7 +46,7 @@ pub(crate) fn read_ahead(file: &File, start: u64, length: u64) {
     let _ = (file, start, length);
 }
 
-/// The bytes of memory of this machine, where the system says so in a file: on Linux.
+/// The bytes of memory of this machine; `None` on systems other than Linux.
 pub(crate) fn memory() -> Option<u64> {
     let text = std::fs::read_to_string("/proc/meminfo").ok()?;
     let total = text.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
@@ -56,7 +57,8 @@ pub(crate) fn memory() -> Option<u64> {
 mod windows {
     use std::{fs::File, io, os::windows::fs::FileExt as _};
 
-    /// Reads and writes at a place, as Unix's trait of this name does. The file's own position moves here: whoever uses this uses nothing else.
+    /// Reads and writes at a position, as Unix's trait of this name does. The file's own position
+    /// moves here, so callers must use nothing else.
     pub(crate) trait FileExt {
         fn read_at(&self, buffer: &mut [u8], start: u64) -> io::Result<usize>;
         fn read_exact_at(&self, buffer: &mut [u8], start: u64) -> io::Result<()>;

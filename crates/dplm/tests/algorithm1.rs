@@ -1,4 +1,4 @@
-//! The paper's Algorithm 1 in plain floating point, and ours, given the same noise.
+//! The paper's Algorithm 1 in plain floating point compared with ours, given the same noise.
 
 use dplm::{
     Progress,
@@ -68,7 +68,8 @@ fn both_give_the_same_iterates_with_and_without_clipping() {
         let data = Data::isotropic(1500, 6, seed).on_lattice();
         let (plan, trajectory) = ours(&data, &setting, seed);
         let plain = plain(&data, &setting, &noise_of(&plan, &trajectory, &data, seed));
-        // Each step rounds parameters to the grid, and errors contract; a clip bound is short by one part in 2^23.
+        // Each step rounds parameters to the grid, and errors contract; a clip bound is too small
+        // by up to one part in 2^23.
         let rounding = 4.0 / plan.lattice().theta_unit() + 1e-6 * gamma;
         let gap = largest_gap(&trajectory.theta, &plain);
         assert!(gap <= rounding, "gamma {gamma}: {gap} > {rounding}");

@@ -1,4 +1,4 @@
-//! The automatic method: its bits, its coverage, and what it refuses.
+//! The automatic method: its bits, its coverage, and its refusals.
 
 use std::{ops::ControlFlow, sync::Mutex};
 
@@ -6,9 +6,9 @@ use dplm::{
     Cause, Error, Progress, Warning,
     formula::{Column, Kind, Model},
     lattice::{Clip, Design, Ladder, Lattice},
-    method::{ConfigError, IntervalMethod, Outcome, Purpose, Request, Target, auto},
+    method::{ConfigError, IntervalMethod, Outcome, Plan as _, Purpose, Request, Target, auto},
     privacy::{Rho, noise::FixedSeed},
-    rows::{MemoryBuilder, MemoryRows, Rows},
+    rows::{MemoryBuilder, MemoryRows},
     table::{Block, Cells, MISSING},
 };
 use faer::linalg::solvers::Solve;
@@ -16,7 +16,7 @@ use rand_chacha::{ChaCha20Rng, rand_core::SeedableRng};
 use rand_distr::{Distribution, StandardNormal};
 use rayon::prelude::*;
 
-use crate::common::{Data, tail_counts};
+use crate::common::{Data, clipped_count, tail_counts};
 
 #[test]
 fn counts_agree_with_the_clip() {
@@ -27,8 +27,7 @@ fn counts_agree_with_the_clip() {
     let theta = lattice.theta(&[0.3, -0.2, 0.1, 0.7]);
     let ladder = Ladder::Gradients { theta: &theta, theta_unit: lattice.theta_unit(), clips: &clips };
     for (clip, count) in clips.iter().zip(tail_counts(&rows, &ladder)) {
-        rows.set_clip(*clip).unwrap();
-        assert_eq!(i128::from(rows.clipped_count(&theta, &lattice).unwrap().into_inner()), count);
+        assert_eq!(i128::from(clipped_count(&mut rows, *clip, &theta, &lattice)), count);
     }
 }
 
@@ -162,20 +161,20 @@ fn prediction_gives_no_intervals_and_a_small_budget_says_so_beforehand() {
     let prediction = table.fit(Request { purpose: Purpose::Prediction, ..request(0.1) }, 1);
     assert!(prediction.coefficients.iter().all(|one| one.precision.is_none() && one.identified));
     let plan = table.plan(request(0.001)).unwrap();
-    let Err(ConfigError::NoIntervals { enough, .. }) = plan.check_intervals() else {
+    let Err(ConfigError::NoIntervals { enough, .. }) = plan.check() else {
         panic!("it is refused before anything is spent")
     };
-    // What the refusal asks for is enough, as it is printed.
+    // The suggested budget suffices, as it is printed.
     let printed = enough.to_string();
     let rho: f64 = printed.split("rho = ").nth(1).unwrap().trim_end_matches(',').parse().unwrap();
-    assert!(table.plan(request(rho)).unwrap().warnings().is_empty(), "{printed}");
+    assert!(table.plan(request(rho)).unwrap().warn().is_empty(), "{printed}");
     let config = auto::Config::new(request(0.001));
-    assert!(config.plan(enough.rows, &table.design).unwrap().warnings().is_empty(), "{printed}");
-    // The refusal is no guess: whoever fits all the same gets nothing.
+    assert!(config.plan(enough.rows, &table.design).unwrap().warn().is_empty(), "{printed}");
+    // The refusal is correct: a fit made anyway identifies nothing.
     let outcome = table.fit(request(0.001), 1);
     assert!(outcome.coefficients.iter().all(|one| !one.identified && one.precision.is_none()));
     let only_estimates = table.plan(Request { purpose: Purpose::Prediction, ..request(0.001) }).unwrap();
-    assert_eq!(only_estimates.check_intervals(), Ok(()));
+    assert_eq!(only_estimates.check(), Ok(()));
 }
 
 #[test]
@@ -190,7 +189,7 @@ fn what_makes_no_sense_is_refused() {
     assert!(table.plan(Request { level: 1.5, ..request(0.5) }).is_err());
 }
 
-/// Before anything is spent, with the rows or the budget that would do.
+/// Before anything is spent, with the rows or the budget that would suffice.
 #[test]
 fn a_budget_that_buys_nothing_but_noise_is_refused() {
     let table = table(100, 1);
@@ -203,7 +202,7 @@ fn a_budget_that_buys_nothing_but_noise_is_refused() {
         };
         let works = |request, rows| {
             let plan = auto::Config::new(request).plan(rows, &table.design);
-            plan.is_ok_and(|plan| plan.check_intervals().is_ok())
+            plan.is_ok_and(|plan| plan.check().is_ok())
         };
         let more = Request { rho: Rho::checked_from_f64(enough.rho * 1.000_001).unwrap(), ..small.clone() };
         assert!(works(more, 100), "the budget it asks for is enough");
@@ -218,7 +217,8 @@ fn warnings(table: &Table, request: Request) -> Vec<Warning> {
     table.fit(request, 1).warnings
 }
 
-/// Bounds ten thousand times too wide, so that rounding leaves nothing of the column: it is left out, and the cause is named.
+/// Bounds ten thousand times too wide, so that rounding removes the column: it is left out, and the
+/// cause is named.
 #[test]
 fn bounds_that_are_too_wide_are_named() {
     let mut table = table(3000, 5);
@@ -233,7 +233,7 @@ fn bounds_that_are_too_wide_are_named() {
     assert_eq!((cause(&table, "age"), cause(&table, "g[b]")), (Some(Cause::LittleSpread), None));
 }
 
-/// Errors far below what the lattice of levels reaches down to: the search ends at its lowest rung.
+/// Errors far below the lowest threshold of the lattice: the search ends at its lowest rung.
 #[test]
 fn a_level_at_the_end_of_its_range_is_told() {
     let mut table = table(3000, 5);
@@ -245,7 +245,7 @@ fn a_level_at_the_end_of_its_range_is_told() {
     assert!(at_edge(&table), "a response that does not vary");
 }
 
-/// Rows that are all as long as their bounds allow are nothing to warn of.
+/// Rows that all have the length of their bounds are no reason for a warning.
 #[test]
 fn rows_at_their_bounds_are_no_edge() {
     let mut table = table(3000, 5);
@@ -258,7 +258,8 @@ fn rows_at_their_bounds_are_no_edge() {
     assert!(!warnings(&table, request(0.5)).contains(&Warning::LevelAtEdge));
 }
 
-/// The warning rests on the share that is meant to be clipped, which is public; the share that was clipped is never told.
+/// The warning is based on the share that should be clipped, which is public; the share that was
+/// clipped is never released.
 #[test]
 fn a_fit_that_clipping_could_bend_says_so_from_public_numbers() {
     let said = |table: &Table, target, rho| {
@@ -274,8 +275,9 @@ fn a_fit_that_clipping_could_bend_says_so_from_public_numbers() {
     assert!(!said(&wide, None, 5.0));
 }
 
-/// Errors that are clipped on one side only: a test on released numbers sees it and names coefficients. Where errors are symmetric it sees
-/// nothing, at a false-alarm rate of 5 %. The intervals are said to be for least squares in neither case: no test shows that nothing is bent.
+/// Errors that are clipped on one side only: a test on released numbers sees it and names
+/// coefficients. For symmetric errors it sees nothing, at a false-alarm rate of 5 %. The target is
+/// least squares in neither case: no test shows the absence of bias.
 #[test]
 fn a_test_sees_errors_that_clipping_bends() {
     let (symmetric, mut skewed) = (table(10_000, 5), table(10_000, 5));
@@ -298,18 +300,19 @@ fn a_test_sees_errors_that_clipping_bends() {
 /// `y = 1 + a + b + c + error` with three columns of unit variance.
 struct Crowd {
     rows: usize,
-    /// Of each row, what its columns are multiplied by.
+    /// The factor by which a row's columns are multiplied.
     length: fn(&mut ChaCha20Rng) -> f64,
-    /// Of each row, from a standard normal number.
+    /// A row's error, from a standard Gaussian number.
     error: fn(f64) -> f64,
 }
 
 impl Crowd {
     const NORMAL: Crowd = Crowd { rows: 20_000, length: |_| 1.0, error: |normal| normal };
-    /// A few rows are many times as long as the others, and their cells are beyond the bounds: least squares follows them.
+    /// A few rows are many times as long as the others, and their cells are beyond the bounds:
+    /// least squares follows them.
     const HEAVY: Crowd =
         Crowd { length: |rng| f64::abs(rand_distr::StudentT::new(3.0).unwrap().sample(rng)), ..Crowd::NORMAL };
-    /// Errors that follow a lognormal law, of mean 0 and variance 1.
+    /// Lognormal errors, of mean 0 and variance 1.
     const SKEWED: Crowd = Crowd { error: |normal| (normal.exp() - 0.5f64.exp()) / 2.161_197_415_8, ..Crowd::NORMAL };
 
     fn table(&self, seed: u64) -> Table {
@@ -331,9 +334,11 @@ impl Crowd {
     }
 }
 
-/// Where least squares is claimed it is covered even if errors are as skewed as the claim allows for: the intercept, which moves by half of a standard error
-/// at most, in 92 % of fits. The claim is made where rows are as long as normal ones, and never where some are many times longer, or where the budget is
-/// small. False alarm below 1e-6; a normal table whose length is found two steps too high, below 1e-3 a fit, would be one more.
+/// Claimed least squares is covered even if errors are as skewed as the claim allows: the
+/// intercept, which moves by at most half of a standard error, in 92 % of fits. The claim is made
+/// if rows are as long as Gaussian ones, and never if some are many times longer, or if the budget
+/// is small. False alarm below 1e-6; a Gaussian table whose length is found two steps too high,
+/// below 1e-3 per fit, would be one more.
 #[test]
 fn least_squares_is_claimed_only_where_clipping_can_be_shown_not_to_bend_it() {
     const FITS: u32 = 60;
@@ -352,7 +357,8 @@ fn least_squares_is_claimed_only_where_clipping_can_be_shown_not_to_bend_it() {
     assert_eq!(claims(&fits(&Crowd::NORMAL, 0.02, 10)), 0);
 }
 
-/// Whoever asks for least squares gets it at a budget at which nobody does unasked, and where rows are many times as long as others; errors are covered as above.
+/// A request for least squares is honoured at a budget at which it is not the default, and if some
+/// rows are many times as long as others; errors are covered as above.
 #[test]
 fn least_squares_that_is_asked_for_is_given_whatever_it_costs() {
     const FITS: u32 = 60;
@@ -374,8 +380,8 @@ fn least_squares_that_is_asked_for_is_given_whatever_it_costs() {
     }
 }
 
-/// The square is left out, and most of what it explains is in the errors: long rows are clipped more often, so the fit is not least squares, and
-/// is not said to be.
+/// The square is left out, and most of what it explains is in the errors: long rows are clipped
+/// more often, so the fit is not least squares, and does not claim to be.
 #[test]
 fn a_fit_without_a_column_that_matters_is_called_robust_where_rows_are_clipped() {
     let mut table = table(3000, 5);
@@ -401,7 +407,8 @@ fn a_run_can_be_interrupted() {
     let progress = Progress::new(&note);
     let interrupted = plan.run(&mut table.rows(), &table.design, &mut FixedSeed::new(1), progress);
     assert!(matches!(interrupted, Err(Error::Interrupted)));
-    // Ten steps of the start and 80 of the descent: the rare level is left out, so no direction is short.
+    // Ten steps of the start and 80 of the descent: the rare level is left out, so no direction is
+    // short.
     assert_eq!(seen.into_inner().unwrap(), (1..=12).map(|done| (done, 90)).collect::<Vec<_>>());
 }
 
@@ -421,7 +428,8 @@ fn a_row_with_a_missing_cell_is_a_row_of_zeros() {
     assert_eq!(table.fit(request(0.5), 2).coefficients, missing);
 }
 
-/// The largest number of failures that `trials` of probability `share` exceed with probability below 1e-6.
+/// The largest number of failures that `trials` of probability `share` exceed with probability
+/// below 1e-6.
 fn most_failures(trials: u32, share: f64) -> u32 {
     let mut mass = (1.0 - share).powi(trials as i32);
     let (mut count, mut below) = (0, mass);
@@ -433,7 +441,8 @@ fn most_failures(trials: u32, share: f64) -> u32 {
     count
 }
 
-/// Fits of fresh data with fresh noise, and the truth: the coefficients of the model without what was left out.
+/// Fits of fresh data with fresh noise, and the truth: the coefficients of the model without the
+/// columns that were left out.
 fn fresh_fits(fits: u32, rows: usize, rho: f64) -> Vec<(Vec<dplm::Coefficient>, Vec<f64>)> {
     let population = Moments::of(&table(100_000, 99));
     let one = |seed| {
@@ -486,7 +495,8 @@ impl Moments {
     }
 }
 
-/// Where the budget resolves only part of the table, what is said to be identified must still cover; false alarm below 1e-6 a coefficient.
+/// If the budget resolves only part of the table, the identified coefficients must still cover;
+/// false alarm below 1e-6 per coefficient.
 #[test]
 fn intervals_cover_where_little_is_resolved() {
     const FITS: u32 = 200;
@@ -501,7 +511,8 @@ fn intervals_cover_where_little_is_resolved() {
     assert!((100..1150).contains(&identified), "neither hardly any nor nearly all of 1200: {identified}");
 }
 
-/// Fresh data and fresh noise each time, so one coefficient of each fit is an independent trial; false alarm below 1e-6 a coefficient.
+/// Fresh data and fresh noise each time, so one coefficient of each fit is an independent trial;
+/// false alarm below 1e-6 per coefficient.
 #[test]
 fn intervals_cover_the_truth() {
     const FITS: u32 = 80;
@@ -511,7 +522,8 @@ fn intervals_cover_the_truth() {
         let known: Vec<_> = known.collect();
         let missed = known.iter().filter(|(one, truth)| !(one.low <= *truth && *truth <= one.high)).count();
         assert!(missed as u32 <= most_failures(FITS, 0.05), "coefficient {j}: {missed} of {}", known.len());
-        // Collinear columns may be out of reach, the others are not; and an interval must say something.
+        // Collinear columns may be unresolved, the others may not; and an interval must be
+        // informative.
         if j >= 3 {
             assert!(known.len() as u32 >= FITS * 9 / 10, "coefficient {j}: {} identified", known.len());
             let length = known.iter().map(|(one, _)| one.high - one.low).sum::<f64>() / known.len() as f64;
@@ -520,8 +532,8 @@ fn intervals_cover_the_truth() {
     }
 }
 
-/// Two rounds leave age and its square short, which is all that a prediction makes; for intervals there are more. A column of its own in place of the square
-/// needs none.
+/// Two rounds leave age and its square short, which is all that a prediction makes; for intervals
+/// there are more. An independent column in place of the square needs none.
 #[test]
 fn steps_are_few_where_no_direction_is_short() {
     let mut table = table(4000, 6);
@@ -532,7 +544,8 @@ fn steps_are_few_where_no_direction_is_short() {
     assert_eq!(steps(&table, &predicting), 80);
 }
 
-/// Levels without rows, columns that repeat others, bounds a thousand times too wide, next to no budget.
+/// Levels without rows, columns that repeat others, bounds a thousand times too wide, almost no
+/// budget.
 #[test]
 fn every_estimate_lies_in_its_interval_whatever_the_table() {
     let wide = |table: &mut Table, low: f64, high: f64| {
@@ -580,7 +593,7 @@ fn a_level_without_rows_is_left_out() {
     assert!(!outcome.coefficients[5].identified && outcome.coefficients[5].precision.is_none());
 }
 
-/// The yardstick is the paper's method at its own defaults on the same rows, budget and seeds.
+/// The reference is the paper's method at its own defaults on the same rows, budget and seeds.
 #[test]
 fn collinear_columns_do_not_ruin_the_fit() {
     let error = |coefficients: &[dplm::Coefficient], table: &Table| {
@@ -605,9 +618,10 @@ fn collinear_columns_do_not_ruin_the_fit() {
     assert!(ratios[2] < 0.1, "{ratios:?}");
 }
 
-/// `y = 1 + x + z + error`, correlated .9, `z` in units that leave it a hundredth of its bounds: it is resolved, and what rounding to the grid of
-/// cells adds to it is far below what intervals allow. With 40 fits and two slopes, more failures than `most_failures` happen with
-/// probability below 1e-6 where 95 % is kept.
+/// `y = 1 + x + z + error`, correlated .9, `z` in units in which it fills a hundredth of its
+/// bounds: it is resolved, and the rounding of its cells to the grid is far below the length of
+/// intervals. With 40 fits and two slopes, more failures than `most_failures` happen with
+/// probability below 1e-6 if coverage is 95 %.
 #[test]
 fn a_column_that_uses_a_hundredth_of_its_bounds_is_resolved() {
     const SHARE: f64 = 0.01;

@@ -27,8 +27,8 @@ fn fit(data: &Data, case: &Case, target: Target, seed: u64) -> Vec<Coefficient> 
     plan.run(&mut data.rows(), &design, &mut FixedSeed::new(seed), Progress::NONE).unwrap().coefficients
 }
 
-/// Shares of all intervals: those that were printed, and of those the ones that hold the truth, one over the root of the number of features in every
-/// coordinate; and their mean length.
+/// Shares of all intervals: those that were printed, and of those the ones that contain the truth,
+/// one over the root of the number of features in every coordinate; and their mean length.
 fn covered(case: &Case) -> (f64, f64, f64) {
     let truth = 1.0 / (FEATURES as f64).sqrt();
     let (mut printed, mut covered, mut length) = (0.0, 0.0, 0.0);
@@ -43,9 +43,10 @@ fn covered(case: &Case) -> (f64, f64, f64) {
     (printed / (DATA_SETS * FEATURES as u64) as f64, covered / printed, length / printed)
 }
 
-/// 1200 nearly independent intervals: coverage of .95 has a standard error of .0063. The window is .95 less 5 and plus 4.5 of them, so a
-/// right program fails in less than 1e-6 of seeds for each case. At the narrowest clip most rows are clipped, and in a few runs too little is left of
-/// the curvature.
+/// 1200 nearly independent intervals: coverage of .95 has a standard error of .0063. The window is
+/// .95 minus 5 and plus 4.5 of them, so a correct program fails in less than 1e-6 of seeds for each
+/// case. At the narrowest clip threshold most rows are clipped, and in a few runs too little is
+/// left of the curvature.
 #[test]
 fn population_intervals_cover() {
     for case in [

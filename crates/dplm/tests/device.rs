@@ -1,4 +1,4 @@
-//! Rows on a GPU give the bits that rows in memory give. Where there is no GPU these tests say so and stop.
+//! Rows on a GPU give the bits of rows in memory. Without a GPU these tests print that and stop.
 #![cfg(feature = "cuda")]
 
 use std::sync::Arc;
@@ -15,11 +15,11 @@ use rand_chacha::{
 };
 
 use crate::{
-    common::{Data, gradient_sum, square_sum},
+    common::{Data, clipped_count, gradient_sum, square_sum},
     engines::answers_as_memory_does,
 };
 
-/// The card of this machine, or why there is none.
+/// The card of this machine, or the reason why there is none.
 fn card() -> Option<Arc<Card>> {
     match Card::open() {
         Ok(card) => Some(card),
@@ -76,7 +76,7 @@ fn rows_come_to_the_card_from_a_file() {
     answers_as_memory_does(encoded.rows_mut(), &mut data.rows());
 }
 
-/// Steps at these parameters on both, with clips of both regimes and of the largest size.
+/// Steps at these parameters on both, with clip thresholds of both regimes and of the largest size.
 fn same_steps(card: &Arc<Card>, data: &Data) {
     let (mut memory, mut encoded) = (data.rows(), on(card, data));
     let (features, count) = (memory.features(), memory.count());
@@ -84,15 +84,15 @@ fn same_steps(card: &Arc<Card>, data: &Data) {
         let lattice = Lattice::plan(count, features, gamma, noise).unwrap();
         for clip in [lattice.clip(gamma), Clip::new(1 << 46), Clip::new((1 << 46) + 1)] {
             let device = encoded.rows_mut();
-            memory.set_clip(clip).unwrap();
-            device.set_clip(clip).unwrap();
             for theta in [vec![64.0; features], (0..features).map(|j| 0.3 - 0.1 * (j % 7) as f64).collect()] {
                 let theta = lattice.theta(&theta);
                 let at = format!("{count} rows, {features} features, gamma {gamma}, {clip:?}");
-                assert_eq!(gradient_sum(device, &theta, &lattice), gradient_sum(&memory, &theta, &lattice), "{at}");
-                assert_eq!(square_sum(device, &theta, &lattice), square_sum(&memory, &theta, &lattice), "{at}");
-                let clipped = |rows: &dyn Rows| rows.clipped_count(&theta, &lattice).unwrap().into_inner();
-                assert_eq!(clipped(device), clipped(&memory), "{at}");
+                let found = gradient_sum(device, clip, &theta, &lattice);
+                assert_eq!(found, gradient_sum(&mut memory, clip, &theta, &lattice), "{at}");
+                let found = square_sum(device, clip, &theta, &lattice);
+                assert_eq!(found, square_sum(&mut memory, clip, &theta, &lattice), "{at}");
+                let found = clipped_count(device, clip, &theta, &lattice);
+                assert_eq!(found, clipped_count(&mut memory, clip, &theta, &lattice), "{at}");
             }
         }
     }
@@ -109,7 +109,7 @@ fn steps_are_exact_at_every_width() {
     }
 }
 
-/// So many rows that sums leave floats more than once.
+/// Enough rows for sums to leave floats more than once.
 #[test]
 fn steps_over_many_rows_are_exact() {
     let Some(card) = card() else { return };
@@ -132,8 +132,8 @@ fn fits_are_the_same() {
     let table = Source::from_csv_stream(&mut csv.as_bytes(), "example").unwrap();
     for (formula, standardised) in [(bounded, false), ("y ~ a + b", true)] {
         let fit = |device: Device| {
-            let asked = dplm::lm(formula).rho(1.0).unwrap().not_private_seed(7).device(device);
-            let asked = if standardised { asked.standardised() } else { asked };
+            let asked = dplm::lm(formula).rho(1.0).seed(7).device(device);
+            let asked = if standardised { asked.standardised(true) } else { asked };
             asked.fit_table(&table).unwrap()
         };
         let numbers = |device: Device| format!("{:?}", fit(device).coefficients);
@@ -141,11 +141,11 @@ fn fits_are_the_same() {
     }
 }
 
-/// Without a GPU this is one sentence that says what to do, and nothing is read or spent.
+/// Without a GPU the error is one sentence that says what to do, and nothing is read or spent.
 #[test]
 fn what_a_card_cannot_do_is_refused() {
     let table = Source::from_csv_stream(&mut "y,x,who\n1,2,a\n".as_bytes(), "example").unwrap();
-    let asked = || dplm::lm("y[0..9] ~ x[0..9]").rho(1.0).unwrap().device(Device::Cuda);
+    let asked = || dplm::lm("y[0..9] ~ x[0..9]").rho(1.0).device(Device::Cuda);
     let error = asked().person("who").fit_table(&table).unwrap_err();
     assert!(matches!(error, dplm::Error::Device(DeviceError::Units)), "{error}");
     if card().is_none() {

@@ -1,11 +1,12 @@
-//! Nothing computed from rows leaves but through the door: what the sources may say, kept true by reading them.
+//! Everything computed from rows leaves through `release`: these tests read the sources and check
+//! what they may contain.
 
 use std::{
     fs,
     path::{Path, PathBuf},
 };
 
-/// Where fits are made; the lab and the benchmarks may look at rows they simulated.
+/// The crates that make fits; the lab and the benchmarks may look at rows they simulated.
 const CRATES: [&str; 6] = ["dplm", "dplm-methods", "dplm-cli", "dplm-ledger", "dplm-py", "../r/src/rust"];
 
 fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
@@ -19,7 +20,7 @@ fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// The files of the crates that say a word, as `dplm/src/rows/engine.rs`.
+/// The files of the crates that contain a word, as `dplm/src/rows/engine.rs`.
 fn files_that_say(word: &str) -> Vec<String> {
     let crates = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
     let mut files = Vec::new();
@@ -31,47 +32,74 @@ fn files_that_say(word: &str) -> Vec<String> {
     found
 }
 
+fn assert_said_in(word: &str, files: &[&str]) {
+    assert_eq!(files_that_say(word), files, "{word}");
+}
+
 #[test]
 fn claims_are_made_where_rows_are_summed() {
-    let rows = ["answer", "bin", "engine", "usable"].map(|file| format!("dplm/src/rows/{file}.rs"));
-    let claimed = files_that_say("Sensitive::claim");
-    assert_eq!((claimed[0].as_str(), &claimed[1..]), ("dplm/src/privacy/sensitive.rs", &rows[..]));
+    assert_said_in(
+        "Sensitive::claim",
+        &[
+            // A query of a sum that is sealed, and a test.
+            "dplm-methods/src/mechanism/eigenvalue.rs",
+            "dplm-methods/src/mechanism/laplace.rs",
+            "dplm/src/privacy/sensitive.rs",
+            "dplm/src/rows/answer.rs",
+            "dplm/src/rows/batch.rs",
+            "dplm/src/rows/engine.rs",
+            "dplm/src/rows/usable.rs",
+        ],
+    );
+    assert_said_in(
+        "Sealed::claim",
+        &[
+            // A test.
+            "dplm/src/privacy/custom.rs",
+            "dplm/src/privacy/sensitive.rs",
+            "dplm/src/rows/answer.rs",
+            "dplm/src/rows/batch.rs",
+        ],
+    );
 }
 
+/// What is sealed is seen by these mechanisms, and by no others.
 #[test]
-fn scores_are_claimed_where_rows_are_counted() {
-    assert_eq!(files_that_say("Scores::claim"), ["dplm/src/privacy/select.rs", "dplm/src/rows/answer.rs"]);
-}
-
-#[test]
-fn depths_are_claimed_where_batches_are_fitted() {
-    assert_eq!(files_that_say("Nested::claim"), ["dplm/src/privacy/point.rs", "dplm/src/rows/batch.rs"]);
-    assert_eq!(files_that_say("Depths::claim"), ["dplm/src/privacy/tested.rs", "dplm/src/rows/batch.rs"]);
+fn mechanisms_stand_where_they_are_argued() {
+    let mechanisms =
+        ["eigenvalue", "fits", "laplace", "mod", "select"].map(|file| format!("dplm-methods/src/mechanism/{file}.rs"));
+    let said = files_that_say("CustomMechanism");
+    let (library, others): (Vec<String>, Vec<String>) = said.into_iter().partition(|file| file.starts_with("dplm/"));
+    assert_eq!(library, ["dplm/src/privacy/custom.rs", "dplm/src/privacy/mod.rs"]);
+    assert_eq!(others, mechanisms);
 }
 
 #[test]
 fn no_fit_looks_inside_a_query() {
-    let sealed = ["point", "select", "sensitive", "tested"].map(|file| format!("dplm/src/privacy/{file}.rs"));
-    assert_eq!(files_that_say("into_not_private"), sealed);
+    assert_said_in("into_not_private", &["dplm/src/privacy/sensitive.rs"]);
 }
 
-/// What the trait that answers for rows gives is sealed, marked, or rows again.
+/// The answers of the trait for rows are sealed, marked, or rows again.
 #[test]
 fn rows_answer_with_nothing_bare() {
-    let text = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("src/rows/mod.rs")).unwrap();
+    let read =
+        |file: &str| fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("src/rows").join(file)).unwrap();
+    // The traits stand before what implements them.
+    let traits = |file: &str| read(file).split("\nimpl").next().unwrap().to_owned();
+    let text = read("mod.rs") + &traits("clipped.rs") + &traits("custom.rs");
     let answers: Vec<&str> =
         text.split("-> Result<").skip(1).map(|rest| rest.split_once(", Error>").expect("a result").0).collect();
     let sealed = [
-        "()",
         "Sensitive",
         "OuterSum",
         "TailCounts",
-        "BatchFits",
-        "BinSums",
+        "Sealed<BatchMoments>",
+        "&dyn CustomRows",
         "Box<dyn Rows>",
         "Vec<Box<dyn Rows>>",
         "Box<dyn Seen + 'a>",
+        "Box<dyn ClippedRows + '_>",
     ];
     let is_sealed = |answer: &&str| sealed.contains(answer) || answer.starts_with("NotPrivate<");
-    assert!(answers.len() >= 8 && answers.iter().all(is_sealed), "{answers:?}");
+    assert!(answers.len() >= 12 && answers.iter().all(is_sealed), "{answers:?}");
 }

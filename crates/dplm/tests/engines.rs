@@ -3,15 +3,18 @@
 use dplm::{
     Progress,
     descend::{Descent, Trajectory},
-    lattice::{Kernel, Ladder, Lattice, Outer, Separate, Weight, Whitening},
+    lattice::{ClippedOuter, Kernel, Ladder, Lattice, Outer, Whitening},
     privacy::{Budget, Neighbours, Rho},
-    rows::{Encoded, Forecast, MemoryBuilder, MemoryRows, Rows},
+    rows::{CustomRows, Encoded, Forecast, MemoryBuilder, MemoryRows, RemoteError, Rows},
     table::{Block, Cells},
 };
 use rand_chacha::{ChaCha20Rng, rand_core::SeedableRng};
 use rand_distr::{Distribution, StandardNormal};
 
-use crate::common::{Data, gradient_sum, outer_sum, square_sum, standard_design, tail_counts, values};
+use crate::common::{
+    Data, clipped_count, clipped_outer_sum, gradient_sum, hostile, outer_sum, square_sum, standard_design, tail_counts,
+    values,
+};
 
 const FEATURES: usize = 7;
 const RELATION: Neighbours = Neighbours::ReplaceOne;
@@ -90,7 +93,6 @@ fn sums_equal_a_plain_loop() {
         let mut rows = data.rows();
         let lattice = Lattice::plan(1000, 3, gamma, step_noise).unwrap();
         let clip = lattice.clip(gamma);
-        rows.set_clip(clip).unwrap();
         let theta = lattice.theta(&[0.4, -1.7, 0.01]);
         let mut sums = vec![0i128; 3];
         let (mut clipped, mut square) = (0, 0i128);
@@ -112,12 +114,11 @@ fn sums_equal_a_plain_loop() {
         }
         for kernel in Kernel::available() {
             rows.set_kernel(kernel);
-            rows.set_clip(clip).unwrap();
-            assert_eq!(gradient_sum(&rows, &theta, &lattice), sums, "{kernel:?}");
-            assert_eq!(rows.clipped_count(&theta, &lattice).unwrap().into_inner(), clipped, "{kernel:?}");
-            assert_eq!(square_sum(&rows, &theta, &lattice), [square], "{kernel:?}");
-            let outer = Outer::Unclipped { theta: &theta, theta_unit: lattice.theta_unit(), radius: 1 << 19 };
-            assert_eq!(outer_sum(&rows, &outer), curvature, "{kernel:?}");
+            assert_eq!(gradient_sum(&mut rows, clip, &theta, &lattice), sums, "{kernel:?}");
+            assert_eq!(clipped_count(&mut rows, clip, &theta, &lattice), clipped, "{kernel:?}");
+            assert_eq!(square_sum(&mut rows, clip, &theta, &lattice), [square], "{kernel:?}");
+            let outer = ClippedOuter::Unclipped { theta: &theta, theta_unit: lattice.theta_unit(), radius: 1 << 19 };
+            assert_eq!(clipped_outer_sum(&mut rows, clip, &outer), curvature, "{kernel:?}");
         }
         assert!(clipped < 1000);
     }
@@ -131,8 +132,7 @@ fn outer_products_equal_a_plain_loop() {
         let gamma = (features as f64).sqrt();
         let lattice = Lattice::plan(1500, features, gamma, 1.0).unwrap();
         let theta = lattice.theta(&vec![0.2; features]);
-        let mut rows = data.rows();
-        rows.set_clip(lattice.clip(gamma)).unwrap();
+        let (mut rows, clip) = (data.rows(), lattice.clip(gamma));
         let cells: Vec<Vec<i128>> =
             data.x.iter().map(|row| row.iter().map(|x| (x * 4096.0) as i128).collect()).collect();
         let short: i128 = 4096 * 4096 * features as i128;
@@ -151,24 +151,26 @@ fn outer_products_equal_a_plain_loop() {
                 (0..features).flat_map(|j| (0..=j).map(move |i| (i, j))).map(|(i, j)| moments.entry(i, j)).collect();
             assert_eq!(x_part, all, "{kernel:?}");
             assert_eq!(outer_sum(&rows, &Outer::Shrunk { radius: 1 << 40 }), all, "{kernel:?}");
-            // A long row is shrunk, so the sum of squares falls between that of the short rows and that of all.
+            // A long row is shrunk, so the sum of squares falls between that of the short rows and
+            // that of all.
             let radius = (short as f64).sqrt() as u64;
             let shrunk = outer_sum(&rows, &Outer::Shrunk { radius });
             let diagonal = |values: &[i128]| (0..features).map(|j| values[j * (j + 3) / 2]).sum::<i128>();
             let trace = diagonal(&shrunk);
             assert!(diagonal(&inside) < trace && trace < diagonal(&all), "{kernel:?}");
-            let gradient = Outer::Gradient { theta: &theta, theta_unit: lattice.theta_unit() };
+            let gradient = ClippedOuter::Gradient { theta: &theta, theta_unit: lattice.theta_unit() };
             let portable = {
                 rows.set_kernel(Kernel::available()[0]);
-                outer_sum(&rows, &gradient)
+                clipped_outer_sum(&mut rows, clip, &gradient)
             };
             rows.set_kernel(kernel);
-            assert_eq!(outer_sum(&rows, &gradient), portable, "{kernel:?}");
+            assert_eq!(clipped_outer_sum(&mut rows, clip, &gradient), portable, "{kernel:?}");
         }
     }
 }
 
-/// Iterates that travel to the optimum, stay about it, leave by a little, and jump away: screened sums equal full ones at each.
+/// Iterates that travel to the optimum, stay near it, leave by a little, and jump away: screened
+/// sums equal full ones at each.
 #[test]
 fn screened_sums_equal_full_sums() {
     for (gamma, features, seed, most) in
@@ -177,10 +179,9 @@ fn screened_sums_equal_full_sums() {
         let data = Data::isotropic(30_000, features, seed);
         let (mut screened, mut full) = (data.rows(), data.rows());
         let lattice = Lattice::plan(30_000, features, gamma, 1e-3).unwrap();
-        screened.set_clip(lattice.clip(gamma)).unwrap();
-        full.set_clip(lattice.clip(gamma)).unwrap();
-        // So many steps that screening is sure to seem worthwhile.
-        screened.expect(Forecast { steps: 1_000_000, step_size: 0.25, noise_sd: 0.01 });
+        let clip = lattice.clip(gamma);
+        // Enough steps for screening to seem worthwhile.
+        screened.clipped(clip, Some(Forecast { steps: 1_000_000, step_size: 0.25, noise_sd: 0.01 })).unwrap();
         let optimum = 1.0 / (features as f64).sqrt();
         let mut rng = ChaCha20Rng::seed_from_u64(seed);
         let mut spread = |scale: f64| -> Vec<f64> {
@@ -190,7 +191,8 @@ fn screened_sums_equal_full_sums() {
             let away = (0.75f64.powi(step), if step % 20 == 19 { 1.0 } else { 0.004 });
             let theta: Vec<f64> = spread(away.1).iter().map(|noise| optimum * (1.0 - away.0) + noise).collect();
             let theta = lattice.theta(&theta);
-            let (mine, theirs) = (gradient_sum(&screened, &theta, &lattice), gradient_sum(&full, &theta, &lattice));
+            let mine = gradient_sum(&mut screened, clip, &theta, &lattice);
+            let theirs = gradient_sum(&mut full, clip, &theta, &lattice);
             assert_eq!(mine, theirs, "gamma {gamma}, step {step}");
         }
         let share = screened.visited().into_inner() as f64 / (60.0 * 30_000.0);
@@ -202,15 +204,16 @@ fn screened_sums_equal_full_sums() {
 fn a_short_run_is_not_screened() {
     let mut rows = Data::isotropic(30_000, 5, 1).rows();
     let lattice = Lattice::plan(30_000, 5, 10.0, 1e-3).unwrap();
-    rows.set_clip(lattice.clip(10.0)).unwrap();
-    rows.expect(Forecast { steps: 3, step_size: 0.25, noise_sd: 0.01 });
+    let clip = lattice.clip(10.0);
+    rows.clipped(clip, Some(Forecast { steps: 3, step_size: 0.25, noise_sd: 0.01 })).unwrap();
     for _ in 0..3 {
-        gradient_sum(&rows, &lattice.theta(&[0.1; 5]), &lattice);
+        gradient_sum(&mut rows, clip, &lattice.theta(&[0.1; 5]), &lattice);
     }
     assert_eq!(rows.visited().into_inner(), 90_000);
 }
 
-/// A clip may be the same integer on two lattices; what was learnt on one must not answer on the other.
+/// A clip threshold may be the same integer on two lattices; results for one must not be used on
+/// the other.
 #[test]
 fn screening_starts_anew_on_another_lattice() {
     let data = Data::isotropic(30_000, 5, 1);
@@ -218,19 +221,19 @@ fn screening_starts_anew_on_another_lattice() {
     let lattices = [4.0, 2.0].map(|gamma| (gamma, Lattice::plan(30_000, 5, gamma, 1.0).unwrap()));
     assert_eq!(lattices[0].1.clip(4.0), lattices[1].1.clip(2.0), "the case this test is about");
     for (gamma, lattice) in lattices {
-        screened.set_clip(lattice.clip(gamma)).unwrap();
-        full.set_clip(lattice.clip(gamma)).unwrap();
-        screened.expect(Forecast { steps: 1000, step_size: 0.25, noise_sd: 0.01 });
+        let clip = lattice.clip(gamma);
+        screened.clipped(clip, Some(Forecast { steps: 1000, step_size: 0.25, noise_sd: 0.01 })).unwrap();
         for step in 0..10 {
             let theta = lattice.theta(&[0.4 * (1.0 - 0.75f64.powi(step)); 5]);
-            let (mine, theirs) = (gradient_sum(&screened, &theta, &lattice), gradient_sum(&full, &theta, &lattice));
+            let mine = gradient_sum(&mut screened, clip, &theta, &lattice);
+            let theirs = gradient_sum(&mut full, clip, &theta, &lattice);
             assert_eq!(mine, theirs, "gamma {gamma}, step {step}");
         }
     }
 }
 
-/// Noise so large that no region holds the iterates: a coarse copy tells at each which rows are clipped. Some rows have cells that do not fit a
-/// byte, or are clipped wherever iterates are.
+/// Noise so large that no region holds the iterates: a coarse copy shows at each which rows are
+/// clipped. Some rows have cells that do not fit a byte, or are clipped wherever iterates are.
 #[test]
 fn coarse_steps_are_exact() {
     let (rows, features) = (20_000, 100);
@@ -241,16 +244,15 @@ fn coarse_steps_are_exact() {
     (data.y[31], data.y[32]) = (1e6, -1e6);
     let lattice = Lattice::plan(rows as u64, features, 50.0, 1.0).unwrap();
     let (mut coarse, mut full) = (data.rows(), data.rows());
-    for rows in [&mut coarse, &mut full] {
-        rows.set_clip(lattice.clip(50.0)).unwrap();
-    }
-    coarse.expect(Forecast { steps: 100_000, step_size: 0.25, noise_sd: 0.13 });
+    let clip = lattice.clip(50.0);
+    coarse.clipped(clip, Some(Forecast { steps: 100_000, step_size: 0.25, noise_sd: 0.13 })).unwrap();
     let mut rng = ChaCha20Rng::seed_from_u64(5);
     for scale in [0.0, 0.04, 0.04, 0.1, 1.0, 1e6] {
         let draw = |_| -> f64 { StandardNormal.sample(&mut rng) };
         let theta: Vec<f64> = (0..features).map(draw).map(|z| 0.1 + scale * z).collect();
         let theta = lattice.theta(&theta);
-        assert_eq!(gradient_sum(&coarse, &theta, &lattice), gradient_sum(&full, &theta, &lattice), "{scale}");
+        let mine = gradient_sum(&mut coarse, clip, &theta, &lattice);
+        assert_eq!(mine, gradient_sum(&mut full, clip, &theta, &lattice), "{scale}");
         if scale == 0.1 {
             let visited = coarse.visited().into_inner();
             assert!((1..rows as u64).contains(&visited), "{visited} rows visited in four steps");
@@ -258,28 +260,27 @@ fn coarse_steps_are_exact() {
     }
 }
 
-/// Every question, asked of rows in memory and of the same rows elsewhere.
+/// Every query, on rows in memory and on the same rows elsewhere.
 pub(crate) fn answers_as_memory_does(other: &mut dyn Rows, memory: &mut MemoryRows) {
     assert_eq!(other.count(), memory.count());
     let features = memory.features();
     let lattice = Lattice::plan(memory.count(), features, 2.0, 1.0).unwrap();
     let (clip, theta) = (lattice.clip(2.0), lattice.theta(&vec![0.3; features]));
-    memory.set_clip(clip).unwrap();
-    other.set_clip(clip).unwrap();
-    assert_eq!(gradient_sum(other, &theta, &lattice), gradient_sum(memory, &theta, &lattice));
-    assert_eq!(square_sum(other, &theta, &lattice), square_sum(memory, &theta, &lattice));
-    let clipped = |rows: &dyn Rows| rows.clipped_count(&theta, &lattice).unwrap().into_inner();
-    assert_eq!(clipped(other), clipped(memory));
+    assert_eq!(gradient_sum(other, clip, &theta, &lattice), gradient_sum(memory, clip, &theta, &lattice));
+    assert_eq!(square_sum(other, clip, &theta, &lattice), square_sum(memory, clip, &theta, &lattice));
+    assert_eq!(clipped_count(other, clip, &theta, &lattice), clipped_count(memory, clip, &theta, &lattice));
     let moments = |rows: &dyn Rows| rows.moments().unwrap().into_inner().into_upper();
     assert_eq!(moments(other), moments(memory));
     let (theta, theta_unit) = (&theta, lattice.theta_unit());
-    for outer in [
-        Outer::Shrunk { radius: 1 << 13 },
-        Outer::Unclipped { theta, theta_unit, radius: 1 << 13 },
-        Outer::Within { theta, theta_unit, radius: 1 << 13, residual: 1 << 30 },
-        Outer::Gradient { theta, theta_unit },
-    ] {
+    for outer in
+        [Outer::Shrunk { radius: 1 << 13 }, Outer::Within { theta, theta_unit, radius: 1 << 13, residual: 1 << 30 }]
+    {
         assert_eq!(outer_sum(other, &outer), outer_sum(memory, &outer));
+    }
+    for outer in
+        [ClippedOuter::Unclipped { theta, theta_unit, radius: 1 << 13 }, ClippedOuter::Gradient { theta, theta_unit }]
+    {
+        assert_eq!(clipped_outer_sum(other, clip, &outer), clipped_outer_sum(memory, clip, &outer));
     }
     let (sizes, clips) = ([1 << 26, 1 << 28, 1 << 30], [0.5, 1.0, 2.0].map(|gamma| lattice.clip(gamma)));
     for ladder in [
@@ -289,19 +290,11 @@ pub(crate) fn answers_as_memory_does(other: &mut dyn Rows, memory: &mut MemoryRo
     ] {
         assert_eq!(tail_counts(other, &ladder), tail_counts(memory, &ladder));
     }
-    for weight in [Weight::Shrink, Weight::Mallows] {
-        let bounds = Separate::new(1 << 13, 1 << 30, weight);
-        let gradients =
-            |rows: &dyn Rows| values(rows.separate_gradient_sum(theta, &lattice, &bounds, RELATION).unwrap());
-        assert_eq!(gradients(other), gradients(memory));
-        let squares = |rows: &dyn Rows| values(rows.separate_square_sum(theta, &lattice, &bounds, RELATION).unwrap());
-        assert_eq!(squares(other), squares(memory));
+    let custom = |rows: &dyn CustomRows| hostile(1 << 20).map(|query| values(rows.sum(&query, RELATION).unwrap()));
+    match other.custom() {
+        Ok(rows) => assert_eq!(custom(rows), custom(memory.custom().unwrap())),
+        Err(refusal) => assert!(matches!(refusal, dplm::Error::Remote(RemoteError::NotHere))),
     }
-    let least = |rows: &dyn Rows| {
-        let sum = rows.outer_sum(&Outer::Shrunk { radius: 1 << 14 }, RELATION).unwrap();
-        sum.least_eigenvalue().into_not_private().into_inner()
-    };
-    assert_eq!(least(other), least(memory));
     let whitening = Whitening::new(faer::Mat::from_fn(features, features, |i, j| 0.5 / (1 + i + j) as f64).as_ref());
     let (mut mine, mut theirs) = (other.whitened(&whitening).unwrap(), memory.whitened(&whitening).unwrap());
     assert_eq!(fit_on(&mut *mine), fit_on(&mut *theirs));
@@ -319,7 +312,8 @@ fn a_file_answers_as_memory_does() {
     answers_as_memory_does(encoded.rows_mut(), &mut data.rows());
 }
 
-/// Rows that make a pass keep few, many or no long rows: short ones first, the longest a cell allows, and rows of zeros.
+/// Rows for which a pass keeps few, many or no long rows: short ones first, the longest a cell
+/// allows, and rows of zeros.
 fn hard_rows(rows: usize) -> [Data; 3] {
     let mut sorted = Data::isotropic(rows, FEATURES, 4);
     sorted.x.sort_by(|a, b| a.iter().map(|x| x * x).sum::<f64>().total_cmp(&b.iter().map(|x| x * x).sum()));
@@ -346,7 +340,7 @@ fn rows_seen_through_a_matrix_answer_as_kept_ones_do() {
                     let seen = rows.through(&whitening).unwrap();
                     let moments = || values(seen.second_moments(radius, RELATION).unwrap().into_matrix());
                     let expected = outer_sum(kept.as_ref(), &Outer::Shrunk { radius });
-                    // Before anything else was asked, and after a pass that found out about both.
+                    // Before any other query, and after a pass that computed both.
                     assert_eq!(moments(), expected, "radius {radius}");
                     for radii in [[1, 8000, 12_000], [9000, 1 << 19, 1 << 21]] {
                         let counts = seen.longer_than(&radii, RELATION).unwrap();
@@ -393,14 +387,14 @@ fn a_file_is_screened_within_its_memory() {
     let data = Data::isotropic(100_000, FEATURES, 3);
     let lattice = Lattice::plan(100_000, FEATURES, 12.0, 1.0).unwrap();
     let mut full = data.rows();
-    full.set_clip(lattice.clip(12.0)).unwrap();
+    let clip = lattice.clip(12.0);
     for (memory, is_screened) in [(4 << 20, true), (1 << 10, false)] {
         let Encoded::File(mut rows) = data.within(memory) else { panic!("the rows take more than that") };
-        rows.set_clip(lattice.clip(12.0)).unwrap();
-        rows.expect(Forecast { steps: 100_000, step_size: 0.25, noise_sd: 0.02 });
+        rows.clipped(clip, Some(Forecast { steps: 100_000, step_size: 0.25, noise_sd: 0.02 })).unwrap();
         for step in 0..20 {
             let theta = lattice.theta(&[0.37 * (1.0 - 0.75f64.powi(step)); FEATURES]);
-            let (mine, theirs) = (gradient_sum(&rows, &theta, &lattice), gradient_sum(&full, &theta, &lattice));
+            let mine = gradient_sum(&mut rows, clip, &theta, &lattice);
+            let theirs = gradient_sum(&mut full, clip, &theta, &lattice);
             assert_eq!(mine, theirs, "step {step}");
         }
         assert_eq!(rows.visited().into_inner() < 10 * 100_000, is_screened);

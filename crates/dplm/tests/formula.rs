@@ -1,4 +1,5 @@
-//! What a formula asks for is what is fitted: coefficients through the design are those of a straightforward computation.
+//! The fitted model is the one in the formula: coefficients through the design are those of a
+//! straightforward computation.
 
 use dplm::{
     Dataset, Design, Reading,
@@ -49,19 +50,20 @@ fn member(person: &Person) -> f64 {
     f64::from(u8::from(person.member))
 }
 
-/// Legendre's polynomials of degrees 1 to 3 on the bounds of experience, with variance 1 there, written out.
+/// Legendre polynomials of degrees 1 to 3 on the bounds of experience, with variance 1 there,
+/// written out.
 fn cubic(person: &Person) -> [f64; 3] {
     let t = person.exper / 30.0 - 1.0;
     [3f64.sqrt() * t, 5f64.sqrt() * (1.5 * t * t - 0.5), 7f64.sqrt() * (2.5 * t.powi(3) - 1.5 * t)]
 }
 
-/// Bernstein's polynomials: cubic B-splines without knots.
+/// Bernstein polynomials: cubic B-splines without knots.
 fn bernstein(person: &Person) -> [f64; 3] {
     let u = person.exper / 60.0;
     [3.0 * u * (1.0 - u).powi(2), 3.0 * u * u * (1.0 - u), u.powi(3)]
 }
 
-/// The model matrix and the response that each formula stands for, written out by hand.
+/// The design matrix and the response that each formula stands for, written out by hand.
 fn cases() -> Vec<(&'static str, Columns, Response)> {
     let log_pay: Response = |p| p.pay.ln();
     vec![
@@ -76,10 +78,10 @@ fn cases() -> Vec<(&'static str, Columns, Response)> {
             |p| vec![1.0, p.exper.powi(3), p.exper.powi(2), p.exper],
             log_pay,
         ),
-        // The square is missing, so that the cube is fitted itself.
+        // The square is missing, so the cube is fitted as it stands.
         ("log(pay[1..500]) ~ exper[0..60] + I(exper^3)", |p| vec![1.0, p.exper, p.exper.powi(3)], log_pay),
         ("log(pay[1..500]) ~ educ[0..20] * hours[5..80]", |p| vec![1.0, p.educ, p.hours, p.educ * p.hours], log_pay),
-        // Without one of the columns, the product is fitted itself.
+        // Without one of the columns, the product is fitted as it stands.
         ("log(pay[1..500]) ~ educ[0..20] + educ:hours[5..80]", |p| vec![1.0, p.educ, p.educ * p.hours], log_pay),
         (
             "log(pay[1..500]) ~ region{north,south,east} * member{false,true}",
@@ -124,7 +126,7 @@ fn cases() -> Vec<(&'static str, Columns, Response)> {
             |p| vec![1.0, (p.educ - 10.0) / 5.0, member(p), p.educ * p.exper * p.hours],
             |p| p.pay.log10(),
         ),
-        // Not listed, a region is missing or a level of its own.
+        // An unlisted region is missing or a level of its own.
         ("log(pay[1..500]) ~ region{north,*} + educ[0..20]", |p| vec![1.0, 1.0 - is(p, "north"), p.educ], log_pay),
     ]
 }
@@ -140,7 +142,7 @@ fn read(source: &Source, formula: &str) -> Dataset {
     Dataset::read(source, &Formula::parse(formula).expect(formula), &Reading::default()).expect(formula)
 }
 
-/// Least squares on what is encoded, in users' units.
+/// Least squares on the encoded rows, in users' units.
 fn through_the_design(source: &Source, formula: &str) -> Vec<f64> {
     let mut dataset = read(source, formula);
     let p = dataset.design().features();
@@ -149,7 +151,8 @@ fn through_the_design(source: &Source, formula: &str) -> Vec<f64> {
     dataset.design().contrasts().iter().map(|contrast| contrast.of(&theta)).collect()
 }
 
-/// The lattice rounds cells to 1/4096 of half a range, which moves a coefficient by a small share of its standard error.
+/// The lattice rounds cells to 1/4096 of half a range, which moves a coefficient by a small share
+/// of its standard error.
 #[test]
 fn coefficients_through_the_design_are_those_of_least_squares() {
     let people = people(4000);
@@ -164,7 +167,7 @@ fn coefficients_through_the_design_are_those_of_least_squares() {
     }
 }
 
-/// Raw powers are fitted in the same columns as orthogonal ones, so that they cost the same.
+/// Raw powers are fitted in the same columns as orthogonal ones, so they cost the same.
 #[test]
 fn raw_powers_are_encoded_as_polynomials() {
     let source = table(&people(500));
@@ -178,14 +181,15 @@ fn raw_powers_are_encoded_as_polynomials() {
     assert!(x.clone().any(|x| x < -0.49) && x.clone().any(|x| x == 1.0), "Legendre's second reaches from -1/2 to 1");
 }
 
-/// A power that is fitted less lower ones is not fitted without them, and what is left out has no number.
+/// A power that is fitted minus lower ones is not fitted without them, and a coefficient that was
+/// left out has no number.
 #[test]
 fn what_is_left_out_is_left_out_with_what_it_belongs_to() {
     let source = table(&people(1500));
     let formula = "log(pay[1..500]) ~ exper[0..60] + I(exper^2) + I(exper^3) + educ[0..20]*hours[5..80]";
     let mut some = 0;
     for seed in 0..40 {
-        let fit = dplm::lm(formula).rho(0.008 * 1.03f64.powi(seed)).expect("a budget").not_private_seed(seed as u64);
+        let fit = dplm::lm(formula).rho(0.008 * 1.03f64.powi(seed)).seed(seed as u64);
         let Ok(fit) = fit.fit_table(&source) else { continue };
         let is_out = |name: &str| fit.is_left_out(name);
         assert!(!is_out("exper") || is_out("I(exper^2)"), "{:?}", fit.left_out);
@@ -199,7 +203,7 @@ fn what_is_left_out_is_left_out_with_what_it_belongs_to() {
     assert!(some > 5, "next to nothing was left out: {some}");
 }
 
-/// A public bound is what a row is encoded within, whatever its cells hold.
+/// A row is encoded within its public bound, whatever its cells hold.
 #[test]
 fn rows_are_within_what_is_publicly_known_of_their_norm() {
     let hostile = "y,x,z,g\n1e300,-1e300,1e300,a\n-5,3,0.5,b\n0,0,1,c\nNA,1,1,a\n1,1,1,zebra\n";
@@ -229,7 +233,7 @@ fn predictions_evaluate_the_terms_of_the_formula() {
     let source = table(&people);
     let formula =
         "log(pay[1..500]) ~ educ[0..20] * member{false,true} + poly(exper[0..60], 3) + offset(log(hours[5..80]))";
-    let fit = dplm::lm(formula).rho(50.0).expect("a budget").not_private_seed(1).fit_table(&source).expect("a fit");
+    let fit = dplm::lm(formula).rho(50.0).seed(1).fit_table(&source).expect("a fit");
     let without_response = "educ,exper,hours,member\n12,70,40,true\n8,30,2,false\n8,30,NA,false\n";
     let new = Source::from_csv_stream(&mut without_response.as_bytes(), "new").expect("rows");
     let found = fit.predict(&new, &Default::default()).expect("predictions");

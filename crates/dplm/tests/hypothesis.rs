@@ -67,7 +67,7 @@ fn what_is_printed_is_the_statistic_that_the_p_value_comes_from() {
         let z = format!("  {:.2}  ", found.statistic);
         assert!(line.as_ref().is_some_and(|line| line.contains(&z)), "{line:?} {z}");
     }
-    // Where the two differ, so that the assertions above say something.
+    // The two differ, so that the assertions above can fail.
     let ratio = |one: &dplm::Coefficient| one.estimate.unwrap() / one.precision.unwrap().std_error;
     let differ = |one: &&dplm::Coefficient| (ratio(one) / one.precision.unwrap().statistic - 1.0).abs() > 0.005;
     assert!(fit.coefficients.iter().any(|one| differ(&one)));
@@ -108,7 +108,8 @@ fn joint_tests_tell_true_hypotheses_from_false_ones() {
     }
 }
 
-/// Names as R prints them, of functions and products of columns; predictions over a column follow the same model.
+/// Names as R prints them, for functions and products of columns; predictions over a column follow
+/// the same model.
 #[test]
 fn functions_and_products_are_tested_and_followed() {
     let formula =

@@ -1,8 +1,9 @@
 //! One row decides nothing but its own contribution.
 //!
-//! A row of a table, or several at a time, is replaced by anything its format can express. The columns, the plan, every refusal and every
-//! other row's integers must stay the same, whichever way the table comes in. `DPLM_LOCALITY_ROWS=100000` replaces more rows than the usual
-//! few hundred.
+//! A row of a table, or several at a time, is replaced by anything its format can express. The
+//! columns, the plan, every refusal and every other row's integers must stay the same, for every
+//! source of tables. `DPLM_LOCALITY_ROWS=100000` replaces more rows than the default of a few
+//! hundred.
 
 use std::{fs, fs::File, io::Write, path::Path, sync::Arc};
 
@@ -15,7 +16,7 @@ use arrow_schema::{DataType, Field, UnionFields};
 use dplm::{
     Dataset, NoiseSource, Reading,
     formula::Formula,
-    method::{Purpose, Request, adassp},
+    method::{Purpose, Request, Tuning, dpgd},
     privacy::Rho,
     table::{DataError, ReadOptions, Source},
 };
@@ -27,7 +28,7 @@ use rand_chacha::{
 };
 use tempfile::TempDir;
 
-/// Replaced rows a way when nothing is said.
+/// The default number of replaced rows per source.
 const REPLACED: usize = 300;
 /// Rows of a table.
 const ROWS: usize = 40;
@@ -42,11 +43,11 @@ const FORMULAS: [&str; 6] = [
     "log(y[0.5..10]) ~ poly(x[0..5], 2) * g{a,b,*} + I(count[0..9]^2):member{false,true} + offset(sqrt(count))",
     // Refused where notes are nested.
     "y[0..10] ~ I(note[2020-01-01..2024-12-31]^2) + x[0..1]",
-    // Refused where nothing declares types, whatever the cells are.
+    // Refused without declared types, whatever the cells are.
     "y ~ .",
 ];
 
-/// A cell, whatever the column is stored as.
+/// A cell, for every type of column.
 #[derive(Clone, Debug)]
 enum Cell {
     Nothing,
@@ -98,7 +99,7 @@ impl Chance {
         }
     }
 
-    /// Texts that mean something to some reader, and texts that mean nothing.
+    /// Texts that some reader interprets, and texts that none does.
     fn text(&mut self) -> String {
         const ODD: [&str; 30] = [
             "",
@@ -154,7 +155,8 @@ impl Chance {
         if self.below(6) == 0 { Nothing } else { cell(self) }
     }
 
-    /// A row whose cells have the declared types: y, x numbers; count whole; g text; member a truth value; note text.
+    /// A row whose cells have the declared types: y, x numbers; count whole; g text; member a
+    /// boolean; note text.
     fn typed_row(&mut self) -> Vec<Cell> {
         vec![
             self.nullable(|chance| Number(chance.number())),
@@ -188,14 +190,14 @@ fn ordinary(row: usize) -> Vec<Cell> {
     ]
 }
 
-/// A way in: what a row can hold, and how a table of rows is opened.
+/// A source of tables: the rows it can hold, and how a table of them is opened.
 struct Way {
     name: &'static str,
     row: fn(&mut Chance) -> Vec<Cell>,
     open: fn(&Path, &[Vec<Cell>]) -> Result<Source, DataError>,
 }
 
-/// A test for each way in.
+/// A test for each source.
 macro_rules! ways {
     ($($name:ident: $row:path, $open:expr;)*) => {
         $(#[test]
@@ -252,7 +254,7 @@ fn opened(path: &Path) -> Result<Source, DataError> {
     Source::open(&[path])
 }
 
-/// Rows as text; cells are quoted where they must be, and here and there where they need not.
+/// Rows as text; cells are quoted where necessary, and sometimes where not.
 fn delimited(rows: &[Vec<Cell>], delimiter: char) -> String {
     let line = |(number, row): (usize, &Vec<Cell>)| {
         let cells: Vec<String> = row.iter().map(|cell| quoted(&shown(cell), delimiter, number % 5 == 4)).collect();
@@ -286,7 +288,7 @@ fn parts(folder: &Path, rows: &[Vec<Cell>], name: &str) -> Result<Source, DataEr
     opened(&folder.join(name))
 }
 
-/// One column of the rows, by what its cells are.
+/// One column of the rows, by the type of its cells.
 fn column<'a, T>(rows: &'a [Vec<Cell>], index: usize, of: fn(&'a Cell) -> Option<T>) -> Vec<Option<T>> {
     rows.iter().map(|row| of(&row[index])).collect()
 }
@@ -364,13 +366,13 @@ fn arrow_stream(folder: &Path, table: &RecordBatch) -> Result<Source, DataError>
     opened(&path)
 }
 
-/// Batches of a few rows, each with dictionaries of its own.
+/// Batches of a few rows, each with its own dictionaries.
 fn chunks(rows: &[Vec<Cell>]) -> Result<Source, DataError> {
     let batches: Vec<RecordBatch> = rows.chunks(3).map(encoded).collect();
     Source::from_batches(batches[0].schema(), batches, "the table")
 }
 
-/// Every cell with a type of its own, as Python's lists have them.
+/// Every cell with its own type, as in Python lists.
 fn unions(rows: &[Vec<Cell>]) -> RecordBatch {
     table(std::array::from_fn(|index| union(&rows.iter().map(|row| row[index].clone()).collect::<Vec<_>>())))
 }
@@ -400,7 +402,7 @@ fn union(cells: &[Cell]) -> ArrayRef {
     Arc::new(UnionArray::try_new(fields, types.into(), Some(offsets.into()), children).unwrap())
 }
 
-/// All that a table shows or contributes.
+/// Everything that a table shows or contributes.
 #[derive(Clone, Debug, PartialEq)]
 struct Seen {
     schema: Option<String>,
@@ -416,7 +418,7 @@ struct Model {
 }
 
 impl Seen {
-    /// The same but for some rows, which are those of `other`.
+    /// The same except for some rows, which are those of `other`.
     fn with_rows_of(&self, other: &Seen, rows: &[usize]) -> Seen {
         let mut mixed = self.clone();
         for (mine, theirs) in mixed.models.iter_mut().zip(&other.models) {
@@ -441,7 +443,7 @@ fn seen(source: Result<Source, DataError>, formulas: &[Formula], options: ReadOp
     }
 }
 
-/// Who each row is of by a column, as hashes that only the same key gives again.
+/// The person of each row by a column, as hashes that only the same key reproduces.
 fn persons(source: &Source, column: &str) -> Result<Model, String> {
     let hashes = source.identified(column, false, [7; 32]).map_err(|error| error.to_string())?;
     let halves = |hash: &u128| vec![(hash >> 64) as u64, *hash as u64];
@@ -454,9 +456,10 @@ fn model(source: &Source, formula: &Formula, options: ReadOptions<'_>) -> Result
     let clear = data.not_private().standardised_rows()?.into_inner();
     let row = |(x, y): (&[f64], &f64)| x.iter().chain([y]).map(|value| value.to_bits()).collect::<Vec<u64>>();
     let rows = clear.x.chunks(width).zip(&clear.y).map(row).collect();
-    // The method whose plan is the quickest to make.
+    // The method with the fastest plan.
     let request = Request { purpose: Purpose::Prediction, ..Request::new(Rho::checked_from_f64(1000.0)?) };
-    let config = adassp::Config::new(request);
+    let tuning = Tuning { clip: Some(1.0), steps: Some(1), step_size: None };
+    let config = dpgd::Config { request, tuning };
     let charge = data.prepare(&config, NoiseSource::System).map(|prepared| format!("{:?}", prepared.charge()));
     Ok(Model { charge: charge.map_err(|error| error.to_string()), rows })
 }

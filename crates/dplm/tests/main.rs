@@ -1,4 +1,4 @@
-//! What crosses modules of the library. One program, so that it is linked once.
+//! Tests across modules of the library. One program, so that it is linked once.
 
 mod common;
 
@@ -11,7 +11,6 @@ mod engines;
 mod formula;
 mod groups;
 mod hypothesis;
-mod law;
 mod locality;
 mod moments;
 mod neighbours;
@@ -22,6 +21,7 @@ mod persons;
 mod predict;
 mod refine;
 mod remote;
+mod request;
 mod result;
 mod saved;
 mod study;

@@ -1,4 +1,5 @@
-//! Public second moments: intervals where a budget is too weak without them, and none that wrong ones would make wrong.
+//! Public second moments: they give intervals at budgets that are too weak without them, and wrong
+//! moments give no wrong ones.
 
 use std::sync::Arc;
 
@@ -42,7 +43,7 @@ fn table(rows: usize, seed: u64) -> Source {
     Source::from_csv_stream(&mut text.as_bytes(), "rows").unwrap()
 }
 
-/// Moments as they are, or as a mistake would have them.
+/// Moments as they are, or with a mistake.
 fn moments(entry: impl Fn(usize, usize) -> f64) -> Moments {
     Moments::new(names(), vec![0.0; FEATURES], Mat::from_fn(FEATURES, FEATURES, entry)).unwrap()
 }
@@ -59,7 +60,7 @@ fn fit((rows, rho): (usize, f64), moments: Option<Moments>, seed: u64) -> Result
     data.fit(&auto::Config::new(request), NoiseSource::Seed(seed), Progress::NONE)
 }
 
-/// How many intervals of slopes were printed over so many data sets, and how many of them cover.
+/// The number of intervals of slopes printed over all data sets, and the number that cover.
 struct Tally {
     printed: usize,
     covering: usize,
@@ -71,7 +72,7 @@ fn tally(setting: (usize, f64), moments: &Moments, data_sets: u64) -> Tally {
     let fits: Vec<Fit> =
         (0..data_sets).into_par_iter().map(|seed| fit(setting, Some(moments.clone()), seed).unwrap()).collect();
     let ends = fits.iter().flat_map(|fit| {
-        // Without a column that was left out another model is fitted, whose coefficients are not these.
+        // Without a column that was left out the model differs, and so do its coefficients.
         let whole = fit.left_out.is_empty();
         let slopes = fit.coefficients[1..].iter().enumerate().filter(move |_| whole);
         slopes.filter_map(|(j, slope)| slope.precision.map(|ends| (ends.low..=ends.high).contains(&truth(j))))
@@ -102,8 +103,9 @@ fn right_moments_give_intervals_where_there_are_none_without() {
     assert!(fit.guarantee.releases.iter().all(|release| !release.what.starts_with("second moments")));
 }
 
-/// Three times too long, three times too short, and with every other correlation of the wrong sign: at a weak budget that is seen, and
-/// nothing is printed; at a larger one released moments decide, and intervals cover.
+/// Three times too long, three times too short, and with every other correlation of the wrong sign:
+/// at a weak budget that is detected, and nothing is printed; at a larger one released moments
+/// decide, and intervals cover.
 #[test]
 fn wrong_moments_cost_precision_and_not_coverage() {
     let sign = |j: usize, k: usize| if (j + k) % 2 == 1 { -1.0 } else { 1.0 };

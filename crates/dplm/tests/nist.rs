@@ -1,15 +1,17 @@
 //! Least squares against the NIST Statistical Reference Datasets (linear regression).
 //!
-//! The answers in `reference/nist/exact.csv` are the exact rational least squares solutions, made by `exact.py` beside
-//! them, which also checks them against NIST's certificates. Accuracy is NIST's log relative error: the number of
-//! correct figures.
+//! The answers in `reference/nist/exact.csv` are the exact rational least squares solutions, made
+//! by `exact.py` beside them, which also compares them with NIST's certificates. Accuracy is NIST's
+//! log relative error: the number of correct figures.
 
 use dplm::diagnose::{Ols, OlsFit};
 
-/// A set: its data, how its columns are built, and the figures asked of the coefficients and of everything else.
+/// A set: its data, the construction of its columns, and the required figures of the coefficients
+/// and of everything else.
 ///
-/// What is asked is what was measured less about one figure: rounding differs between processors. For Filip no method
-/// can do better than 7.6 figures: that is how far the exact solution moves when the powers are rounded to doubles.
+/// The requirement is the measured accuracy minus about one figure: rounding differs between
+/// processors. For Filip no method can do better than 7.6 figures: that is how far the exact
+/// solution moves when the powers are rounded to doubles.
 struct Set {
     name: &'static str,
     data: &'static str,
@@ -62,7 +64,7 @@ fn number(text: &str) -> f64 {
 }
 
 impl Set {
-    /// Rows of the model matrix and the responses.
+    /// Rows of the design matrix and the responses.
     fn rows(&self) -> (Vec<Vec<f64>>, Vec<f64>) {
         let lines = self.data.lines().skip(1);
         let cells = lines.map(|line| line.split(',').map(number).collect::<Vec<f64>>());
@@ -94,18 +96,20 @@ impl Set {
     }
 }
 
-/// Correct figures of the worst value, at most 16; figures after the point of `scale` where the exact value is zero.
+/// Correct figures of the worst value, at most 16; figures after the point of `scale` if the exact
+/// value is zero.
 fn figures(found: &[f64], exact: &[f64], scale: f64) -> f64 {
     assert_eq!(found.len(), exact.len());
     let error = |(f, e): (&f64, &f64)| (f - e).abs() / if *e == 0.0 { scale } else { e.abs() };
     found.iter().zip(exact).map(|pair| (-error(pair).log10()).min(16.0)).fold(16.0, f64::min)
 }
 
-/// Prints what is reached and asserts what each set asks; `blocks_of` is how the rows are factored.
+/// Prints the figures reached and asserts those required of each set; `blocks_of` is the number of
+/// rows factored at a time.
 fn check(blocks_of: usize, allowance: f64) {
     for set in sets() {
         let fit = set.fit(blocks_of);
-        // Where the fit is exact the error is rounding, small beside the responses.
+        // If the fit is exact the error is rounding, small compared with the responses.
         let scale = set.rows().1.iter().fold(0.0, |m: f64, v| m.max(v.abs()));
         let reached = [
             figures(&fit.coefficients, &set.exact("coefficient"), 1.0),

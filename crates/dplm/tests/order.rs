@@ -1,4 +1,5 @@
-//! The modules of the library are declared in an order, and none uses a later one; ARCHITECTURE.md lists them in that order.
+//! The modules of the library are declared in an order, and none uses a later one, nor do the modules
+//! within them; ARCHITECTURE.md lists them in that order.
 
 use std::{
     collections::HashMap,
@@ -6,7 +7,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// The one module that looks ahead: the library's error names the errors of all others.
+/// The one exception: the library's error names the errors of all modules.
 const ERRORS: &str = "error";
 
 fn source() -> PathBuf {
@@ -19,11 +20,14 @@ fn read(path: &Path) -> String {
 
 /// The modules that `lib.rs` declares, in order.
 fn declared(lib: &str) -> Vec<&str> {
-    let names = lib.lines().filter_map(|line| line.strip_prefix("pub ").unwrap_or(line).strip_prefix("mod "));
+    let names = lib.lines().filter_map(|line| {
+        let line = line.strip_prefix("pub(crate) ").or(line.strip_prefix("pub ")).unwrap_or(line);
+        line.strip_prefix("mod ")
+    });
     names.filter_map(|name| name.strip_suffix(';')).collect()
 }
 
-/// The files of a module, each with how far it is below the root of the crate.
+/// The files of a module, each with its depth below the root of the crate.
 fn files(module: &str) -> Vec<(PathBuf, usize)> {
     let alone = source().join(module).with_extension("rs");
     if alone.is_file() { vec![(alone, 1)] } else { files_in(&source().join(module), 1) }
@@ -49,7 +53,7 @@ fn is_for_tests(declares: &str, stem: &str) -> bool {
     stem == "tests" || declares.contains(&format!("#[cfg(test)]\nmod {stem};"))
 }
 
-/// The code without comments, and without what is compiled for tests only: tests may use anything.
+/// The code without comments, and without test-only code, which may use anything.
 fn code(text: &str) -> String {
     let lines = text.lines().filter(|line| !line.trim_start().starts_with("//"));
     let mut code = lines.collect::<Vec<_>>().join("\n");
@@ -61,7 +65,7 @@ fn code(text: &str) -> String {
     code
 }
 
-/// Where the brace that opens at `start` has closed.
+/// The position of the brace that closes the one at `start`.
 fn closing(text: &str, start: usize) -> usize {
     let mut depth = 0;
     for (at, letter) in text[start..].char_indices() {
@@ -77,26 +81,33 @@ fn closing(text: &str, start: usize) -> usize {
     text.len()
 }
 
-/// What the code takes from the root of the crate: the first name of each path there.
+/// The names that the code uses from the root of the crate: the first name of each path there.
 fn taken(code: &str, depth: usize) -> Vec<String> {
-    let from_root = ["crate::".to_owned(), "super::".repeat(depth)];
-    from_root.iter().flat_map(|prefix| code.match_indices(prefix.as_str()).map(|(at, found)| at + found.len())).fold(
-        Vec::new(),
-        |mut names, at| {
-            match code[at..].starts_with('{') {
-                true => names.extend(first_names(&code[at..closing(code, at)])),
-                false => names.push(first_name(&code[at..])),
-            }
-            names
-        },
-    )
+    taken_from(code, &["crate::".to_owned(), "super::".repeat(depth)])
+}
+
+/// The first name of each path that begins with one of these.
+fn taken_from(code: &str, beginnings: &[String]) -> Vec<String> {
+    let places = |beginning: &String| {
+        let found = code.match_indices(beginning.as_str()).map(|(at, found)| (at, at + found.len()));
+        found.collect::<Vec<(usize, usize)>>()
+    };
+    // What `::` stands before is the middle of another path.
+    let begins = beginnings.iter().flat_map(places).filter(|(start, _)| !code[..*start].ends_with("::"));
+    begins.fold(Vec::new(), |mut names, (_, at)| {
+        match code[at..].starts_with('{') {
+            true => names.extend(first_names(&code[at..closing(code, at)])),
+            false => names.push(first_name(&code[at..])),
+        }
+        names
+    })
 }
 
 fn first_name(path: &str) -> String {
     path.chars().take_while(|letter| letter.is_alphanumeric() || *letter == '_').collect()
 }
 
-/// The first name of each path between braces, whatever stands in inner ones.
+/// The first name of each path between braces, ignoring inner ones.
 fn first_names(group: &str) -> Vec<String> {
     let (mut depth, mut outer) = (0, String::new());
     for letter in group.chars() {
@@ -110,9 +121,13 @@ fn first_names(group: &str) -> Vec<String> {
     outer.split(',').map(|path| first_name(path.trim())).filter(|name| !name.is_empty()).collect()
 }
 
-/// Where each name lives that `lib.rs` offers at the root.
+/// Where each name lives that a module offers at its root.
 fn homes(lib: &str) -> HashMap<String, String> {
-    let uses = lib.lines().filter_map(|line| line.strip_prefix("pub use ")?.strip_suffix(';'));
+    let lib = lib.replace("\n    ", "").replace("\n}", "}");
+    let uses = lib.lines().filter_map(|line| {
+        let line = line.strip_prefix("pub(crate) ").or(line.strip_prefix("pub ")).unwrap_or(line);
+        line.strip_prefix("use ")?.strip_suffix(';')
+    });
     let mut homes = HashMap::new();
     for path in uses {
         let names = match path.find('{') {
@@ -146,6 +161,40 @@ fn no_module_uses_a_later_one() {
     assert!(back.is_empty(), "{}", back.join("\n"));
 }
 
+/// Modules whose own modules still use each other in circles.
+const TANGLED: [&str; 6] = ["table", "lattice", "interval", "plan", "method", "dataset"];
+
+/// The uses of later modules within a module, by those before them.
+fn later_within(module: &str) -> Vec<String> {
+    // What is for tests only is nobody's before or after.
+    let text = read(&source().join(module).join("mod.rs")).replace("#[cfg(test)]\npub(crate) mod ", "#[cfg(test)]\n");
+    let (text, homes) = (code(&text), homes(&text));
+    let order = declared(&text);
+    let place = |name: &str| order.iter().position(|one| *one == name);
+    let mut back = Vec::new();
+    for (here, name) in order.iter().enumerate() {
+        for (file, depth) in files(&format!("{module}/{name}")) {
+            let beginnings = [format!("crate::{module}::"), "super::".repeat(depth)];
+            for taken in taken_from(&code(&read(&file)), &beginnings) {
+                let home = homes.get(&taken).map_or(taken.as_str(), String::as_str);
+                if place(home).is_some_and(|there| there > here) {
+                    back.push(format!("{}: {taken} is in {module}/{home}, which comes after {name}", file.display()));
+                }
+            }
+        }
+    }
+    back
+}
+
+#[test]
+fn no_module_within_a_module_uses_a_later_one() {
+    let lib = read(&source().join("lib.rs"));
+    for module in declared(&lib).into_iter().filter(|module| source().join(module).join("mod.rs").is_file()) {
+        let back = later_within(module);
+        assert_eq!(back.is_empty(), !TANGLED.contains(&module), "{}", back.join("\n"));
+    }
+}
+
 #[test]
 fn the_error_takes_nothing_but_errors() {
     let text = code(&read(&source().join("error.rs")));
@@ -154,7 +203,9 @@ fn the_error_takes_nothing_but_errors() {
     let types =
         group.split(|letter: char| !letter.is_alphanumeric()).filter(|word| word.starts_with(char::is_uppercase));
     for name in types {
-        assert!(name.ends_with("Error") || name == "Interrupted", "{name} is no error");
+        // Advice is what errors say, as data.
+        let is_said = ["Interrupted", "Advice", "Advised", "Interface"].contains(&name);
+        assert!(name.ends_with("Error") || is_said, "{name} is no error");
     }
 }
 

@@ -19,7 +19,7 @@ fn named(paper: &str) -> Vec<&str> {
     rows.flat_map(|row| row.split('|').skip(2)).flat_map(|cell| cell.split('`').skip(1).step_by(2)).collect()
 }
 
-/// What the text of the paper cites.
+/// The citations in the paper's text.
 const KEYS: &str = "liu2023near varshney2022nearly wang2018revisiting cai2021cost liu2022differential hsu2011analysis \
     avella2021differentially shejwalkar2022recycling rabanser2023training dwork2016concentrated dwork2009differential \
     bun2016concentrated DP-DL xu2023federated wang2022differentially wang2019differentially tang2023improved \

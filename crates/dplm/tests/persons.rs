@@ -1,9 +1,10 @@
-//! Persons with several rows: what is summed is what a plain loop over them says, in any order, on any engine and any processor.
+//! Persons with several rows: sums equal a plain loop over the persons, in any order, on any engine
+//! and any processor.
 
 use dplm::{
     Coefficient, Dataset, Person, Progress, Reading,
     formula::Formula,
-    lattice::{Clip, Design, Kernel, Ladder, Lattice, Outer, Whitening},
+    lattice::{Clip, ClippedOuter, Design, Kernel, Ladder, Lattice, Outer, Whitening},
     method::{Purpose, Request, Target, auto},
     privacy::{Rho, Unit, noise::FixedSeed},
     report::{Cover, to_html, to_json},
@@ -16,7 +17,7 @@ use rand_chacha::{ChaCha20Rng, rand_core::SeedableRng};
 use rand_distr::{Distribution, StandardNormal};
 use rayon::prelude::*;
 
-use crate::common::{Data, gradient_sum, outer_sum, square_sum, tail_counts};
+use crate::common::{Data, clipped_count, clipped_outer_sum, gradient_sum, outer_sum, square_sum, tail_counts};
 
 const FEATURES: usize = 5;
 
@@ -30,21 +31,21 @@ fn table(persons: usize, seed: u64) -> (Data, Vec<u32>) {
     (Data::isotropic(of_rows.len(), FEATURES, seed).on_lattice(), of_rows)
 }
 
-/// Every answer there is.
+/// The answer to every query.
 fn answers(rows: &mut dyn Rows, gamma: f64, step_noise: f64) -> Vec<Vec<i128>> {
     let lattice = Lattice::plan(rows.count(), rows.features(), gamma, step_noise).unwrap();
-    rows.set_clip(lattice.clip(gamma)).unwrap();
+    let clip = lattice.clip(gamma);
     let theta = lattice.theta(&vec![0.3; rows.features()]);
     let (theta, theta_unit) = (&theta, lattice.theta_unit());
     let clips: Vec<Clip> = (1..12).map(|step| lattice.clip(gamma * f64::from(step) / 4.0)).collect();
     let radii: Vec<u64> = (1..12).map(|step| step * 3000).collect();
-    let clipped = rows.clipped_count(theta, &lattice).unwrap().into_inner();
+    let clipped = clipped_count(rows, clip, theta, &lattice);
     vec![
-        gradient_sum(rows, theta, &lattice),
-        square_sum(rows, theta, &lattice),
+        gradient_sum(rows, clip, theta, &lattice),
+        square_sum(rows, clip, theta, &lattice),
         outer_sum(rows, &Outer::Shrunk { radius: 14_000 }),
-        outer_sum(rows, &Outer::Unclipped { theta, theta_unit, radius: 20_000 }),
-        outer_sum(rows, &Outer::Gradient { theta, theta_unit }),
+        clipped_outer_sum(rows, clip, &ClippedOuter::Unclipped { theta, theta_unit, radius: 20_000 }),
+        clipped_outer_sum(rows, clip, &ClippedOuter::Gradient { theta, theta_unit }),
         tail_counts(rows, &Ladder::Norms { radii: &radii }),
         tail_counts(rows, &Ladder::Gradients { theta, theta_unit, clips: &clips }),
         vec![clipped.into()],
@@ -57,7 +58,7 @@ const SETTINGS: [(f64, f64); 4] = [(6.0, 1.0), (6.0, 1e-12), (0.5, 1.0), (3000.0
 #[test]
 fn with_one_row_each_every_answer_is_that_of_the_rows() {
     let data = Data::isotropic(5000, FEATURES, 3);
-    // Nobody's number is the number of their row.
+    // No person's number is the number of their row.
     let persons: Vec<u32> = (0..5000).map(|row| (row * 7 + 3) % 5000).collect();
     for (gamma, step_noise) in SETTINGS {
         let mut by_person = data.by_person(&persons, 4, u64::MAX);
@@ -83,7 +84,7 @@ fn kernels_files_and_order_do_not_matter() {
         let expected = answers(&mut memory, gamma, step_noise);
         for kernel in Kernel::available() {
             memory.set_kernel(kernel);
-            memory.set_clip(Clip::new(1)).unwrap();
+            memory.clipped(Clip::new(1), None).unwrap();
             assert_eq!(answers(&mut memory, gamma, step_noise), expected, "{kernel:?}");
         }
         assert_eq!(answers(other.by_person(&other_persons, 9, u64::MAX).rows_mut(), gamma, step_noise), expected);
@@ -91,7 +92,7 @@ fn kernels_files_and_order_do_not_matter() {
         assert_eq!(answers(&mut remote, gamma, step_noise), expected, "on a cluster");
         let white = |rows: &dyn Rows| answers(rows.whitened(&whitening).unwrap().as_mut(), gamma, step_noise);
         assert_eq!(white(&remote), white(&memory), "on a cluster");
-        // As little memory as there can be, and enough for a few windows.
+        // The smallest possible memory, and enough for a few windows.
         for bytes in [1, 100_000] {
             let mut file = data.by_person(&persons, 9, bytes);
             assert!(matches!(file, Encoded::File(_)));
@@ -101,7 +102,8 @@ fn kernels_files_and_order_do_not_matter() {
     }
 }
 
-/// The same with persons who have nothing but zeros in all rows or in all but one, with the largest cells, and with residuals that cancel out and saturate.
+/// The same with persons whose rows are all zeros, or all except one, with the largest cells, and
+/// with residuals that cancel and saturate.
 fn with_odd_persons((mut data, persons): (Data, Vec<u32>)) -> (Data, Vec<u32>) {
     let rows_of = |person: u32| (0..persons.len()).filter(|&row| persons[row] == person).collect::<Vec<usize>>();
     rows_of(5).into_iter().for_each(|row| data.x[row].fill(0.0));
@@ -121,8 +123,9 @@ fn with_odd_persons((mut data, persons): (Data, Vec<u32>)) -> (Data, Vec<u32>) {
     (data, persons)
 }
 
-/// Iterates that travel to the optimum, stay about it, leave by a little, and jump away: screened sums equal full ones at each, on every engine, where
-/// the clip is on the lattice and where it is on a coarser grid.
+/// Iterates that travel to the optimum, stay near it, leave by a little, and jump away: screened
+/// sums equal full ones at each, on every engine, with the clip threshold on the lattice and on a
+/// coarser grid.
 #[test]
 fn screened_sums_of_persons_equal_full_sums() {
     for (gamma, step_noise, most) in [(30.0, 1e-3, 0.3), (30.0, 1e-12, 0.3), (9.0, 1e-12, 0.6), (3000.0, 1e-12, 0.6)] {
@@ -133,10 +136,9 @@ fn screened_sums_of_persons_equal_full_sums() {
         assert!(matches!(file, Encoded::File(_)));
         let mut remote = data.persons_on_a_cluster(&persons, 9, 2);
         let lattice = Lattice::plan(6000, FEATURES, gamma, step_noise).unwrap();
-        full.rows_mut().set_clip(lattice.clip(gamma)).unwrap();
+        let clip = lattice.clip(gamma);
         for rows in [&mut screened as &mut dyn Rows, file.rows_mut(), &mut remote] {
-            rows.set_clip(lattice.clip(gamma)).unwrap();
-            rows.expect(Forecast { steps: 1_000_000, step_size: 0.25, noise_sd: 0.01 });
+            rows.clipped(clip, Some(Forecast { steps: 1_000_000, step_size: 0.25, noise_sd: 0.01 })).unwrap();
         }
         let mut rng = ChaCha20Rng::seed_from_u64(7);
         let optimum = 1.0 / (FEATURES as f64).sqrt();
@@ -145,9 +147,11 @@ fn screened_sums_of_persons_equal_full_sums() {
             let mut draw =
                 || optimum * (1.0 - travel) + spread * Distribution::<f64>::sample(&StandardNormal, &mut rng);
             let theta = lattice.theta(&[(); FEATURES].map(|()| draw()));
-            let expected = gradient_sum(full.rows(), &theta, &lattice);
-            for (name, rows) in [("memory", &screened as &dyn Rows), ("file", file.rows()), ("cluster", &remote)] {
-                assert_eq!(gradient_sum(rows, &theta, &lattice), expected, "gamma {gamma}, step {step}, {name}");
+            let expected = gradient_sum(full.rows_mut(), clip, &theta, &lattice);
+            let engines: [(&str, &mut dyn Rows); 3] =
+                [("memory", &mut screened), ("file", file.rows_mut()), ("cluster", &mut remote)];
+            for (name, rows) in engines {
+                assert_eq!(gradient_sum(rows, clip, &theta, &lattice), expected, "gamma {gamma}, step {step}, {name}");
             }
         }
         let share = screened.visited().into_inner() as f64 / (60 * persons.len()) as f64;
@@ -157,7 +161,7 @@ fn screened_sums_of_persons_equal_full_sums() {
     }
 }
 
-/// A person's vector, exactly, and what the engine made of it, one person at a time.
+/// A person's vector, exactly, compared with the engine's, one person at a time.
 #[test]
 fn a_person_contributes_the_sum_of_their_rows_shortened_to_the_clip() {
     for (gamma, step_noise) in [(6.0, 1.0), (6.0, 1e-12), (15.0, 1.0)] {
@@ -169,8 +173,7 @@ fn a_person_contributes_the_sum_of_their_rows_shortened_to_the_clip() {
             let lattice = Lattice::plan(1, FEATURES, gamma, step_noise).unwrap();
             let theta = lattice.theta(&[0.4, -1.7, 0.01, 0.0, 1.0]);
             let clip = lattice.clip(gamma);
-            person.rows_mut().set_clip(clip).unwrap();
-            let found = gradient_sum(person.rows(), &theta, &lattice);
+            let found = gradient_sum(person.rows_mut(), clip, &theta, &lattice);
             let mut sum = [0i128; FEATURES];
             for (x, y) in data.x.iter().zip(&data.y) {
                 let cells: Vec<i128> = x.iter().map(|x| (x * 4096.0) as i128).collect();
@@ -181,7 +184,7 @@ fn a_person_contributes_the_sum_of_their_rows_shortened_to_the_clip() {
             let length_sq: BigInt = sum.iter().map(|v| BigInt::from(*v).pow(2)).sum();
             let factor = (clip.gamma() as f64 / length_sq.to_string().parse::<f64>().unwrap().sqrt()).min(1.0);
             clipped += u32::from(factor < 1.0);
-            // Where nobody is clipped, second moments must say the same.
+            // If nobody is clipped, second moments must give the same.
             assert!(factor < 1.0 || found == sum, "{gamma} {step_noise}: {found:?} {sum:?}");
             for (found, sum) in found.iter().zip(sum) {
                 let expected = sum as f64 * factor;
@@ -192,7 +195,7 @@ fn a_person_contributes_the_sum_of_their_rows_shortened_to_the_clip() {
     }
 }
 
-/// Rows beyond the cap, and rows of nobody, are as if they were not there.
+/// Rows beyond the cap, and rows without a person, have no effect.
 #[test]
 fn the_first_rows_of_a_person_count_and_those_of_nobody_do_not() {
     let (data, persons) = table(200, 8);
@@ -233,33 +236,32 @@ fn one_row_each() -> Source {
     Source::from_csv_stream(&mut format!("y,x,z,id\n{rows}").as_bytes(), "rows").unwrap()
 }
 
-/// Every estimate and interval is that of the row fit, for every method, in memory and in a file, whatever the most rows of a person are. The methods
-/// whose parameters are public scale them by that number where it is said, so that it is 1 for those; and the spread of the errors of rows can be
-/// told only where it is 1.
+/// Every estimate and interval is that of the row fit, for every method, in memory and in a file,
+/// whatever the most rows of a person are. Methods whose parameters are public scale them by that
+/// number if it is given, so it is 1 for those; and the spread of the errors of rows can only be
+/// released if it is 1.
 #[test]
 fn with_one_row_each_a_fit_is_the_fit_of_the_rows() {
     let table = one_row_each();
-    for (method, purpose, rows) in [
-        ("auto", Purpose::Inference, 20),
-        ("auto", Purpose::Prediction, 20),
-        ("dpgd", Purpose::Inference, 1),
-        ("adassp", Purpose::Prediction, 1),
-    ] {
+    for (method, purpose, rows) in
+        [("auto", Purpose::Inference, 20), ("auto", Purpose::Prediction, 20), ("dpgd", Purpose::Inference, 1)]
+    {
         let asked = || {
-            let lm = dplm::lm("y[-8..8] ~ x[-4..4] + z[0..7]").rho(1.0).and_then(|lm| lm.method(method)).unwrap();
-            lm.purpose(purpose).not_private_seed(3)
+            let lm = dplm::lm("y[-8..8] ~ x[-4..4] + z[0..7]").rho(1.0).method(method);
+            lm.purpose(purpose).seed(3)
         };
         let of_rows = asked().fit_table(&table).unwrap();
         for by_person in [
             asked().person("id"),
-            asked().person("id").rows_per_person(1).unwrap(),
-            asked().person("id").rows_per_person(rows).unwrap(),
+            asked().person("id").rows_per_person(1),
+            asked().person("id").rows_per_person(rows),
             asked().person("id").memory(1),
         ] {
             let mut fit = by_person.fit_table(&table).unwrap();
             assert_eq!((fit.guarantee.promise.unit, fit.rows), (Unit::Person, 3000));
             let person = fit.person.take();
             fit.guarantee.promise = of_rows.guarantee.promise.clone();
+            fit.request = of_rows.request.clone();
             let mut expected = of_rows.clone();
             if person.is_none_or(|person| person.rows != Some(1)) {
                 (expected.residual_sd, expected.r_squared) = (None, None);
@@ -269,7 +271,8 @@ fn with_one_row_each_a_fit_is_the_fit_of_the_rows() {
     }
 }
 
-/// Errors that are alike within a person: `icc` of their variance is. One column is constant within persons, the other is not.
+/// Errors that are correlated within a person: `icc` of their variance is shared. One column is
+/// constant within persons, the other is not.
 struct Clustered {
     table: Block,
     persons: Vec<u32>,
@@ -297,7 +300,7 @@ impl Clustered {
         Clustered { table, persons, count: count.into() }
     }
 
-    /// Which slopes the intervals of a fit cover.
+    /// The slopes that the intervals of a fit cover.
     fn covered(&self, by_person: bool, seed: u64) -> [bool; 2] {
         let formula = Formula::parse("y[-6..6] ~ of_person[-3..3] + of_row[-3..3]").unwrap();
         let number = |name| Field::new(name, Type::Number);
@@ -323,8 +326,8 @@ impl Clustered {
     }
 }
 
-/// Where intervals cover 93 % of the time, fewer than 65 of 80 do with probability 1.2e-4, for either slope; where they cover 95 %, with 2e-6.
-/// Where they cover 65 %, 65 or more do with probability 1.1e-3.
+/// With coverage of 93 %, fewer than 65 of 80 intervals cover with probability 1.2e-4, for either
+/// slope; with 95 %, with 2e-6. With 65 %, 65 or more do with probability 1.1e-3.
 #[test]
 fn intervals_cover_though_errors_are_alike_within_persons() {
     let fits = 80;
@@ -337,7 +340,7 @@ fn intervals_cover_though_errors_are_alike_within_persons() {
     assert!(by_row[0] < 65, "rows ignore that errors are alike: {by_row:?} of {fits}");
 }
 
-/// Whose rows are whose is read from numbers and from texts alike, and a missing identifier is nobody.
+/// Identifiers are read from numbers and from texts alike, and a missing identifier is nobody's.
 #[test]
 fn identifiers_are_read_as_they_are_meant() {
     let rows = |ids: &[&str]| {
@@ -353,34 +356,35 @@ fn identifiers_are_read_as_they_are_meant() {
     assert_eq!(count(&rows(&["", "NA"])), 0);
 }
 
-/// No sentence holds an identifier, a strict reading refuses a missing one, and what cannot be meant is refused before anything is read.
+/// No message holds an identifier, a strict reading refuses a missing one, and impossible requests
+/// are refused before anything is read.
 #[test]
 fn what_is_refused_names_no_person() {
     let secret = "943-77-1234";
     let text: String = (0..3000).map(|i| format!("{},{},{secret}{}\n", i % 7, i % 5, i / 2)).collect();
     let table = Source::from_csv_stream(&mut format!("y,x,id\n{text}1,1,\n").as_bytes(), "rows").unwrap();
-    let asked = || dplm::lm("y[0..9] ~ x[0..9]").rho(0.5).unwrap();
+    let asked = || dplm::lm("y[0..9] ~ x[0..9]").rho(0.5);
     let told = |lm: dplm::Lm<'_>| lm.fit_table(&table).unwrap_err().to_string();
     assert!(told(asked().person("ID")).contains("did you mean 'id'"));
-    let strict = told(asked().person("id").strict());
+    let strict = told(asked().person("id").strict(true));
     assert!(strict.contains("'id'") && !strict.contains(secret), "{strict}");
-    assert!(asked().rows_per_person(3).err().unwrap().to_string().contains("--person"));
+    assert!(told(asked().rows_per_person(3)).contains("name it with person"));
     for rows in [0, 16_385] {
-        assert!(asked().person("id").rows_per_person(rows).err().unwrap().to_string().contains("between 1 and 16384"));
+        assert!(told(asked().person("id").rows_per_person(rows)).contains("between 1 and 16384"));
     }
-    let few = told(dplm::lm("y[0..9] ~ x[0..9]").rho(1e-9).unwrap().person("id"));
+    let few = told(dplm::lm("y[0..9] ~ x[0..9]").rho(1e-9).person("id"));
     assert!(few.contains("on 1,500 persons"), "{few}");
-    let fit = asked().person("id").rows_per_person(2).unwrap().fit_table(&table).unwrap();
+    let fit = asked().person("id").rows_per_person(2).fit_table(&table).unwrap();
     let told = [fit.to_string(), to_json(&fit), to_html(&fit, &Cover::default())].concat();
     assert!(!told.contains(secret) && !told.contains("3,001"), "{told}");
     assert!(
-        told.contains("1,500 persons")
-            && to_html(&fit, &Cover::default()).contains("--person 'id' --rows-per-person 2"),
+        told.contains("1,500 persons") && to_html(&fit, &Cover::default()).contains("--person id --rows-per-person 2"),
         "{told}"
     );
 }
 
-/// Where each person counts once, their rows share the weight of one: products are divided by how many have no missing cell.
+/// If each person counts once, their rows share the weight of one: products are divided by the
+/// number of rows without a missing cell.
 #[test]
 fn a_person_that_counts_once_has_the_weight_of_one_row() {
     let (mut data, persons) = table(300, 11);
@@ -403,8 +407,8 @@ fn a_person_that_counts_once_has_the_weight_of_one_row() {
     for (found, expected) in memory.iter().zip(expected) {
         assert!((*found as f64 / 4096f64.powi(2) - expected).abs() < 0.1, "{found} {expected}");
     }
-    let asked = dplm::lm("y[-8..8] ~ x[-4..4]").rho(1.0).unwrap().target(Target::Person);
-    assert!(asked.clone().fit_table(&one_row_each()).unwrap_err().to_string().contains("--person"));
+    let asked = dplm::lm("y[-8..8] ~ x[-4..4]").rho(1.0).target(Target::Person);
+    assert!(asked.clone().fit_table(&one_row_each()).unwrap_err().to_string().contains("name it with person"));
     let fit = asked.person("id").fit_table(&one_row_each()).unwrap();
     assert!(fit.target == Target::Person && fit.target_text().contains("each person counts once"));
 }

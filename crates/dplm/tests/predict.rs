@@ -1,4 +1,4 @@
-//! What a fit says at other levels and of other rows.
+//! Results of a fit at other levels and for other rows.
 
 use std::ops::ControlFlow;
 
@@ -36,7 +36,7 @@ fn fit(method: &dyn Method) -> Fit {
     data.fit(method, NoiseSource::Seed(3), Progress::NONE).expect("a fit")
 }
 
-/// One fit by each way of making intervals.
+/// One fit for each interval method.
 fn fits() -> Vec<Fit> {
     let paper = |interval| dpgd::Config::new(Request { interval, ..request() });
     let mut fits = vec![fit(&auto::Config::new(request()))];
@@ -140,14 +140,15 @@ fn over_a_column_the_others_are_held_or_averaged() {
     }
 }
 
-/// How much longer than the textbook's an interval may be. The paper's method, given bounds, takes errors for larger than they are here, so that it
-/// knows their variance badly and says so.
+/// The factor by which an interval may be longer than the textbook's. The paper's method, given
+/// bounds, overestimates the errors, so that it knows their variance badly and says so.
 fn slack(fit: &Fit) -> f64 {
     if fit.method.name == "dpgd" && fit.interval == IntervalMethod::Newton { 0.4 } else { 0.01 }
 }
 
-/// A line has two dimensions: 95 % of chi-square with two degrees of freedom lie below 2.448 squared, where each point by itself has 1.960; with ten
-/// batches it is Hotelling's law, 3.167 against 2.262.
+/// A line has two dimensions: 95 % of chi-square with two degrees of freedom lie below 2.448
+/// squared, where each point alone has 1.960; with ten batches it is Hotelling's distribution,
+/// 3.167 against 2.262.
 #[test]
 fn a_simultaneous_band_is_wider_by_the_ratio_of_the_textbook() {
     let band = |fit: &Fit, coverage| -> Vec<f64> {
@@ -166,8 +167,8 @@ fn a_simultaneous_band_is_wider_by_the_ratio_of_the_textbook() {
     }
 }
 
-/// The variance of a mean is that of the weighted coefficients, covariances included, and its interval follows the level; the interval of a person is that of
-/// the mean where errors hardly spread.
+/// The variance of a mean is that of the weighted coefficients, covariances included, and its
+/// interval follows the level; the interval of a person is that of the mean if errors hardly vary.
 #[test]
 fn a_prediction_is_as_sure_as_the_coefficients_are_together() {
     let rows = || Source::from_csv_stream(&mut "x,g\n2.5,b\n".as_bytes(), "rows").expect("rows");
@@ -191,7 +192,7 @@ fn a_prediction_is_as_sure_as_the_coefficients_are_together() {
     }
 }
 
-/// What is added with coefficient 1 counts wherever the model is followed.
+/// An offset, which has coefficient 1, counts wherever the model is followed.
 #[test]
 fn an_offset_moves_bands_and_effects() {
     let formula = Formula::parse("y[0..100] ~ x[0..10] + g{a,b} + offset(3*x)").expect("a formula");
@@ -209,8 +210,9 @@ fn an_offset_moves_bands_and_effects() {
     assert!((effect.interval.0 - 10.0 * (precision.low + 3.0)).abs() < 1e-8, "{effect:?}");
 }
 
-/// Where 20 % of the residual standard deviation is uncertain, a normal quantile would cover 92.6 % instead of 95 %. 3,000 fits of 10 persons; the
-/// lower bound is 4.9 standard errors of 0.0022, one false alarm in a million.
+/// If 20 % of the residual standard deviation is uncertain, a Gaussian quantile would cover 92.6 %
+/// instead of 95 %. 3,000 fits of 10 persons; the lower bound is 4.9 standard errors of 0.0022, one
+/// false alarm in a million.
 #[test]
 fn a_person_is_covered_although_the_spread_is_not_sure() {
     let (truth, spread_sd) = (3.0, 0.6);

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use dplm::{
-    Dataset, Error, Fit, GroupedDataset, NoiseSource, Person, Progress, Reading, Receipt, Refinement,
+    Dataset, Error, Fit, GroupedDataset, NoiseSource, Person, Progress, Reading, Receipt, Refinement, RunOptions,
     formula::{By, Formula},
     method::{ConfigError, IntervalMethod, Purpose, Request, Target, auto, dpgd},
     moments::Moments,
@@ -58,8 +58,8 @@ fn lengths(fit: &Fit) -> f64 {
     fit.coefficients[1..].iter().map(|one| one.precision.unwrap()).map(|ends| (ends.high - ends.low).ln()).sum()
 }
 
-/// 60 data sets with 4 intervals of 95 %: fewer than 85 % cover with probability below 1e-6. As short as one fit at the whole budget, within a
-/// tenth, on geometric average.
+/// 60 data sets with 4 intervals of 95 %: fewer than 85 % cover with probability below 1e-6. They
+/// are as short as those of one fit at the whole budget, within a tenth, on geometric average.
 #[test]
 fn pooled_intervals_cover_and_are_as_short_as_one_fit_at_the_whole_budget() {
     let (budget, more, rows) = (0.02, 0.02, 4000);
@@ -127,7 +127,7 @@ fn what_cannot_be_refined_is_refused_before_anything_is_spent() {
     assert!(matches!(refined(&mut other, &one, 0.1, 2).unwrap_err(), Error::Config(ConfigError::OtherFit)));
 }
 
-/// What is asked of a first fit: a table, how it is read, and what of it.
+/// The request of a first fit: a table, its reading options, and the model.
 #[derive(Clone)]
 struct Question {
     name: &'static str,
@@ -138,11 +138,10 @@ struct Question {
     csv: &'static str,
 }
 
-/// How precisely the pooled fit is what one fit at the sum is, in standard errors of the
-/// population.
+/// The allowed distance of the pooled fit from one fit at the total budget, in standard errors of
+/// the population.
 const CLOSE: f64 = 0.25;
-/// The same where standard errors are those of the noise alone: of four differences of two fits
-/// each.
+/// The same with standard errors of the noise alone: of four differences of two fits each.
 const CLOSE_TO_SAMPLE: f64 = 6.0;
 const PLAIN: &str = "y[-40..40] ~ x[-9..9] + z[-9..9] + g{a,b}";
 
@@ -150,7 +149,7 @@ fn plain(name: &'static str) -> Question {
     Question { name, formula: PLAIN, request: Request::new(rho(1.0)), weights: None, by: None, csv: "" }
 }
 
-/// A question for each option that a refined fit may have: every variant of those that are words.
+/// A request for each option that a refined fit may have: every variant of those that are words.
 fn questions() -> Vec<Question> {
     let asked = |name, change: &dyn Fn(&mut Request)| {
         let mut question = plain(name);
@@ -190,7 +189,7 @@ fn questions() -> Vec<Question> {
     all
 }
 
-/// Every field of a request is asked about above, but for those that no refined fit can have.
+/// The requests above cover every field, except those that no refined fit can have.
 #[test]
 fn every_option_is_asked_about() {
     let (usual, all) = (Request::new(rho(1.0)), questions());
@@ -262,13 +261,13 @@ fn asked(question: &Question, source: &Source, budget: f64, seed: u64) -> Fit {
 
 fn asked_again(first: &Fit, source: &Source, more: f64, seed: u64) -> Result<Fit, Error> {
     let refinement = Refinement::new(first.clone(), rho(more))?;
-    let mut data = refinement.read(source, &Reading::default())?;
+    let mut data = refinement.read(source, &RunOptions::default(), Progress::NONE)?;
     let prepared = refinement.prepare(&mut data, NoiseSource::Seed(seed))?;
     let receipt = Receipt::by_caller(prepared.charge());
     refinement.join(prepared.run(receipt, Progress::NONE)?)
 }
 
-/// How far two fits are apart, in standard errors, at most.
+/// The largest distance between two fits, in standard errors.
 fn apart(one: &Fit, other: &Fit) -> f64 {
     let of = |fit: &Fit| fit.coefficients.iter().map(|one| (one.estimate, one.precision)).collect::<Vec<_>>();
     let distance = of(one).into_iter().zip(of(other)).map(|(one, other)| {
@@ -277,12 +276,19 @@ fn apart(one: &Fit, other: &Fit) -> f64 {
     distance.fold(0.0, f64::max)
 }
 
-/// The question that a fit says it answers.
+/// The request that a fit states.
 fn stated(fit: &Fit) -> impl PartialEq + std::fmt::Debug {
     let group = fit.group.as_ref().map(|group| (group.by.clone(), group.level.clone(), group.units));
     let of_rows = (fit.formula.clone(), fit.person.clone(), fit.weights.clone(), group, fit.design.clone());
     let of_method = (fit.purpose, fit.asked, fit.interval, fit.level, fit.method.name.clone());
-    (of_rows, of_method, fit.guarantee.promise.clone(), fit.guarantee.delta, fit.particulars.clone())
+    (
+        of_rows,
+        of_method,
+        fit.guarantee.promise.clone(),
+        fit.guarantee.delta,
+        fit.request.clone().rho(None::<f64>),
+        fit.csv,
+    )
 }
 
 /// At budgets this large a dropped option shows: without its weights the slope of `x` is many
@@ -312,7 +318,7 @@ fn a_refined_fit_answers_the_question_of_the_first() {
     }
 }
 
-/// The rows of a group are found again in the same table only, and the group in the same groups.
+/// The rows of a group can be refined in the same table only, and with the same groups.
 #[test]
 fn a_group_is_refined_on_its_own_table() {
     let folder = tempfile::tempdir().unwrap();
@@ -321,12 +327,13 @@ fn a_group_is_refined_on_its_own_table() {
     let first = asked(&question, &source, 5.0, 1);
     let refinement = Refinement::new(first.clone(), rho(1.0)).unwrap();
     let longer = Source::from_csv_stream(&mut text(6001).as_bytes(), "rows").unwrap();
-    let refusal = refinement.read(&longer, &Reading::default()).err().expect("refused");
+    let refusal = refinement.read(&longer, &RunOptions::default(), Progress::NONE).err().expect("refused");
     assert!(matches!(refusal, Error::Config(ConfigError::OtherFit)), "{refusal}");
-    let mut data = refinement.read(&source, &Reading::default()).unwrap();
+    let mut data = refinement.read(&source, &RunOptions::default(), Progress::NONE).unwrap();
     let charge = refinement.prepare(&mut data, NoiseSource::Seed(1)).unwrap().charge();
     assert!(charge.table.starts_with("6000 rows, in groups by region{north,south}: y, x"), "{}", charge.table);
-    assert!(charge.plan.contains("one_of_groups: true"), "{}", charge.plan);
+    assert!(refinement.method().request().one_of_groups);
+    assert!(charge.plan.contains("\"group\":\"south\",\"refines\":\"5\""), "{}", charge.plan);
     // All rows are not those of the group.
     let formula = Formula::parse(PLAIN).unwrap();
     let mut all = Dataset::read(&source, &formula, &Reading::default()).unwrap();
@@ -349,7 +356,7 @@ fn what_is_void_about_nobody_or_of_a_study_is_refused() {
     let formula = Formula::parse(FORMULA).unwrap();
     let specifications = vec![Specification { name: "main".to_owned(), formula, share: None }];
     let study = Study::new(specifications, Request::new(rho(0.5))).unwrap();
-    let prepared = study.prepare(&source, &Reading::default(), NoiseSource::Seed(1)).unwrap();
+    let prepared = study.prepare(&source, &RunOptions::default().seed(1), Progress::NONE).unwrap();
     let receipt = Receipt::by_caller(prepared.charge());
     let part = prepared.run(receipt, Progress::NONE).unwrap().parts.remove(0).fit;
     assert_eq!(Refinement::new(part, rho(0.1)).unwrap_err(), ConfigError::RefinesPartOfStudy);

@@ -1,4 +1,5 @@
-//! Rows on other machines: the same fit as in memory, whatever goes wrong, or a refusal that names what did.
+//! Rows on other machines: the same fit as in memory under every fault, or a refusal that names the
+//! fault.
 
 use std::sync::{Arc, atomic::Ordering};
 
@@ -8,7 +9,6 @@ use dplm::{
     formula::{By, Formula},
     lattice::Lattice,
     method::{Method, Request, Tuning, auto, choose},
-    options::Purpose,
     privacy::{
         Budget, Neighbours, Rho,
         noise::{FixedSeed, NoiseSource},
@@ -40,7 +40,7 @@ fn table(rows: usize) -> Source {
     Source::from_csv_stream(&mut format!("y,u,v,w,g\n{text}").as_bytes(), "table").unwrap()
 }
 
-/// The table packed into blocks of so many rows.
+/// The table packed into blocks of `rows_in_block` rows.
 fn cluster(source: &Source, formula: &Formula, rows_in_block: usize) -> Cluster {
     let reading = Reading::default();
     let design = reading.design(&reading.model(formula, source.schema()).unwrap());
@@ -55,8 +55,7 @@ fn cluster(source: &Source, formula: &Formula, rows_in_block: usize) -> Cluster 
 }
 
 fn method(name: &str, formula: &Formula, tuning: Tuning) -> Box<dyn Method> {
-    let purpose = if name == "adassp" { Purpose::Prediction } else { Purpose::Inference };
-    let request = Request { purpose, ..Request::new(Rho::checked_from_f64(0.5).unwrap()) };
+    let request = Request::new(Rho::checked_from_f64(0.5).unwrap());
     choose(Some(name.parse().unwrap()), request, tuning, formula, true).unwrap()
 }
 
@@ -64,7 +63,7 @@ fn fit(dataset: &mut Dataset, method: &dyn Method) -> Result<String, Error> {
     Ok(to_json(&dataset.fit(method, NoiseSource::Seed(7), Progress::NONE)?))
 }
 
-/// A fit, and how many questions it asked.
+/// A fit, and the number of queries it asked.
 fn remote_fit(cluster: Cluster, source: &Source, formula: &Formula, method: &dyn Method) -> (String, usize) {
     let cluster = Arc::new(cluster);
     let dataset = Dataset::remote(cluster.clone(), source.schema(), formula, &Reading::default());
@@ -75,11 +74,7 @@ fn remote_fit(cluster: Cluster, source: &Source, formula: &Formula, method: &dyn
 #[test]
 fn fits_have_the_bits_of_the_fit_in_memory() {
     let source = table(20_000);
-    for (name, text) in [
-        ("auto", "y[-10..10] ~ u[-4..4] + v[0..40] + w[-4..4] + g{a,b,c}"),
-        ("adassp", "y[-10..10] ~ u[-4..4] + v[0..40] + w[-4..4] + g{a,b,c}"),
-        ("dpgd", "y ~ u + w"),
-    ] {
+    for (name, text) in [("auto", "y[-10..10] ~ u[-4..4] + v[0..40] + w[-4..4] + g{a,b,c}"), ("dpgd", "y ~ u + w")] {
         let formula = Formula::parse(text).unwrap();
         let method = method(name, &formula, Tuning::default());
         let expected = fit(&mut Dataset::read(&source, &formula, &Reading::default()).unwrap(), method.as_ref());
@@ -94,7 +89,7 @@ fn fits_have_the_bits_of_the_fit_in_memory() {
     }
 }
 
-/// A cluster of five blocks in which something goes wrong with the third question.
+/// A cluster of five blocks with a fault in the third query.
 fn faulty(fault: Fault) -> RemoteRows {
     let (data, other) = (Data::isotropic(5000, FEATURES, 1), Data::isotropic(5000, FEATURES, 2));
     let blocks = data.packed(1000);
@@ -110,8 +105,8 @@ fn what_goes_wrong_is_survived_or_refused_by_name() {
     let lattice = Lattice::plan(5000, FEATURES, 2.0, 1.0).unwrap();
     let theta = lattice.theta(&[0.1; FEATURES]);
     let mut memory = Data::isotropic(5000, FEATURES, 1).rows();
-    memory.set_clip(lattice.clip(2.0)).unwrap();
-    let expected = gradient_sum(&memory, &theta, &lattice);
+    let clip = lattice.clip(2.0);
+    let expected = gradient_sum(&mut memory, clip, &theta, &lattice);
     let block = BlockId::new(3, 1);
     let refusals = [
         (Fault::Reordered, None),
@@ -130,17 +125,17 @@ fn what_goes_wrong_is_survived_or_refused_by_name() {
     ];
     for (fault, refusal) in refusals {
         let mut rows = faulty(fault);
-        rows.set_clip(lattice.clip(2.0)).unwrap();
-        // A second question to which the third may be answered instead.
+        // A second query, whose answer may come in place of the third's.
         rows.moments().unwrap();
-        match (rows.negative_gradient_sum(&theta, &lattice, Neighbours::ReplaceOne), refusal) {
+        let sum = rows.clipped(clip, None).unwrap().negative_gradient_sum(&theta, &lattice, Neighbours::ReplaceOne);
+        match (sum, refusal) {
             (Ok(sum), None) => assert_eq!(crate::common::values(sum), expected, "{fault:?}"),
             (Err(Error::Remote(error)), Some(expected)) => assert_eq!(error, expected, "{fault:?}"),
             (Ok(_), Some(_)) => panic!("{fault:?} was not noticed"),
             (Err(error), _) => panic!("{fault:?}: {error}"),
         }
-        // The next question finds the blocks as they were.
-        assert_eq!(gradient_sum(&rows, &theta, &lattice), expected, "{fault:?}");
+        // The next query finds the blocks unchanged.
+        assert_eq!(gradient_sum(&mut rows, clip, &theta, &lattice), expected, "{fault:?}");
     }
 }
 
@@ -154,28 +149,30 @@ fn blocks_that_are_there_twice_or_not_at_all_are_refused_at_first() {
     assert_eq!(open(Vec::new(), FEATURES), Some(RemoteError::NoRows));
 }
 
-/// Questions that a fit asks, and whether its sums are those of rows in memory.
+/// The number of queries of a fit, and whether its sums are those of rows in memory.
 #[test]
 fn a_descent_asks_few_questions() {
     let (rows, features, steps, gamma) = (60_000, 10, 200, 15.8);
     let data = Data::isotropic(rows, features, 5);
     let (mut remote, mut memory) = (data.on_a_cluster(8192, 2), data.rows());
     let lattice = Lattice::plan(rows as u64, features, gamma, 1e-3).unwrap();
+    let clip = lattice.clip(gamma);
     for rows in [&mut remote as &mut dyn Rows, &mut memory] {
-        rows.set_clip(lattice.clip(gamma)).unwrap();
-        rows.expect(Forecast { steps, step_size: 0.25, noise_sd: 0.01 });
+        rows.clipped(clip, Some(Forecast { steps, step_size: 0.25, noise_sd: 0.01 })).unwrap();
     }
     let optimum = 1.0 / (features as f64).sqrt();
     for step in 0..steps {
         let shift = 0.004 * (f64::from(step % 7) - 3.0);
         let theta = lattice.theta(&vec![optimum * (1.0 - 0.75f64.powi(step as i32)) + shift; features]);
-        assert_eq!(gradient_sum(&remote, &theta, &lattice), gradient_sum(&memory, &theta, &lattice), "step {step}");
+        let found = gradient_sum(&mut remote, clip, &theta, &lattice);
+        assert_eq!(found, gradient_sum(&mut memory, clip, &theta, &lattice), "step {step}");
     }
     let questions = remote.questions().load(Ordering::Relaxed);
     assert!(questions <= 15, "{questions} questions");
 }
 
-/// Persons with one to a few rows: 200 steps at the paper's clip for rows, and a whole fit by `auto`.
+/// Persons with one to a few rows: 200 steps at the paper's clip threshold for rows, and a whole
+/// fit by `auto`.
 #[test]
 fn fits_of_persons_ask_few_questions() {
     let (rows, features) = (60_000, 10);
@@ -202,7 +199,7 @@ fn fits_of_persons_ask_few_questions() {
     }
 }
 
-/// A message names blocks, and nothing of what they hold.
+/// A message names blocks, and nothing about their content.
 #[test]
 fn refusals_hold_no_number_computed_from_rows() {
     let block = BlockId::new(12, 34);
@@ -249,7 +246,7 @@ fn what_no_worker_has_memory_for_is_refused_before_anything_is_asked() {
     assert_eq!(wide, Some(RemoteError::WidePersons { asked: 1024, most: most_rows_of_person(5000) }));
 }
 
-/// Rows of persons, in groups, with weights; some of nobody and some in no group.
+/// Rows of persons, in groups, with weights; some without a person and some in no group.
 fn visits() -> Vec<String> {
     let data = Data::isotropic(9000, 2, 5);
     let line = |(i, (x, y)): (usize, (&Vec<f64>, &f64))| {
@@ -267,7 +264,8 @@ fn source_of(lines: &[String]) -> Source {
     Source::from_csv_stream(&mut format!("y,u,v,w,region,id\n{}", lines.concat()).as_bytes(), "visits").unwrap()
 }
 
-/// Visits packed as a cluster would: by person into three parts, a thousand rows at a time, or as they come.
+/// Visits packed as a cluster would: by person into three parts, a thousand rows at a time, or in
+/// order of arrival.
 fn packed_visits(lines: &[String], formula: &Formula, reading: &Reading<'_>, by: Option<&By>) -> Vec<Vec<u8>> {
     let identified = |lines: &[String]| source_of(lines).identified("id", false, [9; 32]).unwrap();
     let mut rows: Vec<(u128, &String)> = match reading.person {
@@ -302,7 +300,8 @@ fn packed_visits(lines: &[String], formula: &Formula, reading: &Reading<'_>, by:
     blocks
 }
 
-/// Of each person the first rows count, also where they come in several pieces; groups, persons and weights together and each alone.
+/// The first rows of each person count, also if they arrive in several pieces; groups, persons and
+/// weights together and each alone.
 #[test]
 fn persons_groups_and_weights_have_the_bits_of_the_fit_in_memory() {
     let (lines, formula) = (visits(), Formula::parse("y[-10..10] ~ u[-4..4] + v[-4..4]").unwrap());
@@ -313,7 +312,7 @@ fn persons_groups_and_weights_have_the_bits_of_the_fit_in_memory() {
         (Reading { person: person(3, false), ..Reading::default() }, None, "auto"),
         (Reading { person: person(9, true), ..Reading::default() }, None, "dpgd"),
         (Reading::default(), Some(&by), "auto"),
-        (Reading { person: person(3, false), weights, ..Reading::default() }, Some(&by), "adassp"),
+        (Reading { person: person(3, false), weights, ..Reading::default() }, Some(&by), "dpgd"),
     ] {
         let cluster = Arc::new(Cluster::new(packed_visits(&lines, &formula, &reading, by)));
         let method = method(name, &formula, Tuning::default());
@@ -364,7 +363,8 @@ fn persons_whose_rows_are_apart_are_refused() {
     assert_eq!(pushed([&[1, 2], &[1, 3]]), Some(RemoteError::Scattered));
 }
 
-/// A block of rows is none of persons, and one of persons with more rows than is said is refused: sensitivities are by that number.
+/// A block of rows is refused as one of persons, and so is one of persons with more rows than
+/// stated: sensitivities depend on that number.
 #[test]
 fn blocks_of_other_units_are_refused() {
     let data = Data::isotropic(60, FEATURES, 1);
@@ -389,7 +389,7 @@ fn blocks_of_other_units_are_refused() {
     assert_eq!(ask(data.packed(60), FEATURES, Some(5)), malformed);
 }
 
-/// Keeps the question.
+/// Records the query.
 #[derive(Default)]
 struct Recorded(std::sync::Mutex<Vec<u8>>);
 

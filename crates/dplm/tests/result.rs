@@ -1,4 +1,5 @@
-//! What a result says where numbers are missing: what was left out, what the intervals are for.
+//! The content of a result if numbers are missing: the terms that were left out, the target of the
+//! intervals.
 
 use dplm::{
     Bounded, Dataset, Fit, NoiseSource, Progress, Reading, Warning,
@@ -57,7 +58,7 @@ fn what_is_left_out_has_no_number_and_is_named_once() {
     assert_eq!(fit.warnings.iter().filter(|warning| warning.to_string().contains("'x'")).count(), 1, "the cause of z");
 }
 
-/// A category without rows may be spelt otherwise; a number that is nearly another is what it should be.
+/// A category without rows may be misspelt; a number close to another one is not suspected.
 #[test]
 fn only_a_level_without_rows_is_a_suspect() {
     let mut request = Request::new(Rho::checked_from_f64(20.0).expect("a budget"));
@@ -153,7 +154,8 @@ fn the_target_in_words() {
     }
 }
 
-/// Where clipping bends the fit the intervals are for robust coefficients, of whom they were asked for.
+/// If clipping biases the fit the intervals are for robust coefficients, even on request for
+/// others.
 #[test]
 fn a_bent_fit_does_not_claim_least_squares() {
     for (asked, whose) in [(Target::Population, "the population"), (Target::Sample, "this data set")] {
@@ -264,7 +266,8 @@ fn the_third_edition_of_the_json() {
     assert_eq!(bare.as_object().expect("an object").get("r_squared"), Some(&Value::Null), "null, and there");
 }
 
-/// Every key of the document is listed, and every key that is listed is there (`ledger` only with a ledger).
+/// Every key of the document is listed, and every listed key is there (`ledger` only with a
+/// ledger).
 #[test]
 fn the_keys_are_documented() {
     let document = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/json.md");

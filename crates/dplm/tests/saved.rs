@@ -1,9 +1,9 @@
 //! A fit is data: saved, loaded, and the same to the last bit.
 
 use dplm::{
-    Dataset, Error, Fit, GroupedFit, LedgerEntry, NoiseSource, Progress, Reading, Receipt, Statement,
+    Dataset, Error, Fit, GroupedFit, LedgerEntry, NoiseSource, Progress, Reading, Receipt, RunOptions, Statement,
     formula::Formula,
-    method::{IntervalMethod, Method, Purpose, Request, Target, adassp, auto, dpgd},
+    method::{IntervalMethod, Method, Purpose, Request, Target, auto, dpgd},
     privacy::{Neighbours, Promise, Provenance, Rho, Unit, convert::Conversion},
     report::{FitFileError, SavedGuarantee, study_json, to_json},
     study::{Specification, Study},
@@ -41,7 +41,8 @@ const BOUNDED: &str = "y[0..100] ~ x[0..10] + g{a,b}";
 /// `z` is half of `x`, so it is left out.
 const COLLINEAR: &str = "y[0..100] ~ x[0..10] + z[0..5] + g{a,b}";
 
-/// One fit by each method, for each purpose, with each kind of interval; budgets and levels that are not round.
+/// One fit by each method, for each purpose, with each interval method; budgets and levels that are
+/// not round.
 fn fits() -> Vec<Fit> {
     let paper = |interval| dpgd::Config::new(Request { interval, ..request(0.5) });
     let prediction = || Request { purpose: Purpose::Prediction, ..request(0.5) };
@@ -51,7 +52,6 @@ fn fits() -> Vec<Fit> {
         fit(COLLINEAR, &auto::Config::new(robust)),
         fit(BOUNDED, &auto::Config::new(request(123.456_789_012_345_67))),
         fit(BOUNDED, &auto::Config::new(prediction())),
-        fit(BOUNDED, &adassp::Config::new(prediction())),
         fit("y ~ x + 0", &dpgd::Config::new(prediction())),
     ];
     fits.extend(
@@ -97,7 +97,7 @@ fn infinite_ends_are_kept() {
     assert_eq!(Fit::from_json(&to_json(&fit)).expect("a fit"), fit);
 }
 
-/// The refusal of a fit's document once it was changed.
+/// The error for a fit's document after a change.
 fn refusal(change: impl FnOnce(&mut Value)) -> FitFileError {
     let fit = fit(BOUNDED, &auto::Config::new(request(0.5)));
     let mut document: Value = serde_json::from_str(&to_json(&fit)).expect("JSON");
@@ -129,8 +129,8 @@ fn what_is_no_fit_is_refused_in_a_sentence() {
     assert!(matches!(fit.save(folder.path().join("no/such")), Err(Error::FitFile(FitFileError::Unwritten { .. }))));
 }
 
-/// Each claims what does not follow from what the fit holds: a smaller epsilon, other noise,
-/// another number.
+/// Each claims something that does not follow from the fit's content: a smaller epsilon, other
+/// noise, another number.
 #[test]
 fn what_does_not_follow_is_refused() {
     type Change = fn(&mut Value);
@@ -169,7 +169,7 @@ fn what_does_not_follow_is_refused() {
     }
 }
 
-/// What another version of this form words otherwise, knows more of, or marks, is the same fit.
+/// A document that another version words differently, extends, or marks is the same fit.
 #[test]
 fn what_another_version_adds_or_rewords_is_read() {
     let fit = fit(BOUNDED, &auto::Config::new(request(0.5)));
@@ -212,8 +212,7 @@ fn the_second_form_is_read() {
     assert!(groups.guarantee.promise.is_private() && groups.get("b").expect("fitted").is_private());
 }
 
-/// As a decimal, and not as a double near it: what is spent on parts adds up to the whole for
-/// whoever reads them.
+/// As a decimal, not as a double near it: the parts add up to the whole for every reader.
 #[test]
 fn budgets_are_stated_to_the_last_digit() {
     let text = to_json(&fit(BOUNDED, &auto::Config::new(request(123.456_789_012_345_67))));
@@ -227,7 +226,7 @@ fn budgets_are_stated_to_the_last_digit() {
     assert_eq!(all[1..].iter().map(units).sum::<u64>(), units(&all[0]), "{all:?}");
 }
 
-/// A study says what holds for all of its fits, and each of them says it too.
+/// A study states what holds for all of its fits, and each fit states it too.
 #[test]
 fn the_guarantee_of_a_study_is_that_of_its_fits() {
     let specification = |name: &str, formula: &str| Specification {
@@ -237,7 +236,7 @@ fn the_guarantee_of_a_study_is_that_of_its_fits() {
     };
     let both = vec![specification("main", BOUNDED), specification("bare", "y[0..100] ~ x[0..10]")];
     let study = Study::new(both, request(0.5)).expect("a study");
-    let prepared = study.prepare(&table(3000), &Reading::default(), NoiseSource::Seed(1)).expect("a plan");
+    let prepared = study.prepare(&table(3000), &RunOptions::default().seed(1), Progress::NONE).expect("a plan");
     let receipt = Receipt::by_caller(prepared.charge());
     let found = prepared.run(receipt, Progress::NONE).expect("fits");
     let text = study_json(&found);
@@ -256,7 +255,7 @@ fn the_guarantee_of_a_study_is_that_of_its_fits() {
     }
 }
 
-/// Each would panic, or mix up coefficients, once something is asked of the fit.
+/// Each would panic, or mix up coefficients, once the fit is used.
 #[test]
 fn parts_that_do_not_go_together_are_refused() {
     let changes: [fn(&mut Value); 11] = [

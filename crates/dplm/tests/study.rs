@@ -1,7 +1,7 @@
 //! Several specifications under one budget.
 
 use dplm::{
-    Error, NoiseSource, Progress, Reading, Receipt,
+    Error, Progress, Receipt, RunOptions,
     privacy::Rho,
     report::{Cover, study_html, study_json, study_summary},
     study::{Study, StudyFit},
@@ -31,7 +31,7 @@ const LONG: &str = "[[specification]]\nname = 'long'\nformula = 'y ~ x + z[-9..9
 const TRUTH: [f64; 3] = [1.0, 0.75, 1.0];
 
 fn run(text: &str, source: &Source, seed: u64) -> Result<StudyFit, Error> {
-    let prepared = Study::from_toml(text)?.prepare(source, &Reading::default(), NoiseSource::Seed(seed))?;
+    let prepared = Study::from_toml(text)?.prepare(source, &RunOptions::default().seed(seed), Progress::NONE)?;
     let receipt = Receipt::by_caller(prepared.charge());
     prepared.run(receipt, Progress::NONE)
 }
@@ -125,6 +125,9 @@ fn what_makes_no_sense_is_refused_in_a_sentence() {
         (format!("{HEAD}{MAIN}").replace("rho = 0.1\n", ""), "budget"),
         (format!("{HEAD}{MAIN}").replace("y ~ x", "y ~ ~ x"), "specification 'main'"),
         (format!("{HEAD}{MAIN}").replace("name", "nom"), "in line"),
+        (format!("{HEAD}{MAIN}").replace("interest", "intrest"), "'intrest' is neither"),
+        (format!("{HEAD}{MAIN}").replace("rho = 0.1", "rho = 'low'"), "in line 1: rho must be a number"),
+        (format!("formula = 'y ~ x'\n{HEAD}{MAIN}"), "'formula' is neither"),
         (format!("{HEAD}{MAIN}{}", BARE.replace("y ~ x", "y ~ x + nowhere[0..1]")), "nowhere"),
         (format!("{HEAD}{MAIN}{LONG}").replace("rho = 0.1", "rho = 0.0001"), "the budget is too small"),
     ] {
@@ -133,8 +136,8 @@ fn what_makes_no_sense_is_refused_in_a_sentence() {
     }
 }
 
-/// Persons with six rows each, whose x is their own and whose errors have an intra-class correlation of 0.8: `y = 1 + x + error`. Persons with a low x
-/// have a weight of 3.
+/// Persons with six rows each, whose x is constant and whose errors have an intra-class correlation
+/// of 0.8: `y = 1 + x + error`. Persons with a low x have a weight of 3.
 fn persons(count: usize, seed: u64) -> Source {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let mut normal = || -> f64 { StandardNormal.sample(&mut rng) };
@@ -149,8 +152,8 @@ fn persons(count: usize, seed: u64) -> Source {
     Source::from_csv_stream(&mut text.as_bytes(), "rows").unwrap()
 }
 
-/// 40 studies with 2 intervals of 95 %: fewer than 80 % cover with probability below 1e-6, were they independent; intervals that took rows for
-/// independent would cover in half of them.
+/// 40 studies with 2 intervals of 95 %: fewer than 80 % cover with probability below 1e-6, if they
+/// were independent; intervals that assume independent rows would cover in half of them.
 #[test]
 fn a_study_of_persons_covers_where_rows_go_together() {
     let text = format!("person = 'id'\nrows_per_person = 6\nweights = 'w[0..3]'\n{HEAD}{MAIN}{BARE}");
@@ -168,7 +171,7 @@ fn a_study_of_persons_covers_where_rows_go_together() {
     assert!(covering >= 64, "{covering} of 80");
 }
 
-/// With one row a person the numbers are those of the study of rows, to the last bit.
+/// With one row per person the numbers are those of the study of rows, to the last bit.
 #[test]
 fn persons_with_one_row_are_rows() {
     let lines: String = (0..3000).map(|i| format!("{},{},{},{i}\n", i % 17, i % 7, (i * i) % 5)).collect();

@@ -1,11 +1,11 @@
-//! The first release of a fit is how many rows can be used, and a fit of hardly any row stops and
-//! says why.
+//! The first release of a fit is the number of usable rows, and a fit with hardly any usable row
+//! stops and gives the reason.
 
 use std::sync::Arc;
 
 use dplm::{
     Charge, Dataset, Error, ErrorKind, Fit, GroupedDataset, NoiseSource, Progress, Reading, Receipt, Refinement,
-    Warning,
+    RunOptions, Warning,
     formula::Formula,
     method::{self, Asked, Asks, Request, Tuning, auto, forecast},
     plan::Question,
@@ -24,8 +24,8 @@ use crate::common::cluster::Cluster;
 const MODEL: &str = "y[-9..9] ~ x[-5..5] + race{white,black,other}";
 const RACES: [&str; 3] = ["white", "black", "other"];
 
-/// Rows of `y = 1 + x / 2 + error` and a race, as one changes their cells; persons have two rows
-/// each.
+/// Rows of `y = 1 + x / 2 + error` and a race, with cells changed by `change`; persons have two
+/// rows each.
 fn table(rows: usize, seed: u64, change: impl Fn(usize, [String; 3]) -> [String; 3]) -> Source {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let mut normal = || -> f64 { StandardNormal.sample(&mut rng) };
@@ -38,7 +38,7 @@ fn table(rows: usize, seed: u64, change: impl Fn(usize, [String; 3]) -> [String;
     Source::from_csv_stream(&mut text.as_bytes(), "rows").expect("a table")
 }
 
-/// Races coded 1, 2, 3, of which the formula knows nothing.
+/// Races coded 1, 2, 3, which the formula does not know.
 fn coded(rows: usize) -> Source {
     table(rows, 1, |row, [y, x, _]| [y, x, (1 + row % 3).to_string()])
 }
@@ -60,7 +60,7 @@ fn fit(source: &Source, formula: &str, budget: f64, seed: u64) -> Result<Fit, Er
     data.fit(&auto_at(budget), NoiseSource::Seed(seed), Progress::NONE)
 }
 
-/// What a fit says that stops, and what it was charged.
+/// The message of a fit that stops, and its charge.
 fn stopped<T>(result: Result<T, Error>) -> String {
     let error = result.err().expect("stopped");
     assert_eq!(error.kind(), ErrorKind::Fit, "{error}");
@@ -68,8 +68,8 @@ fn stopped<T>(result: Result<T, Error>) -> String {
     format!("{why} (rho = {})", why.spent)
 }
 
-/// The count is that of the complete rows, with the noise that the ends of its interval say: of 400
-/// counts the mean is off by 4.9 standard errors, or more than 45 intervals of 95 % miss, with
+/// The count is that of the complete rows, with the noise implied by the ends of its interval: of
+/// 400 counts the mean is off by 4.9 standard errors, or more than 45 intervals of 95 % miss, with
 /// probability below 1e-6.
 #[test]
 fn the_count_is_unbiased_and_as_noisy_as_it_says() {
@@ -88,8 +88,9 @@ fn the_count_is_unbiased_and_as_noisy_as_it_says() {
     assert!(used.iter().filter(|one| one.low > 1600.0 || one.high < 1600.0).count() <= 45);
 }
 
-/// With as much noise as a count may have, a tenth of usable rows stops a fit with probability
-/// 0.00135, and so often does one of no usable row go on: of 400 more than 6 with probability 3e-6.
+/// With the largest noise a count may have, a tenth of usable rows stops a fit with probability
+/// 0.00135, and a fit without usable rows continues with the same probability: of 400 more than 6
+/// with probability 3e-6.
 #[test]
 fn false_alarms_and_misses_are_as_rare_as_is_said() {
     let stops = |usable: usize| {
@@ -136,7 +137,7 @@ fn one_misspelt_column_of_ten_is_the_one_that_is_named() {
     assert!((0..9).filter(|j| *j != 4).all(|j| !said.contains(&format!("g{j}"))), "{said}");
 }
 
-/// A level that is seldom, beside one that is misspelt.
+/// A rare level, beside one that is misspelt.
 #[test]
 fn a_level_that_no_row_has_is_named() {
     let source = table(20_000, 2, |row, [y, x, _]| [y, x, if row % 25 == 0 { "white" } else { "black" }.to_owned()]);
@@ -157,7 +158,7 @@ fn missing_cells_that_are_everywhere_are_no_columns_fault() {
     assert!(stopped(fit(&source, MODEL, 0.5, 1)).contains("missing cells are spread over the columns, so that"));
 }
 
-/// Of three columns, each with 15 % of its cells missing, 61 % of the rows are left: 62 standard
+/// With three columns, each with 15 % of its cells missing, 61 % of the rows remain: 62 standard
 /// deviations from a stop.
 #[test]
 fn ordinary_missing_cells_stop_nothing() {
@@ -192,7 +193,7 @@ fn few_rows_are_the_first_that_a_reader_is_told() {
     assert_eq!(Fit::from_json(&to_json(&fit)).expect("the same"), fit);
 }
 
-/// Zeros are no missing cells where a model has no constant, and weights of 0 are none either.
+/// Zeros are not missing cells if a model has no constant, and neither are weights of 0.
 #[test]
 fn rows_that_may_be_zeros_stop_nothing_unless_all_are() {
     let zeros = |share: usize| {
@@ -203,14 +204,14 @@ fn rows_that_may_be_zeros_stop_nothing_unless_all_are() {
     assert!(stopped(fit(&zeros(0), without, 0.5, 1)).contains("or weights or all terms are 0"));
 }
 
-/// What a payer was asked for, and what it answers.
+/// The requests to a payer, and its answers.
 #[derive(Default)]
 struct Payer {
     charges: Vec<Charge>,
     refuses_after: Option<usize>,
 }
 
-/// An error of the payer's own.
+/// An error of the payer itself.
 #[derive(Debug)]
 enum Refusal {
     Own,
@@ -246,7 +247,7 @@ fn a_fit_is_paid_for_as_it_goes() {
     let prepared = data.prepare(&auto_at(0.1), NoiseSource::Seed(3)).expect("a plan");
     let charged = prepared.charge();
     let fit = prepared.run_paid_by(&mut |charge| payer.pay(charge), Progress::NONE).expect("a fit");
-    assert_eq!(fit, whole, "the same numbers, whoever pays");
+    assert_eq!(fit, whole, "the same numbers, with either payer");
     let of_fit: Vec<u64> = fit.guarantee.releases.iter().map(|one| one.rho.units()).collect();
     assert_eq!((payer.units().len(), payer.units()[0]), (2, of_fit[0]));
     assert_eq!(payer.units().iter().sum::<u64>(), rho(0.1).units());
@@ -255,7 +256,7 @@ fn a_fit_is_paid_for_as_it_goes() {
     let [first, rest] = &payer.charges[..] else { panic!("two charges") };
     assert_eq!(first.formula, format!("usable rows of: {}", rest.formula));
     assert!(first.plan != rest.plan && first.table.is_empty() && !rest.table.is_empty() && rest.plan == charged.plan);
-    // A payer that refuses is heard, and nothing is drawn for what it refuses.
+    // A payer's refusal stops the fit, and nothing is drawn for what it refuses.
     for paid in [0, 1] {
         let mut payer = Payer { refuses_after: Some(paid), ..Payer::default() };
         let prepared = data.prepare(&auto_at(0.1), NoiseSource::Seed(3)).expect("a plan");
@@ -264,7 +265,7 @@ fn a_fit_is_paid_for_as_it_goes() {
     }
 }
 
-/// The receipt of the whole pays for no part, and the statement is that of the last charge.
+/// The receipt of the whole covers no part, and the statement is that of the last charge.
 #[test]
 fn each_charge_has_its_own_receipt() {
     let source = table(4000, 1, |_, cells| cells);
@@ -288,7 +289,7 @@ fn a_fit_that_stops_pays_for_the_count_and_for_the_reason() {
     assert_eq!(payer.units(), [140_000_000_000, 560_000_000_000]);
     assert_eq!(error.spent.units(), payer.units().iter().sum::<u64>());
     assert!(payer.charges[1].formula.starts_with("usable cells of the columns of: y[-9..9] ~ "));
-    // Where the reason is not paid for, the payer's refusal is what is told.
+    // If the charge for the reason is refused, the error is the payer's refusal.
     let mut payer = Payer { refuses_after: Some(1), ..Payer::default() };
     let prepared = data.prepare(&auto_at(0.1), NoiseSource::Seed(3)).expect("a plan");
     let refused = prepared.run_paid_by(&mut |charge| payer.pay(charge), Progress::NONE);
@@ -339,12 +340,10 @@ fn on_a_cluster(source: &Source) -> Dataset {
     Dataset::remote(Arc::new(Cluster::new(blocks)), source.schema(), &formula, &reading).expect("rows")
 }
 
-/// Persons count where any of their rows does: here each has two, one of them with a missing cell.
+/// Persons count if any of their rows does: here each has two, one of them with a missing cell.
 #[test]
 fn persons_are_counted_and_their_columns_named() {
-    let lm = |source: &Source| {
-        dplm::lm(MODEL).rho(0.5).expect("a budget").person("id").not_private_seed(2).fit_table(source)
-    };
+    let lm = |source: &Source| dplm::lm(MODEL).rho(0.5).person("id").seed(2).fit_table(source);
     let one_of_two = table(8000, 4, |row, [y, x, race]| [if row % 2 == 0 { String::new() } else { y }, x, race]);
     let fit = lm(&one_of_two).expect("a fit");
     assert!(fit.rows == 4000 && fit.rows_used.expect("counted").estimate > 3850.0, "{:?}", fit.rows_used);
@@ -388,7 +387,7 @@ fn a_study_counts_the_rows_of_all_its_specifications_once() {
     let source = table(6000, 4, |row, [y, x, race]| [if row % 5 == 0 { String::new() } else { y }, x, race]);
     let run = |races: &str| {
         let study = Study::from_toml(&text(races)).expect("a study");
-        let prepared = study.prepare(&source, &Reading::default(), NoiseSource::Seed(1)).expect("a plan");
+        let prepared = study.prepare(&source, &RunOptions::default().seed(1), Progress::NONE).expect("a plan");
         let mut payer = Payer::default();
         let fit = prepared.run_paid_by(&mut |charge| payer.pay(charge), Progress::NONE);
         (fit, payer.units())
@@ -420,11 +419,11 @@ fn a_refinement_counts_on_its_own_budget() {
     assert_eq!(fit.guarantee.releases.iter().map(|one| one.rho.units()).sum::<u64>(), rho(0.3).units());
 }
 
-/// What a plan says the count will cost is what it costs, and shares still add up.
+/// The planned cost of the count is its actual cost, and shares still add up.
 #[test]
 fn a_plan_knows_the_price_of_the_count() {
     let formula = Formula::parse("y[-9..9] ~ x[-5..5]").expect("a formula");
-    let model = Asks::Formula { formula, standardised: false, assumptions: Vec::new() };
+    let model = Asks::Formula { formula, standardised: false, weights: None, assumptions: Vec::new() };
     let asked = Asked { method: None, request: Request::new(rho(0.1)), tuning: Tuning::default(), model };
     let forecast = forecast(&asked, &Question::new(4000, rho(0.1), method::DELTA, 0.95)).expect("a forecast");
     let fit = fit(&table(4000, 1, |_, cells| cells), "y[-9..9] ~ x[-5..5]", 0.1, 3).expect("a fit");

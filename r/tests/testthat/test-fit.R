@@ -65,6 +65,15 @@ test_that("a dry run spends nothing and gives a plan", {
   plan <- dplm(wage_formula, wages, rho = 0.5, dry_run = TRUE)
   expect_s3_class(plan, "dplm_plan")
   expect_identical(plan$coefficients, dplm_plan(wage_formula, rows = 3000, rho = 0.5)$coefficients)
+  unforeseen <- dplm("wage[0..60] ~ educ[0..20]", wages, rho = 0.5, by = "region{north,south}", dry_run = TRUE)
+  expect_identical(unforeseen$unforeseen, "there is no forecast for groups")
+  expect_output(print(unforeseen), "3,000 rows, rho = 0.5, method auto: there is no forecast for groups")
+  sizes <- c(north = 1500, south = 1500)
+  sized <- dplm("wage[0..60] ~ educ[0..20]", wages, rho = 0.5, by = "region{north,south}", group_sizes = sizes, dry_run = TRUE)
+  expect_s3_class(sized$groups[[1]]$plan, "dplm_plan")
+  expect_output(print(sized), "2 groups.*north.*1,500 rows.*south")
+  by_person <- dplm(wage_formula, wages, rho = 0.5, person = "id", dry_run = TRUE)
+  expect_identical(by_person$units[c("unit", "count")], list(unit = "person", count = 3000))
 })
 
 test_that("a fit outlives its session, and its file is that of the other interfaces", {

@@ -24,7 +24,7 @@ test_that("a custodian limits, records, reverses, reports and keeps copies", {
   dplm_ledger_init(file, "wages", rho = 2)
   ada <- dplm_ledger(file, analyst = "Ada", purpose = "annual report", note = "table 3")
   dplm_ledger_limit(ada, "wages", rho = 0.6, analyst = "Ada")
-  expect_error(dplm(wage_formula, wages, rho = 0.5, ledger = dplm_ledger(file, analyst = ""), dataset = "wages"), "whose it is", class = "dplm_ledger_error")
+  expect_error(dplm(wage_formula, wages, rho = 0.5, ledger = dplm_ledger(file, analyst = ""), dataset = "wages"), "must name its analyst", class = "dplm_ledger_error")
   fit <- suppressWarnings(dplm(wage_formula, wages, rho = 0.5, ledger = ada, dataset = "wages"))
   expect_error(dplm(wage_formula, wages, rho = 0.5, ledger = ada, dataset = "wages"), "Ada may spend 0.1 more", class = "dplm_ledger_error")
   expect_identical(dplm_ledger_reverse(ada, 4, "the wrong file"), 0)
@@ -61,10 +61,10 @@ test_that("an account pays only for what adds up with its promise", {
   expect_error(fit("rows", person = "id"), of_row, class = "dplm_ledger_error")
   of_person <- "'persons' cannot pay for this fit: it protects persons by 'id'.*: fit with person 'id'; nothing was spent$"
   expect_error(fit("persons"), of_person, class = "dplm_ledger_error")
-  functional <- function(dataset) fit(dataset, method = "functional", purpose = "prediction")
+  adaptive <- function(dataset) fit(dataset, method = "adaptive-clips", purpose = "prediction")
   of_noise <- "opened for gaussian mechanisms and this method uses zcdp ones.*; nothing was spent$"
-  expect_error(functional("rows"), of_noise, class = "dplm_ledger_error")
-  expect_s3_class(functional("any noise"), "dplm")
+  expect_error(adaptive("rows"), of_noise, class = "dplm_ledger_error")
+  expect_s3_class(adaptive("any noise"), "dplm")
   expect_identical(c(dplm_ledger_show(ledger, "rows")$spent, dplm_ledger_show(ledger, "persons")$spent), c(0, 0))
   promise <- dplm_ledger_show(ledger, "any noise")$promise
   expect_identical(promise[c("unit", "neighbours", "mechanisms")], list(unit = "row", neighbours = "zero-out", mechanisms = "zcdp"))
@@ -119,7 +119,7 @@ test_that("another table is refused, unless it is meant", {
   ledger <- dplm_ledger_init(file.path(temporary_folder(), "budget.db"), "wages", rho = 1)
   fit <- function(rows, ...) fitted_wages(wages[rows, ], rho = 0.1, seed = NULL, ledger = ledger, dataset = "wages", ...)
   fit(1:3000)
-  another <- "other columns or another number of rows than that of entry .* other_table = TRUE that it is meant; nothing was spent$"
+  another <- "columns or number of rows differ from those of entry .* other_table = TRUE that it is meant; nothing was spent$"
   expect_error(fit(1:2000), another, class = "dplm_ledger_error")
   expect_identical(dplm_ledger_show(ledger, "wages")$spent, 0.1)
   expect_s3_class(fit(1:2000, other_table = TRUE), "dplm")
@@ -135,7 +135,7 @@ test_that("a mandatory ledger pays for every fit, and for nothing else", {
   other <- dplm_ledger_init(file.path(folder, "other.db"), "wages", rho = 1)
   expect_error(fitted_wages(seed = NULL, dataset = "wages"), "name the ledger", class = "dplm_request_error")
   Sys.setenv(DPLM_LEDGER = file)
-  mandatory <- "every fit here must be paid from the ledger .*: name what it calls the data with dataset; nothing was spent$"
+  mandatory <- "every fit here must be paid from the ledger .*: name what the ledger calls the data with dataset; nothing was spent$"
   expect_error(fitted_wages(seed = NULL), mandatory, class = "dplm_ledger_error")
   expect_error(fitted_wages(seed = 1), mandatory, class = "dplm_ledger_error")
   expect_error(fitted_wages(seed = 1, dataset = "wages"), "seed", class = "dplm_request_error")
@@ -154,9 +154,9 @@ test_that("a mandatory ledger pays for every fit, and for nothing else", {
 test_that("names are told apart as they are shown, and analysts without case", {
   file <- file.path(temporary_folder(), "budget.db")
   ledger <- dplm_ledger_init(file, "wages", rho = 1)
-  for (name in c(" wages", "wages ", "")) expect_error(dplm_ledger_init(file, name, rho = 1), "no blank at either end", class = "dplm_ledger_error")
+  for (name in c(" wages", "wages ", "")) expect_error(dplm_ledger_init(file, name, rho = 1), "no leading or trailing blank", class = "dplm_ledger_error")
   for (name in c(" Ada", "Ada ", "*")) {
-    expect_error(dplm_ledger_limit(ledger, "wages", rho = 1, analyst = name), "no blank at either end", class = "dplm_ledger_error")
+    expect_error(dplm_ledger_limit(ledger, "wages", rho = 1, analyst = name), "no leading or trailing blank", class = "dplm_ledger_error")
   }
   dplm_ledger_limit(ledger, "wages", rho = 0.1, analyst = "Ada")
   asked <- function(analyst) fitted_wages(rho = 0.1, seed = NULL, ledger = dplm_ledger(file, analyst = analyst), dataset = "wages")

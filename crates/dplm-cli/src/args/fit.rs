@@ -1,15 +1,8 @@
 //! The commands that read rows.
 
 use clap::Args as Group;
-use dplm::{
-    formula::{By, Weights},
-    options::Target,
-};
 
-use super::{
-    AccountArgs, BudgetArgs, CoverArgs, DataArgs, IntervalArgs, MachineArgs, MethodArgs, ModelArgs, PromiseArgs,
-    RunArgs, SavedFits, whole, words,
-};
+use super::{CoverArgs, DataArgs, Options, ResultArgs, SavedFits, options};
 use crate::{output::Destination, places::InputFile};
 
 /// `dplm fit`.
@@ -19,43 +12,7 @@ pub struct FitArgs {
     #[command(flatten)]
     pub data: DataArgs,
     #[command(flatten)]
-    pub model: ModelArgs,
-    /// Means and covariances that are public (TOML, JSON or CSV), so that nothing is spent on them
-    #[arg(long, value_name = "FILE", help_heading = "Model")]
-    pub moments: Option<InputFile>,
-    #[command(flatten)]
-    pub budget: BudgetArgs,
-    #[command(flatten)]
-    pub promise: PromiseArgs,
-    #[command(flatten)]
-    pub method: MethodArgs,
-    #[command(flatten)]
-    pub interval: IntervalArgs,
-    /// Weigh rows by a column with a public bound, for instance 'w[0..50]'
-    #[arg(long, value_name = "W", help_heading = "Model")]
-    pub weights: Option<Weights>,
-    /// Fit each of several groups under one budget: 'region{north,south}'
-    #[arg(long, value_name = "G", help_heading = "Model")]
-    pub by: Option<By>,
-    /// With --by: public sizes of the groups, as north=1000,south=800
-    #[arg(long, value_name = "SIZES", requires = "by", help_heading = "Model")]
-    pub group_sizes: Option<String>,
-    #[command(flatten)]
-    pub account: AccountArgs,
-    /// Fit simulated rows [10000] that know the formula only: nothing is read or spent
-    #[arg(
-        long,
-        value_name = "ROWS",
-        value_parser = whole::<u64>,
-        num_args = 0..=1,
-        require_equals = true,
-        conflicts_with = "ledger",
-        help_heading = "Output"
-    )]
-    pub pretend: Option<Option<u64>>,
-    /// Show the plan, the checks and the cost, and stop; nothing is spent
-    #[arg(long, help_heading = "Output")]
-    pub dry_run: bool,
+    pub options: Options<options::Fit>,
     /// Write the result as JSON; - for standard output, instead of the summary
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub json: Option<Destination>,
@@ -67,8 +24,6 @@ pub struct FitArgs {
     pub report: Option<Destination>,
     #[command(flatten)]
     pub cover: CoverArgs,
-    #[command(flatten)]
-    pub machine: MachineArgs,
 }
 
 /// `dplm refine`.
@@ -79,9 +34,9 @@ pub struct RefineArgs {
     #[command(flatten)]
     pub data: DataArgs,
     #[command(flatten)]
-    pub budget: BudgetArgs,
+    pub options: Options<options::Refine>,
     #[command(flatten)]
-    pub run: RunArgs,
+    pub results: ResultArgs,
 }
 
 /// `dplm study`.
@@ -93,26 +48,9 @@ pub struct StudyArgs {
     #[command(flatten)]
     pub data: DataArgs,
     #[command(flatten)]
-    pub beside: StudyBeside,
+    pub options: Options<options::Study>,
     #[command(flatten)]
-    pub run: RunArgs,
-}
-
-/// What a study's file may leave to the command line.
-#[derive(Debug, Group)]
-pub struct StudyBeside {
-    /// Protect persons, each with all their rows: the column that identifies them
-    #[arg(long, value_name = "ID", help_heading = "Privacy")]
-    pub person: Option<String>,
-    /// Of each person the first so many rows count [default: 1024]
-    #[arg(long, value_name = "K", value_parser = whole::<u32>, help_heading = "Privacy")]
-    pub rows_per_person: Option<u32>,
-    /// Weigh rows by a column with a public bound, for instance 'w[0..50]'
-    #[arg(long, value_name = "W", help_heading = "Model")]
-    pub weights: Option<Weights>,
-    /// What intervals are for: population, sample, robust (Huber) or person (each counts once)
-    #[arg(long, value_name = "WHAT", value_parser = words::<Target>(), hide_possible_values = true, help_heading = "Model")]
-    pub target: Option<Target>,
+    pub results: ResultArgs,
 }
 
 /// `dplm moments`.
@@ -124,7 +62,7 @@ pub struct MomentsArgs {
     #[arg(long)]
     pub not_private: bool,
     #[command(flatten)]
-    pub model: ModelArgs,
+    pub options: Options<options::Moments>,
     /// Write the moments to a file [default: standard output]
     #[arg(long, short, value_name = "FILE.toml")]
     pub out: Option<Destination>,
@@ -139,18 +77,8 @@ pub struct DiagnoseArgs {
     #[arg(long)]
     pub not_private: bool,
     #[command(flatten)]
-    pub model: ModelArgs,
-    #[command(flatten)]
-    pub budget: BudgetArgs,
-    #[command(flatten)]
-    pub promise: PromiseArgs,
-    #[command(flatten)]
-    pub method: MethodArgs,
-    #[command(flatten)]
-    pub interval: IntervalArgs,
+    pub options: Options<options::Diagnose>,
     /// Write everything as JSON; - for standard output, instead of the text
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub json: Option<Destination>,
-    #[command(flatten)]
-    pub machine: MachineArgs,
 }

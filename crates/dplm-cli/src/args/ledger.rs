@@ -4,7 +4,7 @@ use clap::{Args as Group, Subcommand};
 
 use dplm::privacy::Mechanisms;
 
-use super::{BudgetArgs, FitArgs, NeighboursArgs, number, whole, words};
+use super::{FitArgs, Options, number, options, whole, words};
 use crate::{
     output::Destination,
     places::{InputFile, LedgerInput, NewFile},
@@ -64,7 +64,7 @@ pub struct LedgerInitArgs {
     #[arg(long, value_name = "NAME")]
     pub dataset: String,
     #[command(flatten)]
-    pub budget: BudgetArgs,
+    pub options: Options<options::Account>,
     #[command(flatten)]
     pub promise: PromiseOf,
     /// Who keeps it, and why so much
@@ -75,8 +75,6 @@ pub struct LedgerInitArgs {
 /// What an account promises, or something that was released.
 #[derive(Debug, Group)]
 pub struct PromiseOf {
-    #[command(flatten)]
-    pub neighbours: NeighboursArgs,
     /// Persons are protected, each with all their rows: the column that identifies them
     #[arg(long, value_name = "ID", help_heading = "Privacy")]
     pub person: Option<String>,
@@ -144,6 +142,8 @@ pub struct LedgerRecordArgs {
     /// What was released
     #[arg(long, value_name = "TEXT")]
     pub what: String,
+    #[command(flatten)]
+    pub options: Options<options::Record>,
     #[command(flatten)]
     pub promise: PromiseOf,
     /// The delta at which a mechanism with a test was run; half of it was the test's

@@ -1,6 +1,7 @@
-//! What was typed: names and shapes only. What it means is checked in [`settings`](crate::settings).
+//! What was typed: names and shapes only. What it means the library checks.
 
 mod common;
+pub mod options;
 mod fit;
 mod saved;
 mod plan;
@@ -9,27 +10,25 @@ mod ledger;
 mod lab;
 mod tools;
 
-use std::{ffi::OsString, str::FromStr};
+use std::ffi::OsString;
 
 use clap::{
     ArgAction, CommandFactory, FromArgMatches, Parser, Subcommand,
     builder::{PossibleValue, PossibleValuesParser, TypedValueParser},
 };
-use dplm::{method, options::Choice};
+use dplm::options::Choice;
 
 use crate::places::{self, Places};
 
-pub use common::{
-    AccountArgs, AimArgs, AttributionArgs, BudgetArgs, CoverArgs, DataArgs, IntervalArgs, MachineArgs, MethodArgs,
-    ModelArgs, NeighboursArgs, PromiseArgs, RunArgs, SavedFits,
-};
-pub use fit::{DiagnoseArgs, FitArgs, MomentsArgs, RefineArgs, StudyArgs, StudyBeside};
+pub use common::{CoverArgs, DataArgs, ResultArgs, SavedFits};
+pub use fit::{DiagnoseArgs, FitArgs, MomentsArgs, RefineArgs, StudyArgs};
 #[cfg(feature = "lab")]
 pub use lab::{LabCommand, LabRunArgs};
 pub use ledger::{
     LedgerBackupArgs, LedgerCommand, LedgerExportArgs, LedgerGrantArgs, LedgerInitArgs, LedgerLimitArgs,
     LedgerRecordArgs, LedgerReportArgs, LedgerReverseArgs, LedgerShowArgs, LedgerVerifyArgs, PromiseOf,
 };
+pub use options::Options;
 pub use plan::PlanArgs;
 pub use saved::{ExportArgs, Library, PredictArgs, TestArgs};
 pub use tools::{CompletionsArgs, DemoArgs, InitArgs, ManArgs, SimulateArgs};
@@ -281,48 +280,10 @@ Examples:
   dplm lab run cost-low --set rho=0.1 --set repetitions=20 --out mine
   dplm lab check";
 
-/// A value, or the word `auto`.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Auto<T> {
-    /// Chosen from public numbers.
-    Auto,
-    /// As typed.
-    Given(T),
-}
-
-impl<T> Auto<T> {
-    /// The value typed, if any.
-    pub fn given(self) -> Option<T> {
-        match self {
-            Auto::Auto => None,
-            Auto::Given(value) => Some(value),
-        }
-    }
-}
-
-impl<T: FromStr> FromStr for Auto<T> {
-    type Err = &'static str;
-
-    fn from_str(text: &str) -> Result<Auto<T>, Self::Err> {
-        match text {
-            "auto" => Ok(Auto::Auto),
-            number => number.parse().map(Auto::Given).map_err(|_| "give a number or auto"),
-        }
-    }
-}
-
 /// The words of an option, as the library lists them.
 fn words<T: Choice>() -> impl TypedValueParser<Value = T> {
     let listed = |value: &T| PossibleValue::new(value.word()).aliases(value.synonyms().iter().copied());
     PossibleValuesParser::new(T::ALL.iter().map(listed)).try_map(|word| word.parse())
-}
-
-/// The names of all methods, the library's own and others.
-fn methods() -> impl TypedValueParser<Value = method::Entry> {
-    // Those of the lab are known, so that asking for one gets its reason.
-    let in_lab = dplm_methods::LAB_ONLY.iter().map(|name| PossibleValue::new(*name).hide(true));
-    let names = dplm_methods::all().map(|entry| PossibleValue::new(entry.name)).chain(in_lab);
-    PossibleValuesParser::new(names).try_map(|name| dplm_methods::find(&name))
 }
 
 /// A number.
@@ -383,8 +344,8 @@ mod tests {
     use std::{any::TypeId, path::PathBuf};
 
     use dplm::{
+        FitRequest,
         options::{Purpose, Target},
-        privacy::Neighbours,
     };
 
     use super::*;
@@ -412,15 +373,15 @@ mod tests {
     #[test]
     fn words_are_those_of_the_library_and_old_ones_are_accepted() {
         let parsed = |more: &[&str]| Args::try_parse_from([&["dplm", "fit", "rows.csv", "-f", "y ~ x"], more].concat());
-        let typed = ["--target", "ols", "--for", "prediction", "--method", "adassp", "--neighbours", "zero-out"];
+        let typed =
+            ["--target", "ols", "--for", "prediction", "--method", "adassp", "--clip", "auto", "--steps", "1e3"];
         let Ok(Args { command: Command::Fit(fit), .. }) = parsed(&typed) else { panic!("a fit") };
-        assert_eq!((fit.interval.aim.target, fit.interval.purpose), (Some(Target::Sample), Purpose::Prediction));
-        assert_eq!(
-            (fit.method.method.map(Choice::word), fit.promise.neighbours.neighbours),
-            (Some("adassp"), Neighbours::ZeroOut)
-        );
+        let asked = FitRequest::from_said(&mut fit.options.said.clone()).expect("an option each");
+        let expected = FitRequest::new("y ~ x").target(Target::Sample).purpose(Purpose::Prediction).method("adassp");
+        assert_eq!(asked, expected.steps(1000));
         let refusal = parsed(&["--target", "truth"]).expect_err("no such word").to_string();
         assert!(refusal.contains("population, sample, robust, person"), "{refusal}");
+        assert!(parsed(&["--steps", "automatic"]).expect_err("no number").to_string().contains("a number or auto"));
     }
 
     #[test]
@@ -470,13 +431,5 @@ mod tests {
             command.get_subcommands().for_each(check);
         }
         check(&Args::definition());
-    }
-
-    #[test]
-    fn auto_or_a_number() {
-        assert_eq!("auto".parse(), Ok(Auto::<u32>::Auto));
-        assert_eq!("12".parse(), Ok(Auto::Given(12u32)));
-        assert!("-3".parse::<Auto<u32>>().is_err());
-        assert!("automatic".parse::<Auto<f64>>().is_err());
     }
 }

@@ -1,60 +1,63 @@
 //! `dplm fit`: the main job.
 
 use dplm::{
-    Charge, Design, Error, Fit, GroupedFit, Progress, Receipt, Warning,
-    method::{self, ConfigError},
-    plan::Question,
+    CheckedFit, Fit, Fitted, Foreseen, ForeseenGroup, GroupedFit, Progress, Warning,
     privacy::Rho,
     report::{Cover, grouped_summary, grouped_to_html, grouped_to_json, summary, to_html, to_json},
-    table::{ReadOptions, Source},
+    table::Source,
 };
-use dplm_ledger::Payer;
+use dplm_ledger::{Payer, RowsFrom, paid_fit};
 use dplm_simulate::pretend;
 
 use crate::{
-    account,
+    account::{self, Watching},
     args::FitArgs,
+    asked::{Asked, check_formats, checked, cover, use_threads},
     commands::plan,
     exit::Failure,
     layout::grouped,
-    output::{Destination, Output},
+    output::{Destination, Format, Output},
+    places::DataInput,
     printer::Printer,
     progress::Bar,
-    settings::FitSettings,
 };
 
 /// Reads, fits and reports.
 ///
 /// What can be refused is refused before the ledger records anything; what is recorded is on disk before noise is drawn.
 pub fn run(args: FitArgs, printer: &Printer) -> Result<(), Failure> {
-    let settings = FitSettings::check(args)?;
-    if settings.dry_run && [&settings.json, &settings.trajectory, &settings.report].iter().any(|place| place.is_some())
-    {
+    let FitArgs { data, options, json, trajectory, report, cover: about } = args;
+    check_formats([(&report, Format::Html), (&json, Format::Json), (&trajectory, Format::Csv)])?;
+    let asked = options.read()?;
+    let (pretend, is_dry) = (asked.instead.pretend, asked.instead.dry_run);
+    if is_dry && [&json, &trajectory, &report].iter().any(|place| place.is_some()) {
         return Err(Failure::usage("a dry run has no result to write: leave out --json, --trajectory and --report"));
     }
+    if asked.request.by.is_some() && trajectory.is_some() {
+        return Err(Failure::usage("there is no table of the iterates of several groups: leave out --trajectory"));
+    }
+    check_pretence(pretend, &data.inputs)?;
+    let fit = checked(&asked.request)?;
+    use_threads(&asked.run)?;
+    let mut payer = payer(&asked, &fit)?;
     // Opened before anything is spent: a result that cannot be written down would be lost.
-    let FitSettings { json, trajectory, report, cover, .. } = &settings;
-    let outputs = Outputs { pretend: settings.pretend.is_some(), ..Outputs::open([json, trajectory, report], cover)? };
-    let mut payer = payer(&settings)?;
-    let source = match settings.pretend {
-        Some(rows) => settings.simulate(rows)?,
-        None => settings.data.open()?,
+    let outputs =
+        Outputs { pretend: pretend.is_some(), ..Outputs::open([&json, &trajectory, &report], &cover(about))? };
+    let source = match pretend {
+        Some(rows) => simulated(&fit, rows, asked.run.seed)?,
+        None => opened(&asked, &data.inputs)?,
     };
-    if settings.dry_run {
-        return dry_run(&settings, &source, &payer, printer);
+    if is_dry {
+        return dry_run(&fit, &asked, &source, &payer, printer);
     }
-    if let Some(groups) = &settings.groups {
-        let mut dataset = settings.data.read_groups(&source, groups, printer)?;
-        let prepared = dataset.prepare(settings.method.as_ref(), settings.noise)?;
-        let whole = prepared.charge();
-        let fit = fitting(&mut payer, &whole, printer, |pay, progress| prepared.run_paid_by(pay, progress))?;
-        return outputs.report_groups(&fit, printer);
+    let fitted = {
+        let watching = Watching::new(printer);
+        paid_fit(&fit, RowsFrom::Table(&source), &asked.run, &mut payer, &watching)
+    };
+    match account::told(fitted, &payer.tally())? {
+        Fitted::One(fit) => outputs.report(&fit, printer),
+        Fitted::Groups(fits) => outputs.report_groups(&fits, printer),
     }
-    let mut dataset = settings.data.read(&source, printer)?;
-    let prepared = dataset.prepare(settings.method.as_ref(), settings.noise)?.giving_up_rows();
-    let whole = prepared.charge();
-    let fit = fitting(&mut payer, &whole, printer, |pay, progress| prepared.run_paid_by(pay, progress))?;
-    outputs.report(&fit, printer)
 }
 
 /// Looks at a fit up to where it would be paid for, and says what its ledger warns of.
@@ -62,21 +65,21 @@ pub fn run(args: FitArgs, printer: &Printer) -> Result<(), Failure> {
 /// # Errors
 /// As [`run`], and where there is something to look at.
 pub fn check(args: FitArgs, printer: &Printer) -> Result<(), Failure> {
-    let settings = FitSettings::check(args)?;
-    let payer = payer(&settings)?;
+    let asked = args.options.read()?;
+    let fit = checked(&asked.request)?;
+    use_threads(&asked.run)?;
+    let payer = payer(&asked, &fit)?;
     if !payer.has_ledger() {
         return Err(Failure::usage(
             "name the ledger that would pay with --ledger, and what it calls the data with --dataset",
         ));
     }
-    let source = settings.data.open()?;
-    let charge = match &settings.groups {
-        Some(groups) => {
-            let mut dataset = settings.data.read_groups(&source, groups, printer)?;
-            dataset.prepare(settings.method.as_ref(), settings.noise)?.charge()
-        }
-        None => settings.data.read(&source, printer)?.prepare(settings.method.as_ref(), settings.noise)?.charge(),
+    let source = opened(&asked, &args.data.inputs)?;
+    let mut data = {
+        let bar = Bar::new(printer, "reading");
+        fit.read(&source, &asked.run, Progress::new(&|done, total| bar.update(done, total)))?
     };
+    let charge = data.prepare(asked.run.noise())?.charge();
     let cautions: Vec<String> =
         payer.cautions(&charge).map_err(account::not_paid)?.iter().map(ToString::to_string).collect();
     if !cautions.is_empty() {
@@ -86,90 +89,63 @@ pub fn check(args: FitArgs, printer: &Printer) -> Result<(), Failure> {
     printer.result(&format!("Nothing speaks against this fit:{would_pay} Nothing was spent.\n"))
 }
 
-/// What pays for the fit; simulated rows cost nothing.
-fn payer(settings: &FitSettings) -> Result<Payer, Failure> {
-    let is_free = settings.pretend.is_some() || settings.dry_run && settings.account_name.dataset.is_none();
-    if is_free { Ok(Payer::caller()) } else { account::open(&settings.account_name, settings.method.request().rho) }
+/// The table that was named.
+///
+/// # Errors
+/// When it cannot be opened.
+pub fn opened(asked: &Asked, inputs: &[DataInput]) -> Result<Source, Failure> {
+    Ok(Source::open_as(inputs, asked.run.csv.unwrap_or_default())?)
 }
 
-/// What a fit asks for its payment.
-pub type Pay<'a> = &'a mut dyn FnMut(Charge) -> Result<Receipt, Failure>;
+/// What pays for the fit; simulated rows cost nothing.
+fn payer(asked: &Asked, fit: &CheckedFit) -> Result<Payer, Failure> {
+    let Asked { account, instead, .. } = asked;
+    let is_free = instead.pretend.is_some() || instead.dry_run && account.dataset.is_none();
+    // A dry run spends nothing, so that a seed takes nothing from a ledger.
+    let noise = if instead.dry_run { dplm::NoiseSource::System } else { asked.run.noise() };
+    if is_free { Ok(Payer::caller()) } else { account::open(account, noise, fit.rho()) }
+}
 
-/// Pays for a fit and makes it, shows how far it has come, and says what was spent where it fails.
-/// A fit pays in parts: where the account could not pay for the `whole`, it pays for none.
-pub fn fitting<T>(
-    payer: &mut Payer,
-    whole: &Charge,
-    printer: &Printer,
-    fit: impl FnOnce(Pay<'_>, Progress<'_>) -> Result<T, Failure>,
-) -> Result<T, Failure> {
-    let mut cautions = account::check(payer, whole)?;
-    let (bar, tally) = (Bar::new(printer, "fitting"), payer.tally());
-    let mut pay = |charge| {
-        let receipt = account::pay(payer, charge, printer)?;
-        // Not before: a refusal, should another process be quicker, stays one sentence.
-        cautions.drain(..).for_each(|same| printer.warning(&same.to_string(), false));
-        Ok(receipt)
-    };
-    let fitted = fit(&mut pay, Progress::new(&|done, total| bar.update(done, total)));
-    account::told(fitted, &tally)
+/// Refuses a number of rows that would be taken for the name of data, which a pretended fit does not open.
+fn check_pretence(pretend: Option<u64>, inputs: &[DataInput]) -> Result<(), Failure> {
+    let names = inputs.iter().map(|input| input.to_string_lossy());
+    match names.filter(|_| pretend.is_some()).find(|name| name.parse::<u64>().is_ok()) {
+        Some(rows) => Err(Failure::usage(format!("simulate so many rows with --pretend={rows}"))),
+        None => Ok(()),
+    }
+}
+
+/// Simulated rows in place of the data.
+fn simulated(fit: &CheckedFit, rows: u64, seed: Option<u64>) -> Result<Source, Failure> {
+    let asked = pretend::Asked { formula: fit.formula(), person: fit.person(), weights: fit.weights(), by: fit.by() };
+    Ok(pretend::source(&asked, rows, seed)?)
 }
 
 /// The plan, the checks and the cost of a fit that is not made.
-fn dry_run(settings: &FitSettings, source: &Source, payer: &Payer, printer: &Printer) -> Result<(), Failure> {
-    let paid = would_pay(payer, settings.method.request().rho);
-    let text = if settings.data.person.is_some() {
-        planned_for_persons(settings, source, printer)?
-    } else {
-        planned_for_rows(settings, source, printer)?
+fn dry_run(fit: &CheckedFit, asked: &Asked, source: &Source, payer: &Payer, printer: &Printer) -> Result<(), Failure> {
+    let found = {
+        let bar = Bar::new(printer, "counting rows");
+        fit.dry_run(source, &asked.run, Progress::new(&|done, total| bar.update(done, total)))?
     };
-    let rho = settings.method.request().rho;
+    found.warnings.iter().for_each(|warning| printer.warning(&warning.to_string(), false));
+    let text = match &found.foreseen {
+        Ok(Foreseen::One(forecast)) => plan::text(forecast),
+        Ok(Foreseen::Groups(groups)) => groups.iter().map(of_group).collect::<Vec<_>>().join("\n"),
+        Err(why) => {
+            let (units, unit) = (grouped(found.units), found.unit.plural());
+            format!("{units} {unit}, method {}: {why}.\n", found.method)
+        }
+    };
+    let (rho, paid) = (found.rho, would_pay(payer, found.rho));
     printer.result(&format!("{text}\nDry run: the fit would cost rho = {rho}.{paid} Nothing was spent.\n"))
 }
 
-/// Persons are counted by reading whose rows are whose. How much their rows say together depends on how alike they are, so nothing is forecast.
-fn planned_for_persons(settings: &FitSettings, source: &Source, printer: &Printer) -> Result<String, Failure> {
-    let dataset = settings.data.read(source, printer)?;
-    checked_plan(settings, dataset.rows(), dataset.design(), printer)?;
-    let (persons, method) = (grouped(dataset.rows()), settings.method.name());
-    Ok(format!("{persons} persons, method {method}: there is no forecast for persons with several rows.\n"))
-}
-
-fn planned_for_rows(settings: &FitSettings, source: &Source, printer: &Printer) -> Result<String, Failure> {
-    let reading = settings.data.reading(ReadOptions::default());
-    let design = reading.design(&reading.model(&settings.data.formula, source.schema())?);
-    let rows = {
-        let bar = Bar::new(printer, "counting rows");
-        let update = |done, total| bar.update(done, total);
-        let progress = Progress::new(&update);
-        source.count_rows(&design.columns()[0], &ReadOptions { progress, ..ReadOptions::default() })?
+fn of_group(group: &ForeseenGroup) -> String {
+    let text = match &group.forecast {
+        Ok(forecast) => plan::text(forecast),
+        Err(refused) => format!("{refused}\n"),
     };
-    let request = settings.method.request();
-    checked_plan(settings, rows, &design, printer)?;
-    let unforeseen = |what: &str| {
-        format!("{} rows, method {}: there is no forecast for {what}.\n", grouped(rows), settings.method.name())
-    };
-    if settings.groups.is_some() {
-        return Ok(unforeseen("groups"));
-    }
-    if reading.weights.is_some() {
-        return Ok(unforeseen("weighted rows"));
-    }
-    let question = Question::new(rows, request.rho, request.delta, request.level);
-    match method::forecast_for(&settings.asked, source.schema(), &question) {
-        Ok(forecast) => Ok(plan::text(&forecast)),
-        Err(Error::Config(ConfigError::NoForecast)) => Ok(unforeseen("it on such columns")),
-        Err(other) => Err(other.into()),
-    }
-}
-
-/// Makes the plan, and says what it refuses or warns of.
-fn checked_plan(settings: &FitSettings, rows: u64, design: &Design, printer: &Printer) -> Result<(), Failure> {
-    let (method, _) = method::after_count(settings.method.as_ref(), rows);
-    let plan = method.plan(rows, design)?;
-    plan.check().map_err(Error::from)?;
-    plan.warn().iter().for_each(|warning| printer.warning(&warning.to_string(), false));
-    Ok(())
+    format!("{} {}\n{text}", group.column, group.level)
 }
 
 /// What the ledger has for a fit that is not made; that it is enough was checked when it was

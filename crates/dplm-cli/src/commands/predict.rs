@@ -3,20 +3,20 @@
 use std::fmt::Write;
 
 use dplm::{
-    Coverage, Ends, Error, Fit, GroupError, GroupedFit, Over, Prediction, PredictionError, Progress,
-    report::{Saved, over_svg},
+    Coverage, Ends, Error, Fit, Fitted, GroupError, GroupedFit, Over, Prediction, PredictionError, Progress,
+    report::over_svg,
     table::{ReadOptions, Source},
 };
 use dplm_simulate::pretend;
 
 use crate::{
     args::PredictArgs,
+    asked::check_formats,
     commands::saved::{self, Marks},
     exit::Failure,
     output::{Format, Output},
     printer::Printer,
     progress::Bar,
-    settings::check_formats,
 };
 
 /// Loads the fit, or those of several groups, predicts, and writes the table and the picture.
@@ -41,11 +41,11 @@ struct Predicted {
 }
 
 impl Predicted {
-    fn of(saved: &Saved, args: &PredictArgs, held: &Held, printer: &Printer) -> Result<Predicted, Failure> {
+    fn of(saved: &Fitted, args: &PredictArgs, held: &Held, printer: &Printer) -> Result<Predicted, Failure> {
         check_spread(saved, args.person_interval)?;
         match (saved, &args.over) {
-            (Saved::One(fit), Some(column)) => Predicted::over(fit, column, held, args, printer),
-            (Saved::Groups(groups), Some(column)) => Predicted::over_groups(groups, column, held, args, printer),
+            (Fitted::One(fit), Some(column)) => Predicted::over(fit, column, held, args, printer),
+            (Fitted::Groups(groups), Some(column)) => Predicted::over_groups(groups, column, held, args, printer),
             (saved, None) => {
                 let lines = of_rows(saved, args, printer)?.into_iter().map(|prediction| (Vec::new(), prediction));
                 Ok(Predicted { heads: Vec::new(), lines: lines.collect() })
@@ -106,10 +106,10 @@ impl Predicted {
 type Held = [(String, String)];
 
 /// Refuses to speak of single persons where no spread of errors was released, and of groups where none was fitted.
-fn check_spread(saved: &Saved, person_interval: bool) -> Result<(), Error> {
+fn check_spread(saved: &Fitted, person_interval: bool) -> Result<(), Error> {
     let fits: Vec<&Fit> = match saved {
-        Saved::One(fit) => vec![fit],
-        Saved::Groups(groups) => groups.fits().map(|(_, fit)| fit).collect(),
+        Fitted::One(fit) => vec![fit],
+        Fitted::Groups(groups) => groups.fits().map(|(_, fit)| fit).collect(),
     };
     match fits.iter().any(|fit| fit.residual_sd.is_some()) {
         _ if fits.is_empty() => Err(GroupError::NoneFitted.into()),
@@ -129,14 +129,14 @@ fn held(typed: &str) -> Result<(String, String), Failure> {
     parts.ok_or_else(|| Failure::Usage(format!("--at {typed} holds nothing: write it as COLUMN=VALUE")))
 }
 
-fn of_rows(saved: &Saved, args: &PredictArgs, printer: &Printer) -> Result<Vec<Prediction>, Failure> {
+fn of_rows(saved: &Fitted, args: &PredictArgs, printer: &Printer) -> Result<Vec<Prediction>, Failure> {
     let source = Source::open_as(&args.inputs, args.csv.unwrap_or_default())?;
     let bar = Bar::new(printer, "predicting");
     let update = |done, total| bar.update(done, total);
     let options = ReadOptions { strict: args.strict, progress: Progress::new(&update), ..ReadOptions::default() };
     Ok(match saved {
-        Saved::One(fit) => fit.predict_intervals(&source, &options, args.level.unwrap_or(fit.level))?,
-        Saved::Groups(groups) => groups.predict_intervals(&source, &options, args.level.unwrap_or(groups.level))?,
+        Fitted::One(fit) => fit.predict_intervals(&source, &options, args.level.unwrap_or(fit.level))?,
+        Fitted::Groups(groups) => groups.predict_intervals(&source, &options, args.level.unwrap_or(groups.level))?,
     })
 }
 

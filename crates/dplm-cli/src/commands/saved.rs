@@ -1,18 +1,18 @@
 //! What a file of results holds, which part of it is asked about, and what is said of all that is
 //! made of it.
 
-use dplm::{Warning, privacy::Provenance, report::Saved};
+use dplm::{Fitted, Warning, privacy::Provenance};
 
 use crate::{args::SavedFits, exit::Failure, printer::Printer};
 
 /// Loads the fit, or those of several groups; where one group is named, its fit.
-pub fn load(args: &SavedFits) -> Result<Saved, Failure> {
-    match (Saved::load(&args.fit)?, &args.group) {
-        (Saved::Groups(groups), Some(level)) => {
+pub fn load(args: &SavedFits) -> Result<Fitted, Failure> {
+    match (Fitted::load(&args.fit)?, &args.group) {
+        (Fitted::Groups(groups), Some(level)) => {
             let fit = groups.fit_of(level).map_err(dplm::Error::from)?;
-            Ok(Saved::One(Box::new(fit.clone())))
+            Ok(Fitted::One(Box::new(fit.clone())))
         }
-        (Saved::One(_), Some(_)) => {
+        (Fitted::One(_), Some(_)) => {
             Err(Failure::Usage(format!("{} has one fit, of no groups: leave out --group", args.fit.display())))
         }
         (saved, None) => Ok(saved),

@@ -1,45 +1,44 @@
 //! `dplm study`: a main specification and its checks under one budget.
 
 use dplm::{
-    Error, NoiseSource, Progress, Reading, Warning,
+    Error, Progress, Warning,
+    options::Interface,
     report::{study_html, study_json, study_summary},
-    study::{Beside, Study, StudyFit},
-    table::{ReadOptions, Source},
+    study::{Study, StudyFit},
+    table::Source,
 };
+use dplm_ledger::PaidError;
 
 use crate::{
-    account,
-    args::{RunArgs, StudyArgs, StudyBeside},
-    commands::fit::fitting,
+    account::{self, Watching},
+    args::{ResultArgs, StudyArgs},
+    asked::{Asked, check_formats, cover, use_threads},
     exit::Failure,
     output::{Destination, Format, Output},
     printer::Printer,
     progress::Bar,
-    settings::{account_name, check_formats, check_machine, cover},
 };
 
 /// Reads the study and its data, charges it once, fits every specification and reports all of them.
 pub fn run(args: StudyArgs, printer: &Printer) -> Result<(), Failure> {
-    let StudyArgs { study, data, beside, run } = args;
-    let RunArgs { seed, account, json, report, cover: about, machine } = run;
+    let StudyArgs { study, data, options, results } = args;
+    let ResultArgs { json, report, cover: about } = results;
     check_formats([(&report, Format::Html), (&json, Format::Json)])?;
-    check_machine(&machine)?;
-    let account_name = account_name(account, seed)?;
-    let named = |error: Error| Failure::usage(format!("{}: {error}", study.display()));
-    let StudyBeside { person, rows_per_person, weights, target } = beside;
-    let plan = Study::read(&study, Beside { person, rows_per_person, weights, target }).map_err(named)?;
+    let Asked { run, account, .. } = options.read()?;
+    use_threads(&run)?;
+    let named = |error: Error| Failure::usage(format!("{}: {}", study.display(), error.sentence(Interface::Command)));
+    let plan = Study::read(&study, &options.said).map_err(named)?;
+    let mut payer = account::open(&account, run.noise(), plan.request().rho)?;
     let (json, report) = (json.map(opened).transpose()?, report.map(opened).transpose()?);
-    let mut payer = account::open(&account_name, plan.request().rho)?;
-    let source = Source::open_as(&data.inputs, data.csv.unwrap_or_default())?;
+    let source = Source::open_as(&data.inputs, run.csv.unwrap_or_default())?;
     let prepared = {
         let bar = Bar::new(printer, "reading");
-        let update = |done, total| bar.update(done, total);
-        let table = ReadOptions { strict: data.strict, progress: Progress::new(&update), ..ReadOptions::default() };
-        let reading = Reading { table, memory: machine.memory, device: machine.device, ..Reading::default() };
-        plan.prepare(&source, &reading, seed.map_or(NoiseSource::System, NoiseSource::Seed))?
+        plan.prepare(&source, &run, Progress::new(&|done, total| bar.update(done, total)))?
     };
-    let whole = prepared.charge();
-    let found = fitting(&mut payer, &whole, printer, |pay, progress| prepared.run_paid_by(pay, progress))?;
+    let (whole, watching) = (prepared.charge(), Watching::new(printer));
+    let found = payer.pay_for(&whole, &watching, |pay, progress| prepared.run_paid_by::<PaidError>(pay, progress));
+    drop(watching);
+    let found = account::told(found, &payer.tally())?;
     let shown =
         [&json, &report].iter().all(|place| place.as_ref().is_none_or(|(place, _)| *place != Destination::Stdout));
     warn(&found, shown, printer);

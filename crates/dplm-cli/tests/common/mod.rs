@@ -164,7 +164,7 @@ impl Chance {
         ((self.next() >> 11) as f64 + 0.5) / (1u64 << 53) as f64
     }
 
-    /// A standard normal number (Box and Muller 1958).
+    /// A standard Gaussian number (Box and Muller 1958).
     pub fn normal(&mut self) -> f64 {
         (-2.0 * self.uniform().ln()).sqrt() * (std::f64::consts::TAU * self.uniform()).cos()
     }

@@ -1,8 +1,8 @@
-//! Axes: labels, and the scales laid over what they must hold.
+//! Axes: labels, and scales over given values.
 
 pub(super) use dplm::report::svg::Scale;
 
-/// An axis: its label, its scale and, where they are fixed, its ends.
+/// An axis: its label, its scale and, if fixed, its ends.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Axis {
     label: String,
@@ -38,7 +38,7 @@ impl Axis {
         &self.label
     }
 
-    /// The axis laid over the values it must hold, from place `start` to place `end`.
+    /// The axis scaled to the values, from position `start` to position `end`.
     pub(super) fn scale(&self, values: impl Iterator<Item = f64>, start: f64, end: f64) -> Scale {
         let usable = values.filter(|v| v.is_finite() && (!self.log || *v > 0.0)).map(|v| self.bend(v));
         let (low, high) = usable.fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), v| (l.min(v), h.max(v)));

@@ -1,4 +1,4 @@
-//! Shares by name, one line for each, against a band that they should lie in.
+//! Shares by name, one line for each, with the band in which they should lie.
 
 use super::{
     Frame, RIGHT, SMALL, TEXT,
@@ -6,11 +6,11 @@ use super::{
     svg::{Anchor, Svg, short, width_of},
 };
 
-/// Shares near 1 matter most, so the axis is one of equal ratios of what is missing from 1, down to this.
+/// Shares near 1 matter most, so the axis is logarithmic in the distance from 1, down to this.
 const LEAST_MISSING: f64 = 0.002;
 const TICKS: [f64; 9] = [0.0, 0.25, 0.5, 0.75, 0.9, 0.95, 0.98, 0.99, 0.995];
 
-/// Room for the names at the left, and the height of a line for each series.
+/// The width of the names at the left, and the height of a line for each series.
 const NAMES: f64 = 208.0;
 const LINE: f64 = 9.0;
 const GAP: f64 = 7.0;
@@ -18,7 +18,7 @@ const GAP: f64 = 7.0;
 /// Shares by name, for several series.
 #[derive(Clone, Debug, Default)]
 pub struct Dots {
-    /// What the shares are.
+    /// The meaning of the shares.
     pub label: String,
     /// The series, in the order of the lines of a row.
     pub series: Vec<DotSeries>,
@@ -28,12 +28,12 @@ pub struct Dots {
     pub band: (f64, f64),
 }
 
-/// What the marks of a series mean, and how they look.
+/// The meaning and the look of the marks of a series.
 #[derive(Clone, Debug)]
 pub struct DotSeries {
     /// Its name.
     pub label: String,
-    /// Its colour and shape; six further on they are the same, and hollow.
+    /// Its colour and shape; after six styles they repeat with hollow marks.
     pub style: usize,
 }
 
@@ -42,7 +42,7 @@ pub struct DotSeries {
 pub struct DotRow {
     /// Its name.
     pub label: String,
-    /// One for each series, where it has any.
+    /// One for each series; `None` if the series has none.
     pub dots: Vec<Option<Dot>>,
 }
 
@@ -100,7 +100,7 @@ impl Dots {
 }
 
 impl DotRow {
-    /// As high as the series that it has marks of.
+    /// The height for all series with a mark.
     fn height(&self) -> f64 {
         GAP + LINE * self.dots.iter().flatten().count().max(1) as f64
     }
@@ -133,7 +133,7 @@ fn draw_ticks(svg: &mut Svg, frame: &Frame) {
     svg.line((frame.left, frame.bottom), (frame.right, frame.bottom), "stroke=\"#1a1a1a\" stroke-width=\"1\"");
 }
 
-/// Where a share lies; what is beyond the axis lies at its end.
+/// The position of a share; shares beyond the axis lie at its end.
 fn place(frame: &Frame, share: f64) -> f64 {
     let along = (1.0 - share).clamp(LEAST_MISSING, 1.0).ln() / LEAST_MISSING.ln();
     frame.left + along * (frame.right - 6.0 - frame.left)
@@ -142,7 +142,7 @@ fn place(frame: &Frame, share: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::draw::{Figure, png};
+    use crate::draw::{Figure, pixels_of, png};
 
     #[test]
     fn shares_lie_where_they_should() {
@@ -169,6 +169,7 @@ mod tests {
             2,
             "hollow"
         );
-        assert!(png("test", &text).unwrap().len() > 5000);
+        let bytes = png("test", &text).unwrap();
+        assert!(pixels_of(&bytes, "#0072b2") > 50, "filled marks");
     }
 }

@@ -18,7 +18,7 @@ pub struct HeatMap {
     pub rows: Vec<String>,
     /// `values[row][column]`.
     pub values: Vec<Vec<f64>>,
-    /// What the colours mean.
+    /// The meaning of the colours.
     pub colour_label: String,
     /// The numbers at the ends of the colours.
     pub range: (f64, f64),

@@ -1,8 +1,8 @@
-//! Figures as SVG, by a small writer of our own, and as PNG from the same SVG.
+//! Figures as SVG, from a small writer, and as PNG from the same SVG.
 //!
-//! Everything a figure says is text and plain shapes. The font, DejaVu Sans (free under the Bitstream Vera licence), is built in, so a
-//! picture is the same on every machine. Colours are those of Okabe and Ito, which colour-blind readers tell apart, and every series has
-//! a marker of its own besides.
+//! A figure holds only text and plain shapes. The font, DejaVu Sans (free under the Bitstream Vera
+//! licence), is built in, so a picture is the same on every machine. Colours are those of Okabe and
+//! Ito, which colour-blind readers can distinguish, and every series also has its own marker.
 
 mod axis;
 mod svg;
@@ -18,6 +18,8 @@ pub use dots::{Dot, DotRow, DotSeries, Dots};
 pub use heat::HeatMap;
 pub use panels::{Panel, Panels};
 pub use plot::{Mark, Plot, Reference, Series};
+#[cfg(test)]
+pub use png::pixels_of;
 pub use png::png;
 pub use strips::{Look, Strip, Strips};
 
@@ -83,7 +85,7 @@ impl Figure {
         Figure { caption: caption.into(), content: Content::Strips(strips) }
     }
 
-    /// What the parameters were.
+    /// The caption, which states the parameters.
     pub fn caption(&self) -> &str {
         &self.caption
     }
@@ -137,13 +139,23 @@ mod tests {
         )
     }
 
+    /// The first colour of an element, written as `#0072B2`.
+    fn hex(element: &str) -> &str {
+        let at = element.find('#').expect("a colour");
+        &element[at..at + 7]
+    }
+
     #[test]
     fn figures_are_well_formed_and_become_pictures() {
-        for figure in [figure(), heat()] {
+        // The lines of two series, and two cells.
+        for (figure, marks) in [(figure(), "<polyline"), (heat(), "stroke=\"#ffffff\" stroke-width=\"1\"")] {
             let text = figure.svg("A title & more");
             let bytes = png("test", &text).unwrap();
-            assert_eq!(&bytes[1..4], b"PNG");
-            assert!(bytes.len() > 5000, "an empty picture");
+            let colours: Vec<&str> = text.split('<').filter(|tag| format!("<{tag}").contains(marks)).map(hex).collect();
+            assert!(colours.len() == 2 && colours[0] != colours[1], "{colours:?}");
+            for colour in colours {
+                assert!(pixels_of(&bytes, colour) > 50, "{colour} is not in the picture");
+            }
         }
     }
 

@@ -7,7 +7,7 @@ use super::{
     svg::{Anchor, Svg},
 };
 
-/// How many panels stand side by side, the height of one, and the room between them.
+/// The number of panels side by side, the height of one, and the space between them.
 const ACROSS: usize = 2;
 const HEIGHT: f64 = 170.0;
 const BESIDE: f64 = 52.0;
@@ -20,7 +20,7 @@ pub struct Panels {
     pub x: Axis,
     /// The axis upwards.
     pub y: Axis,
-    /// What the series are.
+    /// The names of the series.
     pub labels: Vec<String>,
     /// The panels, line by line.
     pub panels: Vec<Panel>,
@@ -29,9 +29,9 @@ pub struct Panels {
 /// One of the panels.
 #[derive(Clone, Debug, Default)]
 pub struct Panel {
-    /// What is different about it.
+    /// Its title.
     pub title: String,
-    /// The marks of each series; none where a series has no place here.
+    /// The marks of each series; empty if a series is not in this panel.
     pub series: Vec<Vec<Mark>>,
 }
 
@@ -67,7 +67,7 @@ impl Panel {
         let (across, upwards) = all.scales(frame);
         draw_axes(svg, frame, &across, &upwards);
         svg.text((frame.left + frame.right) / 2.0, frame.top - 6.0, Anchor::Middle, SMALL + 1.0, &self.title);
-        // The first series is the one a figure is about: it is drawn last, on top.
+        // The first series is the figure's subject: it is drawn last, on top.
         for (index, marks) in self.series.iter().enumerate().rev() {
             Series::new("", marks.clone()).draw(svg, index, 0.0, &across, &upwards);
         }

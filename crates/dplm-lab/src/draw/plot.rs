@@ -9,10 +9,10 @@ use super::{
 };
 use crate::stats::Estimate;
 
-/// Okabe and Ito's colours, in the order in which they are given out.
+/// Okabe and Ito's colours, in order of use.
 const COLOURS: [&str; 6] = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00"];
 
-/// The strip that dodging series share, and the most that two of them are apart.
+/// The width that dodging series share, and the largest distance between two of them.
 const DODGED: f64 = 26.0;
 const WIDEST_DODGE: f64 = 6.5;
 
@@ -29,7 +29,7 @@ pub struct Plot {
     pub series: Vec<Series>,
     /// Dashed lines across.
     pub references: Vec<Reference>,
-    /// Whether series are set a little apart, so that error bars do not hide each other.
+    /// Whether series are offset, so that error bars do not hide each other.
     pub dodge: bool,
 }
 
@@ -90,7 +90,7 @@ impl Reference {
     }
 }
 
-/// How far a series is set aside: they share a strip that stays within the margins of the panel.
+/// The offset of a series: all stay within the margins of the panel.
 fn dodged(index: usize, count: usize) -> f64 {
     let last = (count - 1) as f64;
     (index as f64 - last / 2.0) * (DODGED / last.max(1.0)).min(WIDEST_DODGE)
@@ -110,7 +110,7 @@ impl Plot {
         svg.text((frame.left + frame.right) / 2.0, frame.bottom + 40.0, Anchor::Middle, TEXT, self.x.label());
         svg.upright(18.0, (frame.top + frame.bottom) / 2.0, self.y.label());
         self.references.iter().for_each(|reference| reference.draw(svg, &frame, &upwards));
-        // The first series is the one a figure is about: it is drawn last, on top.
+        // The first series is the figure's subject: it is drawn last, on top.
         for (index, series) in self.series.iter().enumerate().rev() {
             let shift = if self.dodge { dodged(index, self.series.len()) } else { 0.0 };
             series.draw(svg, index, shift, &across, &upwards);
@@ -143,7 +143,7 @@ pub(super) fn legend(svg: &mut Svg, series: &[String], references: &[String], to
     y
 }
 
-/// A piece of the line of a series, or of a dashed line where it is none.
+/// A piece of the line of a series, or a dashed line for `None`.
 fn swatch(svg: &mut Svg, series: Option<usize>, x: f64, y: f64) {
     let style = series.map_or_else(|| DASHED.to_owned(), line_style);
     svg.line((x, y), (x + 24.0, y), &style);
@@ -228,8 +228,8 @@ pub(super) fn colour(index: usize) -> &'static str {
     COLOURS[index % COLOURS.len()]
 }
 
-/// Where there are more series than colours, the second round is dotted and its marks are hollow; the third is dashed and they have a
-/// dark edge.
+/// The styles repeat if there are more series than colours: the second round is dotted with hollow
+/// marks; the third is dashed with a dark edge.
 fn round(index: usize) -> usize {
     index / COLOURS.len()
 }

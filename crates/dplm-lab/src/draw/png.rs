@@ -26,6 +26,17 @@ pub fn png(name: &str, svg: &str) -> Result<Vec<u8>, LabError> {
     picture.encode_png().map_err(|error| wrong(error.to_string()))
 }
 
+/// How many pixels of a picture have this colour, written as `#0072B2`; edges that are blended do not.
+#[cfg(test)]
+pub fn pixels_of(png: &[u8], colour: &str) -> usize {
+    let [_, red, green, blue] = u32::from_str_radix(&colour[1..], 16).expect("a colour").to_be_bytes();
+    let picture = Pixmap::decode_png(png).expect("a picture");
+    let is_it = |pixel: &&resvg::tiny_skia::PremultipliedColorU8| {
+        (pixel.red(), pixel.green(), pixel.blue(), pixel.alpha()) == (red, green, blue, u8::MAX)
+    };
+    picture.pixels().iter().filter(is_it).count()
+}
+
 /// Only the built-in font, so that pictures do not depend on the machine.
 fn fonts() -> Arc<Database> {
     static FONTS: OnceLock<Arc<Database>> = OnceLock::new();

@@ -1,11 +1,12 @@
-//! Small multiples with a line for each name: where each lies on an axis of equal ratios, in panels side by side.
+//! Small multiples with a line for each name: positions on a logarithmic axis, in panels side by
+//! side.
 
 use super::{
     RIGHT, SMALL, TEXT,
     svg::{Anchor, Svg, short},
 };
 
-/// Room for the names at the left, how many panels stand beside each other, and the height of a line.
+/// The width of the names at the left, the number of panels side by side, and the height of a line.
 const NAMES: f64 = 138.0;
 const ACROSS: usize = 4;
 const BESIDE: f64 = 9.0;
@@ -16,10 +17,10 @@ const BELOW: f64 = 30.0;
 /// How a line is drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Look {
-    /// What the picture is about.
+    /// The subject of the picture.
     Ours,
-    /// What all are measured against.
-    Yardstick,
+    /// The reference for all others.
+    Reference,
     /// One of many.
     Plain,
     /// One of many, of another kind: its marks are hollow.
@@ -30,7 +31,7 @@ impl Look {
     fn colour(self) -> &'static str {
         match self {
             Look::Ours => "#D55E00",
-            Look::Yardstick => "#1a1a1a",
+            Look::Reference => "#1a1a1a",
             Look::Plain => "#0072B2",
             Look::Hollow => "#777777",
         }
@@ -39,7 +40,7 @@ impl Look {
     fn band(self) -> Option<&'static str> {
         match self {
             Look::Ours => Some("#fbe3d2"),
-            Look::Yardstick => Some("#e9e9e9"),
+            Look::Reference => Some("#e9e9e9"),
             Look::Plain | Look::Hollow => None,
         }
     }
@@ -48,9 +49,9 @@ impl Look {
 /// Lines of names, and panels of marks on them.
 #[derive(Clone, Debug)]
 pub struct Strips {
-    /// What is measured.
+    /// The name of the measure.
     pub label: String,
-    /// The ends of the axis; what is beyond lies at its end.
+    /// The ends of the axis; values beyond lie at its end.
     pub range: (f64, f64),
     /// The lines, from the top down.
     pub names: Vec<(String, Look)>,
@@ -61,9 +62,9 @@ pub struct Strips {
 /// One of the panels.
 #[derive(Clone, Debug)]
 pub struct Strip {
-    /// What is different about it.
+    /// Its title.
     pub title: String,
-    /// For each line its values, the last of which is drawn largest; none where it has none.
+    /// The values of each line, the last of which is drawn largest; empty if it has none.
     pub values: Vec<Vec<f64>>,
 }
 
@@ -129,7 +130,7 @@ impl Strips {
     }
 }
 
-/// `1`, `10`, `0.01`, or a power where that is long.
+/// `1`, `10`, `0.01`, or a power for longer numbers.
 fn power_of_ten(power: i32) -> String {
     match power {
         -2..=2 => format!("{}", 10f64.powi(power)),
@@ -140,7 +141,7 @@ fn power_of_ten(power: i32) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::draw::{Figure, png};
+    use crate::draw::{Figure, pixels_of, png};
 
     #[test]
     fn every_name_has_a_line_in_every_panel() {
@@ -151,6 +152,7 @@ mod tests {
             Figure::strips("caption", Strips { label: "excess".into(), range: (1e-4, 10.0), names, panels }).svg("t");
         assert_eq!(text.matches("<circle").count(), 15);
         assert_eq!(text.matches("a &amp; b").count(), 2, "once for each line of panels");
-        assert!(png("test", &text).unwrap().len() > 5000);
+        let bytes = png("test", &text).unwrap();
+        assert!(pixels_of(&bytes, "#d55e00") > 50, "our marks");
     }
 }

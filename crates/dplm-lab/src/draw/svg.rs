@@ -1,4 +1,4 @@
-//! The library's kit for pictures, with the lab's font, sizes and inks.
+//! The library's SVG writer, with the lab's font, sizes and colours.
 
 use std::fmt::Arguments;
 
@@ -59,7 +59,7 @@ impl Svg {
         self.styled(x, y, Anchor::Start, SMALL, &format!("fill=\"{FAINT}\""), text);
     }
 
-    /// Text that reads upwards.
+    /// Vertical text that reads upwards.
     pub fn upright(&mut self, x: f64, y: f64, text: &str) {
         self.0.upwards((x, y), TEXT, &format!("font-size=\"{TEXT}\" fill=\"{INK}\""), text);
     }
@@ -69,7 +69,7 @@ impl Svg {
     }
 }
 
-/// About how wide text is in the built-in font.
+/// The approximate width of text in the built-in font.
 pub(super) fn width_of(text: &str, size: f64) -> f64 {
     let narrow = |c: char| {
         matches!(c, '.' | ',' | ';' | ':' | '\'' | 'i' | 'l' | 'j' | 't' | 'f' | '(' | ')' | '|' | ' ' | '\u{302}')

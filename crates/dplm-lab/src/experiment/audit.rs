@@ -1,13 +1,15 @@
-//! What runs on worst-case neighbours reveal: a lower bound on epsilon, against what is claimed.
+//! A lower bound on epsilon from runs on worst-case neighbours, compared with the claim.
 //!
-//! Two tables differ in one row, which moves the fit as far as a row can in one direction or in the opposite one. The real mechanism is run many
-//! times on each, and a number is computed from what it releases. How well that number tells the tables apart bounds epsilon
-//! from below, whatever the number is: with an event of probability `p` on one table and `q` on the other,
+//! Two tables differ in one row, which moves the fit as far as a row can in one direction or in the
+//! opposite one. The real mechanism is run many times on each, and a number is computed from its
+//! releases. How well that number distinguishes the tables bounds epsilon from below, whatever the
+//! number is: with an event of probability `p` on one table and `q` on the other,
 //! `epsilon >= ln((p - delta) / q)`, and a Gaussian mechanism has `mu >= Phi^-1(p) - Phi^-1(q)`.
 //!
-//! The event is chosen on the first repetition and judged on the others, by Clopper and Pearson's bounds. A mechanism that is broken on
-//! purpose must be caught. Half the noise is what four times the budget gives; a clip that lets through twice what the noise was made for
-//! is a clip of `2 gamma` at four times the budget.
+//! The event is chosen on the first repetition and judged on the others, by Clopper and Pearson's
+//! bounds. A mechanism that is broken on purpose must be caught. Half the noise is that of four
+//! times the budget; a clip threshold twice as wide as the noise allows is a threshold of `2 gamma`
+//! at four times the budget.
 
 use super::{
     Experiment, Finished, Measures, Point, Table, cell,
@@ -24,7 +26,7 @@ use dplm::{
     Error, Progress,
     formula::{Column, Kind, Model},
     lattice::Design,
-    method::{Outcome, Purpose, Request, Tuning, adassp, auto, dpgd},
+    method::{Outcome, Purpose, Request, Tuning, auto, dpgd},
     privacy::{
         Budget, PrivacyError, Rho, Sensitive,
         convert::{self, Conversion},
@@ -34,6 +36,7 @@ use dplm::{
     rows::{MemoryBuilder, MemoryRows},
     table::{Block, Cells},
 };
+use dplm_methods::adassp;
 
 /// Lower bounds on epsilon by mechanism and budget.
 #[derive(Clone, Debug, serde::Deserialize)]
@@ -47,7 +50,7 @@ pub struct Audit {
     rows: u32,
     runs: u32,
     repetitions: u32,
-    /// How often a sound mechanism may be accused.
+    /// The allowed probability of a false alarm.
     alarm: f64,
     noise_scale: f64,
     seed: u64,
@@ -56,7 +59,7 @@ pub struct Audit {
 /// What is run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Mechanism {
-    /// One integer through the door.
+    /// One integer through `release`.
     Release,
     /// Every gradient of a descent.
     Gradients,
@@ -68,7 +71,7 @@ enum Mechanism {
     Auto,
 }
 
-/// What is wrong with it on purpose.
+/// The deliberate fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fault {
     None,
@@ -89,7 +92,8 @@ const CASES: [(&str, Mechanism, Fault); 9] = [
     ("one release, double clip", Mechanism::Release, Fault::DoubleClip),
 ];
 
-/// The response of the row that differs: far beyond what any parameters explain, so that its gradient is clipped whatever they are.
+/// The response of the row that differs: far beyond the range of any parameters, so that its
+/// gradient is always clipped.
 const EXTREME: f64 = 128.0;
 
 impl Audit {
@@ -97,12 +101,13 @@ impl Audit {
         CASES[point.whole("case") as usize]
     }
 
-    /// The budget that is really spent, and how much further than claimed a row reaches.
+    /// The budget that is actually spent, and how much further than claimed a row reaches.
     fn broken(&self, point: &Point, fault: Fault) -> Result<(Rho, f64), LabError> {
         let (noise, reach) = match fault {
             Fault::None => (1.0, 1.0),
             Fault::HalfNoise => (0.5, 1.0),
-            // A clip twice as wide doubles the noise with it, unless the budget is four times as large.
+            // A clip threshold twice as wide doubles the noise with it, unless the budget is four
+            // times as large.
             Fault::DoubleClip => (0.5, 2.0),
         };
         let scale = noise * self.noise_scale;
@@ -110,7 +115,8 @@ impl Audit {
         Ok((rho.map_err(|error: PrivacyError| Error::from(error))?, reach))
     }
 
-    /// The numbers that `runs` runs give on the table whose last row moves the fit in the direction of `sign`.
+    /// The numbers from `runs` runs on the table whose last row moves the fit in the direction of
+    /// `sign`.
     fn numbers(&self, point: &Point, repetition: u64, sign: f64) -> Result<Vec<f64>, LabError> {
         let (_, mechanism, fault) = Audit::case(point);
         let (rho, reach) = self.broken(point, fault)?;
@@ -130,7 +136,7 @@ impl Audit {
                 let (row_bound, response_bound) = (Some(1.0), Some(1.0));
                 let config = adassp::Config { row_bound, response_bound, ..adassp::Config::new(Request::new(rho)) };
                 let plan = config.plan(self.count(), &design)?;
-                many(Box::new(|| plan.run(&mut rows, &design, &mut rng).map(|run| run.theta[0])))
+                many(Box::new(|| plan.run(&mut rows, &mut rng).map(|run| run.theta[0])))
             }
             Mechanism::Auto => {
                 let (mut rows, design) = self.table(Kind::Bounded { low: -1.0, high: 1.0 }, sign);
@@ -142,7 +148,7 @@ impl Audit {
         Ok(found?)
     }
 
-    /// The paper's method as the definition has it, with a clip that reaches so much further.
+    /// The paper's method as defined, with a clip threshold that reaches this much further.
     fn dpgd(&self, request: Request, reach: f64) -> dpgd::Config {
         let (clip, steps, step_size) = (Some(reach * self.gamma), Some(self.steps), Some(self.step_size));
         dpgd::Config { request, tuning: Tuning { clip, steps, step_size } }
@@ -168,19 +174,22 @@ impl Audit {
     }
 }
 
-/// What one row moves the integer by: so large that rounding the scale of the noise up to an integer is lost in it.
+/// The amount by which one row moves the integer: so large that rounding the scale of the noise up
+/// to an integer is negligible.
 const UNIT: f64 = 1000.0;
 
-/// One integer through the door: 0, or as far from it as a row may move it; further where the clip is doubled.
+/// One integer through `release`: 0, or as far from it as a row may move it; further if the clip
+/// threshold is doubled.
 fn one_release(rho: Rho, value: f64, fault: Fault, rng: &mut FixedSeed) -> Result<f64, Error> {
-    // The clip that was doubled takes its noise with it; the larger budget takes that back.
+    // The doubled threshold takes its noise with it; the larger budget reverses that.
     let claimed = UNIT * if fault == Fault::DoubleClip { 2.0 } else { 1.0 };
     let query = Sensitive::claim(vec![(UNIT * value.max(0.0)) as i128], ((claimed * claimed) as u128).into());
     let spend = Budget::new(rho).spend_rest("audit")?;
     Ok(release(query, spend, rng)?.values[0] as f64)
 }
 
-/// The first coordinate of all noisy gradients together: no number tells the two tables apart better.
+/// The first coordinate of all noisy gradients together: no number distinguishes the two tables
+/// better.
 fn moved(run: &Outcome) -> f64 {
     -run.trajectories[0].gradient.iter().map(|gradient| gradient[0]).sum::<f64>()
 }

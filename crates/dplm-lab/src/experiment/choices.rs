@@ -1,7 +1,8 @@
-//! What each number buys that the automatic method's division of its budget rests on and no theory gives: one at a time is halved and doubled.
+//! The effect of each number in the automatic method's budget division that no theory determines:
+//! one at a time is halved and doubled.
 //!
-//! All variants of a cell see the same tables and the same seeds, so that lengths are compared table by table. Coverage must not depend on
-//! any of them.
+//! All variants of a cell use the same tables and the same seeds, so that lengths are compared
+//! table by table. Coverage must not depend on any of them.
 
 use std::collections::BTreeMap;
 
@@ -25,11 +26,11 @@ use crate::{
 #[serde(deny_unknown_fields)]
 pub struct ChoicesStudy {
     grid: Vec<Block>,
-    /// What a choice is multiplied by.
+    /// The factors by which a choice is multiplied.
     factors: Vec<f64>,
     /// Coverage below the first or above the second, over all cells, fails.
     band: (f64, f64),
-    /// Intervals that are shorter than this share of the usual ones would say that a choice is badly made.
+    /// Intervals shorter than this share of the default ones would show that a choice is bad.
     shortest: f64,
     population_rows: u64,
     tables: String,
@@ -38,7 +39,7 @@ pub struct ChoicesStudy {
     populations: Populations,
 }
 
-/// A choice and what it is multiplied by; none of them first.
+/// A choice and its factor; the first variant changes none.
 struct Variant {
     name: &'static str,
     factor: f64,
@@ -55,7 +56,8 @@ impl ChoicesStudy {
         std::iter::once(unchanged).chain(Choices::NAMES.into_iter().flat_map(of)).collect()
     }
 
-    /// The numbers of a variant over all cells: lengths against the usual, as a geometric mean, and coverage.
+    /// The results of a variant over all cells: lengths relative to the default, as a geometric
+    /// mean, and coverage.
     fn over_cells(&self, done: &[Finished], variant: usize) -> (f64, f64) {
         let of = |variant: usize| done.iter().filter(move |one| one.point.whole("variant") as usize == variant);
         let ratios: Vec<f64> = of(variant)
@@ -208,7 +210,8 @@ mod tests {
     const GRID: &str =
         "grid=[{designs=[\"controls 2\"],errors=[\"normal\"],n=[2000],rho=[0.5],targets=[\"default\"],repetitions=3}]";
 
-    /// The usual numbers come first, every choice is changed both ways, and a changed choice gives other numbers on the same tables.
+    /// The default numbers come first, every choice is changed both ways, and a changed choice
+    /// gives other numbers on the same tables.
     #[test]
     fn every_choice_is_changed_on_the_same_tables() {
         let set = [GRID, "population_rows=20000"].map(str::to_owned).to_vec();
@@ -221,7 +224,8 @@ mod tests {
             let row = table.rows.iter().find(|row| row[4] == choice && row[5] == factor).expect("a row").clone();
             row[9].parse().expect("a length")
         };
-        // There is one round more than needed for columns like these, and no second start, so those choices change nothing.
+        // There is one round more than necessary for columns like these, and no second start, so
+        // those choices change nothing.
         assert_eq!(length("second_start", "2"), length("as they are", "1"));
         assert_ne!(length("start", "2"), length("as they are", "1"));
         let picture = definition.experiment.figure(&done).svg(&definition.title);

@@ -1,6 +1,7 @@
-//! Which share of gradients is clipped, over dimension and threshold; and the lemma that says when none is.
+//! The share of clipped gradients, over dimension and threshold; and the lemma about when none is
+//! clipped.
 
-use dplm::theory::no_clipping::{check_condition, no_clipping_bound};
+use dplm_theory::no_clipping::{check_condition, no_clipping_bound};
 
 use super::{DesignName, Experiment, Finished, Measures, Point, Table, cell, gamma, grouped, measure, put_mean};
 use crate::{
@@ -34,9 +35,9 @@ pub struct Clipping {
     seed: u64,
 }
 
-/// Clips from this multiple of `sqrt(p)` on are expected to clip hardly anything.
+/// Clip thresholds from this multiple of `sqrt(p)` on are expected to clip hardly anything.
 const WIDE: f64 = 5.0;
-/// Clips up to this multiple are expected to clip much.
+/// Clip thresholds up to this multiple are expected to clip much.
 const NARROW: f64 = 0.5;
 
 impl Clipping {
@@ -60,7 +61,8 @@ impl Clipping {
         Point::new("lemma", &parameters, self.lemma_repetitions, self.seed)
     }
 
-    /// One run with the threshold the lemma asks for on these very data: whether its hypotheses hold, and whether anything is clipped.
+    /// One run with the threshold that the lemma requires on this data set: whether its hypotheses
+    /// hold, and whether anything is clipped.
     fn lemma(&self, repetition: u64) -> Result<Measures, LabError> {
         let (p, n, steps) = (self.lemma_p, self.lemma_n, self.lemma_steps);
         let words = [u64::from(p), n, repetition];

@@ -1,4 +1,4 @@
-//! The cost of privacy: the error of noise and the error of sampling as n grows.
+//! The cost of privacy: the errors from noise and from sampling as n grows.
 
 use super::{
     DesignName, Experiment, Finished, Measures, Point, Repetitions, Table, all, cell, gamma, grouped, measure, put_mean,
@@ -40,8 +40,10 @@ impl Cost {
         Line::log_log(&done.iter().map(|one| (one.at("n"), one.estimate(error))).collect::<Vec<_>>())
     }
 
-    /// The root mean square of `||theta_T - theta_hat||` that Lemma "distribution without clipping" gives for `Sigma = I` and the paper's noise:
-    /// `q^2T + p eta^2 lambda^2 (1 - q^2T) / (1 - q^2)`, `q = 1 - eta`, `lambda^2 = 2 T gamma^2 / (rho n^2)`.
+    /// The root mean square of `||theta_T - theta_hat||` that Lemma "distribution without clipping"
+    /// gives for `Sigma = I` and the paper's noise:
+    /// `q^2T + p eta^2 lambda^2 (1 - q^2T) / (1 - q^2)`, `q = 1 - eta`,
+    /// `lambda^2 = 2 T gamma^2 / (rho n^2)`.
     fn predicted(&self, n: f64) -> f64 {
         let Descending { rho, gamma, steps, step_size } = self.descending();
         let lambda_sq = 2.0 * f64::from(steps) * gamma * gamma / (rho * n * n);
@@ -83,7 +85,7 @@ impl Experiment for Cost {
         let asked = self.descending();
         let run = data.descend(&asked, seed(self.seed, "dpgd", &words))?;
         let found = run.theta.last().expect("a run has a start");
-        // The last iterate is clipped most where noise clips at all.
+        // If noise clips at all, the last iterate is clipped most.
         let clipped = data.clipped(&asked, &run)?.pop().unwrap_or(0.0);
         Ok(Measures::from([
             measure("privacy", distance(found, &ols)),

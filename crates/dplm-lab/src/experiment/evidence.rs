@@ -1,4 +1,5 @@
-//! What numbers from two neighbouring tables prove of a mechanism: bounds on epsilon and mu that are wrong as seldom as is asked for.
+//! Bounds on epsilon and mu of a mechanism from its numbers on two neighbouring tables, with a
+//! given false-alarm probability.
 
 use statrs::{
     distribution::{ContinuousCDF, Normal},
@@ -18,7 +19,8 @@ impl Event {
     }
 }
 
-/// Bounds on the probabilities of an event on the two tables that fail with probability at most `alarm` together.
+/// Bounds on the probabilities of an event on the two tables that fail with probability at most
+/// `alarm` together.
 pub(super) fn bounds(event: Event, [plus, minus]: [&[f64]; 2], alarm: f64) -> (f64, f64) {
     // Above is likely on the table whose last row moves it upwards, below on the other.
     let (likely, unlikely) = if event.above { (plus, minus) } else { (minus, plus) };
@@ -27,18 +29,18 @@ pub(super) fn bounds(event: Event, [plus, minus]: [&[f64]; 2], alarm: f64) -> (f
     (p, q)
 }
 
-/// What an event proves of epsilon at `delta`.
+/// The lower bound on epsilon at `delta` from an event.
 pub(super) fn epsilon_from((p, q): (f64, f64), delta: f64) -> f64 {
     if p > delta { ((p - delta) / q).ln().max(0.0) } else { 0.0 }
 }
 
-/// What an event proves of `mu`, if the mechanism is Gaussian as it claims.
+/// The lower bound on `mu` from an event, if the mechanism is Gaussian as it claims.
 pub(super) fn mu_from((p, q): (f64, f64)) -> f64 {
     let normal = Normal::standard();
     if p > 0.0 && q < 1.0 { (normal.inverse_cdf(p) - normal.inverse_cdf(q)).max(0.0) } else { 0.0 }
 }
 
-/// The event that proves most on a sample, by `proof`.
+/// The event with the largest bound on a sample, by `proof`.
 pub(super) fn best_event(sample: [&[f64]; 2], alarm: f64, proof: impl Fn((f64, f64)) -> f64) -> Event {
     let mut all: Vec<f64> = sample.concat();
     all.sort_by(f64::total_cmp);
@@ -64,7 +66,7 @@ fn share_at_most(hits: u64, trials: u64, alarm: f64) -> f64 {
     }
 }
 
-/// Where `is_below` turns from true to false between 0 and 1.
+/// The point between 0 and 1 at which `is_below` turns from true to false.
 fn solve(is_below: impl Fn(f64) -> bool) -> f64 {
     let (mut low, mut high) = (0.0, 1.0);
     for _ in 0..60 {

@@ -12,13 +12,13 @@ use crate::{
     trial::{Data, Descending, seed},
 };
 
-/// Which of the two figures is drawn from the points.
+/// The figure that is drawn from the points.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Shown {
-    /// The share of intervals that hold the least-squares value.
+    /// The share of intervals that contain the least-squares value.
     Coverage,
-    /// How long the intervals are.
+    /// The length of the intervals.
     Length,
 }
 
@@ -49,7 +49,8 @@ const METHODS: [(&str, &str); 4] = [
     ("newton", "Newton (ours)"),
 ];
 
-/// How far below its level the mean coverage may be measured: about four standard errors of 100 runs of 10 coordinates.
+/// The allowed shortfall of the mean coverage: about four standard errors of 100 runs of 10
+/// coordinates.
 const ALLOWANCE: f64 = 0.025;
 
 /// An interval method this much below its level still counts as covering when lengths are compared.
@@ -65,7 +66,8 @@ impl Intervals {
         Batching { batches: self.batches as usize, burn_in: self.burn_in as usize, average_last }
     }
 
-    /// Independent runs of `total / m` steps each, the mean of what each did after its burn-in; none where a run would be all burn-in.
+    /// Independent runs of `total / m` steps each, with the mean of each after its burn-in; `None`
+    /// if a run would be all burn-in.
     fn independent(&self, data: &mut Data, total: u32, seed: u64) -> Result<Option<Ends>, LabError> {
         let steps = total / self.batches;
         if steps <= self.burn_in {
@@ -75,7 +77,7 @@ impl Intervals {
         Ok(Some(self.ends(independent_runs(&runs, &self.batching(usize::MAX)))?))
     }
 
-    /// Checkpoints and batched means of one and the same run: both are post-processing of it.
+    /// Checkpoints and batched means of the same run: both are post-processing of it.
     fn one_run(&self, data: &mut Data, total: u32, seed: u64) -> Result<[Ends; 2], LabError> {
         let run = data.descend(&self.descending(total), seed)?;
         Ok([self.ends(checkpoints(&run, &self.batching(1)))?, self.ends(batched_means(&run, &self.batching(1)))?])
@@ -198,7 +200,7 @@ impl Intervals {
 }
 
 impl Intervals {
-    /// Which interval method is the shortest where, among those that cover.
+    /// The shortest interval method at each point, among those that cover.
     fn judge_shortest(&self, done: &[Finished], claims: &mut Claims) {
         let covers = |one: &Finished, method: &str| one.value(&format!("{method}.coverage")) >= self.level - NEARLY;
         let length = |one: &Finished, method: &str| one.value(&format!("{method}.length"));

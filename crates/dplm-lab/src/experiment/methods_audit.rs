@@ -1,22 +1,27 @@
-//! The audit of every mechanism beside the Gaussian one, and of every method built on them: what runs on worst-case neighbours reveal, against what is claimed.
+//! The audit of every mechanism other than the Gaussian, and of every method built on them: bounds
+//! from runs on worst-case neighbours, compared with the claims.
 //!
-//! A mechanism is given the two answers that a row moves furthest apart, and its claim is a pure epsilon. A method is given two tables of which one row differs, replaced by
-//! its opposite or zeroed out, and its claim is what a fit states: epsilon at delta by the conversion of the method, and `mu` where everything is Gaussian. Whatever rows a method reads in
-//! whatever order, its estimate is a function of what it released, so that it may reveal no more. What is broken on purpose must be caught: see [`super::Audit`].
+//! A mechanism gets the two answers that a row moves furthest apart, and its claim is a pure
+//! epsilon. A method gets two tables that differ in one row, replaced by its opposite or zeroed
+//! out, and its claim is that of a fit: epsilon at delta by the conversion of the method, and `mu`
+//! if everything is Gaussian. Whichever rows a method reads in whichever order, its estimate is a
+//! function of its releases, so it may not reveal more. Mechanisms broken on purpose must be
+//! caught: see [`super::Audit`].
 
 use dplm::{
     Design, Error, Progress,
     formula::{Column, Formula, Kind, Model},
     method::{self, Entry, IntervalMethod, Purpose, Request, Tuning},
     privacy::{
-        Budget, Depths, Failure, Mechanism, Neighbours, Nested, PrivacyError, Rho, Scores, Sensitive,
+        Budget, Mechanism, Neighbours, PrivacyError, Rho, Sensitive,
         convert::{self, Conversion},
         noise::{FixedSeed, NoiseSource},
-        release_laplace, select, select_point, select_tested_point,
+        release_by,
     },
     rows::{MemoryBuilder, MemoryRows},
     table::{Block, Cells},
 };
+use dplm_methods::mechanism::{Depths, Failure, Laplace, Nested, Scores, select, select_point, select_tested_point};
 
 use super::{
     Experiment, Finished, Measures, Point, Table, cell,
@@ -35,14 +40,14 @@ use crate::{
 #[serde(deny_unknown_fields)]
 pub struct MethodsAudit {
     rho: Vec<f64>,
-    /// Where epsilon of a method is claimed and bounded.
+    /// The delta at which epsilon of a method is claimed and bounded.
     delta: f64,
     rows: u32,
     /// Runs on each of the two tables, in one repetition: of a method, and of a mechanism alone.
     runs: u32,
     mechanism_runs: u32,
     repetitions: u32,
-    /// How often a sound mechanism may be accused.
+    /// The allowed probability of a false alarm.
     alarm: f64,
     /// Less than 1 breaks everything.
     noise_scale: f64,
@@ -58,13 +63,13 @@ enum Audited {
     Choice,
     /// A point of a public box.
     Point,
-    /// A test of how deep points lie.
+    /// A test of the depth of points.
     Test,
     /// A whole fit.
     Fit(&'static Entry, Neighbours),
 }
 
-/// What is run, and with how much of its noise.
+/// The mechanism or method, and the share of its noise.
 #[derive(Clone, Copy)]
 struct Case {
     audited: Audited,
@@ -78,7 +83,7 @@ impl Case {
     fn all() -> Vec<Case> {
         let relations = [Neighbours::ReplaceOne, Neighbours::ZeroOut];
         let alone = [1.0, 0.5].into_iter().flat_map(|noise| MECHANISMS.map(|audited| Case { audited, noise }));
-        // An estimate shows little of what was released, so that it takes less noise to be caught.
+        // An estimate reveals little of the releases, so only less noise can be caught.
         let fits = [1.0, 0.1].into_iter().flat_map(move |noise| {
             dplm_methods::METHODS.iter().flat_map(move |entry| {
                 relations.map(|neighbours| Case { audited: Audited::Fit(entry, neighbours), noise })
@@ -102,7 +107,7 @@ impl Case {
         }
     }
 
-    /// The epsilon that is claimed and its delta; `mu` where everything is Gaussian.
+    /// The claimed epsilon and its delta; `mu` if everything is Gaussian.
     fn claim(self, rho: f64, delta: f64) -> (f64, f64, Option<f64>) {
         match self.audited {
             Audited::Laplace => ((2.0 * rho).sqrt(), 0.0, None),
@@ -116,17 +121,20 @@ impl Case {
     }
 }
 
-/// What one row moves an integer by: so large that rounding the scale of the noise up to an integer is lost in it.
+/// The amount by which one row moves an integer: so large that rounding the scale of the noise up
+/// to an integer is negligible.
 const UNIT: i128 = 1000;
 
-/// Candidates of a choice: with many, both what is chosen and all others gain from the row, and nearly all of the claimed range is used.
+/// Candidates of a choice: with many, both the chosen one and all others gain from the row, and
+/// nearly all of the claimed range is used.
 const CANDIDATES: i64 = 40;
 
-/// Fits whose test is audited, and the share of the budget that it has: the scale of its noise is an integer, and at a small budget not much rounded.
+/// Fits whose test is audited, and the test's share of the budget: the scale of its noise is an
+/// integer, and at a small budget it is hardly rounded.
 const FITS: usize = 12;
 const TEST_SHARE: f64 = 0.04;
 
-/// The place of the row that decides, and the lengths of the others.
+/// The position of the deciding row, and the lengths of the others.
 const DECIDES: usize = 7;
 const SHORT: [f64; 2] = [0.04, 0.06];
 
@@ -135,14 +143,14 @@ impl MethodsAudit {
         Case::all()[point.whole("case") as usize]
     }
 
-    /// The budget that is really spent.
+    /// The budget that is actually spent.
     fn spent(&self, point: &Point, case: Case) -> Result<Rho, LabError> {
         let scale = self.noise_scale * case.noise;
         let rho = Rho::checked_from_f64(point.get("rho") / (scale * scale));
         Ok(rho.map_err(|error: PrivacyError| Error::from(error))?)
     }
 
-    /// The numbers of many runs, on the table on which they are large or on the other.
+    /// The numbers of many runs, on the table with large numbers or on the other.
     fn numbers(&self, point: &Point, repetition: u64, large: bool) -> Result<Vec<f64>, LabError> {
         let case = MethodsAudit::case(point);
         let rho = self.spent(point, case)?;
@@ -179,15 +187,17 @@ impl MethodsAudit {
         (0..self.runs).map(|_| one()).collect()
     }
 
-    /// A row that decides, among others that are short and of either slope in turn: whatever batches rows are divided into by their place, of an even number half have one slope
-    /// and half the other, and in its own the row that decides outweighs others of the opposite slope. Of eight batches it is in the last, which an estimate remembers best.
+    /// A row that decides, among others that are short and of alternating slope. Any batch of an
+    /// even number of rows by position has half of its rows with either slope, and in its own batch
+    /// the deciding row outweighs others of the opposite slope. Of eight batches it is in the last,
+    /// which an estimate remembers best.
     fn table(&self, decides: (f64, f64)) -> (MemoryRows, Design) {
         let column = |name: &str| Column { name: name.into(), kind: Kind::Bounded { low: -1.0, high: 1.0 } };
         let design = Design::new(&Model::of_columns(column("y"), vec![column("x")], false));
         let mut builder = MemoryBuilder::new(&design);
         let rows = self.rows as usize;
         let other = |row: usize| {
-            // Two lengths, so that medians lie somewhere.
+            // Two lengths, so that medians are well defined.
             let length = SHORT[row / 16 % 2];
             (length, if row.is_multiple_of(2) { length } else { -length })
         };
@@ -210,25 +220,25 @@ impl Audited {
             Audited::Laplace => {
                 let query = Sensitive::claim(vec![if large { UNIT } else { 0 }], (UNIT.unsigned_abs().pow(2)).into());
                 let spend = budget.spend_on(Mechanism::Laplace, "audit", rho)?;
-                Ok(release_laplace(query, spend, rng)?.values[0] as f64)
+                Ok(release_by(&query.sealed(), &Laplace, [spend], rng)?.values[0] as f64)
             }
             Audited::Choice => {
                 let (first, others) = if large { (1, 0) } else { (0, 1) };
                 let scores = std::iter::once(first).chain((1..CANDIDATES).map(|_| others)).collect();
                 let spend = budget.spend_on(Mechanism::Exponential, "audit", rho)?;
-                Ok(f64::from(u8::from(*select(Scores::claim(scores, 1), spend, rng)? == 0)))
+                Ok(f64::from(u8::from(select(&Scores::claim(scores, 1), &spend, rng)? == 0)))
             }
             Audited::Point => {
                 let inner = if large { (0, 0) } else { (1, CANDIDATES - 1) };
                 let boxes = vec![vec![(0, CANDIDATES - 1)], vec![inner]];
                 let spend = budget.spend_on(Mechanism::Exponential, "audit", rho)?;
-                Ok(f64::from(u8::from(select_point(Nested::claim(boxes, 1), spend, rng)?[0] == 0)))
+                Ok(f64::from(u8::from(select_point(&Nested::claim(boxes, 1), &spend, rng)?[0] == 0)))
             }
             Audited::Test => {
                 let test = budget.spend_on(Mechanism::Test, "audit", rho.share(TEST_SHARE))?;
                 let mut other = Budget::new(Rho::checked_from_f64(2.0)?);
                 let choice = other.spend_on(Mechanism::Exponential, "audit", other.total())?;
-                let passed = select_tested_point(agreeing(large), Failure::half_of(0.5), test, choice, rng)?;
+                let passed = select_tested_point(&agreeing(large), Failure::half_of(0.5), (&test, &choice), rng)?;
                 Ok(f64::from(u8::from(passed.is_some())))
             }
             Audited::Fit(..) => unreachable!("a fit is no mechanism alone"),
@@ -236,7 +246,8 @@ impl Audited {
     }
 }
 
-/// Depths among fits that agree but for one far out on either side, one change from unsafe; or but for two on one of them, which is unsafe.
+/// Depths among fits that agree except for one outlier on either side, one change from unsafe; or
+/// except for two on one side, which is unsafe.
 fn agreeing(safe: bool) -> Depths {
     let far = 1i64 << 50;
     let mut readings = [0i64; FITS];
@@ -253,7 +264,7 @@ impl Experiment for MethodsAudit {
             let name = Case::all()[case].name();
             let parameters = [("case", case as f64), ("rho", rho), ("n", f64::from(self.rows))];
             let point = Point::new("methods-audit", &parameters, self.repetitions, self.seed);
-            // Names, and not places in a list that may grow.
+            // Names rather than positions in a list that may grow.
             let key = format!(
                 "methods-audit case={name} rho={rho} delta={} n={} runs={} alone={} alarm={} noise_scale={} repetitions={} seed={}",
                 self.delta,
@@ -281,7 +292,7 @@ impl Experiment for MethodsAudit {
         let [first, rest] = [pilot, judged].map(|part| [sample(part, "large"), sample(part, "small")]);
         let [first, rest] = [&first, &rest].map(|[large, small]| [large.as_slice(), small.as_slice()]);
         let (epsilon, delta, mu) = MethodsAudit::case(point).claim(point.get("rho"), self.delta);
-        // Where two bounds are stated, each may fail half as often.
+        // If two bounds are stated, each may fail half as often.
         let alarm = if mu.is_some() { self.alarm / 2.0 } else { self.alarm };
         let prove = |proof: &dyn Fn((f64, f64)) -> f64| {
             let event = best_event(first, 0.1, proof);
@@ -318,7 +329,7 @@ impl Experiment for MethodsAudit {
             };
             Series::new(of.name(), MethodsAudit::of_case(done, case).map(mark).collect())
         };
-        // Methods are in the table: two dozen lines tell nobody apart.
+        // The table lists the methods: two dozen lines in a figure are illegible.
         let all = Case::all();
         let alone = all.iter().enumerate().filter(|(_, case)| !matches!(case.audited, Audited::Fit(..)));
         Figure::plot(
@@ -356,7 +367,7 @@ impl Experiment for MethodsAudit {
     }
 }
 
-/// The bound as a share of the claim, in hundredths: that on mu where there is one.
+/// The bound as a share of the claim, in hundredths: that on mu if there is one.
 fn proved(one: &Finished) -> f64 {
     let share = |found: &str, claimed: &str| 100.0 * one.value(found) / one.value(claimed);
     let of_mu = share("mu_lo", "mu");
@@ -393,7 +404,8 @@ mod tests {
         crate::run::judge(&definition, &done)
     }
 
-    /// False-alarm rate: 1e-6 for each of the sound mechanisms and methods. Half the noise of a mechanism and a tenth of that of a whole fit are caught, for both relations.
+    /// False-alarm rate: 1e-6 for each of the sound mechanisms and methods. Half the noise of a
+    /// mechanism and a tenth of that of a whole fit are caught, for both relations.
     #[test]
     fn sound_mechanisms_pass_and_broken_ones_are_caught() {
         for claim in judged() {

@@ -1,4 +1,5 @@
-//! The paper's experiments, one kind to a file: which points, what is measured, what table, what picture, which claims.
+//! The paper's experiments, one kind per file: the points, the measures, the table, the picture and
+//! the claims.
 
 mod ratio;
 mod cost;
@@ -44,7 +45,7 @@ pub trait Experiment: Send + Sync {
     /// The points, in the order of the table.
     fn points(&self) -> Vec<Point>;
 
-    /// What all repetitions of a point need, made once before them.
+    /// Prepares a point once before all its repetitions.
     ///
     /// # Errors
     /// When a file cannot be read.
@@ -52,13 +53,13 @@ pub trait Experiment: Send + Sync {
         Ok(())
     }
 
-    /// One repetition of a point; the same numbers for the same arguments, always.
+    /// One repetition of a point; always the same numbers for the same arguments.
     ///
     /// # Errors
     /// When a fit is refused.
     fn repeat(&self, point: &Point, repetition: u64) -> Result<Measures, LabError>;
 
-    /// What the record keeps of all repetitions of a point.
+    /// The values that the record keeps of all repetitions of a point.
     fn summarise(&self, point: &Point, repetitions: &[Measures]) -> Values;
 
     /// The table, in the columns that are fixed for the figure.
@@ -84,12 +85,12 @@ pub trait Experiment: Send + Sync {
 /// Numbers of one repetition, by name.
 pub type Measures = BTreeMap<String, Vec<f64>>;
 
-/// A point of a figure: parameters and how often to repeat.
+/// A point of a figure: parameters and the number of repetitions.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Point {
     /// Everything that determines the numbers, as text.
     pub key: String,
-    /// How often it is repeated.
+    /// The number of repetitions.
     pub repetitions: u32,
     /// Cells of one data set: large ones are repeated one after the other.
     pub cells: u64,
@@ -110,7 +111,7 @@ pub struct Finished {
 pub struct Table {
     /// The columns.
     pub columns: &'static [&'static str],
-    /// The cells, as they are written.
+    /// The cells, as written.
     pub rows: Vec<Vec<String>>,
 }
 
@@ -124,18 +125,18 @@ pub enum Repetitions {
     Each(Vec<u32>),
 }
 
-/// The law of the features, as definitions name it.
+/// The distribution of the features, as definitions name it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum DesignName {
-    /// Standard normal.
+    /// Standard Gaussian.
     Isotropic,
     /// The appendix's.
     Anisotropic,
 }
 
 impl DesignName {
-    /// The setting of this design with `features` features; everything else as the paper has it.
+    /// The setting of this design with `features` features; otherwise the paper's.
     pub fn setting(self, features: u32) -> Setting {
         let design = match self {
             DesignName::Isotropic => Design::Isotropic,
@@ -162,7 +163,8 @@ impl DesignName {
 }
 
 impl Repetitions {
-    /// Those of the point at this place of the first axis; the last number serves for all beyond it.
+    /// The repetitions of the point at this position of the first axis; the last number applies to
+    /// all beyond it.
     pub fn at(&self, index: usize) -> u32 {
         match self {
             Repetitions::Same(count) => *count,
@@ -172,7 +174,8 @@ impl Repetitions {
 }
 
 impl Point {
-    /// A point of a kind of experiment with all its parameters; `n` and `p` among them give its size.
+    /// A point of a kind of experiment with all its parameters; `n` and `p` among them give its
+    /// size.
     fn new(kind: &str, parameters: &[(&'static str, f64)], repetitions: u32, seed: u64) -> Point {
         let parameters: BTreeMap<&'static str, f64> = parameters.iter().copied().collect();
         let words: Vec<String> = parameters.iter().map(|(name, value)| format!("{name}={value}")).collect();
@@ -201,7 +204,7 @@ impl Finished {
         self.point.get(name)
     }
 
-    /// A number that was measured; not a number where it was not.
+    /// A measured number; NaN if it was not measured.
     fn value(&self, name: &str) -> f64 {
         self.values.get(name).copied().unwrap_or(f64::NAN)
     }
@@ -212,7 +215,7 @@ impl Finished {
     }
 }
 
-/// The measure of this name over all repetitions, laid end to end.
+/// The measure of this name over all repetitions, concatenated.
 fn all(repetitions: &[Measures], name: &str) -> Vec<f64> {
     repetitions.iter().filter_map(|one| one.get(name)).flatten().copied().collect()
 }
@@ -238,7 +241,7 @@ fn ends(intervals: &[Interval]) -> Ends {
     intervals.iter().map(|interval| (interval.low, interval.high)).collect()
 }
 
-/// Six significant digits, as short as they go.
+/// Six significant digits, in their shortest form.
 fn cell(value: f64) -> String {
     if !value.is_finite() {
         return if value.is_nan() { String::new() } else { "inf".to_owned() };
@@ -252,7 +255,7 @@ fn gamma(over_root: f64, p: f64) -> f64 {
     over_root * p.sqrt()
 }
 
-/// A number as captions show it: thousands apart.
+/// A number for captions, with thousands separated.
 fn grouped(value: f64) -> String {
     let digits = format!("{}", value as u64);
     let mut out = String::new();
@@ -281,7 +284,7 @@ mod tests {
     const ORACLE: &str = "n,reps,error_inference,error_prediction,error_oracle,error_oracle_with_steps,error_default_clip,\
 error_ols,ratio_inference,ratio_prediction,ratio_with_steps,oracle_gamma_over_sqrtp";
 
-    /// The figures with the columns people read, and a grid small enough for a test.
+    /// The figures with their published columns, and a grid small enough for a test.
     const FIGURES: [(&str, &str, &str); 14] = [
         ("pn", RATIO, "p=[2,4] rows_per_feature=50"),
         ("pn-aniso", RATIO, "p=[2,4] rows_per_feature=50"),

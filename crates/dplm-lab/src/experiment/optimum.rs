@@ -1,4 +1,5 @@
-//! Intervals for the optimum on the data at hand, from the first steps on: the Newton interval beside the paper's three.
+//! Intervals for the data set's own optimum, from the first steps on: the Newton interval beside
+//! the paper's three.
 
 use dplm::{
     descend::Trajectory,
@@ -40,15 +41,17 @@ const NAME: &str = "optimum";
 const METHODS: [&str; 5] = ["newton", "newton, curvature released", "batched", "checkpoints", "independent"];
 const PAPER: [&str; 3] = ["batched", "checkpoints", "independent"];
 
-/// The longest the Newton interval may be against what the released gradients can tell at best.
+/// The largest length of the Newton interval relative to the best possible one from the released
+/// gradients.
 const LONGEST: f64 = 1.03;
-/// The same where it pays for its curvature from the same budget.
+/// The same if the curvature is paid for from the same budget.
 const LONGEST_RELEASED: f64 = 1.25;
 /// An interval method this much below its level still counts as covering when lengths are compared.
 const NEARLY: f64 = 0.01;
-/// How far below its level the paper's interval methods may be measured at the largest number of steps.
+/// The allowed shortfall of the coverage of the paper's interval methods at the largest number of
+/// steps.
 const ALLOWANCE: f64 = 0.025;
-/// Standard errors that a mean may be off: a false alarm in fifteen thousand.
+/// The allowed distance of a mean in standard errors: a false alarm in fifteen thousand.
 const STANDARD_ERRORS: f64 = 4.0;
 
 impl Optimum {
@@ -107,7 +110,8 @@ impl Optimum {
         values
     }
 
-    /// Rows of the table: case, rows, clip, steps, repetitions, coverage with its ends, length, share identified.
+    /// Rows of the table: case, rows, clip, steps, repetitions, coverage with its ends, length,
+    /// share identified.
     pub fn rows(&self, one: &Finished) -> Vec<Vec<String>> {
         let row = |method: &&str| {
             let coverage = one.estimate(&format!("{method}.coverage"));
@@ -152,7 +156,7 @@ impl Optimum {
         );
     }
 
-    /// Shorter than those of the paper's that cover; those that are shorter because they do not cover are named.
+    /// Shorter than those of the paper's that cover; shorter ones that do not cover are named.
     fn judge_against_the_paper(&self, mine: &[&Finished], claims: &mut Claims) {
         let (mut closest, mut short) = (f64::INFINITY, Vec::new());
         for one in mine {
@@ -187,7 +191,7 @@ impl Optimum {
         Batching { batches: self.batches as usize, burn_in: self.burn_in as usize, average_last: 1 }
     }
 
-    /// The whole budget goes to the gradients, and the curvature is read off the iterates.
+    /// The whole budget goes to the gradients, and the curvature is estimated from the iterates.
     fn newton(&self, run: &Trajectory) -> Result<Vec<Interval>, LabError> {
         let features = Coordinates::identity(self.p as usize);
         let curvature = Curvature::from_trajectory(run);
@@ -200,7 +204,8 @@ impl Optimum {
         Ok(found.map_err(dplm::Error::from)?)
     }
 
-    /// Runs that share the steps and the budget, each after a burn-in of at most half its steps; none where a run has one step.
+    /// Runs that share the steps and the budget, each after a burn-in of at most half its steps;
+    /// `None` if a run has one step.
     fn independent(&self, data: &mut Data, total: u32, seed: u64) -> Result<Option<Vec<Interval>>, LabError> {
         let steps = total / self.batches;
         if steps < 2 {
@@ -243,7 +248,8 @@ fn limit(run: &Trajectory, ols: &LeastSquares, level: f64) -> f64 {
     noise * Estimate::mean(&ols.inverse_moments).value
 }
 
-/// Coverage and length of one data set: coordinates share their run, so their mean is one observation.
+/// Coverage and length of one data set: coordinates share their run, so their mean is one
+/// observation.
 fn score(name: &str, ends: &[(f64, f64)], truth: &[f64], limit: f64) -> [(String, Vec<f64>); 2] {
     let p = truth.len() as f64;
     let held = ends.iter().zip(truth).filter(|((low, high), truth)| low <= truth && *truth <= high).count() as f64;

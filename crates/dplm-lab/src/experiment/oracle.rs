@@ -1,7 +1,9 @@
-//! The automatic method against an oracle: the paper's algorithm at the best clip of a grid, on columns of known scale.
+//! The automatic method against an oracle: the paper's algorithm at the best clip threshold of a
+//! grid, on columns of known scale.
 //!
-//! There are two who know. One chooses the clip and leaves the rest to the program; the other is also given steps and step size that
-//! suit the data, and so knows more than the paper's oracle would.
+//! There are two oracles. One chooses the clip threshold and leaves the rest to the program; the
+//! other also gets steps and a step size that suit the data, and so knows more than the paper's
+//! oracle would.
 
 use dplm::method::Purpose;
 
@@ -23,16 +25,17 @@ pub struct Oracle {
     p: u32,
     n: Vec<u64>,
     rho: f64,
-    /// Columns and response are known to lie within this of zero, and no more.
+    /// Columns and response are only known to lie within this of zero.
     bound: f64,
-    /// What the second oracle is given.
+    /// The steps that the second oracle gets.
     steps: u32,
     step_size: f64,
-    /// The oracle chooses gamma / sqrt(p) from so many between these, evenly spaced in logarithms; the definition's highest is the paper's.
+    /// The oracle chooses gamma / sqrt(p) from this many values between these, evenly spaced in
+    /// logarithms; the definition's highest is the paper's.
     clip_low: f64,
     clip_high: f64,
     clips: u32,
-    /// What the automatic method may be worse by, against the one and the other.
+    /// The allowed factor by which the automatic method may be worse, against each oracle.
     most: f64,
     most_with_steps: f64,
     repetitions: Repetitions,
@@ -49,10 +52,10 @@ const METHODS: [(&str, &str); 6] = [
     ("sampling", "least squares, not private"),
 ];
 
-/// The first iterates, one in so many, are still on their way and left out of the mean.
+/// The first iterates, one part in this many, have not converged yet and are left out of the mean.
 const SKIPPED_PART: usize = 6;
 
-/// The oracles, and the names under which their errors at each clip are kept.
+/// The oracles, and the names under which their errors at each clip threshold are kept.
 const ORACLES: [&str; 2] = ["oracle", "steps"];
 
 impl Oracle {
@@ -67,7 +70,8 @@ impl Oracle {
         format!("{oracle}.clip{index}")
     }
 
-    /// The mean of the late iterates of the whole budget at a clip: steadier than the last one.
+    /// The mean of the late iterates of the whole budget at a clip threshold: steadier than the
+    /// last one.
     fn descended(&self, data: &mut Data, gamma: f64, seed: u64) -> Result<Vec<f64>, LabError> {
         let asked = Descending { rho: self.rho, gamma, steps: self.steps, step_size: self.step_size };
         let run = data.descend(&asked, seed)?;
@@ -76,7 +80,7 @@ impl Oracle {
         Ok((0..self.p as usize).map(mean).collect())
     }
 
-    /// The clip with the least mean square error, and the squared errors there.
+    /// The clip threshold with the least mean square error, and the squared errors there.
     fn best(&self, squares: impl Fn(usize) -> Vec<f64>) -> (f64, Vec<f64>) {
         let clips = self.grid().into_iter().enumerate().map(|(index, clip)| (clip, squares(index)));
         let mean = |sample: &[f64]| Estimate::mean(sample).value;
@@ -222,14 +226,15 @@ impl Experiment for Oracle {
     }
 }
 
-/// The root of the mean of squares, its error to first order.
+/// The root of the mean of squares, with its error to first order.
 fn root(squares: &[f64]) -> Estimate {
     let mean = Estimate::mean(squares);
     let value = mean.value.sqrt();
     Estimate { value, error: mean.error / (2.0 * value) }
 }
 
-/// The ratio of two such roots on the same repetitions: what they share does not count as uncertainty.
+/// The ratio of two such roots on the same repetitions: common variation does not count as
+/// uncertainty.
 fn root_ratio(above: &[f64], below: &[f64]) -> Estimate {
     let (a, b) = (Estimate::mean(above).value, Estimate::mean(below).value);
     let ratio = (a / b).sqrt();

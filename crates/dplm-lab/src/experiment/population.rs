@@ -1,4 +1,5 @@
-//! Coverage of the true coefficients by the default interval, on more than the easy case; and of the optimum, from the first steps on.
+//! Coverage of the true coefficients by the default interval, beyond the easy case; and of the
+//! optimum, from the first steps on.
 
 use dplm_simulate::{Design, Errors, Setting};
 
@@ -12,7 +13,7 @@ use crate::{
     trial::{Data, Descending, seed},
 };
 
-/// Coverage of population intervals over designs, laws of the errors, rows and clips.
+/// Coverage of population intervals over designs, error distributions, rows and clip thresholds.
 #[derive(Clone, Debug, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Population {
@@ -34,7 +35,7 @@ pub struct Population {
     seed: u64,
 }
 
-/// The cases: a design, a law of the errors, and whether clipping leaves the truth where it is.
+/// The cases: a design, an error distribution, and whether clipping leaves the truth unchanged.
 const CASES: [(&str, Design, Errors); 4] = [
     ("isotropic, normal errors", Design::Isotropic, Errors::Gaussian),
     ("anisotropic, normal errors", Design::Anisotropic, Errors::Gaussian),
@@ -68,7 +69,7 @@ impl Population {
         done.iter().filter(move |one| !Optimum::is_mine(&one.point) && one.at("case") as usize == case)
     }
 
-    /// Points of one case and one number of rows, along the clip.
+    /// Points of one case and one number of rows, along the clip threshold.
     fn series(&self, done: &[Finished], case: usize, rows: u64) -> Series {
         let along = Population::of_case(done, case).filter(|one| one.at("n") as u64 == rows);
         let mark = |one: &Finished| {
@@ -133,7 +134,8 @@ impl Experiment for Population {
             return self.optimum().summarise(repetitions);
         }
         let mut values = Values::new();
-        // Coordinates of one data set share their curvature, so the standard error is over data sets.
+        // Coordinates of one data set share their curvature, so the standard error is over data
+        // sets.
         put(&mut values, "coverage", Estimate::mean(&all(repetitions, "held")));
         put_mean(&mut values, repetitions, "length");
         put_mean(&mut values, repetitions, "identified");
@@ -209,7 +211,8 @@ impl Experiment for Population {
     }
 }
 
-/// Whether a coverage measured with this standard error may be one from 0.93 to 0.98; four standard errors are enough.
+/// Whether a coverage measured with this standard error may be one from 0.93 to 0.98, within four
+/// standard errors.
 fn may_be_within(coverage: f64, error: f64) -> bool {
     coverage + 4.0 * error >= 0.93 && coverage - 4.0 * error <= 0.98
 }

@@ -35,7 +35,8 @@ impl Ratio {
         Descending { rho: self.rho, gamma: gamma(self.clip, p), steps: self.steps, step_size: self.step_size }
     }
 
-    /// A method's distance to what the paper measures it against: least squares for the private ones, the truth for itself.
+    /// A method's distance from the paper's reference: least squares for the private ones, the
+    /// truth for itself.
     fn error(done: &Finished, method: &str) -> Estimate {
         let target = if method == "ols" { "true" } else { "ols" };
         done.estimate(&format!("{method}.{target}"))

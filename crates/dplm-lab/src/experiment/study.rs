@@ -1,5 +1,6 @@
-//! What a private fit tells an economist, against the fit in the clear: the model that validation servers are tried on, log wages on education, a
-//! cubic in experience and race, and the measures and tolerances of that literature.
+//! A private fit in economics against the fit in the clear: the model that validation servers are
+//! tested on, log wages on education, a cubic in experience and race, with the measures and
+//! tolerances of that literature.
 
 use std::sync::OnceLock;
 
@@ -31,7 +32,7 @@ use crate::{
 #[derive(serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Study {
-    /// A file; none where a table is simulated.
+    /// A file; empty for a simulated table.
     table: String,
     rows: u64,
     formula: String,
@@ -53,11 +54,11 @@ struct Clear {
     ends: Ends,
 }
 
-/// What economists who were asked would put up with.
+/// The tolerances that economists stated in a survey.
 struct Tolerance {
     name: &'static str,
     most: f64,
-    /// What is compared with it, for a coefficient.
+    /// The number to compare with the tolerance, for a coefficient.
     measured: fn(&Finished, usize) -> f64,
 }
 
@@ -130,7 +131,7 @@ impl Study {
         Ok(blocks)
     }
 
-    /// A table like the Current Population Survey of 1988, with the coefficients that least squares has there.
+    /// A table like the Current Population Survey of 1988, with its least-squares coefficients.
     fn simulated(&self, design: &Design) -> Block {
         let mut rng = ChaCha20Rng::seed_from_u64(seed(self.seed, "wages", &[self.rows]));
         let rows = self.rows as usize;
@@ -157,14 +158,15 @@ impl Study {
         Block { rows, columns: design.columns().iter().map(|one| column(&one.name)).collect() }
     }
 
-    /// A private fit; none where it is refused before anything would be spent. The lab's own methods are named as in the arena.
+    /// A private fit; `None` if it is refused before anything would be spent. The lab's own methods
+    /// are named as in the arena.
     fn fit(&self, clear: &Clear, epsilon: f64, seed: u64) -> Result<Option<Found>, LabError> {
         let unknown = || LabError::Setting { given: format!("method={}", self.method) };
         if let Some(name) = self.method.strip_prefix("lab:") {
             let peer = PEERS.iter().find(|peer| peer.name == name).ok_or_else(unknown)?;
             return self.ask(clear, peer, epsilon, seed);
         }
-        let entry = dplm_methods::find(&self.method).map_err(|_| unknown())?;
+        let entry = *dplm_methods::all().find(|entry| entry.name == self.method).ok_or_else(unknown)?;
         let rho = convert::rho(entry.conversion, epsilon, self.delta).map_err(dplm::privacy::PrivacyError::from);
         let rho = rho.and_then(Rho::checked_from_f64).map_err(dplm::Error::from)?;
         let request = Request { delta: self.delta, ..Request::new(rho) };
@@ -185,7 +187,7 @@ impl Study {
         Ok(Some(outcome.coefficients.iter().map(of).collect()))
     }
 
-    /// What a method of the lab finds.
+    /// The result of a method of the lab.
     fn ask(&self, clear: &Clear, peer: &Peer, epsilon: f64, seed: u64) -> Result<Option<Found>, LabError> {
         let wrong = |error| dplm::Error::from(dplm::privacy::PrivacyError::from(error));
         let rho = convert::rho(convert::Conversion::Exact, epsilon, self.delta).map_err(wrong)?;
@@ -197,7 +199,7 @@ impl Study {
     }
 }
 
-/// The estimate of each coefficient and the ends of its interval, where there are such.
+/// The estimate of each coefficient and the ends of its interval, if any.
 type Found = Vec<(Option<f64>, Option<(f64, f64)>)>;
 
 /// Estimates and the ends of intervals of least squares, in the units of the columns.
@@ -223,13 +225,14 @@ fn least_squares(design: &Design, blocks: &[Block]) -> Result<(Vec<f64>, Ends), 
     Ok((estimates, ends))
 }
 
-/// The quantile of the normal law for [`LEVEL`]; with thousands of rows Student's is the same.
+/// The Gaussian quantile for [`LEVEL`]; with thousands of rows Student's is the same.
 fn normal_half() -> f64 {
     use statrs::distribution::{ContinuousCDF, Normal};
     Normal::standard().inverse_cdf(0.5 + LEVEL / 2.0)
 }
 
-/// The share of each interval that both have, averaged over the two (Karr, Kohnen, Oganian, Reiter and Sanil 2006); none of intervals that are apart.
+/// The share of each interval that both have in common, averaged over the two (Karr, Kohnen,
+/// Oganian, Reiter and Sanil 2006); 0 for disjoint intervals.
 fn overlap(one: (f64, f64), other: (f64, f64)) -> f64 {
     let common = (one.1.min(other.1) - one.0.max(other.0)).max(0.0);
     0.5 * (common / (one.1 - one.0) + common / (other.1 - other.0))
@@ -284,7 +287,7 @@ impl Experiment for Study {
                     values.insert(named(measure, term), Estimate::mean(&found).value);
                 }
             }
-            // An interval may be without end, so that lengths have no mean.
+            // An interval may be unbounded, so that lengths have no mean.
             let lengths = all(repetitions, &named("ci_ratio", term));
             if !lengths.is_empty() {
                 values.insert(named("ci_ratio", term), percentile(&lengths, 0.5));
@@ -339,7 +342,7 @@ impl Experiment for Study {
     fn claims(&self, done: &[Finished], claims: &mut Claims) {
         let terms = self.terms().len();
         for Tolerance { name, most, measured } in TOLERANCES {
-            // 5 of 100 are at most 5 %, also where a share is 1 less another.
+            // 5 of 100 count as at most 5 %, even if a share is 1 minus another.
             let kept = |one: &Finished| (0..terms).filter(|&term| measured(one, term) <= most + 1e-9).count();
             let words: Vec<String> =
                 done.iter().map(|one| format!("{} of {terms} at epsilon {}", kept(one), one.at("epsilon"))).collect();
@@ -353,10 +356,10 @@ impl Experiment for Study {
     }
 }
 
-/// What is less than this part of a tolerance is drawn there.
+/// A value below this part of a tolerance is drawn there.
 const LEAST_SHOWN: f64 = 0.03;
 
-/// A name as a cell of a table, in quotes where it has a comma.
+/// A name as a cell of a table, in quotes if it has a comma.
 fn quoted(name: &str) -> String {
     if name.contains(',') { format!("\"{name}\"") } else { name.to_owned() }
 }
@@ -407,7 +410,8 @@ mod tests {
         assert!(table.rows.len() == 6 && table.rows.iter().any(|row| row[7] != "0"), "{table:?}");
     }
 
-    /// A method of the lab is judged by the same measures; its intervals are for coefficients that are one standardised coefficient in another unit.
+    /// A method of the lab is judged by the same measures; its intervals are for coefficients that
+    /// are one standardised coefficient in another unit.
     #[test]
     fn a_method_of_the_lab() {
         let definition = small(&["method=lab:parametric-bootstrap", "rows=20000", "epsilon=[20.0]"]);

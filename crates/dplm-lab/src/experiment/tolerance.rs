@@ -33,7 +33,8 @@ impl Tolerance {
         curve
     }
 
-    /// The error where half of all gradients are clipped, between the nearest points.
+    /// The error at which half of all gradients are clipped, interpolated between the nearest
+    /// points.
     fn at_half(curve: &[&Finished]) -> Option<f64> {
         let pair = curve.windows(2).find(|pair| pair[0].value("clipped") <= 0.5 && pair[1].value("clipped") > 0.5)?;
         let [(x0, y0), (x1, y1)] = [pair[0], pair[1]].map(|one| (one.value("clipped"), one.value("error")));

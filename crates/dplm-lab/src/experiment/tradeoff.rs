@@ -33,7 +33,8 @@ pub struct Tradeoff {
 const PARTS: [(&str, &str); 3] = [("mse", "mean squared error"), ("bias_sq", "squared bias"), ("variance", "variance")];
 
 impl Tradeoff {
-    /// One truth for all repetitions, so that there is a bias to speak of; drawn from the sphere like any other.
+    /// One truth for all repetitions, so that bias is defined; drawn from the sphere like any
+    /// other.
     fn setting(&self) -> Result<Setting, LabError> {
         let drawn = self.design.setting(self.p).draw(seed(self.seed, "truth", &[u64::from(self.p)]))?;
         Ok(Setting { theta: Some(drawn.theta().to_vec()), ..self.design.setting(self.p) })
@@ -65,7 +66,8 @@ impl Experiment for Tradeoff {
 
     fn repeat(&self, point: &Point, repetition: u64) -> Result<Measures, LabError> {
         let clip = point.get("clip");
-        // The same data and the same noise, up to its scale, at every threshold: the curves differ by the threshold alone.
+        // The same data and the same noise, up to its scale, at every threshold: the curves differ
+        // by the threshold alone.
         let words = [u64::from(self.p), self.n, repetition];
         let mut data = Data::simulate(&self.setting()?, self.n, seed(self.seed, "data", &words))?;
         let asked = Descending {
@@ -93,7 +95,7 @@ impl Experiment for Tradeoff {
         let off = all(repetitions, "off");
         let columns = (0..p).map(|j| off.iter().skip(j).step_by(p).copied().collect::<Vec<f64>>());
         let coordinates: Vec<Estimate> = columns.map(|column| Estimate::mean(&column)).collect();
-        // The squared mean of a sample is too large by the variance of that mean.
+        // The squared mean of a sample is biased upwards by the variance of that mean.
         let noise: f64 = coordinates.iter().map(|one| one.error.powi(2)).sum();
         let bias_sq = coordinates.iter().map(|one| one.value.powi(2)).sum::<f64>() - noise;
         let bias_error =

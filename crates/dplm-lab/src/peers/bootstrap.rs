@@ -1,11 +1,14 @@
-//! Intervals from private bootstrap replicates (Brawner and Honaker 2018; Wang, Cheng and Awan 2022).
+//! Intervals from private bootstrap replicates (Brawner and Honaker 2018; Wang, Cheng and Awan
+//! 2022).
 //!
-//! Second moments of many bootstrap samples are released, each with Gaussian noise; least squares is solved on each. The replicates spread by sampling and by noise, whose
-//! part is known and subtracted; their mean is the estimate.
+//! Second moments of many bootstrap samples are released, each with Gaussian noise; least squares
+//! is solved on each. The replicates spread by sampling and by noise, whose part is known and
+//! subtracted; their mean is the estimate.
 //!
 //! # Where this differs from what was published
-//! How often a row is drawn is random, and a row that is drawn `k` times moves a replicate by `k` sensitivities. Renyi divergences are averaged over that, for any number
-//! of replicates, where the one paper partitions the sample and the other has a limit theorem.
+//! The number of times a row is drawn is random, and a row that is drawn `k` times moves a
+//! replicate by `k` sensitivities. Renyi divergences are averaged over that, for any number of
+//! replicates, where one paper partitions the sample and the other has a limit theorem.
 
 use rand_core::Rng;
 
@@ -16,7 +19,7 @@ use super::{
 
 const REPLICATES: usize = 25;
 
-/// The peer as it is listed.
+/// The peer's entry.
 pub const PEER: Peer = Peer {
     name: "bootstrap",
     intervals: true,
@@ -36,7 +39,8 @@ pub const PEER: Peer = Peer {
             })
             .collect();
         let theta = mean(&replicates);
-        // Noise of the products and, through the coefficients, of the moments; off the diagonal its variance is half.
+        // Noise of the products and, through the coefficients, of the moments; off the diagonal its
+        // variance is half.
         let each = sd * ((1.0 / scale.powi(2) + norm(&theta).powi(2)) / 2.0).sqrt();
         let average = faer::Mat::from_fn(p, p, |i, j| sum[(i, j)] / REPLICATES as f64);
         let inverse = inverse(&average, sd);

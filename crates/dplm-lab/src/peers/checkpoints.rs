@@ -1,8 +1,10 @@
-//! Intervals from the spread of iterates: of the last of them (Shejwalkar et al. 2022, Rabanser et al. 2023), and of means over batches that grow (Chen, Lee, Tong and
-//! Zhang 2020).
+//! Intervals from the spread of iterates: of the last of them (Shejwalkar et al. 2022, Rabanser et
+//! al. 2023), and of means over batches that grow (Chen, Lee, Tong and Zhang 2020).
 //!
-//! A long descent with Gaussian noise on all rows; everything but the descent is post-processing. The last iterates are close to each other, so that their spread is
-//! a lower bound of what noise makes of the estimate, and neither kind says anything of the draw of the rows: that these intervals cover the population little is what is to be seen.
+//! A long descent with Gaussian noise on all rows; everything except the descent is
+//! post-processing. The last iterates are close to each other, so that their spread is a lower
+//! bound of the noise in the estimate, and neither kind accounts for the sampling of the rows: the
+//! experiment shows how little these intervals cover the population.
 
 use dplm::theory::student::t_quantile;
 use rand_chacha::ChaCha20Rng;
@@ -14,10 +16,10 @@ use super::{
 
 const STEPS: usize = 100;
 
-/// How many of the last iterates are compared.
+/// The number of last iterates that are compared.
 const LAST: usize = 10;
 
-/// Batches that grow: the `k`-th ends at `k^2` of so many squares.
+/// Batches that grow: the `k`-th ends at `k^2` of the total squares.
 const BATCHES: usize = 7;
 
 /// The spread of the last iterates.
@@ -38,7 +40,7 @@ pub const GROWING: Peer = Peer {
     fit: |task, rng| {
         let iterates = descend(task, rng);
         let end = |k: usize| STEPS * (k + 1) * (k + 1) / ((BATCHES + 1) * (BATCHES + 1));
-        // The first batch brings the iterates there.
+        // The first batch brings the iterates near the optimum.
         let batches: Vec<&[Vec<f64>]> = (0..BATCHES).map(|k| &iterates[end(k)..end(k + 1)]).collect();
         let theta = mean(&iterates[end(0)..]);
         let total = (STEPS - end(0)) as f64;
@@ -53,7 +55,7 @@ pub const GROWING: Peer = Peer {
     },
 };
 
-/// Student's quantile for the spread of so many numbers.
+/// Student's quantile for the spread of this many numbers.
 fn t(count: usize) -> f64 {
     t_quantile(0.975, count as f64 - 1.0)
 }

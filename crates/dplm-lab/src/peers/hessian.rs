@@ -1,11 +1,13 @@
-//! Newton steps whose Hessians are random projections (iterative Hessian mixing, 2026, after Pilanci and Wainwright 2016).
+//! Newton steps whose Hessians are random projections (iterative Hessian mixing, 2026, after
+//! Pilanci and Wainwright 2016).
 //!
-//! `theta <- theta + H_t^-1 g_t`, with `H_t` the moments of fresh projections of the rows with a ridge, as in [`super::projection`], and `g_t` a clipped gradient with
-//! Gaussian noise.
+//! `theta <- theta + H_t^-1 g_t`, with `H_t` the moments of fresh projections of the rows with a
+//! ridge, as in [`super::projection`], and `g_t` a clipped gradient with Gaussian noise.
 //!
 //! # Where this differs from what was published
-//! All projections of all steps together are that many draws of one law, so that one exact tail accounts for them, where the public code composes Renyi divergences;
-//! gradients are one Gaussian mechanism. Each has half of the promise.
+//! All projections of all steps together are draws of one distribution, so that one exact tail
+//! accounts for them, where the public code composes Renyi divergences; gradients are one Gaussian
+//! mechanism. Each has half of the promise.
 
 use super::{
     Answer, Peer,
@@ -18,10 +20,10 @@ const STEPS: usize = 5;
 /// Projections of a step for each column.
 const PER_COLUMN: f64 = 10.0;
 
-/// Residuals are clipped at so many of their assumed standard deviations on a row at its bound.
+/// Residuals are clipped at this many of their assumed standard deviations on a row at its bound.
 const CLIPPED_AT: f64 = 2.0;
 
-/// The peer as it is listed.
+/// The peer's entry.
 pub const PEER: Peer = Peer {
     name: "hessian-mixing",
     intervals: false,

@@ -1,24 +1,39 @@
-//! Least squares with noise of the shape of the rows themselves (insufficient-statistics perturbation; Brown, Hayase, Hopkins, Kong, Liu, Oh, Perdomo and Smith 2024).
+//! Least squares with noise of the shape of the rows themselves (insufficient-statistics
+//! perturbation; Brown, Hayase, Hopkins, Kong, Liu, Oh, Perdomo and Smith 2024).
 //!
-//! Rows are weighted so that none has much leverage, `X'WX` and `theta = (X'WX)^-1 X'Wy` are computed, and `theta` is released with Gaussian noise of covariance
-//! `c^2 s (X'WX)^-1`, `s` the weighted sum of squared residuals. Neither is released by itself: noise is small in directions in which rows are long, whatever the units, and nothing need be
-//! known of scales. How stable the weights are is tested first.
+//! Rows are weighted so that none has much leverage, `X'WX` and `theta = (X'WX)^-1 X'Wy` are
+//! computed, and `theta` is released with Gaussian noise of covariance `c^2 s (X'WX)^-1`, with `s`
+//! the weighted sum of squared residuals. Neither matrix nor `s` is released separately: noise is
+//! small in directions in which rows are long, whatever the units, and no scales need be known. The
+//! stability of the weights is tested first.
 //!
 //! # Why it is private, for a row that is zeroed out
-//! Rows are `z = (x, y)`, so that `z' (Z'WZ)^-1 z = x' (X'WX)^-1 x + r^2 / s`: one leverage bounds both that of `x` and the residual `r`. A set is *good* at `l` if no row in it has a leverage above
-//! `l` among its rows; `S_j` is the largest good set at `l_j`, `1 / l_j = 1 / l_0 - j`, for `j` from 0 to `2 k`. It is unique, since unions of good sets are good.
+//! Rows are `z = (x, y)`, so that `z' (Z'WZ)^-1 z = x' (X'WX)^-1 x + r^2 / s`: one leverage bounds
+//! both that of `x` and the residual `r`. A set is *good* at `l` if no row in it has a leverage
+//! above `l` among its rows; `S_j` is the largest good set at `l_j`, `1 / l_j = 1 / l_0 - j`, for
+//! `j` from 0 to `2 k`. It is unique, since unions of good sets are good.
 //!
-//! - *Sets.* Without a row, a set that is good at `l` is good at `l / (1 - l)`, the next threshold. So `S'_j` is in `S_j`, and `S_j` but for the row in `S'_(j+1)`.
-//! - *Score.* `min(k, min_j (rows outside S_j) + j)` moves by at most 1. Below `k`, fewer than `k` rows are outside `S_k`. A test with Laplace noise shows that it is below `k` but for delta.
-//! - *Weights.* A row has weight 1 in `S_(k+1)`, and loses `1 / k` with each further set it is not in. Weights move by at most `1 / k` for rows outside `S_k`, of which there are at most `k`, and
-//!   by at most 1 for the row itself: by 2 in all. All of these are in `S_2k`, which without so many rows has leverages of at most `h = l_2k / (1 - (k + 1) l_2k)`.
-//! - *Estimates.* `theta' - theta = -A'^-1 sum d_i x_i r_i` with `d` the changes of weights and `A = X'WX`, where `|r| sqrt(x' A^-1 x) <= h sqrt(s) / 2`, the most that two numbers of sum `h` have as
-//!   geometric mean. So `|A^(1/2) (theta' - theta)| <= sqrt(s) h / (1 - 2 h)`, and the covariances differ by at most `g = 2 h p / (1 - 2 h)` in trace norm.
-//! - *Noise.* Gaussians whose means are `mu` apart and whose covariances differ by `g` have a Renyi divergence of at most `a (mu^2 / 2 + g^2 / (4 (1 - g))) / (1 - a g)` at order `a`.
+//! - *Sets.* Without a row, a set that is good at `l` is good at `l / (1 - l)`, the next threshold.
+//!   So `S'_j` is in `S_j`, and `S_j` without the row is in `S'_(j+1)`.
+//! - *Score.* `min(k, min_j (rows outside S_j) + j)` moves by at most 1. Below `k`, fewer than `k`
+//!   rows are outside `S_k`. A test with Laplace noise shows that it is below `k`, except with
+//!   probability delta.
+//! - *Weights.* A row has weight 1 in `S_(k+1)`, and loses `1 / k` with each further set it is not
+//!   in. Weights move by at most `1 / k` for rows outside `S_k`, of which there are at most `k`,
+//!   and by at most 1 for the row itself: by 2 in all. All of these are in `S_2k`, which without
+//!   these rows has leverages of at most `h = l_2k / (1 - (k + 1) l_2k)`.
+//! - *Estimates.* `theta' - theta = -A'^-1 sum d_i x_i r_i` with `d` the changes of weights and
+//!   `A = X'WX`, where `|r| sqrt(x' A^-1 x) <= h sqrt(s) / 2`, the largest geometric mean of two
+//!   numbers of sum `h`. So `|A^(1/2) (theta' - theta)| <= sqrt(s) h / (1 - 2 h)`, and the
+//!   covariances differ by at most `g = 2 h p / (1 - 2 h)` in trace norm.
+//! - *Noise.* Gaussians whose means are `mu` apart and whose covariances differ by `g` have a Renyi
+//!   divergence of at most `a (mu^2 / 2 + g^2 / (4 (1 - g))) / (1 - a g)` at order `a`.
 //!
 //! # Where this differs from what was published
-//! There, leverages and residuals are filtered one after the other, thresholds grow by `exp(1 / k)`, and constants are those of its proof. Here rows and responses are filtered together, thresholds grow as
-//! slowly as the argument allows, and noise is what the divergence above asks for.
+//! The paper filters leverages and residuals one after the other, its thresholds grow by
+//! `exp(1 / k)`, and constants are those of its proof. Here rows and responses are filtered
+//! together, thresholds grow as slowly as the argument allows, and noise has the size that the
+//! divergence above requires.
 
 use faer::{Mat, Side};
 use rand_core::Rng;
@@ -29,7 +44,7 @@ use super::{
     promise::ZeroOut,
 };
 
-/// The peer as it is listed.
+/// The peer's entry.
 pub const PEER: Peer = Peer {
     name: "insufficient-statistics",
     intervals: false,
@@ -51,12 +66,13 @@ pub const PEER: Peer = Peer {
     },
 };
 
-/// What a noisy distance must exceed.
+/// The threshold of a noisy distance.
 fn threshold(half: &ZeroOut) -> f64 {
     (0.5 / half.delta).ln() / half.epsilon
 }
 
-/// The largest leverage of rows that are normal, over that of the law: their second moments are within a fifth of it.
+/// The largest leverage of Gaussian rows, over that of the distribution: their second moments are
+/// within a fifth of it.
 const MARGIN: f64 = 1.2;
 
 /// Public numbers.
@@ -66,15 +82,16 @@ pub(super) struct Plan {
     levels: f64,
     /// `1 / l_0`.
     first: f64,
-    /// How far apart estimates of neighbours may be, over `sqrt(s)`, and their covariances.
+    /// The largest distance between estimates of neighbours, over `sqrt(s)`, and between their
+    /// covariances.
     pub shift: f64,
     pub spread: f64,
 }
 
 impl Plan {
-    /// None where there are too few rows for any weights to be stable.
+    /// `None` if there are too few rows for any weights to be stable.
     pub(super) fn of(task: &Task, half: &ZeroOut) -> Option<Plan> {
-        // The test passes nearly always where no row stands out.
+        // The test passes nearly always if no row stands out.
         let levels = (threshold(half) + 4.0 / half.epsilon).ceil();
         let (rows, columns) = (task.count(), task.features as f64 + 1.0);
         let longest = columns.sqrt() + (2.0 * (rows / 0.05).ln()).sqrt();
@@ -85,12 +102,12 @@ impl Plan {
         if !(last > 0.0 && (levels + 1.0) * last < 1.0 && leverage < 0.5 && spread < 0.25) {
             return None;
         }
-        // From either of two neighbours: that with the larger covariance is at most so much larger.
+        // From either of two neighbours: the larger covariance exceeds the other by at most this.
         let (shift, spread) = (leverage / (1.0 - 2.0 * leverage) / (1.0 - spread).sqrt(), spread / (1.0 - spread));
         Some(Plan { levels, first, shift, spread })
     }
 
-    /// The standard deviation of the noise, `c`; none where no noise would do.
+    /// The standard deviation of the noise, `c`; `None` if no noise suffices.
     pub(super) fn noise(&self, half: &ZeroOut) -> Option<f64> {
         half.shaped_noise(self.shift, self.spread)
     }
@@ -132,7 +149,8 @@ impl Plan {
     }
 }
 
-/// `z' (sum z z')^-1 z` of rows that are inside, over these; infinite where they do not span all directions.
+/// `z' (sum z z')^-1 z` of rows that are inside, over these; infinite if they do not span all
+/// directions.
 fn leverages(rows: &[Vec<f64>], inside: &[bool]) -> Vec<f64> {
     let size = rows[0].len();
     let mut sum = Mat::<f64>::zeros(size, size);
@@ -152,7 +170,7 @@ fn leverages(rows: &[Vec<f64>], inside: &[bool]) -> Vec<f64> {
     rows.iter().zip(inside).map(|(row, inside)| if *inside { of_row(row) } else { 0.0 }).collect()
 }
 
-/// Weights of rows, and how far they are from unstable ones.
+/// Weights of rows, and their distance from unstable ones.
 pub(super) struct Filtered {
     pub weights: Vec<f64>,
     pub score: usize,
@@ -168,7 +186,7 @@ pub(super) struct Weighted {
 }
 
 impl Filtered {
-    /// None where the weighted rows do not span all directions.
+    /// `None` if the weighted rows do not span all directions.
     pub(super) fn regression(&self, task: &Task) -> Option<Weighted> {
         let p = task.features;
         let sum = moments(task, 1.0, |row| self.weights[row]);

@@ -6,24 +6,24 @@ use rand_distr::{ChiSquared, Distribution, StandardNormal};
 
 use super::Task;
 
-/// A standard normal number.
+/// A standard Gaussian number.
 pub(super) fn normal(rng: &mut ChaCha20Rng) -> f64 {
     StandardNormal.sample(rng)
 }
 
-/// A vector of normal numbers.
+/// A vector of Gaussian numbers.
 pub(super) fn normals(size: usize, sd: f64, rng: &mut ChaCha20Rng) -> Vec<f64> {
     (0..size).map(|_| sd * normal(rng)).collect()
 }
 
-/// A symmetric matrix of normal numbers, of this standard deviation on the diagonal and `sqrt 2` less off it: the noise of a release whose sensitivity is a
-/// Frobenius norm.
+/// A symmetric matrix of Gaussian numbers, of this standard deviation on the diagonal and smaller
+/// by a factor `sqrt 2` off it: the noise of a release whose sensitivity is a Frobenius norm.
 pub(super) fn symmetric_noise(size: usize, sd: f64, rng: &mut ChaCha20Rng) -> Mat<f64> {
     let square = Mat::from_fn(size, size, |_, _| sd * normal(rng));
     Mat::from_fn(size, size, |i, j| 0.5 * (square[(i, j)] + square[(j, i)]))
 }
 
-/// A draw of Wishart's law with unit scale, by Bartlett's factors.
+/// A draw from the Wishart distribution with unit scale, by Bartlett's factors.
 pub(super) fn wishart(size: usize, degrees: f64, rng: &mut ChaCha20Rng) -> Mat<f64> {
     let factor = Mat::from_fn(size, size, |i, j| match i.cmp(&j) {
         std::cmp::Ordering::Less => 0.0,
@@ -55,7 +55,8 @@ pub(super) fn moments(task: &Task, scale: f64, weight: impl Fn(usize) -> f64) ->
     Mat::from_fn(p + 1, p + 1, |i, j| upper[i.max(j) * (p + 1) + i.min(j)])
 }
 
-/// Least squares of the response, scaled by `scale`, from moments of rows and response; eigenvalues below `floor` are raised to it.
+/// Least squares of the response, scaled by `scale`, from moments of rows and response; eigenvalues
+/// below `floor` are raised to it.
 pub(super) fn regression(moments: &Mat<f64>, scale: f64, floor: f64) -> Vec<f64> {
     let p = moments.nrows() - 1;
     let right: Vec<f64> = (0..p).map(|i| moments[(i, p)] / scale).collect();
@@ -81,7 +82,7 @@ pub(super) fn times(matrix: &Mat<f64>, vector: &[f64]) -> Vec<f64> {
     (0..matrix.nrows()).map(|i| vector.iter().enumerate().map(|(j, v)| matrix[(i, j)] * v).sum()).collect()
 }
 
-/// The least eigenvalue.
+/// The smallest eigenvalue.
 pub(super) fn least_eigenvalue(matrix: &Mat<f64>) -> f64 {
     let found = matrix.self_adjoint_eigenvalues(Side::Lower).expect("a finite symmetric matrix has eigenvalues");
     found.iter().copied().fold(f64::INFINITY, f64::min)
@@ -95,7 +96,8 @@ pub(super) fn norm(vector: &[f64]) -> f64 {
     dot(vector, vector).sqrt()
 }
 
-/// `sum_i x_i r_i`, each summand shortened to a norm of at most `clip`, over the rows that `takes` takes: minus a clipped gradient.
+/// `sum_i x_i r_i`, each summand shortened to a norm of at most `clip`, over the rows that `takes`
+/// accepts: minus a clipped gradient.
 pub(super) fn clipped_products(task: &Task, theta: &[f64], clip: f64, mut takes: impl FnMut() -> bool) -> Vec<f64> {
     let mut sum = vec![0.0; task.features];
     for (x, y) in task.rows() {

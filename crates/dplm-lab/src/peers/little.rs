@@ -1,12 +1,15 @@
 //! Intervals from a bag of little bootstraps (Covington, He, Honaker and Kamath 2021).
 //!
-//! Least squares is fitted to disjoint batches; in each, bootstrap samples of as many rows as the whole table has show how variable such a fit of the whole table is.
-//! Means over batches of estimates and of variances are released, each clipped to a range that is found step by step (CoinPress, Biswas et al. 2020), and the interval has the
-//! variance of the estimates' mean, of sampling, and of the noise.
+//! Least squares is fitted to disjoint batches; in each, bootstrap samples of the size of the whole
+//! table show the variance of such a fit of the whole table. Means over batches of estimates and of
+//! variances are released, each clipped to a range that is found step by step (CoinPress, Biswas et
+//! al. 2020), and the interval has the variance of the estimates' mean, of sampling, and of the
+//! noise.
 //!
 //! # Where this differs from what was published
-//! The public code subtracts the exact mean before it clips, which is not private, and its demonstration takes ranges from the data. Here ranges are public: coefficients
-//! within 16 standardised units, as for [`dplm_methods::tukey`]. Everything is Gaussian, and paid for in rho.
+//! The public code subtracts the exact mean before it clips, which is not private, and its
+//! demonstration takes ranges from the data. Here ranges are public: coefficients within 16
+//! standardised units, as for [`dplm_methods::tukey`]. Everything is Gaussian, and charged in rho.
 
 use rand_chacha::ChaCha20Rng;
 use rand_distr::{Distribution, Poisson};
@@ -16,20 +19,20 @@ use super::{
     linear::{normal, regression},
 };
 
-/// Batches have so many rows for each coefficient.
+/// Rows of a batch for each coefficient.
 const ROWS_PER_COEFFICIENT: usize = 20;
 
 /// Bootstrap samples of a batch.
 const SAMPLES: usize = 20;
 
-/// Fewer batches say nothing of a mean.
+/// Fewer batches are not enough for a mean.
 const FEWEST: usize = 20;
 
 /// Steps by which a range is found, and the largest coefficient.
 const STEPS: usize = 4;
 const LIMIT: f64 = 16.0;
 
-/// The peer as it is listed.
+/// The peer's entry.
 pub const PEER: Peer = Peer { name: "little-bootstraps", intervals: true, fit };
 
 fn fit(task: &Task, rng: &mut ChaCha20Rng) -> Option<Answer> {
@@ -40,7 +43,7 @@ fn fit(task: &Task, rng: &mut ChaCha20Rng) -> Option<Answer> {
     }
     let fits: Vec<(Vec<f64>, Vec<f64>)> = (0..batches).map(|batch| of_batch(task, batch, batches, rng)).collect();
     let rho = task.promise.rho / (2 * p) as f64;
-    // Four standard deviations of a batch's coefficient, by public numbers.
+    // Four standard deviations of a batch's coefficient, from public numbers.
     let scatter = 4.0 * task.bounds.error_sd / (task.curvature * (ROWS_PER_COEFFICIENT * p) as f64).sqrt();
     let (mut theta, mut errors) = (Vec::new(), Vec::new());
     for j in 0..p {
@@ -74,8 +77,9 @@ fn of_batch(task: &Task, batch: usize, batches: usize, rng: &mut ChaCha20Rng) ->
     (whole, super::linear::spread(&samples))
 }
 
-/// The mean of values, and the standard deviation of its noise: each step clips to a range, releases the mean, and narrows the range to where the values must be,
-/// with most of the budget for the last. Values are taken to lie within `least` of their mean.
+/// The mean of values, and the standard deviation of its noise: each step clips to a range,
+/// releases the mean, and narrows the range to where the values must be, with most of the budget
+/// for the last. Values are assumed to lie within `least` of their mean.
 fn narrowed_mean(values: &[f64], range: (f64, f64), least: f64, rho: f64, rng: &mut ChaCha20Rng) -> (f64, f64) {
     let count = values.len() as f64;
     let (mut low, mut high) = range;
@@ -85,7 +89,8 @@ fn narrowed_mean(values: &[f64], range: (f64, f64), least: f64, rho: f64, rng: &
         let sd = (high - low) / count / (2.0 * rho * share).sqrt();
         let mean = values.iter().map(|value| value.clamp(low, high)).sum::<f64>() / count + sd * normal(rng);
         found = (mean, sd);
-        // Values lie within so much of their mean, which is known up to its noise; a range never grows.
+        // Values lie within `reach` of their mean, which is known up to its noise; a range never
+        // grows.
         let reach = (least + 3.0 * sd).min((high - low) / 2.0);
         low = (mean - reach).clamp(low, high - 2.0 * reach);
         high = low + 2.0 * reach;

@@ -1,8 +1,11 @@
-//! Methods whose guarantee is about real numbers, for comparison: one file each, in floating point, on rows of the lab only.
+//! Methods whose guarantee is about real numbers, for comparison: one file each, in floating point,
+//! on rows of the lab only.
 //!
-//! Their proofs compare densities on real numbers, or are about exact minimisers, and a program rounds: none of these is private bit for bit, so that
-//! `dplm fit` refuses them by name. Here they are accounted as their proofs ask for, on the same footing as the others: a table of publicly bounded
-//! rows, neighbours that replace one row, and the (epsilon, delta) that the arena's rho stands for ([`Promise`]).
+//! Their proofs compare densities on real numbers, or are about exact minimisers, and a program
+//! rounds: none of these is private bit for bit, so `dplm fit` refuses them by name. Here they are
+//! accounted as their proofs require, on the same terms as the others: a table of publicly bounded
+//! rows, neighbours that replace one row, and the (epsilon, delta) that the arena's rho implies
+//! ([`Promise`]).
 //!
 //! | name | from | gives |
 //! |---|---|---|
@@ -55,7 +58,7 @@ pub struct Peer {
     pub name: &'static str,
     /// Whether it gives intervals.
     pub intervals: bool,
-    /// What it finds, in standardised units; none where it refuses, or fails a test of its own.
+    /// Its answer, in standardised units; `None` if it refuses, or fails its own test.
     pub fit: fn(&Task, &mut ChaCha20Rng) -> Option<Answer>,
 }
 
@@ -77,12 +80,12 @@ pub const PEERS: &[Peer] = &[
     ranks::PEER,
 ];
 
-/// What a peer found, in standardised units.
+/// The answer of a peer, in standardised units.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Answer {
     /// The coefficients.
     pub theta: Vec<f64>,
-    /// Ends of intervals for them at 95 %, where there are any.
+    /// Ends of intervals for them at 95 %, if any.
     pub ends: Vec<Option<(f64, f64)>>,
 }
 
@@ -92,7 +95,7 @@ impl Answer {
         Answer { ends: vec![None; theta.len()], theta }
     }
 
-    /// Estimates, and intervals of so many standard errors to either side.
+    /// Estimates, and intervals of `reach` standard errors to either side.
     fn with_errors(theta: Vec<f64>, errors: &[f64], reach: f64) -> Answer {
         let ends = theta.iter().zip(errors).map(|(theta, sd)| Some((theta - reach * sd, theta + reach * sd)));
         Answer { ends: ends.collect(), theta }
@@ -100,7 +103,8 @@ impl Answer {
 }
 
 impl Answer {
-    /// From standardised units to those of the columns; an interval only where a coefficient is one standardised coefficient in another unit.
+    /// From standardised units to those of the columns; an interval only if a coefficient is one
+    /// standardised coefficient in another unit.
     #[must_use]
     pub fn in_own_units(&self, design: &Design) -> Answer {
         let contrasts = design.contrasts();
@@ -118,10 +122,10 @@ impl Answer {
     }
 }
 
-/// The normal quantile for 95 %.
+/// The Gaussian quantile for 95 %.
 const NORMAL: f64 = 1.959964;
 
-/// Bounded rows in the clear, what is publicly known of them, and what is promised.
+/// Bounded rows in the clear, the public knowledge of them, and the promise.
 pub struct Task {
     /// Rows one after the other, each no longer than `bounds.row`.
     x: Vec<f64>,
@@ -129,13 +133,14 @@ pub struct Task {
     y: Vec<f64>,
     features: usize,
     bounds: PublicBounds,
-    /// The curvature of a column of which nothing else is known: 1 where columns are standard.
+    /// The assumed curvature of an otherwise unknown column: 1 if columns are standard.
     curvature: f64,
     promise: Promise,
 }
 
 impl Task {
-    /// Shortens rows and clamps responses to their public bounds. `standard` says that columns are known to be centred and of unit variance.
+    /// Shortens rows and clamps responses to their public bounds. `standard` says that columns are
+    /// known to be centred and of unit variance.
     #[must_use]
     pub fn new(mut x: Vec<f64>, mut y: Vec<f64>, bounds: PublicBounds, standard: bool, promise: Promise) -> Task {
         let features = x.len() / y.len().max(1);
@@ -145,15 +150,15 @@ impl Task {
             row.iter_mut().for_each(|cell| *cell *= scale);
         }
         y.iter_mut().for_each(|response| *response = response.clamp(-bounds.response, bounds.response));
-        // A bounded column is taken to spread over a tenth of its bounds at least.
+        // A bounded column is assumed to spread over a tenth of its bounds at least.
         let curvature = if standard { 1.0 } else { 0.01 };
         Task { x, y, features, bounds, curvature, promise }
     }
 
-    /// The rows of a table as the lattice has them, but for rounding.
+    /// The rows of a table as on the lattice, except for rounding.
     ///
     /// # Errors
-    /// When rho is no budget.
+    /// When rho is not a budget.
     pub fn of_table(design: &Design, blocks: &[Block], standard: bool, promise: Promise) -> Result<Task, LabError> {
         let rho = Rho::checked_from_f64(promise.rho).map_err(dplm::Error::from)?;
         let count: usize = blocks.iter().map(|block| block.rows).sum();
@@ -176,12 +181,13 @@ impl Task {
         self.y.len() as f64
     }
 
-    /// What a row of average length is taken to have: `sqrt p` standardised units, bounded or not.
+    /// The assumed length of an average row: `sqrt p` standardised units, bounded or not.
     fn usual_row(&self) -> f64 {
         (self.features as f64).sqrt().min(self.bounds.row)
     }
 
-    /// The size of steps that is stable for rows of usual length where columns are not known to be uncorrelated.
+    /// A step size that is stable for rows of usual length if columns are not known to be
+    /// uncorrelated.
     fn step_size(&self) -> f64 {
         if self.curvature < 1.0 { self.usual_row().powi(-2) } else { 0.5 }
     }

@@ -1,12 +1,16 @@
-//! The minimiser of a perturbed loss (Chaudhuri, Monteleoni and Sarwate 2011; Kifer, Smith and Thakurta 2012), and its intervals from a noisy Hessian and a noisy
-//! covariance of gradients (Wang, Kifer and Lee 2019).
+//! The minimiser of a perturbed loss (Chaudhuri, Monteleoni and Sarwate 2011; Kifer, Smith and
+//! Thakurta 2012), and its intervals from a noisy Hessian and a noisy covariance of gradients
+//! (Wang, Kifer and Lee 2019).
 //!
-//! `sum_i h(y_i - x_i' theta) + ridge |theta|^2 / 2 + b' theta` is minimised, `h` a smooth Huber loss, whose slope is bounded, and `b` normal.
+//! `sum_i h(y_i - x_i' theta) + ridge |theta|^2 / 2 + b' theta` is minimised, with `h` a smooth
+//! Huber loss, whose slope is bounded, and `b` Gaussian.
 //!
 //! # Accounting
-//! For a row that is zeroed out the density of the minimiser changes by a determinant, at most `1 + |x|^2 / ridge`, and by the density of `b`, which moves along `x` by
-//! at most the clip: the loss is at most `ln(1 + |x|^2 / ridge) + (k |b' x| + k^2 / 2 ...)`, a tail of one normal number on both sides. The published bound for Gaussian
-//! `b` is `sqrt(8 ln(2 / delta) + 4 epsilon) / epsilon`, and larger.
+//! For a row that is zeroed out the density of the minimiser changes by a determinant, at most
+//! `1 + |x|^2 / ridge`, and by the density of `b`, which moves along `x` by at most the clip
+//! threshold: the loss is at most `ln(1 + |x|^2 / ridge) + (k |b' x| + k^2 / 2 ...)`, a tail of one
+//! Gaussian number on both sides. The published bound for Gaussian `b` is
+//! `sqrt(8 ln(2 / delta) + 4 epsilon) / epsilon`, and larger.
 
 use faer::Mat;
 use rand_chacha::ChaCha20Rng;
@@ -20,17 +24,18 @@ use super::{
 /// The part of epsilon for the determinant, which sets the ridge.
 const DETERMINANT: f64 = 0.25;
 
-/// The slope of the loss turns at so many assumed standard deviations of the errors.
+/// The slope of the loss turns at this many assumed standard deviations of the errors.
 const TURN: f64 = 2.0;
 
-/// The peer as it is listed.
+/// The peer's entry.
 pub const PEER: Peer = Peer {
     name: "objective",
     intervals: false,
     fit: |task, rng| Some(Answer::bare(minimise(task, &task.promise.zero_out(), rng).theta)),
 };
 
-/// With intervals: half of the promise for the minimiser, a quarter each for the Hessian and the covariance.
+/// With intervals: half of the promise for the minimiser, a quarter each for the Hessian and the
+/// covariance.
 pub const WITH_INTERVALS: Peer = Peer { name: "objective-sandwich", intervals: true, fit: sandwich };
 
 struct Minimum {
@@ -67,7 +72,8 @@ fn minimise(task: &Task, promise: &ZeroOut, rng: &mut ChaCha20Rng) -> Minimum {
         for (x, y) in task.rows() {
             let residual = y - dot(x, &theta);
             let (psi, _) = slope(residual, turn);
-            // `psi / r` bounds the loss from above by a parabola that touches it: each step descends, from wherever it starts.
+            // A parabola with `psi / r` bounds the loss from above and touches it, so each step
+            // descends, from any start.
             let weight = (residual / turn).hypot(1.0).recip();
             for i in 0..p {
                 gradient[i] += psi * x[i];
@@ -101,7 +107,8 @@ fn sandwich(task: &Task, rng: &mut ChaCha20Rng) -> Option<Answer> {
             }
         }
     }
-    // One row that is zeroed out moves the Hessian by its length squared, the covariance by that times the largest slope squared.
+    // One row that is zeroed out moves the Hessian by its length squared, the covariance by that
+    // times the largest slope squared.
     let sd = task.bounds.row.powi(2) / quarter;
     hessian += symmetric_noise(p, sd, rng);
     spread += symmetric_noise(p, sd * turn * turn, rng);

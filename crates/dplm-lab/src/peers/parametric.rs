@@ -1,11 +1,14 @@
 //! Intervals by a parametric bootstrap over noisy second moments (Ferrando, Wang and Sheldon 2022).
 //!
-//! `Z'Z`, `z = (x, c y)`, is released with symmetric Gaussian noise; then as often as there are replicates, the noisy moments are taken for the truth, the sampling of
-//! rows and the noise are drawn anew, and least squares is solved. Quantiles of replicates less the estimate, turned around, are the interval.
+//! `Z'Z`, `z = (x, c y)`, is released with symmetric Gaussian noise. For each replicate the noisy
+//! moments are treated as the truth, the sampling of rows and the noise are drawn anew, and least
+//! squares is solved. Quantiles of the replicates minus the estimate, reflected, are the interval.
 //!
 //! # Where this differs from what was published
-//! One Gaussian release in the place of three with Laplace noise, of the size that its sensitivity asks for: the public code adds a ninth of it.
-//! Rows are not clipped twice: the residual variance is that of the noisy moments. `dplm fit --method ssp` inverts the law that is simulated here.
+//! One Gaussian release in the place of three with Laplace noise, of the size that its sensitivity
+//! requires: the public code adds a ninth of it. Rows are not clipped twice: the residual variance
+//! is that of the noisy moments. `dplm fit --method ssp` inverts the distribution that is simulated
+//! here.
 
 use faer::{Mat, Side};
 
@@ -17,14 +20,15 @@ use crate::stats::percentile;
 
 const REPLICATES: usize = 200;
 
-/// The peer as it is listed.
+/// The peer's entry.
 pub const PEER: Peer = Peer {
     name: "parametric-bootstrap",
     intervals: true,
     fit: |task, rng| {
         let (p, rows) = (task.features, task.count());
         let scale = task.bounds.row / task.bounds.response;
-        // A row that is replaced moves the moments by sqrt 2 times the largest length squared, which is twice that of the features.
+        // A replaced row moves the moments by sqrt 2 times the largest length squared, which is
+        // twice that of the features.
         let sd = task.promise.noise_sd(2f64.sqrt() * 2.0 * task.bounds.row.powi(2), 1.0);
         let noisy = moments(task, scale, |_| 1.0) + symmetric_noise(p + 1, sd, rng);
         let theta = regression(&noisy, scale, sd);

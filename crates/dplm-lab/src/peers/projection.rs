@@ -1,11 +1,14 @@
 //! Least squares from random projections of the rows (Sheffet 2017, Johnson and Lindenstrauss).
 //!
-//! `R [Z; w I]` is released, `R` of standard normal numbers: so many draws from `N(0, Z'Z + w^2 I)`. Its moments less `w^2` are those of the rows, but for noise.
+//! `R [Z; w I]` is released, with `R` of standard Gaussian numbers: draws from `N(0, Z'Z + w^2 I)`.
+//! Its moments minus `w^2` are those of the rows, except for noise.
 //!
 //! # Where this differs from what was published
-//! - There, `w` is added only where a test finds that the least singular value needs it; here it always is, and subtracted again from the moments, so that nothing
-//!   is tested. The published intervals are for the case in which nothing was added.
-//! - The law of the privacy loss is that of chi-square tails, and `w` is the least that keeps the promise; the published one is a bound on these tails.
+//! - In the paper, `w` is added only if a test finds that the smallest singular value needs it;
+//!   here it always is, and subtracted again from the moments, so that nothing is tested. The
+//!   published intervals are for the case in which nothing was added.
+//! - The distribution of the privacy loss is that of chi-square tails, and `w` is the smallest that
+//!   keeps the promise; the published one is a bound on these tails.
 
 use faer::Mat;
 use rand_chacha::ChaCha20Rng;
@@ -16,10 +19,10 @@ use super::{
     promise::ZeroOut,
 };
 
-/// More projections than these cost more time than they are worth.
+/// More projections than this cost more time than they gain.
 const MOST: f64 = 8192.0;
 
-/// The peer as it is listed.
+/// The peer's entry.
 pub const PEER: Peer = Peer {
     name: "projection",
     intervals: false,
@@ -34,12 +37,12 @@ pub const PEER: Peer = Peer {
     },
 };
 
-/// `w^2` for so many projections of rows of at most this length, squared.
+/// `w^2` for `count` projections of rows of at most this length, squared.
 pub(super) fn ridge(promise: &ZeroOut, count: f64, longest_sq: f64) -> f64 {
     longest_sq / promise.projected_share(count)
 }
 
-/// The mean moments of so many projections: those of draws from `N(0, M + w^2 I)`.
+/// The mean moments of `count` projections: those of draws from `N(0, M + w^2 I)`.
 pub(super) fn projected(sum: &Mat<f64>, added: f64, count: f64, rng: &mut ChaCha20Rng) -> Mat<f64> {
     let size = sum.nrows();
     let raised = Mat::from_fn(size, size, |i, j| sum[(i, j)] + if i == j { added } else { 0.0 });
@@ -48,7 +51,8 @@ pub(super) fn projected(sum: &Mat<f64>, added: f64, count: f64, rng: &mut ChaCha
     factor.L() * draw * factor.L().transpose() * faer::Scale(1.0 / count)
 }
 
-/// How many projections: for rows of unit curvature and errors of unit variance the error is about `(n + w^2) (n + 2 w^2) / r`.
+/// The number of projections: for rows of unit curvature and errors of unit variance the error is
+/// about `(n + w^2) (n + 2 w^2) / r`.
 fn best_count(task: &Task) -> f64 {
     let (rows, promise) = (task.count(), task.promise.zero_out());
     let expected = |count: f64| {

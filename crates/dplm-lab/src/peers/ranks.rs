@@ -1,11 +1,15 @@
-//! Intervals between private order statistics of small fits (Sarathy and Vadhan 2022, for Theil-Sen; here for any number of coefficients).
+//! Intervals between private order statistics of small fits (Sarathy and Vadhan 2022, for
+//! Theil-Sen; here for any number of coefficients).
 //!
-//! Fits of disjoint batches lie on either side of the truth with probability one half where errors are symmetric, so that the truth is between the order statistics
-//! `m / 2 -+ z sqrt(m) / 2`. Both are drawn by the exponential mechanism, a few ranks further out, by as much as its draw may miss them; and so is the median.
+//! Fits of disjoint batches lie on either side of the truth with probability one half if errors are
+//! symmetric, so that the truth is between the order statistics `m / 2 -+ z sqrt(m) / 2`. Both are
+//! drawn by the exponential mechanism, a few ranks further out to allow for the error of the draw;
+//! and so is the median.
 //!
 //! # Where this differs from what was published
-//! Each choice has a bounded range and costs `epsilon^2 / 8`; there, pure composition. Batches have two rows for each coefficient at least, and pairs of rows are what that
-//! is for one feature.
+//! Each choice has a bounded range and costs `epsilon^2 / 8`; the paper uses pure composition.
+//! Batches have at least two rows for each coefficient, and pairs of rows are the case of one
+//! feature.
 
 use rand_chacha::ChaCha20Rng;
 use rand_core::Rng;
@@ -20,11 +24,12 @@ const ROWS_PER_COEFFICIENT: usize = 4;
 /// The largest coefficient.
 const LIMIT: f64 = 16.0;
 
-/// The logarithm of how much longer the public range is than the middle of the fits, and of one over the chance that a draw misses by more than is allowed for.
+/// The logarithm of the public range over the middle range of the fits, and of one over the
+/// probability that a draw misses by more than is allowed for.
 const LOG_RANGE: f64 = 6.0;
 const LOG_MISS: f64 = 4.4;
 
-/// The peer as it is listed.
+/// The peer's entry.
 pub const PEER: Peer = Peer { name: "rank-intervals", intervals: true, fit };
 
 fn fit(task: &Task, rng: &mut ChaCha20Rng) -> Option<Answer> {
@@ -59,11 +64,12 @@ fn of_batch(task: &Task, batch: usize, batches: usize) -> Vec<f64> {
     regression(&moments(&Task { x, y, ..*task }, 1.0, |_| 1.0), 1.0, 1e-9)
 }
 
-/// A point near a rank: a gap between values with weight `length exp(-range / 2 |ranks away|)`, and a place in it.
+/// A point near a rank: a gap between values with weight `length exp(-range / 2 |ranks away|)`, and
+/// a position in it.
 fn order_statistic(sorted: &[f64], rank: f64, range: f64, rng: &mut ChaCha20Rng) -> f64 {
     let ends: Vec<f64> = std::iter::once(-LIMIT).chain(sorted.iter().copied()).chain([LIMIT]).collect();
     let mut uniform = || ((rng.next_u64() >> 11) as f64 + 0.5) / (1u64 << 53) as f64;
-    // The largest of weights times Gumbel's numbers is a draw by the weights.
+    // The largest weight times Gumbel's numbers is a draw by the weights.
     let score = |at: usize, uniform: f64| {
         (ends[at + 1] - ends[at]).ln() - 0.5 * range * (at as f64 - rank).abs() - (-uniform.ln()).ln()
     };

@@ -1,10 +1,13 @@
-//! Clipped steps on random samples of rows (DP-SGD; Abadi et al. 2016, Bassily, Smith and Thakurta 2014).
+//! Clipped steps on random samples of rows (DP-SGD; Abadi et al. 2016, Bassily, Smith and Thakurta
+//! 2014).
 //!
-//! Each step takes every row with the same probability, by itself, sums clipped gradients and adds Gaussian noise, which an accountant for sampled steps makes smaller
-//! than one for all rows would. The guarantee of the accountant is for a row that is zeroed out, at every order of Renyi divergence, and so for one that is replaced at
-//! twice the epsilon.
+//! Each step takes every row independently with the same probability, sums clipped gradients and
+//! adds Gaussian noise, which an accountant for sampled steps makes smaller than for all rows. The
+//! guarantee of the accountant is for a row that is zeroed out, at every order of Renyi divergence,
+//! and so for one that is replaced at twice the epsilon.
 //!
-//! `dplm fit` has no such steps: budgets there are rho, and in rho a row that was sampled has lost as much as in a step on all rows.
+//! `dplm fit` has no such steps: budgets there are rho, and in rho a sampled row has lost as much
+//! as in a step on all rows.
 
 use rand_core::Rng;
 
@@ -18,7 +21,7 @@ const STEPS: usize = 60;
 /// The chance of a row in each step.
 const RATE: f64 = 0.1;
 
-/// The peer as it is listed.
+/// The peer's entry.
 pub const PEER: Peer = Peer {
     name: "sampled-steps",
     intervals: false,

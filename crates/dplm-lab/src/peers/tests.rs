@@ -1,4 +1,5 @@
-//! The accounting of each peer against an independent computation, and the error or coverage of each against what its law says.
+//! The accounting of each peer against an independent computation, and the error or coverage of
+//! each against its theory.
 
 use dplm::method::PublicBounds;
 use faer::Mat;
@@ -18,7 +19,7 @@ fn rng(seed: u64) -> ChaCha20Rng {
     ChaCha20Rng::seed_from_u64(seed)
 }
 
-/// Standard normal rows and errors.
+/// Standard Gaussian rows and errors.
 fn task(rows: usize, rho: f64, seed: u64) -> Task {
     let mut rng = rng(seed);
     let x: Vec<f64> = (0..3 * rows).map(|_| normal(&mut rng)).collect();
@@ -50,7 +51,7 @@ fn the_names_are_those_that_a_fit_refuses() {
     }
 }
 
-/// Rows beyond their public bounds are brought within: nothing else keeps sensitivities true.
+/// Rows beyond their public bounds are clamped: nothing else makes sensitivities true.
 #[test]
 fn rows_and_responses_are_bounded() {
     let bounds = PublicBounds { row: 1.0, response: 2.0, error_sd: 1.0 };
@@ -58,8 +59,10 @@ fn rows_and_responses_are_bounded() {
     assert_eq!((task.x, task.y), (vec![0.6000000000000001, 0.8, 0.3, 0.4], vec![2.0, -2.0]));
 }
 
-/// At a large budget every peer finds the slopes. Sampling error is about `sqrt(3 / 20000)`; Wishart noise has no fewer than some sixty degrees of freedom, however large epsilon is,
-/// since it must hide a row but for delta: `2 Bx^2 sqrt(60) / n` in an entry, and a few times that in all.
+/// At a large budget every peer finds the slopes. Sampling error is about `sqrt(3 / 20000)`;
+/// Wishart noise has at least some sixty degrees of freedom, however large epsilon is, since it
+/// must hide a row except with probability delta: `2 Bx^2 sqrt(60) / n` in an entry, and a few
+/// times that in all.
 #[test]
 fn a_large_budget_comes_near_the_truth() {
     let task = task(20_000, 20.0, 1);
@@ -70,8 +73,9 @@ fn a_large_budget_comes_near_the_truth() {
     }
 }
 
-/// The privacy loss of Wishart noise from its density, drawn as matrices: the share beyond epsilon, weighted, is the closed form. 200 000 draws put a share
-/// near 0.01 within 0.001 but once in a million.
+/// The privacy loss of Wishart noise from its density, drawn as matrices: the weighted share beyond
+/// epsilon is the closed form. 200 000 draws put a share near 0.01 within 0.001, except with
+/// probability one in a million.
 #[test]
 fn the_law_of_wishart_noise_is_that_of_its_density() {
     let (columns, degrees, epsilon) = (3, 14.0, 0.3);
@@ -80,7 +84,8 @@ fn the_law_of_wishart_noise_is_that_of_its_density() {
     let draws = 200_000;
     for _ in 0..draws {
         let noise = wishart(columns, degrees, &mut rng);
-        // For `v` the first unit vector: `ln det(W - v v') - ln det W = ln(1 - v' W^-1 v)`, and the traces differ by 1.
+        // For `v` the first unit vector: `ln det(W - v v') - ln det W = ln(1 - v' W^-1 v)`, and the
+        // traces differ by 1.
         let share = inverse(&noise, 0.0)[(0, 0)];
         let power = (degrees - columns as f64 - 1.0) / 2.0;
         let loss = if share < 1.0 { -power * (1.0 - share).ln() - 0.5 } else { f64::INFINITY };
@@ -93,7 +98,8 @@ fn the_law_of_wishart_noise_is_that_of_its_density() {
     assert!((found - expected).abs() < 0.003, "{found} {expected}");
 }
 
-/// A published calibration that is valid asks for more: `d + 28 ln(4 / delta) / epsilon^2` degrees of freedom (Sheffet 2019).
+/// A valid published calibration requires more: `d + 28 ln(4 / delta) / epsilon^2` degrees of
+/// freedom (Sheffet 2019).
 #[test]
 fn fewer_degrees_of_freedom_than_published_keep_the_promise() {
     let promise = ZeroOut { epsilon: 1.0, delta: 1e-6 };
@@ -103,7 +109,8 @@ fn fewer_degrees_of_freedom_than_published_keep_the_promise() {
     assert!(wishart_delta(found - 9.0, 1.0) <= 1e-6 && wishart_delta(found - 10.0, 1.0) > 1e-6);
 }
 
-/// Draws along the one direction in which the two laws differ, scored by the ratio of their densities.
+/// Draws along the one direction in which the two distributions differ, scored by the ratio of
+/// their densities.
 #[test]
 fn the_law_of_projections_is_that_of_their_densities() {
     let (count, share, epsilon) = (40, 0.1, 0.2);
@@ -124,8 +131,10 @@ fn the_law_of_projections_is_that_of_their_densities() {
     assert!((found - expected).abs() < 0.003, "{found} {expected}");
 }
 
-/// Where every row is sampled, the accountant is that of the Gaussian mechanism, `a / (2 s^2)` at order `a`; and a tenth of the rows costs far less. The figure of
-/// the tutorial of the moments accountant (Abadi et al. 2016): a rate of 0.01, noise 4 and 10 000 steps have epsilon 1.26 at delta 10^-5.
+/// If every row is sampled, the accountant is that of the Gaussian mechanism, `a / (2 s^2)` at
+/// order `a`; and a tenth of the rows costs far less. The figure of the tutorial of the moments
+/// accountant (Abadi et al. 2016): a rate of 0.01, noise 4 and 10 000 steps have epsilon 1.26 at
+/// delta 10^-5.
 #[test]
 fn the_accountant_of_sampled_steps() {
     let whole = sampled_epsilon(1.0, 10.0, 4.0, 1e-6);
@@ -137,8 +146,9 @@ fn the_accountant_of_sampled_steps() {
     assert!(published < 1.26 && published > 0.9, "{published}");
 }
 
-/// The square of how often a row is drawn is `2 - 1 / n` on average, so that a replicate costs at least twice a release of the table; it costs less than one of a row that
-/// is there twice, whose square is 4, as long as orders are low.
+/// The mean square of the number of times a row is drawn is `2 - 1 / n`, so that a replicate costs
+/// at least twice a release of the table; it costs less than a release with the row twice, whose
+/// square is 4, as long as orders are low.
 #[test]
 fn the_accountant_of_bootstrap_samples() {
     let found = bootstrap_epsilon(10_000.0, 200.0, 25.0, 1e-6);
@@ -146,8 +156,8 @@ fn the_accountant_of_bootstrap_samples() {
     assert!(times(2.0) <= found && found <= times(4.0), "{found} {} {}", times(2.0), times(4.0));
 }
 
-/// The means of so many replicates or of independent fits of a peer with intervals cover the slopes about as often as its publication says: those that
-/// account for noise and sampling at 95 %, the spread of iterates far less.
+/// The intervals of a peer over independent fits cover the slopes about as often as its publication
+/// says: those that account for noise and sampling at 95 %, the spread of iterates far less.
 #[test]
 fn intervals_cover_as_published() {
     for (name, rho, range) in [
@@ -170,7 +180,8 @@ fn intervals_cover_as_published() {
     }
 }
 
-/// A table that is far from what is proposed fails the test, whatever the draw: the least eigenvalue is short by half of all rows.
+/// A table that is far from the proposed set fails the test, whatever the draw: the smallest
+/// eigenvalue is short by half of all rows.
 #[test]
 fn a_table_outside_what_is_proposed_is_refused() {
     let bounds = PublicBounds { row: 2.0, response: 8.0, error_sd: 1.0 };
@@ -180,8 +191,9 @@ fn a_table_outside_what_is_proposed_is_refused() {
     assert!((0..50).all(|seed| fit("propose-test-release", &task, seed).is_none()));
 }
 
-/// Symmetric noise has the variance on its diagonal and half of it off it, so that its density depends on the Frobenius norm alone. Of 4000 draws a mean square
-/// is within a tenth but once in a million.
+/// Symmetric noise has the variance on its diagonal and half of it off it, so that its density
+/// depends on the Frobenius norm alone. A mean square of 4000 draws is within a tenth, except with
+/// probability one in a million.
 #[test]
 fn symmetric_noise_is_spherical() {
     let mut rng = rng(6);
@@ -191,7 +203,7 @@ fn symmetric_noise_is_spherical() {
     assert_eq!(draws[0][(0, 1)], draws[0][(1, 0)]);
 }
 
-/// The divergence of order `a` of two normal laws, from their densities on a fine grid.
+/// The divergence of order `a` of two Gaussian distributions, from their densities on a fine grid.
 fn divergence_of_normals(order: f64, mean: f64, variance: f64) -> f64 {
     let log_density = |x: f64, mean: f64, variance: f64| -0.5 * ((x - mean).powi(2) / variance + variance.ln());
     let step = 1e-3;
@@ -203,7 +215,8 @@ fn divergence_of_normals(order: f64, mean: f64, variance: f64) -> f64 {
     (-30_000..30_000).map(term).sum::<f64>().ln() / (order - 1.0)
 }
 
-/// The bound on the divergence of noise whose shape differs holds for variances on either side, and is not far above it.
+/// The bound on the divergence of noise whose shape differs holds for variances on either side, and
+/// is not far above it.
 #[test]
 fn the_divergence_of_shaped_noise_is_bounded() {
     let (mu, spread): (f64, f64) = (0.3, 0.05);
@@ -218,8 +231,9 @@ fn the_divergence_of_shaped_noise_is_bounded() {
     assert!(shaped_epsilon(mu, 0.02, 1e-6) > 1.1 * gaussian);
 }
 
-/// A row that is zeroed out, whatever it was, moves the score by at most 1, the estimate by no more than its plan says in the shape of the noise, and that shape by no more than it says. Rows are
-/// of several lengths, so that some are outside some of the sets.
+/// A row that is zeroed out, whatever its content, moves the score by at most 1, the estimate by at
+/// most the plan's bound in the shape of the noise, and that shape by at most its bound. Rows have
+/// several lengths, so that some are outside some of the sets.
 #[test]
 fn a_row_moves_weighted_least_squares_no_further_than_planned() {
     let half = ZeroOut { epsilon: 1.0, delta: 1e-2 };
@@ -249,7 +263,7 @@ fn a_row_moves_weighted_least_squares_no_further_than_planned() {
         let [found, next] = [(&before, &one), (&after, &other)].map(|(of, task)| of.regression(task).unwrap());
         let off: Vec<f64> = found.theta.iter().zip(&next.theta).map(|(a, b)| a - b).collect();
         for (at, other) in [(&found, &next), (&next, &found)] {
-            // In coordinates in which the one covariance is the identity.
+            // In coordinates in which one covariance is the identity.
             let unit = inverse(&at.root, 0.0);
             let length: f64 = (0..p).map(|i| (0..p).map(|j| unit[(i, j)] * off[j]).sum::<f64>().powi(2)).sum::<f64>();
             let apart = (length / at.squares).sqrt();
@@ -265,8 +279,9 @@ fn a_row_moves_weighted_least_squares_no_further_than_planned() {
     assert!(most > 0.2 && moved_weights > 20, "{most} {moved_weights}");
 }
 
-/// At a budget where its noise is most of the error, the squared error is `c^2 s tr (X'X)^-1`, with `s = n` and `X'X = n I`, and that of sampling. Forty fits of three
-/// coefficients: a relative sd of 0.13.
+/// At a budget where its noise is most of the error, the squared error is `c^2 s tr (X'X)^-1`, with
+/// `s = n` and `X'X = n I`, and that of sampling. Forty fits of three coefficients: a relative sd
+/// of 0.13.
 #[test]
 fn its_error_is_that_of_its_noise() {
     let (rows, fits) = (30_000, 40);
@@ -281,7 +296,8 @@ fn its_error_is_that_of_its_noise() {
     assert!((0.6..1.5).contains(&ratio), "{ratio}");
 }
 
-/// Nothing need be known of units or of how columns go together: columns of condition number 10^8 and a response in thousands are fitted as well.
+/// No units or correlations need be known: columns of condition number 10^8 and a response in
+/// thousands are fitted as well.
 #[test]
 fn noise_has_the_shape_of_the_rows() {
     let plain = task(20_000, 1.0, 5);
@@ -291,7 +307,8 @@ fn noise_has_the_shape_of_the_rows() {
     let bounds = PublicBounds { row: 1e6, response: 1e6, error_sd: 1.0 };
     let mixed = Task::new(x, y, bounds, true, plain.promise);
     let [one, other] = [&plain, &mixed].map(|task| fit("insufficient-statistics", task, 3).expect("a fit").theta);
-    // Back in the units of the first; the same seed draws other noise in other coordinates, of the same law.
+    // Back in the units of the first; the same seed draws other noise in other coordinates, with
+    // the same distribution.
     let back = [1e-3 * (other[0] + other[1]), 1e-7 * other[1], other[2]];
     let error = |theta: &[f64]| distance(theta, &SLOPES);
     assert!(error(&one) < 0.2 && error(&back) < 0.2, "{one:?} {back:?}");

@@ -1,10 +1,12 @@
 //! Least squares from second moments with additive Wishart noise (Sheffet 2019).
 //!
-//! `Z'Z + W` is released, with `z = (x, c y)` and `W` of Wishart's law with the scale of the longest row; its mean is subtracted.
+//! `Z'Z + W` is released, with `z = (x, c y)` and `W` from the Wishart distribution with the scale
+//! of the longest row; its mean is subtracted.
 //!
 //! # Where this differs from what was published
-//! The theorem asks for `d + 28 ln(4 / delta) / epsilon^2` degrees of freedom. The privacy loss of this noise has a law in closed form, so that the fewest
-//! that keep the promise are found: at epsilon 1 and delta 10^-6, for a row that is zeroed out, 52 in the place of 435 at ten columns.
+//! The theorem requires `d + 28 ln(4 / delta) / epsilon^2` degrees of freedom. The distribution of
+//! the privacy loss has a closed form, so that the fewest that keep the promise can be found: at
+//! epsilon 1 and delta 10^-6, for a row that is zeroed out, 52 in the place of 435 at ten columns.
 
 use faer::Mat;
 
@@ -13,13 +15,13 @@ use super::{
     linear::{moments, regression, wishart},
 };
 
-/// The peer as it is listed.
+/// The peer's entry.
 pub const PEER: Peer = Peer {
     name: "wishart",
     intervals: false,
     fit: |task, rng| {
         let (row, scale) = (task.bounds.row, task.bounds.row / task.bounds.response);
-        // Rows with their scaled response are no longer than this, squared.
+        // Rows with their scaled response are at most this long, squared.
         let longest_sq = 2.0 * row * row;
         let size = task.features + 1;
         let degrees = task.promise.zero_out().wishart_degrees(size);

@@ -21,7 +21,8 @@ pub(crate) struct Bench {
     /// Rows without missing cells, one after the other, and their responses.
     pub x: Vec<f64>,
     pub y: Vec<f64>,
-    /// Least squares: coefficients, their classical standard errors, and the mean square of the residuals.
+    /// Least squares: coefficients, their classical standard errors, and the mean square of the
+    /// residuals.
     pub ols: Vec<f64>,
     pub ols_se: Vec<f64>,
     pub mse: f64,
@@ -29,7 +30,7 @@ pub(crate) struct Bench {
 }
 
 impl Bench {
-    /// Reads `file` with `formula`, or makes the data when the file is called `synthetic`.
+    /// Reads `file` with `formula`, or simulates the data if the file is called `synthetic`.
     pub(crate) fn open(file: &str, formula: &str) -> Result<Bench, LabError> {
         if file == "synthetic" {
             let (design, block) = synthetic(formula)?;
@@ -73,7 +74,7 @@ impl Bench {
         builder.finish()
     }
 
-    /// As many rows, drawn with replacement: a sample from a population that is the data set itself.
+    /// A sample of the same size, drawn with replacement: the data set itself is the population.
     pub(crate) fn resampled(&self, rng: &mut ChaCha8Rng) -> MemoryRows {
         let mut builder = MemoryBuilder::new(&self.design);
         self.resampled_blocks(rng).iter().for_each(|block| builder.push(block));
@@ -96,7 +97,7 @@ impl Bench {
         blocks
     }
 
-    /// How much larger than that of least squares the mean square error is, as a share.
+    /// The excess of the mean square error over that of least squares, as a share.
     pub(crate) fn excess(&self, theta: &[f64]) -> f64 {
         let p = self.ols.len();
         let apart: Vec<f64> = theta.iter().zip(&self.ols).map(|(a, b)| a - b).collect();

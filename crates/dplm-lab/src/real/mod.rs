@@ -1,7 +1,8 @@
 //! The automatic method on real tables, against AdaSSP, the paper's method and least squares.
 //!
-//! A list names the data sets; each is fitted with many seeds at a few budgets, and what came out is one line of a table. Least squares is
-//! the yardstick: *excess* is `(MSE - MSE_OLS) / MSE_OLS` in sample. Nothing here is private: it compares with the data in the clear.
+//! A list names the data sets; each is fitted with many seeds at a few budgets, and the results are
+//! one line of a table. Least squares is the reference: *excess* is `(MSE - MSE_OLS) / MSE_OLS` in
+//! sample. Nothing here is private: it compares with the data in the clear.
 
 pub(crate) mod bench;
 mod synthetic;
@@ -20,10 +21,11 @@ use table::Line;
 /// The files that a run writes.
 const TABLE: &str = "real.csv";
 
-/// Fits every data set of `list` at every budget with so many seeds, and writes table, picture and page to `folder`.
+/// Fits every data set of `list` at every budget with `seeds` seeds, and writes table, picture and
+/// page to `folder`.
 ///
-/// A line of the list is `name;file.csv;formula`, or `name;synthetic;kind rows features`. Lines of the table that are there already, with
-/// as many seeds, are not made again, so a run that was stopped goes on where it was.
+/// A line of the list is `name;file.csv;formula`, or `name;synthetic;kind rows features`. Existing
+/// lines of the table with as many seeds are kept, so an interrupted run resumes where it stopped.
 ///
 /// # Errors
 /// When a file cannot be read or written, or a fit is refused.
@@ -56,7 +58,7 @@ pub fn run(list: &Path, budgets: &[f64], seeds: u64, folder: &Path) -> Result<()
     table::draw(folder, &lines)
 }
 
-/// What an earlier run left, by name and budget; lines that are not understood are made again.
+/// The lines of an earlier run, by name and budget; lines that cannot be parsed are computed again.
 fn known(folder: &Path) -> BTreeMap<(String, u64), Line> {
     let text = std::fs::read_to_string(folder.join(TABLE)).unwrap_or_default();
     let lines = text.lines().skip(1).filter_map(Line::parse);
@@ -83,7 +85,7 @@ mod tests {
         for file in ["real.svg", "real.png", "README.md"] {
             assert!(folder.path().join(file).exists(), "{file}");
         }
-        // A table from before is believed: a mark in it survives.
+        // An existing table is trusted: a mark in it survives.
         let marked = text.replacen(&lines[0].csv(), &Line { excess: 0.125, ..lines[0].clone() }.csv(), 1);
         std::fs::write(folder.path().join(TABLE), &marked).unwrap();
         run(&list, &[0.1, 1.0], 4, folder.path()).unwrap();

@@ -2,11 +2,12 @@
 
 use dplm::{
     Progress,
-    method::{Outcome, Purpose, Request, Target, adassp, auto, dpgd},
+    method::{Outcome, Purpose, Request, Target, auto, dpgd},
     privacy::{Rho, noise::FixedSeed},
     rows::Rows,
-    theory::huber::huber_optimum,
 };
+use dplm_methods::adassp;
+use dplm_theory::huber::huber_optimum;
 use rand_chacha::ChaCha8Rng;
 use rand_core::SeedableRng;
 
@@ -16,43 +17,46 @@ use crate::{LabError, counted::Counted, trial};
 /// Wider than any gradient of a standardised table.
 const NO_CLIP: f64 = 1e9;
 
-/// How far off one run was.
+/// The errors of one run.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Score {
-    /// Of the automatic method, of AdaSSP and of the paper's method; and of the clipped optimum, the part that is not noise.
+    /// Of the automatic method, of AdaSSP and of the paper's method; and of the clipped optimum,
+    /// the part that is not noise.
     pub excess: f64,
     pub adassp: f64,
     pub dpgd: f64,
     pub gap: f64,
     /// The median over coefficients of the distance to least squares, in classical standard errors.
     pub error: f64,
-    /// Identified coefficients with an interval for this data set, and how many covered what the fit says they are for.
+    /// Identified coefficients with an interval for this data set, and the number that covered the
+    /// stated target.
     pub empirical: Coverage,
     /// The same with an interval for the population, on resampled rows.
     pub population: Coverage,
     /// The median length of the intervals for the population against classical least squares.
     pub width: f64,
-    /// How often the fit for the data set went through its rows.
+    /// The number of passes of the fit for the data set.
     pub passes: f64,
 }
 
-/// Coefficients that had an interval, and those that it covered.
+/// Coefficients with an interval, and the covered ones.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Coverage {
     pub identified: usize,
     pub covered: usize,
 }
 
-/// Fits the data set as whoever asks for nothing would, once for itself and once, resampled, for the population; and by the other methods. Which rows are drawn depends on the data set's `name` too, so that
-/// lines of the table are independent of each other.
+/// Fits the data set with default options, once as it is and once, resampled, for the population;
+/// and by the other methods. The rows drawn depend on the data set's `name` too, so that lines of
+/// the table are independent.
 pub(super) fn score(name: &str, bench: &Bench, rho: f64, seed: u64) -> Result<Score, LabError> {
     let mut counted = Counted::new(bench.rows());
-    let unasked = fit(bench, &mut counted, rho, seed, None)?;
+    let by_default = fit(bench, &mut counted, rho, seed, None)?;
     let own = fit(bench, &mut bench.rows(), rho, seed, Some(Target::Sample))?;
     let mut rows = bench.resampled(&mut ChaCha8Rng::seed_from_u64(trial::seed(seed, name, &[rho.to_bits()])));
     let sample = fit(bench, &mut rows, rho, seed, None)?;
-    let standard = bench.to_standard(&unasked.predictor(&bench.design));
-    let optimum = optimum(bench, &unasked, unasked.summary.clip);
+    let standard = bench.to_standard(&by_default.predictor(&bench.design));
+    let optimum = optimum(bench, &by_default, by_default.summary.clip);
     let (adassp, dpgd) = others(bench, rho, seed)?;
     Ok(Score {
         excess: bench.excess(&standard),
@@ -82,16 +86,17 @@ fn others(bench: &Bench, rho: f64, seed: u64) -> Result<(f64, f64), LabError> {
     let request = Request { purpose: Purpose::Prediction, ..request(rho)? };
     let (count, mut rows) = (bench.y.len() as u64, bench.rows());
     let plan = adassp::Config::new(request.clone()).plan(count, &bench.design)?;
-    let adassp = plan.run(&mut rows, &bench.design, &mut FixedSeed::new(seed))?.theta;
+    let adassp = plan.run(&mut rows, &mut FixedSeed::new(seed))?.theta;
     let plan = dpgd::Config::new(request).plan(count, &bench.design)?;
     let run = plan.run(&mut rows, &bench.design, &mut FixedSeed::new(seed), Progress::NONE)?;
     Ok((bench.excess(&adassp), bench.excess(&bench.to_standard(&run.predictor(&bench.design)))))
 }
 
-/// The optimum of the loss clipped at `clip` on the whole data set in the coordinates that the run found, in standardised units.
+/// The optimum of the loss clipped at `clip` on the whole data set in the coordinates of the run,
+/// in standardised units.
 fn optimum(bench: &Bench, outcome: &Outcome, clip: f64) -> Vec<f64> {
     let matrix = outcome.whitening.as_ref().expect("the automatic method whitens").matrix();
-    // What was left out has no coordinate, and comes back as zero.
+    // Coefficients that were left out have no coordinate, and become zero.
     let (p, kept) = (matrix.nrows(), matrix.ncols());
     let white = |row: &[f64]| -> Vec<f64> { (0..kept).map(|k| dot(matrix.col_as_slice(k), row)).collect() };
     let rows: Vec<f64> = bench.x.chunks_exact(p).flat_map(white).collect();
@@ -99,7 +104,8 @@ fn optimum(bench: &Bench, outcome: &Outcome, clip: f64) -> Vec<f64> {
     huber_optimum(&rows, &bench.y, kept, clip).map_or(vec![f64::NAN; p], |found| back(&found.into_inner().theta))
 }
 
-/// Against what the fit says its intervals are for: least squares without what was left out, or the robust coefficients at its clip.
+/// Against the target that the fit states: least squares without the terms that were left out, or
+/// the robust coefficients at its clip threshold.
 fn coverage(bench: &Bench, outcome: &Outcome) -> Coverage {
     let contrasts = bench.design.contrasts();
     let clip = if outcome.target == Target::Robust { outcome.summary.clip } else { NO_CLIP };
@@ -113,7 +119,7 @@ fn coverage(bench: &Bench, outcome: &Outcome) -> Coverage {
     })
 }
 
-/// Not of the intercept, which mixes columns.
+/// Without the intercept, which mixes columns.
 fn width(bench: &Bench, outcome: &Outcome) -> f64 {
     let contrasts = bench.design.contrasts();
     let skipped = usize::from(matches!(bench.design.slots().first(), Some(dplm::lattice::Slot::Intercept)));
@@ -124,7 +130,7 @@ fn width(bench: &Bench, outcome: &Outcome) -> f64 {
     median((skipped..contrasts.len()).filter_map(ratio).collect())
 }
 
-/// The median; not a number of nothing.
+/// The median; NaN for no values.
 pub(super) fn median(values: Vec<f64>) -> f64 {
     if values.is_empty() { f64::NAN } else { crate::stats::percentile(&values, 0.5) }
 }

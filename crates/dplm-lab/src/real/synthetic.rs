@@ -16,7 +16,7 @@ use crate::LabError;
 /// Levels of the group with rare ones.
 const LEVELS: i32 = 8;
 
-/// What is hard, and how much of it.
+/// The kind of difficulty, and its degree.
 struct Kinds<'a> {
     what: &'a str,
     number: f64,
@@ -35,7 +35,7 @@ impl Kinds<'_> {
         Ok(Kinds { what, number, rows, features })
     }
 
-    /// What the columns are said to lie within.
+    /// The claimed bounds of the columns.
     fn width(&self) -> f64 {
         match self.what {
             "loose" => 6.0 * self.number,
@@ -48,7 +48,7 @@ impl Kinds<'_> {
         let (p, normal) = (self.features, |rng: &mut ChaCha8Rng| -> f64 { StandardNormal.sample(rng) });
         let mut x: Vec<Vec<f64>> = (0..self.rows).map(|_| (0..p).map(|_| normal(rng)).collect()).collect();
         match self.what {
-            // Eigenvalues from 1 to 1 / number, turned.
+            // Eigenvalues from 1 to 1 / number, rotated.
             "condition" => {
                 let turn = Mat::from_fn(p, p, |_, _| normal(rng)).qr().compute_thin_Q();
                 let length: Vec<f64> = (0..p).map(|j| self.number.powf(-0.5 * j as f64 / (p - 1) as f64)).collect();
@@ -81,7 +81,7 @@ impl Kinds<'_> {
         }
     }
 
-    /// A geometric law of levels, the rarest with about `number` rows.
+    /// A geometric distribution of levels, the rarest with about `number` rows.
     fn codes(&self) -> Vec<u32> {
         let ratio = (self.number / self.rows as f64).powf(1.0 / f64::from(LEVELS - 1));
         let level = |share: f64| (0..LEVELS).rev().find(|&level| share < ratio.powi(level)).unwrap_or(0);
@@ -93,7 +93,7 @@ fn student(rng: &mut ChaCha8Rng) -> f64 {
     StudentT::new(3.0).expect("3 degrees of freedom are positive").sample(rng)
 }
 
-/// `y = sum x_j / sqrt p + error`: a design with bounds and the rows that go with it.
+/// `y = sum x_j / sqrt p + error`: a design with bounds and its rows.
 pub(super) fn synthetic(text: &str) -> Result<(Design, Block), LabError> {
     let kinds = Kinds::parse(text)?;
     let mut rng = ChaCha8Rng::seed_from_u64(20_240_607);

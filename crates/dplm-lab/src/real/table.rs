@@ -89,7 +89,7 @@ impl Line {
         format!("{data},{rows},{coefficients},{rho},{seeds},{}", numbers.join(","))
     }
 
-    /// A line of the table; nothing when it is not one.
+    /// A line of the table; `None` if it is not one.
     pub(super) fn parse(text: &str) -> Option<Line> {
         let mut cells = text.split(',');
         let (data, rows, coefficients) =
@@ -114,7 +114,7 @@ impl Line {
             width: number()?,
             passes: number()?,
         };
-        // A line with more cells is of another table.
+        // A line with more cells is from another table.
         cells.next().is_none().then_some(line)
     }
 }
@@ -167,7 +167,7 @@ fn page(lines: &[Line]) -> String {
         errors; coverage is of nominal 95 % intervals; width is against classical least squares; passes are how often a fit went through the rows.\n"
 }
 
-/// Three digits that matter.
+/// Three significant digits.
 fn short(number: f64) -> String {
     let digits = if number == 0.0 { 2 } else { (2 - number.abs().log10().floor() as i32).clamp(0, 5) };
     format!("{number:.*}", digits as usize)

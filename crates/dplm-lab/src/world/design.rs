@@ -1,4 +1,4 @@
-//! How features come about, and the mean of the response.
+//! The distribution of features, and the mean of the response.
 
 use std::path::Path;
 
@@ -8,17 +8,18 @@ use rand_distr::{Distribution, Poisson};
 use super::{Feature, normal, table, uniform};
 use crate::LabError;
 
-/// A law of features, with what an analyst publicly knows of them.
+/// A distribution of features, with what an analyst publicly knows of them.
 pub struct Design {
     pub(super) features: Vec<Feature>,
-    /// Public bounds of the response with errors of the usual spread.
+    /// Public bounds of the response with errors of the default spread.
     pub(super) response: (f64, f64),
-    /// About the standard deviation of the response's mean, and that of the errors unless their name says otherwise.
+    /// The approximate standard deviation of the response's mean, and that of the errors unless
+    /// their name says otherwise.
     pub(super) signal_sd: f64,
     pub(super) error_sd: f64,
-    /// Whether features after the first differ in nothing that matters.
+    /// Whether the features after the first are exchangeable.
     pub(super) alike: bool,
-    /// Whether what is left out of the model has a mean linear in the others and is symmetric about it.
+    /// Whether a column that is left out has a mean linear in the others and is symmetric about it.
     pub(super) elliptical: bool,
     pub(super) draw: Draw,
 }
@@ -26,7 +27,7 @@ pub struct Design {
 /// Fills the cells of a row.
 pub(super) type Draw = Box<dyn Fn(&mut ChaCha8Rng, &mut [f64]) -> Drawn + Send + Sync>;
 
-/// What a row of features says about its response.
+/// The response's distribution for a row of features.
 pub(super) struct Drawn {
     /// The mean of the response.
     pub mean: f64,
@@ -38,12 +39,14 @@ pub(super) struct Drawn {
 const USUAL: f64 = 5.0;
 
 impl Design {
-    /// What tells a population from another: the name and, where the law depends on it, the number of rows.
+    /// The identity of a population: the name and, if the distribution depends on it, the number of
+    /// rows.
     pub fn identity(text: &str, rows: u64) -> String {
         if text.starts_with("rare") { format!("{text} of {rows}") } else { text.to_owned() }
     }
 
-    /// The design of this name, for tables of `rows` rows; real tables are read from a folder, and are empty without one.
+    /// The design of this name, for tables of `rows` rows; real tables are read from a folder, and
+    /// are empty without one.
     ///
     /// # Errors
     /// When there is no such design, or a table cannot be read.
@@ -93,7 +96,7 @@ fn mean_of(cells: &[f64], weight: f64) -> f64 {
     0.5 + weight * cells.iter().sum::<f64>()
 }
 
-/// Independent standard normal columns.
+/// Independent standard Gaussian columns.
 fn controls(p: usize) -> Design {
     let weight = (p as f64).sqrt().recip();
     let draw = move |rng: &mut ChaCha8Rng, cells: &mut [f64]| {
@@ -103,7 +106,8 @@ fn controls(p: usize) -> Design {
     Design { alike: true, elliptical: true, ..design(numbered(p, USUAL), Box::new(draw)) }
 }
 
-/// Two columns with correlation `r`, the second in units that leave it a small part of its bounds.
+/// Two columns with correlation `r`, the second in units in which it fills a small part of its
+/// bounds.
 fn correlated(r: f64, shrunk: f64) -> Design {
     let draw = move |rng: &mut ChaCha8Rng, cells: &mut [f64]| {
         let x = normal(rng);
@@ -149,7 +153,8 @@ fn powers() -> Design {
     Design { response: (3.0, 10.0), signal_sd: 0.45, error_sd: 0.55, ..design(features, Box::new(draw)) }
 }
 
-/// A column that hardly leaves one value, far from the middle of its bounds, and depends on its neighbour.
+/// A column that is nearly constant, far from the middle of its bounds, and depends on its
+/// neighbour.
 fn nearly_constant() -> Design {
     let draw = |rng: &mut ChaCha8Rng, cells: &mut [f64]| {
         let x = normal(rng);
@@ -253,7 +258,8 @@ fn months() -> Design {
     Design { signal_sd: 0.6, ..design(features, Box::new(draw)) }
 }
 
-/// Traffic by the hour and the month: many columns, of which the reference hour ties all others together.
+/// Traffic by the hour and the month: many columns, of which the reference hour ties all others
+/// together.
 fn hours() -> Design {
     let draw = |rng: &mut ChaCha8Rng, cells: &mut [f64]| {
         let (hour, month) = ((24.0 * uniform(rng)).floor(), (12.0 * uniform(rng)).floor());
@@ -288,7 +294,7 @@ fn counts() -> Design {
     design(vec![bounded("visits"), bounded("stays"), bounded("operations")], Box::new(draw))
 }
 
-/// Shares that add up to one but for a remainder of a few percent.
+/// Shares that add up to one except for a remainder of a few percent.
 fn shares() -> Design {
     let draw = |rng: &mut ChaCha8Rng, cells: &mut [f64]| {
         let parts: [f64; 4] = std::array::from_fn(|_| -uniform(rng).max(1e-300).ln());
@@ -333,7 +339,7 @@ fn far_corner() -> Design {
     design(features, Box::new(draw))
 }
 
-/// A column with two humps, and the indicator of the hump.
+/// A bimodal column, and the indicator of the mode.
 fn two_groups() -> Design {
     let draw = |rng: &mut ChaCha8Rng, cells: &mut [f64]| {
         let group = f64::from(u8::from(uniform(rng) < 0.4));

@@ -1,32 +1,36 @@
-//! The law of the errors.
+//! The distribution of the errors.
 
 use rand_chacha::ChaCha8Rng;
 use rand_distr::{Distribution, Exp1, StudentT};
 
 use super::{normal, uniform};
 
-/// Errors by name. Their mean is zero and, unless the name says otherwise, their variance is that of the design.
+/// Errors by name. Their mean is zero and, unless the name says otherwise, their variance is that
+/// of the design.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Errors {
     /// `normal`.
     Normal,
-    /// `heteroskedastic`: normal, of variance `(1 + 2 s^2) / 3` where the first column is `s` standard deviations from its mean.
+    /// `heteroskedastic`: Gaussian, of variance `(1 + 2 s^2) / 3` where the first column is `s`
+    /// standard deviations from its mean.
     Heteroskedastic,
-    /// `exponential`: less its mean.
+    /// `exponential`: minus its mean.
     Exponential,
-    /// `lognormal`: less its mean; skewness 6.
+    /// `lognormal`: minus its mean; skewness 6.
     Lognormal,
-    /// `skew by x`: exponential to the right where the first column is above its mean, to the left elsewhere.
+    /// `skew by x`: exponential to the right where the first column is above its mean, to the left
+    /// elsewhere.
     SkewByX,
-    /// `curved`: normal, and the mean of the response has a term `(s^2 - 1) / 2` that the model lacks.
+    /// `curved`: Gaussian, and the mean of the response has a term `(s^2 - 1) / 2` that the model
+    /// lacks.
     Curved,
     /// `outliers`: one in a hundred has ten times the spread.
     Outliers,
     /// `t3`: Student's t with 3 degrees of freedom.
     T3,
-    /// `r2 R`: normal, of the spread at which the features explain a share R of the variance.
+    /// `r2 R`: Gaussian, of the spread at which the features explain a share R of the variance.
     R2(f64),
-    /// `missing S`: normal, and a share S of the rows has a missing cell.
+    /// `missing S`: Gaussian, and a share S of the rows has a missing cell.
     Missing(f64),
     /// `its own`: a real table brings its responses with it.
     Own,
@@ -53,7 +57,8 @@ impl Errors {
         }
     }
 
-    /// Their standard deviation, where the features explain a part of standard deviation `signal_sd` and errors usually have `usual`.
+    /// Their standard deviation, if the features explain a part of standard deviation `signal_sd`
+    /// and errors usually have `usual`.
     pub(super) fn sd(self, signal_sd: f64, usual: f64) -> f64 {
         match self {
             Errors::R2(r2) => signal_sd * ((1.0 - r2) / r2).sqrt(),
@@ -69,12 +74,13 @@ impl Errors {
         }
     }
 
-    /// Whether plus and minus are equally likely whatever the features are.
+    /// Whether the distribution is symmetric for all values of the features.
     pub(super) fn are_symmetric(self) -> bool {
         !matches!(self, Errors::Exponential | Errors::Lognormal | Errors::SkewByX | Errors::Curved | Errors::Own)
     }
 
-    /// One error where the first column is `s` standard deviations from its mean, for a standard deviation of 1.
+    /// One error where the first column is `s` standard deviations from its mean, for a standard
+    /// deviation of 1.
     pub(super) fn draw(self, s: f64, rng: &mut ChaCha8Rng) -> f64 {
         match self {
             Errors::Normal | Errors::R2(_) | Errors::Missing(_) => normal(rng),
@@ -96,7 +102,7 @@ impl Errors {
     }
 }
 
-/// Exponential, less its mean.
+/// Exponential, minus its mean.
 fn waiting(rng: &mut ChaCha8Rng) -> f64 {
     let waiting: f64 = Exp1.sample(rng);
     waiting - 1.0

@@ -1,8 +1,11 @@
-//! Populations that tables are drawn from, with what an analyst would publicly know of each column.
+//! Populations from which tables are drawn, with what an analyst would publicly know of each
+//! column.
 //!
-//! A [`World`] is a *design* (how the features come about, and the mean of the response) with *errors*. Both have short names that
-//! definitions use: `correlated 0.9 100` with `heteroskedastic`, for instance. What a fit should find in it is in [`Moments`]: the
-//! least-squares coefficients of the columns that a fit kept, clamped to their bounds, in their own units.
+//! A [`World`] is a *design* (the distribution of the features, and the mean of the response) with
+//! *errors*. Both have short names that definitions use: `correlated 0.9 100` with
+//! `heteroskedastic`, for instance. [`Moments`] has the coefficients that a fit should find: the
+//! least-squares coefficients of the columns that a fit kept, clamped to their bounds, in their own
+//! units.
 
 mod design;
 mod errors;
@@ -24,7 +27,7 @@ use rayon::prelude::*;
 /// Rows of which moments are summed by one thread at a time.
 const BLOCK_ROWS: u64 = 1 << 15;
 
-/// What is publicly known of a column.
+/// The public knowledge of a column.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Known {
     /// Its bounds.
@@ -72,7 +75,7 @@ pub struct World {
     response: (f64, f64),
 }
 
-/// A table in the clear; a missing cell is not a number, a level is its place in the list.
+/// A table in the clear; a missing cell is NaN, a level is its position in the list.
 pub struct Sample {
     /// One vector for each feature.
     columns: Vec<Vec<f64>>,
@@ -102,20 +105,21 @@ impl World {
         std::iter::once("(Intercept)".to_owned()).chain(slopes).collect()
     }
 
-    /// Under which name a coefficient is judged: coefficients that differ in nothing but their place share one.
+    /// The name under which a coefficient is judged: exchangeable coefficients share one.
     pub fn terms(&self) -> Vec<String> {
         let alike = self.design.alike;
         let term = |(place, name): (usize, String)| if alike && place > 1 { "others".to_owned() } else { name };
         self.coefficients().into_iter().enumerate().map(term).collect()
     }
 
-    /// Whether the robust coefficients are the least-squares ones when so many columns are left out: errors that are symmetric whatever
-    /// the features are, and stay so with the part of a column that the others do not explain.
+    /// Whether the robust coefficients are the least-squares ones if `left_out` columns are left
+    /// out: errors are symmetric for all values of the features, and remain so with the part of a
+    /// column that the others do not explain.
     pub fn robust_is_least_squares(&self, left_out: usize) -> bool {
         self.errors.are_symmetric() && (left_out == 0 || self.design.elliptical)
     }
 
-    /// Rows of a table of its own for each seed.
+    /// A different table for each seed.
     pub fn sample(&self, rows: u64, seed: u64) -> Sample {
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
         let mut sample = Sample {
@@ -149,7 +153,7 @@ impl World {
         moments
     }
 
-    /// The second moments of the population, from so many rows.
+    /// The second moments of the population, from `rows` rows.
     pub fn population(&self, rows: u64, seed: u64) -> Moments {
         let blocks = 0..rows.div_ceil(BLOCK_ROWS);
         let parts = blocks.into_par_iter().map(|block| {
@@ -172,7 +176,8 @@ impl World {
         parts.reduce(|| Moments::new(&self.design.features), Moments::plus)
     }
 
-    /// Least squares of the columns not left out on a sample, with standard errors that allow for any spread of the errors.
+    /// Least squares of the columns not left out on a sample, with heteroskedasticity-robust
+    /// standard errors.
     pub fn least_squares(&self, sample: &Sample, left_out: &[String]) -> LeastSquares {
         let mut fit = self.moments(sample).least_squares(left_out);
         self.for_each_row(sample, |row, response| fit.add_residual(row, response));

@@ -4,17 +4,18 @@ use faer::{Mat, linalg::solvers::Solve};
 
 use super::{Feature, Known};
 
-/// A column whose part that earlier columns do not explain has less than this share of its mean square repeats them.
+/// A column whose part that earlier columns do not explain has less than this share of its mean
+/// square repeats them.
 const REPEATS: f64 = 1e-10;
 
 /// Sums of products of all columns and the response, in units in which public bounds are -1 and 1.
 ///
-/// Powers of a bounded column would lose all their digits in units of their own.
+/// Powers of a bounded column would lose all their digits in their own units.
 #[derive(Clone, Debug)]
 pub struct Moments {
     /// The names of the coefficients.
     names: Vec<String>,
-    /// What is 0 and what is 1 unit away from it, for each coefficient.
+    /// The zero and the unit of each coefficient's scale.
     scales: Vec<(f64, f64)>,
     /// Row-major, the response last; only `j >= k` is kept.
     sums: Vec<f64>,
@@ -26,9 +27,11 @@ pub struct Moments {
 /// Least squares of some of the columns.
 #[derive(Clone, Debug)]
 pub struct LeastSquares {
-    /// The coefficient of every column in its own units; none where it was left out or repeats earlier ones.
+    /// The coefficient of every column in its own units; `None` if it was left out or repeats
+    /// earlier ones.
     pub coefficients: Vec<Option<f64>>,
-    /// Their standard errors by the sandwich formula (White, 1980); empty until residuals were added.
+    /// Their standard errors by the sandwich formula (White, 1980); empty until residuals were
+    /// added.
     pub std_errors: Vec<Option<f64>>,
     scales: Vec<(f64, f64)>,
     kept: Vec<usize>,
@@ -90,7 +93,8 @@ impl Moments {
         self.sums[j.max(k) * self.scaled.len() + j.min(k)] / self.rows
     }
 
-    /// Least squares without the columns that are left out; a level that is left out joins the reference.
+    /// Least squares without the columns that are left out; a level that is left out joins the
+    /// reference.
     ///
     /// Columns that repeat earlier ones exactly have no coefficient, as in R.
     pub fn least_squares(&self, left_out: &[String]) -> LeastSquares {
@@ -116,7 +120,7 @@ impl Moments {
         }
     }
 
-    /// The mean square of what columns `kept` do not explain of column `j`.
+    /// The mean square of the part of column `j` that columns `kept` do not explain.
     fn unexplained(&self, kept: &[usize], j: usize) -> f64 {
         let across = Mat::from_fn(kept.len(), 1, |k, _| self.entry(kept[k], j));
         let weights = self.matrix(kept).full_piv_lu().solve(&across);
@@ -166,7 +170,7 @@ fn scale(scales: &[(f64, f64)], row: &[f64], scaled: &mut [f64]) {
     places.for_each(|((scaled, cell), (centre, unit))| *scaled = (cell - centre) / unit);
 }
 
-/// Coefficients of scaled columns in the columns' own units: the intercept takes up the centres.
+/// Coefficients of scaled columns in the columns' own units: the intercept absorbs the centres.
 fn own_units(scales: &[(f64, f64)], kept: &[usize], scaled: impl Fn(usize) -> f64) -> Vec<Option<f64>> {
     let mut own = vec![None; scales.len()];
     let mut shift = 0.0;

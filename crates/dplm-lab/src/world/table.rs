@@ -15,7 +15,8 @@ use super::{
 };
 use crate::LabError;
 
-/// Wages of men in the United States' Current Population Survey of March 1988, as `real/fetch.py` writes them.
+/// Wages of men in the United States' Current Population Survey of March 1988, as `real/fetch.py`
+/// writes them.
 const FILE: &str = "cps88.csv";
 const COLUMNS: &str =
     "wage[0..100000] ~ education[0..20] + experience[-10..80] + ethnicity{cauc,afam} + parttime{no,yes}";

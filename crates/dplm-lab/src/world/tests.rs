@@ -1,4 +1,4 @@
-//! What is true of a population, against what is known of it in closed form.
+//! The true coefficients of a population, compared with closed forms.
 
 use super::*;
 
@@ -6,7 +6,7 @@ fn world(design: &str, errors: &str) -> World {
     World::new(Design::named(design, 10_000, None).expect("a design"), Errors::named(errors).expect("errors"))
 }
 
-/// Of 400,000 rows: a coefficient of unit errors and columns has a standard error of .0016.
+/// With 400,000 rows a coefficient of unit errors and columns has a standard error of .0016.
 const ROWS: u64 = 400_000;
 
 fn coefficients(world: &World, left_out: &[&str]) -> Vec<Option<f64>> {
@@ -14,7 +14,8 @@ fn coefficients(world: &World, left_out: &[&str]) -> Vec<Option<f64>> {
     world.population(ROWS, 1).least_squares(&left_out).coefficients
 }
 
-/// False-alarm rate below 1e-6 for each number: five standard errors of the sandwich formula on as many rows.
+/// False-alarm rate below 1e-6 for each number: five standard errors of the sandwich formula on as
+/// many rows.
 fn assert_near(found: Option<f64>, expected: f64, error: f64) {
     let found = found.expect("a coefficient");
     assert!((found - expected).abs() < 5.0 * error, "{found} is not {expected}");
@@ -32,7 +33,7 @@ fn the_whole_model_has_the_coefficients_it_was_made_with() {
     truth.iter().zip(found).for_each(|(&(truth, error), found)| assert_near(found, truth, error));
 }
 
-/// Without z, x takes up what it explains of it: 1 + .9.
+/// Without z, x absorbs what it explains of it: 1 + .9.
 #[test]
 fn a_column_left_out_is_taken_up_by_the_others() {
     let found = coefficients(&world("correlated 0.9 100", "normal"), &["z"]);
@@ -74,7 +75,8 @@ fn missing_cells_leave_the_coefficients_alone() {
     assert_eq!(table.columns().iter().map(|column| column.null_count()).sum::<usize>(), gone);
 }
 
-/// White's formula where the errors spread with the column: the variance of the slope is `E[x^2 e^2] / n`, with `E[x^2 (1 + 2 x^2) / 3] = 7/3`.
+/// White's formula if the error variance depends on the column: the variance of the slope is
+/// `E[x^2 e^2] / n`, with `E[x^2 (1 + 2 x^2) / 3] = 7/3`.
 #[test]
 fn standard_errors_allow_for_the_spread() {
     let world = world("controls 1", "heteroskedastic");

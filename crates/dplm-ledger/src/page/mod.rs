@@ -1,4 +1,5 @@
-//! A ledger as one self-contained page: what was released to whom, when, from which data, and what is left. No network, no script, prints to A4.
+//! A ledger as one self-contained page: what was released to whom, when, from which data, and what
+//! is left. No network, no script, prints to A4.
 
 mod picture;
 
@@ -9,7 +10,7 @@ use dplm::{
 
 use crate::{Account, Allowance, Entry, Kind, balance::OTHERS};
 
-/// What the pages of fits have no use for.
+/// Styles that the pages of fits do not need.
 const MORE_STYLE: &str = "\
 main { max-width: 60rem; }
 h3 { font-size: 1rem; margin: 1.4rem 0 .4rem; break-after: avoid; }
@@ -86,23 +87,23 @@ fn facts(account: &Account) -> String {
     format!("<dl class=\"facts\">\n{facts}</dl>\n")
 }
 
-/// Why an account pays nothing more.
+/// Why an account allows no further charge.
 fn stopped(account: &Account) -> Option<String> {
     let overdrawn = account.overdrawn.then(|| "more was recorded than was granted".to_owned());
     account.frozen.clone().or(overdrawn)
 }
 
-/// Numbers beside the bars, for those who cannot see these.
+/// Numbers beside the bars, for readers who cannot see them.
 fn analysts(account: &Account) -> String {
     let line = |one: &Allowance| {
         let limit = one.limit.map_or("none".to_owned(), |limit| limit.to_string());
         row(&[cell(&named(one)), number(&one.spent.to_string()), number(&limit)])
     };
     let each = account.limit_of_others.map_or(String::new(), |limit| {
-        format!("<p>Each who has no limit of their own may spend &rho; = {limit}.</p>\n")
+        format!("<p>Each analyst without a limit of their own may spend &rho; = {limit}.</p>\n")
     });
     let together = account.limit_of_others_together.map_or(String::new(), |limit| {
-        format!("<p>All who have no limit of their own may together spend &rho; = {limit}.</p>\n")
+        format!("<p>All analysts without a limit of their own may together spend &rho; = {limit}.</p>\n")
     });
     let others = each + &together;
     match account.analysts.is_empty() {
@@ -143,21 +144,22 @@ fn releases(account: &Account) -> String {
     table("Releases", &heads, lines)
 }
 
-/// What the letters stand for.
+/// The letters that stand for tables.
 fn tables(account: &Account) -> String {
     let distinct = distinct_tables(account);
     let items = distinct.iter().enumerate().map(|(place, table)| format!("{} is {}", letter(place), escaped(table)));
     match distinct.len() {
         0 => String::new(),
         count => format!(
-            "<p>{}: {}. A table is known by a fingerprint of its columns and its number of rows, never of its cells.</p>\n",
+            "<p>{}: {}. A table is identified by a fingerprint of its columns and its number of rows, \
+             never of its cells.</p>\n",
             if count == 1 { "One table" } else { "Tables of different shape under one name" },
             items.collect::<Vec<_>>().join(", "),
         ),
     }
 }
 
-/// The fingerprints of tables, in the order in which they came up.
+/// The fingerprints of tables, in order of appearance.
 fn distinct_tables(account: &Account) -> Vec<&String> {
     let mut seen = Vec::new();
     for table in account.entries.iter().map(|entry| &entry.table).filter(|table| !table.is_empty()) {
@@ -180,8 +182,8 @@ fn settings(account: &Account) -> String {
     let line = |entry: &Entry| {
         let what = match (entry.kind, entry.about, entry.attribution.analyst.as_str()) {
             (Kind::Reverse, Some(about), _) => format!("reverses entry {about}"),
-            (Kind::Limit, _, "") => "limits each who has no limit of their own".to_owned(),
-            (Kind::Limit, _, OTHERS) => "limits all together who have no limit of their own".to_owned(),
+            (Kind::Limit, _, "") => "limits each analyst without a limit of their own".to_owned(),
+            (Kind::Limit, _, OTHERS) => "limits all analysts without a limit of their own together".to_owned(),
             (Kind::Limit, _, analyst) => format!("limits {analyst}"),
             (Kind::Grant, ..) => "grants more".to_owned(),
             _ => "opens the data set".to_owned(),
@@ -201,11 +203,12 @@ fn settings(account: &Account) -> String {
 
 fn footer(last_hash: &str) -> String {
     format!(
-        "<section aria-labelledby=\"check\">\n<h2 id=\"check\">How to check this page</h2>\n\
-         <p>Every line is an entry of the ledger, and each entry holds the hash of the one before it. The hash of the last entry is \
-         <code class=\"hash\">{}</code>. <code>dplm ledger verify FILE --since HASH</code> tells whether a ledger still goes on from there. \
-         Charges were recorded before their results existed, so a charge may be of a fit that failed. What is spent is never given back: a \
-         release cannot be undone. Written by dplm {}.</p>\n</section>\n",
+        "<section aria-labelledby=\"check\">\n<h2 id=\"check\">How to check this page</h2>\n<p>Every line \
+         is an entry of the ledger, and each entry holds the hash of the one before it. The hash of the \
+         last entry is <code class=\"hash\">{}</code>. <code>dplm ledger verify FILE --since HASH</code> \
+         tells whether a ledger still continues from there. Charges were recorded before their results \
+         existed, so a charge may be of a fit that failed. What is spent is never given back: a release \
+         cannot be undone. Written by dplm {}.</p>\n</section>\n",
         escaped(last_hash),
         env!("CARGO_PKG_VERSION"),
     )
@@ -231,7 +234,7 @@ fn row(cells: &[String]) -> String {
     format!("<tr>{}</tr>\n", cells.concat())
 }
 
-/// A cell of text that is safe already.
+/// A cell of text that is already escaped.
 fn cell(text: &str) -> String {
     format!("<td>{text}</td>")
 }

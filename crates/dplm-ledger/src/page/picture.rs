@@ -10,24 +10,25 @@ const RIGHT: f64 = 470.0;
 const TOP: f64 = 12.0;
 const BOTTOM: f64 = 142.0;
 const HEIGHT: f64 = 180.0;
-/// About the size of words.
+/// The approximate height of text.
 const WORDS: f64 = 10.0;
-/// Where names end and bars begin.
+/// The end of the names and the start of the bars.
 const NAMES: f64 = 120.0;
-/// From one bar to the next.
+/// The distance between bars.
 const LINE: f64 = 20.0;
 const BAR: f64 = 11.0;
-/// The room for numbers behind a bar.
+/// The width for numbers after a bar.
 const NUMBERS: f64 = 110.0;
 
-/// What was granted and spent, in steps. A grant that was taken back is left out from its start: one of 10 in place of 0.1 would flatten all else.
+/// The amounts granted and spent, in steps. A grant that was taken back is left out from its start:
+/// one of 10 in place of 0.1 would flatten everything else.
 pub fn over_time(account: &Account) -> String {
     let entries = &account.entries;
     let seconds: Vec<f64> = entries.iter().map(seconds).collect();
     let (first, last) =
         seconds.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), &time| (low.min(time), high.max(time)));
     let sums = sums_after_each(entries);
-    // Of an overdrawn account, more is spent than was granted.
+    // In an overdrawn account, more is spent than was granted.
     let most = sums.iter().flatten().copied().fold(0.0, f64::max);
     let (across, up) = (Scale::linear((first, last), (LEFT, RIGHT)), Scale::linear((0.0, most), (BOTTOM, TOP)));
     let mut svg = Svg::new();
@@ -53,7 +54,8 @@ fn seconds(entry: &Entry) -> f64 {
     entry.time.parse().map_or(0.0, |time: jiff::Timestamp| time.as_second() as f64)
 }
 
-/// What is granted and spent after each entry; of what is granted, what no later entry takes back.
+/// The amounts granted and spent after each entry; a grant counts without what a later entry takes
+/// back.
 fn sums_after_each(entries: &[Entry]) -> Vec<[f64; 2]> {
     let mut balance = Balance::new(entries);
     let after = |entry| {
@@ -70,7 +72,8 @@ fn sums_after_each(entries: &[Entry]) -> Vec<[f64; 2]> {
     sums
 }
 
-/// The corners of a line that keeps its height until the next entry. A clock that was set back draws a step upwards, not backwards.
+/// The corners of a line that keeps its height until the next entry. If a clock was set back, the
+/// line steps upwards, not backwards.
 fn staircase(places: &[f64], heights: &[f64], start: f64) -> Vec<Point> {
     let mut points = vec![(LEFT, start)];
     let (mut latest, mut height) = (LEFT, start);
@@ -83,7 +86,8 @@ fn staircase(places: &[f64], heights: &[f64], start: f64) -> Vec<Point> {
     points
 }
 
-/// A bar for each analyst: what they have spent, and a mark where their limit is. Nothing where nobody has spent or is limited.
+/// A bar for each analyst: the amount spent, and a mark at the limit. Empty if no analyst has spent
+/// or is limited.
 pub fn of_analysts(account: &Account) -> String {
     let shown = &account.analysts;
     let most =
@@ -97,7 +101,7 @@ pub fn of_analysts(account: &Account) -> String {
         bar(&mut svg, one, &across, TOP + LINE * f64::from(place));
     }
     let height = TOP + LINE * shown.len() as f64;
-    let words = "What each analyst has spent, in rho; a bar across is their limit";
+    let words = "What each analyst has spent, in rho; a vertical mark is their limit";
     svg.within_page(words, (WIDTH, height)) + &format!("<p>{words}.</p>\n")
 }
 
@@ -121,7 +125,7 @@ fn bar(svg: &mut Svg, one: &Allowance, across: &Scale, top: f64) {
     svg.text((end.max(limit.unwrap_or(end)) + 8.0, middle), Anchor::Start, "class=\"soft\"", &numbers);
 }
 
-/// A name that has room beside a bar.
+/// A name that fits beside a bar.
 fn short_name(name: &str) -> String {
     const MOST: usize = 18;
     match name.char_indices().nth(MOST) {

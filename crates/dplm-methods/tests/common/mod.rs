@@ -95,8 +95,8 @@ pub fn fit_rows(
     rows: &mut dyn Rows,
     seed: u64,
 ) -> Result<Outcome, Error> {
-    let entry = dplm_methods::find(name).expect("a method");
-    let method = dplm::method::choose(Some(entry), request, tuning, formula, true)?;
+    let entry = dplm_methods::all().find(|entry| entry.name == name).expect("a method");
+    let method = dplm::method::choose(Some(*entry), request, tuning, formula, true)?;
     let design = design(formula, rows.features());
     let plan = method.plan(rows.count(), &design)?;
     plan.check()?;

@@ -4,10 +4,11 @@ use std::sync::{Arc, Mutex};
 
 use dplm::{
     Error,
-    lattice::{Clip, Ladder, Lattice, Moments, Outer, Separate, Theta, Whitening},
-    privacy::{Claim, IntegerBox, Neighbours, Nested, NotPrivate, Sensitive},
-    rows::{BatchFits, Batching, BinSums, Bins, Forecast, OuterSum, Rows, TailCounts},
+    lattice::{Clip, ClippedOuter, Ladder, Lattice, Moments, Outer, Theta, Whitening},
+    privacy::{Claim, Neighbours, NotPrivate, Sealed, Sensitive},
+    rows::{BatchMoments, ClippedRows, CustomQuery, CustomRows, Forecast, OuterSum, Rows, TailCounts},
 };
+use dplm_methods::mechanism::{BatchFits, Batching, IntegerBox, LeastEigenvalue, Nearest, Nested};
 use num_bigint::{BigInt, BigUint};
 
 /// Answers for the first table, after the same question to its neighbour has moved the answer by no more than is claimed.
@@ -32,7 +33,7 @@ impl Moved {
         self.0.lock().expect("no panic").1
     }
 
-    fn note(&self, one: Sensitive, other: Sensitive) {
+    pub fn note(&self, one: Sensitive, other: Sensitive) {
         let [one, other] = [one, other].map(|answer| answer.into_not_private().into_inner());
         assert_eq!((&one.weights, &one.delta_sq), (&other.weights, &other.delta_sq), "claims are public");
         let distance_sq = distance_sq(&one, &other);
@@ -61,10 +62,10 @@ fn ratio(part: &BigUint, whole: &BigUint) -> f64 {
 
 impl Moved {
     /// Whatever is in `s + d` boxes of one table, `d` the claim, is in `s` boxes of the other, and the public box is the same.
-    fn note_depths(&self, one: Nested, other: Nested) {
-        let ((one, claimed), (other, _)) = (one.into_not_private().into_inner(), other.into_not_private().into_inner());
+    fn note_depths(&self, one: &Nested, other: &Nested) {
+        let ((one, claimed), (other, _)) = (one.parts(), other.parts());
         assert!(one[0] == other[0], "the first box is public");
-        self.note_boxes(&one, &other, claimed as usize);
+        self.note_boxes(one, other, claimed as usize);
     }
 
     fn note_boxes(&self, one: &[IntegerBox], other: &[IntegerBox], steps: usize) {
@@ -89,11 +90,12 @@ impl Twin {
     /// Scores by nearness to the middle rank move by no more than they claim.
     fn compare_scores(&self, ladder: &Ladder<'_>, relation: Neighbours) -> Result<(), Error> {
         let scores = |rows: &dyn Rows| -> Result<_, Error> {
-            let scores = rows.tail_counts(ladder, relation)?.nearness(rows.count() / 2);
-            Ok(scores.into_not_private().into_inner())
+            let tail = rows.tail_counts(ladder, relation)?.sealed().into_not_private().into_inner();
+            Ok(Nearest { rank: rows.count() / 2 }.scores(&tail))
         };
-        let ((one, claimed), (other, _)) = (scores(self.one.as_ref())?, scores(self.other.as_ref())?);
-        assert!(one.iter().zip(other).all(|(one, other)| one.abs_diff(other) <= u64::from(claimed)), "scores moved");
+        let (one, other) = (scores(self.one.as_ref())?, scores(self.other.as_ref())?);
+        let ((one, claimed), (other, _)) = (one.parts(), other.parts());
+        assert!(one.iter().zip(other).all(|(one, other)| one.abs_diff(*other) <= u64::from(claimed)), "scores moved");
         Ok(())
     }
 
@@ -101,6 +103,80 @@ impl Twin {
         let pairs = ask(self.one.as_ref())?.into_iter().zip(ask(self.other.as_ref())?);
         pairs.for_each(|(one, other)| self.moved.note(one, other));
         Ok(())
+    }
+}
+
+/// The moments of batches of two neighbours, and what is read off the fits of them.
+pub fn compare_batches(moved: &Moved, one: &BatchMoments, other: &BatchMoments) {
+    let features = one.0[0].size() - 1;
+    let batching = Batching::of_coefficients(one.0.len(), features, 4096.0, 1 << 16);
+    let [one, other] = [one, other].map(|moments| BatchFits::new(moments, &batching));
+    for of in (0..features).map(|j| j..j + 1).chain(std::iter::once(0..features)) {
+        for most in [1, 3, usize::MAX / 2] {
+            moved.note_depths(&one.depths(of.clone(), most), &other.depths(of.clone(), most));
+        }
+        let [one, other] = [&one, &other].map(|fits| fits.tested_depths(of.clone()));
+        moved.note_boxes(one.boxes(), other.boxes(), 1);
+    }
+}
+
+/// What is released of a sum of outer products.
+fn queries(sum: OuterSum) -> Vec<Sensitive> {
+    let products = sum.sealed().into_not_private().into_inner();
+    vec![LeastEigenvalue::query(&products), sum.into_matrix()]
+}
+
+/// Both tables under a clip.
+struct ClippedTwin<'a> {
+    one: Box<dyn ClippedRows + 'a>,
+    other: Box<dyn ClippedRows + 'a>,
+    moved: Moved,
+}
+
+impl ClippedRows for ClippedTwin<'_> {
+    fn count(&self) -> u64 {
+        self.one.count()
+    }
+
+    fn negative_gradient_sum(&mut self, at: &Theta, on: &Lattice, relation: Neighbours) -> Result<Sensitive, Error> {
+        let other = self.other.negative_gradient_sum(at, on, relation)?;
+        self.moved.note(self.one.negative_gradient_sum(at, on, relation)?, other);
+        self.one.negative_gradient_sum(at, on, relation)
+    }
+
+    fn square_sum(&self, at: &Theta, on: &Lattice, relation: Neighbours) -> Result<Sensitive, Error> {
+        self.moved.note(self.one.square_sum(at, on, relation)?, self.other.square_sum(at, on, relation)?);
+        self.one.square_sum(at, on, relation)
+    }
+
+    fn outer_sum(&self, outer: &ClippedOuter<'_>, relation: Neighbours) -> Result<OuterSum, Error> {
+        let [one, other] = [&self.one, &self.other].map(|rows| rows.outer_sum(outer, relation).map(queries));
+        one?.into_iter().zip(other?).for_each(|(one, other)| self.moved.note(one, other));
+        self.one.outer_sum(outer, relation)
+    }
+
+    fn clipped_count(&self, _: &Theta, _: &Lattice) -> Result<NotPrivate<u64>, Error> {
+        panic!("a fit does not ask what is not private")
+    }
+}
+
+impl CustomRows for Twin {
+    fn sum(&self, query: &dyn CustomQuery, relation: Neighbours) -> Result<Sensitive, Error> {
+        self.both(|rows| Ok(vec![rows.custom()?.sum(query, relation)?]))?;
+        self.one.custom()?.sum(query, relation)
+    }
+
+    fn batch_moments(&self, batches: usize) -> Result<Sealed<BatchMoments>, Error> {
+        let inside =
+            |rows: &dyn Rows| Ok::<_, Error>(rows.custom()?.batch_moments(batches)?.into_not_private().into_inner());
+        compare_batches(&self.moved, &inside(self.one.as_ref())?, &inside(self.other.as_ref())?);
+        self.one.custom()?.batch_moments(batches)
+    }
+
+    fn batches(&self, batches: usize) -> Result<Vec<Box<dyn Rows>>, Error> {
+        let pairs = self.one.custom()?.batches(batches)?.into_iter().zip(self.other.custom()?.batches(batches)?);
+        let twin = |(one, other)| -> Box<dyn Rows> { Box::new(Twin { one, other, moved: self.moved.clone() }) };
+        Ok(pairs.map(twin).collect())
     }
 }
 
@@ -117,53 +193,13 @@ impl Rows for Twin {
         self.one.features()
     }
 
-    fn set_clip(&mut self, clip: Clip) -> Result<(), Error> {
-        self.one.set_clip(clip)?;
-        self.other.set_clip(clip)
-    }
-
-    fn expect(&mut self, forecast: Forecast) {
-        self.one.expect(forecast);
-        self.other.expect(forecast);
-    }
-
-    fn negative_gradient_sum(&self, at: &Theta, on: &Lattice, relation: Neighbours) -> Result<Sensitive, Error> {
-        self.both(|rows| Ok(vec![rows.negative_gradient_sum(at, on, relation)?]))?;
-        self.one.negative_gradient_sum(at, on, relation)
-    }
-
-    fn clipped_square_sum(&self, at: &Theta, on: &Lattice, relation: Neighbours) -> Result<Sensitive, Error> {
-        self.both(|rows| Ok(vec![rows.clipped_square_sum(at, on, relation)?]))?;
-        self.one.clipped_square_sum(at, on, relation)
-    }
-
-    fn separate_gradient_sum(
-        &self,
-        at: &Theta,
-        on: &Lattice,
-        bounds: &Separate,
-        relation: Neighbours,
-    ) -> Result<Sensitive, Error> {
-        self.both(|rows| Ok(vec![rows.separate_gradient_sum(at, on, bounds, relation)?]))?;
-        self.one.separate_gradient_sum(at, on, bounds, relation)
-    }
-
-    fn separate_square_sum(
-        &self,
-        at: &Theta,
-        on: &Lattice,
-        bounds: &Separate,
-        relation: Neighbours,
-    ) -> Result<Sensitive, Error> {
-        self.both(|rows| Ok(vec![rows.separate_square_sum(at, on, bounds, relation)?]))?;
-        self.one.separate_square_sum(at, on, bounds, relation)
+    fn clipped(&mut self, clip: Clip, forecast: Option<Forecast>) -> Result<Box<dyn ClippedRows + '_>, Error> {
+        let (one, other) = (self.one.clipped(clip, forecast)?, self.other.clipped(clip, forecast)?);
+        Ok(Box::new(ClippedTwin { one, other, moved: self.moved.clone() }))
     }
 
     fn outer_sum(&self, outer: &Outer<'_>, relation: Neighbours) -> Result<OuterSum, Error> {
-        self.both(|rows| {
-            let sum = rows.outer_sum(outer, relation)?;
-            Ok(vec![sum.least_eigenvalue(), sum.into_matrix()])
-        })?;
+        self.both(|rows| Ok(queries(rows.outer_sum(outer, relation)?)))?;
         self.one.outer_sum(outer, relation)
     }
 
@@ -176,37 +212,9 @@ impl Rows for Twin {
         self.one.tail_counts(ladder, relation)
     }
 
-    fn batch_fits(&self, batching: &Batching, relation: Neighbours) -> Result<BatchFits, Error> {
-        let fits = |rows: &dyn Rows| rows.batch_fits(batching, relation);
-        let [one, other] = [fits(self.one.as_ref())?, fits(self.other.as_ref())?];
-        let readings = batching.readings.len();
-        for of in (0..readings).map(|j| j..j + 1).chain(std::iter::once(0..readings)) {
-            for most in [3, usize::MAX / 2] {
-                self.moved.note_depths(one.depths(of.clone(), most), other.depths(of.clone(), most));
-            }
-            let [one, other] =
-                [&one, &other].map(|fits| fits.tested_depths(of.clone()).into_not_private().into_inner());
-            self.moved.note_boxes(&one, &other, 1);
-        }
-        self.one.batch_fits(batching, relation)
-    }
-
-    fn batches(&self, batches: usize) -> Result<Vec<Box<dyn Rows>>, Error> {
-        let pairs = self.one.batches(batches)?.into_iter().zip(self.other.batches(batches)?);
-        let twin = |(one, other)| -> Box<dyn Rows> { Box::new(Twin { one, other, moved: self.moved.clone() }) };
-        Ok(pairs.map(twin).collect())
-    }
-
-    fn bin_sums(&self, bins: &Bins, radius: u64, relation: Neighbours) -> Result<BinSums, Error> {
-        self.both(|rows| {
-            let sums = rows.bin_sums(bins, radius, relation)?;
-            Ok(vec![sums.counts(), sums.into_sums()])
-        })?;
-        self.one.bin_sums(bins, radius, relation)
-    }
-
-    fn clipped_count(&self, _: &Theta, _: &Lattice) -> Result<NotPrivate<u64>, Error> {
-        panic!("a fit does not ask what is not private")
+    fn custom(&self) -> Result<&dyn CustomRows, Error> {
+        self.one.custom()?;
+        Ok(self)
     }
 
     fn moments(&self) -> Result<NotPrivate<Moments>, Error> {

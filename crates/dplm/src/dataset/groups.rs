@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{Charge, Counted, Dataset, Prepared, Reading, Receipt, Stages, in_words, prepared::today, usable::Pay};
 use crate::{
-    Error, FittedGroup, Group, GroupOutcome, GroupedFit, Progress, Statement, Warning,
+    Error, FitRequest, FittedGroup, Group, GroupOutcome, GroupedFit, Progress, Statement, Warning,
     formula::{By, Formula},
     lattice::Design,
     method::{ConfigError, Method, Request, after_count},
@@ -15,6 +15,7 @@ use crate::{
         noise::{NoiseRng, NoiseSource},
         release,
     },
+    request::{Sizes, plan_identity},
     rows::{CellCounts, Encoded, Executor, GroupBuilder, RemoteRows, group_sizes},
     table::{Dialect, ReadOptions, Schema, Source},
 };
@@ -215,7 +216,7 @@ pub struct PreparedGroups<'a> {
 }
 
 /// The size of each group, and the standard deviation of its noise if it was released.
-struct Sizes {
+struct GroupCounts {
     counts: Vec<u64>,
     sd: Option<f64>,
 }
@@ -242,12 +243,12 @@ impl<'a> PreparedGroups<'a> {
 
     /// What is to be recorded before [`run`](Self::run).
     pub fn charge(&self) -> Charge {
-        let (formula, by) = (&self.data.first().formula, &self.data.by);
+        let formula = &self.data.first().formula;
         Charge {
             rho: self.guarantee.rho,
             promise: self.guarantee.promise.clone(),
             formula: formula.clone(),
-            plan: format!("dplm {}: {formula}: by {by}: {:?}", env!("CARGO_PKG_VERSION"), self.method),
+            plan: plan_identity(&self.asked(), self.data.units, &[]),
             table: self.data.table_in_words(),
         }
     }
@@ -325,12 +326,22 @@ impl<'a> PreparedGroups<'a> {
             person: first.person.clone(),
             weights: first.design.weights().cloned(),
             guarantee,
+            request: self.asked(),
             purpose: self.method.request().purpose,
             level,
             groups,
             warnings: self.warnings(used, statement.as_ref()),
             statement,
         })
+    }
+
+    /// What was asked of all groups together.
+    fn asked(&self) -> FitRequest {
+        let whole = Request { rho: self.stages.whole, ..self.method.request().clone() };
+        let asked = self.data.first().asked(&whole, self.method.tuning(), self.method.name());
+        let levels = self.data.by.levels().iter().cloned();
+        let sizes = self.data.sizes.as_ref().map(|sizes| Sizes(levels.zip(sizes.iter().copied()).collect()));
+        FitRequest { by: Some(self.data.by.to_string()), group_sizes: sizes, ..asked }
     }
 
     /// What is released of all groups together.
@@ -357,15 +368,15 @@ impl<'a> PreparedGroups<'a> {
     }
 
     /// The sizes of all groups: one query. A size of less than 1 is 1.
-    fn sizes(&mut self) -> Result<Sizes, Error> {
+    fn sizes(&mut self) -> Result<GroupCounts, Error> {
         let Some(rho) = self.for_sizes else {
-            return Ok(Sizes { counts: self.data.sizes.clone().expect("sizes are public"), sd: None });
+            return Ok(GroupCounts { counts: self.data.sizes.clone().expect("sizes are public"), sd: None });
         };
         let spend = Budget::new(rho).spend_rest(SIZES)?;
         let query = group_sizes(self.data.groups.iter().map(|group| &group.rows), self.guarantee.promise.neighbours);
         let noisy = release(query, spend, &mut self.rng)?;
         let counts = noisy.values.iter().map(|&count| u64::try_from(count.max(1)).unwrap_or(u64::MAX)).collect();
-        Ok(Sizes { counts, sd: Some(noisy.sigma[0] as f64) })
+        Ok(GroupCounts { counts, sd: Some(noisy.sigma[0] as f64) })
     }
 
     fn fit(
@@ -388,7 +399,7 @@ impl<'a> PreparedGroups<'a> {
             Ok(prepared) => prepared,
             // Refused for its size, which was released or is public.
             Err(refusal @ (Error::Config(_) | Error::Lattice(_))) => {
-                return Ok(GroupOutcome::NotFitted(refusal.to_string()));
+                return Ok(GroupOutcome::NotFitted(refusal.problem()));
             }
             Err(other) => return Err(other),
         };
@@ -404,6 +415,7 @@ impl<'a> PreparedGroups<'a> {
             units: Some(self.data.units),
         };
         Ok(GroupOutcome::Fitted(Box::new(crate::Fit {
+            request: self.asked(),
             group: Some(group),
             guarantee: Guarantee { releases, ..self.guarantee.clone() },
             statement: statement.cloned(),

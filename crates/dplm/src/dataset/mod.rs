@@ -12,7 +12,7 @@ pub(crate) use usable::{Counted, Pay, Stages};
 use std::sync::Arc;
 
 use crate::{
-    Error, Fit, Group, Particulars, Progress,
+    Error, Fit, FitRequest, Group, Progress, RunOptions,
     diagnose::View,
     formula::{By, Column, Formula, Kind, Model, Weights},
     lattice::Design,
@@ -62,6 +62,19 @@ pub struct Reading<'a> {
     pub weights: Option<Weights>,
     /// What computes sums over rows; results do not depend on it.
     pub device: Device,
+}
+
+impl<'a> Reading<'a> {
+    /// How a table is read by a run, each row standing for itself and counting alike.
+    pub(crate) fn by(run: &RunOptions, progress: Progress<'a>) -> Reading<'a> {
+        Reading {
+            table: ReadOptions { strict: run.strict, progress, ..ReadOptions::default() },
+            memory: run.memory.map(|bytes| bytes.0),
+            person: None,
+            weights: None,
+            device: run.device,
+        }
+    }
 }
 
 impl Reading<'_> {
@@ -239,33 +252,48 @@ impl Dataset {
             .converted_by(conversion, request.delta)
     }
 
-    /// What was said of these rows and asked of a method, beside what a fit names itself. Every
-    /// field of a request is named here, so that a new one is not forgotten in what is saved.
-    fn particulars(&self, request: &Request, tuning: Tuning) -> Particulars {
+    /// What was said of these rows and asked of a method, every option written out. Every field of
+    /// both is named here, so that a new one is not forgotten in what is saved.
+    pub(crate) fn asked(&self, request: &Request, tuning: Tuning, method: &str) -> FitRequest {
         let Request {
+            rho,
+            delta,
+            neighbours,
+            purpose,
+            interval,
             target,
+            level,
             batches,
             burn_in,
+            person,
             moments,
-            // Each of these is a field of the fit, of its guarantee or of its group.
-            rho: _,
-            delta: _,
-            neighbours: _,
-            purpose: _,
-            interval: _,
-            level: _,
-            person: _,
+            // The group says so.
             one_of_groups: _,
         } = request;
-        Particulars {
-            csv: self.csv,
+        let Tuning { clip, steps, step_size } = tuning;
+        FitRequest {
+            formula: self.formula.clone(),
             standardised: self.model.assumed_standard().next().is_some(),
+            moments: moments.as_deref().cloned(),
+            weights: self.design.weights().map(ToString::to_string),
+            by: self.group.as_ref().map(|group| group.by.to_string()),
+            group_sizes: None,
+            rho: Some(rho.to_f64()),
+            epsilon: None,
+            delta: Some(*delta),
+            neighbours: *neighbours,
+            person: person.as_ref().map(|person| person.column.clone()),
+            rows_per_person: person.as_ref().and_then(|person| person.rows),
+            method: Some(method.to_owned()),
+            clip,
+            steps,
+            step_size,
+            interval: *interval,
             target: *target,
+            level: *level,
             batches: *batches,
             burn_in: *burn_in,
-            tuning,
-            moments: moments.as_deref().cloned(),
-            part_of_study: false,
+            purpose: *purpose,
         }
     }
 

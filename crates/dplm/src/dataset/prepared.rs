@@ -5,14 +5,15 @@ use super::{
     usable::{Pay, Stages},
 };
 use crate::{
-    Error, Fit, Group, Person, Progress, Statement, Warning,
-    method::{Method, Plan, Request, Tuning, after_count},
+    Error, Fit, FitRequest, Group, Person, Progress, Statement, Warning,
+    method::{Method, Plan, Request, after_count},
     plan::usable::Usable,
     privacy::{
         Guarantee, PrivacyError, Promise, Rho,
         convert::Conversion,
         noise::{NoiseRng, NoiseSource},
     },
+    request::plan_identity,
 };
 
 /// A fit that is planned and checked. Nothing has been asked of a row yet, and nothing is spent.
@@ -22,7 +23,9 @@ pub struct Prepared<'a> {
     dataset: &'a mut Dataset,
     /// What was asked, with the whole budget.
     request: Request,
-    tuning: Tuning,
+    asked: FitRequest,
+    /// What was spent on the fit that this one refines.
+    refines: Option<Rho>,
     /// The count of usable rows, and what that leaves for the plan.
     stages: Stages,
     plan: Box<dyn Plan>,
@@ -40,7 +43,7 @@ pub struct Charge {
     pub promise: Promise,
     /// The model.
     pub formula: String,
-    /// The plan in words; the same words are the same plan.
+    /// The plan as JSON of public numbers; the same text is the same plan.
     pub plan: String,
     /// The columns of the table and its number of rows, or of persons, in words; nothing of its cells.
     pub table: String,
@@ -127,7 +130,6 @@ impl<'a> Prepared<'a> {
         stages: Stages,
         noise: NoiseSource,
     ) -> Result<Prepared<'a>, Error> {
-        let tuning = method.tuning();
         let request = Request { rho: stages.whole, ..method.request().clone() };
         let plan = method.plan(dataset.rows(), dataset.design())?;
         plan.check()?;
@@ -135,7 +137,8 @@ impl<'a> Prepared<'a> {
         let rng = noise.open().map_err(PrivacyError::from)?;
         let promise = dataset.promise(&request, method.conversion(), noise);
         let guarantee = Guarantee::of(promise, request.rho, request.delta).map_err(PrivacyError::from)?;
-        Ok(Prepared { dataset, request, tuning, stages, plan, rng, guarantee })
+        let asked = dataset.asked(&request, method.tuning(), method.name());
+        Ok(Prepared { dataset, request, asked, refines: None, stages, plan, rng, guarantee })
     }
 
     /// What is to be recorded before [`run`](Self::run).
@@ -144,7 +147,7 @@ impl<'a> Prepared<'a> {
             rho: self.request.rho,
             promise: self.guarantee.promise.clone(),
             formula: self.dataset.formula().to_owned(),
-            plan: format!("dplm {}: {}: {}", env!("CARGO_PKG_VERSION"), self.dataset.formula(), self.plan.describe()),
+            plan: plan_identity(&self.asked, self.dataset.rows(), &self.beside()),
             table: self.dataset.table_in_words(),
         }
     }
@@ -152,6 +155,18 @@ impl<'a> Prepared<'a> {
     /// Who its rows are of, and which group they are.
     pub(crate) fn of(&self) -> (Option<&Person>, Option<&Group>) {
         (self.dataset.person.as_ref(), self.dataset.group.as_ref())
+    }
+
+    /// The same fit, as one that refines another for which this much was spent.
+    pub(crate) fn refining(self, spent: Rho) -> Prepared<'a> {
+        Prepared { refines: Some(spent), ..self }
+    }
+
+    /// What makes the plan another one beside what was asked.
+    fn beside(&self) -> Vec<(&'static str, String)> {
+        let group = self.dataset.group.as_ref().map(|group| ("group", group.level.clone()));
+        let refines = self.refines.map(|rho| ("refines", rho.to_string()));
+        group.into_iter().chain(refines).collect()
     }
 
     /// Gives the fit the memory that the rows are in: re-encoded rows then take their place, and the data set cannot be fitted again.
@@ -205,8 +220,8 @@ impl<'a> Prepared<'a> {
 
     /// Runs the plan, which was paid for.
     fn fit(self, used: Option<Usable>, statement: Option<Statement>, progress: Progress<'_>) -> Result<Fit, Error> {
-        let Prepared { dataset, request, tuning, stages, plan, mut rng, guarantee } = self;
-        let (rows, unit, particulars) = (dataset.rows(), dataset.unit(), dataset.particulars(&request, tuning));
+        let Prepared { dataset, request, asked, refines: _, stages, plan, mut rng, guarantee } = self;
+        let (rows, unit) = (dataset.rows(), dataset.unit());
         let (table, design) = dataset.rows_and_design();
         let outcome = plan.run(table, design, &mut rng, progress)?;
         let mut warnings: Vec<Warning> = used.and_then(|used| used.warning(request.level, unit)).into_iter().collect();
@@ -231,7 +246,10 @@ impl<'a> Prepared<'a> {
             target: outcome.target,
             interval: request.interval,
             level: request.level,
-            particulars,
+            request: asked,
+            refined: Vec::new(),
+            csv: dataset.csv,
+            part_of_study: false,
             coefficients: outcome.coefficients,
             left_out: outcome.left_out,
             residual_sd: outcome.quality.map(|quality| quality.residual_sd),

@@ -1,10 +1,10 @@
-//! The paper's Algorithm 1: T times sum, release, step. Everything that leaves is in the [`Trajectory`].
+//! The paper's Algorithm 1: T times sum, release, step. All releases are in the [`Trajectory`].
 
 use crate::{
     Error, Progress,
     lattice::{Clip, Lattice, LatticeError, Theta},
     privacy::{Neighbours, Noisy, Released, Spend, noise::RandomWords, release},
-    rows::{Forecast, Rows},
+    rows::{ClippedRows, Forecast, Rows},
 };
 
 /// The released iterates of one run, in standardised units. Made from released numbers only.
@@ -12,7 +12,8 @@ use crate::{
 pub struct Trajectory {
     /// The iterates `theta_0 .. theta_T`; `theta_0` is the start.
     pub theta: Vec<Vec<f64>>,
-    /// The noisy mean gradients released at each step: `gradient[t]` was taken at `theta[t]`, so there are T of them.
+    /// The noisy mean gradients released at each step: `gradient[t]` was taken at `theta[t]`, so
+    /// there are T of them.
     pub gradient: Vec<Vec<f64>>,
     /// The step size `eta`.
     pub step_size: f64,
@@ -32,7 +33,8 @@ pub struct Descent {
 }
 
 impl Descent {
-    /// Fixes the arithmetic of a run of `steps` steps at clip `gamma`, with `rho` to spend on all of them.
+    /// Fixes the arithmetic of a run of `steps` steps at clip threshold `gamma`, with `rho` to
+    /// spend on all of them.
     ///
     /// # Errors
     /// When the arithmetic cannot be made exact; see [`Lattice::plan`].
@@ -55,7 +57,7 @@ impl Descent {
         &self.lattice
     }
 
-    /// The integer clip.
+    /// The integer clip threshold.
     pub fn clip(&self) -> Clip {
         self.clip
     }
@@ -63,6 +65,11 @@ impl Descent {
     /// The clip threshold, in standardised units.
     pub fn gamma(&self) -> f64 {
         self.clip.gamma() as f64 / self.lattice.gradient_unit()
+    }
+
+    /// How many steps it takes.
+    pub(crate) fn steps(&self) -> u32 {
+        self.steps
     }
 
     /// A released sum as a mean in standardised units.
@@ -73,7 +80,7 @@ impl Descent {
     /// A released negative gradient sum, `sum_i X_i clamp(r_i)` at `theta`.
     fn negative_gradient_sum<R: RandomWords>(
         &self,
-        rows: &dyn Rows,
+        rows: &mut dyn ClippedRows,
         theta: &Theta,
         spend: Spend,
         rng: &mut R,
@@ -88,11 +95,13 @@ impl Descent {
     /// Spends exactly `spend`, an equal part on each step; reads the rows only through [`release`].
     ///
     /// # Paper
-    /// Algorithm 1. The noise is added to the integer sum, and parameters are rounded to the lattice after each step: post-processing, and
-    /// the next gradient is taken at the rounded point.
+    /// Algorithm 1. The noise is added to the integer sum, and parameters are rounded to the
+    /// lattice after each step: post-processing, and the next gradient is taken at the rounded
+    /// point.
     ///
     /// # Errors
-    /// When rows cannot be read or the noise does not fit; nothing is returned then, and the budget is spent all the same.
+    /// When rows cannot be read or the noise does not fit; nothing is returned then, but the budget
+    /// is spent.
     pub fn run<R: RandomWords>(
         &self,
         rows: &mut dyn Rows,
@@ -101,12 +110,11 @@ impl Descent {
         rng: &mut R,
         progress: Progress<'_>,
     ) -> Result<Trajectory, Error> {
-        rows.set_clip(self.clip)?;
-        rows.expect(self.forecast(&spend));
+        let mut rows = rows.clipped(self.clip, Some(self.forecast(&spend)))?;
         let mut theta = self.lattice.theta(start);
         let mut trajectory = self.empty(&theta);
         for (step, part) in (1u32..).zip(spend.in_parts(self.steps)) {
-            let sum = self.negative_gradient_sum(rows, &theta, part, rng)?;
+            let sum = self.negative_gradient_sum(rows.as_mut(), &theta, part, rng)?;
             trajectory.noise_sd = self.mean(sum.sigma[0] as f64);
             theta = self.step(&mut trajectory, &sum.values);
             progress.report(step, self.steps)?;
@@ -114,7 +122,7 @@ impl Descent {
         Ok(trajectory)
     }
 
-    /// What the engine may know of the gradients to come.
+    /// What the engine may know about the gradients to come.
     fn forecast(&self, spend: &Spend) -> Forecast {
         let noise_sd = noise_sd(self.rows, self.gamma(), self.steps, self.neighbours, spend.to_f64());
         Forecast { steps: self.steps, step_size: self.step_size, noise_sd }
@@ -151,7 +159,7 @@ pub fn noise_sd(rows: u64, gamma: f64, steps: u32, neighbours: Neighbours, rho: 
 }
 
 impl Trajectory {
-    /// How many steps were taken.
+    /// The number of steps taken.
     pub fn steps(&self) -> usize {
         self.gradient.len()
     }

@@ -1,4 +1,5 @@
-//! Looking at the rows: what a custodian may see and nobody may publish.
+//! Results computed from the rows in the clear: a custodian may see them, but must not publish
+//! them.
 //!
 //! Everything here is [`NotPrivate`] by type.
 
@@ -20,7 +21,7 @@ use crate::{
     table::{DataError, ReadOptions, Source},
 };
 
-/// Encoded rows, seen in the clear.
+/// Encoded rows, in the clear.
 pub struct View<'a> {
     rows: &'a mut Encoded,
 }
@@ -38,8 +39,8 @@ impl<'a> View<'a> {
         View { rows }
     }
 
-    /// The rows as the descent sees them. A row with a missing cell is all zeros; where rows are those of persons, others that are all zeros stand
-    /// between them.
+    /// The rows as the descent sees them. A row with a missing cell is all zeros; when persons
+    /// are protected, padding rows of zeros stand between the others.
     ///
     /// # Errors
     /// When rows cannot be read.
@@ -63,13 +64,13 @@ impl<'a> View<'a> {
     pub fn clipped_fraction(&mut self, theta: &[f64], descent: &Descent) -> Result<NotPrivate<f64>, Error> {
         let lattice = descent.lattice();
         let rows = self.rows.rows_mut();
-        rows.set_clip(descent.clip())?;
+        let rows = rows.clipped(descent.clip(), None)?;
         let clipped = rows.clipped_count(&lattice.theta(theta), lattice)?.into_inner();
         Ok(NotPrivate::new(clipped as f64 / rows.count() as f64))
     }
 }
 
-/// Ordinary least squares on the cells as written, rows with a missing cell left out, as `lm` does.
+/// Ordinary least squares on the cells as written, without rows with a missing cell, as `lm` does.
 ///
 /// # Errors
 /// When the table cannot be read, or the columns do not determine the coefficients.

@@ -11,7 +11,7 @@ use crate::{
     table::{ReadOptions, Source},
 };
 
-/// Sums of products, of rows less the first one: differences keep their digits.
+/// Sums of products of the rows minus the first one: differences avoid cancellation.
 struct Sums {
     first: Option<Vec<f64>>,
     rows: f64,
@@ -43,8 +43,9 @@ impl Sums {
     }
 }
 
-/// Means and covariances of the terms of a model but the constant, over rows without a missing cell, with cells moved to their bounds as in a fit:
-/// for a table that is public, and for fits of other tables.
+/// Means and covariances of the terms of a model, without the constant, over rows without a missing
+/// cell, with cells clamped to their bounds as in a fit: for a public table, and for fits of other
+/// tables.
 ///
 /// # Errors
 /// When the table cannot be read, or no row is complete.

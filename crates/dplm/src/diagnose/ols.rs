@@ -1,4 +1,5 @@
-//! Ordinary least squares: the yardstick. It looks at the rows and adds no noise, so nothing here is private.
+//! Ordinary least squares, for comparison. It looks at the rows and adds no noise, so nothing here
+//! is private.
 
 use std::fmt;
 
@@ -6,13 +7,14 @@ use faer::Mat;
 
 use crate::theory::student::{t_quantile, t_two_sided_p};
 
-/// A column closer than this (as the sine of the angle) to the span of the columns before it counts as lying in it.
+/// A column closer than this (as the sine of the angle) to the span of the columns before it counts
+/// as lying in it.
 ///
-/// Rounding leaves a dependent column near 1e-15; the hardest real one at hand, a tenth power in NIST's Filip set, is
-/// at 5e-8.
+/// Rounding leaves a dependent column near 1e-15; the hardest independent one known here, a tenth
+/// power in NIST's Filip set, is at 5e-8.
 const RANK_TOLERANCE: f64 = 1e-12;
 
-/// Why least squares has no answer. No message holds a cell's value.
+/// Why least squares has no solution. No message holds a cell's value.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum OlsError {
@@ -27,7 +29,7 @@ pub enum OlsError {
         found: usize,
     },
     /// A cell is infinite or not a number.
-    #[error("column {column} (counting from 0) has a value that is not finite; remove or mend such rows")]
+    #[error("column {column} (counting from 0) has a value that is not finite; remove or repair such rows")]
     NotFinite {
         /// The column; the number of columns stands for the response.
         column: usize,
@@ -40,7 +42,7 @@ pub enum OlsError {
         /// Columns of the model.
         columns: usize,
     },
-    /// A column repeats what the columns before it say.
+    /// A column is a linear combination of the columns before it.
     #[error("column {column} (counting from 0) is a linear combination of the columns before it; leave it out")]
     RankDeficient {
         /// The first such column.
@@ -50,10 +52,10 @@ pub enum OlsError {
 
 /// Least squares over rows that arrive in blocks.
 ///
-/// Keeps the triangular factor R of `[X y]` and one block of rows: each full block is stacked under R and factored
-/// again by Householder reflections (a sequential TSQR), so the answer has the accuracy of QR on the whole data set,
-/// never that of the normal equations, in memory of p^2 plus one block. Columns are scaled by powers of two, which is
-/// exact.
+/// Keeps the triangular factor R of `[X y]` and one block of rows. Each full block is stacked under
+/// R and factored again by Householder reflections (a sequential TSQR), so the result has the
+/// accuracy of QR on the whole data set, not that of the normal equations, in memory of p^2 plus
+/// one block. Columns are scaled by powers of two, which is exact.
 ///
 /// # Examples
 /// ```
@@ -71,7 +73,7 @@ pub struct Ols {
     columns: usize,
     constant: Option<usize>,
     block_rows: usize,
-    /// Power of two for each column and the response, chosen at the first full block.
+    /// A power of two for each column and the response, chosen at the first full block.
     scales: Vec<f64>,
     /// R of `[X y]` so far; (p+1) x (p+1), upper triangular.
     triangle: Mat<f64>,
@@ -84,7 +86,8 @@ pub struct Ols {
 }
 
 impl Ols {
-    /// Least squares on `columns` columns, taken as they come. See [`constant_column`](Self::constant_column).
+    /// Least squares on `columns` columns, in their order. See
+    /// [`constant_column`](Self::constant_column).
     pub fn new(columns: usize) -> Self {
         let width = columns + 1;
         Self {
@@ -100,22 +103,23 @@ impl Ols {
         }
     }
 
-    /// Says that this column is the constant, so that R squared is taken about the mean.
+    /// Declares this column the constant, so that R squared is computed about the mean.
     pub fn constant_column(mut self, column: usize) -> Self {
         self.constant = Some(column);
         self
     }
 
-    /// Rows factored at a time (at least 1); the default is four times the columns, or 1024 if that is more.
+    /// Rows factored at a time (at least 1); the default is four times the columns, or 1024 if that
+    /// is more.
     pub fn block_rows(mut self, rows: usize) -> Self {
         self.block_rows = rows.max(1);
         self
     }
 
-    /// Takes further rows: `x` row-major, `columns` numbers for each response in `y`.
+    /// Adds rows: `x` row-major, `columns` numbers for each response in `y`.
     ///
     /// # Errors
-    /// When the lengths disagree or a number is not finite; the rows are then not taken.
+    /// When the lengths disagree or a number is not finite; the rows are then not added.
     pub fn push(&mut self, x: &[f64], y: &[f64]) -> Result<(), OlsError> {
         let expected = y.len() * self.columns;
         if x.len() != expected {
@@ -141,7 +145,8 @@ impl Ols {
     /// Solves for the rows pushed so far.
     ///
     /// # Errors
-    /// When there are no more rows than columns, or a column is a linear combination of those before it.
+    /// When there are no more rows than columns, or a column is a linear combination of those
+    /// before it.
     pub fn finish(mut self) -> Result<OlsFit, OlsError> {
         if self.rows <= self.columns {
             return Err(OlsError::TooFewRows { rows: self.rows, columns: self.columns });
@@ -200,7 +205,8 @@ impl Ols {
         };
         let coefficients =
             back_substitute(r, p).iter().zip(&self.scales).map(|(b, s)| b * response_scale / s).collect();
-        // Lengths of the inverse's rows: squaring them through the covariance could leave the range of the numbers.
+        // The lengths of the inverse's rows: squaring them through the covariance could overflow or
+        // underflow.
         let row_length = |j: usize| (j..p).map(|l| inverse[(j, l)].powi(2)).sum::<f64>().sqrt();
         let std_errors = (0..p).map(|j| residual_sd * row_length(j) / self.scales[j]).collect();
         let unscaled_covariance: Vec<f64> = (0..p * p)
@@ -230,16 +236,17 @@ impl Ols {
 pub struct OlsFit {
     /// The coefficients, in column order.
     pub coefficients: Vec<f64>,
-    /// Their classical standard errors, `s sqrt((X'X)^-1_jj)`; of persons with several rows, those that allow for it.
+    /// Their classical standard errors, `s sqrt((X'X)^-1_jj)`; cluster-robust ones for persons with
+    /// several rows.
     pub std_errors: Vec<f64>,
     /// Residual standard error `s`, with `n - p` in the denominator.
     pub residual_sd: f64,
-    /// Share of the variation explained: about the mean when a constant column was named, about zero otherwise.
-    /// NaN when the responses do not vary at all.
+    /// Share of the variation explained: about the mean when a constant column was named, about
+    /// zero otherwise. NaN when the responses do not vary at all.
     pub r_squared: f64,
     /// Rows used.
     pub rows: usize,
-    /// `n - p`; of persons with several rows, one less than there are persons.
+    /// `n - p`; for persons with several rows, the number of persons minus one.
     pub degrees_of_freedom: usize,
     /// `(X'X)^-1`, p x p row-major; times `residual_sd^2` it is the covariance of the coefficients.
     pub unscaled_covariance: Vec<f64>,
@@ -256,7 +263,8 @@ impl OlsFit {
         self.t_values().into_iter().map(|t| t_two_sided_p(t, self.degrees_of_freedom as f64)).collect()
     }
 
-    /// Classical intervals (low, high) at a level between 0 and 1, such as 0.95; NaN at any other level.
+    /// Classical intervals (low, high) at a level between 0 and 1, such as 0.95; NaN at any other
+    /// level.
     pub fn intervals(&self, level: f64) -> Vec<(f64, f64)> {
         let reach = t_quantile(0.5 + level / 2.0, self.degrees_of_freedom as f64);
         self.coefficients.iter().zip(&self.std_errors).map(|(b, s)| (b - reach * s, b + reach * s)).collect()
@@ -269,7 +277,7 @@ impl fmt::Debug for OlsFit {
     }
 }
 
-/// The power of two just above the largest size; 1 for a column of zeros.
+/// The power of two just above the largest absolute value; 1 for a column of zeros.
 fn power_of_two_near<'a>(values: impl Iterator<Item = &'a f64>) -> f64 {
     let largest = values.fold(0.0, |m: f64, v| m.max(v.abs()));
     if largest < f64::MIN_POSITIVE { 1.0 } else { largest.log2().ceil().clamp(-1000.0, 1000.0).exp2() }
@@ -302,7 +310,7 @@ fn invert_upper(r: &Mat<f64>, p: usize) -> Mat<f64> {
 mod tests {
     use super::*;
 
-    /// Rows `1, x, x^2` and a response that is no polynomial.
+    /// Rows `1, x, x^2` and a response that is not a polynomial.
     fn sample(n: usize) -> (Vec<f64>, Vec<f64>) {
         let at = |i: usize| (i as f64 * 0.7).sin() * 3.0 + 5.0;
         let x = (0..n).flat_map(|i| [1.0, at(i), at(i).powi(2)]).collect();

@@ -1,4 +1,4 @@
-//! Least squares where persons have several rows.
+//! Least squares for persons with several rows.
 
 use super::{Ols, OlsFit};
 use crate::{
@@ -10,19 +10,21 @@ use crate::{
     table::{Block, Cells, MISSING, ReadOptions, Source},
 };
 
-/// Rows without a missing cell, and whose they are.
+/// Rows without a missing cell, and their persons.
 #[derive(Default)]
 struct PersonRows {
     x: Vec<Vec<f64>>,
     y: Vec<f64>,
     persons: Vec<usize>,
-    /// How many rows of each person were seen, complete or not.
+    /// The number of rows of each person, complete or not.
     seen: Vec<u32>,
 }
 
-/// As [`least_squares`](super::least_squares), on the rows that a fit of persons uses: of each person the first so many, and where each counts once, their
-/// complete rows sharing the weight. Standard errors allow for errors that are correlated within persons (Liang and Zeger 1986), with the usual
-/// factor `G / (G - 1) (n - 1) / (n - p)` for n rows of G persons, and `G - 1` degrees of freedom.
+/// As [`least_squares`](super::least_squares), on the rows that a fit of persons uses: the first
+/// rows of each person, up to the limit; if each person counts once, their complete rows share the
+/// weight. Standard errors allow for correlated errors within persons (Liang and Zeger 1986), with
+/// the usual factor `G / (G - 1) (n - 1) / (n - p)` for n rows of G persons, and `G - 1` degrees of
+/// freedom.
 ///
 /// # Errors
 /// When the table cannot be read, or the columns do not determine the coefficients.
@@ -47,7 +49,7 @@ pub fn least_squares_of_persons(
 impl PersonRows {
     fn push(&mut self, block: &Block, design: &Design, most: u32) {
         let Some(Cells::Levels(of_rows)) = block.columns.last() else {
-            unreachable!("the last column says who a row is of")
+            unreachable!("the last column identifies persons")
         };
         for (row, &person) in of_rows.iter().enumerate().filter(|(_, person)| **person != MISSING) {
             let person = person as usize;
@@ -61,7 +63,7 @@ impl PersonRows {
         }
     }
 
-    /// One over the number of complete rows that a person has.
+    /// One over the number of a person's complete rows.
     fn shared_weights(&self) -> Vec<f64> {
         let mut rows = vec![0.0; self.seen.len()];
         self.persons.iter().for_each(|&person| rows[person] += 1.0);
@@ -79,14 +81,14 @@ impl PersonRows {
         Ok(OlsFit { r_squared: 1.0 - residual_ss / self.total_ss(weights, intercept), ..fit })
     }
 
-    /// The weighted squares of the responses, about their mean where there is an intercept.
+    /// The weighted sum of squares of the responses, about their mean if there is an intercept.
     fn total_ss(&self, weights: &[f64], intercept: bool) -> f64 {
         let mean = if intercept { dot(weights, &self.y) / weights.iter().sum::<f64>() } else { 0.0 };
         self.y.iter().zip(weights).map(|(y, weight)| weight * (y - mean).powi(2)).sum()
     }
 
-    /// The same fit with the standard errors of persons: the variance of a coefficient is a sum of squares over persons, each of what their rows
-    /// move it by together.
+    /// The same fit with cluster-robust standard errors: the variance of a coefficient is a sum
+    /// over persons of the squared joint influence of their rows.
     fn clustered(&self, fit: OlsFit, weights: &[f64]) -> OlsFit {
         let features = fit.coefficients.len();
         let mut scores = vec![vec![0.0; features]; self.seen.len()];
@@ -104,7 +106,7 @@ impl PersonRows {
         OlsFit { std_errors, degrees_of_freedom: others, ..fit }
     }
 
-    /// How many persons have a complete row.
+    /// The number of persons with a complete row.
     fn count(&self) -> usize {
         let mut persons = self.persons.clone();
         persons.sort_unstable();
@@ -146,7 +148,7 @@ mod tests {
         assert_eq!(fit.degrees_of_freedom, 3);
     }
 
-    /// A person who is there twice changes nothing where each counts once.
+    /// A person who appears twice changes nothing if each person counts once.
     #[test]
     fn a_person_counts_once() {
         let rows = [(1.0, 0.0, 1), (3.0, 1.0, 2), (2.0, 2.0, 3), (6.0, 3.0, 4), (9.0, 4.0, 5)];

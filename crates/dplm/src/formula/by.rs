@@ -1,4 +1,4 @@
-//! What rows are grouped by.
+//! The column that `--by` groups rows by.
 
 use std::{fmt, str::FromStr};
 
@@ -6,9 +6,11 @@ use serde::{Deserialize, Serialize};
 
 use super::{Column, FormulaError, Kind};
 
-/// A column with public levels, such as `region{north,south}`: each level is a group, and the model is fitted in each.
+/// A column with public levels, such as `region{north,south}`: the model is fitted in each level's
+/// group.
 ///
-/// A row whose cell is none of the levels is in no group and contributes nothing; a level `*` is a group of all of those.
+/// A row whose cell matches no level is in no group and contributes nothing; the level `*` collects
+/// every unlisted value in one group.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct By {
@@ -35,7 +37,7 @@ impl By {
     /// Public sizes of the groups, written as `north=1000,south=800`, in the order of the levels.
     ///
     /// # Errors
-    /// When it is written otherwise, or not every group has one size.
+    /// When the text has another form, or not every group has exactly one size.
     ///
     /// # Examples
     /// ```

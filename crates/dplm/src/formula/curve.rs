@@ -1,15 +1,17 @@
 //! Families of functions of one number with public bounds: orthogonal polynomials and splines.
 //!
-//! Everything is fixed by the bounds and the number of functions, never by the data: knots are equally spaced between the bounds.
+//! The bounds and the number of functions determine everything; the data determine nothing. Knots
+//! are equally spaced between the bounds.
 
 use super::range::Range;
 
 /// A family of functions of one number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Curve {
-    /// `poly(x, k)`: Legendre's polynomials of degree 1 to k, each with mean 0 and variance 1 for numbers spread evenly between the bounds.
+    /// `poly(x, k)`: Legendre's polynomials of degree 1 to k, each with mean 0 and variance 1 for
+    /// numbers spread evenly between the bounds.
     Poly(u32),
-    /// `bs(x, df = k)`: cubic B-splines but for the first.
+    /// `bs(x, df = k)`: cubic B-splines without the first.
     Bs(u32),
     /// `ns(x, df = k)`: natural cubic splines, linear beyond the bounds, in R's basis.
     Ns(u32),
@@ -25,7 +27,7 @@ impl Curve {
         }
     }
 
-    /// What their number is called in a formula.
+    /// The name of the size argument in a formula.
     pub(crate) fn size_word(self) -> &'static str {
         match self {
             Curve::Poly(_) => "degree",
@@ -40,7 +42,7 @@ impl Curve {
         }
     }
 
-    /// How few and how many functions a family may have.
+    /// The smallest and the largest number of functions in a family.
     pub(crate) fn columns_allowed(self) -> (u32, u32) {
         match self {
             Curve::Poly(_) => (1, 20),
@@ -49,7 +51,8 @@ impl Curve {
         }
     }
 
-    /// What one of the functions is divided by after [`Shape`] has made it: polynomials to have variance 1, `sqrt(2j + 1) P_j`.
+    /// The divisor of one function after [`Shape`] has computed it: polynomials are scaled to
+    /// variance 1, `sqrt(2j + 1) P_j`.
     pub(crate) fn unit(self, column: u32) -> f64 {
         match self {
             Curve::Poly(_) => (2.0 * f64::from(column) + 3.0).sqrt().recip(),
@@ -61,7 +64,8 @@ impl Curve {
     pub(crate) fn norm_sq(self) -> f64 {
         match self {
             Curve::Poly(degree) => f64::from(degree),
-            // B-splines are not negative and add up to at most 1, and natural ones are those turned.
+            // B-splines are nonnegative and sum to at most 1; natural splines are their
+            // image under an orthogonal matrix.
             Curve::Bs(_) | Curve::Ns(_) => 1.0,
         }
     }
@@ -97,7 +101,7 @@ impl Shape {
         }
     }
 
-    /// The value at a number; beyond the range, that at its end.
+    /// The value at a number; beyond the range, the value at the nearer end.
     pub(crate) fn value(&self, x: f64) -> f64 {
         let t = ((x - self.range.centre()) / self.range.half_width()).clamp(-1.0, 1.0);
         match &self.function {
@@ -124,7 +128,8 @@ fn legendre(degree: u32, t: f64) -> f64 {
     now
 }
 
-/// The coefficients of Legendre's polynomial of `(x - centre) / half` in powers of `x`, the constant first.
+/// The coefficients of Legendre's polynomial of `(x - centre) / half` in powers of `x`, the
+/// constant first.
 pub(crate) fn legendre_in_powers(degree: u32, range: Range) -> Vec<f64> {
     let (centre, half) = (range.centre(), range.half_width());
     // t p(x) for a polynomial p in powers of x.
@@ -150,7 +155,8 @@ pub(crate) fn legendre_in_powers(degree: u32, range: Range) -> Vec<f64> {
 /// The order of cubic splines.
 const ORDER: usize = 4;
 
-/// The four of `count` cubic B-splines on the unit interval that may not be zero at `u`, and which is the first of them (de Boor 1978).
+/// The four of `count` cubic B-splines on the unit interval that may be nonzero at `u`, and the
+/// index of the first (de Boor 1978).
 fn b_splines(u: f64, count: usize) -> (usize, [f64; ORDER]) {
     let pieces = count - (ORDER - 1);
     let first = ((u * pieces as f64) as usize).min(pieces - 1);
@@ -171,11 +177,13 @@ fn b_splines(u: f64, count: usize) -> (usize, [f64; ORDER]) {
     (first, values)
 }
 
-/// The weights of cubic B-splines that make `df` natural splines: those that are 0 at the lower bound, projected on what has no second
-/// derivative at the bounds by Householder's reflections, as R does.
+/// The weights that combine cubic B-splines into `df` natural splines: splines that are 0 at the
+/// lower bound, projected by Householder reflections onto those without a second derivative at the
+/// bounds, as R does.
 fn natural_splines(df: usize) -> Vec<Vec<f64>> {
     let count = df + 3;
-    // The second derivative at a bound is proportional to c0 / a - c1 (1 / a + 1 / b) + c2 / b, at knots 0, a, b.
+    // The second derivative at a bound is proportional to c0 / a - c1 (1 / a + 1 / b) + c2 / b, at
+    // knots 0, a, b.
     let pieces = (count - (ORDER - 1)) as f64;
     let (a, b) = (1.0 / pieces, (2.0 / pieces).min(1.0));
     let mut at_low = vec![0.0; count - 1];
@@ -197,7 +205,8 @@ fn natural_splines(df: usize) -> Vec<Vec<f64>> {
     (2..count - 1).map(|function| weights(function).collect()).collect()
 }
 
-/// Householder's vector that turns the entries from `from` on to a multiple of the first of them.
+/// The Householder vector that reflects the entries from `from` on to a multiple of the first of
+/// them.
 fn reflector(vector: &[f64], from: usize) -> Vec<f64> {
     let norm = vector[from..].iter().map(|entry| entry * entry).sum::<f64>().sqrt().copysign(vector[from]);
     let mut reflector = vec![0.0; vector.len()];
@@ -222,7 +231,7 @@ mod tests {
         RANGE.low + u * (RANGE.high - RANGE.low)
     }
 
-    /// Gauss would do with fewer points, but any sum over a fine grid shows it.
+    /// The midpoint rule on a fine grid; Gaussian quadrature would need fewer points.
     fn mean(f: impl Fn(f64) -> f64) -> f64 {
         (0..20_000).map(|i| f(at((f64::from(i) + 0.5) / 20_000.0))).sum::<f64>() / 20_000.0
     }
@@ -250,7 +259,8 @@ mod tests {
         }
     }
 
-    /// Cubic polynomials are splines, so that a spline through four points of one must be it; B-splines add up to 1.
+    /// A cubic polynomial is a spline, so the spline through four of its points must equal it;
+    /// B-splines sum to 1.
     #[test]
     fn b_splines_add_up_to_one_and_are_smooth() {
         for count in [4, 5, 9] {
@@ -270,7 +280,7 @@ mod tests {
         }
     }
 
-    /// Without inner knots a B-spline is Bernstein's polynomial.
+    /// Without inner knots a B-spline is a Bernstein polynomial.
     #[test]
     fn without_knots_b_splines_are_polynomials() {
         let shapes = Shape::all(Curve::Bs(3), RANGE);
@@ -290,7 +300,8 @@ mod tests {
                 assert_eq!(shape.value(RANGE.low), 0.0);
                 for (end, step) in [(RANGE.low, 1e-3), (RANGE.high, -1e-3)] {
                     let third = |x: f64| shape.value(x + step) - 2.0 * shape.value(x) + shape.value(x - step);
-                    // The second derivative is linear there: from its values one and two steps inside.
+                    // The second derivative is linear there, so extrapolate from one and two steps
+                    // inside.
                     let at_end = 2.0 * third(end + step) - third(end + 2.0 * step);
                     assert!((at_end / (step * step)).abs() < 1e-4, "{df}");
                 }

@@ -7,27 +7,27 @@ pub enum FormulaError {
     /// The text does not follow the grammar.
     #[error("formula: expected {what} (at character {at})")]
     Expected {
-        /// What would have been right here.
+        /// What the grammar allows here.
         what: String,
-        /// Where, counted in characters from 1.
+        /// The position, counted in characters from 1.
         at: usize,
     },
-    /// Weights whose bounds do not start at 0, or that have none.
+    /// The weights have no bounds, or bounds that do not start at 0.
     #[error("weights are numbers from 0 to a public bound: write them as {column}[0..50]")]
     WeightBounds {
         /// The column.
         column: String,
     },
-    /// Groups that are not the levels of a column.
+    /// Groups were not given as the levels of a column.
     #[error("groups are the levels of a column: write them as {column}{{north,south}}")]
     GroupLevels {
         /// The column.
         column: String,
     },
-    /// Sizes of groups that are not one for each.
+    /// The sizes are not one for each group.
     #[error("the public sizes of groups are one whole number for each: write them as {example}")]
     GroupSizes {
-        /// How they are written.
+        /// An example in the right form.
         example: String,
     },
     /// An operator that has no meaning where it stands.
@@ -38,10 +38,10 @@ pub enum FormulaError {
     UnsupportedOperator {
         /// The operator.
         symbol: char,
-        /// Where, counted in characters from 1.
+        /// The position, counted in characters from 1.
         at: usize,
     },
-    /// A name before a parenthesis that is no function.
+    /// A name before a parenthesis that is not a function.
     #[error(
         "formula: there is no function '{name}': use I, log, log2, log10, log1p, exp, sqrt, abs, poly, bs, ns or offset, \
          or compute the column in the data first (at character {at})"
@@ -49,7 +49,7 @@ pub enum FormulaError {
     UnknownFunction {
         /// The name.
         name: String,
-        /// Where, counted in characters from 1.
+        /// The position, counted in characters from 1.
         at: usize,
     },
     /// A function is not defined everywhere within the bounds.
@@ -73,20 +73,20 @@ pub enum FormulaError {
     BoundsNeeded {
         /// The column.
         column: String,
-        /// What is computed from it.
+        /// The expression that uses it.
         expression: String,
     },
-    /// A category is computed with.
+    /// A category in arithmetic.
     #[error(
         "formula: '{column}' has levels, so '{expression}' cannot be computed: give it bounds instead, or use it by itself"
     )]
     CategoryInArithmetic {
         /// The column.
         column: String,
-        /// What is computed from it.
+        /// The expression that uses it.
         expression: String,
     },
-    /// Two different facts about one column.
+    /// Two different bounds or levels for one column.
     #[error("formula: two different bounds or levels are written for '{column}': write them once")]
     TwoFacts {
         /// The column.
@@ -105,7 +105,7 @@ pub enum FormulaError {
         /// The most.
         most: u32,
     },
-    /// Products that multiply out to too much.
+    /// Products that expand to too many terms.
     #[error("formula: its products have too many terms: name the products that are wanted, or fewer levels")]
     TooManyTerms,
     /// The lower bound is above the upper one.
@@ -138,13 +138,13 @@ pub enum FormulaError {
         /// The column.
         column: String,
     },
-    /// Bounds too large to be scaled by.
+    /// Bounds too large to scale by.
     #[error("formula: the bounds of '{column}' are beyond 1e150: store the column in larger units")]
     LargeBounds {
         /// The column.
         column: String,
     },
-    /// Bounds so close that numbers between them cannot be told apart.
+    /// Bounds too close to distinguish numbers between them.
     #[error(
         "formula: the bounds of '{column}' are too close to tell numbers between them apart: widen them, or subtract a constant from the column, or store it in smaller units"
     )]
@@ -155,10 +155,10 @@ pub enum FormulaError {
     /// `.` is written twice.
     #[error("formula: '.' appears twice: write it once, it already stands for every other numeric column")]
     DuplicateDot,
-    /// `.` where no table says what it stands for.
-    #[error("formula: '.' stands for columns of a table, and there is none here: name the columns")]
+    /// `.` without a table that gives it a meaning.
+    #[error("formula: '.' stands for columns of a table, but no table was given: name the columns")]
     OpenDot,
-    /// The response explains itself.
+    /// The response is also a predictor.
     #[error("formula: '{column}' is the response, so it cannot also stand on the right of '~'")]
     ResponseOnRight {
         /// The column.
@@ -187,7 +187,7 @@ pub enum FormulaError {
         /// The level.
         level: String,
     },
-    /// A level without text cannot be told from a missing cell.
+    /// A level without text cannot be distinguished from a missing cell.
     #[error("formula: a level of '{column}' is empty, but an empty cell means a missing value: remove the empty level")]
     EmptyLevel {
         /// The column.
@@ -196,8 +196,8 @@ pub enum FormulaError {
     /// Neither a column nor an intercept.
     #[error("formula: nothing is left on the right of '~': name a column, or keep the intercept with '~ 1'")]
     NoTerms,
-    /// A term is taken away that is not there.
-    #[error("formula: '- {term}' takes away a term that is not there: leave it out")]
+    /// A term is removed that is not in the formula.
+    #[error("formula: '- {term}' removes a term that is not there: leave it out")]
     NothingToRemove {
         /// The term.
         term: String,
@@ -218,7 +218,7 @@ pub enum FormulaError {
     UnknownKey {
         /// The key.
         key: String,
-        /// The keys that are.
+        /// The keys that are known.
         allowed: &'static str,
         /// The line, counted from 1.
         line: usize,
@@ -233,7 +233,7 @@ pub enum FormulaError {
         /// The line, counted from 1.
         line: usize,
     },
-    /// The model file does not say what is to be explained.
+    /// The model file does not name the response.
     #[error("model file: fill in the response, as in response = \"earnings\"")]
     NoResponse,
     /// The response has no table of its own.
@@ -242,7 +242,7 @@ pub enum FormulaError {
         /// The column.
         column: String,
     },
-    /// The model is written in two ways.
+    /// The file has both a formula and a response.
     #[error("model file: write either formula, or response and intercept (line {line})")]
     TwoModels {
         /// The line, counted from 1.
@@ -264,7 +264,7 @@ pub enum FormulaError {
         /// The column.
         column: String,
     },
-    /// A column of the model file says nothing, or two things, about itself.
+    /// A column of the model file has no public facts, or two kinds.
     #[error("model file: '{column}' needs exactly one of: low and high; levels; standard = true")]
     UnclearFacts {
         /// The column.
@@ -273,7 +273,8 @@ pub enum FormulaError {
 }
 
 impl FormulaError {
-    /// Where in the text of a formula the fault stands, counted in characters from 1, where it stands in one place.
+    /// The position of the fault in the formula's text, counted in characters from 1, if it has a
+    /// single position.
     pub fn at(&self) -> Option<usize> {
         match self {
             FormulaError::Expected { at, .. }

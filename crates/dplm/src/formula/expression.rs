@@ -1,10 +1,11 @@
 //! Numbers computed from the cells of one row.
 
-/// A number computed from the cells of one row. `C` says how a column is known: by its name in a formula, by its place where rows are read.
+/// A number computed from the cells of one row. `C` identifies a column: by name in a formula, by
+/// position where rows are read.
 ///
 /// # Guarantee
-/// One row's numbers depend on that row alone and are the same on every machine, bit for bit: logarithms and the like are computed by the
-/// library's own code, never by the platform's.
+/// A row's numbers depend on that row alone and have the same bits on every machine: logarithms and
+/// similar functions come from the library's own code, not the platform's.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Expression<C = String> {
     /// A cell.
@@ -30,7 +31,7 @@ pub(crate) enum Operator {
     Over,
 }
 
-/// The functions of one number. `I` changes nothing: in a formula, arithmetic stands inside it.
+/// The functions of one number. `I` is the identity: in a formula, arithmetic stands inside it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Function {
     Identity,
@@ -77,7 +78,7 @@ impl Function {
             Function::Log10 => libm::log10(x),
             Function::Log1p => libm::log1p(x),
             Function::Exp => libm::exp(x),
-            // Rounded correctly on every machine.
+            // Correctly rounded on every machine.
             Function::Sqrt => x.sqrt(),
             Function::Abs => x.abs(),
         }
@@ -95,7 +96,7 @@ impl Operator {
     }
 }
 
-/// Powers up to this are products; others go through the logarithm.
+/// Powers up to this are products; larger ones go through the logarithm.
 pub(super) const LARGEST_WHOLE_POWER: f64 = 32.0;
 
 /// A number to a constant power.
@@ -113,7 +114,7 @@ impl<C> Expression<C> {
         Expression::Binary(operator, Box::new(a), Box::new(b))
     }
 
-    /// The number, where `cell` gives the cells of a row.
+    /// The value, where `cell` gives the cells of a row.
     pub(crate) fn value(&self, cell: &impl Fn(&C) -> f64) -> f64 {
         match self {
             Expression::Column(column) => cell(column),
@@ -138,7 +139,7 @@ impl<C> Expression<C> {
         }
     }
 
-    /// The same number of columns that are known otherwise.
+    /// The same expression with columns identified in another way.
     pub(crate) fn map<D>(&self, to: &impl Fn(&C) -> D) -> Expression<D> {
         let boxed = |of: &Expression<C>| Box::new(of.map(to));
         match self {
@@ -151,7 +152,7 @@ impl<C> Expression<C> {
         }
     }
 
-    /// What stands inside `I(...)`, or the number itself.
+    /// The argument of `I(...)`, or the expression itself.
     pub(crate) fn inside(&self) -> &Expression<C> {
         match self {
             Expression::Call(Function::Identity, of) => of.inside(),
@@ -161,7 +162,7 @@ impl<C> Expression<C> {
 }
 
 impl Expression {
-    /// The columns, from left to right, as often as they stand there.
+    /// The columns, from left to right, with repetitions.
     pub(crate) fn columns(&self) -> Vec<&str> {
         let mut columns = Vec::new();
         self.for_each_column(&mut |column| columns.push(column.as_str()));

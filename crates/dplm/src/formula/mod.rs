@@ -1,9 +1,9 @@
 //! The model and its public facts.
 //!
-//! A formula names the terms of a regression and writes down what is *publicly* known about each column: bounds of a
-//! number, levels of a category. Nothing here reads a row. The way in is [`Formula::parse`] (one line of text) or
-//! [`Formula::from_toml`] (the same in a file); [`Formula::resolve`] checks it against the columns of a table
-//! and gives a [`Model`].
+//! A formula names the terms of a regression and states what is *publicly* known about each column:
+//! the bounds of a number, the levels of a category. Nothing here reads a row. Start from
+//! [`Formula::parse`] (one line of text) or [`Formula::from_toml`] (the same in a file);
+//! [`Formula::resolve`] checks a formula against the columns of a table and gives a [`Model`].
 //!
 //! ```
 //! use dplm::formula::Formula;
@@ -17,7 +17,7 @@
 //! |---|---|
 //! | `expression.rs`, `range.rs` | numbers computed from cells, and their bounds by interval arithmetic |
 //! | `curve.rs` | polynomials and splines on public bounds |
-//! | `term.rs`, `model.rs` | products of variables; the columns of the model matrix and their names, as R has them |
+//! | `term.rs`, `model.rs` | products of variables; the columns of the design matrix and their names, as R has them |
 //! | `scan.rs`, `parse.rs`, `write.rs` | text to formula and back |
 //! | `model_file.rs`, `template.rs` | the same in a file |
 //! | `resolve.rs` | a formula against a table |
@@ -54,31 +54,35 @@ pub use template::template;
 pub(crate) use term::{Part, Regressor, Variable};
 pub use weights::Weights;
 
-/// A formula as written; `.` is not yet expanded, products are multiplied out.
+/// A formula as written: `.` is not yet expanded, products are expanded.
 ///
-/// Two formulas are equal when they state the same facts in the same order. [`Display`](std::fmt::Display) prints one
-/// that [`Formula::parse`] reads back as an equal formula.
+/// Two formulas are equal when they state the same facts in the same order.
+/// [`Display`](std::fmt::Display) prints one that [`Formula::parse`] reads back as an equal
+/// formula.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Formula {
     model: Box<Model>,
-    /// Before which of the terms `.` stands.
+    /// The position of `.` among the terms.
     dot: Option<usize>,
     /// Columns that `.` leaves out.
     except: Vec<String>,
 }
 
 impl Formula {
-    /// Whether the formula holds `.`, so that its columns are those that the table declares to be numeric.
+    /// Whether the formula holds `.`, which stands for the columns that the table declares to be
+    /// numeric.
     pub fn uses_dot(&self) -> bool {
         self.dot.is_some()
     }
 
-    /// The names of the columns it reads, the response first; none where `.` leaves them to the table.
+    /// The names of the columns it reads, the response first; `None` if `.` leaves them to the
+    /// table.
     pub fn names(&self) -> Option<Vec<&str>> {
         (!self.uses_dot()).then(|| self.model.columns.iter().map(|column| column.name.as_str()).collect())
     }
 
-    /// The columns with neither bounds nor levels as a formula writes them, the response first; `.` for those it stands for.
+    /// The columns with neither bounds nor levels, as a formula writes them, the response first;
+    /// `.` for the columns it stands for.
     pub fn without_bounds(&self) -> Vec<String> {
         let dot = self.dot.map(|_| DOT.to_owned());
         self.model.assumed_standard().map(|name| write::Name(name).to_string()).chain(dot).collect()
@@ -89,10 +93,11 @@ impl Formula {
         self.model.has_bounds()
     }
 
-    /// The rules that hold however the formula was written, after its columns were put in order; every way of making one ends here.
+    /// Puts the columns in order and checks the rules of every formula; every constructor ends
+    /// here.
     fn checked(mut self) -> Result<Self, FormulaError> {
         self.model.put_in_order();
-        // `.` may be all there is.
+        // `.` may be the only term.
         match (self.model.check(), self.dot) {
             (Err(FormulaError::NoTerms), Some(_)) | (Ok(()), _) => self.check_except()?,
             (Err(error), _) => return Err(error),
@@ -134,11 +139,13 @@ fn check_facts(column: &Column) -> Result<(), FormulaError> {
     }
 }
 
-/// Bounds are at most so large, so that the ratio of two scales is a number; beyond them units should be changed.
+/// The largest absolute bound: the ratio of two scales stays finite. Larger columns need other
+/// units.
 const LARGEST_BOUND: f64 = 1e150;
-/// Bounds are at least so far apart, likewise.
+/// The smallest distance of two bounds, for the same reason.
 const LEAST_WIDTH: f64 = 1e-150;
-/// Bounds are at least so far apart against their size: between them lie 2^20 numbers then, more than the 2^13 points of the lattice.
+/// The smallest distance of two bounds relative to their size: at least 2^20 floating-point numbers
+/// then lie between them, more than the 2^13 points of the lattice.
 const LEAST_RELATIVE_WIDTH: f64 = 1.0 / (1u64 << 32) as f64;
 
 fn check_bounds(column: &str, low: f64, high: f64) -> Result<(), FormulaError> {
@@ -156,7 +163,7 @@ fn check_bounds(column: &str, low: f64, high: f64) -> Result<(), FormulaError> {
     if size > LARGEST_BOUND {
         return Err(FormulaError::LargeBounds { column: column() });
     }
-    // Cells are divided by half the width, which must be a normal number, and one that rounding leaves intact.
+    // Cells are divided by half the width, which must be a normal number that survives rounding.
     if high - low < LEAST_WIDTH || high - low < LEAST_RELATIVE_WIDTH * size {
         return Err(FormulaError::CloseBounds { column: column() });
     }

@@ -1,4 +1,4 @@
-//! A model with every column named, and the columns of its matrix as R has them.
+//! A model with every column named, and the columns of its design matrix as R has them.
 
 use std::collections::{HashMap, HashSet};
 
@@ -15,19 +15,21 @@ use crate::schema::{Column, Kind};
 pub struct Model {
     pub(super) columns: Facts,
     pub(super) response: Expression,
-    /// As written, products multiplied out and their factors put in order.
+    /// As written, with products expanded and their factors put in order.
     pub(super) terms: Vec<Term>,
-    /// The variables that are multiplied by others, in the order in which the formula first names them: that of factors in every product.
+    /// The variables that occur in products, in the order of their first mention in the formula,
+    /// which is the order of factors in every product.
     pub(super) factors: Vec<Variable>,
     pub(super) offsets: Vec<Expression>,
     pub(super) intercept: bool,
 }
 
-/// What is publicly known of the columns that a model reads, in the order of their first mention, the response's first.
+/// The public facts about the columns that a model reads, in the order of their first mention, the
+/// response first.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Facts {
     columns: Vec<Column>,
-    /// Looking names up one by one would take for ever in a model of many columns.
+    /// A linear search would be quadratic in the number of columns.
     places: HashMap<String, usize>,
 }
 
@@ -46,7 +48,7 @@ impl Facts {
     }
 }
 
-/// A model has at most so many coefficients; more are a mistake, and would fill the memory.
+/// The most coefficients of a model; more are a mistake and would fill the memory.
 const MOST_COEFFICIENTS: usize = 1 << 20;
 
 impl Model {
@@ -72,18 +74,18 @@ impl Model {
         self.intercept
     }
 
-    /// What stands on the left, as R prints it.
+    /// The left side, as R prints it.
     pub fn response(&self) -> String {
         self.response.to_string()
     }
 
-    /// What is added up on the right, as R prints it and in R's order.
+    /// The terms of the right side, as R prints them and in R's order.
     pub fn term_names(&self) -> Vec<String> {
         let offsets = self.offsets.iter().map(|offset| format!("offset({offset})"));
         self.ordered_terms().iter().map(ToString::to_string).chain(offsets).collect()
     }
 
-    /// The public bounds of what stands on the left; none where a column of it has none.
+    /// The public bounds of the left side; `None` if one of its columns has none.
     pub fn response_bounds(&self) -> Option<(f64, f64)> {
         let Range { low, high } = self.range(&self.response).ok()?;
         (low.is_finite() && high.is_finite()).then_some((low, high))
@@ -94,19 +96,21 @@ impl Model {
         self.columns.iter().any(|column| column.kind.bounds().is_some())
     }
 
-    /// Names of the columns taken, never measured, to be centred with unit variance; the response first.
+    /// Names of the columns assumed (not measured) to be centred with unit variance; the response
+    /// first.
     pub fn assumed_standard(&self) -> impl Iterator<Item = &str> {
         self.columns.iter().filter(|column| column.kind == Kind::Standard).map(|column| column.name.as_str())
     }
 
-    /// Names of the coefficients, as R prints them and in R's order: `(Intercept)`, then columns, then products of two, and so on. A level is
-    /// `column[level]`; the reference level has none where another term stands for it.
+    /// Names of the coefficients, as R prints them and in R's order: `(Intercept)`, then columns,
+    /// then products of two, and so on. A level is `column[level]`; the reference level has none
+    /// if another term stands for it.
     pub fn coefficient_names(&self) -> Vec<String> {
         let variables = self.variables();
         self.regressors().iter().map(|regressor| self.name(regressor, &variables)).collect()
     }
 
-    /// Names of the coefficients that each column has a part in.
+    /// For each column, the names of the coefficients that involve it.
     pub(crate) fn coefficients_by_column(&self) -> HashMap<&str, Vec<String>> {
         let variables = self.variables();
         let mut found: HashMap<&str, Vec<String>> = HashMap::new();
@@ -125,7 +129,7 @@ impl Model {
         terms.chain(&self.offsets).flat_map(Expression::columns).collect()
     }
 
-    /// What is fitted: the response less the offsets.
+    /// The fitted quantity: the response minus the offsets.
     pub(crate) fn fitted(&self) -> Expression {
         let less = |response, offset: &Expression| Expression::binary(Operator::Minus, response, offset.clone());
         self.offsets.iter().fold(self.response.clone(), less)
@@ -152,7 +156,7 @@ impl Model {
         }
     }
 
-    /// Between which numbers an expression of the model lies; unbounded for a column without bounds.
+    /// The range of an expression of the model; unbounded for a column without bounds.
     ///
     /// # Errors
     /// As [`Expression::range`].
@@ -161,14 +165,15 @@ impl Model {
             .range(&|column| self.columns.kind(column).bounds().map_or(Range::ALL, |(low, high)| Range { low, high }))
     }
 
-    /// The terms in R's order: first by how many variables they multiply, then as written.
+    /// The terms in R's order: first by the number of their variables, then as written.
     pub(crate) fn ordered_terms(&self) -> Vec<&Term> {
         let mut terms: Vec<&Term> = self.terms.iter().collect();
         terms.sort_by_key(|term| term.0.len());
         terms
     }
 
-    /// The columns of the model matrix, in R's order: in a product, the first variable's columns change fastest.
+    /// The columns of the design matrix, in R's order: in a product, the first variable's columns
+    /// change fastest.
     pub(crate) fn regressors(&self) -> Vec<Regressor> {
         let position: HashMap<String, usize> =
             self.variables().iter().zip(0..).map(|(variable, at)| (variable.to_string(), at)).collect();
@@ -204,7 +209,7 @@ impl Model {
         }
     }
 
-    /// The rules that hold however the model was written.
+    /// Checks the rules of every model.
     pub(super) fn check(&self) -> Result<(), FormulaError> {
         self.columns.iter().try_for_each(check_facts)?;
         self.check_response()?;
@@ -256,7 +261,7 @@ impl Model {
         }
     }
 
-    /// Only numbers can be computed with.
+    /// Arithmetic needs numbers.
     fn check_numbers(&self, expression: &Expression) -> Result<(), FormulaError> {
         let category =
             expression.columns().into_iter().find(|column| matches!(self.columns.kind(column), Kind::Levels(_)));
@@ -272,7 +277,7 @@ impl Model {
         })
     }
 
-    /// A computed number needs bounds that can be scaled by.
+    /// A computed number needs bounds that can serve as a scale.
     fn check_computed(&self, expression: &Expression) -> Result<(), FormulaError> {
         if let Expression::Column(_) = expression {
             return Ok(());
@@ -282,7 +287,7 @@ impl Model {
         check_bounds(&expression.to_string(), low, high)
     }
 
-    /// Counted before anything is made of it.
+    /// Counts before anything is allocated.
     fn check_count(&self) -> Result<(), FormulaError> {
         let columns = |variable: &Variable| match (self.levels(variable), variable) {
             (Some(levels), _) => levels.len(),
@@ -295,12 +300,14 @@ impl Model {
     }
 }
 
-/// Which categories have a column for every level, and which leave their reference out: R's rule. A category in a term leaves it out where an
-/// earlier term has all other variables of the term, so that its columns add up to theirs. Without an intercept, the first category keeps it.
+/// R's rule for which categories have a column for every level and which leave out their reference.
+/// A category in a term leaves it out if an earlier term has all other variables of the term,
+/// because its columns would sum to that term's. Without an intercept, the first category keeps it.
 struct Coding {
-    /// For variables, the place of the first of the ordered terms that has them all: as many as a term has, or one fewer.
+    /// For each set of variables that is a term, or a term without one variable: the index of the
+    /// first ordered term that contains the set.
     first_with: HashMap<String, usize>,
-    /// The place of the first term with a category, among the ordered ones, where there is no intercept.
+    /// The index of the first ordered term with a category, if there is no intercept.
     first: Option<usize>,
 }
 

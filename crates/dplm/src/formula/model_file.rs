@@ -18,7 +18,8 @@
 //! except = ["id"]
 //! ```
 //!
-//! Or the terms in one line, and the tables say only what is known of the columns; those that the formula does not name are not read:
+//! Or the terms in one line, with tables that state only what is known of the columns; columns that
+//! the formula does not name are ignored:
 //!
 //! ```toml
 //! formula = "log(earnings) ~ poly(age, 2) + region"
@@ -36,7 +37,7 @@ impl Formula {
     /// Reads the facts from TOML; the order of the `[columns]` tables is the order of the formula.
     ///
     /// # Errors
-    /// Refuses what [`Formula::parse`] refuses, unknown keys, and a template whose blanks were not filled in.
+    /// Refuses what [`Formula::parse`] refuses, unknown keys, and a template with blanks.
     ///
     /// # Examples
     /// ```
@@ -53,7 +54,8 @@ impl Formula {
         read_document(text, document.get_ref())?.checked()
     }
 
-    /// Writes the formula and its facts as TOML that [`Formula::from_toml`] reads back as an equal formula.
+    /// Writes the formula and its facts as TOML that [`Formula::from_toml`] reads back as an equal
+    /// formula.
     pub fn to_toml(&self) -> String {
         let mut text = format!("formula = {}\n", quote(&self.without_facts()));
         self.model.columns.iter().for_each(|column| write_column(&mut text, column));
@@ -80,12 +82,13 @@ struct TomlNumber(f64);
 
 impl std::fmt::Display for TomlNumber {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        // From 2^53 on, Rust may print digits without a point that TOML would take for an integer too large for it.
+        // From 2^53 on, Rust may print digits without a point, which TOML would read as an integer
+        // that overflows.
         if self.0.abs() < 9e15 { write!(f, "{}", Number(self.0)) } else { write!(f, "{:?}", self.0) }
     }
 }
 
-/// A name as a TOML key, bare when it can be.
+/// A name as a TOML key, bare if possible.
 pub(super) fn key(name: &str) -> String {
     let is_bare = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
     if !name.is_empty() && name.chars().all(is_bare) { name.to_owned() } else { quote(name) }
@@ -118,7 +121,7 @@ enum Bound {
     Day(i32),
 }
 
-/// A value of the document with its key and line, for the refusals.
+/// A value of the document with its key and line, for error messages.
 #[derive(Clone, Copy)]
 struct Entry<'a> {
     key: &'a str,
@@ -165,7 +168,7 @@ impl<'a> Entry<'a> {
         }
     }
 
-    /// A list of texts; whole numbers and truth values are taken as their text.
+    /// A list of texts; whole numbers and booleans become their text.
     fn texts(&self) -> Result<Vec<String>, FormulaError> {
         let wrong = || self.wrong("a list of texts");
         let text = |item: &DeValue<'_>| match item {
@@ -213,7 +216,7 @@ fn read_document(text: &str, document: &DeTable<'_>) -> Result<Formula, FormulaE
     }
 }
 
-/// A formula with the facts that tables say of its columns.
+/// A formula with the facts that the tables state about its columns.
 fn described(mut formula: Formula, text: &str, tables: &[Entry<'_>]) -> Result<Formula, FormulaError> {
     let tables: HashMap<&str, &Entry<'_>> = tables.iter().map(|table| (table.key, table)).collect();
     let mut columns = formula.model.columns();
@@ -226,7 +229,7 @@ fn described(mut formula: Formula, text: &str, tables: &[Entry<'_>]) -> Result<F
     Ok(formula)
 }
 
-/// The sum of the columns that tables describe.
+/// The sum of the columns that the tables describe.
 fn sum_of(response: &str, intercept: bool, text: &str, tables: &[Entry<'_>]) -> Result<Formula, FormulaError> {
     let (mut features, mut dot, mut except, mut of_response) = (Vec::new(), None, Vec::new(), None);
     for entry in tables {

@@ -19,7 +19,7 @@
 //! level       := any but , { } " `                     |  '`' any '`'  |  '"' any '"'
 //! ```
 //!
-//! Blank space is free everywhere but inside names. In quotes, `\` before the quote or another `\` takes it literally.
+//! Blanks are allowed everywhere outside names. In quotes, `\` escapes the quote and itself.
 
 use std::collections::{HashMap, HashSet};
 
@@ -31,24 +31,26 @@ use super::{
     term::Term,
 };
 
-/// Parentheses and signs inside each other, at most: deeper ones would fill the stack.
+/// The deepest nesting of parentheses and signs, so that the stack does not overflow.
 const DEEPEST: usize = 50;
-/// Numbers, columns and operators of one piece of arithmetic, at most, likewise.
+/// The most numbers, columns and operators in one arithmetic expression, for the same reason.
 const MOST_OPERATIONS: usize = 200;
-/// Terms of a formula, products multiplied out, at most.
+/// The most terms of a formula with its products expanded.
 const MOST_TERMS: usize = 100_000;
-/// What a summand that is not fitted is called.
+/// The function that marks a summand with coefficient 1.
 const OFFSET: &str = "offset";
 
 impl Formula {
     /// Reads a formula such as `log(y[1..10]) ~ x[-1..1] * g{a,b} + poly(z[0..1], 2) + 0`.
     ///
-    /// `+ 0` or `- 1` removes the intercept; `.` stands for every other numeric column, `. - id` for every other but
-    /// `id`. Numbers may be written as `-1.5e3` or `1_000`. Bounds and levels are written at one mention of a column.
+    /// `+ 0` or `- 1` removes the intercept; `.` stands for every other numeric column, `. - id`
+    /// for every other but `id`. Numbers may be written as `-1.5e3` or `1_000`. Bounds and levels
+    /// are written at one mention of a column.
     ///
     /// # Errors
-    /// Refuses text outside the grammar, saying where, and facts that cannot hold: reversed, equal or infinite bounds, a function that is not
-    /// defined within them, fewer than two levels, a response that is a category or explains itself.
+    /// Refuses text outside the grammar, with the position, and impossible facts: reversed, equal
+    /// or infinite bounds, a function that is not defined within them, fewer than two levels, a
+    /// response that is a category or also a predictor.
     ///
     /// # Examples
     /// ```
@@ -66,13 +68,14 @@ impl Formula {
     }
 }
 
-/// The text, how far it has been read, and the columns met so far.
+/// The text, the position reached, and the columns met so far.
 #[derive(Default)]
 struct Parser<'a> {
     scanner: Scanner<'a>,
     columns: Vec<Column>,
     places: HashMap<String, usize>,
-    /// When each variable of the right side was first named, also where its term was taken away again.
+    /// The position at which each variable of the right side was first named, even if its term was
+    /// removed again.
     mentions: HashMap<String, usize>,
     depth: usize,
     operations: usize,
@@ -84,7 +87,7 @@ struct Right {
     terms: Vec<Term>,
     keys: HashSet<String>,
     dot: Option<usize>,
-    /// Columns that were taken away, and whether they were there.
+    /// Columns that were removed, and whether they were terms.
     removed: Vec<(String, bool)>,
     offsets: Vec<Expression>,
     without_intercept: bool,
@@ -154,7 +157,8 @@ impl Parser<'_> {
         Ok(Formula { model: Box::new(model), dot, except })
     }
 
-    /// Puts the factors of each product in the order in which the formula first names them, as R does, and gives that order.
+    /// Puts the factors of each product in the order in which the formula first names them, as R
+    /// does, and gives that order.
     fn put_factors_in_order(&self, terms: &mut [Term]) -> Vec<Variable> {
         let first_mention = |variable: &Variable| self.mentions[&variable.to_string()];
         let mut factors = Vec::new();
@@ -180,7 +184,7 @@ impl Parser<'_> {
             }
             _ if self.eat_call(OFFSET) => {
                 if !adds {
-                    return Err(self.scanner.expected("an offset that is added, not taken away"));
+                    return Err(self.scanner.expected("an offset that is added, not subtracted"));
                 }
                 right.offsets.push(self.arithmetic("a number inside 'offset(...)'")?);
                 self.close()?;
@@ -218,7 +222,7 @@ impl Parser<'_> {
         Ok(terms)
     }
 
-    /// `(a + b)^2`: all of them, and all products of two.
+    /// `(a + b)^2`: all terms, and all products of two.
     fn power(&mut self, what: &str) -> Result<Vec<Term>, FormulaError> {
         let base = self.group(what)?;
         if !self.scanner.eat("^") {
@@ -227,7 +231,7 @@ impl Parser<'_> {
         let wanted = "a whole number from 1 after '^' (arithmetic stands inside I(...), as in I(x^2))";
         let exponent = self.whole(wanted)?;
         let mut terms = base.clone();
-        // A variable counts once in a product, so that no more factors than terms are of use.
+        // A variable counts once in a product, so more factors than terms change nothing.
         for _ in 1..(exponent as usize).min(base.len().max(1)) {
             let products = products(&terms, &base)?;
             terms = union(terms, products);
@@ -310,7 +314,7 @@ impl Parser<'_> {
         self.scanner.expect(")", "')'")
     }
 
-    /// A number computed from columns, from its start.
+    /// An arithmetic expression.
     fn arithmetic(&mut self, what: &str) -> Result<Expression, FormulaError> {
         self.operations = 0;
         self.sum(what)
@@ -364,7 +368,7 @@ impl Parser<'_> {
     fn atom(&mut self, what: &str) -> Result<Expression, FormulaError> {
         self.operations += 1;
         if self.operations > MOST_OPERATIONS {
-            return Err(self.scanner.expected("the end: arithmetic this long belongs into the data"));
+            return Err(self.scanner.expected("the end: compute arithmetic this long in the data"));
         }
         if self.scanner.eat("(") {
             self.deeper()?;
@@ -382,7 +386,7 @@ impl Parser<'_> {
         call.map_or_else(|| self.column(what), Ok)
     }
 
-    /// A column, with the facts about it where they stand here.
+    /// A column, with its facts if they stand here.
     fn column(&mut self, what: &str) -> Result<Expression, FormulaError> {
         let start = self.scanner.position;
         let name = self.scanner.name(what)?;
@@ -410,7 +414,7 @@ impl Parser<'_> {
         })
     }
 
-    /// One level further inside.
+    /// Enters one more level of nesting.
     fn deeper(&mut self) -> Result<(), FormulaError> {
         self.depth += 1;
         if self.depth > DEEPEST { Err(self.scanner.expected("fewer parentheses inside each other")) } else { Ok(()) }
@@ -435,7 +439,7 @@ impl Column {
     /// Reads one column with its public facts, such as `w[0..50]` or `region{north,south}`.
     ///
     /// # Errors
-    /// Refuses text outside the grammar, saying where, and facts that cannot hold.
+    /// Refuses text outside the grammar, with the position, and impossible facts.
     ///
     /// # Examples
     /// ```
@@ -455,10 +459,10 @@ impl Column {
         Ok(column)
     }
 
-    /// Takes over a fact that is written at another mention.
+    /// Merges a fact that is written at another mention.
     ///
     /// # Errors
-    /// When another fact is known already.
+    /// When a different fact is already known.
     pub(super) fn learn(&mut self, kind: Kind) -> Result<(), FormulaError> {
         match kind {
             Kind::Standard => {}

@@ -1,4 +1,5 @@
-//! Between which numbers a computed number lies: interval arithmetic on public bounds (Moore 1966), rounded outwards.
+//! The range of a computed number: interval arithmetic on public bounds (Moore 1966), rounded
+//! outwards.
 
 use super::{
     FormulaError,
@@ -12,8 +13,8 @@ pub(crate) struct Range {
     pub high: f64,
 }
 
-/// How far a function of the library's may be from the truth, in units in the last place, on either side: it is wrong by less than one, at the
-/// bound and at the cell.
+/// The error bound of the library's functions, in units in the last place, on either side: less
+/// than one at the bound and less than one at the cell.
 const FUNCTION_STEPS: u32 = 4;
 
 impl Range {
@@ -29,7 +30,7 @@ impl Range {
         self.low / 2.0 + self.high / 2.0
     }
 
-    /// Half the distance of the ends.
+    /// Half the distance between the ends.
     pub(crate) fn half_width(self) -> f64 {
         self.high / 2.0 - self.low / 2.0
     }
@@ -43,7 +44,8 @@ impl Range {
         self.low <= 0.0 && self.high >= 0.0
     }
 
-    /// The range of some numbers and what lies between them, each wrong by so many units in the last place.
+    /// The smallest range around some numbers, each with an error of up to `steps` units in the
+    /// last place.
     fn around(numbers: &[f64], steps: u32) -> Range {
         let low = numbers.iter().copied().fold(f64::INFINITY, f64::min);
         let high = numbers.iter().copied().fold(f64::NEG_INFINITY, f64::max);
@@ -75,7 +77,7 @@ impl Range {
             Function::Identity => self,
             Function::Abs if self.holds_zero() => Range { low: 0.0, ..Range::around(&ends, 0) },
             Function::Abs => Range::around(&ends, 0),
-            // Neither is ever below zero, whatever rounding does.
+            // Neither is ever negative, whatever the rounding.
             Function::Sqrt | Function::Exp => {
                 let range = Range::around(&ends, FUNCTION_STEPS);
                 Range { low: range.low.max(0.0), ..range }
@@ -86,10 +88,11 @@ impl Range {
 }
 
 impl Expression {
-    /// Between which numbers the expression lies when each column keeps to its bounds.
+    /// The range of the expression when each column keeps to its bounds.
     ///
     /// # Errors
-    /// Where it is not defined everywhere within them, or leaves what can be scaled.
+    /// When the expression is not defined everywhere within them, or exceeds what can serve as a
+    /// scale.
     pub(crate) fn range(&self, bounds: &impl Fn(&str) -> Range) -> Result<Range, FormulaError> {
         let range = match self {
             Expression::Column(column) => return Ok(bounds(column)),
@@ -144,7 +147,7 @@ impl Expression {
     }
 }
 
-/// What an operation needs of its argument.
+/// What a function needs of its argument.
 #[derive(Clone, Copy)]
 enum Needs {
     Nothing,

@@ -6,12 +6,12 @@ use super::{Column, Formula, FormulaError, Kind, Model, Variable, model::Facts, 
 use crate::schema::{Schema, SchemaError, Type};
 
 impl Formula {
-    /// Checks the formula against a table's columns and writes `.` out: every other numeric column, in file order,
-    /// as [`Kind::Standard`].
+    /// Checks the formula against a table's columns and expands `.`: every other numeric column, in
+    /// file order, as [`Kind::Standard`].
     ///
     /// # Errors
-    /// Refuses a column that the table does not have (suggesting the closest name), a number asked of a column
-    /// declared as text, dates, and a `.` in a table that does not declare types.
+    /// Refuses a column that the table does not have (suggesting the closest name), a number read
+    /// from a column declared as text or dates, and a `.` in a table that does not declare types.
     ///
     /// # Examples
     /// ```

@@ -1,9 +1,9 @@
-//! The words of a formula: names, numbers, bounds, levels.
+//! The tokens of a formula: names, numbers, bounds, levels.
 
 use super::{FormulaError, Kind, write};
 use crate::date::day_of;
 
-/// The text and how far it has been read, in bytes.
+/// The text and the position reached, in bytes.
 #[derive(Default)]
 pub(super) struct Scanner<'a> {
     pub text: &'a str,
@@ -48,7 +48,7 @@ impl<'a> Scanner<'a> {
         if self.eat(token) { Ok(()) } else { Err(self.expected(what)) }
     }
 
-    /// The refusal of whatever stands at the current position.
+    /// The error at the current position.
     pub fn expected(&self, what: impl Into<String>) -> FormulaError {
         let at = self.at();
         match self.peek() {
@@ -57,12 +57,12 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// The refusal of a name before `(` that is no function.
+    /// The error for a name before `(` that is not a function.
     pub fn unknown_function(&self, name: String) -> FormulaError {
         FormulaError::UnknownFunction { name, at: self.at() }
     }
 
-    /// Where the text has been read to, counted in characters from 1.
+    /// The position reached, counted in characters from 1.
     fn at(&self) -> usize {
         self.text[..self.position].chars().count() + 1
     }
@@ -179,7 +179,7 @@ impl<'a> Scanner<'a> {
         Some(day)
     }
 
-    /// Reads a number; `inf` and `nan` are read as such so that the refusal can say what is wrong with them.
+    /// Reads a number; `inf` and `nan` are accepted here so that the error can name the problem.
     fn number(&mut self, what: &str, column: &str) -> Result<f64, FormulaError> {
         self.skip_blanks();
         let length = number_length(self.rest());
@@ -219,7 +219,8 @@ impl<'a> Scanner<'a> {
     }
 }
 
-/// How many bytes at the start of `text` belong to a number: `[+-] digits [. digits] [e [+-] digits]`.
+/// How many bytes at the start of `text` belong to a number:
+/// `[+-] digits [. digits] [e [+-] digits]`.
 ///
 /// A dot counts only when a digit follows, so that `0..20` is read as `0`, `..`, `20`.
 fn number_length(text: &str) -> usize {

@@ -1,4 +1,4 @@
-//! The model file that a person fills in.
+//! The model file that the user fills in.
 
 use super::model_file::{key, quote};
 use crate::schema::{Field, Schema, Type};
@@ -33,13 +33,15 @@ high = \"\"            # the largest value it may take; larger ones are lowered 
 # levels = []        # for a category, instead of low and high: its values in quotes; the first is the reference
 ";
 
-/// The TOML that `dplm init` writes: every column with its type, and a blank for each public fact about it.
+/// The TOML that `dplm init` writes: every column with its type, and a blank for each public fact
+/// about it.
 ///
-/// It is valid TOML, but [`Formula::from_toml`](super::Formula::from_toml) refuses it until a person has filled in the blanks of every
-/// column that is kept.
+/// It is valid TOML, but [`Formula::from_toml`](super::Formula::from_toml) refuses it until the
+/// blanks of every remaining column are filled in.
 ///
 /// # Guarantee
-/// The template holds names, and types where the table declares them. Nothing in it is told from cells.
+/// The template holds column names, and types if the table declares them. Nothing in it comes from
+/// cells.
 ///
 /// # Examples
 /// ```

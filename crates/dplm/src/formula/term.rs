@@ -17,14 +17,14 @@ impl Variable {
         Variable::Value(Expression::Column(name.to_owned()))
     }
 
-    /// What it is computed from.
+    /// The expression it is computed from.
     pub(crate) fn expression(&self) -> &Expression {
         match self {
             Variable::Value(expression) | Variable::Curve(_, expression) => expression,
         }
     }
 
-    /// The column, where the variable is nothing but one.
+    /// The column, if the variable is a plain column.
     pub(crate) fn as_column(&self) -> Option<&str> {
         match self {
             Variable::Value(Expression::Column(name)) => Some(name),
@@ -38,7 +38,7 @@ impl Variable {
 pub(crate) struct Term(pub Vec<Variable>);
 
 impl Term {
-    /// The column, where the term is nothing but one.
+    /// The column, if the term is a plain column.
     pub(super) fn as_column(&self) -> Option<&str> {
         match &self.0[..] {
             [variable] => variable.as_column(),
@@ -52,12 +52,12 @@ impl Term {
         Term(self.0.iter().chain(new).cloned().collect())
     }
 
-    /// The product of its other variables.
+    /// The product of all variables except this one.
     pub(super) fn without(&self, variable: &Variable) -> Term {
         Term(self.0.iter().filter(|other| *other != variable).cloned().collect())
     }
 
-    /// The same text for the same variables in any order.
+    /// A text that does not depend on the order of the variables.
     pub(super) fn key(&self) -> String {
         let mut names: Vec<String> = self.0.iter().map(Variable::to_string).collect();
         names.sort_unstable();
@@ -65,7 +65,8 @@ impl Term {
     }
 }
 
-/// One column of the model matrix: a product of columns of variables. The intercept is the product of none.
+/// One column of the design matrix: a product of columns of variables. The intercept is the empty
+/// product.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Regressor {
     /// Its factors, in the order of the term.
@@ -75,8 +76,8 @@ pub(crate) struct Regressor {
 /// One column of one variable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Part {
-    /// Which variable of the model.
+    /// The index of the variable in the model.
     pub variable: usize,
-    /// Which of its columns: the level of a category, the function of a curve, 0 for a number.
+    /// The index of the column: the level of a category, the function of a curve, 0 for a number.
     pub column: u32,
 }

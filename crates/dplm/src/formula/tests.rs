@@ -4,7 +4,10 @@ use super::{
     expression::{Function, Operator},
     *,
 };
-use crate::schema::{Field, Schema, SchemaError, Type};
+use crate::{
+    options::{Advised, Interface},
+    schema::{Field, Schema, SchemaError, Type},
+};
 
 fn standard(name: &str) -> Column {
     Column { name: name.into(), kind: Kind::Standard }
@@ -173,7 +176,7 @@ fn facts_that_cannot_hold_are_refused() {
     }
 }
 
-/// A source of arbitrary formulas; everything it makes is valid.
+/// A generator of arbitrary valid formulas.
 struct Maker(rand_chacha::ChaCha20Rng);
 
 impl Maker {
@@ -197,7 +200,7 @@ impl Maker {
         if self.flip() && (1e-100..1e100).contains(&bits.abs()) { bits } else { round }
     }
 
-    /// A name no other column has, since it ends in the column's own number.
+    /// A unique name: it ends in the column's own number.
     fn column(&mut self, index: usize, categorical: bool) -> Column {
         let name = format!("{}{index}", self.text());
         let kind = match self.below(3) {
@@ -270,7 +273,7 @@ fn arithmetic_that_is_printed_reads_back_as_the_same() {
     assert!(sound > 300, "only {sound} of the formulas are sound");
 }
 
-/// A function of cells within their bounds lies within the bounds that interval arithmetic gives.
+/// For cells within their bounds, the value lies within the range that interval arithmetic gives.
 #[test]
 fn computed_numbers_keep_to_their_bounds() {
     let mut maker = Maker(rand_chacha::ChaCha20Rng::seed_from_u64(3));
@@ -335,7 +338,7 @@ fn products_are_multiplied_out_as_r_does() {
     }
 }
 
-/// As `colnames(model.matrix(...))` gives them in R 4, but for the brackets around levels.
+/// As `colnames(model.matrix(...))` gives them in R 4, without the brackets around levels.
 #[test]
 fn names_are_those_of_r() {
     let table: [(&str, &[&str]); 17] = [
@@ -390,7 +393,10 @@ fn what_no_stack_and_no_memory_holds_is_refused() {
     assert!(refusal(&deep).contains("fewer parentheses"));
     assert!(refusal(&format!("y ~ I({}x)", "-".repeat(100_000))).contains("fewer parentheses"));
     assert!(refusal(&format!("y ~ I({}x)", "log(".repeat(100_000))).contains("fewer parentheses"));
-    assert!(refusal(&format!("y ~ I(x[0..1]{})", "+x".repeat(100_000))).contains("belongs into the data"));
+    assert!(
+        refusal(&format!("y ~ I(x[0..1]{})", "+x".repeat(100_000)))
+            .contains("compute arithmetic this long in the data")
+    );
     let many: Vec<String> = (0..1000).map(|j| format!("x{j}")).collect();
     assert_eq!(refusal(&format!("y ~ ({})^9", many.join("+"))), FormulaError::TooManyTerms.to_string());
     let levels: Vec<String> = (0..2000).map(|j| j.to_string()).collect();
@@ -515,15 +521,15 @@ fn resolving_refuses_what_the_table_cannot_give() {
         ("y ~ region[0..1]", "column 'region' holds text or categories: give its levels"),
         ("y ~ born[0..1]", "column 'born' holds dates: write its bounds as dates, as in born[2020-01-01..2020-12-31]"),
         ("y ~ age[1970-01-01..1980-01-01]", "column 'age' holds numbers, not dates"),
-        ("y ~ tags{a,b}", "column 'tags' is of a type a model cannot use"),
+        ("y ~ tags{a,b}", "column 'tags' has a type that a model cannot use"),
         ("y ~ . - id - age - educ", "the data have no other numeric column for '.'"),
     ];
     for (text, expected) in table {
-        let message = resolved(text).expect_err(text).to_string();
+        let message = resolved(text).expect_err(text).sentence(Interface::Rust);
         assert!(message.starts_with(expected), "{text}: {message}");
     }
     resolved("y ~ poly(born[1970-01-01..1980-01-01], 2)").expect("days can be computed with");
-    resolved("y ~ member + age{1,2}").expect("truth values are numbers, whole numbers can be levels");
+    resolved("y ~ member + age{1,2}").expect("booleans are numbers, whole numbers can be levels");
 }
 
 #[test]
@@ -532,10 +538,7 @@ fn columns_without_a_declared_type_are_read_as_the_formula_says() {
     let resolve = |text: &str| Formula::parse(text).expect("a valid formula").resolve(&schema);
     assert!(resolve("y[0..1] ~ x").is_ok() && resolve("y ~ x{a,b}").is_ok());
     let message = resolve("y ~ .").unwrap_err().to_string();
-    assert!(
-        message.starts_with("'.' needs columns whose types are declared, and nothing declares that of 'x'"),
-        "{message}"
-    );
+    assert!(message.starts_with("'.' needs columns with declared types, and 'x' has none"), "{message}");
 }
 
 #[test]

@@ -7,7 +7,8 @@ impl Model {
     /// The response of the first model on the terms of all, each once, without offsets.
     ///
     /// # Errors
-    /// When two models say different things of one column, or what one has on its left the other has on its right.
+    /// When two models state different facts about one column, or one model's response is another's
+    /// predictor.
     pub(crate) fn union(models: &[&Model]) -> Result<Model, FormulaError> {
         let mut union = models[0].clone();
         union.offsets = Vec::new();
@@ -37,7 +38,7 @@ impl Model {
 }
 
 impl Formula {
-    /// As [`Model::union`], of formulas whose columns are all named.
+    /// As [`Model::union`], for formulas whose columns are all named.
     ///
     /// # Errors
     /// As [`Model::union`].

@@ -1,4 +1,4 @@
-//! What rows are weighted by.
+//! The column that weights rows.
 
 use std::{fmt, str::FromStr};
 
@@ -6,10 +6,10 @@ use serde::{Deserialize, Serialize};
 
 use super::{Column, FormulaError, Kind};
 
-/// A column of weights, such as `w[0..50]`: numbers that are not negative, with a public bound.
+/// A column of weights, such as `w[0..50]`: nonnegative numbers with a public bound.
 ///
-/// A row of weight `w` counts as `w` rows do in a weighted sum. Weights above the bound count as the bound; a row whose weight is missing,
-/// negative or not finite contributes nothing.
+/// In a weighted sum, a row of weight `w` counts as `w` rows. Weights above the bound count as the
+/// bound; a row whose weight is missing, negative or not finite contributes nothing.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Weights {

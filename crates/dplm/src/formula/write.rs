@@ -87,13 +87,14 @@ fn write_formula(
     }
 }
 
-/// The variables to name before any term, so that factors come in the model's order when it is read again: `a*b - a` is `a - a + b + a:b`.
+/// The variables to name before any term, so that factors keep the model's order when the text is
+/// read again: `a*b - a` is `a - a + b + a:b`.
 fn named_first(model: &Model) -> &[Variable] {
     let places: HashMap<String, usize> = model.factors.iter().map(Variable::to_string).zip(0..).collect();
     let (mut count, mut furthest) = (0, 0);
     for variable in model.variables() {
         if let Some(&place) = places.get(&variable.to_string()) {
-            // One that comes after another which should follow it.
+            // The variable comes after one that should follow it.
             count = if place < furthest { count.max(place + 1) } else { count };
             furthest = furthest.max(place);
         }
@@ -114,11 +115,12 @@ impl Separated {
 
 /// Writes columns, with the facts about a column at its first mention.
 struct Mentions<'a> {
-    /// The facts that are not yet written.
+    /// The facts not yet written.
     facts: HashMap<&'a str, &'a Column>,
 }
 
-/// How tightly an operator binds, the loosest first: what binds less than its place asks for stands in parentheses.
+/// The precedence of an operator, lowest first: an expression below the precedence of its place
+/// gets parentheses.
 #[derive(Clone, Copy, PartialEq, PartialOrd)]
 enum Binding {
     Sum,
@@ -241,7 +243,7 @@ fn write_levels(f: &mut Formatter<'_>, levels: &[String]) -> fmt::Result {
     f.write_char('}')
 }
 
-/// A column's name as a formula writes it: in backquotes when it holds odd characters.
+/// A column's name as a formula writes it: in backquotes if it holds unusual characters.
 pub(super) struct Name<'a>(pub &'a str);
 
 impl Display for Name<'_> {
@@ -250,7 +252,7 @@ impl Display for Name<'_> {
     }
 }
 
-/// A number in its shortest text that reads back as the same number, without a needless `.0`.
+/// The shortest text that reads back as the same number, without a needless `.0`.
 pub(super) struct Number(pub f64);
 
 impl Display for Number {
@@ -271,7 +273,8 @@ fn write_quoted(f: &mut Formatter<'_>, text: &str, quote: char) -> fmt::Result {
     f.write_char(quote)
 }
 
-/// Whether a name needs no backquotes: a letter or `_`, then letters, digits, `_`, and `.` between them.
+/// Whether a name needs no backquotes: a letter or `_`, then letters, digits, `_`, and `.` between
+/// them.
 fn is_bare_name(name: &str) -> bool {
     let starts_well = name.chars().next().is_some_and(starts_name);
     starts_well && name.chars().all(|c| continues_name(c) || c == '.') && !name.ends_with('.') && !name.contains("..")
@@ -282,7 +285,8 @@ pub(super) fn starts_name(character: char) -> bool {
     character.is_alphabetic() || character == '_'
 }
 
-/// Whether this character may stand inside a bare name; `.` may too, when another such character follows.
+/// Whether this character may stand inside a bare name; `.` may too, when another such character
+/// follows.
 pub(super) fn continues_name(character: char) -> bool {
     character.is_alphanumeric() || character == '_'
 }

@@ -1,4 +1,4 @@
-//! Hypotheses about coefficients, and what a fit says of them: post-processing, which costs nothing.
+//! Hypotheses about coefficients, and their tests: post-processing, which costs nothing.
 
 mod parse;
 
@@ -12,11 +12,11 @@ use crate::{
 /// A linear equation in coefficients: `weights . coefficients = value`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Equation {
-    /// As it was written, or what it is called.
+    /// The text as written, or a name.
     pub text: String,
     /// One weight for each coefficient, in formula order and in the coefficients' own units.
     pub weights: Vec<f64>,
-    /// What they come to if the hypothesis holds.
+    /// The value of the weighted sum under the hypothesis.
     pub value: f64,
 }
 
@@ -30,7 +30,7 @@ impl Hypothesis {
     /// From equations for the same coefficients.
     ///
     /// # Errors
-    /// When there is none, or one holds no coefficient or a number that is not finite.
+    /// When there is no equation, or one has no coefficient or a number that is not finite.
     pub fn new(equations: Vec<Equation>) -> Result<Hypothesis, HypothesisError> {
         if equations.is_empty() {
             return Err(HypothesisError::Nothing);
@@ -69,15 +69,15 @@ pub enum HypothesisError {
     /// The text does not follow the grammar.
     #[error("hypothesis: expected {what} (at character {at})")]
     Expected {
-        /// What would have been right here.
+        /// What the grammar allows here.
         what: &'static str,
-        /// Where, counted in characters from 1.
+        /// The position, counted in characters from 1.
         at: usize,
     },
     /// A product or a quotient of coefficients.
     #[error("hypothesis: only numbers may multiply or divide coefficients (at character {at})")]
     NotLinear {
-        /// Where, counted in characters from 1.
+        /// The position, counted in characters from 1.
         at: usize,
     },
     /// A name that no coefficient has.
@@ -85,16 +85,16 @@ pub enum HypothesisError {
     NoSuchName {
         /// The name.
         name: String,
-        /// Those there are.
+        /// The names of the coefficients.
         names: Vec<String>,
     },
     /// An equation in which every coefficient cancels.
-    #[error("hypothesis: '{equation}' holds no coefficient: name at least one")]
+    #[error("hypothesis: '{equation}' has no coefficient: name at least one")]
     NoCoefficient {
         /// The equation.
         equation: String,
     },
-    /// An equation with an infinite number, or one that is none.
+    /// An equation with an infinite number or NaN.
     #[error("hypothesis: a number in '{equation}' is not finite: check it")]
     NotFinite {
         /// The equation.
@@ -110,32 +110,33 @@ pub enum HypothesisError {
     },
 }
 
-/// What a fit says of one equation.
+/// The test of one equation.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct TTest {
     /// The equation.
     pub hypothesis: String,
-    /// What the weighted coefficients come to if it holds.
+    /// The value of the weighted sum under the hypothesis.
     pub null: f64,
-    /// What they are estimated to come to; none where the budget cannot tell, or a coefficient was left out.
+    /// The estimated value; `None` if the budget cannot identify it, or a coefficient was left out.
     pub estimate: Option<f64>,
-    /// How sure that is, with the statistic and the p-value of the equation.
+    /// The precision of the estimate, with the statistic and the p-value of the equation.
     pub precision: Option<Precision>,
 }
 
-/// What a fit says of several equations at once.
+/// The joint test of several equations.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct WaldTest {
     /// The equations.
     pub hypothesis: Vec<String>,
-    /// The test; none where the budget cannot tell one of them, or a coefficient was left out.
+    /// The test; `None` if the budget cannot identify one of them, or a coefficient was left out.
     pub found: Option<Joint>,
 }
 
 impl Fit {
-    /// Reads a hypothesis about the coefficients of this fit, such as `educ = 0, exper - 2*age = 0.1`.
+    /// Reads a hypothesis about the coefficients of this fit, such as
+    /// `educ = 0, exper - 2*age = 0.1`.
     ///
     /// # Errors
     /// When it is not a list of linear equations in the coefficients' names.
@@ -143,12 +144,13 @@ impl Fit {
         Ok(Hypothesis::parse(text, self.design.names())?)
     }
 
-    /// Tests each equation by itself, with an interval for what stands on its left.
+    /// Tests each equation alone, with an interval for its left side.
     ///
-    /// The interval holds `null` exactly where the p-value is at least `1 - level`.
+    /// The interval contains `null` exactly if the p-value is at least `1 - level`.
     ///
     /// # Errors
-    /// When the level is not a probability, the weights are not those of this fit, or the fit was for prediction.
+    /// When the level is not a probability, the weights are not those of this fit, or the fit was
+    /// for prediction.
     pub fn t_test(&self, hypothesis: &Hypothesis, level: f64) -> Result<Vec<TTest>, Error> {
         let (inference, contrasts) = (self.inference_for_tests()?, self.contrasts_of(hypothesis)?);
         let intervals = inference.intervals(&contrasts, level)?;
@@ -166,12 +168,14 @@ impl Fit {
 
     /// Tests all equations at once.
     ///
-    /// With Newton intervals it is a chi-square test with as many degrees of freedom as equations, on what the released gradients say if the
-    /// equations hold (Anderson and Rubin 1949): it keeps its level however weak the curvature is, as an estimate over its covariance does
-    /// not. With the paper's intervals it is Hotelling's.
+    /// With Newton intervals it is a chi-square test with as many degrees of freedom as equations,
+    /// based on the released gradients under the hypothesis (Anderson and Rubin 1949): it keeps its
+    /// level however weak the curvature is, unlike a ratio of an estimate to its covariance. With
+    /// the paper's intervals it is Hotelling's.
     ///
     /// # Errors
-    /// When equations follow from each other, the weights are not those of this fit, or the fit was for prediction.
+    /// When equations follow from each other, the weights are not those of this fit, or the fit was
+    /// for prediction.
     pub fn wald_test(&self, hypothesis: &Hypothesis) -> Result<WaldTest, Error> {
         let (inference, contrasts) = (self.inference_for_tests()?, self.contrasts_of(hypothesis)?);
         let intervals = inference.intervals(&contrasts, self.level)?;
@@ -185,7 +189,8 @@ impl Fit {
         self.inference.as_ref().filter(|_| self.purpose == Purpose::Inference).ok_or(IntervalError::NotReleased)
     }
 
-    /// What each equation says is zero, as a function of the standardised parameters.
+    /// The left side minus the right side of each equation, as a function of the standardised
+    /// parameters.
     fn contrasts_of(&self, hypothesis: &Hypothesis) -> Result<Vec<Contrast>, HypothesisError> {
         let parts = self.design.contrasts();
         let contrast = |equation: &Equation| {
@@ -200,7 +205,7 @@ impl Fit {
         hypothesis.equations.iter().map(contrast).collect()
     }
 
-    /// Whether an equation is about a coefficient that is not in the model that was fitted.
+    /// Whether an equation involves a coefficient that was left out of the fitted model.
     fn uses_left_out(&self, equation: &Equation) -> bool {
         let weighed = self.coefficients.iter().zip(&equation.weights).filter(|(_, weight)| **weight != 0.0);
         weighed.map(|(one, _)| one).any(|one| self.is_left_out(&one.name))

@@ -1,4 +1,4 @@
-//! Text to equations.
+//! Parses text to equations.
 //!
 //! ```text
 //! hypothesis := equation (',' equation)*
@@ -9,7 +9,8 @@
 //! name       := a coefficient's name as it is printed, also in backquotes
 //! ```
 //!
-//! Names hold brackets, commas and signs, as in `poly(exper, 3)1`: where a factor starts, the longest name that stands there is read.
+//! Names contain brackets, commas and signs, as in `poly(exper, 3)1`: where a factor starts, the
+//! longest matching name is read.
 
 use super::{Equation, Hypothesis, HypothesisError};
 
@@ -70,7 +71,7 @@ impl Linear {
     }
 }
 
-/// The text and how far it has been read, in bytes.
+/// The text and the position reached, in bytes.
 struct Scanner<'a> {
     text: &'a str,
     names: &'a [String],
@@ -78,7 +79,7 @@ struct Scanner<'a> {
 }
 
 impl<'a> Scanner<'a> {
-    /// What is left, without blanks before it.
+    /// The remaining text, without leading blanks.
     fn rest(&mut self) -> &'a str {
         let rest = self.text[self.position..].trim_start();
         self.position = self.text.len() - rest.len();
@@ -91,7 +92,7 @@ impl<'a> Scanner<'a> {
         found
     }
 
-    /// The place of the next sign, counted in characters from 1.
+    /// The position of the next character that is not blank, counted from 1.
     fn at(&mut self) -> usize {
         self.rest();
         self.text[..self.position].chars().count() + 1
@@ -171,7 +172,7 @@ impl<'a> Scanner<'a> {
         Err(self.unknown())
     }
 
-    /// The coefficient whose name stands next: in backquotes, or the longest that fits.
+    /// The coefficient whose name comes next: in backquotes, or the longest that fits.
     fn name(&mut self) -> Result<Option<usize>, HypothesisError> {
         let rest = self.rest();
         if let Some(quoted) = rest.strip_prefix('`') {
@@ -188,7 +189,7 @@ impl<'a> Scanner<'a> {
 
     fn number(&mut self) -> Option<f64> {
         let rest = self.rest();
-        // A word such as `inf` is no number here.
+        // A word such as `inf` is not a number here.
         if !rest.starts_with(|first: char| first.is_ascii_digit() || first == '.') {
             return None;
         }
@@ -199,7 +200,7 @@ impl<'a> Scanner<'a> {
         rest[..length].parse().ok()
     }
 
-    /// The refusal of what stands where a factor should.
+    /// The error for text that is not a factor.
     fn unknown(&mut self) -> HypothesisError {
         let word: String = self.rest().chars().take_while(|&letter| continues_word(letter)).collect();
         if word.is_empty() { self.expected("a coefficient's name or a number") } else { self.not_a_name(&word) }
@@ -210,7 +211,7 @@ impl<'a> Scanner<'a> {
     }
 }
 
-/// Whether a name ends here, and is not the beginning of a longer word.
+/// Whether a name ends here, rather than being the beginning of a longer word.
 fn is_whole(name: &str, after: &str) -> bool {
     !(name.ends_with(continues_word) && after.starts_with(continues_word))
 }
@@ -240,7 +241,7 @@ mod tests {
         NAMES.map(str::to_owned).to_vec()
     }
 
-    /// The weights that are not zero with their names, and the value, of each equation.
+    /// For each equation, its nonzero weights with their names, and its value.
     fn read(text: &str) -> Vec<(Vec<(f64, &'static str)>, f64)> {
         let found = Hypothesis::parse(text, &names()).unwrap_or_else(|error| panic!("{text}: {error}"));
         let parts = |one: &Equation| {
@@ -291,7 +292,7 @@ mod tests {
         assert!(refused("exper = 0").contains("no coefficient is named 'exper': the names are '(Intercept)', 'educ'"));
         assert!(refused("educ3 = 0").contains("'educ3'"), "not educ and then 3");
         assert!(refused("`educ = 0").contains("a closing backquote") && refused("`edu` = 0").contains("'edu'"));
-        assert!(refused("educ - educ = 0").contains("holds no coefficient"));
+        assert!(refused("educ - educ = 0").contains("has no coefficient"));
         assert!(refused("educ = 1e999").contains("not finite"));
         assert!(refused("(educ = 0").contains("closing parenthesis"));
         assert!(refused("").contains("(at character 1)") && refused("educ,").contains("(at character 6)"));

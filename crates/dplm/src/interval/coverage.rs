@@ -1,7 +1,7 @@
-//! Coverage by simulation on a small grid; the lab's `intervals` has the large one.
+//! Coverage by simulation on a small grid; the lab's experiment `intervals` has the large grid.
 //!
-//! Each check compares a mean over independent data sets with its requirement, allowing 4.9 standard errors of that
-//! mean: a false alarm in a million. Seeds are fixed.
+//! Each check compares a mean over independent data sets with its requirement and allows 4.9
+//! standard errors of that mean: a false-alarm rate of one in a million. Seeds are fixed.
 
 use super::simulate::{Data, Design, Errors, normal};
 use super::*;
@@ -30,7 +30,8 @@ impl Mean {
         let n = values.len() as f64;
         let mean = values.iter().sum::<f64>() / n;
         let variance = values.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / (n - 1.0);
-        // A handful of perfect data sets has no spread; no mean of 0s and 1s is surer than this.
+        // A few data sets without a miss have no spread; the error of a mean of 0s and 1s is at
+        // least this.
         Mean { mean, error: (variance / n).sqrt().max(0.5 / n) }
     }
 
@@ -39,7 +40,7 @@ impl Mean {
     }
 }
 
-/// Coverage, length and the share not identified, over coordinates of one data set.
+/// Coverage, length and the share not identified, over the coordinates of one data set.
 #[derive(Clone, Copy, Default)]
 struct Score {
     coverage: f64,
@@ -50,7 +51,7 @@ struct Score {
 fn score(intervals: &[Interval], truth: &[f64]) -> Score {
     let p = truth.len() as f64;
     let identified = || intervals.iter().zip(truth).filter(|(interval, _)| interval.identified);
-    // What is not printed cannot be wrong.
+    // An interval that is not printed cannot be wrong.
     let count = identified().count() as f64;
     let covered = identified().filter(|(interval, t)| interval.covers(**t)).count() as f64;
     Score {
@@ -70,7 +71,8 @@ fn mean_of(scores: &[Score], part: impl Fn(&Score) -> f64) -> Mean {
     Mean::of(&scores.iter().map(part).collect::<Vec<_>>())
 }
 
-/// The paper's setting: Newton from the iterates alone, its yardstick, and the paper's three where they can be made.
+/// The paper's setting: Newton from the iterates alone, the lower limit of its length, and the
+/// paper's three methods if the run is long enough.
 fn empirical(design: Design, steps: usize, rng: &mut ChaCha8Rng) -> Vec<Score> {
     let (n, p) = (10_000, 10);
     let gamma = 5.0 * (p as f64).sqrt();
@@ -81,7 +83,7 @@ fn empirical(design: Design, steps: usize, rng: &mut ChaCha8Rng) -> Vec<Score> {
     let intervals = |inference: Inference| inference.intervals(&Contrast::coordinates(p), 0.95).unwrap();
     let found = newton(&run, &Curvature::from_trajectory(&run).unwrap(), None);
     let exact = data.curvature(&optimum, gamma, f64::INFINITY);
-    let mut scores = vec![score(&found, &optimum), yardstick(&exact, lambda, steps)];
+    let mut scores = vec![score(&found, &optimum), shortest_length(&exact, lambda, steps)];
     if steps >= 200 {
         let batching = Batching::default();
         scores.push(score(&intervals(batched_means(&run, &batching).unwrap()), &optimum));
@@ -101,13 +103,14 @@ fn newton(run: &Trajectory, curvature: &Curvature, sampling: Option<&Sampling>) 
 }
 
 /// `2 z lambda / sqrt T` times the diagonal of the inverse curvature.
-fn yardstick(curvature: &Mat<f64>, lambda: f64, steps: usize) -> Score {
+fn shortest_length(curvature: &Mat<f64>, lambda: f64, steps: usize) -> Score {
     let (inverse, p) = (inverse(curvature), curvature.nrows());
     let inverse = (0..p).map(|j| inverse[(j, j)]).sum::<f64>() / p as f64;
     Score { length: 2.0 * 1.959_964 * lambda / (steps as f64).sqrt() * inverse, ..Score::default() }
 }
 
-/// From 10 steps to 800: covers, is no longer than 1.03 times the limit, and shorter than the paper's three.
+/// From 10 steps to 800: the interval covers, is at most 1.03 times as long as the limit, and
+/// shorter than the paper's three.
 #[test]
 fn newton_covers_the_empirical_optimum_from_the_first_steps_on() {
     for (steps, reps) in [(10, 120), (20, 80), (50, 60), (200, 24), (800, 8)] {
@@ -124,7 +127,7 @@ fn newton_covers_the_empirical_optimum_from_the_first_steps_on() {
     }
 }
 
-/// A fit as the default would make it, for the population.
+/// A fit with the default options, for the population.
 #[derive(Clone, Copy, Debug)]
 struct World {
     rows: usize,
@@ -158,7 +161,7 @@ impl World {
         }
     }
 
-    /// The population intervals and the truth.
+    /// The population intervals and the true coefficients.
     fn fit(&self, rng: &mut ChaCha8Rng) -> (Vec<Interval>, Vec<f64>) {
         let Setting { gamma, shares, .. } = self.setting();
         let (n, p) = (self.rows, self.features);
@@ -208,8 +211,8 @@ fn the_population_is_covered_on_turned_designs() {
     }
 }
 
-/// Every pair of features correlated by 0.5: at 10^4 rows the released matrix carries the interval; at 2000 it
-/// cannot, and most coefficients are said not to be identified instead.
+/// Every pair of features has correlation 0.5: at 10^4 rows the released matrix suffices for
+/// intervals; at 2000 it does not, and most coefficients are reported as not identified.
 #[test]
 fn correlated_features_are_covered_or_refused() {
     let clear = World::new(10_000, 2.0, Design::Correlated(0.5), Errors::Gaussian).scores(40);
@@ -220,7 +223,8 @@ fn correlated_features_are_covered_or_refused() {
     assert!(mean_of(&unclear, |s| s.coverage).mean > 0.93);
 }
 
-/// Skewed errors under heavy clipping move the intercept, whose target is then not the mean; slopes stay covered.
+/// Skewed errors under heavy clipping move the intercept, whose target is then not the mean; slopes
+/// stay covered.
 #[test]
 fn skewed_errors_cost_the_intercept_and_not_the_slopes() {
     let world = World::new(10_000, 1.0, Design::Intercept, Errors::Exponential);
@@ -233,7 +237,7 @@ fn skewed_errors_cost_the_intercept_and_not_the_slopes() {
     assert!(mean_of(&scores[1], |s| s.coverage).is_within(0.93, 0.98));
 }
 
-/// Predicted half-lengths within 10 % of those found.
+/// Predicted half-lengths are within 10 % of those found.
 #[test]
 fn lengths_are_as_predicted() {
     for (rows, features, clip, steps) in
@@ -256,7 +260,7 @@ fn clipped_shares_are_as_predicted() {
         let world = World::new(20_000, clip, Design::Isotropic, Errors::Gaussian);
         let predicted = world.setting().expected().unwrap().clipped;
         let found = data.clipped(&data.truth, world.setting().gamma);
-        // 4.9 standard errors of a share: a false alarm in a million.
+        // 4.9 standard errors of a share: a false-alarm rate of one in a million.
         let allowed = 4.9 * (predicted * (1.0 - predicted) / 20_000.0).sqrt();
         assert!((found - predicted).abs() < allowed, "{found} {predicted}");
     }

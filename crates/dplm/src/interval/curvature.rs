@@ -1,4 +1,4 @@
-//! What is known of the curvature `H`, the derivative of the mean clipped gradient near its root.
+//! The estimated curvature `H`, the derivative of the mean clipped gradient near its root.
 
 use super::{
     IntervalError, check_features, check_not_negative, check_positive, check_run, eigenvalues::without_noise,
@@ -11,45 +11,52 @@ use crate::{
 };
 use faer::Mat;
 
-/// What is known of the curvature `H` given the releases: `H = mean + E`, with entries of the symmetric `E` normal and
-/// independent (but for `E_jk = E_kj`) in the coordinates `axes`, and a common factor that is uncertain too.
+/// The conditional distribution of the curvature `H` given the releases: `H = mean + E`. In the
+/// coordinates `axes`, the entries of the symmetric `E` are Gaussian and independent (except that
+/// `E_jk = E_kj`); a common factor is uncertain as well.
 ///
-/// Without clipping `H` is the second-moment matrix of the features; with clipping only the rows that are not clipped
-/// count. In standardised units, and in whitened ones, it is near a multiple of the identity.
+/// Without clipping `H` is the second-moment matrix of the features; with clipping only unclipped
+/// rows count. In standardised and in whitened units it is near a multiple of the identity.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Curvature {
-    /// Orthonormal coordinates, one to a column.
+    /// Orthonormal coordinates, one per column.
     pub(super) axes: Mat<f64>,
     /// The mean, in those coordinates.
     pub(super) mean: Mat<f64>,
-    /// Standard deviations of the entries, in those coordinates.
+    /// The standard deviations of the entries, in those coordinates.
     pub(super) entry_sd: Mat<f64>,
-    /// Relative standard deviation of the common factor.
+    /// The relative standard deviation of the common factor.
     pub(super) scale_sd: f64,
-    /// How wrong `H` may be, relatively, for what the start still does to the iterates; enters the weights of the steps.
+    /// The relative error allowed in `H` for the remaining effect of the start on the iterates; it
+    /// enters the weights of the steps.
     pub(super) misfit: f64,
 }
 
-/// Allowance for features that are correlated or not quite of unit variance where only a scalar was released.
+/// The allowance for features that are correlated or not exactly of unit variance when only a
+/// scalar was released.
 pub(super) const DEFAULT_SPREAD: f64 = 0.2;
-/// Allowance, in the weights of the steps only, for a gradient that is not linear on the way from the start: the most
-/// that was needed at any clip.
+/// The allowance, in the weights of the steps only, for a gradient that is not linear on the way
+/// from the start: the largest that was needed at any clip threshold.
 const LARGEST_BEND: f64 = 0.2;
-/// Residuals at the start, in standard deviations of those at the end: twice is a response wider than promised.
+/// The standard deviation of the residuals at the start relative to that at the end; 2 is a
+/// response wider than its stated scale.
 const RESIDUALS_AT_START: f64 = 2.0;
-/// Columns that are scaled as stated have curvature one: how closely, and how loosely where they are not.
+/// The prior of the curvature: sd around one for columns that are scaled as stated, and for columns
+/// that are not.
 const SCALED_SD: f64 = 0.02;
 const UNSCALED_SD: f64 = 0.5;
-/// How often they are.
+/// The prior probability that columns are scaled as stated.
 const SCALED_SHARE: f64 = 0.8;
-/// Stands for a slope that was not measured: large against any uncertainty about scaling.
+/// The sd of a slope that was not measured: large against any uncertainty about scaling.
 const NO_SLOPE_SD: f64 = 1e3;
 
 impl Curvature {
-    /// From a matrix released with symmetric noise: `noise_sd` on the diagonal, smaller by `sqrt 2` off it.
+    /// From a matrix released with symmetric noise: sd `noise_sd` on the diagonal, smaller by a
+    /// factor `sqrt 2` off it.
     ///
-    /// The matrix is taken as it was released. This is right where directions may differ in ways nobody knows, and where
-    /// its noise is small: the law of `E` is then exactly that of the noise.
+    /// The matrix is used as released. This is right when nothing is known of how directions
+    /// differ, and when the noise is small: the distribution of `E` is then exactly that of the
+    /// noise.
     ///
     /// # Errors
     /// When the matrix is not square and finite, or the noise is negative.
@@ -60,20 +67,21 @@ impl Curvature {
         Ok(Curvature::of_entries(symmetric, entry_sd))
     }
 
-    /// From the mean and the standard deviation of each entry of a symmetric matrix.
-    /// The standard deviations of the noise on its entries.
+    /// The standard deviations of the entries.
     pub(crate) fn entry_sd(&self) -> &Mat<f64> {
         &self.entry_sd
     }
 
+    /// From the mean and the standard deviation of each entry of a symmetric matrix.
     pub(crate) fn of_entries(mean: Mat<f64>, entry_sd: Mat<f64>) -> Self {
         let p = mean.nrows();
         Curvature { axes: Mat::identity(p, p), mean, entry_sd, scale_sd: 0.0, misfit: LARGEST_BEND }
     }
 
-    /// From a released matrix of columns that public facts call well scaled: its eigenvalues are freed of what noise does to
-    /// them, and shrunk towards their mean as far as noise explains that they differ. What is kept as the mean is that of the inverse, inverted: an
-    /// estimate is off by the inverse of the curvature.
+    /// From a released matrix of columns that public facts call well scaled. The effect of noise on
+    /// the eigenvalues is removed, and they are shrunk towards their mean as far as noise explains
+    /// their differences. The stored mean is the inverse of the mean inverse, because an estimate's
+    /// error involves the inverse of the curvature.
     ///
     /// # Errors
     /// As [`Curvature::released`], and when its trace is not positive and has no noise.
@@ -81,7 +89,8 @@ impl Curvature {
         let released = Curvature::released(matrix, noise_sd)?;
         let Eigen { values, vectors } = Eigen::of(released.mean.as_ref()).ok_or(NOT_FINITE)?;
         let p = values.len();
-        // A curvature is positive. A mean below its own noise says nothing, and every direction will come out unresolved.
+        // A curvature is positive. A mean below its own noise carries no information, and every
+        // direction will be unresolved.
         let level_sd = noise_sd / (p as f64).sqrt();
         let level = mean(&values).max(level_sd);
         check_positive("the trace of the curvature", level)?;
@@ -89,7 +98,8 @@ impl Curvature {
         let values: Vec<f64> =
             without_noise(&values, noise_sd).iter().map(|e| level + departure.seen * (e - level)).collect();
         let entry_sd = left_over(&values, noise_sd, &departure);
-        // The diagonal of the noise moves the level too; the factor only has to make up what is missing.
+        // The noise on the diagonal moves the level too; the common factor only accounts for the
+        // rest.
         let moved_sq = (0..p).map(|i| entry_sd[(i, i)].powi(2)).sum::<f64>() / (p * p) as f64;
         let scale_sd = (level_sd.powi(2) - moved_sq).max(0.0).sqrt() / level;
         let misfit = (LARGEST_BEND.powi(2) + entry_sd.squared_norm_l2() / (p as f64 * level * level)).sqrt();
@@ -97,9 +107,9 @@ impl Curvature {
         Ok(Curvature { axes: vectors, mean, entry_sd, scale_sd, misfit })
     }
 
-    /// One number for all of `features` directions: the trace of the curvature over the number of features, and the standard
-    /// deviation of what is known of it. Directions are allowed to differ by 20 % (one standard deviation);
-    /// [`Curvature::with_spread`] changes that.
+    /// One number for all `features` directions: the trace of the curvature over the number of
+    /// features, and the standard deviation of its uncertainty. Directions may differ by 20 % (one
+    /// standard deviation); [`Curvature::with_spread`] changes that.
     ///
     /// # Errors
     /// When the number is not positive or its uncertainty negative.
@@ -115,10 +125,11 @@ impl Curvature {
 
     /// From the iterates alone: the slope of the gradients on the iterates, shrunk towards one.
     ///
-    /// `g_t = H (theta_t - opt) + z_t` with `z_t` independent of `theta_t`, so least squares of `g` on `theta` finds
-    /// the slope. Centring brings in later iterates, which hold `z_t`; the bias that makes is known and taken out.
-    /// The prior is a mixture of two normal laws around one: columns are scaled as stated (four in five, sd 0.02) or not
-    /// (sd 0.5). Directions are taken to be alike: a correlated design needs a release, or [`Curvature::with_spread`].
+    /// `g_t = H (theta_t - opt) + z_t` with `z_t` independent of `theta_t`, so least squares of `g`
+    /// on `theta` estimates the slope. Centring brings in later iterates, which contain `z_t`; the
+    /// resulting bias is known and removed. The prior is a mixture of two Gaussians with mean one:
+    /// columns are scaled as stated (probability 0.8, sd 0.02) or not (sd 0.5). Directions are
+    /// assumed to be alike: a correlated design needs a release, or [`Curvature::with_spread`].
     ///
     /// # Errors
     /// When the run has no steps or its scale is not positive.
@@ -131,8 +142,8 @@ impl Curvature {
         Ok(Curvature::scalar(value, sd, features)?.with_spread(0.0))
     }
 
-    /// The same where directions may differ by this relative standard deviation of the eigenvalues, and nothing else is known
-    /// of how they differ.
+    /// The same, with eigenvalues that differ between directions by this relative standard
+    /// deviation, in unknown ways.
     pub fn with_spread(self, spread: f64) -> Self {
         let p = self.mean.nrows();
         let entry = spread_entry(spread * self.level(), p);
@@ -140,15 +151,16 @@ impl Curvature {
         Curvature { entry_sd, misfit: spread, ..self }
     }
 
-    /// The same for a run whose gradients were clipped at `clip` times the length of a typical one, a typical row's
-    /// length times the standard deviation of the errors: under a wide clip the gradient is linear all the way, and
-    /// the first steps need not be feared.
+    /// The same for a run whose gradients were clipped at `clip` times the length of a typical one,
+    /// which is a typical row's length times the standard deviation of the errors. Under a wide
+    /// clip threshold the gradient is linear all the way from the start, so the first steps need no
+    /// allowance.
     pub fn with_clip(self, clip: f64) -> Self {
         let uncertain_sq = (self.misfit.powi(2) - LARGEST_BEND.powi(2)).max(0.0);
         Curvature { misfit: (bend_at(clip).powi(2) + uncertain_sq).sqrt(), ..self }
     }
 
-    /// How many coordinates there are.
+    /// The number of coordinates.
     pub fn features(&self) -> usize {
         self.mean.nrows()
     }
@@ -160,8 +172,8 @@ impl Curvature {
 
     /// The covariance of `E a`, in the axes, for `a` in the axes.
     ///
-    /// Entries are independent but for `E_jk = E_kj`, so `Cov_jj = sum_k sd_jk^2 a_k^2` and `Cov_jk = sd_jk^2 a_j a_k`; the common
-    /// factor adds `scale_sd^2 (M a)(M a)'`.
+    /// Entries are independent except that `E_jk = E_kj`, so `Cov_jj = sum_k sd_jk^2 a_k^2` and
+    /// `Cov_jk = sd_jk^2 a_j a_k`; the common factor adds `scale_sd^2 (M a)(M a)'`.
     pub(super) fn covariance_times(&self, a: &[f64]) -> Mat<f64> {
         let along = times(&self.mean, a);
         let own = |j: usize| dot(self.entry_sd.col_as_slice(j), &weighted(self.entry_sd.col_as_slice(j), a));
@@ -200,7 +212,7 @@ impl Curvature {
         quadratic(&self.mean, vector)
     }
 
-    /// A vector in the axes.
+    /// A vector in the coordinates `axes`.
     pub(super) fn turned(&self, vector: &[f64]) -> Vec<f64> {
         transposed_times(&self.axes, vector)
     }
@@ -218,15 +230,15 @@ fn checked_size(matrix: &Mat<f64>, noise_sd: f64) -> Result<usize, IntervalError
     if matrix.is_all_finite() { Ok(matrix.nrows()) } else { Err(NOT_FINITE) }
 }
 
-/// The relative difference of the curvature at the start and at the end of a run, for rows of one length and normal
-/// residuals: the share of gradients not clipped here and there.
+/// The relative difference between the curvatures at the start and at the end of a run, for rows of
+/// one length and Gaussian residuals; each is a share of unclipped gradients.
 pub(crate) fn bend_at(clip: f64) -> f64 {
     let unclipped = |residual_sd: f64| 1.0 - 2.0 * normal_cdf(-clip / residual_sd);
     let (start, end) = (unclipped(RESIDUALS_AT_START), unclipped(1.0));
     ((end - start) / end.max(f64::MIN_POSITIVE)).clamp(0.0, LARGEST_BEND)
 }
 
-/// Sums of the regression of gradients on iterates, one slope for all coordinates.
+/// The sums of the regression of gradients on iterates, with one slope for all coordinates.
 struct Slope {
     cross: f64,
     square: f64,
@@ -250,8 +262,8 @@ impl Slope {
         Slope { cross, square, features: p as f64, steps, step_size: run.step_size, noise_sd: run.noise_sd }
     }
 
-    /// Expected sum of `(theta_t - mean theta) . z_t` at slope `h`: noise comes back through the mean of later
-    /// iterates.
+    /// The expected sum of `(theta_t - mean theta) . z_t` at slope `h`: noise feeds back through
+    /// the mean of later iterates.
     ///
     /// `theta_s` holds `-eta q^(s-1-t) z_t` for `s > t`, `q = 1 - eta h`.
     fn feedback(&self, h: f64) -> f64 {
@@ -264,7 +276,8 @@ impl Slope {
         self.step_size * self.noise_sd.powi(2) * self.features * sum / self.steps as f64
     }
 
-    /// The slope with the feedback taken out, and its standard deviation; `None` for a single step.
+    /// The slope after removal of the feedback, and its standard deviation; `None` for a single
+    /// step.
     fn solve(&self) -> Option<(f64, f64)> {
         if self.steps < 2 || self.square <= 0.0 {
             return None;
@@ -279,7 +292,7 @@ impl Slope {
     }
 }
 
-/// Mean and sd of the slope given its estimate, when before it was near one or anywhere around one.
+/// The posterior mean and sd of the slope given its estimate, under the mixture prior.
 fn shrunk_to_one(slope: f64, sd: f64) -> (f64, f64) {
     let given = |prior_sd: f64| {
         let (total, gap) = (prior_sd.powi(2) + sd.powi(2), slope - 1.0);
@@ -294,18 +307,21 @@ fn shrunk_to_one(slope: f64, sd: f64) -> (f64, f64) {
     (mean.max(0.05), variance.sqrt())
 }
 
-/// The sd of a diagonal entry of a symmetric Gaussian matrix whose eigenvalues have standard deviation `spread`.
+/// The sd of a diagonal entry of a symmetric Gaussian matrix whose eigenvalues have standard
+/// deviation `spread`.
 ///
-/// Off the diagonal it is smaller by `sqrt 2`.
+/// Off the diagonal it is smaller by a factor `sqrt 2`.
 fn spread_entry(spread: f64, p: usize) -> f64 {
     spread * (2.0 / (p as f64 + 1.0)).sqrt()
 }
 
-/// How far a released matrix is from a multiple of the identity, against what noise alone would make.
+/// The distance of a released matrix from a multiple of the identity, relative to that expected
+/// from noise alone.
 struct Departure {
-    /// 0 where noise explains all of it, 1 where it explains no more than half.
+    /// 0 if noise explains all of it, 1 if it explains at most half.
     seen: f64,
-    /// Share of the variance of an entry's noise that stays uncertain even where directions look alike.
+    /// The share of the variance of an entry's noise that stays uncertain even if directions look
+    /// alike.
     unseen: f64,
 }
 
@@ -323,21 +339,21 @@ impl Departure {
     }
 }
 
-/// What directions may still differ by when noise explains what is seen: one standard deviation of the sum of
-/// squares, or the allowance for a well-scaled design where that is less.
+/// How much directions may still differ when noise explains the observed differences: one standard
+/// deviation of the sum of squares, or the allowance for a well-scaled design if that is less.
 fn unseen_share(found_over_noise: f64, sd: f64, level: f64, p: usize) -> f64 {
     let upper = 1.0 - 1.0 / (found_over_noise * (1.0 + (2.0 / freedom(p)).sqrt()));
     let allowed = spread_entry(DEFAULT_SPREAD * level, p).powi(2);
     upper.min(allowed / (allowed + sd * sd))
 }
 
-/// Entries of a symmetric matrix that are free when its trace is not.
+/// The free entries of a symmetric matrix with a fixed trace.
 fn freedom(p: usize) -> f64 {
     (p as f64 - 1.0) * (p as f64 + 2.0) / 2.0
 }
 
-/// The relative variance of eigenvalues left uncertain by a matrix released with noise `sd` for a design without
-/// structure.
+/// The relative variance of eigenvalues left uncertain by a matrix released with noise `sd` for a
+/// design without structure.
 pub(crate) fn expected_uncertainty_sq(sd: f64, level: f64, p: usize) -> f64 {
     if p == 1 {
         return (sd / level).powi(2);
@@ -345,10 +361,12 @@ pub(crate) fn expected_uncertainty_sq(sd: f64, level: f64, p: usize) -> f64 {
     (sd / level).powi(2) * unseen_share(1.0, sd, level, p) * (p as f64 + 1.0) / 2.0
 }
 
-/// Standard deviations of the entries of `H`, in the eigenbasis of its estimate, after eigenvalues were corrected.
+/// The standard deviations of the entries of `H`, in the eigenbasis of its estimate, after the
+/// correction of eigenvalues.
 ///
-/// A pair of directions far apart keeps the noise of its entry. A pair close together cannot have an entry larger
-/// than half its distance; an eigenvalue among several alike is known better than one alone.
+/// The entry between two distant eigenvalues keeps the noise of the release. An entry between two
+/// close ones cannot exceed half their distance; an eigenvalue among several similar ones is known
+/// more precisely than one alone.
 fn left_over(values: &[f64], sd: f64, departure: &Departure) -> Mat<f64> {
     let var = sd * sd;
     let alike = |i: usize| values.iter().map(|e| var / (var + (values[i] - e).powi(2))).sum::<f64>();
@@ -383,8 +401,9 @@ mod tests {
         Trajectory { theta, gradient, step_size: eta, noise_sd: lambda }
     }
 
-    /// Runs that start at the optimum, where the feedback of noise is all there is: without the correction the slope
-    /// would be 0.6 too large. False-alarm rate 1e-6 (4.9 standard errors of the mean).
+    /// Runs that start at the optimum, where only the feedback of noise is left: without the
+    /// correction the slope would be 0.6 too large. False-alarm rate 1e-6 (4.9 standard errors of
+    /// the mean).
     #[test]
     fn the_slope_is_unbiased_where_noise_feeds_back() {
         let mut rng = ChaCha8Rng::seed_from_u64(1);
@@ -393,7 +412,8 @@ mod tests {
             .collect();
         let centre = mean(&slopes);
         let variance = slopes.iter().map(|s| (s - centre).powi(2)).sum::<f64>() / 399.0;
-        // Solving for the slope inside its own correction leaves a bias of higher order, below 0.05 here.
+        // Solving for the slope inside its own correction leaves a bias of higher order, below 0.05
+        // here.
         assert!((centre - 1.0).abs() < 0.05 + 4.9 * (variance / 400.0).sqrt(), "mean slope {centre}");
     }
 
@@ -412,8 +432,9 @@ mod tests {
         assert!(found.level() == 1.0 && found.scale_sd > 0.1);
     }
 
-    /// Ten equally correlated features: the least eigenvalue, 0.5 in truth and
-    /// 0.15 or so as released, comes back to 0.3 on average, as the mean of the inverse has it, and no direction is taken for lost.
+    /// Ten equally correlated features: the smallest eigenvalue, 0.5 in truth and about 0.15 as
+    /// released, is corrected to 0.3 on average, as the mean of the inverse requires, and no
+    /// direction is lost.
     #[test]
     fn correlated_features_stay_resolved() {
         let mut rng = ChaCha8Rng::seed_from_u64(6);
@@ -435,12 +456,14 @@ mod tests {
         for _ in 0..20 {
             let noisy = symmetric_noise(10, 0.3, &mut rng) + Mat::<f64>::identity(10, 10) * faer::Scale(1.5);
             let found = Curvature::of_scaled_columns(noisy, 0.3).unwrap();
-            // The trace is off by 0.3 / sqrt(10) at one sigma; 4.9 of them, and as much again for a chance departure.
+            // The trace is off by 0.3 / sqrt(10) at one sigma; this allows 4.9 of them, and as much
+            // again for a chance departure.
             assert!((0..10).all(|i| (found.mean[(i, i)] - 1.5).abs() < 0.95), "{:?}", found.mean);
         }
     }
 
-    /// Half of the gradients clipped bends as much as is ever allowed for; at five standard deviations hardly anything.
+    /// With half of the gradients clipped, the bend reaches the allowance; at five standard
+    /// deviations it is negligible.
     #[test]
     fn a_wide_clip_does_not_bend() {
         assert_eq!(bend_at(1.0), LARGEST_BEND);
@@ -459,8 +482,8 @@ mod tests {
         assert!((&found.axes * &found.mean * found.axes.transpose() - matrix).norm_l2() < 1e-12);
     }
 
-    /// `Cov(E a)` against the mean of 4000 draws; entries of a covariance have a standard error of 3 %, and the test one chance in a million of
-    /// failing, at five of them.
+    /// Compares `Cov(E a)` with the mean of 4000 draws; entries of a covariance have a standard
+    /// error of 3 %, and at five of them the test fails with a probability of one in a million.
     #[test]
     fn the_covariance_of_a_noisy_product_is_that_of_draws() {
         let entry_sd = Mat::from_fn(3, 3, |j, k| [[0.3, 0.1, 0.2], [0.1, 0.5, 0.4], [0.2, 0.4, 0.2]][j][k]);

@@ -1,20 +1,25 @@
 //! Eigenvalues of a matrix that was released with noise.
 //!
-//! Noise pushes the eigenvalues of a symmetric matrix apart: where they are all alike they come out spread over a semicircle, the least too small, even
-//! negative. Whoever scales directions by them scales by noise.
+//! Noise pushes the eigenvalues of a symmetric matrix apart: equal ones come out spread over a
+//! semicircle, the smallest too small, even negative. Scaling directions by them would scale by
+//! noise.
 
-/// The best estimate in mean square of the matrix without its noise that keeps the eigenvectors, by its eigenvalues; those found come from the smallest.
+/// The eigenvalues of the best estimate in mean square of the matrix without its noise, among
+/// estimates that keep the eigenvectors; `found` is in ascending order.
 ///
-/// Noise of standard deviation `s` on the diagonal, smaller by `sqrt 2` off it, moves an eigenvalue by `s^2/2 sum_j 1/(e_i - e_j)`. Going back by twice that from
-/// where they are now found, softened at the distance `s/sqrt 2`, is that estimate for large matrices (Bun, Allez, Bouchaud and Potters, "Rotational invariant estimator
-/// for general noisy matrices", 2016). In small ones neighbours may change places, which no such estimate should let them; they are then given their mean (Stein 1975).
+/// Noise of standard deviation `s` on the diagonal, smaller by a factor `sqrt 2` off it, moves an
+/// eigenvalue by `s^2/2 sum_j 1/(e_i - e_j)`. The estimate subtracts twice that at the eigenvalues
+/// found, softened at the distance `s/sqrt 2`, which is optimal for large matrices (Bun, Allez,
+/// Bouchaud and Potters, "Rotational invariant estimator for general noisy matrices", 2016). In
+/// small ones neighbours may change order, which is not allowed; they then get their mean (Stein
+/// 1975).
 pub(crate) fn without_noise(found: &[f64], sd: f64) -> Vec<f64> {
     let soft = |gap: f64| if gap == 0.0 { 0.0 } else { gap / (gap * gap + 0.5 * sd * sd) };
     let push = |e: &f64| sd * sd * found.iter().map(|other| soft(e - other)).sum::<f64>();
     in_order(found.iter().map(|e| e - push(e)))
 }
 
-/// The nearest numbers in mean square that do not fall (pool adjacent violators).
+/// The nearest nondecreasing sequence in mean square (pool adjacent violators).
 fn in_order(values: impl Iterator<Item = f64>) -> Vec<f64> {
     let mut groups: Vec<(f64, usize)> = Vec::new();
     for value in values {
@@ -42,8 +47,8 @@ mod tests {
         values.iter().zip(truth).map(|(value, truth)| (value - truth).powi(2)).sum()
     }
 
-    /// Eigenvalues 1 and 4 in two groups of ten, noise that spreads each group over more than 1: the correction takes
-    /// most of the squared error away and leaves no eigenvalue near zero.
+    /// Eigenvalues 1 and 4 in two groups of ten, with noise that spreads each group over more than
+    /// 1: the correction removes most of the squared error and leaves no eigenvalue near zero.
     #[test]
     fn repulsion_is_undone() {
         let mut rng = ChaCha8Rng::seed_from_u64(3);

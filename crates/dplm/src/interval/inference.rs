@@ -1,18 +1,21 @@
-//! How a fit makes its intervals, as data: for any contrast at any level, long after the fit.
+//! The data from which a fit computes intervals, for any contrast at any level, also after it was
+//! saved.
 
 use faer::Mat;
 use serde::{Deserialize, Serialize};
 
 use super::{Contrast, Interval, IntervalError, Joint, Newton, check_contrasts, check_level, paper};
 
-/// What a fit makes its intervals from: released and public numbers only, so it may be saved, and asked as often as one likes.
+/// The inputs of intervals: released and public numbers only, so they may be saved and used any
+/// number of times.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Inference {
     /// One Newton step from the mean iterate, with noise of known scale.
     Newton(Box<Newton>),
-    /// The spread of several estimates of the standardised parameters, by Student's t: the paper's three constructions.
+    /// The spread of several estimates of the standardised parameters, by Student's t: the paper's
+    /// three methods.
     Student {
         /// The estimates.
         estimates: Vec<Vec<f64>>,
@@ -38,10 +41,12 @@ impl Inference {
         }
     }
 
-    /// The test that all contrasts are zero at once. For one contrast it is the test whose inversion is its interval.
+    /// The joint test that all contrasts are zero. For one contrast it is the test whose inversion
+    /// is its interval.
     ///
     /// # Errors
-    /// When a contrast is for another number of features, contrasts are not independent, or there are too many for the spread of estimates.
+    /// When a contrast is for another number of features, contrasts are not independent, or there
+    /// are too many for the number of estimates.
     pub fn joint(&self, contrasts: &[Contrast]) -> Result<Joint, IntervalError> {
         match self {
             Inference::Newton(newton) => newton.joint(contrasts),
@@ -52,7 +57,7 @@ impl Inference {
         }
     }
 
-    /// The estimates of all standardised parameters; zero for those that are not in the model.
+    /// The estimates of all standardised parameters; zero for those not in the model.
     pub fn parameters(&self) -> Vec<f64> {
         match self {
             Inference::Newton(newton) => newton.parameters(),
@@ -60,7 +65,8 @@ impl Inference {
         }
     }
 
-    /// The covariance of the estimates of all standardised parameters; zero for those that are not in the model.
+    /// The covariance of the estimates of all standardised parameters; zero for those not in the
+    /// model.
     pub fn covariance(&self) -> Mat<f64> {
         match self {
             Inference::Newton(newton) => newton.covariance_of_all(),
@@ -68,7 +74,8 @@ impl Inference {
         }
     }
 
-    /// Whether every part is for so many standardised parameters, as it is unless a file was changed by hand.
+    /// Whether every part has `parameters` standardised parameters, as is the case unless a file
+    /// was edited by hand.
     pub(crate) fn is_for(&self, parameters: usize) -> bool {
         match self {
             Inference::Newton(newton) => newton.is_for(parameters),

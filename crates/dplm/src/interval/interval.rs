@@ -3,28 +3,31 @@
 use super::score;
 use crate::theory::student;
 
-/// An interval for one contrast: the values that a test does not reject.
+/// An interval for one contrast: the set of values that a test does not reject.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Interval {
     /// The estimate; always inside.
     pub estimate: f64,
     /// The standard error.
     pub std_error: f64,
-    /// The lower end; minus infinity where the budget cannot bound it at this level.
+    /// The lower end; minus infinity if the budget cannot bound it at this level.
     pub low: f64,
-    /// The upper end; infinity where the budget cannot bound it at this level.
+    /// The upper end; infinity if the budget cannot bound it at this level.
     pub high: f64,
-    /// Degrees of freedom of Student's t; `None` where the test is on the scale of the normal law.
+    /// The degrees of freedom of Student's t; `None` if the test statistic is Gaussian.
     pub df: Option<f64>,
-    /// False when the released numbers cannot bound the contrast: there is then no number to print. It does not depend on the level.
+    /// False if the released numbers cannot bound the contrast: there is then no number to print.
+    /// It does not depend on the level.
     pub identified: bool,
-    /// The variance of the estimate's error if the contrast is larger than the estimate by `t`: `v0 + v1 t + v2 t^2`.
+    /// The variance of the estimate's error if the contrast exceeds the estimate by `t`:
+    /// `v0 + v1 t + v2 t^2`.
     variance: [f64; 3],
-    /// How well that variance is known: infinite where it is exact.
+    /// The degrees of freedom with which that variance is known: infinite if it is exact.
     freedom: f64,
 }
 
-/// A contrast is identified where its interval is bounded at this z value, whatever level is asked for (99.7 %).
+/// A contrast is identified if its interval is bounded at this z value (99.7 %), whatever the
+/// level.
 const IDENTIFIED_AT: f64 = 3.0;
 
 impl Interval {
@@ -33,13 +36,13 @@ impl Interval {
         self.high - self.low
     }
 
-    /// Whether the interval holds `value`.
+    /// Whether the interval contains `value`.
     pub fn covers(&self, value: f64) -> bool {
         self.low <= value && value <= self.high
     }
 
-    /// `(estimate - null) / sd`, a z or a t value according to `df`, with the standard deviation that holds under the null; smaller where that
-    /// is not known exactly.
+    /// `(estimate - null) / sd`, a z or a t value according to `df`, with the standard deviation
+    /// that holds under the null; smaller if that is not known exactly.
     pub fn statistic(&self, null: f64) -> f64 {
         let [v0, v1, v2] = self.variance;
         let apart = null - self.estimate;
@@ -47,18 +50,19 @@ impl Interval {
         -apart.signum() * score::chi_square(distance_sq, 1, self.freedom).sqrt()
     }
 
-    /// Two-sided p-value of the hypothesis that the contrast equals `null`. It is below `1 - level` exactly where the interval at that
-    /// level does not hold `null`.
+    /// The two-sided p-value of the hypothesis that the contrast equals `null`. It is below
+    /// `1 - level` exactly if the interval at that level does not contain `null`.
     pub fn p_value(&self, null: f64) -> f64 {
         student::t_two_sided_p(self.statistic(null), self.df.unwrap_or(f64::INFINITY))
     }
 
-    /// How well the variance of the estimate's error is known, in degrees of freedom: infinite where it is exact.
+    /// The degrees of freedom with which the variance of the estimate's error is known: infinite if
+    /// it is exact.
     pub(crate) fn freedom(&self) -> f64 {
         self.freedom
     }
 
-    /// `estimate +- quantile * std_error`, Student's t where `df` is given.
+    /// `estimate +- quantile * std_error`, with Student's t quantile if `df` is given.
     pub(crate) fn symmetric(estimate: f64, std_error: f64, df: Option<f64>, level: f64) -> Self {
         let half = df.map_or_else(|| normal_quantile(level), |df| student_quantile(df, level)) * std_error;
         let variance = [std_error * std_error, 0.0, 0.0];
@@ -74,13 +78,15 @@ impl Interval {
         }
     }
 
-    /// The same with the standard error over all values that the contrast may have, and not identified where that is not known.
+    /// The same with the standard error over all values that the contrast may have; not identified
+    /// if that is unknown.
     pub(super) fn with(self, std_error: f64, is_lost: bool) -> Self {
         Interval { std_error, identified: self.identified && !is_lost, ..self }
     }
 
-    /// All values at a distance `t` from the estimate with `t^2 <= z^2 (v0 + v1 t + v2 t^2)`, `z` being larger than the normal quantile where the
-    /// variance is only as good as one estimated with `freedom` degrees of freedom.
+    /// All values at a distance `t` from the estimate with `t^2 <= z^2 (v0 + v1 t + v2 t^2)`. `z`
+    /// exceeds the Gaussian quantile if the variance is only as precise as one estimated with
+    /// `freedom` degrees of freedom.
     pub(crate) fn by_inversion(estimate: f64, variance: [f64; 3], freedom: f64, level: f64) -> Self {
         let [v0, v1, v2] = variance;
         let distance_sq = |z: f64| score::distance_sq(z * z, freedom);
@@ -88,7 +94,7 @@ impl Interval {
         let lead = 1.0 - z_sq * v2;
         let root = ((z_sq * v1).powi(2) / 4.0 + lead * z_sq * v0).sqrt();
         let ends = [-root, root].map(|root| (z_sq * v1 / 2.0 + root) / lead);
-        // Where the quadratic opens downwards the values not rejected are not an interval.
+        // If the quadratic opens downwards, the values not rejected do not form an interval.
         let [low, high] = if lead > 0.0 { ends } else { [f64::NEG_INFINITY, f64::INFINITY] };
         let bounded = v2 * distance_sq(IDENTIFIED_AT) < 1.0 && v0 > 0.0 && (v0 + v1).is_finite();
         Interval {
@@ -104,12 +110,13 @@ impl Interval {
     }
 }
 
-/// The normal quantile that leaves half of `1 - level` above it.
+/// The Gaussian quantile that leaves half of `1 - level` above it.
 pub(crate) fn normal_quantile(level: f64) -> f64 {
     student::normal_quantile(0.5 + level / 2.0)
 }
 
-/// How much longer an interval is whose variance is only as good as one estimated with `freedom` degrees of freedom.
+/// The factor by which an interval is longer if its variance is only as precise as one estimated
+/// with `freedom` degrees of freedom.
 pub(crate) fn lengthening(level: f64, freedom: f64) -> f64 {
     let z = normal_quantile(level);
     score::distance_sq(z * z, freedom).sqrt() / z

@@ -1,20 +1,26 @@
 //! The inverse of a curvature that is known up to noise.
 //!
-//! An estimate is off by `H^-1 z`, `z` being the noise of the gradient, and `H = M + E` is known up to `E`. In a fixed direction the noise of `E` is
-//! small. But the weakest direction of `H` is not fixed: it is where `E` happens to be least, so that entries of `E` that are each harmless go together in
-//! it. What counts are moments of `H^-1` over the law of `E`. With independent entries of variance `S_ij` they follow from Dyson's equation (Mehta,
-//! "Random Matrices"): the mean of `H^-1` for `M = diag(e)` is `diag(1/h)` with `h_i = e_i - sum_k S_ik / h_k`, and second moments solve a linear one.
+//! An estimate is off by `H^-1 z`, where `z` is the noise of the gradient, and `H = M + E` is known
+//! up to `E`. In a fixed direction the noise of `E` is small. But the weakest direction of `H` is
+//! not fixed: it is the direction in which `E` happens to be smallest, where many small entries of
+//! `E` add up. The relevant quantities are moments of `H^-1` over the distribution of `E`. With
+//! independent entries of variance `S_ij` they follow from Dyson's equation (Mehta, "Random
+//! Matrices"): the mean of `H^-1` for `M = diag(e)` is `diag(1/h)` with
+//! `h_i = e_i - sum_k S_ik / h_k`, and second moments solve a linear equation.
 
 use faer::{Mat, linalg::solvers::Solve};
 
 use super::Curvature;
 
-/// Rounds in which the equation settles: it loses half of its error in each, and more slowly only where a direction is about to be lost.
+/// Iterations until the equation converges: each halves the error, and convergence is slower only
+/// if a direction is about to be lost.
 const ROUNDS: usize = 200;
-/// A curvature that noise would take below this part of itself is lost, whatever part is left.
+/// A curvature that noise would reduce below this share of itself counts as lost, whatever share is
+/// left.
 const LOST: f64 = 0.05;
 
-/// The `h` above, for entries of these standard deviations. A direction that the noise swallows keeps its own noise, so that it is not taken for resolved.
+/// The `h` above, for entries of these standard deviations. A direction below its noise keeps that
+/// noise as its curvature, so that it does not pass for resolved.
 pub(super) fn of_mean_inverse(values: &[f64], entry_sd: &Mat<f64>) -> Vec<f64> {
     let shift = |i: usize, h: &[f64]| h.iter().enumerate().map(|(k, h)| entry_sd[(i, k)].powi(2) / h).sum::<f64>();
     let least = |i: usize| entry_sd[(i, i)].max(LOST * values[i]);
@@ -25,19 +31,20 @@ pub(super) fn of_mean_inverse(values: &[f64], entry_sd: &Mat<f64>) -> Vec<f64> {
     h
 }
 
-/// How far estimates may be from the coefficients, in each coordinate of the descent.
+/// The variances of the estimates around the coefficients, in each coordinate of the descent.
 pub(super) struct Apart {
     /// The variances of `d = B (b - beta)`.
     pub variances: Vec<f64>,
-    /// Whether they are infinite, so that those given leave out what is not known of the curvature.
+    /// Whether they are infinite; those given then ignore the uncertainty of the curvature.
     pub is_lost: bool,
 }
 
 impl Apart {
-    /// From what is known of the curvature, `G = B A^-1 B'` (the inverse of its mean where `B` is square), and the covariance of the noise `z`.
+    /// From the curvature, `G = B A^-1 B'` (the inverse of its mean if `B` is square), and the
+    /// covariance of the noise `z`.
     ///
-    /// `d = G (z - E d)`, and rows of `E d` have the variances `S x` where those of `d` are `x`: so `x = diag(G Cov(z) G) + (G * G) S x`, with
-    /// `G * G` the entries of `G` squared.
+    /// `d = G (z - E d)`, and the rows of `E d` have variances `S x` if `d` has variances `x`: so
+    /// `x = diag(G Cov(z) G) + (G * G) S x`, where `G * G` holds the squared entries of `G`.
     pub fn of(curvature: &Curvature, inverse: &Mat<f64>, noise: &Mat<f64>) -> Self {
         let p = curvature.features();
         let known = inverse * noise * inverse.transpose();
@@ -47,7 +54,7 @@ impl Apart {
         let equation = Mat::<f64>::identity(p, p) - feedback;
         let found = equation.partial_piv_lu().solve(Mat::from_fn(p, 1, |j, _| known[j]));
         let found = found.col_as_slice(0);
-        // The solution is a sum of positive terms: where it is negative the sum is infinite.
+        // The solution is a sum of positive terms: if it is negative, the sum is infinite.
         let is_lost = found.iter().zip(&known).any(|(x, known)| x.is_nan() || x < known);
         Apart { variances: if is_lost { known } else { found.to_vec() }, is_lost }
     }
@@ -77,9 +84,10 @@ mod tests {
         Mat::from_fn(VALUES.len(), VALUES.len(), |j, k| if j == k { sd } else { sd / 2f64.sqrt() })
     }
 
-    /// Means over 4000 draws of `E`. In the weakest direction the inverse of the mean is 2 and the mean of the inverse 2.3; the second
-    /// moments are larger by half. Draws have a standard error of 1 % there, and the test one chance in a million of failing by them alone;
-    /// the equations leave out terms of the order `1/p` of what they add.
+    /// Means over 4000 draws of `E`. In the weakest direction the inverse of the mean is 2 and the
+    /// mean of the inverse 2.3; the second moments are larger by half. Draws have a standard error
+    /// of 1 % there, so by chance alone the test fails with a probability of one in a million; the
+    /// equations neglect terms of relative order `1/p`.
     #[test]
     fn moments_of_the_inverse_are_those_of_draws() {
         let (p, entry_sd) = (VALUES.len(), entries(0.08));

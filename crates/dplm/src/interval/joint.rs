@@ -9,30 +9,31 @@ use crate::{
     theory::student,
 };
 
-/// A joint test: are all of several contrasts zero?
+/// A joint test that several contrasts are all zero.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Joint {
     /// The statistic: chi-square, or F for the spread of several estimates.
     pub statistic: f64,
-    /// How many contrasts there are: the degrees of freedom, of the numerator for F.
+    /// The number of contrasts: the degrees of freedom, for F those of the numerator.
     pub equations: usize,
-    /// The degrees of freedom of F's denominator; none for chi-square.
+    /// The degrees of freedom of F's denominator; `None` for chi-square.
     pub df: Option<f64>,
-    /// The probability of a statistic at least as large if all contrasts are zero.
+    /// The probability of a statistic at least this large if all contrasts are zero.
     pub p_value: f64,
 }
 
 impl Joint {
-    /// The test of `apart`, normal with mean zero and this covariance if the hypothesis holds, the covariance being as good as one estimated with
-    /// `freedom` degrees of freedom.
+    /// The test of `apart`, Gaussian with mean zero and this covariance under the hypothesis. The
+    /// covariance is as precise as one estimated with `freedom` degrees of freedom.
     pub(super) fn of(apart: &[f64], covariance: &Mat<f64>, freedom: f64) -> Result<Joint, IntervalError> {
         let equations = apart.len();
         let statistic = score::chi_square(mahalanobis_sq(apart, covariance)?, equations, freedom);
         Ok(Joint { statistic, equations, df: None, p_value: chi_square_tail(statistic, equations) })
     }
 
-    /// The same where the covariance is that of the mean of `batches` normal vectors, estimated from them (Hotelling 1931).
+    /// The same if the covariance is that of the mean of `batches` Gaussian vectors, estimated from
+    /// them (Hotelling 1931).
     pub(super) fn hotelling(apart: &[f64], covariance: &Mat<f64>, batches: usize) -> Result<Joint, IntervalError> {
         let equations = apart.len();
         if equations >= batches {
@@ -44,7 +45,8 @@ impl Joint {
     }
 }
 
-/// Equations closer than this to a combination of others, as a share of their variance, are one equation written twice.
+/// An equation closer than this to a combination of others, as a share of its variance, repeats
+/// them.
 const LEAST_NEW: f64 = 1e-9;
 
 /// `x' S^-1 x`.
@@ -62,7 +64,7 @@ fn mahalanobis_sq(x: &[f64], covariance: &Mat<f64>) -> Result<f64, IntervalError
 /// The probability that a chi-square variable exceeds `x`.
 pub(crate) fn chi_square_tail(x: f64, df: usize) -> f64 {
     match (df, x > 0.0) {
-        // As the test of one contrast, to the last bit.
+        // Bit for bit as in the test of one contrast.
         (1, _) => student::t_two_sided_p(x.sqrt(), f64::INFINITY),
         (_, true) => gamma_ur(df as f64 / 2.0, x / 2.0),
         (_, false) => 1.0,
@@ -87,7 +89,8 @@ mod tests {
         matrix::{diagonal, inverse},
     };
 
-    /// With two degrees of freedom the tail is `exp(-x/2)`, with four `(1 + x/2) exp(-x/2)`; with one it is the normal law's.
+    /// With two degrees of freedom the tail is `exp(-x/2)`, with four `(1 + x/2) exp(-x/2)`; with
+    /// one it is that of a squared standard Gaussian.
     #[test]
     fn tails_are_those_of_the_textbook() {
         for x in [0.1, 1.0, 5.991_464_547, 40.0, 300.0] {
@@ -95,7 +98,8 @@ mod tests {
             assert!((chi_square_tail(x, 2) / half - 1.0).abs() < 1e-9, "{x}");
             assert!((chi_square_tail(x, 4) / (half * (1.0 + x / 2.0)) - 1.0).abs() < 1e-9, "{x}");
             assert_eq!(chi_square_tail(x, 1), student::t_two_sided_p(x.sqrt(), f64::INFINITY));
-            // F with 2 and d degrees of freedom: (1 + 2 x / d)^(-d/2); with 1 and d it is Student's.
+            // F with 2 and d degrees of freedom: (1 + 2 x / d)^(-d/2); with 1 and d it is Student's
+            // t squared.
             assert!((f_tail(x, 2.0, 7.0) / (1.0 + 2.0 * x / 7.0).powf(-3.5) - 1.0).abs() < 1e-9, "{x}");
             assert!((f_tail(x, 1.0, 7.0) / student::t_two_sided_p(x.sqrt(), 7.0) - 1.0).abs() < 1e-9, "{x}");
         }
@@ -112,10 +116,12 @@ mod tests {
         assert_eq!(two, Err(IntervalError::TooManyEquations { equations: 2, batches: 2 }));
     }
 
-    /// How often a true hypothesis about three coefficients, or two of them, is rejected at 5 % where the noise of the curvature is a quarter of it
-    /// in two directions. With the curvature taken as known far more are.
+    /// The rejection rate at 5 % of a true hypothesis about three coefficients, or two of them,
+    /// when the noise of the curvature is a quarter of it in two directions. If the curvature is
+    /// treated as known, far more are rejected.
     ///
-    /// 12,000 worlds, and one chance in a million of a false alarm for each bound, at 4.9 standard errors of 0.002.
+    /// 12,000 worlds; each bound has a false-alarm rate of one in a million, at 4.9 standard errors
+    /// of 0.002.
     #[test]
     fn a_joint_test_keeps_its_level_where_the_curvature_is_weak() {
         let (worlds, mut rng) = (12_000, ChaCha8Rng::seed_from_u64(7));
@@ -139,7 +145,7 @@ mod tests {
 
     const OPT: [f64; 3] = [2.0, -3.0, 1.0];
 
-    /// One step from zero in a world of curvature 1, 0.4, 0.4, of which 0.1 is not known.
+    /// One step from zero in a world of curvature 1, 0.4, 0.4, with an uncertainty of 0.1.
     fn weak_world(rng: &mut ChaCha8Rng) -> Newton {
         let (truth, noise_sd, sd) = ([1.0, 0.4, 0.4], 0.02, 0.1);
         let gradient = (0..3).map(|j| -truth[j] * OPT[j] + noise_sd * normal(rng)).collect();

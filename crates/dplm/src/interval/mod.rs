@@ -1,8 +1,8 @@
 //! Intervals from a released trajectory; nothing here can see a row.
 //!
-//! Everything in this module is post-processing: its inputs are the released
-//! [`Trajectory`], released matrices and scalars with the standard deviation of their
-//! noise, and public numbers. So it costs no budget and may be run as often as one likes.
+//! Everything in this module is post-processing: its inputs are the released [`Trajectory`],
+//! released matrices and scalars with the standard deviation of their noise, and public numbers. It
+//! therefore costs no budget and may be run any number of times.
 //!
 //! | method | what it needs | covers |
 //! |---|---|---|
@@ -11,8 +11,8 @@
 //! | [`checkpoints`] | one run, checkpoints far apart | once the run is long |
 //! | [`independent_runs`] | several runs, each paying its own burn-in | once every run is long |
 //!
-//! The last three are the paper's. [`Newton`] is the default: it uses the known scale of the noise instead of
-//! estimating it, and it alone knows the population, through [`Sampling`].
+//! The last three are the paper's. [`Newton`] is the default: it uses the known scale of the noise
+//! instead of estimating it, and only it can cover the population, through [`Sampling`].
 //!
 //! # Examples
 //! ```
@@ -66,7 +66,7 @@ pub(crate) use weights::Transient;
 
 use crate::descend::Trajectory;
 
-/// Why an interval cannot be made from what was released.
+/// Why an interval cannot be computed from the released numbers.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum IntervalError {
@@ -77,17 +77,17 @@ pub enum IntervalError {
         level: f64,
     },
     /// The run has no steps.
-    #[error("the run has no steps, so there is nothing to make an interval from: ask for at least one step")]
+    #[error("the run has no steps, so it gives no interval: ask for at least one step")]
     NoSteps,
     /// A variance needs two values.
     #[error(
-        "an interval from the spread of estimates needs at least 2 of them and {batches} was asked for: ask for 10"
+        "an interval from the spread of estimates needs at least 2 of them, but {batches} was requested: ask for 10"
     )]
     TooFewBatches {
-        /// How many were asked for, or given.
+        /// The number requested or given.
         batches: usize,
     },
-    /// The burn-in eats the run.
+    /// The burn-in is as long as the run.
     #[error("the burn-in of {burn_in} leaves nothing of a run of {steps} steps: shorten it or take more steps")]
     BurnInTooLong {
         /// The burn-in asked for.
@@ -95,7 +95,7 @@ pub enum IntervalError {
         /// The steps of the run.
         steps: usize,
     },
-    /// Not every batch can have an iterate.
+    /// Some batches would have no iterate.
     #[error("{kept} iterates after the burn-in cannot fill {batches} batches: take more steps or fewer batches")]
     TooFewIterates {
         /// Iterates left after the burn-in.
@@ -106,8 +106,8 @@ pub enum IntervalError {
     /// Averaging no iterates is not an estimate.
     #[error("an average of the last 0 iterates is not an estimate: ask for at least 1")]
     NothingToAverage,
-    /// Two inputs are about different numbers of features.
-    #[error("{what} is for {found} features where the run has {expected}: use the one released with this run")]
+    /// Two inputs have different numbers of features.
+    #[error("{what} has {found} features, but the run has {expected}: use the one released with this run")]
     Features {
         /// Which input.
         what: &'static str,
@@ -119,7 +119,7 @@ pub enum IntervalError {
     /// The fit spent nothing on intervals.
     #[error("this fit released nothing to make intervals from: fit again for inference, or at a larger budget")]
     NotReleased,
-    /// A joint test of as many equations as there are estimates to take their spread from.
+    /// A joint test of at least as many equations as there are estimates.
     #[error(
         "a joint test of {equations} equations needs more than the {batches} batches of this fit: test fewer at a time"
     )]

@@ -1,22 +1,27 @@
 //! Newton intervals, by inversion of a test (Fieller 1954; Anderson and Rubin 1949).
 //!
-//! At the mean iterate `t` the mean gradient is `g = H (t - opt)` and noise, so that the coefficients `beta` of the columns `B` solve
+//! At the mean iterate `t` the mean gradient is `g = H (t - opt)` plus noise, so the coefficients
+//! `beta` of the columns `B` solve
 //!
 //! ```text
 //! B' (H (t - B beta) - g) = noise
 //! ```
 //!
-//! whatever the curvature `H` is. What is known of it is `H = M + E` ([`Curvature`]). With `A = B'MB` the estimate is
-//! `b = A^-1 B' (M t - g)`, `d = t - B b` is how far the descent stayed from it, and for a contrast `c` and `a = B A^-1 c`
+//! whatever the curvature `H` is. The released numbers determine `H = M + E` up to `E`
+//! ([`Curvature`]). With `A = B'MB` the estimate is `b = A^-1 B' (M t - g)`, `d = t - B b` is the
+//! displacement of the descent from it, and for a contrast `c` and `a = B A^-1 c`
 //!
 //! ```text
 //! c'(b - beta) = a' noise - a' E (t - B beta)
 //! ```
 //!
-//! holds exactly: normal with variance `a' L a + (t - B beta)' Cov(E a) (t - B beta)`, which depends on `beta` itself. The interval is the
-//! set of values of `c' beta` that this law does not reject; the other coefficients follow along the most likely line, and what they may be off that
-//! line adds to the noise ([`Apart`]). It is the solution of one quadratic inequality, holds however weak the curvature is, and where the solution is not bounded the budget cannot
-//! identify the contrast. Estimate, interval, p-value and covariance all come from this one object.
+//! holds exactly. The right side is Gaussian with variance
+//! `a' L a + (t - B beta)' Cov(E a) (t - B beta)`, which depends on `beta` itself. The interval is
+//! the set of values of `c' beta` that this distribution does not reject; the other coefficients
+//! follow along the most likely line, and their uncertainty around that line adds to the noise
+//! ([`Apart`]). The interval solves one quadratic inequality and holds however weak the curvature
+//! is; if the solution is unbounded, the budget cannot identify the contrast. Estimate, interval,
+//! p-value and covariance all come from this one object.
 
 use faer::Mat;
 use serde::{Deserialize, Serialize};
@@ -31,31 +36,33 @@ use crate::{
     matrix::{by_row, columns, dot, inverse, quadratic, times, transposed_times},
 };
 
-/// The parameters that are estimated: which of the standardised ones, and how they make the coordinates of the descent.
+/// The estimated parameters: which of the standardised ones, and how they determine the coordinates
+/// of the descent.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Coordinates {
-    /// How many standardised parameters there are.
+    /// The number of standardised parameters.
     pub parameters: usize,
     /// Those in the model, ascending; the others are zero.
     pub kept: Vec<usize>,
-    /// One column for each that is kept: a unit of it in the coordinates of the descent.
+    /// One column for each kept parameter: its unit vector in the coordinates of the descent.
     pub basis: Mat<f64>,
 }
 
 impl Coordinates {
-    /// The descent ran in the standardised parameters themselves, and all of them are kept.
+    /// For a descent in the standardised parameters themselves, with all of them kept.
     pub fn identity(parameters: usize) -> Self {
         Coordinates { parameters, kept: (0..parameters).collect(), basis: Mat::identity(parameters, parameters) }
     }
 
-    /// The same without the columns that are not listed, by their place among those kept.
+    /// Only some of the kept columns, given by their positions among them.
     pub(crate) fn only(&self, places: &[usize]) -> Self {
         let kept = places.iter().map(|&place| self.kept[place]).collect();
         Coordinates { parameters: self.parameters, kept, basis: columns(&self.basis, places) }
     }
 }
 
-/// All that Newton intervals are made from: released and public numbers, in coordinates in which entries of the curvature are independent.
+/// The inputs of Newton intervals: released and public numbers, in coordinates in which the entries
+/// of the curvature are independent.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Newton {
     pub(super) parameters: usize,
@@ -67,13 +74,14 @@ pub struct Newton {
     pub(super) basis: Mat<f64>,
     /// `d`.
     pub(super) displacement: Vec<f64>,
-    /// `L`: the covariance of what privacy and sampling add to the mean gradient.
+    /// `L`: the covariance that privacy and sampling add to the mean gradient.
     #[serde(with = "by_row")]
     pub(super) noise: Mat<f64>,
-    /// `D`: what is known of `a' L a` has noise of standard deviation `a' D a`.
+    /// `D`: the estimate of `a' L a` has noise of standard deviation `a' D a`.
     #[serde(with = "by_row", alias = "noise_doubt")]
     pub(super) noise_uncertainty: Mat<f64>,
-    /// What privacy adds to each coordinate; none in fits of versions that did not keep it apart.
+    /// The variance that privacy adds to each coordinate; empty in fits of versions that did not
+    /// store it separately.
     #[serde(default)]
     pub(super) privacy: Vec<f64>,
     /// `M` and the standard deviations of the entries of `E`.
@@ -85,10 +93,12 @@ pub struct Newton {
 }
 
 impl Newton {
-    /// From a run, what is known of the curvature along it, and what is known of sampling if the population is the target.
+    /// From a run, the curvature along it, and the sampling covariance if the population is the
+    /// target.
     ///
     /// # Errors
-    /// When the run has no steps, an input is for another number of features, or a number that must be positive is not.
+    /// When the run has no steps, an input is for another number of features, or a number that must
+    /// be positive is not.
     pub fn new(
         run: &Trajectory,
         coordinates: &Coordinates,
@@ -127,15 +137,15 @@ impl Newton {
         })
     }
 
-    /// The estimates of all standardised parameters; zero for those that are not in the model.
+    /// The estimates of all standardised parameters; zero for those not in the model.
     pub fn parameters(&self) -> Vec<f64> {
         let mut theta = vec![0.0; self.parameters];
         self.kept.iter().zip(&self.estimate).for_each(|(&j, value)| theta[j] = *value);
         theta
     }
 
-    /// One interval for each contrast of the standardised parameters. What is not in the model counts as zero; a contrast of nothing but that
-    /// is not identified.
+    /// One interval for each contrast of the standardised parameters. Parameters not in the model
+    /// count as zero; a contrast of only these is not identified.
     ///
     /// # Errors
     /// When a contrast is for another number of features.
@@ -145,7 +155,7 @@ impl Newton {
         Ok(contrasts.iter().map(|contrast| solved.interval(contrast, level)).collect())
     }
 
-    /// The test that all contrasts are zero. What is not in the model counts as zero.
+    /// The test that all contrasts are zero. Parameters not in the model count as zero.
     ///
     /// # Errors
     /// When a contrast is for another number of features, or contrasts are not independent.
@@ -160,7 +170,7 @@ impl Newton {
         &solved.inverse * (self.basis.transpose() * &solved.total * &self.basis) * &solved.inverse
     }
 
-    /// The covariance of all standardised parameters' estimates; zero for those that are not in the model.
+    /// The covariance of all standardised parameters' estimates; zero for those not in the model.
     pub(crate) fn covariance_of_all(&self) -> Mat<f64> {
         let (kept, mut all) = (self.covariance(), Mat::zeros(self.parameters, self.parameters));
         for (row, &j) in self.kept.iter().enumerate() {
@@ -169,7 +179,8 @@ impl Newton {
         all
     }
 
-    /// Whether every part is for so many standardised parameters and for one number of coordinates.
+    /// Whether every part is for `parameters` standardised parameters and for one number of
+    /// coordinates.
     pub(super) fn is_for(&self, parameters: usize) -> bool {
         let (p, kept) = (self.displacement.len(), self.kept.len());
         let is = |matrix: &Mat<f64>, columns: usize| (matrix.nrows(), matrix.ncols()) == (p, columns);
@@ -186,15 +197,15 @@ impl Newton {
     }
 }
 
-/// What all contrasts share.
+/// Shared by all contrasts.
 struct Solved<'a> {
     of: &'a Newton,
     law: Curvature,
     /// `A^-1`.
     inverse: Mat<f64>,
-    /// How far `B b` may be from `B beta`.
+    /// The variances of `B b` around `B beta`.
     apart: Apart,
-    /// `L + Cov(E d)`, and what `B (b - beta)` adds to that.
+    /// `L + Cov(E d)`, plus the contribution of `B (b - beta)`.
     total: Mat<f64>,
 }
 
@@ -215,8 +226,9 @@ impl<'a> Solved<'a> {
         Solved { of: newton, law, inverse, apart, total }
     }
 
-    /// What the coefficients may be off the line, or plane, in which they are the most likely ones for each value of some contrasts: `along` is `B w` and
-    /// `per_unit` the inverse of `C'w` as below.
+    /// The covariance from the uncertainty of the coefficients around the line, or plane, of the
+    /// most likely ones for each value of some contrasts: `along` is `B w` and `per_unit` the
+    /// inverse of `C'w` as below.
     fn off_the_line(&self, along: &Mat<f64>, per_unit: &Mat<f64>) -> Mat<f64> {
         let on = along * per_unit * along.transpose();
         let off = |j: usize| (self.apart.variances[j] - on[(j, j)]).max(0.0);
@@ -227,7 +239,8 @@ impl<'a> Solved<'a> {
         let Newton { kept, estimate, basis, displacement, noise, .. } = self.of;
         let weights: Vec<f64> = kept.iter().map(|&j| contrast.weights[j]).collect();
         let a = times(basis, &times(&self.inverse, &weights));
-        // The most likely coefficients for a contrast that is larger by 1: along `w / c'w`, `w = A^-1 B' Omega a`.
+        // The most likely coefficients for a contrast that is larger by 1: along `w / c'w`,
+        // `w = A^-1 B' Omega a`.
         let along = times(&self.inverse, &transposed_times(basis, &times(&self.total, &a)));
         let per_unit = dot(&weights, &along);
         let along = times(basis, &along);
@@ -246,8 +259,9 @@ impl<'a> Solved<'a> {
 }
 
 impl Solved<'_> {
-    /// As [`interval`](Self::interval), for several contrasts at one value of each: with the contrasts `C` and `a = B A^-1 C`,
-    /// `C'(b - beta)` is normal with covariance `a' (L + Cov(E (t - B beta))) a`, at the most likely `beta` for which all of them are zero.
+    /// As [`interval`](Self::interval), for several contrasts at one value of each: with the
+    /// contrasts `C` and `a = B A^-1 C`, `C'(b - beta)` is Gaussian with covariance
+    /// `a' (L + Cov(E (t - B beta))) a`, at the most likely `beta` for which all of them are zero.
     fn joint(&self, contrasts: &[Contrast]) -> Result<Joint, IntervalError> {
         let Newton { kept, basis, displacement, noise, .. } = self.of;
         let parameters = self.of.parameters();
@@ -264,10 +278,13 @@ impl Solved<'_> {
         Joint::of(&apart, &covariance, self.freedom(&a))
     }
 
-    /// How well the covariance `a' (L + Cov(E d)) a` is known, in degrees of freedom; infinite where it is known exactly.
+    /// The degrees of freedom with which the covariance `a' (L + Cov(E d)) a` is known; infinite if
+    /// it is known exactly.
     ///
-    /// A variance with noise of variance `v` times its square is as good as one estimated with `2 / v` degrees of freedom (Satterthwaite 1946), and
-    /// symmetric noise, smaller by `sqrt 2` off the diagonal, is that of a Wishart matrix: so several contrasts share one law.
+    /// A variance with noise of variance `v` times its square is as precise as one estimated with
+    /// `2 / v` degrees of freedom (Satterthwaite 1946). Symmetric noise, smaller by a factor
+    /// `sqrt 2` off the diagonal, is that of a Wishart matrix, so several contrasts share one
+    /// distribution.
     fn freedom(&self, a: &Mat<f64>) -> f64 {
         let relative = inverse(&(a.transpose() * &self.total * a)) * (a.transpose() * &self.of.noise_uncertainty * a);
         let q = a.ncols();
@@ -308,7 +325,8 @@ fn weighted(vectors: &[Vec<f64>], weights: &[f64]) -> Vec<f64> {
     (0..vectors[0].len()).map(coordinate).collect()
 }
 
-/// Squared distance, a coordinate, from the start to the mean of the second half of the iterates.
+/// The squared distance, per coordinate, from the start to the mean of the second half of the
+/// iterates.
 fn start_distance_sq(run: &Trajectory) -> f64 {
     let late = &run.theta[run.theta.len() / 2..];
     let end = weighted(late, &vec![1.0 / late.len() as f64; late.len()]);
@@ -325,7 +343,8 @@ mod tests {
     use super::*;
     use crate::matrix::diagonal;
 
-    /// A run without noise on a quadratic of curvature `h` with its optimum at `opt`; the noise is only claimed.
+    /// A run without noise on a quadratic of curvature `h` with its optimum at `opt`; `noise_sd` is
+    /// only claimed.
     fn quadratic_run(h: &Mat<f64>, opt: &[f64], steps: usize, noise_sd: f64) -> Trajectory {
         let (mut theta, mut gradient) = (vec![vec![0.0; opt.len()]], Vec::new());
         for t in 0..steps {
@@ -372,7 +391,8 @@ mod tests {
         assert_eq!((both[0].df, both[0].identified), (None, true));
     }
 
-    /// One coefficient: `h` seen as `m` with noise `s`, the mean iterate at `t`, its gradient `g` with noise `l`. The ends solve Fieller's
+    /// One coefficient: `h` observed as `m` with noise `s`, the mean iterate at `t`, its gradient
+    /// `g` with noise `l`. The ends solve Fieller's
     /// `(m (t - b) - g)^2 = z^2 (l^2 + s^2 (t - b)^2)`, found here by bisection.
     #[test]
     fn one_coefficient_is_fiellers_ratio() {
@@ -390,7 +410,7 @@ mod tests {
         assert!(one.estimate - one.low > one.high - one.estimate);
     }
 
-    /// The interval at a level and the p-value of a null agree, asymmetric or not.
+    /// The interval at a level and the p-value of a null agree, symmetric or not.
     #[test]
     fn a_p_value_is_below_the_level_exactly_outside_the_interval() {
         let run = quadratic_run(&coupled(), &OPT, 2, 0.2);
@@ -418,7 +438,7 @@ mod tests {
         }
     }
 
-    /// Contrasts of contrasts say the same: `a = 0, b = 0` is `a + b = 0, a - 2b = 0`.
+    /// Equivalent hypotheses give the same test: `a = 0, b = 0` is `a + b = 0, a - 2b = 0`.
     #[test]
     fn a_joint_test_depends_on_the_hypothesis_and_not_on_how_it_is_written() {
         let run = quadratic_run(&coupled(), &OPT, 3, 0.3);
@@ -431,7 +451,8 @@ mod tests {
         assert!((of([[1.0, 1.0, 0.0], [1.0, -2.0, 0.0]]) / one - 1.0).abs() < 1e-9 && one > 0.1, "{one}");
     }
 
-    /// Nor the other coefficient: what is not known of one is in the gradient of the other, as far as they may be correlated.
+    /// The other coefficient is not identified either: the unknown part of one is in the gradient
+    /// of the other, as far as they may be correlated.
     #[test]
     fn a_curvature_lost_in_noise_identifies_nothing_at_any_level() {
         let run = quadratic_run(&Mat::identity(2, 2), &[1.0, -1.0], 5, 0.1);
@@ -442,7 +463,8 @@ mod tests {
         }
     }
 
-    /// Without the third parameter the others are those of the smaller regression: `b = A^-1 B' H opt`.
+    /// Without the third parameter the others are those of the smaller regression:
+    /// `b = A^-1 B' H opt`.
     #[test]
     fn what_is_not_kept_is_zero_and_the_others_are_those_of_the_smaller_model() {
         let run = quadratic_run(&coupled(), &OPT, 3, 0.1);
@@ -491,11 +513,13 @@ mod tests {
         assert!(matches!(refused, Err(IntervalError::NoSteps)));
     }
 
-    /// Errors three times as variable along one direction, seen through noise of four tenths: each direction is covered, by intervals and
-    /// by the joint test. With the normal quantile two of them would be at 93.5 %; the noise is normal and not
-    /// a chi-square's, so that the correction is a little too large.
+    /// The error variance is three times as large along one direction, and released with noise of
+    /// four tenths: intervals and the joint test cover in each direction. With the Gaussian
+    /// quantile two of them would be at 93.5 %; the noise is Gaussian rather than chi-square, so
+    /// the correction is slightly too large.
     ///
-    /// 20,000 worlds, and one chance in a million of a false alarm for the lower bound at 95 %, 4.9 standard errors of 0.0016.
+    /// 20,000 worlds; the lower bound at 95 % has a false-alarm rate of one in a million, at 4.9
+    /// standard errors of 0.0016.
     #[test]
     fn a_covariance_known_up_to_noise_covers_in_every_direction() {
         let (worlds, mut rng) = (20_000, ChaCha8Rng::seed_from_u64(11));

@@ -1,27 +1,29 @@
 //! The paper's three interval methods: independent runs, checkpoints, batched means.
 //!
-//! All three make a list `theta^(1) .. theta^(m)` and proceed as if it were a sample of a normal law:
-//! `mean +- t_{alpha/2, m-1} sd / sqrt(m)`, `sd` with `m - 1` below the sum of squares.
+//! All three form a list `theta^(1) .. theta^(m)` and treat it as a Gaussian sample:
+//! `mean +- t_{alpha/2, m-1} sd / sqrt(m)`, where `sd` has the divisor `m - 1`.
 
 use faer::Mat;
 
 use super::{Contrast, Inference, Interval, IntervalError, Joint, check_contrasts, check_run};
 use crate::descend::Trajectory;
 
-/// How the iterates of a run are cut into estimates.
+/// How the iterates of a run are divided into estimates.
 ///
-/// The default is the paper's: 10 batches after a burn-in of 20 iterates, and the last iterate of each.
+/// The default is the paper's: 10 batches after a burn-in of 20 iterates, and the last iterate of
+/// each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Batching {
     /// The number `m` of batches or checkpoints.
     pub batches: usize,
     /// Iterates dropped at the beginning of a run; the start `theta_0` is never used.
     pub burn_in: usize,
-    /// Where a final iterate is taken (checkpoints, independent runs), how many of the last ones are averaged
-    /// instead.
+    /// The number of last iterates that are averaged in place of a final iterate (checkpoints,
+    /// independent runs).
     ///
-    /// 1 is that of the paper's text and of its theorem. The paper's experiments average "the final few";
-    /// any number up to `usize::MAX` will do, and what exceeds the iterates at hand means all of them.
+    /// 1 is that of the paper's text and of its theorem. The paper's experiments average "the final
+    /// few"; any number up to `usize::MAX` is allowed, and one larger than the number of iterates
+    /// means all of them.
     pub average_last: usize,
 }
 
@@ -31,10 +33,12 @@ impl Default for Batching {
     }
 }
 
-/// Batched means: the iterates after the burn-in in `m` batches of equal length, the mean of each an estimate.
+/// Batched means: the iterates after the burn-in in `m` batches of equal length; the mean of each
+/// is an estimate.
 ///
-/// Iterates that do not fill the batches are dropped at the beginning, where the start is felt most.
-/// It covers when batches are long against the autocorrelation of the iterates, about `1 / (eta h)` steps.
+/// Iterates that do not fill the batches are dropped at the beginning, where the start matters
+/// most. The interval covers if batches are long compared with the autocorrelation of the iterates,
+/// about `1 / (eta h)` steps.
 ///
 /// # Paper
 /// Section 4, "All Iterates/Batched Means", equation (CI_def).
@@ -46,10 +50,12 @@ pub fn batched_means(run: &Trajectory, batching: &Batching) -> Result<Inference,
     from_estimates(estimates)
 }
 
-/// Checkpoints: the last iterate (or the mean of the last few) of each of `m` equal stretches after the burn-in.
+/// Checkpoints: the last iterate (or the mean of the last few) of each of `m` equal stretches after
+/// the burn-in.
 ///
 /// # Paper
-/// Section 4, "Checkpoints", equation (CI_def); covered by the theorem "Coverage" for `average_last = 1`.
+/// Section 4, "Checkpoints", equation (CI_def); covered by the theorem "Coverage" for
+/// `average_last = 1`.
 ///
 /// # Errors
 /// When the batches or the burn-in do not fit the run.
@@ -58,16 +64,18 @@ pub fn checkpoints(run: &Trajectory, batching: &Batching) -> Result<Inference, I
     from_estimates(estimates)
 }
 
-/// Independent runs: the final iterate (or the mean of the last few) of each run; `m` is the number of runs.
+/// Independent runs: the final iterate (or the mean of the last few) of each run; `m` is the number
+/// of runs.
 ///
-/// With `average_last` large, each run contributes the mean of all it did after its burn-in, as in the paper's
-/// figures.
+/// With a large `average_last`, each run contributes the mean of all its iterates after the
+/// burn-in, as in the paper's figures.
 ///
 /// # Guarantee
 /// None is added: the caller has paid for every run, usually a share `rho / m` each.
 ///
 /// # Paper
-/// Section 4, "Independent Runs", equation (CI_def); covered by the theorem "Coverage" for `average_last = 1`.
+/// Section 4, "Independent Runs", equation (CI_def); covered by the theorem "Coverage" for
+/// `average_last = 1`.
 ///
 /// # Errors
 /// When there are fewer than two runs, or the burn-in does not fit them.
@@ -87,7 +95,7 @@ fn kept<'a>(run: &'a Trajectory, batching: &Batching) -> Result<&'a [Vec<f64>], 
     if burn_in >= steps { Err(IntervalError::BurnInTooLong { burn_in, steps }) } else { Ok(&run.theta[1 + burn_in..]) }
 }
 
-/// The kept iterates in equal batches; what is left over is dropped at the beginning.
+/// The kept iterates in equal batches; the remainder is dropped at the beginning.
 fn batches<'a>(
     run: &'a Trajectory,
     batching: &Batching,
@@ -102,7 +110,7 @@ fn batches<'a>(
     Ok(iterates[iterates.len() % batches..].chunks_exact(iterates.len() / batches))
 }
 
-/// The mean of the last `k` iterates, or of all when there are fewer.
+/// The mean of the last `k` iterates, or of all if there are fewer.
 fn mean_of_last(iterates: &[Vec<f64>], k: usize) -> Vec<f64> {
     mean(&iterates[iterates.len().saturating_sub(k)..])
 }
@@ -143,7 +151,7 @@ pub(super) fn joint(estimates: &[Vec<f64>], contrasts: &[Contrast]) -> Result<Jo
     Joint::hotelling(&mean(&values), &covariance_of_mean(&values), estimates.len())
 }
 
-/// The covariance of the mean of the estimates: that of their sample over how many there are.
+/// The covariance of the mean of the estimates: their sample covariance over their number.
 pub(super) fn covariance_of_mean(estimates: &[Vec<f64>]) -> Mat<f64> {
     let (m, centre) = (estimates.len() as f64, mean(estimates));
     let products = |j: usize, k: usize| estimates.iter().map(move |one| (one[j], one[k]));

@@ -1,11 +1,14 @@
 //! Several fits of one model, pooled by precision.
 //!
-//! Each says `B_i' (H_i (t_i - B_i beta) - g_i) = noise_i` of the same `beta` (see [`Newton`]). With weights `w_i` that add up to 1 the sum of
-//! these equations is that of one run in the coordinates of all: `B` is the `sqrt(w_i) B_i` on top of each other, and the curvature a block for each. So
-//! the pooled fit is a [`Newton`] itself: its intervals are made by the same inversion, and it can be pooled again.
+//! Each fit states `B_i' (H_i (t_i - B_i beta) - g_i) = noise_i` for the same `beta` (see
+//! [`Newton`]). With weights `w_i` that sum to 1 the sum of these equations is that of one run in
+//! the joint coordinates: `B` stacks the `sqrt(w_i) B_i`, and the curvature is block diagonal. The
+//! pooled fit is therefore a [`Newton`] itself: its intervals come from the same inversion, and it
+//! can be pooled again.
 //!
-//! Noise for privacy is drawn anew in each run. What sampling adds is not: the rows are the same. It enters every run as the same sum of
-//! gradients, so its blocks are those of one covariance.
+//! Privacy noise is independent between runs. The sampling error is not, since the rows are the
+//! same: it enters every run as the same sum of gradients, so its blocks are those of one
+//! covariance.
 
 use faer::Mat;
 
@@ -13,10 +16,10 @@ use super::{IntervalError, Newton, check_features};
 use crate::matrix::{Eigen, dot, inverse, times};
 
 impl Newton {
-    /// This fit and another of the same model on the same rows.
+    /// Pools this fit and another of the same model on the same rows.
     ///
     /// # Errors
-    /// When the other is of another model.
+    /// When the other fit has another model.
     pub(crate) fn pooled(&self, other: &Newton) -> Result<Newton, IntervalError> {
         check_features("the parameters", self.parameters, other.parameters)?;
         check_features("the kept parameters", self.kept.len(), other.kept.len())?;
@@ -41,8 +44,8 @@ impl Newton {
         })
     }
 
-    /// The same with the common factor's uncertainty in the entries: a sum of `k` terms that go together is no larger, squared, than `k` times the
-    /// sum of their squares.
+    /// The same fit with the common factor's uncertainty moved into the entries: the square of a
+    /// sum of `k` perfectly correlated terms is at most `k` times the sum of their squares.
     fn in_independent_entries(&self) -> Newton {
         let p = self.displacement.len();
         let factor_var = p as f64 * self.scale_sd.powi(2);
@@ -51,7 +54,8 @@ impl Newton {
         Newton { entry_sd: Mat::from_fn(p, p, entry), scale_sd: 0.0, ..self.clone() }
     }
 
-    /// What privacy adds to a coordinate of the gradient, on average over those of the kept parameters.
+    /// The variance that privacy adds to a coordinate of the gradient, averaged over those of the
+    /// kept parameters.
     fn privacy_variance(&self) -> f64 {
         let column = |k: usize| self.basis.col_as_slice(k);
         let weighed = |k: usize| column(k).iter().zip(&self.privacy).map(|(b, v)| b * b * v).sum::<f64>();
@@ -60,7 +64,7 @@ impl Newton {
         noise / all
     }
 
-    /// `V`: what sampling adds to the gradient of the kept parameters.
+    /// `V`: the covariance that sampling adds to the gradient of the kept parameters.
     fn sampling(&self) -> Mat<f64> {
         let p = self.displacement.len();
         let sampling = Mat::from_fn(p, p, |j, k| self.noise[(j, k)] - if j == k { self.privacy[j] } else { 0.0 });
@@ -83,7 +87,7 @@ fn pooled_estimate(parts: &[Newton; 2], weights: [f64; 2]) -> Vec<f64> {
     times(&inverse(&sum), &moved)
 }
 
-/// Each is an estimate of the same covariance; noise for privacy makes up their errors.
+/// Each part estimates the same covariance; privacy noise makes up the errors of these estimates.
 fn pooled_sampling(parts: &[Newton; 2], weights: [f64; 2]) -> Mat<f64> {
     let [first, second] = parts.each_ref().map(Newton::sampling);
     Mat::from_fn(first.nrows(), first.ncols(), |j, k| weights[0] * first[(j, k)] + weights[1] * second[(j, k)])
@@ -100,7 +104,8 @@ fn stacked_displacement(parts: &[Newton; 2], weights: [f64; 2], estimate: &[f64]
     parts.iter().zip(weights).flat_map(|(part, weight)| of(part, weight)).collect()
 }
 
-/// How uncertain that is. The errors are independent: they add up in squares, as their traces do.
+/// The uncertainty of the pooled sampling covariance. The errors are independent, so they add in
+/// squares, as their traces do.
 fn pooled_uncertainty(parts: &[Newton; 2], weights: [f64; 2]) -> Mat<f64> {
     let [first, second] = parts.each_ref().map(|part| part.basis.transpose() * &part.noise_uncertainty * &part.basis);
     let k = first.nrows();
@@ -110,7 +115,8 @@ fn pooled_uncertainty(parts: &[Newton; 2], weights: [f64; 2]) -> Mat<f64> {
     Mat::from_fn(k, k, |j, k| factor * (weights[0] * first[(j, k)] + weights[1] * second[(j, k)]))
 }
 
-/// `C V C'` with `C` such that `B' C` is the identity: a contrast then has the variance that `V` says.
+/// `C V C'` with `C` such that `B' C` is the identity: a contrast then has the variance given by
+/// `V`.
 fn lifted(matrix: &Mat<f64>, parts: &[Newton; 2], weights: [f64; 2]) -> Mat<f64> {
     let of_part = |part: &Newton| &part.basis * inverse(&(part.basis.transpose() * &part.basis));
     let lift = on_top(&parts[0], &parts[1], weights, of_part);
@@ -123,7 +129,7 @@ fn with_privacy(mut noise: Mat<f64>, parts: &[Newton; 2], weights: [f64; 2]) -> 
     noise
 }
 
-/// A matrix of each part on top of the other, in the coordinates of both.
+/// Stacks a matrix of each part, in the coordinates of both.
 fn on_top(first: &Newton, second: &Newton, weights: [f64; 2], of: impl Fn(&Newton) -> Mat<f64>) -> Mat<f64> {
     let (one, two) = (of(first), of(second));
     let upper = one.nrows();
@@ -145,7 +151,8 @@ fn blocks(one: &Mat<f64>, two: &Mat<f64>) -> Mat<f64> {
 }
 
 impl Newton {
-    /// `(B'B)^(-1/2)`: coordinates for the kept parameters in which rows are as long as they were in this fit.
+    /// `(B'B)^(-1/2)`: coordinates for the kept parameters in which rows are as long as they were
+    /// in this fit.
     pub(crate) fn coordinates_of_kept(&self) -> Option<Mat<f64>> {
         let found = Eigen::of((self.basis.transpose() * &self.basis).as_ref())?;
         (found.values[0] > 0.0).then(|| found.map(|value| value.sqrt().recip()))
@@ -156,12 +163,12 @@ impl Newton {
         &self.kept
     }
 
-    /// The estimates of those.
+    /// The estimates of the kept parameters.
     pub(crate) fn estimates(&self) -> &[f64] {
         &self.estimate
     }
 
-    /// Whether it is known what privacy adds, so that it can be pooled.
+    /// Whether the privacy noise is known, so that the fit can be pooled.
     pub(crate) fn can_be_pooled(&self) -> bool {
         !self.privacy.is_empty() && self.privacy_variance() > 0.0 && self.curvature_of_kept().is_all_finite()
     }
@@ -203,7 +210,8 @@ mod tests {
         Newton::new(&run(opt, noise_sd, rng), &Coordinates::identity(p), &curvature, sampling.as_ref()).expect("a run")
     }
 
-    /// Two runs with the same noise have half the variance, one with a tenth of the noise decides alone, and what sampling adds stays.
+    /// Two runs with the same noise have half the variance, one with a tenth of the noise decides
+    /// alone, and the sampling variance stays.
     #[test]
     fn precision_adds_up_and_sampling_does_not() {
         let mut rng = ChaCha8Rng::seed_from_u64(1);
@@ -217,18 +225,19 @@ mod tests {
         let (c, d) = (one(1e-4, Some(10_000)), one(1e-4, Some(10_000)));
         let both = c.pooled(&d).expect("the same model");
         assert!((se(&both) / 0.01 - 1.0).abs() < 0.1, "{}", se(&both));
-        // Pooled fits are pooled again: three are a third.
+        // Pooled fits can be pooled again: the variance of three is a third.
         let three = a.pooled(&b).and_then(|two| two.pooled(&one(0.1, None))).expect("the same model");
         assert!((se(&three) / se(&a) * 3f64.sqrt() - 1.0).abs() < 0.1, "{}", se(&three));
         assert!(three.is_for(3) && three.can_be_pooled());
     }
 
-    /// 400 pooled intervals of 95 %: coverage has a standard error of .011, and less than .89 has a probability below 1e-6.
+    /// 400 pooled intervals at 95 %: coverage has a standard error of .011, and less than .89 has a
+    /// probability below 1e-6.
     #[test]
     fn pooled_intervals_cover() {
         let mut rng = ChaCha8Rng::seed_from_u64(2);
         let covers = (0..400).filter(|_| {
-            // What sampling adds is the same in both.
+            // The sampling error is the same in both.
             let opt: Vec<f64> = (0..3).map(|_| 0.5 + 0.01 * normal(&mut rng)).collect();
             let first = newton(&opt, 0.1, Some(10_000), &mut rng);
             let second = newton(&opt, 0.2, Some(10_000), &mut rng);

@@ -1,68 +1,73 @@
-//! Which columns a noisy matrix of second moments can tell from those before them.
+//! Finds the columns that a noisy matrix of second moments can distinguish from the columns before
+//! them.
 //!
-//! The columns are taken in formula order, as R takes them. What is new in column `j`, given the columns kept before it, is the residual
-//! `v = q_j - Q_K (Q_K' M Q_K)^-1 Q_K' M q_j` of its regression on them; its variance `pi_j = v' M v` is the pivot of a Cholesky
-//! decomposition. The noise `E` of `M` moves a pivot by `v' E v`, of known variance, and the regression on noisy columns takes
-//! `b = tr((Q_K' M Q_K)^-1 Q_K' Cov(E v) Q_K)` off it on average. So
+//! The columns are taken in formula order, as R takes them. The new part of column `j`, given the
+//! columns kept before it, is the residual `v = q_j - Q_K (Q_K' M Q_K)^-1 Q_K' M q_j` of its
+//! regression on them; its variance `pi_j = v' M v` is the pivot of a Cholesky decomposition. The
+//! noise `E` of `M` moves a pivot by `v' E v`, of known variance, and the regression on noisy
+//! columns reduces it by `b = tr((Q_K' M Q_K)^-1 Q_K' Cov(E v) Q_K)` on average. So
 //!
 //! ```text
 //! t_j = pi_j / sd(v' E v) + min(b / sd(v' E v), 3/2)
 //! ```
 //!
-//! is about normal with unit variance, and its mean is at most 0 for a column that repeats the ones before it: the probability that such
-//! a column passes a threshold `t` is at most `Phi(-t)`.
+//! is approximately Gaussian with unit variance, and its mean is at most 0 for a column that
+//! repeats the ones before it: the probability that such a column passes a threshold `t` is at most
+//! `Phi(-t)`.
 
 use super::Curvature;
 use crate::matrix::{dot, times};
 use faer::Mat;
 
-/// At most so much of what the regression takes off is given back, in standard deviations: beyond it the expansion behind `b` fails.
+/// The most that is added back for the reduction by the regression, in standard deviations: beyond
+/// it the expansion behind `b` fails.
 const MOST_GIVEN_BACK: f64 = 1.5;
-/// A pivot must be this many times what rounding of the cells alone would make, so that rounding biases a coefficient by at most 1 %.
+/// A pivot must be this many times the rounding variance of the cells, so that rounding biases a
+/// coefficient by at most 1 %.
 const ABOVE_ROUNDING: f64 = 100.0;
 
-/// What is new in a column.
+/// The new part of a column.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Pivot {
-    /// The variance that is new.
+    /// The variance of the new part.
     pub value: f64,
     /// The standard deviation of its noise.
     pub sd: f64,
-    /// `t_j`: how far it stands above its noise.
+    /// `t_j`: the pivot over its noise.
     pub strength: f64,
 }
 
-/// The columns that are resolved, and what was new in each column.
+/// The resolved columns, and the pivot of each column.
 pub(crate) struct Resolved {
     pub kept: Vec<usize>,
     pub pivots: Vec<Pivot>,
 }
 
-/// What a column must exceed besides the noise of its pivot.
+/// The thresholds of a column besides the noise of its pivot.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Floor {
     /// The variance that rounding gives to each column's cells.
     pub rounding: Vec<f64>,
-    /// The least second moment of each column.
+    /// The smallest second moment allowed for each column.
     pub least: Vec<f64>,
-    /// The columns that each can only be kept with (Nelder 1977): a power or a product that is fitted less a combination of them means
-    /// something else without them.
+    /// For each column, the columns without which it is dropped (Nelder 1977): a power or a product
+    /// minus a combination of them has another meaning without them.
     pub needs: Vec<Vec<usize>>,
-    /// Whether the first column is the constant: it is in the model whatever the noise says, since without it every other coefficient would mean something
-    /// else.
+    /// Whether the first column is the constant: it is in the model whatever the noise, since
+    /// without it every other coefficient would have another meaning.
     pub has_constant: bool,
 }
 
 impl Floor {
-    /// Nothing besides the noise.
+    /// No threshold besides the noise.
     pub(crate) fn none(columns: usize) -> Floor {
         let needs = vec![Vec::new(); columns];
         Floor { rounding: vec![0.0; columns], least: vec![0.0; columns], needs, has_constant: false }
     }
 }
 
-/// Keeps the columns of `basis` (one to a column, in the coordinates of the law) that stand `least` standard deviations above their noise, and
-/// above the floor.
+/// Keeps the columns of `basis` (in the coordinates of the law) that stand `least` standard
+/// deviations above their noise, and above the floor.
 pub(crate) fn resolve(law: &Curvature, basis: &Mat<f64>, floor: &Floor, least: f64) -> Resolved {
     let mut elimination = Elimination::new(law, basis);
     let (mut kept, mut pivots) = (Vec::new(), Vec::new());
@@ -87,7 +92,8 @@ pub(crate) fn resolve(law: &Curvature, basis: &Mat<f64>, floor: &Floor, least: f
     Resolved { kept, pivots }
 }
 
-/// What is left of a column after those before it, in the coordinates of the law and as a combination of columns.
+/// The residual of a column after those before it, in the coordinates of the law and as a
+/// combination of columns.
 struct Residual {
     vector: Vec<f64>,
     combination: Vec<f64>,
@@ -117,7 +123,8 @@ impl<'a> Elimination<'a> {
     fn residual(&self, j: usize) -> Residual {
         let mut vector = self.basis.col_as_slice(j).to_vec();
         let mut combination: Vec<f64> = (0..self.basis.ncols()).map(|k| if k == j { 1.0 } else { 0.0 }).collect();
-        // Twice, since once leaves rounding errors as large as a pivot where columns nearly repeat each other.
+        // Twice, since one pass leaves rounding errors as large as a pivot if columns nearly repeat
+        // each other.
         for _ in 0..2 {
             for (kept, moments, pivot) in &self.done {
                 let share = dot(moments, &vector) / pivot;
@@ -180,8 +187,8 @@ mod tests {
         assert!((found.pivots[2].value - 0.36).abs() < 1e-12);
     }
 
-    /// A column that repeats another passes with probability Phi(-2) = 0.0228 at most: 2000 draws, a false alarm in a million at 4.9 standard
-    /// errors.
+    /// A column that repeats another passes with probability at most Phi(-2) = 0.0228: 2000 draws,
+    /// a false-alarm rate of one in a million at 4.9 standard errors.
     #[test]
     fn a_column_that_repeats_another_seldom_passes() {
         let mut rng = ChaCha8Rng::seed_from_u64(2);

@@ -1,10 +1,11 @@
-//! What the draw of the rows adds to the mean gradient: `V / n`, `V` the covariance of the clipped gradients at the estimate.
+//! The sampling covariance of the mean gradient: `V / n`, with `V` the covariance of the clipped
+//! gradients at the estimate.
 
 use super::{Curvature, IntervalError, check_features, check_not_negative, check_positive};
 use crate::matrix::Eigen;
 use faer::Mat;
 
-/// What was released of the covariance `V` of the clipped gradients, for intervals that cover the population.
+/// The released covariance `V` of the clipped gradients, for intervals that cover the population.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sampling {
     rows: f64,
@@ -15,13 +16,14 @@ pub struct Sampling {
 enum Spread {
     /// The mean of `||clip(g_i)||^2`, the trace of `V`, and the standard deviation of its noise.
     Trace(f64, f64),
-    /// The matrix, and the standard deviation of the noise on its diagonal; off it the noise is smaller by `sqrt 2`.
+    /// The matrix, and the standard deviation of the noise on its diagonal; off it the noise is
+    /// smaller by a factor `sqrt 2`.
     Matrix(Mat<f64>, f64),
 }
 
 impl Sampling {
-    /// From the mean of `||clip(g_i)||^2`: `V` is then taken to have the shape of the curvature, as it has where errors do not
-    /// depend on the features.
+    /// From the mean of `||clip(g_i)||^2`: `V` is then assumed to have the shape of the curvature,
+    /// as is the case if errors do not depend on the features.
     ///
     /// # Errors
     /// When a number that must be positive is not.
@@ -35,7 +37,8 @@ impl Sampling {
         Ok(Sampling { rows: rows as f64, spread: Spread::Trace(mean_norm_sq, noise_sd) })
     }
 
-    /// From the matrix `V` released with symmetric noise (the middle of the sandwich of Huber 1967 and White 1980).
+    /// From the matrix `V` released with symmetric noise (the middle of the sandwich of Huber 1967
+    /// and White 1980).
     ///
     /// # Errors
     /// When the matrix is not square and finite, or a number that must be positive is not.
@@ -49,12 +52,13 @@ impl Sampling {
         Ok(Sampling { rows: rows as f64, spread: Spread::Matrix(matrix, noise_sd) })
     }
 
-    /// `V / n` in the axes of the curvature, positive, and how well it is known.
+    /// `V / n` in the axes of the curvature, positive, and its uncertainty.
     ///
-    /// A released matrix is taken as it is, direction by direction: errors that are larger in some rows, or alike within persons, give it
-    /// another shape than the curvature's, and any rule that pulls it there is wrong by a little in just those directions that matter. Its
-    /// noise is paid for in degrees of freedom instead, which costs little, since what privacy adds to the gradient is known
-    /// exactly and is large where this noise is.
+    /// A released matrix is used as it is, direction by direction. Errors that are larger in some
+    /// rows, or correlated within persons, give it another shape than the curvature's, and
+    /// shrinking it towards that shape would bias it in exactly the directions that matter. Its
+    /// noise is accounted for in degrees of freedom instead, which costs little: the privacy noise
+    /// in the gradient is known exactly, and is large where this noise is.
     pub(super) fn covariance(&self, curvature: &Curvature) -> Result<Sampled, IntervalError> {
         let p = curvature.features();
         match &self.spread {
@@ -65,7 +69,7 @@ impl Sampling {
                     let factor = value / trace.max(f64::MIN_POSITIVE) / self.rows;
                     Mat::from_fn(p, p, |j, k| factor * shape[(j, k)])
                 };
-                // Not below its own noise: a sampling part of nothing would be a claim.
+                // At least its own noise: a sampling covariance of zero would be a claim.
                 Ok(Sampled { covariance: scaled(mean.max(*noise_sd)), uncertainty: scaled(*noise_sd) })
             }
             Spread::Matrix(matrix, noise_sd) => {
@@ -79,7 +83,7 @@ impl Sampling {
     }
 }
 
-/// What the draw of the rows adds to the mean gradient.
+/// The sampling covariance of the mean gradient.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Sampled {
     pub covariance: Mat<f64>,
@@ -122,7 +126,7 @@ mod tests {
         assert!((found.uncertainty[(0, 0)] - 0.001).abs() < 1e-12 && (found.uncertainty[(1, 1)] - 0.002).abs() < 1e-12);
     }
 
-    /// However noisy: the noise is paid for elsewhere.
+    /// However large the noise, which the degrees of freedom account for.
     #[test]
     fn a_matrix_keeps_its_shape() {
         for noise_sd in [0.0, 0.6] {

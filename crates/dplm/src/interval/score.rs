@@ -1,16 +1,18 @@
-//! Tests with a variance that is itself known up to noise, on the scale of the normal law.
+//! Tests with a variance that is itself known up to noise, on the Gaussian scale.
 //!
-//! A squared distance `t^2` over a variance that is as good as one estimated with `v` degrees of freedom follows Student's law, and one over a
-//! covariance of `q` contrasts Hotelling's (1931). Bartlett's correction (1954) turns both into the scale on which tests are printed: with
+//! A squared distance `t^2` over a variance that is as precise as one estimated with `v` degrees of
+//! freedom follows Student's distribution, and one over a covariance of `q` contrasts Hotelling's
+//! (1931). Bartlett's correction (1954) converts both to the printed scale:
 //!
 //! ```text
 //! (v - q/2) ln(1 + t^2 / v)
 //! ```
 //!
-//! chi-square with `q` degrees of freedom, z squared for one contrast. So one z value, p-value and interval agree exactly, however well the variance
-//! is known. The quantile of 95 % is that of Student's law to 1 % from six degrees of freedom on, and larger below.
+//! is chi-square with `q` degrees of freedom, z squared for one contrast. One z value, p-value and
+//! interval therefore agree exactly, however well the variance is known. The 95 % quantile equals
+//! Student's to 1 % from six degrees of freedom on, and is larger below.
 
-/// The statistic on the scale of a chi-square law with as many degrees of freedom as there are equations.
+/// The statistic on the chi-square scale, with as many degrees of freedom as there are equations.
 pub(super) fn chi_square(distance_sq: f64, equations: usize, freedom: f64) -> f64 {
     if freedom.is_infinite() {
         return distance_sq;
@@ -18,7 +20,8 @@ pub(super) fn chi_square(distance_sq: f64, equations: usize, freedom: f64) -> f6
     (freedom - equations as f64 / 2.0).max(0.0) * (distance_sq / freedom).ln_1p()
 }
 
-/// The squared distance of one contrast at which that statistic is `z_sq`; infinite where no distance is far enough.
+/// The squared distance of one contrast at which that statistic is `z_sq`; infinite if no distance
+/// suffices.
 pub(super) fn distance_sq(z_sq: f64, freedom: f64) -> f64 {
     if freedom.is_infinite() {
         return z_sq;
@@ -51,7 +54,8 @@ mod tests {
         assert_eq!((chi_square(1e9, 1, 0.4), distance_sq(3.84, 0.5)), (0.0, f64::INFINITY));
     }
 
-    /// Hotelling's law for two contrasts has a closed form: `(1 + t^2 / v)^(-(v - 1) / 2)`.
+    /// Hotelling's distribution for two contrasts has a closed form:
+    /// `(1 + t^2 / v)^(-(v - 1) / 2)`.
     #[test]
     fn two_contrasts_are_exact() {
         for (distance_sq, freedom) in [(3.0, 9.0), (20.0, 30.0f64)] {

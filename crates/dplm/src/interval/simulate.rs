@@ -1,4 +1,4 @@
-//! Plain f64 clipped DP-GD on synthetic rows: the world the intervals are tested in. Not private, tests only.
+//! Plain f64 clipped DP-GD on synthetic rows, for testing intervals. Not private, tests only.
 
 use crate::descend::Trajectory;
 use faer::Mat;
@@ -6,12 +6,12 @@ use faer::linalg::solvers::Solve;
 use rand_chacha::ChaCha8Rng;
 use rand_distr::{Distribution, Exp1, StandardNormal, StudentT, Uniform};
 
-/// The law of the features.
+/// The distribution of the features.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Design {
     /// Independent, unit variance.
     Isotropic,
-    /// The paper's appendix: eigenvalues 2, 1 and uniform between, randomly turned.
+    /// The paper's appendix: eigenvalues 2, 1 and uniform between, randomly rotated.
     Anisotropic,
     /// Unit variance, every pair with this correlation.
     Correlated(f64),
@@ -19,7 +19,7 @@ pub enum Design {
     Intercept,
 }
 
-/// The law of the errors, mean zero and variance one.
+/// The distribution of the errors, with mean zero and variance one.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Errors {
     Gaussian,
@@ -27,7 +27,7 @@ pub enum Errors {
     Exponential,
 }
 
-/// Rows and the coefficients that made them.
+/// Rows and their true coefficients.
 pub struct Data {
     pub p: usize,
     pub x: Vec<f64>,
@@ -39,7 +39,7 @@ pub fn normal(rng: &mut ChaCha8Rng) -> f64 {
     StandardNormal.sample(rng)
 }
 
-/// Noise of a released matrix: `sd` on the diagonal, smaller by `sqrt 2` off it.
+/// Noise of a released matrix: sd `sd` on the diagonal, smaller by a factor `sqrt 2` off it.
 pub fn symmetric_noise(p: usize, sd: f64, rng: &mut ChaCha8Rng) -> Mat<f64> {
     let raw = Mat::from_fn(p, p, |_, _| normal(rng));
     Mat::from_fn(p, p, |j, k| if j == k { sd * raw[(j, j)] } else { sd / 2f64.sqrt() * raw[(j.max(k), j.min(k))] })
@@ -74,7 +74,8 @@ impl Data {
         sum
     }
 
-    /// Curvature at `theta`: mean of `x x'` over unclipped rows, each shrunk to `||x||^2 <= bound_sq`.
+    /// Curvature at `theta`: mean of `x x'` over unclipped rows, each shrunk to
+    /// `||x||^2 <= bound_sq`.
     pub fn curvature(&self, theta: &[f64], gamma: f64, bound_sq: f64) -> Mat<f64> {
         let mut sum = Mat::<f64>::zeros(self.p, self.p);
         for (x, y) in self.x.chunks_exact(self.p).zip(&self.y) {

@@ -1,46 +1,48 @@
-//! How much each step counts in the mean iterate and the mean gradient.
+//! The weight of each step in the mean iterate and the mean gradient.
 
 use crate::matrix::dot;
 
-/// What the start does to the iterates before it is forgotten, against the noise in each step.
+/// The effect of the start on the iterates, and the noise in each step.
 pub(crate) struct Transient {
-    /// Noise `lambda` of a coordinate of a gradient.
+    /// The noise `lambda` of a coordinate of a gradient.
     pub noise_sd: f64,
     /// Step size `eta`.
     pub step_size: f64,
     /// Mean curvature `h`.
     pub curvature: f64,
-    /// Relative error of the curvature used to carry the start off.
+    /// The relative error of the curvature with which the effect of the start is removed.
     pub misfit: f64,
-    /// Squared distance, a coordinate, from the start to the optimum.
+    /// The squared distance, per coordinate, from the start to the optimum.
     pub distance_sq: f64,
 }
 
-/// Curvatures, relative to the mean one, at which the start may fade: directions, and stretches of the way, differ.
+/// Curvatures, relative to the mean one, at which the effect of the start may decay: directions,
+/// and stretches of the way, differ.
 ///
-/// One pace alone under-covers where rows are clipped on the way (0.83 for 0.95 at n = 10^5, gamma = sqrt p); three
-/// cost about 2 % in length.
+/// One rate alone under-covers if rows are clipped on the way (0.83 for 0.95 at n = 10^5, gamma =
+/// sqrt p); three cost about 2 % in length.
 const PACES: [f64; 3] = [0.5, 1.0, 1.5];
 
 impl Transient {
-    /// Weights of the steps, adding up to one.
+    /// Weights of the steps; they sum to one.
     ///
-    /// They minimise `(lambda/h)^2 |w|^2 + misfit^2 d^2 sum_k (sum_t w_t q_k^t)^2`: noise, against a start at
-    /// distance `d` a coordinate that fades as `q_k^t`, `q_k = 1 - eta h pace_k`. Without misfit they are equal.
+    /// They minimise `(lambda/h)^2 |w|^2 + misfit^2 d^2 sum_k (sum_t w_t q_k^t)^2`: the noise, plus
+    /// the effect of a start at distance `d` per coordinate that decays as `q_k^t`,
+    /// `q_k = 1 - eta h pace_k`. Without misfit they are equal.
     pub fn weights(&self, steps: usize) -> Vec<f64> {
         let noise = (self.noise_sd / self.curvature).powi(2);
-        let pull = self.misfit.powi(2) * self.distance_sq;
+        let penalty = self.misfit.powi(2) * self.distance_sq;
         let fading = PACES.map(|pace| decay(1.0 - self.step_size * self.curvature * pace, steps));
-        let weights = solve_by_rank_ones(noise, pull, &fading, steps);
+        let weights = solve_by_rank_ones(noise, penalty, &fading, steps);
         let total: f64 = weights.iter().sum();
-        // A few steps without noise have nothing but the start in them, and nothing to trade it for.
+        // A few steps without noise contain only the effect of the start, and no weights remove it.
         if total <= 1e-9 * steps as f64 {
             return vec![1.0 / steps as f64; steps];
         }
         weights.iter().map(|w| w / total).collect()
     }
 
-    /// `1 / sum w_t^2`: the number of equal steps with as much noise.
+    /// `1 / sum w_t^2`: the number of equally weighted steps with as much noise.
     pub fn effective_steps(&self, steps: usize) -> f64 {
         let weights = self.weights(steps);
         1.0 / dot(&weights, &weights)
@@ -51,14 +53,14 @@ fn decay(q: f64, steps: usize) -> Vec<f64> {
     (0..steps).map(|t| q.clamp(0.0, 1.0).powi(t as i32)).collect()
 }
 
-/// Solves `(noise I + pull sum_k d_k d_k') w = noise 1` one rank at a time (Sherman-Morrison).
-fn solve_by_rank_ones(noise: f64, pull: f64, fading: &[Vec<f64>], steps: usize) -> Vec<f64> {
+/// Solves `(noise I + penalty sum_k d_k d_k') w = noise 1` one rank at a time (Sherman-Morrison).
+fn solve_by_rank_ones(noise: f64, penalty: f64, fading: &[Vec<f64>], steps: usize) -> Vec<f64> {
     let mut solved = vec![1.0; steps];
     let mut inverse_of = fading.to_vec();
     for (k, decay) in fading.iter().enumerate() {
         let (done, rest) = inverse_of.split_at_mut(k + 1);
         let direction = &done[k];
-        let scale = pull / (noise + pull * dot(decay, direction)).max(f64::MIN_POSITIVE);
+        let scale = penalty / (noise + penalty * dot(decay, direction)).max(f64::MIN_POSITIVE);
         for vector in rest.iter_mut().chain(std::iter::once(&mut solved)) {
             let share = scale * dot(decay, vector);
             vector.iter_mut().zip(direction).for_each(|(v, d)| *v -= share * d);
@@ -87,7 +89,7 @@ mod tests {
         assert!(transient(0.2, 0.0).weights(2).iter().all(|w| w.is_finite()));
     }
 
-    /// Each coordinate of the gradient of the objective, less its mean, vanishes at the minimum.
+    /// Each coordinate of the gradient of the objective, minus its mean, vanishes at the minimum.
     #[test]
     fn they_minimise_noise_plus_start() {
         let (steps, t) = (30, transient(0.2, 0.05));
@@ -116,7 +118,7 @@ mod tests {
         assert!((weights.iter().sum::<f64>() - 1.0).abs() < 1e-9);
     }
 
-    /// Directions between the paces are forgotten too: less than half a hundredth of the start is left.
+    /// The effect is small between the rates too: less than half a per cent of the start is left.
     #[test]
     fn paces_in_between_are_forgotten_too() {
         let weights = transient(0.2, 1e-3).weights(60);

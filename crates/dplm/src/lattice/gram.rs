@@ -21,7 +21,7 @@ impl Moments {
     }
 
     /// A matrix by its upper triangle, column by column.
-    pub(crate) fn from_upper(size: usize, upper: Vec<i128>) -> Moments {
+    pub fn from_upper(size: usize, upper: Vec<i128>) -> Moments {
         assert_eq!(upper.len(), size * (size + 1) / 2, "an upper triangle");
         Moments { size, upper }
     }

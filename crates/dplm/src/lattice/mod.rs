@@ -33,10 +33,8 @@ mod kernel;
 mod gram;
 mod unit;
 mod outer;
-mod eigenvalue;
 mod whiten;
 mod count;
-mod separate;
 mod coarse;
 
 pub use bits::{CELL_RANGE_BITS, CELL_SCALE_BITS, Lattice, LatticeError, Theta};
@@ -46,14 +44,12 @@ pub(crate) use coarse::{CoarseRows, Displacement};
 pub use count::Ladder;
 pub(crate) use count::above;
 pub use design::{Design, Product, Scale, Slot};
-pub(crate) use eigenvalue::{eigenvalue_sensitivity, least_eigenvalue_down};
 pub(crate) use gram::GramSum;
 pub use gram::Moments;
 pub(crate) use kernel::{
     COMPRESSED, WeightedSum, bounds, clipped_in_block, compressed, norms_sq, residuals, square_of_block,
 };
-pub use outer::Outer;
-pub use separate::{Separate, Weight};
+pub use outer::{ClippedOuter, Outer};
 pub use simd::Kernel;
 pub use unit::MOST_ROWS;
 pub(crate) use unit::{

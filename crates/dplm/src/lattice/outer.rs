@@ -22,18 +22,6 @@ pub enum Outer<'a> {
         /// The largest norm, in lattice units of a cell.
         radius: u64,
     },
-    /// The same, for rows that are not clipped at `theta`; the others contribute nothing.
-    ///
-    /// The sum `v` of a person's gradients that is clipped by a factor `f` still moves across its own direction: such a person contributes
-    /// `f P A P`, `P = I - vv' / ||v||^2`, which for one row is nothing.
-    Unclipped {
-        /// Where the clip is judged.
-        theta: &'a Theta,
-        /// The unit of `theta`.
-        theta_unit: f64,
-        /// The largest norm, in lattice units of a cell.
-        radius: u64,
-    },
     /// The row shrunk to norm at most `radius`, for rows whose residual at `theta` is at most `residual`; the others contribute nothing. For rows that
     /// stand for themselves only.
     Within {
@@ -46,6 +34,22 @@ pub enum Outer<'a> {
         /// The largest residual, in lattice units of a residual.
         residual: u64,
     },
+}
+
+/// Which vector a row contributes under a clip.
+pub enum ClippedOuter<'a> {
+    /// The row shrunk to norm at most `radius`, for rows that are not clipped at `theta`; the others contribute nothing.
+    ///
+    /// The sum `v` of a person's gradients that is clipped by a factor `f` still moves across its own direction: such a person contributes
+    /// `f P A P`, `P = I - vv' / ||v||^2`, which for one row is nothing.
+    Unclipped {
+        /// Where the clip is judged.
+        theta: &'a Theta,
+        /// The unit of `theta`.
+        theta_unit: f64,
+        /// The largest norm, in lattice units of a cell.
+        radius: u64,
+    },
     /// The clipped gradient at `theta`, divided by 2^shift and cut towards zero, with the shift of [`Clip::gradient_shift`].
     Gradient {
         /// Where the gradient is taken.
@@ -56,78 +60,85 @@ pub enum Outer<'a> {
 }
 
 impl Outer<'_> {
-    /// The largest norm of a row's vector, whatever the row holds; `clip` is the clip of the rows.
+    /// The largest norm of a row's vector, whatever the row holds.
     ///
-    /// Shrinking is checked in integers. A clipped gradient has norm at most `gamma`, so divided by 2^shift and cut towards zero at most
-    /// `gamma / 2^shift`. The sum of outer products of a person with several rows has Frobenius norm at most the square of this.
-    pub(crate) fn largest_norm(&self, clip: Option<&Clip>) -> u128 {
-        match self {
-            Outer::Shrunk { radius } | Outer::Unclipped { radius, .. } | Outer::Within { radius, .. } => {
-                u128::from(*radius)
-            }
-            Outer::Gradient { .. } => clip.map_or(0, |clip| (clip.gamma() >> clip.gradient_shift()) + 1),
-        }
+    /// Shrinking is checked in integers. The sum of outer products of a person with several rows has Frobenius norm at most the square of this.
+    pub(crate) fn largest_norm(&self) -> u128 {
+        let (Outer::Shrunk { radius } | Outer::Within { radius, .. }) = self;
+        u128::from(*radius)
     }
 
-    /// Adds the outer products of a buffer of blocks, with the bounds of its rows, computed with `clip`.
-    pub(crate) fn add_to(
-        &self,
-        sum: &mut GramSum,
-        kernel: Kernel,
-        buffer: &[f32],
-        (clip, bounds): (Option<&Clip>, &[f32]),
-        features: usize,
-    ) {
-        let shift = clip.map_or(0, Clip::gradient_shift);
-        for (index, block) in RowBlock::all(buffer, features).enumerate() {
-            // Rows have bounds once a clip is set; the rows themselves need none.
-            let bounds = || &bounds.as_chunks().0[index];
+    /// Adds the outer products of a buffer of blocks.
+    pub(crate) fn add_to(&self, sum: &mut GramSum, kernel: Kernel, buffer: &[f32], features: usize) {
+        for block in RowBlock::all(buffer, features) {
             match self {
                 Outer::Shrunk { radius } => add_shrunk(sum, kernel, block, *radius, |_| true),
-                Outer::Unclipped { theta, theta_unit, radius } => {
-                    let (residual, bounds) = (kernel::residuals(kernel, block, theta, *theta_unit), bounds());
-                    add_shrunk(sum, kernel, block, *radius, |row| residual[row].abs() <= f64::from(bounds[row]));
-                }
                 Outer::Within { theta, theta_unit, radius, residual: most } => {
                     let (residual, most) = (kernel::residuals(kernel, block, theta, *theta_unit), (*most).into());
                     add_shrunk(sum, kernel, block, *radius, |row| residual[row].abs() <= nearest(most));
                 }
-                Outer::Gradient { theta, theta_unit } => {
-                    sum.add_columns(&gradients(kernel, block, bounds(), theta, *theta_unit, shift));
-                }
+            }
+        }
+    }
+
+    /// Adds what persons with several rows contribute, the 32 of a group.
+    pub(crate) fn add_group(&self, sum: &mut GramSum, kernel: Kernel, group: Group<'_>) {
+        match self {
+            Outer::Shrunk { radius } => add_persons(sum, kernel, group, *radius, None),
+            Outer::Within { .. } => {
+                unreachable!("bounds on single residuals are for rows, and plans for persons refuse them")
             }
         }
     }
 }
 
-impl Outer<'_> {
+impl ClippedOuter<'_> {
+    /// The largest norm of a row's vector, whatever the row holds.
+    ///
+    /// As for [`Outer`]; and a clipped gradient has norm at most `gamma`, so divided by 2^shift and cut towards zero at most `gamma / 2^shift`.
+    pub(crate) fn largest_norm(&self, clip: &Clip) -> u128 {
+        match self {
+            ClippedOuter::Unclipped { radius, .. } => u128::from(*radius),
+            ClippedOuter::Gradient { .. } => (clip.gamma() >> clip.gradient_shift()) + 1,
+        }
+    }
+
+    /// Adds the outer products of a block, with the bounds of its rows under the clip.
+    pub(crate) fn add_block(
+        &self,
+        sum: &mut GramSum,
+        kernel: Kernel,
+        (block, bounds): (RowBlock<'_>, &Bounds),
+        clip: &Clip,
+    ) {
+        match self {
+            ClippedOuter::Unclipped { theta, theta_unit, radius } => {
+                let residual = kernel::residuals(kernel, block, theta, *theta_unit);
+                add_shrunk(sum, kernel, block, *radius, |row| residual[row].abs() <= f64::from(bounds[row]));
+            }
+            ClippedOuter::Gradient { theta, theta_unit } => {
+                let shift = clip.gradient_shift();
+                sum.add_columns(&gradients(kernel, block, bounds, theta, *theta_unit, shift));
+            }
+        }
+    }
+
     /// Adds what persons with several rows contribute, the 32 of a group; `reach` is where their residuals saturate.
     pub(crate) fn add_group(
         &self,
         sum: &mut GramSum,
         kernel: Kernel,
         (group, reach): (Group<'_>, &Bounds),
-        clip: Option<&Clip>,
+        clip: &Clip,
     ) {
-        let gradients_at = |theta: &Theta, theta_unit: f64| {
-            let clip = clip.expect("the clip is set before gradients are asked for");
-            let (on_grid, mut gradients) = (UnitClip::new(clip), UnitGradients::default());
-            gradients.take(kernel, (group, reach), (theta, theta_unit), &on_grid);
-            (gradients, on_grid, clip.gradient_shift())
-        };
+        let (ClippedOuter::Unclipped { theta, theta_unit, .. } | ClippedOuter::Gradient { theta, theta_unit }) = self;
+        let (on_grid, mut gradients) = (UnitClip::new(clip), UnitGradients::default());
+        gradients.take(kernel, (group, reach), (theta, *theta_unit), &on_grid);
         match self {
-            Outer::Shrunk { radius } => add_persons(sum, kernel, group, *radius, None),
-            Outer::Unclipped { theta, theta_unit, radius } => {
-                let (gradients, clip, _) = gradients_at(theta, *theta_unit);
-                add_persons(sum, kernel, group, *radius, Some((&gradients, &gradients.factors(&clip))));
+            ClippedOuter::Unclipped { radius, .. } => {
+                add_persons(sum, kernel, group, *radius, Some((&gradients, &gradients.factors(&on_grid))));
             }
-            Outer::Within { .. } => {
-                unreachable!("bounds on single residuals are for rows, and plans for persons refuse them")
-            }
-            Outer::Gradient { theta, theta_unit } => {
-                let (gradients, clip, shift) = gradients_at(theta, *theta_unit);
-                sum.add_columns(&gradients.shortened(&clip, shift));
-            }
+            ClippedOuter::Gradient { .. } => sum.add_columns(&gradients.shortened(&on_grid, clip.gradient_shift())),
         }
     }
 }

@@ -6,7 +6,7 @@
 use rand_chacha::ChaCha8Rng;
 use rand_core::{Rng, SeedableRng};
 
-use super::{Method, Purpose, Request, Target, adassp, auto, dpgd};
+use super::{Method, Purpose, Request, Target, auto, dpgd};
 use crate::{
     Dataset, GroupOutcome, GroupedDataset, NoiseSource, Person, Progress, Reading, Receipt,
     formula::{Formula, Weights},
@@ -97,8 +97,9 @@ impl Kind {
         let rho = Rho::checked_from_f64(RHO).expect("a budget");
         let request = Request { neighbours, person: self.person(), ..Request::new(rho) };
         let study = Study::new(specifications.to_vec(), request).expect("a study").weighted(self.weights());
-        let (source, reading) = (Self::table(units), Reading::default());
-        let prepared = study.prepare(&source, &reading, NoiseSource::Seed(seed)).expect("a plan");
+        let source = Self::table(units);
+        let prepared =
+            study.prepare(&source, &crate::RunOptions::default().seed(seed), Progress::NONE).expect("a plan");
         let receipt = Receipt::by_caller(prepared.charge());
         prepared.run(receipt, Progress::NONE).expect("fits");
     }
@@ -134,7 +135,6 @@ impl Kind {
             Box::new(auto::Config::new(sample)),
             Box::new(auto::Config::new(prediction())),
             Box::new(dpgd::Config::new(request())),
-            Box::new(adassp::Config::new(prediction())),
         ]
     }
 }

@@ -13,10 +13,10 @@ use crate::{
         Batching, Coordinates, Curvature, Inference, IntervalError, Newton, Sampling, batched_means, checkpoints,
         independent_runs,
     },
-    lattice::{CELL_SCALE_BITS, Design, Lattice, Outer, Theta},
+    lattice::{CELL_SCALE_BITS, ClippedOuter, Design, Lattice, Theta},
     options::Choice,
     plan::{
-        Assumed, Foretold, Planned, PlannedRelease,
+        Assumed, Foretold, Planned,
         noise::matrix_noise_sd,
         steps::steps_between,
         strength::enough_for_intervals,
@@ -27,7 +27,7 @@ use crate::{
         convert::Conversion,
         noise::{NoiseRng, RandomWords},
     },
-    rows::Rows,
+    rows::{ClippedRows, Rows},
     warning::Warning,
 };
 
@@ -154,8 +154,8 @@ impl super::Plan for Plan {
         self.warnings()
     }
 
-    fn foresee(&self, _design: &Design, assumed: &Assumed) -> Result<Planned, Error> {
-        self.foresee(assumed)
+    fn foresee(&self, design: &Design, assumed: &Assumed) -> Result<Planned, Error> {
+        self.foresee(design, assumed)
     }
 
     fn run(
@@ -351,10 +351,11 @@ impl Plan {
     /// The plan in numbers, for columns of unit variance that are not correlated.
     ///
     /// # Errors
-    /// When columns have bounds: how far they spread within them decides how fast the descent is.
-    fn foresee(&self, assumed: &Assumed) -> Result<Planned, Error> {
+    /// When columns have bounds: how far they spread within them decides how fast the descent is; and
+    /// where rows are weighted or persons have several.
+    fn foresee(&self, design: &Design, assumed: &Assumed) -> Result<Planned, Error> {
         let Scaling { features, bounded, .. } = self.scale;
-        if bounded || !assumed.is_white() {
+        if bounded || design.weights().is_some() || self.request.has_several_rows() || !assumed.is_white() {
             return Err(ConfigError::NoForecast.into());
         }
         let setting = Setting {
@@ -373,18 +374,14 @@ impl Plan {
             let Setting { gamma: clip, steps, step_size, .. } = setting;
             Ok(Foretold { clip, steps, step_size, errors: setting.expected()? })
         };
-        let release = |what: &str, share: f64| PlannedRelease { what: what.to_owned(), share };
-        let releases = [
-            release("curvature of the loss", self.shares.curvature),
-            release("spread of the gradients", self.shares.gradient_spread),
-            release(&format!("clipped gradients, {} steps", self.steps), self.shares.descent()),
-        ];
+        let mut budget = Budget::new(self.request.rho);
+        let _ = self.rights(&mut budget)?;
         Ok(Planned {
             method: ENTRY.name,
             target: self.request.target(),
             descent: foretold(setting)?,
             recommended: Some(foretold(setting.with_best_clip_and_steps()?)?),
-            releases: releases.into_iter().filter(|release| release.share > 0.0).collect(),
+            releases: budget.releases().to_vec(),
             kept: (0..features).collect(),
             left_out: Vec::new(),
         })
@@ -427,12 +424,12 @@ impl Plan {
         let Scaling { features, bounded, .. } = self.scale;
         let (rows, rho) = (self.rows, self.request.rho);
         // Columns with bounds have curvatures far below the largest one, which the automatic method finds its way around.
-        let (enough, with) = match bounded {
-            true => (enough_for_intervals(features, rows, rho), " with --method auto"),
-            false => (Enough::times(CLEAR_CURVATURE * drowned, rows, rho), ""),
+        let (enough, with_auto) = match bounded {
+            true => (enough_for_intervals(features, rows, rho), true),
+            false => (Enough::times(CLEAR_CURVATURE * drowned, rows, rho), false),
         };
         let enough = enough.of(self.request.unit());
-        Err(ConfigError::NoIntervals { features, rows, enough, with })
+        Err(ConfigError::NoIntervals { features, rows, enough, with_auto })
     }
 
     /// The standard deviation of the noise on a diagonal entry of the released curvature, `sqrt(delta_sq / (2 rho))` over rows.
@@ -480,11 +477,13 @@ impl Plan {
     ) -> Result<Extras, Error> {
         let lattice = self.descent.lattice();
         let theta = lattice.theta(&mean_of_late(trajectory));
-        let curvature = curvature.map(|spend| self.curvature(rows, &theta, lattice, spend, rng)).transpose()?;
+        let rows = rows.clipped(self.descent.clip(), None)?;
+        let curvature =
+            curvature.map(|spend| self.curvature(rows.as_ref(), &theta, lattice, spend, rng)).transpose()?;
         let spread = spread
             .map(|spend| {
                 release_spread(
-                    rows,
+                    rows.as_ref(),
                     (&theta, lattice),
                     self.descent.clip(),
                     (&self.request, self.scale.weighted),
@@ -499,7 +498,7 @@ impl Plan {
     /// `(1/n) sum x x'` over rows that are not clipped at `theta`, each shrunk to the radius.
     fn curvature<R: RandomWords>(
         &self,
-        rows: &dyn Rows,
+        rows: &dyn ClippedRows,
         theta: &Theta,
         lattice: &Lattice,
         spend: Spend,
@@ -507,8 +506,8 @@ impl Plan {
     ) -> Result<Curvature, Error> {
         let unit = f64::from(CELL_SCALE_BITS).exp2();
         let radius = (self.scale.radius * unit).ceil() as u64;
-        let unclipped = Outer::Unclipped { theta, theta_unit: lattice.theta_unit(), radius };
-        let noisy = NoisyMatrix::release(rows, &unclipped, unit, self.request.neighbours, spend, rng)?;
+        let unclipped = ClippedOuter::Unclipped { theta, theta_unit: lattice.theta_unit(), radius };
+        let noisy = NoisyMatrix::release_clipped(rows, &unclipped, unit, self.request.neighbours, spend, rng)?;
         let released = Curvature::of_scaled_columns(noisy.mean, noisy.noise_sd)?;
         Ok(released.with_clip(self.clip / self.scale.typical_gradient()))
     }

@@ -1,7 +1,13 @@
 //! Why options are refused.
 
-use super::{IntervalMethod, Target, request::MOST_STEPS};
-use crate::{lattice::MOST_ROWS, number::grouped, options::UnknownWord, privacy::Unit, warning::Enough};
+use super::{IntervalMethod, Purpose, Target, request::MOST_STEPS};
+use crate::{
+    lattice::MOST_ROWS,
+    number::grouped,
+    options::{Advice, Advised, Opt, UnknownWord},
+    privacy::Unit,
+    warning::Enough,
+};
 
 /// Why options were refused, before a row was looked at.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
@@ -34,11 +40,17 @@ pub enum ConfigError {
         column: String,
     },
     /// Nobody is known to be a person.
-    #[error("the target person needs a column that identifies persons: name it with --person")]
+    #[error("the target person needs a column that identifies persons")]
     TargetNeedsPerson,
     /// Rows of whom?
-    #[error("the rows of a person can be limited only where a column identifies persons: name it with --person")]
+    #[error("the rows of a person can be limited only where a column identifies persons")]
     NoPerson,
+    /// One fit is wanted of several groups.
+    #[error("a fit in each of several groups is more than one fit")]
+    SeveralFits,
+    /// Groups by what?
+    #[error("groups need a column that divides the rows, with its levels, as in region{{north,south}}")]
+    NoGroups,
     /// The burn-in eats the run.
     #[error("the burn-in of {burn_in} leaves nothing of a run of {steps} steps; shorten it or take more steps")]
     BurnIn {
@@ -56,25 +68,19 @@ pub enum ConfigError {
         batches: u32,
     },
     /// The paper's intervals know nothing of the population.
-    #[error(
-        "the {interval} interval covers the optimum on this data set only; ask for --target sample, or for --interval newton"
-    )]
+    #[error("the {interval} interval covers the optimum on this data set only")]
     PopulationNeedsNewton {
         /// What was asked.
         interval: IntervalMethod,
     },
     /// The method gives estimates only.
-    #[error(
-        "the method {method} makes no intervals; ask for estimates with --purpose prediction, or for another method"
-    )]
+    #[error("the method {method} makes no intervals")]
     MakesNoIntervals {
         /// The method asked for.
         method: &'static str,
     },
     /// The method makes intervals in other ways.
-    #[error(
-        "the method {method} makes {offered} intervals only; ask for those, or for --method dpgd with {interval} ones"
-    )]
+    #[error("the method {method} makes {offered} intervals only, and not {interval} ones")]
     OtherIntervals {
         /// The method asked for.
         method: &'static str,
@@ -84,9 +90,7 @@ pub enum ConfigError {
         interval: IntervalMethod,
     },
     /// The method estimates other coefficients.
-    #[error(
-        "the method {method} gives no intervals for the target {target}; ask for --target {offered}, or for --method auto"
-    )]
+    #[error("the method {method} gives no intervals for the target {target}")]
     OtherTarget {
         /// The method asked for.
         method: &'static str,
@@ -96,29 +100,25 @@ pub enum ConfigError {
         offered: Target,
     },
     /// The method knows nothing of persons.
-    #[error("the method {method} protects rows only; leave --person out, or ask for --method auto")]
+    #[error("the method {method} protects rows only")]
     RowsOnly {
         /// The method asked for.
         method: &'static str,
     },
     /// The method is for lines.
-    #[error(
-        "the method {method} is for one feature, with an intercept or without, as in `y ~ x`; leave the others out, or ask for --method auto"
-    )]
+    #[error("the method {method} is for one feature, with an intercept or without, as in `y ~ x`")]
     OneFeature {
         /// The method asked for.
         method: &'static str,
     },
     /// The method has noise for which groups do not share a budget.
-    #[error("the method {method} cannot fit groups under one budget; leave --by out, or ask for --method auto")]
+    #[error("the method {method} cannot fit groups under one budget")]
     NotByGroups {
         /// The method asked for.
         method: &'static str,
     },
     /// Clip and steps were given to a method that finds them.
-    #[error(
-        "the method {method} finds the clip, the steps and their size itself: leave them out, or ask for --method dpgd"
-    )]
+    #[error("the method {method} finds the clip, the steps and their size itself")]
     FindsItself {
         /// The method asked for.
         method: &'static str,
@@ -154,17 +154,13 @@ pub enum ConfigError {
     #[error("public moments are those of rows that count alike: leave out the moments, or the weights")]
     MomentsOfWeighted,
     /// Moments that nobody would use.
-    #[error(
-        "the method {method} whitens nothing, so moments are of no use to it: leave them out, or ask for --method auto"
-    )]
+    #[error("the method {method} whitens nothing, so moments are of no use to it")]
     NoUseForMoments {
         /// The method asked for.
         method: &'static str,
     },
     /// Nobody knows how precise a fit would be.
-    #[error(
-        "there is no forecast for this method on such columns: plan for --method auto, or for --method dpgd with standardised columns"
-    )]
+    #[error("there is no forecast for this method on such columns")]
     NoForecast,
     /// A plan reads no table, so nothing says what `.` stands for.
     #[error("a plan reads no data, so '.' stands for nothing: write the columns out")]
@@ -188,7 +184,7 @@ pub enum ConfigError {
     },
     /// No coefficient could get an interval.
     #[error(
-        "the budget is too small for {features} coefficients on {rows} {units}: no coefficient would be identified; {enough} would do for most intervals{with}, and estimates without intervals can be had with --purpose prediction",
+        "the budget is too small for {features} coefficients on {rows} {units}, so that no coefficient would be identified",
         rows = grouped(*rows),
         units = enough.unit.plural()
     )]
@@ -199,11 +195,11 @@ pub enum ConfigError {
         rows: u64,
         /// What would do.
         enough: Enough,
-        /// What else it takes.
-        with: &'static str,
+        /// Whether that takes the automatic method.
+        with_auto: bool,
     },
     /// Columns without bounds or levels.
-    #[error("{}", no_bounds(columns))]
+    #[error("the formula gives no bounds for {}", shown(columns))]
     NoBounds {
         /// The columns as a formula writes them; `.` for those it stands for.
         columns: Vec<String>,
@@ -234,25 +230,72 @@ pub enum ConfigError {
     },
 }
 
-/// Which columns have no bounds, and what to type.
-fn no_bounds(columns: &[String]) -> String {
-    const SHOWN: usize = 5;
-    let quoted: Vec<String> = columns.iter().map(|name| format!("'{name}'")).collect();
+impl Advised for ConfigError {
+    fn advice(&self) -> Option<Advice> {
+        let or_auto = |first: Advice| first.text(", or ask for ").setting(Opt::Method, "auto");
+        Some(match self {
+            ConfigError::TargetNeedsPerson | ConfigError::NoPerson => Advice::new("name it with ").option(Opt::Person),
+            ConfigError::NoGroups => Advice::new("name it with ").option(Opt::By),
+            ConfigError::SeveralFits => Advice::new("fit the groups, or leave ").option(Opt::By).text(" out"),
+            ConfigError::PopulationNeedsNewton { .. } => Advice::new("ask for ")
+                .setting(Opt::Target, Target::Sample)
+                .text(", or for ")
+                .setting(Opt::Interval, IntervalMethod::Newton),
+            ConfigError::MakesNoIntervals { .. } => Advice::new("ask for estimates with ")
+                .setting(Opt::Purpose, Purpose::Prediction)
+                .text(", or for another method"),
+            ConfigError::OtherIntervals { interval, .. } => Advice::new("ask for those, or for ")
+                .setting(Opt::Method, "dpgd")
+                .text(format!(" with {interval} ones")),
+            ConfigError::OtherTarget { offered, .. } => or_auto(Advice::new("ask for ").setting(Opt::Target, offered)),
+            ConfigError::RowsOnly { .. } => or_auto(Advice::new("leave ").option(Opt::Person).text(" out")),
+            ConfigError::OneFeature { .. } => or_auto(Advice::new("leave the others out")),
+            ConfigError::NotByGroups { .. } => or_auto(Advice::new("leave ").option(Opt::By).text(" out")),
+            ConfigError::FindsItself { .. } => Advice::new("leave them out, or ask for ").setting(Opt::Method, "dpgd"),
+            ConfigError::NoUseForMoments { .. } => or_auto(Advice::new("leave them out")),
+            ConfigError::NoForecast => Advice::new("plan for ")
+                .setting(Opt::Method, "auto")
+                .text(", or for ")
+                .setting(Opt::Method, "dpgd")
+                .text(" with standardised columns"),
+            ConfigError::NoIntervals { enough, with_auto, .. } => {
+                let would_do = Advice::new(format!("{enough} would do for most intervals"));
+                let would_do = if *with_auto { would_do.text(" with ").setting(Opt::Method, "auto") } else { would_do };
+                would_do
+                    .text(", and estimates without intervals can be had with ")
+                    .setting(Opt::Purpose, Purpose::Prediction)
+            }
+            ConfigError::NoBounds { columns } => Advice::new(bounds_to_write(columns))
+                .text("; only if these columns are already centred and of about unit variance, add ")
+                .switch(Opt::Standardised),
+            _ => return None,
+        })
+    }
+}
+
+/// How many columns a sentence names.
+const SHOWN: usize = 5;
+
+/// The first of the columns, quoted.
+fn shown(columns: &[String]) -> String {
+    let quoted: Vec<String> = columns.iter().take(SHOWN).map(|name| format!("'{name}'")).collect();
+    quoted.join(", ") + &more(columns.len())
+}
+
+fn more(count: usize) -> String {
+    if count > SHOWN { format!(" and {} more", count - SHOWN) } else { String::new() }
+}
+
+/// What to type for columns without bounds.
+fn bounds_to_write(columns: &[String]) -> String {
     let named: Vec<&String> = columns.iter().filter(|name| *name != ".").collect();
+    if named.is_empty() {
+        return "name the columns it stands for with what is publicly known of each, as in age[18..90]".to_owned();
+    }
     let typed: Vec<String> = named.iter().take(SHOWN).map(|name| format!("{name}[LOW..HIGH]")).collect();
-    let more = |count: usize| if count > SHOWN { format!(" and {} more", count - SHOWN) } else { String::new() };
-    let ask = match named.is_empty() {
-        true => "name the columns it stands for with what is publicly known of each, as in age[18..90]".to_owned(),
-        false => format!(
-            "write {}{} with publicly known numbers in place of LOW and HIGH, or name{{a,b}} for a category",
-            typed.join(", "),
-            more(named.len()),
-        ),
-    };
     format!(
-        "the formula gives no bounds for {}{}: {ask}; only if these columns are already centred and of about unit variance, add \
-         --standardised",
-        quoted[..quoted.len().min(SHOWN)].join(", "),
-        more(quoted.len()),
+        "write {}{} with publicly known numbers in place of LOW and HIGH, or name{{a,b}} for a category",
+        typed.join(", "),
+        more(named.len()),
     )
 }

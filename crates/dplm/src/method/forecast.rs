@@ -1,9 +1,9 @@
 //! What to expect of the method that would run.
 
-use super::{ConfigError, Entry, Method, Request, Tuning, after_count, choose};
+use super::{ConfigError, Entry, Request, Tuning, after_count, choose};
 use crate::{
     Error,
-    formula::{Column, Formula, Kind, Model},
+    formula::{Column, Formula, Kind, Model, Weights},
     lattice::Design,
     plan::{Assumed, Assumption, Forecast, Question},
     privacy::Rho,
@@ -32,6 +32,8 @@ pub enum Asks {
         formula: Formula,
         /// Whether columns without bounds are centred and of about unit variance.
         standardised: bool,
+        /// What rows are weighted by.
+        weights: Option<Weights>,
         /// What is assumed.
         assumptions: Vec<Assumption>,
     },
@@ -49,39 +51,7 @@ pub enum Asks {
 /// # Errors
 /// When the question makes no sense, or the fit would be refused.
 pub fn forecast(asked: &Asked, question: &Question) -> Result<Forecast, Error> {
-    let (formula, standardised, design, assumed) = match &asked.model {
-        Asks::Formula { formula, standardised, assumptions } => {
-            let design = design(formula)?;
-            let assumed = Assumed::of(&design, assumptions)?;
-            (formula.clone(), *standardised, design, assumed)
-        }
-        Asks::White { features, error_sd } => {
-            let formula = Formula::parse("y ~ x + 0").expect("a formula");
-            (formula, true, standard_design(*features), Assumed::white(*error_sd))
-        }
-    };
-    let choose_at = |request: Request| choose(asked.method, request, asked.tuning, &formula, standardised);
-    forecast_of(&asked.request, &choose_at, &design, &assumed, question)
-}
-
-/// What a fit of a design would come to, at the budget of the question and at others.
-fn forecast_of(
-    request: &Request,
-    choose_at: &(dyn Fn(Request) -> Result<Box<dyn Method>, Error> + Sync),
-    design: &Design,
-    assumed: &Assumed,
-    question: &Question,
-) -> Result<Forecast, Error> {
-    let known = request.moments.as_ref().map(|moments| moments.of(design)).transpose()?;
-    let assumed = &known.map_or_else(|| assumed.clone(), |moments| assumed.clone().with_moments(moments));
-    let plans = |rho: Rho| {
-        let method = choose_at(Request { rho, level: question.level, delta: question.delta, ..request.clone() })?;
-        let (method, count) = after_count(method.as_ref(), question.rows);
-        let plan = method.plan(question.rows, design)?;
-        plan.check()?;
-        Ok(plan.foresee(design, assumed)?.after_count(count, rho))
-    };
-    Forecast::new(question, design, assumed, &plans)
+    forecast_among(asked, None, question, question.rows)
 }
 
 /// As [`forecast`], of the columns of a table: `.` stands for those that it declares to be numeric.
@@ -89,19 +59,78 @@ fn forecast_of(
 /// # Errors
 /// As [`forecast`]; when the table does not have the columns of the formula.
 pub fn forecast_for(asked: &Asked, schema: &Schema, question: &Question) -> Result<Forecast, Error> {
-    let Asks::Formula { formula, standardised, assumptions } = &asked.model else { return forecast(asked, question) };
-    let design = Design::new(&formula.resolve(schema)?);
-    let assumed = Assumed::of(&design, assumptions)?;
-    let choose_at = |request: Request| choose(asked.method, request, asked.tuning, formula, *standardised);
-    forecast_of(&asked.request, &choose_at, &design, &assumed, question)
+    forecast_among(asked, Some(schema), question, question.rows)
 }
 
-/// The design of a formula whose columns are all named.
-fn design(formula: &Formula) -> Result<Design, Error> {
-    if formula.uses_dot() {
-        return Err(ConfigError::DotInPlan.into());
+/// As [`forecast_for`], of each of several groups of a table whose sizes are public. The rows of each
+/// are taken to be as those of the table.
+///
+/// # Errors
+/// As [`forecast_for`], for each group: the others are fitted all the same.
+pub fn forecast_groups(
+    asked: &Asked,
+    schema: &Schema,
+    sizes: &[u64],
+    question: &Question,
+) -> Vec<Result<Forecast, Error>> {
+    let asked = Asked { request: Request { one_of_groups: true, ..asked.request.clone() }, ..asked.clone() };
+    let of_group = |&rows: &u64| {
+        let group = Question { rows, ..question.clone() };
+        forecast_among(&asked, Some(schema), &group, question.rows)
+    };
+    sizes.iter().map(of_group).collect()
+}
+
+/// What a fit of some of the rows of a table would come to, at the budget of the question and at
+/// others.
+fn forecast_among(asked: &Asked, schema: Option<&Schema>, question: &Question, all: u64) -> Result<Forecast, Error> {
+    let Subject { formula, standardised, design, assumed } = subject(&asked.model, schema)?;
+    let known = asked.request.moments.as_ref().map(|moments| moments.of(&design)).transpose()?;
+    let assumed = known.map_or_else(|| assumed.clone(), |moments| assumed.clone().with_moments(moments));
+    let plans = |rho: Rho| {
+        let request = Request { rho, level: question.level, delta: question.delta, ..asked.request.clone() };
+        let method = choose(asked.method, request, asked.tuning, &formula, standardised)?;
+        let (method, count) = after_count(method.as_ref(), all);
+        let plan = method.plan(question.rows, &design)?;
+        plan.check()?;
+        Ok(plan.foresee(&design, &assumed)?.after_count(count))
+    };
+    Forecast::new(question, &design, &assumed, &plans)
+}
+
+/// A model, and what is assumed of its columns.
+struct Subject {
+    formula: Formula,
+    standardised: bool,
+    design: Design,
+    assumed: Assumed,
+}
+
+fn subject(model: &Asks, schema: Option<&Schema>) -> Result<Subject, Error> {
+    match model {
+        Asks::Formula { formula, standardised, weights, assumptions } => {
+            let model = match schema {
+                Some(schema) => formula.resolve(schema)?,
+                None if formula.uses_dot() => return Err(ConfigError::DotInPlan.into()),
+                None => formula.clone().into_model()?,
+            };
+            let design = design(&model, weights);
+            let assumed = Assumed::of(&design, assumptions)?;
+            Ok(Subject { formula: formula.clone(), standardised: *standardised, design, assumed })
+        }
+        Asks::White { features, error_sd } => Ok(Subject {
+            formula: Formula::parse("y ~ x + 0").expect("a formula"),
+            standardised: true,
+            design: standard_design(*features),
+            assumed: Assumed::white(*error_sd),
+        }),
     }
-    Ok(Design::new(&formula.clone().into_model()?))
+}
+
+/// The design of a model whose rows may be weighted.
+fn design(model: &Model, weights: &Option<Weights>) -> Design {
+    let design = Design::new(model);
+    weights.iter().fold(design, |design, weights| design.weighted(weights.clone()))
 }
 
 fn standard_design(features: u32) -> Design {
@@ -131,7 +160,7 @@ mod tests {
     fn of(formula: &str, assumptions: &[&str]) -> Asked {
         let formula = Formula::parse(formula).expect("a formula");
         let assumptions = assumptions.iter().map(|text| text.parse().expect("an assumption")).collect();
-        let model = Asks::Formula { formula, standardised: false, assumptions };
+        let model = Asks::Formula { formula, standardised: false, weights: None, assumptions };
         Asked { method: None, request: Request::new(rho(1.0)), tuning: Tuning::default(), model }
     }
 

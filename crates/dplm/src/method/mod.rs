@@ -1,7 +1,7 @@
 //! Ways to fit, each in a file or a folder of its own.
 //!
 //! A method is what is asked of it (a [`Method`]), then a checked plan of public numbers (a [`Plan`]), then an [`Outcome`] of released ones.
-//! The three here are what the paper is about. To add another, write its file in the crate `dplm-methods`, with these two traits and an [`Entry`],
+//! The two here are what the paper is about. To add another, write its file in the crate `dplm-methods`, with these two traits and an [`Entry`],
 //! and add that entry to the list there: the command line, Python, the ledger and the experiments find it. A method asks [`Rows`] and opens what
 //! they answer by [`release`](crate::privacy::release); [`NoisyMatrix`] and [`Descent`](crate::descend::Descent) do both for the usual questions.
 
@@ -12,7 +12,6 @@ mod noisy;
 mod bounds;
 pub mod dpgd;
 pub mod auto;
-pub mod adassp;
 mod forecast;
 mod registry;
 #[cfg(test)]
@@ -21,8 +20,8 @@ mod audit;
 pub use crate::options::{IntervalMethod, Purpose, Target, Tuning};
 pub use bounds::PublicBounds;
 pub use error::ConfigError;
-pub use forecast::{Asked, Asks, forecast, forecast_for};
-pub use noisy::{NoisyMatrix, release_spread};
+pub use forecast::{Asked, Asks, forecast, forecast_for, forecast_groups};
+pub use noisy::{NoisyMatrix, release_spread, solve_floored};
 pub use outcome::{Outcome, budget_warnings, mean_of_late};
 pub use registry::{Entry, choose, find};
 pub use request::{DELTA, Request, budget};
@@ -85,11 +84,6 @@ pub fn after_count(method: &dyn Method, units: u64) -> (Box<dyn Method>, Option<
 
 /// A checked plan: every number in it is public.
 pub trait Plan: std::fmt::Debug + Send + Sync {
-    /// Every number of the plan in words; the same words are the same plan.
-    fn describe(&self) -> String {
-        format!("{self:?}")
-    }
-
     /// Refuses a fit that public numbers already show cannot give what was asked.
     ///
     /// # Errors

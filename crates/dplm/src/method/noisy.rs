@@ -6,9 +6,9 @@ use super::Request;
 use crate::{
     Error,
     interval::Sampling,
-    lattice::{Clip, Lattice, Outer, Theta},
+    lattice::{Clip, ClippedOuter, Lattice, Outer, Theta},
     privacy::{Neighbours, Noisy, Spend, noise::RandomWords, release},
-    rows::Rows,
+    rows::{ClippedRows, OuterSum, Rows},
 };
 
 /// A released symmetric matrix and the standard deviation of the noise on its diagonal; off it the noise is smaller by `sqrt 2`.
@@ -33,10 +33,33 @@ impl NoisyMatrix {
         spend: Spend,
         rng: &mut R,
     ) -> Result<NoisyMatrix, Error> {
-        let sum = rows.outer_sum(outer, neighbours)?;
+        NoisyMatrix::of_sum((rows.outer_sum(outer, neighbours)?, rows.count()), unit, spend, rng)
+    }
+
+    /// The same of rows under a clip.
+    ///
+    /// # Errors
+    /// When rows cannot be read or the noise does not fit.
+    pub fn release_clipped<R: RandomWords>(
+        rows: &dyn ClippedRows,
+        outer: &ClippedOuter<'_>,
+        unit: f64,
+        neighbours: Neighbours,
+        spend: Spend,
+        rng: &mut R,
+    ) -> Result<NoisyMatrix, Error> {
+        NoisyMatrix::of_sum((rows.outer_sum(outer, neighbours)?, rows.count()), unit, spend, rng)
+    }
+
+    fn of_sum<R: RandomWords>(
+        (sum, rows): (OuterSum, u64),
+        unit: f64,
+        spend: Spend,
+        rng: &mut R,
+    ) -> Result<NoisyMatrix, Error> {
         let size = sum.size();
         let noisy = release(sum.into_matrix(), spend, rng)?;
-        Ok(NoisyMatrix::of(&noisy, size, unit, rows.count()))
+        Ok(NoisyMatrix::of(&noisy, size, unit, rows))
     }
 
     /// The mean over `rows` of a released sum of so many rows and columns, its upper triangle column by column; `unit` is one standardised unit of
@@ -66,7 +89,7 @@ impl NoisyMatrix {
 }
 
 /// The solution where eigenvalues below `floor` are raised to it.
-pub(super) fn solve_floored(matrix: &Mat<f64>, right: &Mat<f64>, floor: f64) -> Mat<f64> {
+pub fn solve_floored(matrix: &Mat<f64>, right: &Mat<f64>, floor: f64) -> Mat<f64> {
     let found = matrix.self_adjoint_eigen(Side::Lower).expect("a finite symmetric matrix has eigenvalues");
     let (vectors, values) = (found.U(), found.S().column_vector());
     let turned = vectors.transpose() * right;
@@ -74,14 +97,14 @@ pub(super) fn solve_floored(matrix: &Mat<f64>, right: &Mat<f64>, floor: f64) -> 
     vectors * scaled
 }
 
-/// Releases what the draw of the rows adds to the mean gradient: `(1/n) sum ||clipped gradient||^2` at `theta`, under the clip that the rows have.
+/// Releases what the draw of the rows adds to the mean gradient: `(1/n) sum ||clipped gradient||^2` at `theta`.
 /// Where persons have several rows, whose errors may be alike, or rows are weighted, it is the whole covariance, which has another shape than the
 /// curvature then.
 ///
 /// # Errors
 /// When rows cannot be read or the noise does not fit.
 pub fn release_spread<R: RandomWords>(
-    rows: &dyn Rows,
+    rows: &dyn ClippedRows,
     (theta, lattice): (&Theta, &Lattice),
     clip: Clip,
     (request, weighted): (&Request, bool),
@@ -92,11 +115,11 @@ pub fn release_spread<R: RandomWords>(
     let several = person.as_ref().and_then(|person| person.rows).is_some_and(|rows| rows > 1);
     if several || weighted {
         let unit = lattice.gradient_unit() / f64::from(clip.gradient_shift()).exp2();
-        let gradients = Outer::Gradient { theta, theta_unit: lattice.theta_unit() };
-        let noisy = NoisyMatrix::release(rows, &gradients, unit, *neighbours, spend, rng)?;
+        let gradients = ClippedOuter::Gradient { theta, theta_unit: lattice.theta_unit() };
+        let noisy = NoisyMatrix::release_clipped(rows, &gradients, unit, *neighbours, spend, rng)?;
         return Ok(Sampling::from_matrix(rows.count(), noisy.mean, noisy.noise_sd)?);
     }
-    let noisy = release(rows.clipped_square_sum(theta, lattice, *neighbours)?, spend, rng)?;
+    let noisy = release(rows.square_sum(theta, lattice, *neighbours)?, spend, rng)?;
     let unit = lattice.gradient_unit().powi(2) / f64::from(clip.square_shift()).exp2();
     let mean = |value: f64| value / unit / rows.count() as f64;
     Ok(Sampling::from_trace(rows.count(), mean(noisy.values[0] as f64), mean(noisy.sigma[0] as f64))?)

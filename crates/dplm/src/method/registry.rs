@@ -1,6 +1,6 @@
 //! The methods of the library, and which of them is used when none is asked for. Other crates have methods too: [`find`] takes their lists.
 
-use super::{ConfigError, IntervalMethod, Method, Purpose, Request, Tuning, adassp, auto, dpgd};
+use super::{ConfigError, IntervalMethod, Method, Purpose, Request, Tuning, auto, dpgd};
 use crate::{
     Error,
     formula::Formula,
@@ -34,7 +34,7 @@ pub struct Entry {
 impl Choice for Entry {
     const OPTION: &'static str = "method";
     /// When none is asked for, the first is used that suits the formula and can do what is asked.
-    const ALL: &'static [Entry] = &[auto::ENTRY, dpgd::ENTRY, adassp::ENTRY];
+    const ALL: &'static [Entry] = &[auto::ENTRY, dpgd::ENTRY];
 
     fn word(self) -> &'static str {
         self.name
@@ -145,9 +145,8 @@ mod tests {
             (None, request(), Tuning::default(), "auto"),
             (None, request(), tuned, "dpgd"),
             (None, batched, Tuning::default(), "dpgd"),
-            (None, prediction.clone(), Tuning::default(), "auto"),
+            (None, prediction, Tuning::default(), "auto"),
             (Some("dpgd"), request(), Tuning::default(), "dpgd"),
-            (Some("adassp"), prediction, Tuning::default(), "adassp"),
         ] {
             assert_eq!(chosen_for(named, "y[0..9] ~ x[0..1]", request, tuning).expect("a method"), expected);
         }
@@ -161,7 +160,6 @@ mod tests {
         for (named, formula, request, tuning, words) in [
             (Some("auto"), "y[0..9] ~ x[0..1]", request(), tuned, "finds the clip"),
             (Some("auto"), "y[0..9] ~ x[0..1]", batched, Tuning::default(), "newton intervals only"),
-            (Some("adassp"), "y[0..9] ~ x[0..1]", request(), Tuning::default(), "makes no intervals"),
             (Some("auto"), "y ~ x", request(), Tuning::default(), "no bounds"),
             (None, "y ~ x", request(), Tuning::default(), "no bounds"),
             (None, "y[0..9] ~ x[0..1]", request(), Tuning { clip: Some(-1.0), ..tuned }, "clip"),

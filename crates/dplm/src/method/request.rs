@@ -131,6 +131,11 @@ impl Request {
         if self.person.is_some() { Unit::Person } else { Unit::Row }
     }
 
+    /// Whether persons are protected who may have several rows.
+    pub(super) fn has_several_rows(&self) -> bool {
+        self.person.as_ref().is_some_and(|person| person.rows != Some(1))
+    }
+
     /// How many rows' worth a person is said to count, for methods whose parameters are public and scale with it; 1 where nothing is said.
     pub fn rows_per_person(&self) -> u32 {
         match &self.person {

@@ -1,8 +1,10 @@
-//! Rows that have the moments of some columns, for the moments of terms that are functions of them.
+//! Draws rows with given moments of some columns, to compute the moments of terms that are
+//! functions of them.
 //!
-//! Numbers are drawn from the normal law with these moments and moved to their bounds. A category follows: given what was drawn before it, a
-//! level has the probability that its linear regression on that predicts, so that shares and covariances are those asked for as far as
-//! probabilities between 0 and 1 allow.
+//! Numbers are drawn from the Gaussian with these moments and clamped to their bounds. Categories
+//! follow: given the columns drawn before it, a level has the probability predicted by its linear
+//! regression on them, so that shares and covariances are as requested as far as probabilities
+//! between 0 and 1 allow.
 
 use faer::Mat;
 use rand_chacha::ChaCha8Rng;
@@ -17,14 +19,15 @@ use crate::{
     theory::student::normal_quantile,
 };
 
-/// Rows drawn: enough for second moments to be right to about one in a hundred.
+/// Rows drawn: enough for second moments within about 1 %.
 const DRAWS: usize = 20_000;
-/// The same draws always.
+/// Always the same draws.
 const SEED: u64 = 1;
 /// Eigenvalues of covariances below this share of the largest count as zero.
 const SINGULAR: f64 = 1e-9;
 
-/// The second moments of the columns of a design matrix, in standardised units. Every column is named.
+/// The second moments of the columns of a design matrix, in standardised units. Every column is
+/// named in the moments.
 pub(super) fn second_moments(moments: &Moments, design: &Design) -> Mat<f64> {
     let block = block(moments, design);
     let p = design.features();
@@ -37,7 +40,8 @@ pub(super) fn second_moments(moments: &Moments, design: &Design) -> Mat<f64> {
     Mat::from_fn(p, p, |j, k| sum[(j.max(k), j.min(k))] / DRAWS as f64)
 }
 
-/// Rows of the columns that a design reads. Those of the response alone are at the middle of their bounds: they are in no term.
+/// Rows of the columns that a design reads. Columns of the response alone are at the middle of
+/// their bounds: they are in no term.
 fn block(moments: &Moments, design: &Design) -> Block {
     let needed = design.predictors();
     let mut drawn = Drawn::new(moments);
@@ -55,10 +59,10 @@ fn block(moments: &Moments, design: &Design) -> Block {
     Block { rows: DRAWS, columns: design.columns().iter().map(cells).collect() }
 }
 
-/// What was drawn so far: for each place among the moments, a value in every row.
+/// The draws so far: for each position among the moments, a value in every row.
 struct Drawn<'a> {
     moments: &'a Moments,
-    /// Places among the moments, in the order they were drawn.
+    /// Positions among the moments, in the order they were drawn.
     places: Vec<usize>,
     values: Vec<Vec<f64>>,
     rng: ChaCha8Rng,
@@ -91,7 +95,7 @@ impl<'a> Drawn<'a> {
         }
     }
 
-    /// The codes of the levels, given what was drawn before.
+    /// The codes of the levels, given the earlier draws.
     fn draw_levels(&mut self, column: &Column) -> Vec<u32> {
         let places: Vec<usize> = names_of(column).iter().map(|name| self.place(name)).collect();
         let before = self.covariance(&self.places, &self.places);
@@ -123,7 +127,7 @@ impl<'a> Drawn<'a> {
     }
 }
 
-/// The level at which shares, added up, pass `u`; the first level has what the others leave.
+/// The level at which the cumulative shares pass `u`; the first level has the remaining share.
 fn chosen(shares: &[f64], u: f64) -> u32 {
     let total: f64 = shares.iter().sum::<f64>().max(1.0);
     let mut sum = 0.0;
@@ -140,7 +144,7 @@ fn pseudo_inverse(matrix: &Mat<f64>) -> Mat<f64> {
     found.map(|value| if value > least { value.recip() } else { 0.0 })
 }
 
-/// Above 0 and below 1.
+/// Uniform between 0 and 1, both excluded.
 fn uniform(rng: &mut ChaCha8Rng) -> f64 {
     ((rng.next_u64() >> 11) as f64 + 0.5) / (1u64 << 53) as f64
 }

@@ -7,8 +7,9 @@
 //! correlations = [[1, -0.3, 0.05], [-0.3, 1, 0.1], [0.05, 0.1, 1]]   # or covariance = [[...], ...] in place of both
 //! ```
 //!
-//! JSON has the same keys. A CSV file has a line for each column: its name, its mean, then either its standard deviation and its
-//! correlations, or its covariances, under the names of the others: `name,mean,sd,educ,exper` or `name,mean,educ,exper`.
+//! JSON has the same keys. A CSV file has a line for each column: its name, its mean, then either
+//! its standard deviation and its correlations, or its covariances, under the names of the other
+//! columns: `name,mean,sd,educ,exper` or `name,mean,educ,exper`.
 
 use std::{fs, io::ErrorKind, path::Path};
 
@@ -32,10 +33,10 @@ struct Document {
 }
 
 impl Moments {
-    /// Reads a file, by the ending of its name: `.toml`, `.json` or `.csv`; another is taken for TOML.
+    /// Reads a file, by its ending: `.toml`, `.json` or `.csv`; any other ending is read as TOML.
     ///
     /// # Errors
-    /// When it cannot be read or understood.
+    /// When it cannot be read or parsed.
     pub fn read(path: impl AsRef<Path>) -> Result<Moments, MomentsError> {
         let path = path.as_ref();
         let text = fs::read_to_string(path).map_err(|error| match error.kind() {
@@ -52,7 +53,7 @@ impl Moments {
     /// From TOML.
     ///
     /// # Errors
-    /// When it cannot be understood.
+    /// When it cannot be parsed.
     ///
     /// # Examples
     /// ```
@@ -73,7 +74,7 @@ impl Moments {
     /// From JSON.
     ///
     /// # Errors
-    /// When it cannot be understood.
+    /// When it cannot be parsed.
     pub fn from_json(text: &str) -> Result<Moments, MomentsError> {
         let document: Document = serde_json::from_str(text)
             .map_err(|error| MomentsError::Unreadable { place: format!(" in line {}", error.line()) })?;
@@ -83,7 +84,7 @@ impl Moments {
     /// From CSV.
     ///
     /// # Errors
-    /// When it cannot be understood.
+    /// When it cannot be parsed.
     pub fn from_csv(text: &str) -> Result<Moments, MomentsError> {
         let mut lines = (1..).zip(text.lines()).filter(|(_, line)| !line.trim().is_empty());
         let unreadable = |line: usize| MomentsError::Unreadable { place: format!(" in line {line}") };
@@ -148,7 +149,7 @@ fn square(rows: &[Vec<f64>], count: usize, what: &'static str) -> Result<Mat<f64
     }
 }
 
-/// The fields of a line of CSV; quotes may hold commas.
+/// The fields of a line of CSV; quotes may contain commas.
 fn fields(line: &str) -> Vec<String> {
     let (mut fields, mut quoted) = (vec![String::new()], false);
     for letter in line.chars() {

@@ -1,9 +1,11 @@
-//! Means and covariances of columns that are publicly known: from a code book, an earlier wave, another country.
+//! Means and covariances of columns that are publicly known: from a code book, an earlier wave,
+//! another country.
 //!
-//! They say how columns spread and go together, so that a fit need not spend a part of its budget on that. They may be of the *terms* of the
-//! model, named as its coefficients are (`educ`, `union[yes]`, `I(exper^2)`), or of the *columns* that the terms are made of: a number by its
-//! name, a category by its levels but the first (`union[yes]`, whose mean is the share of that level). Where a term is not named, rows are
-//! drawn that have the moments of the columns, and the terms are computed from them.
+//! They state how columns vary and correlate, so that a fit need not spend a part of its budget on
+//! that. They may describe the *terms* of the model, named as its coefficients are (`educ`,
+//! `union[yes]`, `I(exper^2)`), or the *columns* of the terms: a number by its name, a category by
+//! its levels except the first (`union[yes]`, whose mean is the share of that level). If a term is
+//! not named, rows are drawn with the moments of the columns, and the terms are computed from them.
 
 mod file;
 mod draw;
@@ -29,7 +31,7 @@ pub struct Moments {
     covariance: Mat<f64>,
 }
 
-/// Moments as a saved fit has them, before they are checked.
+/// Moments as a saved fit stores them, before they are checked.
 #[derive(Deserialize)]
 struct Written {
     names: Vec<String>,
@@ -46,58 +48,59 @@ impl TryFrom<Written> for Moments {
     }
 }
 
-/// Why moments are not understood, or not those of a model.
+/// Why moments cannot be parsed, or do not fit a model.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum MomentsError {
-    /// The file was not read.
+    /// The file could not be read.
     #[error("the moments could not be read ({kind}): check the file's name and its permissions")]
     Unread {
-        /// What kind of refusal it was.
+        /// The kind of failure.
         kind: std::io::ErrorKind,
     },
-    /// Something else.
+    /// The text has another form.
     #[error(
-        "the moments are not understood{place}: give names, means, and either covariance, or sds and correlations, as TOML, JSON or CSV"
+        "the moments cannot be parsed{place}: give names, means, and either covariance, or sds and \
+         correlations, as TOML, JSON or CSV"
     )]
     Unreadable {
-        /// Where, as ` in line 3`; empty where nobody can say.
+        /// The position, as ` in line 3`; empty if unknown.
         place: String,
     },
-    /// A list of another length than the names.
-    #[error("the moments name {names} columns and have {found} {what}: give one for each")]
+    /// A list and the names differ in length.
+    #[error("the moments name {names} columns but have {found} {what}: give one for each")]
     Length {
-        /// How many names.
+        /// The number of names.
         names: usize,
-        /// What is too short or too long.
+        /// The list that is too short or too long.
         what: &'static str,
-        /// How long it is.
+        /// Its length.
         found: usize,
     },
-    /// A name twice, or none.
+    /// A name given twice, or empty.
     #[error("the moments name '{name}' twice: name each column once")]
     Twice {
-        /// Which.
+        /// The name.
         name: String,
     },
-    /// Numbers that no columns have.
-    #[error("the moments of '{name}' are those of no column: {rule}")]
+    /// Numbers that cannot be moments.
+    #[error("the moments of '{name}' are impossible: {rule}")]
     Impossible {
-        /// Which.
+        /// The name.
         name: String,
-        /// What must hold.
+        /// The rule that they break.
         rule: &'static str,
     },
-    /// Correlations that no columns have together.
-    #[error("the correlations are those of no columns: some combination of them would have a negative variance")]
+    /// A correlation matrix that is not positive semidefinite.
+    #[error("the correlations are impossible: some combination of the columns would have a negative variance")]
     NotPositive,
     /// A table without rows.
     #[error("no row of the table has all the columns of the model, so it has no moments: check the formula")]
     NoRows,
-    /// Columns of the model that are not named.
+    /// Columns of the model without moments.
     #[error("the moments lack {missing}: add {them}, or the moments of the columns that {they} made of")]
     Missing {
-        /// Which, with quotes.
+        /// Their names, with quotes.
         missing: String,
         /// `it` or `them`.
         them: &'static str,
@@ -113,7 +116,7 @@ impl Moments {
     /// Means and covariances of named columns.
     ///
     /// # Errors
-    /// When lists differ in length, a name comes twice, or the numbers are those of no columns.
+    /// When lists differ in length, a name comes twice, or the numbers cannot be moments.
     pub fn new(names: Vec<String>, means: Vec<f64>, covariance: Mat<f64>) -> Result<Moments, MomentsError> {
         let count = names.len();
         let check = |what, found| match found == count {
@@ -144,11 +147,11 @@ impl Moments {
             let scale = |k: usize| (self.covariance[(j, j)] * self.covariance[(k, k)]).sqrt();
             let differs = |k: usize| (self.covariance[(j, k)] - self.covariance[(k, j)]).abs() > ROUNDING * scale(k);
             if (0..j).any(differs) {
-                return impossible("a covariance must be the same from both sides");
+                return impossible("a covariance matrix must be symmetric");
             }
         }
         let is_possible = |found: Eigen| found.values[0] >= -ROUNDING * self.names.len() as f64;
-        // Moments of no column have no eigenvalues.
+        // Without columns there are no eigenvalues.
         match self.names.is_empty() || Eigen::of(self.correlations().as_ref()).is_some_and(is_possible) {
             true => Ok(()),
             false => Err(MomentsError::NotPositive),
@@ -184,7 +187,7 @@ impl Moments {
     /// The second moments of the columns of a design matrix, in standardised units.
     ///
     /// # Errors
-    /// When a term is neither named nor made of columns that are.
+    /// When a term is neither named nor made of named columns.
     pub(crate) fn of(&self, design: &Design) -> Result<Mat<f64>, MomentsError> {
         match self.of_terms(design) {
             Some(moments) => Ok(moments),
@@ -196,9 +199,10 @@ impl Moments {
         self.names.iter().position(|one| one == name)
     }
 
-    /// From the moments of the terms; none where one is not named.
+    /// From the moments of the terms; `None` if a term is not named.
     ///
-    /// A column of the design matrix is `z = S a`, a combination of the terms `a` in their own units.
+    /// A column of the design matrix is `z = S a`, a combination of the terms `a` in their own
+    /// units.
     fn of_terms(&self, design: &Design) -> Option<Mat<f64>> {
         let intercept = matches!(design.slots().first(), Some(Slot::Intercept));
         let constant = |j: usize| intercept && j == 0;
@@ -243,7 +247,7 @@ impl Moments {
     }
 }
 
-/// What a column goes by: a number by its name, a category by its levels but the first.
+/// The names of a column's moments: a number's own, a category's levels except the first.
 fn names_of(column: &Column) -> Vec<String> {
     match &column.kind {
         Kind::Levels(levels) => levels.iter().skip(1).map(|level| format!("{}[{level}]", column.name)).collect(),
@@ -257,7 +261,8 @@ fn lacking(missing: &[String]) -> MomentsError {
     MomentsError::Missing { missing: quoted.join(", "), them, they }
 }
 
-/// The columns of the design matrix as combinations of the terms: a coefficient is a sum of standardised ones with the same shares.
+/// The columns of the design matrix as combinations of the terms: a coefficient is a sum of
+/// standardised ones with the same weights.
 pub(crate) fn combinations(design: &Design) -> Mat<f64> {
     let (p, unit, contrasts) = (design.features(), design.response().unit, design.contrasts());
     Mat::from_fn(p, p, |slot, term| contrasts[term].weights[slot] / unit)
@@ -301,7 +306,8 @@ mod tests {
         }
     }
 
-    /// A term that is not named is computed from rows drawn with the moments of its columns: `E x^2 = 4 + 16`, and the share of both.
+    /// A term that is not named is computed from rows drawn with the moments of its columns:
+    /// `E x^2 = 4 + 16`, and the share of both.
     #[test]
     fn terms_are_made_of_columns() {
         let design = design("y[0..1] ~ x[0..20] + I(x^2) + x:g{a,b} + g");
@@ -320,11 +326,11 @@ mod tests {
     #[test]
     fn what_is_wrong_is_said() {
         for (text, words) in [
-            ("names = ['x']\nmeans = [1, 2]\ncovariance = [[1]]", "1 columns and have 2 means"),
+            ("names = ['x']\nmeans = [1, 2]\ncovariance = [[1]]", "1 columns but have 2 means"),
             ("names = ['x', 'x']\nmeans = [1, 2]\ncovariance = [[1, 0], [0, 1]]", "'x' twice"),
             ("names = ['x']\nmeans = [1]\ncovariance = [[-1]]", "must not be negative"),
             ("names = ['x', 'z']\nmeans = [1, 2]\ncovariance = [[1, 2], [2, 1]]", "negative variance"),
-            ("names = ['x', 'z']\nmeans = [1, 2]\ncovariance = [[1, 0.5], [0, 1]]", "from both sides"),
+            ("names = ['x', 'z']\nmeans = [1, 2]\ncovariance = [[1, 0.5], [0, 1]]", "must be symmetric"),
             ("names = ['x']\nmeans = [1]\nsds = [1]", "either covariance, or sds and correlations"),
             ("names = ['x']\nmeans = ['one']\ncovariance = [[1]]", "in line 2"),
         ] {

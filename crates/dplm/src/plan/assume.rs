@@ -9,6 +9,7 @@ use faer::Mat;
 use rand_chacha::ChaCha8Rng;
 use rand_core::{Rng, SeedableRng};
 
+use super::weighing::Weighing;
 use crate::{
     formula::{Column, Kind},
     lattice::Design,
@@ -117,9 +118,13 @@ fn bare(name: &str) -> String {
 pub struct Assumed {
     /// The second moments of the columns of the design matrix, in standardised units; none where they are those of white rows.
     pub(crate) moments: Option<Mat<f64>>,
-    /// The standard deviation of the response and of the errors, in standardised units.
-    pub(crate) response_sd: f64,
+    /// The root mean square of the response, which is what a residual is where all coefficients are
+    /// zero, and the standard deviation of the errors, in standardised units.
+    pub(crate) response_rms: f64,
     pub(crate) error_sd: f64,
+    /// How unlike the weights of rows are. In those units errors are as large as makes rows that
+    /// count alike as imprecise.
+    pub(crate) weighing: Weighing,
     sentences: Vec<String>,
 }
 
@@ -139,7 +144,13 @@ enum Law {
 impl Assumed {
     /// Columns of unit variance that are not correlated, and errors of this standard deviation.
     pub fn white(error_sd: f64) -> Assumed {
-        Assumed { moments: None, response_sd: 1f64.hypot(error_sd), error_sd, sentences: Vec::new() }
+        Assumed {
+            moments: None,
+            response_rms: 1f64.hypot(error_sd),
+            error_sd,
+            weighing: Weighing::NONE,
+            sentences: Vec::new(),
+        }
     }
 
     /// The usual assumptions, and these in place of some.
@@ -173,8 +184,14 @@ impl Assumed {
         let usual_errors = drawn.response_sd * (1.0 - explained).sqrt();
         let unit = design.response().unit;
         let error_sd = errors.map_or(usual_errors, |sd| sd / unit);
-        let sentences = sentences(columns, &laws, correlation, error_sd * unit);
-        Ok(Assumed { moments: Some(drawn.moments), response_sd: drawn.response_sd, error_sd, sentences })
+        let mut sentences = sentences(columns, &laws, correlation, error_sd * unit);
+        if let Some(weights) = design.weights() {
+            let name = weights.name();
+            sentences.insert(columns.len(), format!("weights: '{name}' says nothing of the columns and of the errors"));
+        }
+        let Drawn { moments, response_rms, weighing: (weighing, larger), .. } = drawn;
+        let (response_rms, error_sd) = (larger * response_rms, larger * error_sd);
+        Ok(Assumed { moments: Some(moments), response_rms, error_sd, weighing, sentences })
     }
 
     /// Whether columns have about unit variance and are hardly correlated.
@@ -290,6 +307,9 @@ struct Drawn {
     /// The mean of `z z'` over rows `z` of the design matrix.
     moments: Mat<f64>,
     response_sd: f64,
+    response_rms: f64,
+    /// How unlike weights are, and by what errors seem larger for it.
+    weighing: (Weighing, f64),
 }
 
 impl Drawn {
@@ -297,17 +317,29 @@ impl Drawn {
         let p = design.features();
         let block = block(laws, correlation);
         let mut sum = Mat::<f64>::zeros(p, p);
-        let (mut total, mut squares) = (0.0, 0.0);
-        for (row, response) in (0..block.rows).filter_map(|row| design.standardised_row(&block, row)) {
+        let (mut total, mut squares, mut weights) = (0.0, 0.0, Vec::new());
+        let unweighted = design.unweighted();
+        // The column of weights is the last.
+        let weight_of = |row: usize| match (design.weights(), block.columns.last()) {
+            (Some(_), Some(Cells::Numbers(weights))) => weights[row] / design.weight_unit(),
+            _ => 1.0,
+        };
+        for row in 0..block.rows {
+            let Some((cells, response)) = unweighted.standardised_row(&block, row) else { continue };
+            let weight = weight_of(row);
             for j in 0..p {
-                (0..=j).for_each(|k| sum[(j, k)] += row[j] * row[k]);
+                (0..=j).for_each(|k| sum[(j, k)] += weight * cells[j] * cells[k]);
             }
             total += response;
             squares += response * response;
+            weights.push(weight);
         }
         let n = DRAWS as f64;
         let moments = Mat::from_fn(p, p, |j, k| sum[(j.max(k), j.min(k))] / n);
-        Drawn { moments, response_sd: (squares / n - (total / n).powi(2)).max(0.0).sqrt() }
+        let (mean, mean_sq) = (total / n, squares / n);
+        let weighing = if design.weights().is_some() { Weighing::of(weights) } else { (Weighing::NONE, 1.0) };
+        let response_sd = (mean_sq - mean.powi(2)).max(0.0).sqrt();
+        Drawn { moments, response_sd, response_rms: mean_sq.sqrt(), weighing }
     }
 }
 

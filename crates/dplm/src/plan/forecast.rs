@@ -301,7 +301,7 @@ impl Forecast {
             share: Share { share: asked.share, rho: view.budget_where(|planned| view.adds_at_most(planned)) },
             wants: asked.wants.iter().map(|want| view.want(want)).collect(),
             left_out: planned.left_out,
-            releases: planned.releases,
+            releases: planned.releases.iter().map(|one| PlannedRelease::of(one, asked.rho)).collect(),
             budgets: view.at_budgets(octaves)?,
             curve: view.at_budgets(half_octaves)?,
         })

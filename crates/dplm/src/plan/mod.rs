@@ -11,6 +11,7 @@
 //! | `steps.rs` | how many steps forget a start |
 //! | `shares.rs` | what the paper's method spends beside its descent |
 //! | `white.rs` | the errors of a descent on white rows, given its clip and its steps |
+//! | `weighing.rs` | what weights do to such a descent |
 //! | `choices.rs` | what that division rests on and no theory gives |
 //! | `skewed.rs` | what clipping does to skewed errors |
 //! | `division.rs` | how the automatic method divides its budget |
@@ -24,6 +25,7 @@ pub(crate) mod strength;
 pub(crate) mod counts;
 pub(crate) mod steps;
 mod shares;
+mod weighing;
 pub mod white;
 mod choices;
 mod skewed;

@@ -1,7 +1,11 @@
 //! What a method says of itself before it runs.
 
 use super::white::Expected;
-use crate::{options::Target, privacy::Rho, warning::LeftOut};
+use crate::{
+    options::Target,
+    privacy::{Mechanism, Release, Rho},
+    warning::LeftOut,
+};
 
 /// A fit as it is planned, for what is assumed of the columns.
 #[derive(Clone, Debug, PartialEq)]
@@ -14,8 +18,8 @@ pub struct Planned {
     pub descent: Foretold,
     /// A descent that would be more precise, where clip or steps were given by hand.
     pub recommended: Option<Foretold>,
-    /// What is spent on what, as it will be released; the shares add up to one.
-    pub releases: Vec<PlannedRelease>,
+    /// What is spent on what, as it will be released.
+    pub releases: Vec<Release>,
     /// The parameters that the budget can resolve, ascending.
     pub kept: Vec<usize>,
     /// The others, and why.
@@ -24,13 +28,10 @@ pub struct Planned {
 
 impl Planned {
     /// The plan of what the count of usable rows leaves, as a plan of the whole budget.
-    pub(crate) fn after_count(self, count: Option<Rho>, whole: Rho) -> Planned {
-        let Some(count) = count else { return self };
-        let share = count.to_f64() / whole.to_f64();
-        let first = PlannedRelease { what: USABLE.to_owned(), share };
-        let others = self.releases.into_iter();
-        let others = others.map(|one| PlannedRelease { share: one.share * (1.0 - share), ..one });
-        Planned { releases: std::iter::once(first).chain(others).collect(), ..self }
+    pub(crate) fn after_count(mut self, count: Option<Rho>) -> Planned {
+        let release = |rho| Release { what: USABLE.to_owned(), rho, mechanism: Mechanism::Gaussian };
+        self.releases.splice(..0, count.map(release));
+        self
     }
 }
 
@@ -57,4 +58,10 @@ pub struct PlannedRelease {
     pub what: String,
     /// Its share of the budget.
     pub share: f64,
+}
+
+impl PlannedRelease {
+    pub(super) fn of(release: &Release, whole: Rho) -> PlannedRelease {
+        PlannedRelease { what: release.what.clone(), share: release.rho.to_f64() / whole.to_f64() }
+    }
 }

@@ -1,6 +1,6 @@
 //! How many steps forget a start.
 
-use crate::theory::bounds::{CoverageConstants, coverage_steps_with};
+use crate::theory::coverage::{CoverageConstants, coverage_steps_with};
 
 /// The share of coverage that the paper's intervals may lose to a start that is not forgotten.
 const LOST_COVERAGE: f64 = 0.05;

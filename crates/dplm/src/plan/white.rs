@@ -18,8 +18,8 @@
 
 use statrs::distribution::{Continuous, ContinuousCDF, Normal};
 
-use super::noise::matrix_noise_sd;
 pub use super::shares::Shares;
+use super::{noise::matrix_noise_sd, weighing::Weighing};
 use crate::{
     descend::noise_sd,
     interval::{IntervalError, Transient, bend_at, check_positive, expected_uncertainty_sq, normal_quantile},
@@ -121,12 +121,16 @@ impl Setting {
     /// # Ok::<(), dplm::interval::IntervalError>(())
     /// ```
     pub fn expected(&self) -> Result<Expected, IntervalError> {
+        self.expected_among(&Norms::of(self.features))
+    }
+
+    /// The same of rows whose gradients are as long as these say.
+    pub(crate) fn expected_among(&self, norms: &Norms) -> Result<Expected, IntervalError> {
         self.check()?;
         let rho = self.rho * self.shares.descent();
         let lambda = noise_sd(self.rows, self.gamma, self.steps, self.neighbours, rho);
-        let norms = Norms::of(self.features);
-        let curvature = self.curvature_along(lambda, &norms);
-        let at_rest = norms.mean(|norm| norm * norm * self.unclipped(norm, 0.0));
+        let curvature = self.curvature_along(lambda, norms);
+        let at_rest = norms.curvature(|norm| self.unclipped(norm, 0.0));
         let spread = norms.mean(|norm| norm * norm * self.clipped_variance(norm));
         let steps = self.transient(lambda, curvature).effective_steps(self.steps as usize);
         let n = self.rows as f64;
@@ -153,10 +157,10 @@ impl Setting {
 
     /// Curvature seen by wandering iterates: a fixed point, since they wander less the more curvature they see.
     fn curvature_along(&self, lambda: f64, norms: &Norms) -> f64 {
-        let mut h = norms.mean(|norm| norm * norm * self.unclipped(norm, 0.0));
+        let mut h = norms.curvature(|norm| self.unclipped(norm, 0.0));
         for _ in 0..20 {
             let wander_sq = self.wander_sq(lambda, h);
-            h = 0.5 * h + 0.5 * norms.mean(|norm| norm * norm * self.unclipped(norm, wander_sq));
+            h = 0.5 * h + 0.5 * norms.curvature(|norm| self.unclipped(norm, wander_sq));
         }
         h
     }
@@ -266,45 +270,74 @@ const MOST_LOST: f64 = 1.5;
 
 /// The clip that a share `tail` of the gradients of white rows exceeds where residuals are normal with this standard deviation.
 pub(crate) fn clip_for_tail(features: usize, residual_sd: f64, tail: f64) -> f64 {
-    let norms = Norms::of(features);
-    let above = |clip: f64| norms.share(|norm| 2.0 * Normal::standard().sf(clip / (norm * residual_sd)));
-    let scale = residual_sd * (features as f64).sqrt();
-    let (mut low, mut high) = (1e-3 * scale, 20.0 * scale);
-    for _ in 0..60 {
-        let middle = (low * high).sqrt();
-        if above(middle) > tail { low = middle } else { high = middle }
-    }
-    high
+    Norms::of(features).clip_for_tail(residual_sd, tail)
 }
 
-/// Norms of standard normal vectors of `p` coordinates, as nodes with weights.
 /// Nodes a fifth of a standard deviation apart: a planner tries many settings, and more nodes would change nothing it shows.
 const NODES: i32 = 80;
 
-struct Norms {
-    nodes: Vec<(f64, f64)>,
+/// How long the gradients of white rows of `p` coordinates are, over their residuals: norms of
+/// standard normal vectors, times what weights do.
+pub(crate) struct Norms {
+    nodes: Vec<Node>,
     features: f64,
 }
 
+/// Rows whose gradients are this many times as long as their residuals.
+struct Node {
+    norm: f64,
+    /// What they add to the curvature.
+    curvature: f64,
+    /// Their share.
+    share: f64,
+}
+
 impl Norms {
+    /// Of rows that count alike.
+    pub fn of(features: usize) -> Self {
+        Norms::weighted(features, &Weighing::NONE)
+    }
+
     /// Equally spaced nodes over eight standard deviations; the trapezoid rule is exact enough for a smooth law on a
     /// line.
-    fn of(features: usize) -> Self {
+    pub fn weighted(features: usize, weighing: &Weighing) -> Self {
         let p = features as f64;
         let centre = p.sqrt();
         let (low, high) = ((centre - 8.0).max(0.0), centre + 8.0);
         let step = (high - low) / f64::from(NODES);
-        let log_density = |u: f64| (p - 1.0) * (u / centre).ln() - 0.5 * (u * u - p);
-        let node = |k: i32| low + (f64::from(k) + 0.5) * step;
-        let mut nodes: Vec<_> = (0..NODES).map(|k| (node(k), log_density(node(k)).exp())).collect();
-        let total: f64 = nodes.iter().map(|node| node.1).sum();
-        nodes.iter_mut().for_each(|node| node.1 /= total);
+        let density = |u: f64| ((p - 1.0) * (u / centre).ln() - 0.5 * (u * u - p)).exp();
+        let norms: Vec<f64> = (0..NODES).map(|k| low + (f64::from(k) + 0.5) * step).collect();
+        let total: f64 = norms.iter().map(|&norm| density(norm)).sum();
+        let node = |norm: f64, (reach, curve, share): (f64, f64, f64)| Node {
+            norm: reach * norm,
+            curvature: curve * norm * norm,
+            share: share * density(norm) / total,
+        };
+        let nodes = norms.iter().flat_map(|&norm| weighing.parts().map(move |part| node(norm, part))).collect();
         Norms { nodes, features: p }
+    }
+
+    /// The clip that a share `tail` of gradients exceeds where residuals are normal with this
+    /// standard deviation.
+    pub fn clip_for_tail(&self, residual_sd: f64, tail: f64) -> f64 {
+        let above = |clip: f64| self.share(|norm| 2.0 * Normal::standard().sf(clip / (norm * residual_sd)));
+        let scale = residual_sd * self.features.sqrt();
+        let (mut low, mut high) = (1e-3 * scale, 20.0 * scale);
+        for _ in 0..60 {
+            let middle = (low * high).sqrt();
+            if above(middle) > tail { low = middle } else { high = middle }
+        }
+        high
     }
 
     /// `E[f(||x||)]`.
     fn share(&self, f: impl Fn(f64) -> f64) -> f64 {
-        self.nodes.iter().map(|(norm, weight)| weight * f(*norm)).sum()
+        self.nodes.iter().map(|node| node.share * f(node.norm)).sum()
+    }
+
+    /// The mean curvature of a coordinate where rows of a norm count by `f`.
+    fn curvature(&self, f: impl Fn(f64) -> f64) -> f64 {
+        self.nodes.iter().map(|node| node.share * (node.curvature * f(node.norm))).sum::<f64>() / self.features
     }
 
     /// `E[f(||x||)] / p`, an average over coordinates.

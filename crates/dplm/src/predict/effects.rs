@@ -1,4 +1,5 @@
-//! What each column does to the mean response over its whole public range: effect sizes that can be compared.
+//! The change of the mean response over each column's whole public range: effect sizes that can be
+//! compared.
 
 use super::{Predictor, RowValues};
 use crate::{
@@ -14,9 +15,9 @@ use crate::{
 pub struct Effect {
     /// The column.
     pub column: String,
-    /// From where: the lower bound, or the reference level.
+    /// The starting value: the lower bound, or the reference level.
     pub from: String,
-    /// To where: the upper bound, or another level.
+    /// The end value: the upper bound, or another level.
     pub to: String,
     /// The change.
     pub estimate: f64,
@@ -25,11 +26,13 @@ pub struct Effect {
 }
 
 impl Fit {
-    /// The change of the mean response over the whole range of each column, and from the reference to each other level of a category; a column that
-    /// is centred and of unit variance goes from 0 to 1. Those that the budget cannot tell are not listed. It reads no data.
+    /// The change of the mean response over the whole range of each column, and from the reference
+    /// to each other level of a category; a column that is centred and of unit variance goes from 0
+    /// to 1. Effects that the budget cannot identify are not listed. It reads no data.
     ///
-    /// Other columns are held at the middle of their bounds and at their reference levels. Where a column enters the model once and by itself, this is
-    /// its coefficient times the width of its bounds.
+    /// Other columns are held at the middle of their bounds and at their reference levels. If a
+    /// column enters the model in one term alone, its effect is its coefficient times the width of
+    /// its bounds.
     ///
     /// # Errors
     /// When the level is not a probability, or nothing was released to make intervals from.

@@ -1,8 +1,9 @@
-//! What a fit says at other levels, of several coefficients together and of other rows: post-processing, which costs nothing.
+//! Results of a fit at other levels, for several coefficients together and for other rows:
+//! post-processing, which costs nothing.
 
 mod effects;
-mod over;
 mod simultaneous;
+mod over;
 
 pub use effects::Effect;
 pub use over::{Coverage, Over, OverPoint, OverValue};
@@ -21,28 +22,31 @@ use crate::{
     warning::listed,
 };
 
-/// Rows whose intervals are made together: what is known of the curvature is worked out once for all of them.
+/// Rows whose intervals are made together: the curvature's uncertainty is computed once for all of
+/// them.
 const TOGETHER: usize = 512;
 
-/// The ends of an interval; none where nothing can be said.
+/// The ends of an interval; `None` if it is not identified.
 pub type Ends = Option<(f64, f64)>;
 
-/// What a fit says of one row.
+/// The prediction for one row.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Prediction {
-    /// The mean response of rows like this one; not a number where a cell is missing.
+    /// The mean response of rows like this one; NaN if a cell is missing.
     pub estimate: f64,
-    /// The standard error of that mean; none where a cell is missing, or the budget cannot tell.
+    /// The standard error of that mean; `None` if a cell is missing, or the budget cannot identify
+    /// the mean.
     pub std_error: Option<f64>,
-    /// The interval for that mean; none likewise.
+    /// The interval for that mean; `None` in the same cases.
     pub interval: Ends,
-    /// Where the response of a single person like this one falls; none likewise, and where the spread of the errors was not released.
+    /// The prediction interval for the response of a single person like this one; `None` in the
+    /// same cases, and if the spread of the errors was not released.
     pub person: Ends,
 }
 
 impl Prediction {
-    /// Of a row with a missing cell.
+    /// For a row with a missing cell.
     pub(crate) const NONE: Prediction =
         Prediction { estimate: f64::NAN, std_error: None, interval: None, person: None };
 }
@@ -52,20 +56,18 @@ impl Prediction {
 #[non_exhaustive]
 pub enum PredictionError {
     /// The spread of the errors is not known.
-    #[error(
-        "this fit released no residual standard deviation, so nothing can be said of a single person: ask for the mean"
-    )]
+    #[error("this fit released no residual standard deviation, so it cannot predict a single person: ask for the mean")]
     NoResidualSd,
     /// A column that the model does not use.
-    #[error("the model has no column '{column}' on its right: its columns are {}", listed(columns))]
+    #[error("the model has no predictor '{column}': its predictors are {}", listed(columns))]
     NoSuchColumn {
         /// The name.
         column: String,
-        /// Those there are.
+        /// The predictors.
         columns: Vec<String>,
     },
-    /// A value that is no level.
-    #[error("'{value}' is no level of '{column}': its levels are {}", listed(levels))]
+    /// A value that is not a level.
+    #[error("'{value}' is not a level of '{column}': its levels are {}", listed(levels))]
     NoSuchLevel {
         /// The column.
         column: String,
@@ -74,23 +76,23 @@ pub enum PredictionError {
         /// Its levels.
         levels: Vec<String>,
     },
-    /// A value that is no number.
-    #[error("'{value}' is no number, which '{column}' holds: give one")]
+    /// A value that is not a number.
+    #[error("'{column}' holds numbers, but '{value}' is not one: give a number")]
     NotANumber {
         /// The column.
         column: String,
         /// The value.
         value: String,
     },
-    /// A value that is no date.
-    #[error("'{value}' is no date, which '{column}' holds: write it as 2020-12-31")]
+    /// A value that is not a date.
+    #[error("'{column}' holds dates, but '{value}' is not one: write it as 2020-12-31")]
     NotADate {
         /// The column.
         column: String,
         /// The value.
         value: String,
     },
-    /// A column that was to be held where it varies, or twice.
+    /// A column that is both held and varied, or held twice.
     #[error("'{column}' cannot be held at a value and vary: name it once")]
     NamedTwice {
         /// The column.
@@ -108,14 +110,14 @@ pub enum PredictionError {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct Covariance {
-    /// The coefficients that are identified, in formula order.
+    /// The identified coefficients, in formula order.
     pub names: Vec<String>,
     /// A row and a column for each of them.
     pub values: Vec<Vec<f64>>,
 }
 
-/// The coefficients that predictions are made with: the estimates, and where none is printed what the inference has; zero for what was left
-/// out. Not numbers where neither has any.
+/// The coefficients used for predictions: the estimates, and for a coefficient that is not
+/// identified the inference's value; zero for one that was left out. NaN if neither exists.
 pub(crate) fn predictor(coefficients: &[Coefficient], inference: Option<&Inference>, design: &Design) -> Vec<f64> {
     let Some(inference) = inference else {
         return coefficients.iter().map(|one| one.estimate.unwrap_or(f64::NAN)).collect();
@@ -126,10 +128,12 @@ pub(crate) fn predictor(coefficients: &[Coefficient], inference: Option<&Inferen
 }
 
 impl Fit {
-    /// The intervals of the coefficients at another level, in order; none for one that is not identified.
+    /// The intervals of the coefficients at another level, in order; `None` for one that is not
+    /// identified.
     ///
     /// # Guarantee
-    /// Post-processing: no budget is spent. At the level of the fit these are the fit's own intervals, bit for bit.
+    /// Post-processing: no budget is spent. At the level of the fit these are the fit's own
+    /// intervals, bit for bit.
     ///
     /// # Errors
     /// When the level is not a probability, or the fit was for prediction.
@@ -143,30 +147,32 @@ impl Fit {
         Ok(ends.map(|(interval, one)| one.identified.then_some((interval.low, interval.high))).collect())
     }
 
-    /// The covariance of the estimates of the coefficients that are identified, privacy noise included; none when nothing was released for
-    /// it. Its diagonal holds the squared standard errors.
+    /// The covariance of the estimates of the identified coefficients, privacy noise included;
+    /// `None` when nothing was released for it. Its diagonal holds the squared standard errors.
     pub fn covariance(&self) -> Option<Covariance> {
         let parameters = self.inference.as_ref()?.covariance();
         let identified = self.coefficients.iter().zip(self.design.contrasts()).filter(|(one, _)| one.identified);
         let (names, weights): (Vec<String>, Vec<Vec<f64>>) =
             identified.map(|(one, contrast)| (one.name.clone(), contrast.weights)).unzip();
         let moved: Vec<Vec<f64>> = weights.iter().map(|one| times(&parameters, one)).collect();
-        // Symmetric to the last bit, whatever products round to.
+        // Symmetric to the last bit, whatever the rounding of products.
         let entry = |j: usize, k: usize| dot(&weights[j.min(k)], &moved[j.max(k)]);
         let row = |j: usize| (0..names.len()).map(|k| entry(j, k)).collect();
         let values = (0..names.len()).map(row).collect();
         Some(Covariance { names, values })
     }
 
-    /// The coefficients that predictions are made with: the estimates, and for what is not identified the best guess there is; zero for what
-    /// was left out.
+    /// The coefficients used for predictions: the estimates, the best available value for a
+    /// coefficient that is not identified, and zero for one that was left out.
     pub fn predictor(&self) -> Vec<f64> {
         predictor(&self.coefficients, self.inference.as_ref(), &self.design)
     }
 
-    /// The mean response for each row of a table that has the model's features; the response need not be there.
+    /// The mean response for each row of a table that has the model's features; the table need not
+    /// have the response.
     ///
-    /// Cells are treated as they were in the fit: clamped to their bounds, and missing where a value is not a level.
+    /// Cells are treated as in the fit: clamped to their bounds, and missing where a value is not a
+    /// level.
     ///
     /// # Errors
     /// When a column is missing or the table cannot be read.
@@ -181,12 +187,14 @@ impl Fit {
 
     /// As [`predict`](Self::predict), with intervals.
     ///
-    /// `interval` is for the mean response of all rows like this one, as the intervals of coefficients are for the target of the fit. `person`
-    /// is where a single new response falls; it takes errors to be normal, and adds their released variance to that of the mean. How sure that
-    /// variance is enters through the degrees of freedom of Student's t (Satterthwaite 1946).
+    /// `interval` is for the mean response of all rows like this one, with the same target as the
+    /// intervals of the coefficients. `person` predicts a single new response; it assumes Gaussian
+    /// errors, and adds their released variance to that of the mean. The uncertainty of that
+    /// variance enters through the degrees of freedom of Student's t (Satterthwaite 1946).
     ///
     /// # Errors
-    /// As [`predict`](Self::predict); when the level is not a probability, or the fit released nothing to make intervals from.
+    /// As [`predict`](Self::predict); when the level is not a probability, or the fit released
+    /// nothing to make intervals from.
     pub fn predict_intervals(
         &self,
         source: &Source,
@@ -199,7 +207,7 @@ impl Fit {
         Ok(found)
     }
 
-    /// Visits every block of rows; none for a row with a missing cell.
+    /// Visits every block of rows; `None` for a row with a missing cell.
     fn for_each_block(
         &self,
         source: &Source,
@@ -224,7 +232,7 @@ impl Fit {
     }
 }
 
-/// One row: the values that multiply the coefficients, and what is added to their sum.
+/// One row: the values that multiply the coefficients, and the term added to their sum.
 #[derive(Clone, Debug, PartialEq)]
 struct RowValues {
     values: Vec<f64>,
@@ -245,7 +253,7 @@ impl RowValues {
     }
 }
 
-/// What predictions with intervals are made from.
+/// Makes predictions with intervals.
 pub(crate) struct Predictor<'a> {
     fit: &'a Fit,
     inference: &'a Inference,
@@ -260,14 +268,14 @@ impl<'a> Predictor<'a> {
     /// When the level is not a probability, or the fit released nothing to make intervals from.
     pub(crate) fn new(fit: &'a Fit, level: f64) -> Result<Predictor<'a>, IntervalError> {
         let inference = fit.inference.as_ref().ok_or(IntervalError::NotReleased)?;
-        // A level that makes no sense is refused here, before a row is read.
+        // Refuses an invalid level before a row is read.
         inference.intervals(&[], level)?;
         let residual_sd = fit.residual_sd.map(|sd| (sd, fit.level));
         let (coefficients, parts) = (fit.predictor(), fit.design.contrasts());
         Ok(Predictor { fit, inference, coefficients, parts, residual_sd, level })
     }
 
-    /// What the fit says of the rows of a block of the columns that prediction needs.
+    /// The predictions for the rows of a block of the columns that prediction needs.
     pub(crate) fn of_block(&self, block: Block) -> Vec<Prediction> {
         self.of_rows(&self.fit.rows(block))
     }
@@ -298,11 +306,13 @@ impl<'a> Predictor<'a> {
         }
     }
 
-    /// Where a single response falls, given the standard deviation of the errors with its interval at a level.
+    /// The prediction interval of a single response, given the standard deviation of the errors
+    /// with its interval at a level.
     fn of_person(&self, mean: f64, std_error: f64, (sd, sd_level): (Bounded, f64)) -> (f64, f64) {
         let sd_error = (sd.high - sd.low) / (2.0 * student::normal_quantile(0.5 + sd_level / 2.0));
         let variance = std_error.powi(2) + sd.estimate.powi(2);
-        // A variance is worth as many degrees of freedom as make a chi-square's relative variance its own.
+        // The degrees of freedom at which a chi-square variable has the variance's relative
+        // variance.
         let df = variance.powi(2) / (2.0 * (sd.estimate * sd_error).powi(2));
         let df = if df.is_nan() { f64::INFINITY } else { df };
         let half = student::t_quantile(0.5 + self.level / 2.0, df) * variance.sqrt();

@@ -1,4 +1,4 @@
-//! The mean response over the range of one column, or over its levels, the other columns held.
+//! The mean response over the range of one column, or over its levels, with the other columns held.
 
 use super::{Prediction, PredictionError, Predictor, RowValues, simultaneous::level_of_each};
 use crate::{
@@ -14,10 +14,11 @@ const POINTS: usize = 41;
 const DAYS: i32 = 9;
 /// The most combinations of levels of other columns that are averaged over.
 const MOST_COMBINATIONS: usize = 4096;
-/// A column that is centred and of unit variance is followed so many standard deviations to either side.
+/// Standard deviations to either side of zero for a column that is centred and of unit variance.
 const STANDARD_RANGE: f64 = 2.0;
 
-/// The mean response over one column: a confidence band over a number, marginal means over a category.
+/// The mean response over one column: a confidence band over a number, marginal means over a
+/// category.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Over {
@@ -27,11 +28,11 @@ pub struct Over {
     pub response: String,
     /// The coverage of the intervals.
     pub level: f64,
-    /// What they cover.
+    /// What the intervals cover.
     pub coverage: Coverage,
     /// From the lower bound to the upper one, or the levels in order.
     pub points: Vec<OverPoint>,
-    /// Where the other columns are held, in words.
+    /// The values at which the other columns are held, in words.
     pub held: Vec<String>,
 }
 
@@ -40,7 +41,7 @@ pub struct Over {
 pub enum Coverage {
     /// Each its own point.
     Pointwise,
-    /// All points at once: a band that holds the whole curve as often as its level says.
+    /// All points at once: a band that contains the whole curve with the probability of its level.
     Simultaneous,
 }
 
@@ -53,13 +54,13 @@ impl std::fmt::Display for Coverage {
     }
 }
 
-/// One place on a column.
+/// One point of a column's range.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct OverPoint {
-    /// Where.
+    /// The value of the column.
     pub value: OverValue,
-    /// What the fit says there.
+    /// The prediction there.
     pub prediction: Prediction,
 }
 
@@ -84,11 +85,13 @@ impl std::fmt::Display for OverValue {
 impl Fit {
     /// The mean response over the public range of a column, or over its levels.
     ///
-    /// The other columns are held where `at` says. Else numbers are held at the middle of their public bounds, and over categories the mean is
-    /// taken, each level counting alike: what the rows have there is not known. It reads no data.
+    /// `at` gives the values of other columns. Numbers not given are held at the middle of their
+    /// public bounds, and categories are averaged with equal weights for their levels, since their
+    /// distribution in the rows is unknown. It reads no data.
     ///
     /// # Errors
-    /// When a column or a level is not in the model, the level is not a probability, or nothing was released to make intervals from.
+    /// When a column or a level is not in the model, the level is not a probability, or nothing was
+    /// released to make intervals from.
     pub fn over(&self, column: &str, at: &[(String, String)], level: f64, coverage: Coverage) -> Result<Over, Error> {
         let features = self.design.predictors();
         let grid = Grid::of(&features, column, at)?;
@@ -113,7 +116,7 @@ impl Fit {
     }
 }
 
-/// What one column takes: one value, or several that vary together with those of other columns.
+/// The values of one column: one value, or several that vary together with those of other columns.
 #[derive(Clone, Debug, PartialEq)]
 enum Taken {
     Numbers(Vec<f64>),
@@ -121,7 +124,7 @@ enum Taken {
 }
 
 impl Taken {
-    /// All that is public of a column.
+    /// The whole public range of a column.
     fn all(kind: &Kind) -> Taken {
         let between = |low: f64, high: f64| {
             let at = |k: usize| low + (high - low) * k as f64 / (POINTS - 1) as f64;
@@ -140,7 +143,7 @@ impl Taken {
         kind.middle().map_or_else(|| Taken::all(kind), |middle| Taken::Numbers(vec![middle]))
     }
 
-    /// What was asked for.
+    /// The requested value.
     fn at(column: &Column, value: &str) -> Result<Taken, PredictionError> {
         let name = || column.name.clone();
         match &column.kind {
@@ -172,7 +175,7 @@ impl Taken {
         }
     }
 
-    /// The cells of a column in which each value stays for `repeat` rows, over and over.
+    /// The cells of a column in which each value stays for `repeat` rows, in cycles.
     fn cells(&self, repeat: usize, rows: usize) -> Cells {
         let place = |row: usize| row / repeat % self.count();
         match self {
@@ -211,11 +214,11 @@ fn days(low: i32, high: i32) -> Vec<f64> {
     days.into_iter().map(|day| day as f64).collect()
 }
 
-/// Every combination of what the columns take; the column that varies varies slowest.
+/// Every combination of the columns' values; the column that varies changes slowest.
 struct Grid {
     column: usize,
     varied: Taken,
-    /// What each column takes, also the one that varies.
+    /// The values of each column, including the one that varies.
     taken: Vec<Taken>,
 }
 
@@ -247,7 +250,7 @@ impl Grid {
         }
     }
 
-    /// What the columns take that do not vary.
+    /// The values of the other columns.
     fn others(&self) -> impl Iterator<Item = &Taken> {
         self.taken.iter().enumerate().filter(|(place, _)| *place != self.column).map(|(_, taken)| taken)
     }

@@ -1,4 +1,4 @@
-//! Intervals that hold all at once.
+//! Simultaneous intervals.
 
 use crate::{
     interval::{Contrast, Interval, chi_square_tail, f_tail},
@@ -6,15 +6,19 @@ use crate::{
     theory::student,
 };
 
-/// Beyond so many dimensions Bonferroni's intervals are shorter than Scheffé's for all that is drawn.
+/// With more dimensions Bonferroni's intervals are shorter than Scheffé's for everything that is
+/// drawn.
 const MOST_DIMENSIONS: usize = 24;
-/// A contrast nearer than this to a combination of others, as a share of its length, adds no dimension.
+/// A contrast nearer than this to a combination of others, as a share of its length, adds no
+/// dimension.
 const LEAST_NEW: f64 = 1e-8;
 
-/// The level at which to make the interval of each contrast, so that all of them hold at once at `level`.
+/// The level of each contrast's interval at which all of them hold at once with probability
+/// `level`.
 ///
-/// Scheffé's (1953) intervals hold for every combination of the contrasts, Bonferroni's for these contrasts whatever their dependence: the shorter
-/// ones are taken. `intervals` are those of each contrast by itself.
+/// Scheffé's (1953) intervals hold for every combination of the contrasts, Bonferroni's for these
+/// contrasts whatever their dependence: the shorter ones are used. `intervals` are those of each
+/// contrast alone.
 pub(super) fn level_of_each(contrasts: &[Contrast], intervals: &[Interval], level: f64) -> f64 {
     let (miss, law) = (1.0 - level, Law::of(intervals));
     let each = |z: f64| student::t_two_sided_p(z, law.df.unwrap_or(f64::INFINITY));
@@ -23,26 +27,29 @@ pub(super) fn level_of_each(contrasts: &[Contrast], intervals: &[Interval], leve
     1.0 - dimensions(contrasts).map_or(bonferroni, |dimensions| scheffe(dimensions).max(bonferroni))
 }
 
-/// The law of an estimate's distance from the truth, in standard errors.
+/// The distribution of an estimate's distance from the truth, in standard errors.
 #[derive(Clone, Copy)]
 struct Law {
-    /// Degrees of freedom of Student's t, where the covariance is the spread of several estimates.
+    /// The degrees of freedom of Student's t, if the covariance is the spread of several estimates.
     df: Option<f64>,
-    /// How well the variance is known otherwise, in degrees of freedom.
+    /// The degrees of freedom with which the variance is known otherwise.
     freedom: f64,
 }
 
 impl Law {
-    /// Of the interval whose variance is known worst.
+    /// The law of the interval whose variance is known least precisely.
     fn of(intervals: &[Interval]) -> Law {
         let freedoms = intervals.iter().filter(|one| one.identified).map(Interval::freedom);
         Law { df: intervals.iter().find_map(|one| one.df), freedom: freedoms.fold(f64::INFINITY, f64::min) }
     }
 
-    /// The probability that some combination of so many dimensions has a test statistic beyond `z`.
+    /// The probability that some combination in this many dimensions has a test statistic beyond
+    /// `z`.
     ///
-    /// Where variances are known with `v` degrees of freedom, one contrast at a distance `t` has the statistic `(v - 1/2) ln(1 + t^2/v)`, and `q`
-    /// contrasts together have `(v - q/2) ln(1 + t^2/v)` (Bartlett 1954). Where they are the spread of several estimates the law is Hotelling's (1931).
+    /// If variances are known with `v` degrees of freedom, one contrast at a distance `t` has the
+    /// statistic `(v - 1/2) ln(1 + t^2/v)`, and `q` contrasts together have
+    /// `(v - q/2) ln(1 + t^2/v)` (Bartlett 1954). If they are the spread of several estimates the
+    /// distribution is Hotelling's (1931).
     fn scheffe_tail(self, z: f64, dimensions: usize) -> f64 {
         let count = dimensions as f64;
         match self.df {
@@ -58,13 +65,13 @@ impl Law {
     }
 }
 
-/// Where a tail falls to a probability; infinite where it never does.
+/// The point where a tail falls to a probability; infinite if it never does.
 fn threshold(probability: f64, tail: &dyn Fn(f64) -> f64) -> f64 {
     let (mut low, mut high) = (0.0, 1e8);
     if tail(high) > probability {
         return f64::INFINITY;
     }
-    // Halving leaves neighbouring numbers.
+    // Bisection ends at neighbouring floating-point numbers.
     for _ in 0..100 {
         let middle = 0.5 * (low + high);
         if tail(middle) > probability { low = middle } else { high = middle }
@@ -72,12 +79,13 @@ fn threshold(probability: f64, tail: &dyn Fn(f64) -> f64) -> f64 {
     high
 }
 
-/// The dimension of the space that contrasts span, by Gram and Schmidt's orthogonalisation; none where it is large.
+/// The dimension of the span of the contrasts, by Gram-Schmidt orthogonalisation; `None` if it is
+/// large.
 fn dimensions(contrasts: &[Contrast]) -> Option<usize> {
     let mut basis: Vec<Vec<f64>> = Vec::new();
     for Contrast { weights, .. } in contrasts {
         let mut rest = weights.clone();
-        // Twice is enough (Kahan): the first time leaves what rounding left.
+        // Twice is enough (Kahan): the second pass removes the rounding error of the first.
         for axis in basis.iter().chain(&basis) {
             let along = dot(&rest, axis);
             rest.iter_mut().zip(axis).for_each(|(rest, axis)| *rest -= along * axis);
@@ -110,7 +118,7 @@ mod tests {
         (0..count).map(|j| Contrast::coordinate(j, count)).collect()
     }
 
-    /// The level of each of contrasts whose variances are known.
+    /// The level of each contrast if variances are known.
     fn known(contrasts: &[Contrast], level: f64) -> f64 {
         level_of_each(contrasts, &[Interval::symmetric(0.0, 1.0, None, level)], level)
     }
@@ -119,7 +127,8 @@ mod tests {
         student::normal_quantile(0.5 + level / 2.0)
     }
 
-    /// Chi-square with 2 degrees of freedom has its 95 % point at 5.991, F with 2 and 8 at 4.459; a normal variable exceeds 2.241 once in 40.
+    /// Chi-square with 2 degrees of freedom has its 95 % point at 5.991, F with 2 and 8 at 4.459; a
+    /// normal variable exceeds 2.241 once in 40.
     #[test]
     fn the_shorter_of_two_textbook_intervals_is_taken() {
         assert!((z(known(&line(41), 0.95)).powi(2) - 5.991_46).abs() < 1e-4);
@@ -129,11 +138,12 @@ mod tests {
         let of_ten = [Interval::symmetric(0.0, 1.0, Some(9.0), 0.95)];
         let t = student::t_quantile(0.5 + level_of_each(&line(41), &of_ten, 0.95) / 2.0, 9.0);
         assert!((t * t - 2.0 * 9.0 / 8.0 * 4.458_97).abs() < 1e-3, "{t}");
-        // As many dimensions as batches leave Scheffé nothing.
+        // With as many dimensions as batches, Scheffé's intervals are unbounded.
         assert!((level_of_each(&separate(10), &of_ten, 0.95) - 0.995).abs() < 1e-12);
     }
 
-    /// Two contrasts whose variances are known with 20 degrees of freedom: the interval of each reaches as far as Hotelling's law for two, whose tail is
+    /// Two contrasts whose variances are known with 20 degrees of freedom: the interval of each
+    /// reaches as far as Hotelling's distribution for two, whose tail is
     /// `(1 + t^2 / v)^(-(v - 1) / 2)`.
     #[test]
     fn variances_that_are_known_up_to_noise_are_paid_for() {
@@ -146,8 +156,9 @@ mod tests {
         assert!((level_of_each(&line(41), &[unknown], 0.95) - (1.0 - 0.05 / 41.0)).abs() < 1e-12, "Bonferroni is left");
     }
 
-    /// How often a band holds a whole line, whose intercept and slope have independent normal errors: Scheffé's holds any line at 95 %, also one
-    /// that goes on for ever, and this one a little more often; intervals for each point by itself do not.
+    /// The probability that a band contains a whole line whose intercept and slope have independent
+    /// Gaussian errors. Scheffé's band contains it at 95 % even over an infinite range, and over
+    /// this finite range slightly more often; pointwise intervals do not.
     ///
     /// 20,000 worlds: bounds are five standard errors of 0.0015 from 95 %.
     #[test]

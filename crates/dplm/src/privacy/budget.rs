@@ -112,8 +112,8 @@ impl Spend {
         assert_eq!(self.mechanism, mechanism, "this share of the budget was cut for another mechanism");
     }
 
-    /// The budget this spend is a part of, and how many parts that has.
-    pub(super) fn fraction(&self) -> (u64, u32) {
+    /// The budget this spend is a part of, in units of 10^-15, and how many parts that has: its exact worth.
+    pub fn fraction(&self) -> (u64, u32) {
         (self.rho.units(), self.parts)
     }
 

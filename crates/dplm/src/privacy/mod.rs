@@ -9,10 +9,10 @@
 //! `round(sigma_j Z)` on integers, which is post-processing of a real Gaussian: the whole run is `sqrt(2 rho)`-GDP, and the
 //! exact (epsilon, delta) conversion holds.
 //!
-//! Other mechanisms serve methods that need them: [`release_laplace`] adds discrete Laplace noise, [`select`] chooses a public candidate by
-//! [`Scores`], and [`select_point`] a point of a public box by how deep it lies;
-//! [`select_tested_point`] needs no box, and first tests whether that is safe (propose, test, release). All are exactly sampled and pay in rho, the last in delta too. A run that uses them is not Gaussian, and its guarantee is converted by a bound that holds
-//! for any zCDP mechanism: a share of the budget is cut for one [`Mechanism`], and what it was is part of the result.
+//! Other mechanisms stand in the crates of the methods that need them: a [`CustomMechanism`] is shown a [`Sealed`] answer by
+//! [`release_by`], and pays in rho, and where it tests in delta too. A run that uses one is not Gaussian, and its guarantee is
+//! converted by a bound that holds for any zCDP mechanism: a share of the budget is cut for one [`Mechanism`], and what it was
+//! is part of the result.
 
 #![cfg_attr(
     not(test),
@@ -28,6 +28,7 @@
 
 pub mod noise;
 pub mod convert;
+mod not_private;
 mod rho;
 mod mechanism;
 mod budget;
@@ -37,28 +38,23 @@ mod promise;
 mod sensitivity;
 mod sensitive;
 mod release;
-mod select;
-mod point;
-mod tested;
-mod not_private;
+mod custom;
 mod guarantee;
 #[cfg(test)]
 pub(crate) mod transcript;
 
 pub use budget::{Budget, Release, Spend};
+pub use custom::{CustomMechanism, release_by};
 pub use guarantee::{Epsilon, Guarantee, guess};
 pub use mechanism::Mechanism;
 pub use neighbours::Neighbours;
 pub use not_private::NotPrivate;
-pub use point::{IntegerBox, Nested, select_point};
 pub use promise::{Mechanisms, Promise, Provenance, Unlike};
-pub use release::{Noisy, Released, release, release_laplace};
+pub use release::{Noisy, Released, release, sigma_up};
 pub use rho::Rho;
 pub(crate) use rho::decimal;
-pub use select::{Scores, select};
-pub use sensitive::{Claim, Sensitive};
-pub(crate) use sensitivity::Sensitivity;
-pub use tested::{Depths, Failure, select_tested_point};
+pub use sensitive::{Claim, Sealed, Sensitive};
+pub use sensitivity::Sensitivity;
 pub use unit::{Person, Unit};
 
 /// Why the guarantee cannot be given.

@@ -6,8 +6,7 @@ mod source;
 #[cfg(test)]
 mod tests;
 
-pub use laplace::discrete_laplace;
-pub(super) use laplace::exp_minus;
+pub use laplace::{discrete_laplace, exp_minus};
 pub use source::{EntropyError, FixedSeed, NoiseRng, NoiseSource, RandomWords, SystemRng};
 
 use deviate::Deviate;
@@ -127,7 +126,7 @@ fn share_trial<R: RandomWords>(k: u64, x: &mut Deviate, rng: &mut R) -> bool {
 ///
 /// Each `f` is the high word for either `floor(2^64 / m)` or one more words; refusing low words under `2^64 mod m`
 /// leaves exactly `floor(2^64 / m)` (Lemire, 2019).
-pub(super) fn uniform_below<R: RandomWords>(m: u64, rng: &mut R) -> u64 {
+pub fn uniform_below<R: RandomWords>(m: u64, rng: &mut R) -> u64 {
     loop {
         let (high, low) = halves(u128::from(m) * u128::from(rng.next_word()));
         // 2^64 mod m is below m, so the division is needed only in this rare case.

@@ -6,7 +6,7 @@ use num_bigint::BigUint;
 use super::transcript;
 use super::{
     Mechanism, PrivacyError, Rho, Sensitive, Spend,
-    noise::{MAX_SIGMA, RandomWords, discrete_laplace, rounded_gaussian},
+    noise::{MAX_SIGMA, RandomWords, rounded_gaussian},
 };
 
 /// A value that may leave: anything may be done with it, and what is computed from it is released too.
@@ -72,33 +72,6 @@ pub fn release<R: RandomWords>(query: Sensitive, spend: Spend, rng: &mut R) -> R
     Ok(Released(noisy))
 }
 
-/// Adds exactly sampled discrete Laplace noise to a query and releases it.
-///
-/// # Guarantee
-/// If the claim of `query` is true, the output is `epsilon`-DP with `epsilon^2 / 2 = rho`, so `rho`-zCDP, `rho` the worth of `spend` (Bun and Steinke 2016).
-/// With m coordinates and weights of at least 1, `(sum_j |D_j|)^2 <= m sum_j D_j^2 <= m delta_sq`, so noise of scale
-/// `t >= sqrt(m delta_sq / (2 rho))` in each coordinate, in exact integers, changes probabilities by at most the factor `exp(sqrt(2 rho))`. Saturation at the
-/// ends of `i128` is post-processing.
-///
-/// # Errors
-/// When the noise would exceed [`MAX_SIGMA`]; nothing has been drawn then.
-///
-/// # Panics
-/// When `spend` was cut for another mechanism.
-pub fn release_laplace<R: RandomWords>(
-    query: Sensitive,
-    spend: Spend,
-    rng: &mut R,
-) -> Result<Released<Noisy>, PrivacyError> {
-    spend.must_be_for(Mechanism::Laplace);
-    let scale = sigma_up(&(&query.delta_sq * query.values.len()), 1, &spend)?;
-    let values = query.values.iter().map(|value| value.saturating_add(discrete_laplace(scale, rng)));
-    let values: Vec<i128> = values.collect();
-    // The variance of the law is `2 t^2` but for less than 1/6.
-    let sigma = vec![(2 * scale * scale).isqrt().max(1); values.len()];
-    Ok(Released(Noisy { values, sigma }))
-}
-
 fn sigmas(query: &Sensitive, spend: &Spend) -> Result<Vec<u128>, PrivacyError> {
     let mut known: Vec<(u32, u128)> = Vec::new();
     query
@@ -115,8 +88,11 @@ fn sigmas(query: &Sensitive, spend: &Spend) -> Result<Vec<u128>, PrivacyError> {
         .collect()
 }
 
-/// The smallest integer `sigma >= 1` with `sigma^2 >= delta_sq / (2 weight rho)`.
-pub(crate) fn sigma_up(delta_sq: &BigUint, weight: u32, spend: &Spend) -> Result<u128, PrivacyError> {
+/// The smallest integer `sigma >= 1` with `sigma^2 >= delta_sq / (2 weight rho)`, `rho` the worth of `spend`.
+///
+/// # Errors
+/// When that exceeds [`MAX_SIGMA`].
+pub fn sigma_up(delta_sq: &BigUint, weight: u32, spend: &Spend) -> Result<u128, PrivacyError> {
     let (units, parts) = spend.fraction();
     let need = delta_sq * Rho::UNITS * parts;
     let have = BigUint::from(units) * 2u32 * weight;
@@ -150,20 +126,6 @@ mod tests {
     #[test]
     fn exact_squares_are_not_rounded_further_up() {
         assert_eq!(sigma_up(&BigUint::from(100u32), 1, &spend(0.5)).unwrap(), 10);
-    }
-
-    /// Two coordinates that may move by 3 together, at rho = 0.5: epsilon 1 is paid by a scale of `sqrt(2) 3`.
-    #[test]
-    fn laplace_noise_pays_for_the_sum_of_all_coordinates() {
-        let mut rng = crate::privacy::noise::FixedSeed::new(2);
-        let mut budget = Budget::new(Rho::checked_from_f64(0.5).unwrap());
-        let spend = budget.spend_on(Mechanism::Laplace, "test", budget.total()).unwrap();
-        let query = Sensitive { values: vec![1000, -1000], weights: vec![1; 2], delta_sq: 9u32.into() };
-        let noisy = release_laplace(query, spend, &mut rng).unwrap();
-        // The scale is 5, the least integer of at least 4.24; its standard deviation is 7.07.
-        assert_eq!(noisy.sigma, [7, 7]);
-        assert!(noisy.values[0].abs_diff(1000) < 200 && noisy.values[1].abs_diff(-1000) < 200);
-        assert_eq!(budget.releases()[0].mechanism, Mechanism::Laplace);
     }
 
     #[test]

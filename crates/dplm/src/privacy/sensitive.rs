@@ -51,6 +51,12 @@ impl Sensitive {
         Sensitive { values, weights, delta_sq }
     }
 
+    /// The query, for a mechanism of another crate.
+    pub fn sealed(self) -> Sealed<Claim> {
+        let Sensitive { values, weights, delta_sq } = self;
+        Sealed::claim(Claim { values, weights, delta_sq })
+    }
+
     /// The query without noise, for tests that compare it on neighbouring data sets. The name is one to search for: no fit may use it
     /// (`crates/dplm/tests/door.rs`).
     #[doc(hidden)]
@@ -61,7 +67,6 @@ impl Sensitive {
 }
 
 /// What is inside a [`Sensitive`]: `sum_j w_j (q_j - q'_j)^2 <= delta_sq` on neighbouring data sets.
-#[doc(hidden)]
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Claim {
     /// The query.
@@ -70,4 +75,41 @@ pub struct Claim {
     pub weights: Vec<u32>,
     /// The claim.
     pub delta_sq: BigUint,
+}
+
+/// Something computed from rows, for which nothing has been paid, with what is known of how far one row moves it.
+///
+/// As a [`Sensitive`] it cannot be printed, cloned, compared or serialised, and what is inside cannot be read: only [`release_by`](super::release_by) shows it, to a mechanism.
+///
+/// ```compile_fail
+/// # use dplm::privacy::Sealed;
+/// println!("{:?}", Sealed::claim(1)); // not Debug
+/// ```
+/// ```compile_fail
+/// # use dplm::privacy::Sealed;
+/// let copy = Sealed::claim(1).clone(); // not Clone
+/// ```
+/// ```compile_fail
+/// # use dplm::privacy::Sealed;
+/// let value = Sealed::claim(1).inside; // private
+/// ```
+pub struct Sealed<T> {
+    pub(super) inside: T,
+}
+
+impl<T> Sealed<T> {
+    /// Seals an answer.
+    ///
+    /// # Guarantee
+    /// None of its own: the call site, or the type that is sealed, says how far one row moves it.
+    #[doc(hidden)]
+    pub fn claim(inside: T) -> Sealed<T> {
+        Sealed { inside }
+    }
+
+    /// What is inside, for tests that compare it on neighbouring data sets. The name is one to search for: no fit may use it (`crates/dplm/tests/door.rs`).
+    #[doc(hidden)]
+    pub fn into_not_private(self) -> NotPrivate<T> {
+        NotPrivate::new(self.inside)
+    }
 }

@@ -72,14 +72,16 @@ impl Sensitivity {
 
     /// Squared sensitivity of a number that one row moves by at most `most`, whether it is replaced or zeroed out: a sum of numbers from 0 to
     /// `most`, or a count where that is 1. In a group it is twice that of a table.
-    pub(crate) fn of_number(self, most: &BigUint) -> BigUint {
+    pub fn of_number(self, most: &BigUint) -> BigUint {
         self.claimed(most * most, most * most)
     }
 
-    /// Squared sensitivity of the numbers of units in bins of which each unit is in one at most: a unit that changes its bin moves two by 1, and one that
-    /// is zeroed out moves one.
-    pub(crate) fn of_partition(self) -> BigUint {
-        self.claimed(2u32.into(), 1u32.into())
+    /// Squared L2 sensitivity of `sum_i v_i` when every row's vector has `||v_i||^2 <= norm_sq` and no negative number.
+    ///
+    /// `||v - u||^2 = ||v||^2 + ||u||^2 - 2 u.v <= 2 norm_sq`; zeroing moves it by half, squared. So does a unit that is counted in one of several bins,
+    /// whose vector has a single 1.
+    pub(crate) fn of_nonnegative_sum(self, norm_sq: &BigUint) -> BigUint {
+        self.claimed(norm_sq * 2u32, norm_sq.clone())
     }
 
     /// Squared sensitivity of a vector with one number for each of some columns, and one for each
@@ -91,7 +93,7 @@ impl Sensitivity {
     }
 
     /// Sensitivity of scores that one row moves by at most 1. In a group 2 is claimed, since the next lower whole number is below `sqrt 2`.
-    pub(crate) fn of_scores(self) -> u32 {
+    pub fn of_scores(self) -> u32 {
         match (self.neighbours, self.of_group) {
             (Neighbours::ReplaceOne, true) => 2,
             (Neighbours::ReplaceOne, false) | (Neighbours::ZeroOut, _) => 1,
@@ -121,9 +123,13 @@ mod tests {
             Sensitivity::of_group(Neighbours::ReplaceOne),
             Sensitivity::of_group(Neighbours::ZeroOut),
         ];
-        let queries: [fn(Sensitivity, &BigUint) -> BigUint; 3] =
-            [Sensitivity::of_vector_sum, Sensitivity::of_outer_sum, Sensitivity::of_number];
-        for (query, costs) in queries.into_iter().zip([1u32, 1, 2]) {
+        let queries: [fn(Sensitivity, &BigUint) -> BigUint; 4] = [
+            Sensitivity::of_vector_sum,
+            Sensitivity::of_nonnegative_sum,
+            Sensitivity::of_outer_sum,
+            Sensitivity::of_number,
+        ];
+        for (query, costs) in queries.into_iter().zip([1u32, 1, 1, 2]) {
             assert!(query(group, &ten) >= query(zeroed, &ten) * 2u32 && query(group, &ten) >= query(table, &ten));
             assert_eq!(query(group, &ten), query(table, &ten) * costs);
         }

@@ -1,4 +1,5 @@
-//! Work on threads of its own while an interpreter waits: it hears how far the work is, and may interrupt it.
+//! Runs work on its own threads while an interpreter waits, which sees the progress and may
+//! interrupt the work.
 
 use std::{
     ops::ControlFlow,
@@ -10,27 +11,27 @@ use std::{
     time::Duration,
 };
 
-use rayon::ThreadPoolBuilder;
+use rayon::{ThreadPool, ThreadPoolBuilder};
 
-/// How often whoever waits is asked.
+/// How often the waiting caller is asked.
 const POLL: Duration = Duration::from_millis(50);
 
-/// More threads than any machine has; the operating system would refuse them with a worse message.
+/// More threads than any machine has; the operating system's own message would be worse.
 const MOST_THREADS: usize = 4096;
 
 /// Why work could not be started.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ThreadsError {
-    /// No such number of threads makes sense.
+    /// The number is out of range.
     #[error("the number of threads must be between 1 and {MOST_THREADS}")]
     Number,
-    /// The operating system does not give so many.
+    /// The operating system refused that many threads.
     #[error("the operating system refused that many threads: ask for fewer")]
     Refused,
 }
 
-/// What the work is at.
+/// The stage that the work has reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stage {
     /// Reading rows; nothing is spent.
@@ -40,7 +41,7 @@ pub enum Stage {
 }
 
 impl Stage {
-    /// The word for it.
+    /// The stage as a word.
     pub fn word(self) -> &'static str {
         match self {
             Stage::Reading => "reading",
@@ -52,15 +53,15 @@ impl Stage {
 /// How the work ended.
 #[derive(Debug)]
 pub enum Ended<T, E> {
-    /// With what it gives.
+    /// With a result.
     Done(T),
-    /// By what whoever waited said, at this stage.
+    /// Interrupted by the waiting caller's error, at this stage.
     Interrupted(E, Stage),
     /// By a defect of this program.
     Panicked,
 }
 
-/// What the work and whoever waits for it tell each other.
+/// Shared between the work and its waiting caller.
 #[derive(Debug, Default)]
 pub struct Signals {
     stop: AtomicBool,
@@ -70,14 +71,15 @@ pub struct Signals {
 }
 
 impl Signals {
-    /// So many bytes of the rows have been read, of so many; interrupts the reading once the work should end.
+    /// Reports `done` of `total` bytes of rows read; interrupts the reading once the work should
+    /// end.
     pub fn reading(&self, done: u64, total: u64) -> ControlFlow<()> {
         self.done.store(done, Relaxed);
         self.total.store(total, Relaxed);
         if self.is_stopped() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
 
-    /// So many steps of the fit are done, of so many; interrupts it once the work should end.
+    /// Reports `done` of `total` steps of the fit; interrupts it once the work should end.
     pub fn fitting(&self, done: u64, total: u64) -> ControlFlow<()> {
         self.fitting.store(true, Relaxed);
         self.reading(done, total)
@@ -93,29 +95,50 @@ impl Signals {
     }
 }
 
-/// Does `work` on threads of its own and waits for it, calling `tell` on this thread with how far it is; its first error interrupts the work.
+/// Does `work` on this many threads; on those that there are when nothing is said.
+///
+/// # Errors
+/// When there are no such threads to be had; then nothing was done.
+pub fn on_threads<T: Send>(threads: Option<usize>, work: impl FnOnce() -> T + Send) -> Result<T, ThreadsError> {
+    match threads {
+        None => Ok(work()),
+        Some(_) => Ok(pool(threads)?.install(work)),
+    }
+}
+
+/// Refuses a number of threads that makes no sense.
+///
+/// # Errors
+/// For none, and for more than any machine has.
+pub fn check_threads(threads: usize) -> Result<(), ThreadsError> {
+    if (1..=MOST_THREADS).contains(&threads) { Ok(()) } else { Err(ThreadsError::Number) }
+}
+
+fn pool(threads: Option<usize>) -> Result<ThreadPool, ThreadsError> {
+    threads.map_or(Ok(()), check_threads)?;
+    ThreadPoolBuilder::new().num_threads(threads.unwrap_or(0)).build().map_err(|_| ThreadsError::Refused)
+}
+
+/// Runs `work` on its own threads and waits for it, calling `tell` on this thread with the
+/// progress; its first error interrupts the work.
 ///
 /// The threads end with the work: a pool that outlived it would hang in a process forked later.
 ///
 /// # Errors
-/// When there are no such threads to be had; then nothing was done.
+/// When the threads cannot be started; then nothing was done.
 pub fn run<T: Send, E>(
     threads: Option<usize>,
     tell: impl FnMut(Stage, u64, u64) -> Result<(), E>,
     work: impl FnOnce(&Signals) -> T + Send,
 ) -> Result<Ended<T, E>, ThreadsError> {
-    if threads.is_some_and(|threads| !(1..=MOST_THREADS).contains(&threads)) {
-        return Err(ThreadsError::Number);
-    }
-    let pool = ThreadPoolBuilder::new().num_threads(threads.unwrap_or(0)).build();
-    let pool = pool.map_err(|_| ThreadsError::Refused)?;
+    let pool = pool(threads)?;
     let signals = Signals::default();
     Ok(thread::scope(|scope| {
         let (finished, wait) = mpsc::channel();
         let (pool, told) = (&pool, &signals);
         let worker = scope.spawn(move || {
             let outcome = pool.install(|| work(told));
-            // Nobody waits any more only if this thread is already being joined.
+            // The receiver is gone only if this thread is already being joined.
             let _ = finished.send(());
             outcome
         });

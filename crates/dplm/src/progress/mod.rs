@@ -1,13 +1,13 @@
-//! How long work says how far it has come, and how it is interrupted.
+//! Progress of long work, and its interruption.
 
 pub mod background;
 
 use std::ops::ControlFlow;
 
-/// What is called as work goes on: with how much is done, and how much there is in all. `Break` interrupts the work.
+/// Called as work goes on, with the amount done and the total. `Break` interrupts the work.
 type Callback<'a> = dyn Fn(u64, u64) -> ControlFlow<()> + Sync + 'a;
 
-/// Where long work reports to; nowhere by default.
+/// Receives the progress of long work; ignores it by default.
 ///
 /// # Examples
 /// ```
@@ -25,19 +25,19 @@ pub struct Progress<'a> {
     part: Option<Part>,
 }
 
-/// A piece of larger work: how much comes before it, and how much there is in all.
+/// A piece of larger work: the amount before it, and the total.
 #[derive(Clone, Copy)]
 struct Part {
     before: u64,
     total: u64,
 }
 
-/// The work was interrupted by whoever it reports to.
+/// The work was interrupted by its progress callback.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Interrupted;
 
 impl<'a> Progress<'a> {
-    /// Nobody is told, and nothing interrupts the work.
+    /// Reports to nobody; nothing interrupts the work.
     pub const NONE: Progress<'static> = Progress { callback: None, part: None };
 
     /// Reports to `callback`, which may interrupt.
@@ -50,7 +50,8 @@ impl<'a> Progress<'a> {
         Progress { part: Some(Part { before: before.into(), total: total.into() }), ..self }
     }
 
-    /// Of the piece `index` of `pieces` that are alike, so much is done; for the callback of that piece.
+    /// Reports progress `done` of `total` within piece `index` of `pieces` equal ones; for the
+    /// callback of that piece.
     pub(crate) fn within(&self, index: u64, pieces: u64, done: u64, total: u64) -> ControlFlow<()> {
         match self.report(index * total + done, pieces * total) {
             Ok(()) => ControlFlow::Continue(()),
@@ -58,7 +59,7 @@ impl<'a> Progress<'a> {
         }
     }
 
-    /// So much is done, of so much in all.
+    /// Reports the amount done and the total.
     ///
     /// # Errors
     /// When the work is to end here.

@@ -14,7 +14,7 @@ use super::{
     schema2,
 };
 use crate::{
-    Error, Fit, GroupedFit,
+    Error, Fit, Fitted, GroupedFit,
     privacy::{Guarantee, Promise},
 };
 
@@ -58,21 +58,12 @@ pub enum FitFileError {
     Damaged,
 }
 
-/// What a file of results holds.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Saved {
-    /// One fit.
-    One(Box<Fit>),
-    /// The fits of several groups.
-    Groups(Box<GroupedFit>),
-}
-
-impl Saved {
+impl Fitted {
     /// What is promised of all that it holds.
     pub fn promise(&self) -> &Promise {
         match self {
-            Saved::One(fit) => &fit.guarantee.promise,
-            Saved::Groups(groups) => &groups.guarantee.promise,
+            Fitted::One(fit) => &fit.guarantee.promise,
+            Fitted::Groups(groups) => &groups.guarantee.promise,
         }
     }
 
@@ -80,11 +71,11 @@ impl Saved {
     ///
     /// # Errors
     /// When the file cannot be read, is something else, or is from a newer version.
-    pub fn load(path: impl AsRef<Path>) -> Result<Saved, Error> {
+    pub fn load(path: impl AsRef<Path>) -> Result<Fitted, Error> {
         let text = read(path)?;
         match Fit::from_json(&text) {
-            Err(FitFileError::Grouped) => Ok(Saved::Groups(Box::new(GroupedFit::from_json(&text)?))),
-            one => Ok(Saved::One(Box::new(one?))),
+            Err(FitFileError::Grouped) => Ok(Fitted::Groups(Box::new(GroupedFit::from_json(&text)?))),
+            one => Ok(Fitted::One(Box::new(one?))),
         }
     }
 }
@@ -101,7 +92,7 @@ impl SavedGuarantee {
     /// Reads what `save`, or `dplm fit`, `refine` or `study` with `--json`, has written.
     ///
     /// # Errors
-    /// As [`Saved::load`].
+    /// As [`Fitted::load`].
     pub fn load(path: impl AsRef<Path>) -> Result<SavedGuarantee, Error> {
         Ok(SavedGuarantee::from_json(&read(path)?)?)
     }

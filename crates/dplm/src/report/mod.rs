@@ -2,16 +2,16 @@
 
 pub mod svg;
 mod check;
-mod file;
+mod schema2;
+mod text;
 mod groups;
 mod html;
 mod json;
+mod file;
 mod over;
-mod schema2;
 mod study;
-mod text;
 
-pub use file::{FitFileError, Saved, SavedGuarantee};
+pub use file::{FitFileError, SavedGuarantee};
 pub use groups::grouped_summary;
 pub use html::{Cover, grouped_to_html, study_html, summary_html, to_html};
 pub use json::{facts_json, grouped_to_json, to_json};

@@ -15,9 +15,9 @@ pub(super) fn upgraded(old: &Value, is_pretended: bool) -> Option<Value> {
     };
     let guarantee = promising(&fit, is_private, is_pretended)?;
     fit.insert("guarantee".to_owned(), guarantee);
-    if fit.contains_key("design") {
-        fit.insert("particulars".to_owned(), particulars(&fit));
-    }
+    fit.insert("request".to_owned(), request(&fit));
+    fit.insert("csv".to_owned(), "".into());
+    fit.insert("part_of_study".to_owned(), is_part_of_study(&fit).into());
     if let Some(groups) = fit.get_mut("groups") {
         for group in groups.as_array_mut()? {
             if let Some(fitted) = group["outcome"].get_mut("fitted") {
@@ -57,14 +57,36 @@ fn promising(fit: &Map<String, Value>, is_private: bool, is_pretended: bool) -> 
     Some(Value::Object(guarantee))
 }
 
-fn particulars(fit: &Map<String, Value>) -> Value {
+fn is_part_of_study(fit: &Map<String, Value>) -> bool {
     let warnings = fit.get("warnings").and_then(Value::as_array);
-    let part = warnings.is_some_and(|all| all.iter().any(|one| one.get("part_of_study").is_some()));
-    // What was set by hand was not kept. What the paper's method ran with says the same plan, stated or not.
-    let method = fit.get("method").filter(|method| method["name"] == "dpgd");
-    let ran_with = |key: &str| method.map_or(Value::Null, |method| method[key].clone());
+    warnings.is_some_and(|all| all.iter().any(|one| one.get("part_of_study").is_some()))
+}
+
+/// What was asked, as far as the fit says it. What was set by hand was not kept: what the paper's
+/// method ran with says the same plan, stated or not.
+fn request(fit: &Map<String, Value>) -> Value {
+    let of = |keys: &[&str]| {
+        let first = fit.get(keys[0]).cloned().unwrap_or_default();
+        keys[1..].iter().fold(first, |value, key| value.get(key).cloned().unwrap_or_default())
+    };
+    let by_hand = |key: &str| if of(&["method", "name"]) == "dpgd" { of(&["method", key]) } else { Value::Null };
+    let usual = |key: &str, usual: &str| if of(&[key]).is_null() { usual.into() } else { of(&[key]) };
+    let by = if of(&["by"]).is_null() { of(&["group", "by"]) } else { of(&["by"]) };
     json!({
-        "csv": "", "standardised": false, "batches": 10, "burn_in": null, "moments": null, "part_of_study": part,
-        "tuning": { "clip": ran_with("clip"), "steps": ran_with("steps"), "step_size": ran_with("step_size") },
+        "formula": of(&["formula"]),
+        "weights": of(&["weights"]),
+        "by": by,
+        "rho": of(&["guarantee", "rho"]).as_str().and_then(|rho| rho.parse::<f64>().ok()),
+        "delta": of(&["guarantee", "delta"]),
+        "neighbours": of(&["guarantee", "promise", "neighbours"]),
+        "person": of(&["person", "column"]),
+        "rows_per_person": of(&["person", "rows"]),
+        "method": of(&["method", "name"]),
+        "clip": by_hand("clip"),
+        "steps": by_hand("steps"),
+        "step_size": by_hand("step_size"),
+        "interval": usual("interval", "newton"),
+        "level": of(&["level"]),
+        "purpose": of(&["purpose"]),
     })
 }

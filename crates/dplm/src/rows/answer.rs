@@ -1,8 +1,8 @@
 //! Answers of which more than one release is made. The sums themselves stay inside.
 
 use crate::{
-    lattice::{Moments, eigenvalue_sensitivity, least_eigenvalue_down},
-    privacy::{Neighbours, Scores, Sensitive, Sensitivity},
+    lattice::Moments,
+    privacy::{Neighbours, Sealed, Sensitive, Sensitivity},
 };
 
 /// `sum_i A_i` for `A_i = v_i v_i'` of a row, or the sum of those over a person's rows, for which nothing has been paid: each query of it is a release of its own.
@@ -23,11 +23,10 @@ impl OuterSum {
         self.sum.size()
     }
 
-    /// The least eigenvalue, rounded down to a grid of at most one part in 1024 of the largest `||A_i||_F`; exact.
-    pub fn least_eigenvalue(&self) -> Sensitive {
-        let value = least_eigenvalue_down(&self.sum, self.norm_sq);
-        // `||A_i|| <= ||A_i||_F`, Weyl's inequality, and a grid that is the same for both data sets: argued at `eigenvalue_sensitivity`, for both relations.
-        Sensitive::claim(vec![value], self.sensitivity.of_number(&eigenvalue_sensitivity(self.norm_sq)))
+    /// The sum, for a mechanism of another crate.
+    pub fn sealed(&self) -> Sealed<OuterProducts> {
+        let (sum, sensitivity) = (self.sum.clone(), self.sensitivity);
+        Sealed::claim(OuterProducts { sum, norm_sq: self.norm_sq, sensitivity })
     }
 
     /// The upper triangle, column by column, with weight 2 off the diagonal: noise there is smaller by `sqrt(2)`.
@@ -62,12 +61,9 @@ impl TailCounts {
         self.counts.is_empty()
     }
 
-    /// Scores of the thresholds, each the better the nearer to `rank` the number above it is: the threshold that [`select`](crate::privacy::select)
-    /// chooses is near the quantile with so many above it.
-    pub fn nearness(&self, rank: u64) -> Scores {
-        let score = |&count: &u64| -i64::try_from(count.abs_diff(rank)).unwrap_or(i64::MAX);
-        // Each count moves by at most 1, as in `above`, and the rank is public; a distance moves by no more.
-        Scores::claim(self.counts.iter().map(score).collect(), self.sensitivity.of_scores())
+    /// All counts, for a mechanism of another crate.
+    pub fn sealed(self) -> Sealed<Tail> {
+        Sealed::claim(Tail { counts: self.counts, sensitivity: self.sensitivity })
     }
 
     /// How many are above a threshold.
@@ -76,6 +72,30 @@ impl TailCounts {
         // A row, or a person, is above the threshold or not, by a rule about them alone: the term is 0 or 1.
         Sensitive::claim(vec![count], self.sensitivity.of_number(&1u32.into()))
     }
+}
+
+/// A sum of positive semidefinite matrices, one of each unit.
+///
+/// # Guarantee
+/// That of a unit has Frobenius norm at most `norm_sq`, whatever the unit holds, and is nothing for one that is zeroed out.
+pub struct OuterProducts {
+    /// The sum.
+    pub sum: Moments,
+    /// The largest norm.
+    pub norm_sq: u128,
+    /// What follows for a query of it.
+    pub sensitivity: Sensitivity,
+}
+
+/// How many units are above each of several thresholds.
+///
+/// # Guarantee
+/// Each unit moves each count by at most 1, whatever it holds.
+pub struct Tail {
+    /// The counts.
+    pub counts: Vec<u64>,
+    /// What follows for a query of them.
+    pub sensitivity: Sensitivity,
 }
 
 /// How many units are above the threshold of each of these ladders of one threshold, together.

@@ -7,8 +7,8 @@
 use rayon::prelude::*;
 
 use super::{
+    held::{Chunk, Chunks},
     query::{At, Query, Sum, plus},
-    store::{Chunk, Chunks},
 };
 use crate::{
     Error,
@@ -37,7 +37,7 @@ impl Coarse {
         let at = (&centre, lattice.theta_unit());
         let coarse = |chunk: &Chunk| CoarseRows::new(kernel, &chunk.cells, features, shift, at);
         let chunks = rows.chunks.par_iter().map(coarse).collect();
-        let moments = Query { sum: Sum::Moments, features, clip: None, kernel }.over(rows)?;
+        let moments = Query { sum: Sum::Moments, features, kernel }.over(rows)?;
         Ok(Coarse { centre, chunks, moments: Moments::from_upper(features + 1, moments) })
     }
 

@@ -1,24 +1,20 @@
 //! The questions, answered from any store.
 
-use std::{
-    cell::RefCell,
-    sync::{Mutex, PoisonError},
-};
-
-use num_bigint::BigUint;
+use std::cell::RefCell;
 
 use super::{
-    BatchFits, Batching, BinSums, Bins, Forecast, OuterSum, Rows, TailCounts,
-    batch::{BatchCells, BatchSums},
+    ClippedRows, CustomRows, Forecast, OuterSum, Rows, TailCounts,
     person::Grouping,
-    query::{Query, Sum, Term},
+    query::{At, Query, Sum, Term},
     screen::Screen,
     store::Store,
     through::{Measured, Measuring, Seen},
 };
 use crate::{
     Error,
-    lattice::{BLOCK_ROWS, Clip, Kernel, Ladder, Lattice, Moments, Outer, RowBlock, Separate, Theta, Whitening, above},
+    lattice::{
+        BLOCK_ROWS, Clip, ClippedOuter, Kernel, Ladder, Lattice, Moments, Outer, RowBlock, Theta, Whitening, above,
+    },
     privacy::{Neighbours, NotPrivate, Sensitive, Sensitivity},
 };
 
@@ -36,13 +32,23 @@ pub struct Engine<S> {
     kernel: Kernel,
     clip: Option<Clip>,
     /// What is known of the rows beyond their cells. Answers do not depend on it, only the time they take.
-    screen: Mutex<Option<Screen>>,
+    screen: Option<Screen>,
 }
 
 impl<S: Store> Engine<S> {
     pub(super) fn new(store: S, features: usize, count: u64) -> Engine<S> {
-        let (kernel, screen) = (Kernel::best(), Mutex::new(None));
-        Engine { store, features, count, rows_in_unit: None, said: None, given_up: false, kernel, clip: None, screen }
+        let kernel = Kernel::best();
+        Engine {
+            store,
+            features,
+            count,
+            rows_in_unit: None,
+            said: None,
+            given_up: false,
+            kernel,
+            clip: None,
+            screen: None,
+        }
     }
 
     /// The same rows by person, each with at most so many rows.
@@ -77,7 +83,12 @@ impl<S: Store> Engine<S> {
         self.count
     }
 
-    fn sensitivity(&self, neighbours: Neighbours) -> Sensitivity {
+    /// Stops a program that divides units by their place in the table, where they have none.
+    pub(super) fn must_be_whole(&self) {
+        assert!(self.rows_in_unit.is_none() && self.said.is_none(), "batches are of the rows of a whole table");
+    }
+
+    pub(super) fn sensitivity(&self, neighbours: Neighbours) -> Sensitivity {
         match self.said {
             None => Sensitivity::of_table(neighbours),
             Some(_) => Sensitivity::of_group(neighbours),
@@ -89,11 +100,10 @@ impl<S: Store> Engine<S> {
         self.kernel = kernel;
     }
 
-    /// How many rows were looked at for [`Rows::negative_gradient_sum`] since it was forecast, for measuring.
+    /// How many rows were looked at for [`ClippedRows::negative_gradient_sum`](super::ClippedRows::negative_gradient_sum) since it was forecast, for measuring.
     #[doc(hidden)]
     pub fn visited(&self) -> NotPrivate<u64> {
-        let screen = self.screen.lock().unwrap_or_else(PoisonError::into_inner);
-        NotPrivate::new(screen.as_ref().map_or(0, Screen::visited))
+        NotPrivate::new(self.screen.as_ref().map_or(0, Screen::visited))
     }
 
     /// Shows every block, with how many of its rows are data. Groups of persons are shown whole, with the rows of zeros that fill them up.
@@ -108,12 +118,13 @@ impl<S: Store> Engine<S> {
         })
     }
 
-    fn clip(&self) -> Clip {
-        self.clip.expect("the clip is set before gradients are asked for")
+    /// What is known of the rows, and where they are.
+    pub(super) fn screened(&mut self) -> (Option<&mut Screen>, &S) {
+        (self.screen.as_mut(), &self.store)
     }
 
-    fn sums(&self, sum: Sum<'_>) -> Result<Vec<i128>, Error> {
-        self.store.sums(&Query { sum, features: self.features, clip: self.clip.as_ref(), kernel: self.kernel })
+    pub(super) fn sums(&self, sum: Sum<'_>) -> Result<Vec<i128>, Error> {
+        self.store.sums(&Query { sum, features: self.features, kernel: self.kernel })
     }
 }
 
@@ -130,79 +141,27 @@ impl<S: Store + 'static> Rows for Engine<S> {
         self.features
     }
 
-    fn set_clip(&mut self, clip: Clip) -> Result<(), Error> {
+    fn clipped(&mut self, clip: Clip, forecast: Option<Forecast>) -> Result<Box<dyn ClippedRows + '_>, Error> {
         // Bounds and what is known by screening stay good for as long as the clip does.
         if self.clip != Some(clip) {
             self.store.set_clip(&clip, self.kernel)?;
             self.clip = Some(clip);
-            self.screen = Mutex::new(None);
+            self.screen = None;
         }
-        Ok(())
-    }
-
-    fn expect(&mut self, forecast: Forecast) {
-        let (clip, rows) = (self.clip(), self.rows_in_unit.map_or(self.count, |_| self.store.rows()));
-        let screen = self.screen.get_mut().unwrap_or_else(PoisonError::into_inner);
-        match screen {
-            Some(screen) => screen.expect(forecast),
-            None => *screen = Some(Screen::new((self.count, rows), self.kernel, clip, forecast)),
+        let rows = self.rows_in_unit.map_or(self.count, |_| self.store.rows());
+        match (&mut self.screen, forecast) {
+            (_, None) => {}
+            (Some(screen), Some(forecast)) => screen.expect(forecast),
+            (screen, Some(forecast)) => {
+                *screen = Some(Screen::new((self.count, rows), self.kernel, clip, forecast));
+            }
         }
-    }
-
-    fn negative_gradient_sum(
-        &self,
-        theta: &Theta,
-        lattice: &Lattice,
-        neighbours: Neighbours,
-    ) -> Result<Sensitive, Error> {
-        let clip = self.clip();
-        let sum = match &mut *self.screen.lock().unwrap_or_else(PoisonError::into_inner) {
-            Some(screen) => screen.negative_gradient_sum(&self.store, theta, lattice)?,
-            None => self.sums(Sum::Terms(Term::Gradient, (theta, lattice)))?,
-        };
-        // Each row's term `X_i w`, `|w| <= B_i`, has integer norm at most gamma (`Clip::bound`); so has a person's, the sum over their rows
-        // clipped as a whole (`UnitGradients::factors`), and a person's rows decide nobody else's term.
-        Ok(Sensitive::claim(sum, self.sensitivity(neighbours).of_vector_sum(&clip.gamma_sq())))
-    }
-
-    fn clipped_square_sum(&self, theta: &Theta, lattice: &Lattice, neighbours: Neighbours) -> Result<Sensitive, Error> {
-        let (clip, shift) = (self.clip(), self.clip().square_shift());
-        let sum = self.sums(Sum::Terms(Term::Square, (theta, lattice)))?;
-        // Each row's or person's term is the square of a norm of at most gamma, as above, shifted down: an integer from 0 to
-        // gamma^2 / 2^shift.
-        Ok(Sensitive::claim(sum, self.sensitivity(neighbours).of_number(&(clip.gamma_sq() >> shift))))
-    }
-
-    fn separate_gradient_sum(
-        &self,
-        theta: &Theta,
-        lattice: &Lattice,
-        bounds: &Separate,
-        neighbours: Neighbours,
-    ) -> Result<Sensitive, Error> {
-        let sum = self.sums(Sum::Terms(Term::SeparateGradient(bounds), (theta, lattice)))?;
-        // Each row's term has integer norm at most that of the bounds (`Separate::for_each_term`), and a person has at most so many rows.
-        let norm = BigUint::from(bounds.norm()) * self.rows_in_unit.unwrap_or(1);
-        Ok(Sensitive::claim(sum, self.sensitivity(neighbours).of_vector_sum(&norm.pow(2))))
-    }
-
-    fn separate_square_sum(
-        &self,
-        theta: &Theta,
-        lattice: &Lattice,
-        bounds: &Separate,
-        neighbours: Neighbours,
-    ) -> Result<Sensitive, Error> {
-        let sum = self.sums(Sum::Terms(Term::SeparateSquare(bounds), (theta, lattice)))?;
-        // The square of a norm of at most that of the bounds, as above, shifted down; and a person has at most so many rows.
-        let top = (BigUint::from(bounds.norm()).pow(2) >> bounds.square_shift()) * self.rows_in_unit.unwrap_or(1);
-        Ok(Sensitive::claim(sum, self.sensitivity(neighbours).of_number(&top)))
+        Ok(Box::new(Clipped { rows: self, clip }))
     }
 
     fn outer_sum(&self, outer: &Outer<'_>, neighbours: Neighbours) -> Result<OuterSum, Error> {
-        let clip = self.clip.as_ref();
         let sum = Moments::from_upper(self.features, self.sums(Sum::Outer(outer))?);
-        Ok(OuterSum::new(sum, outer.largest_norm(clip), self.sensitivity(neighbours)))
+        Ok(OuterSum::new(sum, outer.largest_norm(), self.sensitivity(neighbours)))
     }
 
     fn tail_counts(&self, ladder: &Ladder<'_>, neighbours: Neighbours) -> Result<TailCounts, Error> {
@@ -210,30 +169,9 @@ impl<S: Store + 'static> Rows for Engine<S> {
         Ok(TailCounts::new(above(&tally), self.sensitivity(neighbours)))
     }
 
-    fn batch_fits(&self, batching: &Batching, neighbours: Neighbours) -> Result<BatchFits, Error> {
-        assert!(self.rows_in_unit.is_none() && self.said.is_none(), "batches are of the rows of a whole table");
-        let mut sums = BatchSums::new(batching.batches, self.features);
-        self.for_each_block(&mut |block, rows| sums.add(block, rows))?;
-        Ok(BatchFits::new(&sums.finish(self.features), batching, self.sensitivity(neighbours)))
-    }
-
-    fn batches(&self, batches: usize) -> Result<Vec<Box<dyn Rows>>, Error> {
-        assert!(self.rows_in_unit.is_none() && self.said.is_none(), "batches are of the rows of a whole table");
-        let mut cells = BatchCells::new(batches, self.features);
-        self.for_each_block(&mut |block, rows| cells.add(block, rows))?;
-        Ok(cells.finish().into_iter().map(|rows| -> Box<dyn Rows> { Box::new(rows) }).collect())
-    }
-
-    fn bin_sums(&self, bins: &Bins, radius: u64, neighbours: Neighbours) -> Result<BinSums, Error> {
-        assert!(self.rows_in_unit.is_none(), "bins are of rows");
-        let mut sums = BinSums::new(bins, radius, self.features, self.sensitivity(neighbours));
-        self.for_each_block(&mut |block, _| sums.add(bins, block))?;
-        Ok(sums)
-    }
-
-    fn clipped_count(&self, theta: &Theta, lattice: &Lattice) -> Result<NotPrivate<u64>, Error> {
-        let count = self.sums(Sum::Terms(Term::IsClipped, (theta, lattice)))?;
-        Ok(NotPrivate::new(count[0].try_into().expect("no more than there are rows")))
+    fn custom(&self) -> Result<&dyn CustomRows, Error> {
+        self.store.check_custom()?;
+        Ok(self)
     }
 
     fn moments(&self) -> Result<NotPrivate<Moments>, Error> {
@@ -261,6 +199,58 @@ impl<S: Store + 'static> Rows for Engine<S> {
     }
 }
 
+/// Rows of an engine whose store has the bounds of this clip.
+struct Clipped<'a, S> {
+    rows: &'a mut Engine<S>,
+    clip: Clip,
+}
+
+impl<S: Store + 'static> Clipped<'_, S> {
+    fn terms(&self, term: Term, at: At<'_>) -> Result<Vec<i128>, Error> {
+        self.rows.sums(Sum::Terms(term, at, &self.clip))
+    }
+}
+
+impl<S: Store + 'static> ClippedRows for Clipped<'_, S> {
+    fn count(&self) -> u64 {
+        self.rows.count()
+    }
+
+    fn negative_gradient_sum(
+        &mut self,
+        theta: &Theta,
+        lattice: &Lattice,
+        neighbours: Neighbours,
+    ) -> Result<Sensitive, Error> {
+        let sum = match self.rows.screened() {
+            (Some(screen), store) => screen.negative_gradient_sum(store, theta, lattice)?,
+            (None, _) => self.terms(Term::Gradient, (theta, lattice))?,
+        };
+        // Each row's term `X_i w`, `|w| <= B_i`, has integer norm at most gamma (`Clip::bound`); so has a person's, the sum over their rows
+        // clipped as a whole (`UnitGradients::factors`), and a person's rows decide nobody else's term.
+        Ok(Sensitive::claim(sum, self.rows.sensitivity(neighbours).of_vector_sum(&self.clip.gamma_sq())))
+    }
+
+    fn square_sum(&self, theta: &Theta, lattice: &Lattice, neighbours: Neighbours) -> Result<Sensitive, Error> {
+        let sum = self.terms(Term::Square, (theta, lattice))?;
+        // Each row's or person's term is the square of a norm of at most gamma, as above, shifted down: an integer from 0 to
+        // gamma^2 / 2^shift.
+        let most = self.clip.gamma_sq() >> self.clip.square_shift();
+        Ok(Sensitive::claim(sum, self.rows.sensitivity(neighbours).of_number(&most)))
+    }
+
+    fn outer_sum(&self, outer: &ClippedOuter<'_>, neighbours: Neighbours) -> Result<OuterSum, Error> {
+        let sum = self.rows.sums(Sum::ClippedOuter(outer, &self.clip))?;
+        let sum = Moments::from_upper(self.rows.features(), sum);
+        Ok(OuterSum::new(sum, outer.largest_norm(&self.clip), self.rows.sensitivity(neighbours)))
+    }
+
+    fn clipped_count(&self, theta: &Theta, lattice: &Lattice) -> Result<NotPrivate<u64>, Error> {
+        let count = self.terms(Term::IsClipped, (theta, lattice))?;
+        Ok(NotPrivate::new(count[0].try_into().expect("no more than there are rows")))
+    }
+}
+
 /// Rows seen through a released matrix, which are not kept.
 struct SeenRows<'a, S> {
     rows: &'a Engine<S>,
@@ -271,7 +261,7 @@ struct SeenRows<'a, S> {
 
 impl<S: Store> SeenRows<'_, S> {
     fn query<'a>(&self, sum: Sum<'a>) -> Query<'a> {
-        Query { sum, features: self.whitening.outputs(), clip: None, kernel: self.rows.kernel }
+        Query { sum, features: self.whitening.outputs(), kernel: self.rows.kernel }
     }
 }
 
@@ -297,6 +287,6 @@ impl<S: Store> Seen for SeenRows<'_, S> {
             Some(measured) if measured.suffices(radius) => measured.second_moments(&query)?,
             _ => Moments::from_upper(query.features, self.rows.store.sums_through(self.whitening, &query)?),
         };
-        Ok(OuterSum::new(sum, outer.largest_norm(None), self.rows.sensitivity(neighbours)))
+        Ok(OuterSum::new(sum, outer.largest_norm(), self.rows.sensitivity(neighbours)))
     }
 }

@@ -4,7 +4,7 @@ use rayon::prelude::*;
 
 use super::{
     Engine,
-    store::{CHUNK_BLOCKS, CHUNK_ROWS, Chunk, Chunks},
+    held::{CHUNK_BLOCKS, CHUNK_ROWS, Chunk, Chunks},
 };
 use crate::{
     lattice::{BLOCK_ROWS, BlockWriter, Design, RowBlock},

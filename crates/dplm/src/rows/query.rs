@@ -1,10 +1,13 @@
 //! What rows are asked, as values: the same query can be put to rows in memory, in a file, or on other machines.
 
-use super::store::{Held, Piece};
+use super::{
+    custom::{CustomQuery, Term as CustomTerm},
+    held::{Held, Piece},
+};
 use crate::{
     Error,
     lattice::{
-        Clip, GramSum, Kernel, Ladder, Lattice, Moments, Outer, RowBlock, Separate, Theta, WeightedSum,
+        BLOCK_ROWS, Clip, ClippedOuter, GramSum, Kernel, Ladder, Lattice, Moments, Outer, RowBlock, Theta, WeightedSum,
         add_unit_gradients, clipped_in_block, clipped_units, norms_sq, residuals, square_of_block, unit_square_sum,
     },
 };
@@ -13,22 +16,24 @@ use crate::{
 pub struct Query<'a> {
     pub(super) sum: Sum<'a>,
     pub(super) features: usize,
-    /// The clip of the rows, where one is set.
-    pub(super) clip: Option<&'a Clip>,
     pub(super) kernel: Kernel,
 }
 
 /// Which integers of a row, or of a person, are summed.
 #[derive(Clone, Copy)]
 pub(super) enum Sum<'a> {
-    /// A vector or a number that depends on parameters.
-    Terms(Term<'a>, At<'a>),
+    /// A vector or a number that depends on parameters, under the clip that the rows have.
+    Terms(Term, At<'a>, &'a Clip),
     /// Outer products, by the upper triangle of their sum.
     Outer(&'a Outer<'a>),
+    /// The same of gradients, under the clip that the rows have.
+    ClippedOuter(&'a ClippedOuter<'a>, &'a Clip),
     /// The second moments `[X y]' [X y]`, by their upper triangle.
     Moments,
     /// How many are above exactly `i` thresholds; rows of zeros are above none.
     Tally(&'a Ladder<'a>),
+    /// What a query of another crate adds.
+    Custom(&'a dyn CustomQuery),
 }
 
 /// The parameters, and their arithmetic.
@@ -36,17 +41,13 @@ pub(super) type At<'a> = (&'a Theta, &'a Lattice);
 
 /// What one row, or one person, adds.
 #[derive(Clone, Copy)]
-pub(super) enum Term<'a> {
+pub(super) enum Term {
     /// `X_i clamp(r_i, -B_i, B_i)`.
     Gradient,
     /// The squared norm of that, shifted down.
     Square,
     /// 1 where it is clipped.
     IsClipped,
-    /// `w_i X_i clamp(r_i)`, the row and its residual bounded each by itself.
-    SeparateGradient(&'a Separate),
-    /// The squared norm of that, shifted down.
-    SeparateSquare(&'a Separate),
 }
 
 /// The integers of both sums.
@@ -59,56 +60,54 @@ impl Query<'_> {
     /// How many integers the sum has.
     pub(super) fn len(&self) -> usize {
         match &self.sum {
-            Sum::Terms(Term::Gradient | Term::SeparateGradient(_), _) => self.features,
-            Sum::Terms(Term::Square | Term::IsClipped | Term::SeparateSquare(_), _) => 1,
-            Sum::Outer(_) => self.features * (self.features + 1) / 2,
+            Sum::Terms(Term::Gradient, ..) => self.features,
+            Sum::Terms(Term::Square | Term::IsClipped, ..) => 1,
+            Sum::Outer(_) | Sum::ClippedOuter(..) => self.features * (self.features + 1) / 2,
             Sum::Moments => (self.features + 1) * (self.features + 2) / 2,
             Sum::Tally(ladder) => ladder.len() + 1,
+            Sum::Custom(query) => query.len(self.features),
         }
     }
 
     /// The sum over rows that are here. Integer sums do not mind the order.
     pub(super) fn over(&self, rows: &impl Held) -> Result<Vec<i128>, Error> {
         match self.sum {
-            Sum::Terms(term, at) => self.sum_of_terms(rows, term, at),
+            Sum::Terms(term, at, clip) => self.sum_of_terms(rows, term, at, clip),
             Sum::Outer(outer) => self.gram(rows, self.features, |sum, piece| self.add_outer(outer, sum, piece)),
+            Sum::ClippedOuter(outer, clip) => {
+                self.gram(rows, self.features, |sum, piece| self.add_clipped_outer(outer, clip, sum, piece))
+            }
             Sum::Moments => self.gram(rows, self.features + 1, |sum, piece| sum.add_blocks(piece.cells, self.features)),
             Sum::Tally(ladder) => self.tally(rows, ladder),
+            Sum::Custom(query) => self.sum_of_custom(rows, query),
         }
     }
 
-    fn clip(&self) -> &Clip {
-        self.clip.expect("the clip is set before gradients are asked for")
-    }
-
-    fn sum_of_terms(&self, rows: &impl Held, term: Term<'_>, at: At<'_>) -> Result<Vec<i128>, Error> {
+    fn sum_of_terms(&self, rows: &impl Held, term: Term, at: At<'_>, clip: &Clip) -> Result<Vec<i128>, Error> {
         let zeros = || vec![0; self.len()];
         let parts = rows.fold(zeros, |mut sums, piece| {
             match term {
-                Term::Gradient => self.add_gradients(at, piece, &mut sums),
-                Term::Square => sums[0] += self.square(at, piece),
-                Term::IsClipped => sums[0] += i128::from(self.clipped_count(at, piece)),
-                Term::SeparateGradient(bounds) => self.add_separate_gradients(bounds, at, piece, &mut sums),
-                Term::SeparateSquare(bounds) => sums[0] += self.separate_square(bounds, at, piece),
+                Term::Gradient => self.add_gradients(at, clip, piece, &mut sums),
+                Term::Square => sums[0] += self.square(at, clip, piece),
+                Term::IsClipped => sums[0] += i128::from(self.clipped_count(at, clip, piece)),
             }
             sums
         })?;
         Ok(parts.into_iter().fold(zeros(), plus))
     }
 
-    fn add_gradients(&self, at: At<'_>, piece: Piece<'_>, sums: &mut [i128]) {
+    fn add_gradients(&self, at: At<'_>, clip: &Clip, piece: Piece<'_>, sums: &mut [i128]) {
         match piece.is_grouped() {
-            true => add_unit_gradients(self.kernel, piece.groups(self.features), self.clip(), at, sums),
-            false => WeightedSum::new(self.clip()).add_clipped(self.kernel, piece.cells, piece.bounds, at, sums),
+            true => add_unit_gradients(self.kernel, piece.groups(self.features), clip, at, sums),
+            false => WeightedSum::new(clip).add_clipped(self.kernel, piece.cells, piece.bounds, at, sums),
         }
     }
 
-    fn square(&self, (theta, lattice): At<'_>, piece: Piece<'_>) -> i128 {
+    fn square(&self, (theta, lattice): At<'_>, clip: &Clip, piece: Piece<'_>) -> i128 {
         if piece.is_grouped() {
-            let at = (theta, lattice.theta_unit());
-            return unit_square_sum(self.kernel, piece.groups(self.features), self.clip(), at);
+            return unit_square_sum(self.kernel, piece.groups(self.features), clip, (theta, lattice.theta_unit()));
         }
-        let shift = self.clip().square_shift();
+        let shift = clip.square_shift();
         let squares = piece.blocks(self.features).map(|(block, bounds)| {
             let residual = residuals(self.kernel, block, theta, lattice.theta_unit());
             square_of_block(&residual, bounds, &norms_sq(self.kernel, block), shift)
@@ -116,10 +115,9 @@ impl Query<'_> {
         squares.sum()
     }
 
-    fn clipped_count(&self, (theta, lattice): At<'_>, piece: Piece<'_>) -> u64 {
+    fn clipped_count(&self, (theta, lattice): At<'_>, clip: &Clip, piece: Piece<'_>) -> u64 {
         if piece.is_grouped() {
-            let at = (theta, lattice.theta_unit());
-            return clipped_units(self.kernel, piece.groups(self.features), self.clip(), at);
+            return clipped_units(self.kernel, piece.groups(self.features), clip, (theta, lattice.theta_unit()));
         }
         let counts = piece.blocks(self.features).map(|(block, bounds)| {
             let residual = residuals(self.kernel, block, theta, lattice.theta_unit());
@@ -128,23 +126,17 @@ impl Query<'_> {
         counts.sum()
     }
 
-    fn add_separate_gradients(&self, bounds: &Separate, (theta, lattice): At<'_>, piece: Piece<'_>, sums: &mut [i128]) {
-        for block in RowBlock::all(piece.cells, self.features) {
-            bounds.add_gradients(self.kernel, block, (theta, lattice.theta_unit()), sums);
+    fn add_outer(&self, outer: &Outer<'_>, sum: &mut GramSum, piece: Piece<'_>) {
+        match piece.is_grouped() {
+            true => piece.groups(self.features).for_each(|(group, _)| outer.add_group(sum, self.kernel, group)),
+            false => outer.add_to(sum, self.kernel, piece.cells, self.features),
         }
     }
 
-    fn separate_square(&self, bounds: &Separate, (theta, lattice): At<'_>, piece: Piece<'_>) -> i128 {
-        let at = (theta, lattice.theta_unit());
-        RowBlock::all(piece.cells, self.features).map(|block| bounds.squares(self.kernel, block, at)).sum()
-    }
-
-    fn add_outer(&self, outer: &Outer<'_>, sum: &mut GramSum, piece: Piece<'_>) {
+    fn add_clipped_outer(&self, outer: &ClippedOuter<'_>, clip: &Clip, sum: &mut GramSum, piece: Piece<'_>) {
         match piece.is_grouped() {
-            true => {
-                piece.groups(self.features).for_each(|group| outer.add_group(sum, self.kernel, group, self.clip));
-            }
-            false => outer.add_to(sum, self.kernel, piece.cells, (self.clip, piece.bounds), self.features),
+            true => piece.groups(self.features).for_each(|group| outer.add_group(sum, self.kernel, group, clip)),
+            false => piece.blocks(self.features).for_each(|block| outer.add_block(sum, self.kernel, block, clip)),
         }
     }
 
@@ -179,4 +171,38 @@ impl Query<'_> {
         let counts = parts.into_iter().map(|part| part.into_iter().map(i128::from).collect());
         Ok(counts.fold(vec![0; ladder.len() + 1], plus))
     }
+
+    /// The sum of a query of another crate over rows that are here.
+    fn sum_of_custom(&self, rows: &impl Held, query: &dyn CustomQuery) -> Result<Vec<i128>, Error> {
+        let (len, shape) = (self.len(), query.shape());
+        let parts = rows.fold(
+            || vec![0i128; len],
+            |mut sums, piece| {
+                let (mut row, mut term) = (Vec::new(), CustomTerm::new());
+                for (block, lane) in RowBlock::all(piece.cells, self.features).flat_map(lanes) {
+                    row.clear();
+                    row.extend(cells_of(block, lane));
+                    if row.iter().all(|cell| *cell == 0) {
+                        continue;
+                    }
+                    term.clear();
+                    query.term(&row, &mut term);
+                    if shape.holds(&term, len) {
+                        term.iter().for_each(|(place, number)| sums[*place] += i128::from(*number));
+                    }
+                }
+                sums
+            },
+        )?;
+        Ok(parts.into_iter().fold(vec![0; len], plus))
+    }
+}
+
+fn lanes(block: RowBlock<'_>) -> impl Iterator<Item = (RowBlock<'_>, usize)> {
+    (0..BLOCK_ROWS).map(move |lane| (block, lane))
+}
+
+/// The cells of a row: whole numbers of at most 2^19, the response last.
+fn cells_of(block: RowBlock<'_>, lane: usize) -> impl Iterator<Item = i64> {
+    block.cells().iter().skip(lane).step_by(BLOCK_ROWS).map(|cell| *cell as i64)
 }

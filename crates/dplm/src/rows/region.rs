@@ -12,8 +12,8 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::{
+    held::{CHUNK_BLOCKS, Chunk, Chunks, Held, Piece},
     query::plus,
-    store::{CHUNK_BLOCKS, Chunk, Chunks, Held, Piece},
 };
 use crate::{
     Error,

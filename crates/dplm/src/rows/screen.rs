@@ -18,13 +18,16 @@ use faer::{Mat, Side, linalg::solvers::Llt, prelude::Solve};
 use super::{
     Forecast,
     coarse::Coarse,
+    held::{Chunks, Held, Piece},
     query::{At, Query, Sum, Term, plus},
     region::{Region, Sorted, Sorting},
-    store::{Chunks, Costs, Held, Piece, Store},
+    store::{Costs, Store},
 };
 use crate::{
     Error,
-    lattice::{BLOCK_ROWS, CELL_SCALE_BITS, Clip, Kernel, Lattice, Moments, Outer, RowBlock, Theta, UnitClip},
+    lattice::{
+        BLOCK_ROWS, CELL_SCALE_BITS, Clip, ClippedOuter, Kernel, Lattice, Moments, Outer, RowBlock, Theta, UnitClip,
+    },
 };
 
 /// A share of the rows, and at least so many, are looked at for the first guess.
@@ -306,7 +309,7 @@ impl Screen {
 
 /// The negative gradient sum at these parameters.
 fn gradient<'a>(kernel: Kernel, clip: &'a Clip, at: At<'a>) -> Query<'a> {
-    Query { sum: Sum::Terms(Term::Gradient, at), features: at.1.features(), clip: Some(clip), kernel }
+    Query { sum: Sum::Terms(Term::Gradient, at, clip), features: at.1.features(), kernel }
 }
 
 /// A few rows, and what they let one guess of all.
@@ -331,7 +334,7 @@ impl Sample<'_> {
 
     /// The optimum on the sample, by steps that majorise the loss: `theta + (X'X)^-1 sum`, the sum being the negative gradient's.
     fn guess(&self, start: &Theta, forecast: &Forecast) -> Result<Option<Guess>, Error> {
-        let Some((all, _)) = self.curvature(&Outer::Shrunk { radius: 1 << 62 })? else { return Ok(None) };
+        let Some((all, _)) = self.curvature(Sum::Outer(&Outer::Shrunk { radius: 1 << 62 }))? else { return Ok(None) };
         let features = self.lattice.features();
         let mut centre = self.lattice.standardised(start);
         for _ in 0..GUESS_STEPS {
@@ -341,17 +344,20 @@ impl Sample<'_> {
             centre.iter_mut().zip(step).for_each(|(centre, step)| *centre += step);
         }
         let theta = self.lattice.theta(&centre);
-        let unclipped = Outer::Unclipped { theta: &theta, theta_unit: self.lattice.theta_unit(), radius: 1 << 62 };
-        let Some((curvature, slope)) = self.curvature(&unclipped)? else { return Ok(None) };
+        let unclipped =
+            ClippedOuter::Unclipped { theta: &theta, theta_unit: self.lattice.theta_unit(), radius: 1 << 62 };
+        let Some((curvature, slope)) = self.curvature(Sum::ClippedOuter(&unclipped, &self.clip))? else {
+            return Ok(None);
+        };
         let radius = noise_radius(forecast, slope, self.lattice);
         let left = (features as f64 / self.count() as f64).sqrt();
         Ok(radius.map(|radius| Guess { centre, curvature, radius, left, patience: 1.0 }))
     }
 
     /// A mean of outer products in standardised units, factored, and the mean of its diagonal.
-    fn curvature(&self, outer: &Outer<'_>) -> Result<Option<(Llt<f64>, f64)>, Error> {
+    fn curvature(&self, sum: Sum<'_>) -> Result<Option<(Llt<f64>, f64)>, Error> {
         let features = self.lattice.features();
-        let query = Query { sum: Sum::Outer(outer), features, clip: Some(&self.clip), kernel: self.kernel };
+        let query = Query { sum, features, kernel: self.kernel };
         let sums = Moments::from_upper(features, query.over(&self.rows)?);
         let unit = f64::from(2 * CELL_SCALE_BITS).exp2() * self.count() as f64;
         let slope = (0..features).map(|j| sums.entry(j, j) as f64 / unit).sum::<f64>() / features as f64;

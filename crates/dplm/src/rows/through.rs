@@ -8,9 +8,9 @@ use std::cmp::Ordering;
 
 use super::{
     Neighbours, OuterSum, Rows, TailCounts,
+    held::{Chunks, Held, Piece},
     query::{Query, Sum, plus},
     region::Gather,
-    store::{Chunks, Held, Piece},
 };
 use crate::{
     Error,

@@ -3,51 +3,19 @@
 use std::{fs, path::Path};
 
 use serde::Deserialize;
+use toml::de::{DeTable, DeValue};
 
 use super::{Specification, Study, StudyError};
 use crate::{
-    Error, Person,
-    formula::{Formula, Weights},
-    method::{ConfigError, Request, budget},
-    options::{Target, UnknownWord},
-    privacy::{Neighbours, convert::Conversion},
+    Error, FitRequest,
+    formula::Formula,
+    privacy::convert::Conversion,
+    request::{Command, Kind, OptionSpec, Said, Value},
 };
 
-/// What is said of a study beside its file, on the command line for instance; the file may say it instead.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Beside {
-    /// The column that identifies persons, where they are protected with all their rows.
-    pub person: Option<String>,
-    /// Of each person the first so many rows count.
-    pub rows_per_person: Option<u32>,
-    /// What rows are weighted by.
-    pub weights: Option<Weights>,
-    /// What intervals are for.
-    pub target: Option<Target>,
-}
-
-/// The keys of the file.
+/// The keys of the file beside options.
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
 struct Document {
-    #[serde(default)]
-    rho: Option<f64>,
-    #[serde(default)]
-    epsilon: Option<f64>,
-    #[serde(default)]
-    delta: Option<f64>,
-    #[serde(default)]
-    level: Option<f64>,
-    #[serde(default)]
-    target: Option<String>,
-    #[serde(default)]
-    neighbours: Option<String>,
-    #[serde(default)]
-    person: Option<String>,
-    #[serde(default)]
-    rows_per_person: Option<u32>,
-    #[serde(default)]
-    weights: Option<String>,
     #[serde(default)]
     interest: Option<String>,
     #[serde(default)]
@@ -68,11 +36,11 @@ struct Entry {
 }
 
 impl Study {
-    /// Reads a study from a file.
+    /// Reads a study from a file, with the options that are given beside it.
     ///
     /// # Errors
     /// When it cannot be read or makes no sense, or says what is also said beside it.
-    pub fn read(path: impl AsRef<Path>, beside: Beside) -> Result<Study, Error> {
+    pub fn read(path: impl AsRef<Path>, beside: &Said) -> Result<Study, Error> {
         let text = fs::read_to_string(path).map_err(|error| StudyError::Unread { kind: error.kind() })?;
         Study::from_toml_beside(&text, beside)
     }
@@ -92,22 +60,22 @@ impl Study {
     /// # Ok::<(), dplm::Error>(())
     /// ```
     pub fn from_toml(text: &str) -> Result<Study, Error> {
-        Study::from_toml_beside(text, Beside::default())
+        Study::from_toml_beside(text, &Said::new())
     }
 
-    /// As [`from_toml`](Self::from_toml), with what is said beside it.
+    /// As [`from_toml`](Self::from_toml), with the options that are given beside it.
     ///
     /// # Errors
     /// As there, or when something is said in both places.
-    pub fn from_toml_beside(text: &str, beside: Beside) -> Result<Study, Error> {
+    pub fn from_toml_beside(text: &str, beside: &Said) -> Result<Study, Error> {
         let mut document: Document = toml::from_str(text).map_err(|error| unreadable(text, &error))?;
-        let (rho, delta) = budget(document.rho, document.epsilon, document.delta, Conversion::Exact)?;
-        let neighbours: Neighbours = word(document.neighbours.take())?.unwrap_or_default();
-        let Beside { person, rows_per_person, weights, target } = document.take_beside()?.and(beside)?;
-        let person = of_persons(person, rows_per_person, target)?;
-        let mut request = Request { delta, target, neighbours, person, ..Request::new(rho) };
-        request.level = document.level.unwrap_or(request.level);
-        let specifications = document.specification.into_iter().map(|entry| entry.with(&document.columns));
+        let said = joined(options_in(text)?, beside)?;
+        let asked = FitRequest::from_said(&mut said.clone())?;
+        let (rho, delta) = asked.budget(Conversion::Exact)?;
+        let request = asked.request(rho, delta)?;
+        let weights = asked.weights.as_deref().map(str::parse).transpose()?;
+        let entries = std::mem::take(&mut document.specification);
+        let specifications = entries.into_iter().map(|entry| entry.with(&document.columns));
         let study = Study::new(specifications.collect::<Result<_, _>>()?, request)?.weighted(weights);
         match document.interest {
             Some(interest) => study.following(&interest, document.simultaneous),
@@ -117,49 +85,60 @@ impl Study {
     }
 }
 
-impl Document {
-    /// What could also be said beside the file.
-    fn take_beside(&mut self) -> Result<Beside, Error> {
-        let weights = self.weights.take().map(|given| given.parse()).transpose()?;
-        let (person, rows_per_person) = (self.person.take(), self.rows_per_person);
-        Ok(Beside { person, rows_per_person, weights, target: word(self.target.take())? })
+/// The keys of the file that are options; every other key must be one of the document.
+fn options_in(text: &str) -> Result<Said, StudyError> {
+    let table = DeTable::parse(text).map_err(|error| unreadable(text, &error))?;
+    let mut said = Said::new();
+    for (key, value) in table.get_ref() {
+        let name = key.get_ref().as_ref();
+        let place = || in_line(text, key.span().start);
+        let spec = OptionSpec::of(Command::Study)
+            .find(|spec| spec.option.name() == name && FitRequest::OPTIONS.contains(&spec.option));
+        match spec {
+            Some(spec) => {
+                let value = value_of(spec, value.get_ref());
+                let problem = || format!("{name} must be {}", spec.kind.wanted());
+                let wrong = || StudyError::Unreadable { place: place(), problem: problem() };
+                said.insert(spec.option, value.ok_or_else(wrong)?);
+            }
+            None if DOCUMENT.contains(&name) => {}
+            None => {
+                let problem = format!("'{name}' is neither an option of a study nor one of {}", DOCUMENT.join(", "));
+                return Err(StudyError::Unreadable { place: place(), problem });
+            }
+        }
+    }
+    Ok(said)
+}
+
+/// The keys of [`Document`].
+const DOCUMENT: [&str; 4] = ["interest", "simultaneous", "columns", "specification"];
+
+fn value_of(spec: &OptionSpec, value: &DeValue<'_>) -> Option<Value> {
+    match (spec.kind, value) {
+        (Kind::Number, DeValue::Float(number)) => number.as_str().replace('_', "").parse().ok().map(Value::Number),
+        (Kind::Number, DeValue::Integer(number)) => number.as_str().replace('_', "").parse().ok().map(Value::Number),
+        (Kind::Whole, DeValue::Integer(number)) => number.as_str().replace('_', "").parse().ok().map(Value::Whole),
+        (Kind::Text | Kind::Word(_), DeValue::String(text)) => Some(Value::Text(text.clone().into_owned())),
+        _ => None,
     }
 }
 
-impl Beside {
-    /// What is said in two places, each thing in one of them.
-    fn and(self, other: Beside) -> Result<Beside, StudyError> {
-        Ok(Beside {
-            person: once("person", self.person, other.person)?,
-            rows_per_person: once("rows_per_person", self.rows_per_person, other.rows_per_person)?,
-            weights: once("weights", self.weights, other.weights)?,
-            target: once("target", self.target, other.target)?,
-        })
+/// What is said in two places, each option in one of them.
+fn joined(mut said: Said, beside: &Said) -> Result<Said, StudyError> {
+    for (option, value) in beside.iter().filter(|(option, _)| FitRequest::OPTIONS.contains(option)) {
+        if said.insert(*option, value.clone()).is_some() {
+            return Err(StudyError::SaidTwice { key: option.name() });
+        }
     }
-}
-
-fn once<T>(key: &'static str, one: Option<T>, other: Option<T>) -> Result<Option<T>, StudyError> {
-    if one.is_some() && other.is_some() { Err(StudyError::SaidTwice { key }) } else { Ok(one.or(other)) }
-}
-
-fn word<T: std::str::FromStr<Err = UnknownWord>>(given: Option<String>) -> Result<Option<T>, StudyError> {
-    let unknown = |error: UnknownWord| StudyError::Unreadable { place: String::new(), problem: error.to_string() };
-    given.map(|given| given.parse()).transpose().map_err(unknown)
-}
-
-fn of_persons(column: Option<String>, rows: Option<u32>, target: Option<Target>) -> Result<Option<Person>, Error> {
-    match column {
-        Some(column) => Ok(Some(Person { column, rows, counts_once: target == Some(Target::Person) })),
-        None if rows.is_some() => Err(ConfigError::NoPerson.into()),
-        None => Ok(None),
-    }
+    Ok(said)
 }
 
 impl Entry {
     /// The specification, with what the file says of columns.
     fn with(self, columns: &toml::Table) -> Result<Specification, StudyError> {
         let Entry { name, formula, share } = self;
-        let wrong = |problem: String| StudyError::Specification { name: name.clone(), problem };
+        let wrong = |problem: String| StudyError::Specification { name: name.clone(), problem, advice: None };
         let formula = match columns.is_empty() {
             true => Formula::parse(&formula),
             false => {
@@ -175,7 +154,11 @@ impl Entry {
 }
 
 fn unreadable(text: &str, error: &toml::de::Error) -> StudyError {
-    let line = |at: usize| text[..at.min(text.len())].lines().count().max(1);
-    let place = error.span().map_or(String::new(), |span| format!(" in line {}", line(span.start + 1)));
+    let place = error.span().map_or(String::new(), |span| in_line(text, span.start));
     StudyError::Unreadable { place, problem: error.message().to_owned() }
+}
+
+fn in_line(text: &str, at: usize) -> String {
+    let before = &text.as_bytes()[..at.min(text.len())];
+    format!(" in line {}", 1 + before.iter().filter(|&&byte| byte == b'\n').count())
 }

@@ -29,13 +29,13 @@
 mod file;
 mod run;
 
-pub use file::Beside;
 pub use run::{PreparedStudy, StudyFit, StudyPart};
 
 use crate::{
     Error,
     formula::{Formula, FormulaError, Model, Weights},
     method::{IntervalMethod, Purpose, Request},
+    options::{Advice, Advised},
 };
 
 /// A study, checked as far as it can be without a row.
@@ -127,7 +127,18 @@ pub enum StudyError {
         name: String,
         /// What is wrong.
         problem: String,
+        /// What to do about it.
+        advice: Option<Advice>,
     },
+}
+
+impl Advised for StudyError {
+    fn advice(&self) -> Option<Advice> {
+        match self {
+            StudyError::Specification { advice, .. } => advice.clone(),
+            _ => None,
+        }
+    }
 }
 
 impl Study {

@@ -4,13 +4,14 @@ use std::sync::Arc;
 
 use super::{Interest, Specification, Study, StudyError};
 use crate::{
-    Bounded, Charge, Dataset, Error, Fit, NoiseSource, Prepared, Progress, Reading, Receipt, Statement,
+    Bounded, Charge, Dataset, Error, Fit, NoiseSource, Prepared, Progress, Reading, Receipt, RunOptions, Statement,
     dataset::{Pay, Stages},
-    method::{Plan, Request, after_count, auto},
+    method::{Plan, Request, Tuning, after_count, auto},
     plan::usable::Usable,
     privacy::{
         Budget, Guarantee, Mechanism, PrivacyError, Promise, Release, Rho, convert::Conversion, noise::NoiseRng,
     },
+    request::plan_identity,
     table::Source,
     warning::Warning,
 };
@@ -70,8 +71,9 @@ impl Study {
     /// # Guarantee
     /// Every specification is read with the same privacy units: what a row or a person may change in each of their queries is claimed there, so
     /// that what the study spends on all of them adds up for each unit.
-    pub fn prepare(self, source: &Source, reading: &Reading<'_>, noise: NoiseSource) -> Result<PreparedStudy, Error> {
-        let reading = &self.reading(reading);
+    pub fn prepare(self, source: &Source, run: &RunOptions, progress: Progress<'_>) -> Result<PreparedStudy, Error> {
+        let (person, weights) = (self.request.person.clone(), self.weights.clone());
+        let reading = &Reading { person, weights, ..Reading::by(run, progress) };
         let union = Dataset::read(source, &self.union()?, reading)?;
         let read = |one: &Specification| Dataset::read(source, &one.formula, reading);
         let data: Vec<Dataset> = self.specifications.iter().map(read).collect::<Result<_, _>>()?;
@@ -79,17 +81,9 @@ impl Study {
         let stages = Stages { whole: self.request.rho, count: after_count(&config, union.rows()).1 };
         let config = auto::Config::new(Request { rho: stages.rest(), ..self.request.clone() });
         let plan = config.plan(union.rows(), union.design())?;
-        let prepared = PreparedStudy { study: self, union, data, stages, plan, noise };
+        let prepared = PreparedStudy { study: self, union, data, stages, plan, noise: run.noise() };
         prepared.check()?;
         Ok(prepared)
-    }
-}
-
-impl Study {
-    /// How the table is read, with the persons and the weights of the study.
-    fn reading<'a>(&self, reading: &Reading<'a>) -> Reading<'a> {
-        let (person, weights) = (self.request.person.clone(), self.weights.clone());
-        Reading { table: reading.table, memory: reading.memory, person, weights, device: reading.device }
     }
 }
 
@@ -98,10 +92,14 @@ impl PreparedStudy {
     fn check(&self) -> Result<(), Error> {
         let least = self.stages.rest().share(1.0 - auto::LEARNING);
         for ((one, share), data) in self.study.specifications.iter().zip(self.study.shares()?).zip(&self.data) {
-            let wrong = |error: Error| StudyError::Specification { name: one.name.clone(), problem: error.to_string() };
+            let wrong = |error: Error| StudyError::Specification {
+                name: one.name.clone(),
+                problem: error.problem(),
+                advice: error.advice(),
+            };
             let request = Request { rho: least.share(share), ..self.study.request.clone() };
             let plan = auto::Config::new(request).sharing_moments().plan(data.rows(), data.design()).map_err(wrong)?;
-            plan.check_intervals().map_err(Error::from).map_err(wrong)?;
+            plan.check().map_err(Error::from).map_err(wrong)?;
         }
         Ok(())
     }
@@ -110,15 +108,11 @@ impl PreparedStudy {
     pub fn charge(&self) -> Charge {
         let shares: Vec<String> = self.study.shares().unwrap_or_default().iter().map(f64::to_string).collect();
         let words = self.study.in_words();
+        let asked = self.union.asked(&self.study.request, Tuning::default(), auto::NAME);
         Charge {
             rho: self.study.request.rho,
             promise: self.promise(),
-            plan: format!(
-                "dplm {}: {words}: shares {}: {}",
-                env!("CARGO_PKG_VERSION"),
-                shares.join(", "),
-                self.plan.describe()
-            ),
+            plan: plan_identity(&asked, self.union.rows(), &[("study", words.clone()), ("shares", shares.join(", "))]),
             formula: words,
             table: self.union.table_in_words(),
         }
@@ -263,7 +257,7 @@ impl StudyFit {
             });
             let releases = shared.chain(own).cloned().chain(others).collect();
             let part = &mut self.parts[place];
-            part.fit.particulars.part_of_study = true;
+            part.fit.part_of_study = true;
             part.fit.guarantee = Guarantee { releases, ..self.guarantee.clone() };
             part.fit.statement.clone_from(&self.statement);
             part.fit.warnings.insert(0, Warning::PartOfStudy { name: part.name.clone(), of });

@@ -1,4 +1,4 @@
-//! The bytes of one file, and the assurance that they are the same at every reading.
+//! The bytes of one file, with a check that they are the same at every reading.
 
 use std::{
     fs::{File, Metadata},
@@ -13,7 +13,7 @@ use super::{
     spool::{Spool, SpoolReader},
 };
 
-/// A file on disk or a stream that was kept.
+/// A file on disk, or a stream copied to a temporary file.
 pub(super) struct Bytes {
     /// What messages call it.
     pub name: String,
@@ -27,7 +27,7 @@ enum Place {
         modified: Option<SystemTime>,
     },
     Spool(Spool),
-    /// Nowhere on disk: the rows are in memory, decoded.
+    /// Nothing on disk: the rows are in memory, decoded.
     Memory,
 }
 
@@ -43,7 +43,7 @@ impl Bytes {
         Self { name: name.to_owned(), length: spool.length(), place: Place::Spool(spool) }.refuse_empty()
     }
 
-    /// Decompresses a file into a temporary one that has no name.
+    /// Decompresses a file into a temporary file without a name.
     #[cfg(feature = "csv")]
     pub fn inflated(path: &Path, name: &str, compression: Compression) -> Result<Self, DataError> {
         let unreadable = |error: io::Error| DataError::Unreadable { file: name.to_owned(), kind: error.kind() };
@@ -60,7 +60,7 @@ impl Bytes {
         Self { name: name.to_owned(), length: spool.length(), place: Place::Spool(spool) }.refuse_empty()
     }
 
-    /// What stands for a table in memory: a name, and how many rows it has as its length.
+    /// A stand-in for a table in memory: its name, and its number of rows as the length.
     pub fn in_memory(name: &str, rows: u64) -> Self {
         Self { name: name.to_owned(), length: rows, place: Place::Memory }
     }
@@ -82,7 +82,7 @@ impl Bytes {
         }
     }
 
-    /// The bytes from the start on, at a position of its own that can be moved.
+    /// The bytes from the start on, with a position of its own that can be moved.
     pub fn opened(&self) -> Result<Opened, DataError> {
         match &self.place {
             Place::Disk { .. } | Place::Memory => self.file().map(Opened::File),
@@ -90,7 +90,7 @@ impl Bytes {
         }
     }
 
-    /// The file on disk, if it is still the one that was opened.
+    /// The file on disk, if it is still the file that was opened.
     pub fn file(&self) -> Result<File, DataError> {
         let Place::Disk { path, modified } = &self.place else {
             return Err(DataError::UnknownFormat { file: self.name.clone() });
@@ -103,7 +103,8 @@ impl Bytes {
         Ok(file)
     }
 
-    /// Whether two files are one, or hold the same bytes. They differ in the first few, or are read to the end.
+    /// Whether two files are the same file or hold the same bytes. Reads both to the end, unless
+    /// they differ earlier.
     pub fn is_same(&self, other: &Bytes) -> Result<bool, DataError> {
         if let (Place::Disk { path, .. }, Place::Disk { path: other, .. }) = (&self.place, &other.place)
             && is_same_file(path, other)
@@ -133,16 +134,16 @@ impl Bytes {
 
     /// Runs one step of a decoder; a failure of any kind means that the bytes are damaged.
     ///
-    /// The decoding libraries check most of what they read, but some damage makes them panic. That is caught here, so
-    /// that a bad file is refused like any other; the step's own state is given up. Their words are never passed on,
-    /// since they may hold cells.
+    /// The decoding libraries check most of what they read, but some damage makes them panic. This
+    /// function catches the panic, so that a bad file is refused like any other, and discards the
+    /// step's state. The libraries' messages are never passed on, since they may hold cells.
     pub fn decode<T, E>(&self, format: &'static str, step: impl FnOnce() -> Result<T, E>) -> Result<T, DataError> {
         let outcome = panic::catch_unwind(AssertUnwindSafe(step));
         outcome.ok().and_then(Result::ok).ok_or_else(|| self.corrupt(format))
     }
 }
 
-/// A file on disk or a stream that was kept, open.
+/// An open file on disk or copied stream.
 pub(super) enum Opened {
     File(File),
     Spool(SpoolReader),
@@ -166,7 +167,7 @@ impl Seek for Opened {
     }
 }
 
-/// Reads again where the system interrupted.
+/// Repeats a read that the system interrupted.
 #[cfg(feature = "csv")]
 fn retried(mut read: impl FnMut() -> io::Result<usize>) -> io::Result<usize> {
     loop {
@@ -187,7 +188,7 @@ pub(super) enum Compression {
 
 #[cfg(feature = "csv")]
 impl Compression {
-    /// By the ending of a name.
+    /// The compression that a file name's ending stands for.
     pub fn of(ending: &str) -> Option<Self> {
         match ending {
             "gz" => Some(Self::Gzip),
@@ -205,19 +206,21 @@ impl Compression {
 
     fn reader(self, file: File) -> io::Result<Box<dyn Read>> {
         Ok(match self {
-            // Several members one after the other are one text.
+            // Several consecutive members form one text.
             Self::Gzip => Box::new(flate2::read::MultiGzDecoder::new(file)),
             Self::Zstandard => Box::new(zstd::Decoder::new(file)?),
         })
     }
 
-    /// The most bytes that are believed of a file of this length: tables of few different rows may shrink a thousand times, others not.
+    /// The most decompressed bytes accepted from a file of this length: repetitive tables may
+    /// shrink a thousandfold, others do not.
     fn most_bytes(self, length: u64) -> u64 {
         length.saturating_mul(1 << 10).max(1 << 30)
     }
 }
 
-/// Whether two paths lead to one name of a file, by whatever links. Another name of it shows the same bytes.
+/// Whether two paths lead to the same file, through whatever links. A second hard link is caught by
+/// comparing bytes.
 fn is_same_file(one: &Path, other: &Path) -> bool {
     matches!((one.canonicalize(), other.canonicalize()), (Ok(one), Ok(other)) if one == other)
 }

@@ -1,5 +1,5 @@
-//! What was decoded to cells: numbers as `f64`, categories as indices into their levels. Text is read here; arrays of Arrow's in
-//! `arrow/cells.rs`.
+//! Decoded values to cells: numbers as `f64`, categories as indices into their levels. This file
+//! reads text; `arrow/cells.rs` reads Arrow arrays.
 
 use std::{
     collections::HashMap,
@@ -12,30 +12,30 @@ use crate::{
     schema::{Column, Kind},
 };
 
-/// The longest text, in bytes, that is looked at; a longer cell counts as unparsable.
+/// The longest text that is parsed, in bytes; a longer cell counts as unparsable.
 pub(super) const LONGEST_CELL: usize = 1 << 20;
 
-/// The level that stands for every value that is not listed.
+/// The level that stands for every unlisted value.
 const OTHER: &str = "*";
 
-/// Turns what was decoded of one column into cells.
+/// Turns the decoded values of one column into cells.
 pub(super) struct Extractor {
     pub column: String,
     pub wanted: Wanted,
     strict: bool,
 }
 
-/// What the formula says that a cell is.
+/// What the formula makes of a cell.
 pub(super) enum Wanted {
     Number,
-    /// A date, as the number of its day.
+    /// A date, as its day number.
     Day,
     Level(LevelMap),
-    /// Who a row is of.
+    /// The person a row belongs to.
     Person(Identifiers),
 }
 
-/// From a value of any type to a code, cell by cell.
+/// Maps a value of any type to a code, cell by cell.
 pub(super) trait Coding {
     type Code: Copy;
     const MISSING: Self::Code;
@@ -61,17 +61,17 @@ impl Extractor {
         Self { column: column.name.clone(), wanted, strict }
     }
 
-    /// For the column that says who a row is of.
+    /// For the column that identifies persons.
     pub fn of_persons(column: &str, strict: bool) -> Self {
         Self { column: column.to_owned(), wanted: Wanted::Person(Identifiers::default()), strict }
     }
 
-    /// For the same column, where other machines read other rows of it.
+    /// For the same column, when other machines read other rows of it.
     pub fn of_identifiers(column: &str, strict: bool, key: [u8; 32]) -> Self {
         Self { column: column.to_owned(), wanted: Wanted::Person(Identifiers::keyed(key)), strict }
     }
 
-    /// The hashes of all persons so far, by their numbers; none of other columns.
+    /// The hashes of all persons so far, in the order of their numbers; empty for other columns.
     pub fn hashes(&self) -> Vec<u128> {
         match &self.wanted {
             Wanted::Person(persons) => persons.hashes(),
@@ -79,7 +79,7 @@ impl Extractor {
         }
     }
 
-    /// The cells of a column of text, nothing where there is none.
+    /// The cells of a column of text, `None` for a missing cell.
     ///
     /// # Errors
     /// Refuses the first bad cell when strict.
@@ -120,7 +120,7 @@ impl Extractor {
         Ok(Cells::Levels(codes))
     }
 
-    /// Says what the column should hold, which the formula says, and nothing of the cell.
+    /// Names what the formula expects the column to hold, and nothing about the cell.
     fn bad_cell(&self) -> DataError {
         let wanted = match self.wanted {
             Wanted::Number => "plain numbers without thousands separators",
@@ -132,7 +132,7 @@ impl Extractor {
     }
 }
 
-/// The numbers that texts say, NaN where one says none.
+/// The numbers that texts hold, NaN for a text that holds none.
 pub(super) fn parsed<'a>(texts: impl Iterator<Item = Option<&'a str>>) -> Vec<f64> {
     let number = |cell| match parse(cell) {
         number if number.is_nan() => truth(cell).map_or(f64::NAN, f64::from),
@@ -141,7 +141,8 @@ pub(super) fn parsed<'a>(texts: impl Iterator<Item = Option<&'a str>>) -> Vec<f6
     texts.map(|cell| cell.map_or(f64::NAN, number)).collect()
 }
 
-/// The same where a comma stands before the decimals, and a point nowhere: it would separate thousands, or be a mistake.
+/// The same for decimal commas. A point makes a text unparsable: it would separate thousands, or be
+/// a mistake.
 fn parsed_with_comma<'a>(texts: impl Iterator<Item = Option<&'a str>>) -> Vec<f64> {
     let number = |cell: &str| match (cell.contains('.'), cell.contains(',')) {
         (true, _) => f64::NAN,
@@ -151,7 +152,7 @@ fn parsed_with_comma<'a>(texts: impl Iterator<Item = Option<&'a str>>) -> Vec<f6
     texts.map(|cell| cell.map_or(f64::NAN, number)).collect()
 }
 
-/// The days that texts say, NaN where one says none. A time after the date changes nothing.
+/// The days that texts hold, NaN for a text that holds none. A time after the date is ignored.
 pub(super) fn days<'a>(texts: impl Iterator<Item = Option<&'a str>>) -> Vec<f64> {
     let date = |cell: &'a str| {
         let cell = cell.trim();
@@ -161,46 +162,49 @@ pub(super) fn days<'a>(texts: impl Iterator<Item = Option<&'a str>>) -> Vec<f64>
     texts.map(|cell| cell.map_or(f64::NAN, day)).collect()
 }
 
-/// The truth value a text says. Truth values become such texts when a program stores one other text among them.
+/// The boolean that a text holds. Some programs store booleans as such texts when another cell of
+/// the column is text.
 pub(super) fn truth(cell: &str) -> Option<bool> {
     let says = |word: &str| cell.trim().eq_ignore_ascii_case(word);
     says("true").then_some(true).or_else(|| says("false").then_some(false))
 }
 
-/// The number a text says, if it begins as programs print numbers (1, 1.0, -0.5, 1e-05): 01 and +1 stay texts.
+/// The number that a text holds, if it begins as programs print numbers (1, 1.0, -0.5, 1e-05): 01
+/// and +1 stay texts.
 pub(super) fn printed(cell: &str) -> Option<f64> {
     let digits = cell.strip_prefix('-').unwrap_or(cell);
     let begins_so = digits == "0" || digits.starts_with("0.") || digits.starts_with(|first| matches!(first, '1'..='9'));
     cell.parse().ok().filter(|number: &f64| begins_so && number.is_finite())
 }
 
-/// What a cell of text says as a number; NaN when it says none.
+/// The number that a cell of text holds; NaN when it holds none.
 ///
-/// Blanks around the number are free. Every marker of a missing value (`NA`, `null`, nothing) says no number.
+/// Blanks around the number are ignored. Every marker of a missing value (`NA`, `null`, an empty
+/// cell) gives NaN.
 pub(super) fn parse(cell: &str) -> f64 {
     if cell.len() > LONGEST_CELL {
         return f64::NAN;
     }
-    // Nearly every cell parses as it stands, so blanks are looked for only when it does not.
+    // Nearly every cell parses as it stands, so blanks are trimmed only when it does not.
     cell.parse().or_else(|_| cell.trim().parse()).unwrap_or(f64::NAN)
 }
 
-/// Whether a cell of text holds nothing, or one of the usual words for it.
+/// Whether a cell of text is empty or one of the usual markers of a missing value.
 pub(super) fn is_missing(cell: &str) -> bool {
     let cell = cell.trim();
     cell.is_empty() || ["NA", "N/A", "NaN", "null"].iter().any(|word| cell.eq_ignore_ascii_case(word))
 }
 
-/// From a value to its index among the levels, whatever type the column is stored in.
+/// Maps a value to its index among the levels, whatever type the column is stored in.
 pub(super) struct LevelMap {
     texts: HashMap<String, u32, BuildHasherDefault<Fnv>>,
-    /// Levels that are whole numbers, for columns of numbers.
+    /// Levels that are whole numbers, for numeric columns.
     integers: HashMap<i128, u32>,
-    /// Levels that are numbers as they are printed, by their bits, likewise.
+    /// Levels that are printed numbers, by their bits, for numeric columns.
     numbers: HashMap<u64, u32>,
-    /// The levels that say `false` and `true`, or else 0 and 1, for truth values.
+    /// The levels that stand for `false` and `true`, or else 0 and 1, in boolean columns.
     truths: [u32; 2],
-    /// The level `*` for every other value; without it such a value is missing.
+    /// The level `*` for every unlisted value; without it such a value is missing.
     other: u32,
 }
 
@@ -235,7 +239,8 @@ impl LevelMap {
         }
     }
 
-    /// A truth value or a number means the same when it is stored as text, since another cell of its column is no such thing.
+    /// A boolean or a number means the same when it is stored as text, because another cell of its
+    /// column may force text.
     fn other_text_code(&self, cell: &str) -> u32 {
         match (truth(cell), printed(cell)) {
             (Some(truth), _) => self.truth_code(truth),
@@ -248,8 +253,9 @@ impl LevelMap {
         self.truths[usize::from(truth)]
     }
 
-    /// A whole number means the same whether it is stored as an integer or, since another cell of its column is missing, as a float; and
-    /// 0 and 1 the same as the truth values they may be stored for.
+    /// A whole number means the same whether it is stored as an integer or as a float, because
+    /// another cell of its column may be missing; 0 and 1 mean the same as the booleans they may be
+    /// stored for.
     fn integer_code(&self, integer: i128) -> u32 {
         let exact = || (integer.unsigned_abs() <= 1 << f64::MANTISSA_DIGITS).then_some(integer as f64);
         let found = self.integers.get(&integer).or_else(|| self.numbers.get(&bits(exact()?)));
@@ -288,12 +294,13 @@ impl Coding for LevelMap {
     }
 }
 
-/// The bits of a number, the same for both zeros.
+/// The bits of a number, with both zeros the same.
 fn bits(number: f64) -> u64 {
     (number + 0.0).to_bits()
 }
 
-/// The FNV-1a hash: quick for short texts. The keys are public levels, so nobody can force collisions.
+/// The FNV-1a hash: fast for short texts. The keys are public levels, so an attacker cannot force
+/// collisions.
 struct Fnv(u64);
 
 impl Default for Fnv {

@@ -1,10 +1,11 @@
-//! How a text file writes its table.
+//! The text format of a table.
 
 use std::{fmt, str::FromStr};
 
 use serde::{Deserialize, Serialize};
 
-/// How text is written, where its ending does not say: a name for each choice, joined by commas, as `semicolon,decimal-comma`.
+/// The text format, where the file's ending does not determine it: a name for each choice, joined
+/// by commas, as `semicolon,decimal-comma`.
 ///
 /// # Examples
 /// ```
@@ -17,13 +18,13 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Dialect {
-    /// What stands between cells; a comma in `.csv` and a tab in `.tsv` when nothing is said.
+    /// What separates cells; by default a comma in `.csv` and a tab in `.tsv`.
     pub delimiter: Option<Delimiter>,
-    /// Whether one and a half is `1,5`.
+    /// Whether one and a half is written `1,5`.
     pub decimal_comma: bool,
 }
 
-/// What stands between cells.
+/// The character that separates cells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Delimiter {
     /// `,`
@@ -36,7 +37,7 @@ pub enum Delimiter {
     Pipe,
 }
 
-/// A word that says nothing about a text file.
+/// A word that is not an option of text files.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("csv: '{0}' is not known: use comma, semicolon, tab or pipe, and decimal-comma, as in semicolon,decimal-comma")]
 pub struct UnknownDialect(String);
@@ -54,7 +55,7 @@ impl Delimiter {
         }
     }
 
-    #[cfg_attr(not(feature = "csv"), allow(dead_code, reason = "what reads text uses it"))]
+    #[cfg_attr(not(feature = "csv"), allow(dead_code, reason = "only the text formats use it"))]
     pub(super) fn byte(self) -> u8 {
         match self {
             Delimiter::Comma => b',',
@@ -64,15 +65,15 @@ impl Delimiter {
         }
     }
 
-    /// The delimiter that a first line shows which another one did not split: one that stands in it.
-    #[cfg_attr(not(feature = "csv"), allow(dead_code, reason = "what reads text uses it"))]
+    /// A delimiter that the first line contains, when another delimiter did not split it.
+    #[cfg_attr(not(feature = "csv"), allow(dead_code, reason = "only the text formats use it"))]
     pub(super) fn shown_by(line: &str) -> Option<Delimiter> {
         let [comma, semicolon, tab, pipe] = Delimiter::ALL;
         [semicolon, tab, pipe, comma].into_iter().find(|delimiter| line.contains(char::from(delimiter.byte())))
     }
 }
 
-/// The words that read back as it; none where nothing is said.
+/// The words that parse back to it; empty for the defaults.
 impl fmt::Display for Dialect {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let delimiter = self.delimiter.map(Delimiter::word);

@@ -2,7 +2,12 @@
 
 use std::io;
 
-use crate::{Interrupted, schema::SchemaError, system::TEMPORARY_FOLDER};
+use crate::{
+    Interrupted,
+    options::{Advice, Advised, Opt},
+    schema::SchemaError,
+    system::TEMPORARY_FOLDER,
+};
 
 /// Why data could not be read. Never holds a cell's value.
 #[derive(Debug, thiserror::Error)]
@@ -31,7 +36,7 @@ pub enum DataError {
         /// The folder or pattern.
         input: String,
     },
-    /// A file's ending says nothing about its format.
+    /// A file name whose ending is not that of a known format.
     #[error(
         "the format of {file} is not known: its name must end in .csv, .tsv (or these with .gz or .zst), .parquet, .arrow, .feather or .ipc"
     )]
@@ -39,7 +44,7 @@ pub enum DataError {
         /// The file.
         file: String,
     },
-    /// A file of a known format that was not built in.
+    /// A known format that this program was built without.
     #[error("{file} is in a format that this program was built without: build it with the cargo feature '{feature}'")]
     LeftOut {
         /// The file.
@@ -47,15 +52,16 @@ pub enum DataError {
         /// The feature that reads it.
         feature: &'static str,
     },
-    /// A file that is compressed in another way than is read.
+    /// An unsupported compression of a text file.
     #[error(
-        "{file} is compressed in a way that is not read: use .csv.gz, .tsv.gz, .csv.zst or .tsv.zst, or decompress it first"
+        "{file} is compressed in an unsupported way: use .csv.gz, .tsv.gz, .csv.zst or .tsv.zst, or \
+         decompress it first"
     )]
     Compressed {
         /// The file.
         file: String,
     },
-    /// A file without a single byte of content.
+    /// A file without any content.
     #[error("{file} is empty: it needs a header and rows")]
     EmptyFile {
         /// The file.
@@ -67,8 +73,8 @@ pub enum DataError {
         /// The file, the first when there are several.
         file: String,
     },
-    /// A text whose first line holds a number, a date or a missing value where names should be. The line may be a row, so
-    /// nothing of it is shown.
+    /// A text whose first line holds a number, a date or a missing value in place of names. The
+    /// line may be a row, so none of it is shown.
     #[error(
         "the first line of {file} looks like data: it must name the columns, and a name cannot be a number, a date or NA; add a line with the names, or rename such a column"
     )]
@@ -76,14 +82,12 @@ pub enum DataError {
         /// The file.
         file: String,
     },
-    /// A first line without the delimiter that was looked for, but with another.
-    #[error(
-        "the first line of {file} is one name, with a {shown} in it: if the columns are separated so, read it with --csv {shown}, or {shown},decimal-comma where numbers are written as 1,5"
-    )]
+    /// A first line without the expected delimiter, but with another.
+    #[error("the first line of {file} is one name, with a {shown} in it")]
     OtherDelimiter {
         /// The file.
         file: String,
-        /// The delimiter that is there.
+        /// The delimiter in the line.
         shown: &'static str,
     },
     /// Two columns of a file have the same name.
@@ -103,7 +107,7 @@ pub enum DataError {
         first: String,
         /// The file that does not.
         second: String,
-        /// The column: its name, or its position where a name might be a cell.
+        /// The column: its name, or its position if the name might be a cell.
         column: String,
     },
     /// Two files declare different types for a column.
@@ -116,8 +120,8 @@ pub enum DataError {
         /// The column.
         column: String,
     },
-    /// The same rows would be read twice, and every person would count twice.
-    #[error("{first} and {second} are the same data: name them once, since every row would count twice")]
+    /// The same rows would be read twice, and every row would count twice.
+    #[error("{first} and {second} hold the same data: name only one of them, since every row would count twice")]
     SameData {
         /// One file.
         first: String,
@@ -144,7 +148,7 @@ pub enum DataError {
         /// The line on which the row starts, counted from 1.
         line: u64,
     },
-    /// A quote that is never closed would make one row of all that follow.
+    /// A quote that is never closed; it would turn all rows that follow into one.
     #[error(
         "{file}, line {line}: a quote opens a cell here and is never closed: close it, or put quotes around the whole cell and write each quote within it twice"
     )]
@@ -154,7 +158,7 @@ pub enum DataError {
         /// The line of the quote, counted from 1.
         line: u64,
     },
-    /// A quoted cell goes on after its quotes.
+    /// Text after the closing quote of a cell.
     #[error(
         "{file}, line {line}: text follows the quote that closes a cell: put quotes around the whole cell and write each quote within it twice"
     )]
@@ -190,9 +194,10 @@ pub enum DataError {
         /// The format its name promises.
         format: &'static str,
     },
-    /// A small file that claims to hold a large one.
+    /// A small file that claims to decompress to a large size.
     #[error(
-        "{file} is a {format} file whose parts would take far more room than its length makes likely: write it again in smaller parts, or not compressed"
+        "{file} is a {format} file whose pages claim to decompress to implausibly large sizes: write it \
+         again in smaller pages, or uncompressed"
     )]
     Inflates {
         /// The file.
@@ -200,7 +205,7 @@ pub enum DataError {
         /// Its format.
         format: &'static str,
     },
-    /// A Parquet file compressed in a way that is not supported.
+    /// A Parquet file with an unsupported codec.
     #[error("{file} is compressed with {codec}: write it again with snappy, zstd, gzip, lz4 or without compression")]
     Codec {
         /// The file.
@@ -208,14 +213,14 @@ pub enum DataError {
         /// The codec's name.
         codec: String,
     },
-    /// A file is not what it was when it was opened.
+    /// A file was modified after it was opened.
     #[error("{file} changed while it was being read: start again when nothing writes to it")]
     Changed {
         /// The file.
         file: String,
     },
-    /// Standard input could not be kept for a second reading.
-    #[error("{input} could not be kept in a temporary file ({kind}): free some disk space or name a file instead")]
+    /// Standard input could not be stored for a second reading.
+    #[error("{input} could not be stored in a temporary file ({kind}): free some disk space or name a file instead")]
     Spool {
         /// The stream.
         input: String,
@@ -225,23 +230,24 @@ pub enum DataError {
     /// The columns are not those the formula needs.
     #[error(transparent)]
     Schema(#[from] SchemaError),
-    /// A cell that cannot be used, when that is refused.
+    /// A cell that cannot be used, under strict reading.
     #[error(
-        "column '{column}' has a missing or unusable cell, which strict reading refuses: give it {wanted}, or read without it"
+        "column '{column}' has a missing or unusable cell, which strict reading refuses: give it {wanted}, \
+         or turn strict reading off"
     )]
     BadCell {
         /// The column.
         column: String,
-        /// What the formula says that it holds.
+        /// What the formula expects it to hold.
         wanted: &'static str,
     },
-    /// More persons or rows than the numbers for them count.
-    #[error("a fit by person takes at most four thousand million rows: fit a part of the table")]
+    /// More rows or persons than 32 bits can number.
+    #[error("a fit by person takes at most 4 billion rows: fit a part of the table")]
     TooManyPersons,
     /// Interrupted by the user.
     #[error("interrupted while the rows were being read")]
     Interrupted,
-    /// Rows that do not fit in memory could not be kept in a file.
+    /// Rows that exceed memory could not be stored in a file.
     #[error(
         "the rows do not fit in the memory allowed, and a temporary file for them could not be used ({kind}): allow more memory, or set {TEMPORARY_FOLDER} to a folder that can be written to"
     )]
@@ -249,13 +255,15 @@ pub enum DataError {
         /// What kind of failure it was.
         kind: io::ErrorKind,
     },
-    /// Rows that do not fit in memory do not fit on the disk. How much they need is not said: it
-    /// tells how many rows there are, which is not public where persons or groups are protected.
+    /// Rows that exceed memory do not fit on the disk either. The message does not give the bytes
+    /// needed: they reveal the number of rows, which is not public when persons or groups are
+    /// protected.
     #[error(
-        "the rows do not fit in the memory allowed, nor a temporary file for them on the disk: free some disk space, or set {TEMPORARY_FOLDER} to a larger disk"
+        "the rows fit neither in the memory allowed nor in a temporary file on the disk: free some disk \
+         space, or set {TEMPORARY_FOLDER} to a larger disk"
     )]
     ScratchSpace,
-    /// The encoded rows would not fit.
+    /// The encoded rows exceed the memory allowed.
     #[error("the rows need more than the {limit} bytes of memory allowed: allow more, or name fewer columns")]
     Memory {
         /// The most bytes allowed.
@@ -266,5 +274,19 @@ pub enum DataError {
 impl From<Interrupted> for DataError {
     fn from(_: Interrupted) -> DataError {
         DataError::Interrupted
+    }
+}
+
+impl Advised for DataError {
+    fn advice(&self) -> Option<Advice> {
+        match self {
+            DataError::Schema(error) => error.advice(),
+            DataError::OtherDelimiter { shown, .. } => Some(
+                Advice::new("if that separates the columns, read it with ")
+                    .setting(Opt::Csv, shown)
+                    .text(format!(", or {shown},decimal-comma if numbers are written as 1,5")),
+            ),
+            _ => None,
+        }
     }
 }

@@ -1,5 +1,5 @@
-//! From what a user names to files: paths, folders, patterns, standard input. A new format is a folder beside this file, and a line in
-//! [`open_path`] and in [`feature_of`].
+//! Resolves an input to files: paths, folders, patterns, standard input. A new format needs a
+//! folder beside this file, and a line in [`open_path`] and in [`feature_of`].
 
 use std::{
     fs,
@@ -22,10 +22,10 @@ use super::{
     format::DataFile,
 };
 
-/// The name of standard input.
+/// The name that stands for standard input.
 const STANDARD_INPUT: &str = "-";
 
-/// Opens whatever an input names, in order of name when that is several files.
+/// Opens the files of an input, in order of name.
 pub(super) fn open_input(path: &Path, dialect: Dialect, files: &mut Vec<DataFile>) -> Result<(), DataError> {
     if path == Path::new(STANDARD_INPUT) {
         files.push(open_stream(&mut io::stdin().lock(), "standard input", dialect)?);
@@ -38,12 +38,13 @@ pub(super) fn open_input(path: &Path, dialect: Dialect, files: &mut Vec<DataFile
 }
 
 /// The files that [`Source::open`](super::Source::open) reads for an input: the file itself, or
-/// those of a folder or a pattern in order of name. Standard input is no file.
+/// those of a folder or a pattern in order of name. Standard input is not a file.
 ///
 /// # Errors
-/// When nothing is there, or nothing that can be read as a table.
+/// When there is no file, or none that can be read as a table.
 pub fn files_named(input: &Path) -> Result<Vec<PathBuf>, DataError> {
-    // For messages and patterns; files are opened by their own names, which need not be text.
+    // For messages and patterns only; files are opened by their original names, which need not be
+    // UTF-8.
     let text = &*input.to_string_lossy();
     if text == STANDARD_INPUT {
         return Ok(Vec::new());
@@ -57,8 +58,8 @@ pub fn files_named(input: &Path) -> Result<Vec<PathBuf>, DataError> {
     }
 }
 
-/// Whether a file that is not there yet would be among [`files_named`] once it is: whether it lies
-/// in the folder that is named, or its name fits the pattern.
+/// Whether a file that does not exist yet would be among [`files_named`] once it does: it lies in
+/// the named folder, or its name fits the pattern.
 pub fn would_be_named(input: &Path, file: &Path) -> bool {
     let text = &*input.to_string_lossy();
     let lies_in = |folder: &Path| is_same_folder(folder, folder_of(file));
@@ -72,18 +73,18 @@ pub fn would_be_named(input: &Path, file: &Path) -> bool {
     is_among && is_visible(file) && is_known(file)
 }
 
-/// Whether the last part of a pattern is that of a file's path.
+/// Whether the last part of a pattern matches the file's name.
 fn fits(pattern: &Path, file: &Path) -> bool {
     let name = |path: &Path| path.file_name().map(|name| name.to_string_lossy().into_owned());
     let (Some(pattern), Some(name)) = (name(pattern), name(file)) else { return false };
     glob::Pattern::new(&pattern).is_ok_and(|pattern| pattern.matches(&name))
 }
 
-/// The folders in which the files of a pattern lie.
+/// The folders that hold the files of a pattern.
 fn folders(pattern: &Path) -> Vec<PathBuf> {
     let folder = folder_of(pattern);
     let mut found: Vec<PathBuf> = glob::glob(&folder.to_string_lossy()).into_iter().flatten().flatten().collect();
-    // Two stars stand for the folders below and for the one above them too.
+    // Two stars stand for the folder itself and every folder below it.
     if folder.ends_with("**") {
         found.extend(folders(folder));
     }
@@ -98,7 +99,8 @@ fn is_same_folder(one: &Path, other: &Path) -> bool {
     matches!((fs::canonicalize(one), fs::canonicalize(other)), (Ok(one), Ok(other)) if one == other)
 }
 
-/// CSV text, or either of Arrow's formats, from a stream, which is copied so that it can be read again.
+/// CSV text, or either of Arrow's formats, from a stream, which is copied so that it can be read
+/// again.
 pub(super) fn open_stream(stream: &mut dyn Read, name: &str, dialect: Dialect) -> Result<DataFile, DataError> {
     let bytes = Bytes::spooled(stream, name)?;
     #[cfg(feature = "arrow")]
@@ -155,7 +157,8 @@ fn folder(path: &Path, input: &str) -> Result<Vec<PathBuf>, DataError> {
     usable(paths.map_err(|error| unreadable(input, &error))?, input)
 }
 
-/// Whether what is no file is a pattern. On Windows a star is not even the name of a file that could be there.
+/// Whether an input that is not a file is a pattern. On Windows a star is not even valid in a file
+/// name.
 fn is_pattern(input: &str, why: io::ErrorKind) -> bool {
     input.contains(['*', '?', '[']) && matches!(why, io::ErrorKind::NotFound | io::ErrorKind::InvalidFilename)
 }
@@ -173,13 +176,13 @@ fn usable(mut paths: Vec<PathBuf>, input: &str) -> Result<Vec<PathBuf>, DataErro
     if paths.is_empty() { Err(DataError::NoFiles { input: input.to_owned() }) } else { Ok(paths) }
 }
 
-/// Whether a name is that of a file that can be read, compressed or not.
+/// Whether a name has the ending of a readable format, compressed or not.
 fn is_known(path: &Path) -> bool {
     feature_of(&ending(path)).is_some()
         || inner_delimiter(path).is_some() && matches!(ending(path).as_str(), "gz" | "zst")
 }
 
-/// What separates the cells of a text file below the ending of its compression, as in `a.csv.gz`.
+/// The delimiter that the ending below a compression's ending stands for, as in `a.csv.gz`.
 fn inner_delimiter(path: &Path) -> Option<Delimiter> {
     match ending(Path::new(path.file_stem()?)).as_str() {
         "csv" => Some(Delimiter::Comma),
@@ -188,12 +191,12 @@ fn inner_delimiter(path: &Path) -> Option<Delimiter> {
     }
 }
 
-/// Whether a name is meant to be data: tools mark their own files with a leading `.` or `_`.
+/// Whether a name is that of data: tools mark their own files with a leading `.` or `_`.
 fn is_visible(path: &Path) -> bool {
     path.file_name().is_some_and(|name| !name.to_string_lossy().starts_with(['.', '_']))
 }
 
-/// The cargo feature that reads files of an ending; `None` for one that is not known.
+/// The cargo feature that reads files with this ending; `None` for an unknown ending.
 fn feature_of(ending: &str) -> Option<&'static str> {
     match ending {
         "csv" | "tsv" => Some("csv"),

@@ -1,18 +1,19 @@
-//! What a file format has to offer, and a file of one.
+//! The interface of a file format, and one file in such a format.
 
 use super::{Block, DataError, Schema, bytes::Bytes, projection::Projection};
 
-/// How much is taken at a time: at most so many rows in a block, and about so many bytes of text by one thread.
+/// The sizes of pieces: the most rows in a block, and roughly how many bytes of text one thread
+/// splits at a time.
 #[derive(Clone, Copy)]
 pub(super) struct Pieces {
     pub rows: usize,
     pub bytes: usize,
 }
 
-/// What to do with a block; the number says how many bytes of the file are done.
+/// Receives a block, and the number of bytes of the file done so far.
 pub(super) type BlockSink<'a> = dyn FnMut(Block, u64) -> Result<(), DataError> + 'a;
 
-/// A way to store a table. What it needs to know of one file, its columns aside, is its own.
+/// A table format. An implementor holds what it needs to know of one file, apart from the columns.
 pub(super) trait Format: Send + Sync {
     /// Whether the file has any rows.
     fn has_rows(&self, bytes: &Bytes) -> Result<bool, DataError>;
@@ -38,7 +39,7 @@ pub(super) struct DataFile {
 }
 
 impl DataFile {
-    /// A file of a format.
+    /// A file in a format.
     ///
     /// # Errors
     /// When two columns have the same name.
@@ -71,13 +72,13 @@ impl DataFile {
         Err(DataError::ColumnsDiffer { first, second, column })
     }
 
-    /// The names of two files, and what to call a column of this one.
+    /// The names of the two files, and the name or position of a column of this one.
     pub fn differs_from(&self, other: &Self, position: usize) -> (String, String, String) {
         (self.bytes.name.clone(), other.bytes.name.clone(), self.schema.in_words(position))
     }
 }
 
-/// The part of `length` that `done` is of `total`.
+/// `length` times `done / total`.
 pub(super) fn share(length: u64, done: u64, total: u64) -> u64 {
     let part = u128::from(length) * u128::from(done) / u128::from(total.max(1));
     u64::try_from(part).unwrap_or(length)

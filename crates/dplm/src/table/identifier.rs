@@ -1,16 +1,17 @@
-//! Who a row is of: the values of an identifier column as numbers of persons.
+//! Which person a row belongs to: the values of an identifier column, numbered.
 //!
 //! An identifier is what was written: text is compared as text and integers as integers. A text
-//! that is just what an integer prints as is that integer, so that a table in CSV has the persons
-//! of the same table in Parquet.
+//! equal to the printed form of an integer is that integer, so that a table has the same persons in
+//! CSV and in Parquet.
 //!
-//! Identifiers are compared through a hash under a key that is drawn for one reading and forgotten with it. Neither they nor their hashes are
-//! stored, printed or written; what is kept is which rows have the same. Rows of one person that are read by different machines are brought together by a
-//! hash under a key that those machines are given.
+//! Identifiers are compared through a keyed hash; the key is drawn for one reading and forgotten
+//! with it. Neither identifiers nor hashes are stored, printed or written; only which rows share an
+//! identifier is kept. When several machines read rows of the same person, they are given a common
+//! key.
 //!
 //! # Guarantee
-//! Whether two rows are of one person depends on those two cells alone. Two persons are taken for one with probability below `N^2 / 2^128`
-//! over the key.
+//! Whether two rows belong to one person depends on those two cells alone. Over the draw of the
+//! key, the probability that two persons collide is below `N^2 / 2^128`.
 
 use std::{
     collections::HashMap,
@@ -25,18 +26,18 @@ use super::{
     cells::{Coding, LONGEST_CELL, is_missing},
 };
 
-/// Numbers persons as they come.
+/// Numbers persons in the order of their appearance.
 #[derive(Default)]
 pub(super) struct Identifiers {
     key: Key,
     known: Mutex<HashMap<u128, u32, BuildHasherDefault<AsIs>>>,
 }
 
-/// What hashes are made with.
+/// The key of the hashes.
 enum Key {
     /// Of one reading.
     Drawn(RandomState),
-    /// Of several readings, wherever they are.
+    /// Given, for several readings on different machines.
     Given([u8; 32]),
 }
 
@@ -46,11 +47,13 @@ impl Default for Key {
     }
 }
 
-/// The hash of a missing identifier. One that hashes to it would be missing too, with probability 2^-128.
+/// The hash of a missing identifier. A present identifier has this hash, and is then missing too,
+/// with probability 2^-128.
 const NOBODY: u128 = 0;
 
 impl Identifiers {
-    /// The numbers of the persons with these hashes, new ones where they are not known. None when there are more than 32 bits count.
+    /// The numbers of the persons with these hashes; new persons get new numbers. `None` when there
+    /// are more persons than 32 bits can number.
     pub fn numbered(&self, hashes: &[u128]) -> Option<Vec<u32>> {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         let mut number = |&hash: &u128| {
@@ -60,12 +63,12 @@ impl Identifiers {
         hashes.iter().map(&mut number).collect()
     }
 
-    /// Persons have the same hash wherever the same key is given.
+    /// Numbers persons by hashes that are the same wherever the same key is given.
     pub fn keyed(key: [u8; 32]) -> Identifiers {
         Identifiers { key: Key::Given(key), ..Identifiers::default() }
     }
 
-    /// The hashes of all persons so far, by their numbers.
+    /// The hashes of all persons so far, in the order of their numbers.
     #[expect(clippy::disallowed_methods, reason = "each hash goes to the place of its number, in whatever order")]
     pub fn hashes(&self) -> Vec<u128> {
         let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
@@ -85,7 +88,7 @@ impl Identifiers {
     }
 }
 
-/// 128 bits: of two texts that begin differently under one key.
+/// 128 bits, from the hashes of two inputs with different first bytes under one key.
 fn drawn(key: &RandomState, kind: u8, bytes: &[u8]) -> u128 {
     let half = |first: u8| {
         let mut hasher = key.build_hasher();
@@ -96,8 +99,8 @@ fn drawn(key: &RandomState, kind: u8, bytes: &[u8]) -> u128 {
     half(0) << 64 | half(1)
 }
 
-/// 7 and the text 7 are one, and no other text is: not 007, not 7.0, and 7.1 is not 7.10. Blanks
-/// around a text count for nothing, as around every cell.
+/// The integer 7 equals the text 7 and no other text: not 007, not 7.0; and 7.1 is not 7.10. Blanks
+/// around a text are ignored, as around every cell.
 impl Coding for Identifiers {
     type Code = u128;
     const MISSING: u128 = NOBODY;
@@ -111,8 +114,8 @@ impl Coding for Identifiers {
         whole.map_or_else(|| self.hash(b't', cell.as_bytes()), |whole| self.integer(whole))
     }
 
-    /// Programs write truth values in as many ways as there are programs, so that no text is one.
-    /// Columns of them are refused; this is for a cell of a column that declares no type.
+    /// Programs write booleans in many ways, so no text equals one. Boolean columns are refused;
+    /// this is for a cell of a column that declares no type.
     fn truth(&self, truth: bool) -> u128 {
         self.hash(b'b', &[u8::from(truth)])
     }
@@ -122,8 +125,9 @@ impl Coding for Identifiers {
     }
 
     /// Columns of floating-point numbers are refused; this is for a cell of a column that declares
-    /// no type. A whole number below 2^53 is the integer that it was, since none is lost on its way
-    /// there. Any other may stand for several identifiers, and is nobody's.
+    /// no type. A whole number below 2^53 is the integer it was converted from, since that
+    /// conversion is exact. Any other number may stand for several identifiers, and counts as
+    /// missing.
     fn number(&self, number: f64) -> u128 {
         match number.trunc() == number && number.abs() < (1u64 << f64::MANTISSA_DIGITS) as f64 {
             true => self.integer(number as i128),
@@ -132,7 +136,7 @@ impl Coding for Identifiers {
     }
 }
 
-/// Hashes are their own hash.
+/// The keys are hashes already.
 #[derive(Default)]
 struct AsIs(u64);
 
@@ -213,7 +217,7 @@ mod tests {
         assert!(of(1).iter().zip(of(2)).all(|(one, other)| *one != other || other == NOBODY));
     }
 
-    /// What a hash is, nobody can tell beforehand: another reading has another key.
+    /// Hashes are unpredictable: another reading has another key.
     #[test]
     fn each_reading_has_its_own_key() {
         assert_ne!(Identifiers::default().text("a"), Identifiers::default().text("a"));

@@ -1,4 +1,4 @@
-//! Tables for the tests of the formats, and what a source says of them.
+//! Tables for the tests of the formats, and the cells that a source reads from them.
 
 use std::{
     fs::{self, File},
@@ -14,7 +14,7 @@ use tempfile::TempDir;
 use super::{Cells, DataError, MISSING, ReadOptions, Source};
 use crate::formula::{Column, Kind};
 
-/// What a column of blocks says, in a form that can be compared: `None` for a missing cell.
+/// The cells of a column in a comparable form: `None` for a missing cell.
 pub(super) type Said = Vec<Option<f64>>;
 
 pub(super) fn number(name: &str) -> Column {
@@ -66,7 +66,7 @@ pub(super) fn csv(text: impl AsRef<[u8]>) -> Result<Source, DataError> {
     Source::from_csv_stream(&mut text.as_ref(), "the stream")
 }
 
-/// What opening the text, and reading the column `x` of it, is refused with.
+/// The error from opening the text, or from reading its column `x`.
 pub(super) fn refusal(text: impl AsRef<[u8]>) -> String {
     let read = |source: Source| read_with(&source, &[number("x")], &ReadOptions::default());
     csv(text).and_then(read).expect_err("it is refused").to_string()
@@ -144,7 +144,7 @@ pub(super) fn survey_said() -> Vec<Said> {
     ]
 }
 
-/// Opens and reads a file; whatever happens must be a block or one of our own sentences.
+/// Opens and reads a file, which must give blocks or one of the library's own errors.
 pub(super) fn read_all(path: &Path) -> Result<Vec<Said>, DataError> {
     read_with(&open(path)?, &survey_columns(), &ReadOptions::default())
 }

@@ -1,15 +1,16 @@
 //! Rows from CSV, Parquet and Arrow files, or from Arrow memory: columns in, blocks of cells out.
 //!
-//! [`Source::open`] finds the files and their columns; [`Source::for_each_block`] reads the wanted columns, one block
-//! of rows at a time, as often as asked. Every format gives the same blocks for the same table.
+//! [`Source::open`] finds the files and their columns; [`Source::for_each_block`] reads the wanted
+//! columns, one block of rows at a time, any number of times. Every format gives the same blocks
+//! for the same table.
 //!
 //! # Guarantee
-//! A cell's value never leaves through an error: messages name a file, a column, or a line whose *structure* is broken,
-//! and texts of the decoding libraries are never passed on.
+//! A cell's value never leaves through an error: messages name a file, a column, or a line whose
+//! *structure* is broken, and messages of the decoding libraries are never passed on.
 
 #![cfg_attr(
     not(all(feature = "csv", feature = "parquet")),
-    allow(dead_code, reason = "what only the formats that are left out use")
+    allow(dead_code, reason = "only the formats that are left out use it")
 )]
 
 mod error;
@@ -49,9 +50,10 @@ pub struct Block {
 
 /// The cells of one column in a [`Block`].
 pub enum Cells {
-    /// Numbers as written; NaN or infinite for a missing, unparsable or non-finite cell. Not yet clamped.
+    /// Numbers as written; NaN or infinite for a missing, unparsable or non-finite cell. Not yet
+    /// clamped.
     Numbers(Vec<f64>),
-    /// Indices into the column's levels; [`MISSING`] for a missing cell, and for a value that is not a level.
+    /// Indices into the column's levels; [`MISSING`] for a missing cell, and for an unlisted value.
     Levels(Vec<u32>),
 }
 
@@ -68,7 +70,7 @@ impl Block {
         joined
     }
 
-    /// Some of the rows, in this order.
+    /// Some of the rows, in the given order.
     pub(crate) fn only(&self, rows: &[usize]) -> Block {
         let of_column = |column: &Cells| match column {
             Cells::Numbers(cells) => Cells::Numbers(rows.iter().map(|&row| cells[row]).collect()),
@@ -77,7 +79,7 @@ impl Block {
         Block { rows: rows.len(), columns: self.columns.iter().map(of_column).collect() }
     }
 
-    /// Adds rows at the end.
+    /// Appends rows.
     pub(crate) fn append(&mut self, other: Block) {
         self.rows += other.rows;
         for pair in self.columns.iter_mut().zip(other.columns) {
@@ -93,7 +95,7 @@ impl Block {
 /// The code of a missing cell in [`Cells::Levels`].
 pub const MISSING: u32 = u32::MAX;
 
-/// What the tests of the formats share.
+/// Shared by the tests of the formats.
 #[cfg(all(test, feature = "csv", feature = "parquet"))]
 mod kit;
 #[cfg(all(test, feature = "csv", feature = "parquet"))]

@@ -3,7 +3,7 @@
 use super::{DataError, Schema, SchemaError, cells::Extractor};
 use crate::schema::Column;
 
-/// Which columns of a file to decode, and what to make of them.
+/// The columns of a file to decode, with the extractor of each.
 pub(super) struct Projection<'a> {
     /// Positions in the file, in increasing order.
     indices: Vec<usize>,
@@ -35,7 +35,7 @@ impl<'a> Projection<'a> {
         &self.indices
     }
 
-    /// The wanted columns: where each is among those decoded, and what reads it.
+    /// The wanted columns: the position of each among the decoded columns, and its extractor.
     pub fn wanted(&self) -> impl Iterator<Item = (usize, &'a Extractor)> {
         self.slots.iter().copied().zip(self.extractors)
     }

@@ -27,15 +27,17 @@ use crate::{
 /// How to read the rows.
 #[derive(Clone, Copy)]
 pub struct ReadOptions<'a> {
-    /// Refuse the first missing, unparsable, non-finite or unknown cell instead of marking it.
+    /// Refuse the first missing, unparsable, non-finite or unlisted cell instead of marking it.
     pub strict: bool,
     /// The largest number of rows in a block, at least 1. A block may be smaller.
     pub block_rows: usize,
-    /// About so many bytes of text are split into rows by one thread at a time. The rows are the same, whatever it is.
+    /// Roughly how many bytes of text one thread splits into rows at a time. It does not affect the
+    /// rows.
     pub segment_bytes: usize,
-    /// The column that says who a row is of. Its cells come last in each block, as the numbers of persons, from 0 without gaps.
+    /// The column that identifies persons. Its cells come last in each block, as person numbers
+    /// from 0 without gaps.
     pub person: Option<&'a str>,
-    /// Told after each block of the bytes read so far and the bytes in all.
+    /// Called after each block with the bytes read so far and in total.
     pub progress: Progress<'a>,
 }
 
@@ -46,7 +48,7 @@ impl Default for ReadOptions<'_> {
     }
 }
 
-/// A table in one or more files, read in blocks of rows as often as wanted.
+/// A table in one or more files, read in blocks of rows any number of times.
 pub struct Source {
     files: Vec<DataFile>,
     schema: Schema,
@@ -57,15 +59,17 @@ pub struct Source {
 impl Source {
     /// Opens files, folders and glob patterns; `-` is CSV or Arrow on standard input.
     ///
-    /// The format follows from the ending: `.csv`, `.tsv`, these with `.gz` or `.zst`, `.parquet`, or `.arrow`, `.feather`, `.ipc` (Arrow's file and
-    /// stream formats). A folder or pattern gives its files of these kinds in order of name; other files, hidden files,
-    /// names that start with `_` and folders within are passed over. All files must have the same columns, in any order.
-    /// Standard input, or a pipe given by name, is copied to a private temporary file without a name, so that it can
-    /// be read again.
+    /// The format follows from the ending: `.csv`, `.tsv`, these with `.gz` or `.zst`, `.parquet`,
+    /// or `.arrow`, `.feather`, `.ipc` (Arrow's file and stream formats). A folder or pattern gives
+    /// its files of these kinds in order of name; other files, hidden files, names that start with
+    /// `_`, and subfolders are skipped. All files must have the same columns, in any order.
+    /// Standard input, or a pipe given by name, is copied to a private temporary file without a
+    /// name, so that it can be read again.
     ///
     /// # Errors
-    /// Says which file cannot be used and why: missing, empty, damaged, without a header or rows, with two columns of one name,
-    /// with columns other than those of the first file, or with the same bytes as another.
+    /// Names the file that cannot be used and why: missing, empty, damaged, without a header or
+    /// rows, with two columns of one name, with columns other than those of the first file, or with
+    /// the same bytes as another.
     ///
     /// # Examples
     /// ```no_run
@@ -80,7 +84,7 @@ impl Source {
         Self::open_as(inputs, Dialect::default())
     }
 
-    /// As [`Source::open`], for text that is written otherwise than its ending says.
+    /// As [`Source::open`], for text in another format than its ending stands for.
     ///
     /// # Errors
     /// As [`Source::open`].
@@ -92,9 +96,10 @@ impl Source {
         Ok(Self { dialect, ..Self::from_files(files)? })
     }
 
-    /// A source over CSV text, or Arrow's stream or file format, from any stream; `name` is what messages call it.
+    /// A source over CSV text, or Arrow's stream or file format, from any stream; messages call it
+    /// `name`.
     ///
-    /// Which of them it is the first bytes tell, which are no row's: a header, or a schema.
+    /// The first bytes determine the format; they belong to a header or a schema, not to a row.
     ///
     /// # Errors
     /// As [`Source::open`], and when the stream cannot be copied to a temporary file.
@@ -110,7 +115,7 @@ impl Source {
         Self::from_files(vec![open_stream(stream, name, Dialect::default())?])
     }
 
-    /// A source over CSV text from any stream, and over nothing else; `name` is what messages call it.
+    /// A source over CSV text only, from any stream; messages call it `name`.
     ///
     /// # Errors
     /// As [`Source::from_stream`].
@@ -119,10 +124,12 @@ impl Source {
         Self::from_files(vec![open_text(Bytes::spooled(stream, name)?, Dialect::default())?])
     }
 
-    /// A source over record batches in memory, which are shared and not copied; `name` is what messages call it.
+    /// A source over record batches in memory, which are shared and not copied; messages call it
+    /// `name`.
     ///
     /// # Errors
-    /// When there are no rows, two columns have one name, or the batches do not all have the columns of `schema`.
+    /// When there are no rows, two columns have one name, or the batches do not all have the
+    /// columns of `schema`.
     ///
     /// # Examples
     /// ```
@@ -141,7 +148,7 @@ impl Source {
         Self::from_files(vec![arrow::from_batches(schema, batches, name)?])
     }
 
-    /// The columns that Arrow memory of these types has.
+    /// The columns of Arrow memory with these types.
     #[cfg(feature = "arrow")]
     pub fn schema_of(schema: &SchemaRef) -> Schema {
         arrow::schema_of(schema.fields())
@@ -152,7 +159,8 @@ impl Source {
         &self.schema
     }
 
-    /// How many rows there are, as many as a fit would read: one of the columns is gone over and its cells are not looked at.
+    /// The number of rows that a fit would read: scans one of the columns without looking at its
+    /// cells.
     ///
     /// # Errors
     /// When the table cannot be read.
@@ -167,16 +175,18 @@ impl Source {
 
     /// Reads the wanted columns, block by block, in file order; only these are decoded.
     ///
-    /// May be called again and again. Decoding is shared among the threads of the current pool; rows come in the same order, and cells have the
-    /// same bits, however many there are. A few blocks are held at a time (for Arrow files, one record batch of the file), and a block of
-    /// CSV rows ends early once it has taken up 64 MiB of text or four million cells.
+    /// May be called again and again. The threads of the current pool share the decoding; the order
+    /// of rows and the bits of cells do not depend on the number of threads. A few blocks are held
+    /// at a time (for Arrow files, one record batch of the file), and a block of CSV rows ends
+    /// early once it has taken up 64 MiB of text or four million cells.
     ///
     /// # Guarantee
-    /// Every row of the table is in exactly one block, whatever its cells hold. No message holds a cell's value.
+    /// Every row of the table is in exactly one block, whatever its cells hold. No message holds a
+    /// cell's value.
     ///
     /// # Errors
-    /// Whatever `each` returns; a column that is not there or cannot be read as asked; a file that is damaged or has
-    /// changed since it was opened; with `strict`, a bad cell, naming its column.
+    /// Whatever `each` returns; a column that is not there or cannot be read as asked; a file that
+    /// is damaged or has changed since it was opened; with `strict`, a bad cell, naming its column.
     pub fn for_each_block(
         &self,
         columns: &[Column],
@@ -191,8 +201,8 @@ impl Source {
         self.read(&columns, &extractors, options, each)
     }
 
-    /// Who each row is of, for rows that several machines read: hashes of the cells of a column under a key that all of them are given; 0 where a
-    /// cell is missing.
+    /// Which person each row belongs to, for rows that several machines read: hashes of a column's
+    /// cells under a key that all machines are given; 0 for a missing cell.
     ///
     /// # Errors
     /// As [`for_each_block`](Self::for_each_block).
@@ -234,14 +244,13 @@ impl Source {
         Ok(())
     }
 
-    /// Says that the rows were simulated, so that what is made of them is about nobody, and says
-    /// so.
+    /// Marks the rows as simulated, so that every result made of them says so.
     #[must_use]
     pub fn simulated(self) -> Self {
         Self { is_simulated: true, ..self }
     }
 
-    /// How its text is written, as far as that was said.
+    /// The text format, as far as it was given.
     pub fn dialect(&self) -> Dialect {
         self.dialect
     }
@@ -268,7 +277,7 @@ impl Source {
         Ok(source)
     }
 
-    /// Refuses a table without rows; stops at the first row it finds.
+    /// Refuses a table without rows; stops at the first row.
     fn check_rows(&self) -> Result<(), DataError> {
         for file in &self.files {
             if file.has_rows()? {
@@ -279,12 +288,13 @@ impl Source {
     }
 }
 
-/// A column that says which person a row belongs to: what may hold identifiers may hold levels.
+/// A column that identifies persons: every type that can hold levels can hold identifiers.
 fn identifier(name: &str) -> Column {
     Column { name: name.to_owned(), kind: Kind::Levels(Vec::new()) }
 }
 
-/// Refuses files that hold the same bytes: every person in them would count twice, and be protected four times less than is said.
+/// Refuses files that hold the same bytes: every person in them would count twice, and be protected
+/// four times less than claimed.
 fn refuse_repeats(files: &[DataFile]) -> Result<(), DataError> {
     let mut by_length: HashMap<u64, Vec<&DataFile>> = HashMap::new();
     for file in files {

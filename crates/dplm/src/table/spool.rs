@@ -1,4 +1,4 @@
-//! A stream kept for reading again.
+//! A stream copied so that it can be read again.
 
 use std::{
     fs::File,
@@ -8,23 +8,24 @@ use std::{
 use super::DataError;
 use crate::system::FileExt;
 
-/// How much is copied at a time.
+/// The bytes copied at a time.
 const PIECE: usize = 1 << 16;
 
-/// A stream copied into a temporary file that has no name, so that no other user can open it; the same user and the administrator can. On
-/// Windows it has one, and nobody can open it meanwhile.
+/// A stream copied into a temporary file without a name, so that no other user can open it; the
+/// same user and the administrator can. On Windows the file has a name, but nobody can open it
+/// meanwhile.
 pub(super) struct Spool {
     file: File,
     length: u64,
 }
 
 impl Spool {
-    /// Copies the stream to its end; `name` is what errors call it.
+    /// Copies the stream to its end; errors call it `name`.
     pub fn fill(stream: &mut dyn Read, name: &str) -> Result<Self, DataError> {
         Self::fill_by(name, &mut |piece| stream.read(piece).map_err(|error| failed(name, &error)))
     }
 
-    /// Keeps the pieces that `read` writes, up to an empty one.
+    /// Stores the pieces that `read` writes, up to an empty one.
     pub fn fill_by(name: &str, read: &mut dyn FnMut(&mut [u8]) -> Result<usize, DataError>) -> Result<Self, DataError> {
         let mut file = tempfile::tempfile().map_err(|error| failed(name, &error))?;
         let (mut piece, mut length) = (vec![0; PIECE], 0);
@@ -42,7 +43,7 @@ impl Spool {
         self.length
     }
 
-    /// A reader of its own over the stream from `position` on; any number may be at work at once.
+    /// A reader over the stream from `position` on; any number of readers may work at once.
     pub fn reader(&self, position: u64) -> io::Result<SpoolReader> {
         Ok(SpoolReader { file: self.file.try_clone()?, position, length: self.length })
     }
@@ -52,7 +53,7 @@ fn failed(name: &str, error: &io::Error) -> DataError {
     DataError::Spool { input: name.to_owned(), kind: error.kind() }
 }
 
-/// Reads at its own position, since clones of a file share the system's.
+/// Keeps its own position, since clones of a file share the system's.
 pub(super) struct SpoolReader {
     file: File,
     position: u64,

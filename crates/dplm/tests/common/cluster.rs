@@ -1,4 +1,5 @@
-//! Packed rows in this process, asked as workers would be, with whatever may go wrong on the way.
+//! Packed rows in this process, queried as workers would be, with every fault that may occur on the
+//! way.
 
 use std::sync::{
     Mutex,
@@ -7,28 +8,28 @@ use std::sync::{
 
 use dplm::rows::{Answering, Executor, RemoteError, answer};
 
-/// What goes wrong with one question.
+/// A fault in one query.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Fault {
     /// The answers come in another order.
     Reordered,
-    /// A worker fails in the middle, and another does its work anew.
+    /// A worker fails in the middle, and another repeats its work.
     Retried,
-    /// An answer does not come.
+    /// An answer is lost.
     Lost,
     /// An answer comes twice.
     Repeated,
-    /// An answer comes to the question before.
+    /// An answer to the previous query comes.
     Delayed,
     /// A block holds other rows than before.
     Changed,
     /// A block has lost a row.
     Shortened,
-    /// A block stands where another was.
+    /// A block is in the position of another.
     Misplaced,
-    /// There is a block more.
+    /// There is an additional block.
     Added,
-    /// A byte of an answer is another.
+    /// A byte of an answer is changed.
     Damaged,
     /// An answer ends too soon.
     Cut,
@@ -42,9 +43,9 @@ pub enum Fault {
 pub struct Cluster {
     pub blocks: Vec<Vec<u8>>,
     pub blocks_in_answer: usize,
-    /// What goes wrong with which question, counted from 0.
+    /// The fault and its query, counted from 0.
     pub fault: Option<(usize, Fault)>,
-    /// Blocks that are in nobody's place, for those faults that need one.
+    /// Extra blocks, for those faults that need one.
     pub spare: Vec<Vec<u8>>,
     pub asked: AtomicUsize,
     pub before: Mutex<Vec<Vec<u8>>>,

@@ -1,4 +1,4 @@
-//! What the integration tests share: small data sets and their rows.
+//! Shared by the integration tests: small data sets and their rows.
 #![allow(dead_code, reason = "each test file uses its own part of this")]
 
 pub mod cluster;
@@ -7,9 +7,12 @@ use std::sync::Arc;
 
 use dplm::{
     formula::{Column, Kind, Model},
-    lattice::{Design, Ladder, Lattice, Outer, Theta},
+    lattice::{Clip, ClippedOuter, Design, Ladder, Lattice, Outer, Theta},
     privacy::{Neighbours, Person, Sensitive},
-    rows::{BlockId, Builder, Encoded, MemoryBuilder, MemoryRows, Packer, Persons, RemoteRows, Rows, pack},
+    rows::{
+        BlockId, Builder, CustomQuery, Encoded, MemoryBuilder, MemoryRows, Packer, Persons, RemoteRows, Rows, Shape,
+        Term, pack,
+    },
     table::{Block, Cells},
 };
 use rand_chacha::{ChaCha20Rng, rand_core::SeedableRng};
@@ -67,7 +70,7 @@ impl Data {
         self.within(1)
     }
 
-    /// The same rows within so many bytes of memory.
+    /// The same rows within `memory` bytes.
     pub fn within(&self, memory: u64) -> Encoded {
         let design = standard_design(self.features());
         let mut builder = Builder::new(&design, Some(memory));
@@ -75,13 +78,14 @@ impl Data {
         builder.finish().unwrap()
     }
 
-    /// The same rows packed into blocks of so many rows, of which so many answer together.
+    /// The same rows packed into blocks of `rows_in_block` rows, of which `blocks_in_answer` answer
+    /// together.
     pub fn on_a_cluster(&self, rows_in_block: usize, blocks_in_answer: usize) -> RemoteRows {
         let cluster = Cluster { blocks_in_answer, ..Cluster::new(self.packed(rows_in_block)) };
         RemoteRows::open(Arc::new(cluster), self.features(), None).unwrap()
     }
 
-    /// Blocks of packed rows, so many rows in each.
+    /// Blocks of packed rows, `rows_in_block` in each.
     pub fn packed(&self, rows_in_block: usize) -> Vec<Vec<u8>> {
         let (design, all) = (standard_design(self.features()), self.y.len());
         let part = |start: usize| {
@@ -99,7 +103,8 @@ impl Data {
         self.within(memory).by_person(&of_rows, most, false).unwrap()
     }
 
-    /// The same on a cluster, in three parts that are packed a few rows at a time; so many blocks answer together.
+    /// The same on a cluster, in three parts that are packed a few rows at a time;
+    /// `blocks_in_answer` blocks answer together.
     pub fn persons_on_a_cluster(&self, persons: &[u32], most: u32, blocks_in_answer: usize) -> RemoteRows {
         let mut order: Vec<usize> = (0..persons.len()).collect();
         order.sort_by_key(|&row| persons[row]);
@@ -146,12 +151,23 @@ pub fn values(query: Sensitive) -> Vec<i128> {
     query.into_not_private().into_inner().values
 }
 
-pub fn gradient_sum(rows: &dyn Rows, theta: &Theta, lattice: &Lattice) -> Vec<i128> {
+pub fn gradient_sum(rows: &mut dyn Rows, clip: Clip, theta: &Theta, lattice: &Lattice) -> Vec<i128> {
+    let mut rows = rows.clipped(clip, None).unwrap();
     values(rows.negative_gradient_sum(theta, lattice, Neighbours::ReplaceOne).unwrap())
 }
 
-pub fn square_sum(rows: &dyn Rows, theta: &Theta, lattice: &Lattice) -> Vec<i128> {
-    values(rows.clipped_square_sum(theta, lattice, Neighbours::ReplaceOne).unwrap())
+pub fn square_sum(rows: &mut dyn Rows, clip: Clip, theta: &Theta, lattice: &Lattice) -> Vec<i128> {
+    values(rows.clipped(clip, None).unwrap().square_sum(theta, lattice, Neighbours::ReplaceOne).unwrap())
+}
+
+pub fn clipped_count(rows: &mut dyn Rows, clip: Clip, theta: &Theta, lattice: &Lattice) -> u64 {
+    rows.clipped(clip, None).unwrap().clipped_count(theta, lattice).unwrap().into_inner()
+}
+
+/// The upper triangle, column by column, under a clip.
+pub fn clipped_outer_sum(rows: &mut dyn Rows, clip: Clip, outer: &ClippedOuter<'_>) -> Vec<i128> {
+    let rows = rows.clipped(clip, None).unwrap();
+    values(rows.outer_sum(outer, Neighbours::ReplaceOne).unwrap().into_matrix())
 }
 
 /// The upper triangle, column by column.
@@ -162,4 +178,50 @@ pub fn outer_sum(rows: &dyn Rows, outer: &Outer<'_>) -> Vec<i128> {
 pub fn tail_counts(rows: &dyn Rows, ladder: &Ladder<'_>) -> Vec<i128> {
     let counts = rows.tail_counts(ladder, Neighbours::ReplaceOne).unwrap();
     (0..counts.len()).flat_map(|threshold| values(counts.above(threshold))).collect()
+}
+
+/// Terms of a query of another crate, many of them of another shape than it says: too long by one, negative, with a place twice, or beyond the sum.
+pub struct Hostile {
+    pub shape: Shape,
+}
+
+impl Hostile {
+    fn most(&self) -> i64 {
+        let (Shape::Vector { norm: most } | Shape::Nonnegative { norm: most } | Shape::Number { most }) = self.shape;
+        most as i64
+    }
+}
+
+impl CustomQuery for Hostile {
+    fn len(&self, features: usize) -> usize {
+        if matches!(self.shape, Shape::Number { .. }) { 1 } else { features + 1 }
+    }
+
+    fn shape(&self) -> Shape {
+        self.shape
+    }
+
+    fn term(&self, row: &[i64], term: &mut Term) {
+        assert!(row.iter().any(|cell| *cell != 0), "rows of zeros are not asked about");
+        let (most, hash) =
+            (self.most(), row.iter().fold(7u64, |hash, cell| hash.wrapping_mul(31) ^ cell.unsigned_abs()));
+        let place = if matches!(self.shape, Shape::Number { .. }) { 0 } else { hash as usize / 16 % row.len() };
+        match hash % 12 {
+            0..4 => term.push((place, most)),
+            4..6 => term.push((place, -most)),
+            6 => term.push((place, most + 1)),
+            7 => term.push((place, i64::MIN)),
+            8 => term.extend([(place, most), (place, most)]),
+            9 => term.push((row.len(), most)),
+            10 => term.extend((0..row.len()).rev().map(|place| (place, most))),
+            _ => term.extend(row.iter().copied().enumerate()),
+        }
+    }
+}
+
+/// The three shapes of terms, with this for their largest number.
+pub fn hostile(most: u64) -> [Hostile; 3] {
+    let most = u128::from(most);
+    [Shape::Vector { norm: most }, Shape::Nonnegative { norm: most }, Shape::Number { most }]
+        .map(|shape| Hostile { shape })
 }

@@ -1,11 +1,19 @@
-//! Why nothing came back, for R to make a condition of, with the command line's sentences, options named as in a call.
+//! Why nothing came back, for R to make a condition of, in sentences that spell options as in a call.
 
 use std::panic::{catch_unwind, set_hook, AssertUnwindSafe};
 
-use dplm::{options::Language, table::DataError, Error, ErrorKind};
-use dplm_ledger::{LedgerError, Tally};
+use dplm::{
+    options::{Advised, Interface},
+    request::OptionError,
+    table::DataError,
+    Error, ErrorKind,
+};
+use dplm_ledger::{LedgerError, PaidError, Tally};
+use dplm_methods::NoMethod;
 use dplm_simulate::pretend::PretendError;
 use savvy::{OwnedListSexp, OwnedStringSexp, Sexp};
+
+use crate::pay::not_paid;
 
 /// The conditions of `r/R/conditions.R`.
 #[derive(Clone, Copy)]
@@ -35,7 +43,15 @@ impl Kind {
 
     /// The refusal with this sentence.
     pub fn because(self, sentence: impl ToString) -> Refusal {
-        Refusal { kind: self, sentence: Language::R.spell(&sentence.to_string()) }
+        Refusal { kind: self, sentence: sentence.to_string() }
+    }
+}
+
+impl Kind {
+    /// The refusal for an error of the library that is about what was asked, whatever else it might
+    /// mean.
+    pub fn of_request(error: impl Into<Error>) -> Refusal {
+        Kind::Request.because(error.into().sentence(Interface::R))
     }
 }
 
@@ -71,13 +87,13 @@ impl From<Error> for Refusal {
             ErrorKind::Data => Kind::Data,
             ErrorKind::Fit => Kind::Fit,
         };
-        kind.because(error)
+        kind.because(error.sentence(Interface::R))
     }
 }
 
 impl From<DataError> for Refusal {
     fn from(error: DataError) -> Refusal {
-        Kind::Data.because(error)
+        Refusal::from(Error::from(error))
     }
 }
 
@@ -95,9 +111,34 @@ impl From<LedgerError> for Refusal {
     fn from(error: LedgerError) -> Refusal {
         match error {
             // The arguments alone are wrong: no ledger was asked.
-            LedgerError::Seed | LedgerError::NoDataset | LedgerError::NoLedger => Kind::Request.because(error),
-            error => Kind::Ledger.because(error),
+            LedgerError::Seed | LedgerError::NoDataset | LedgerError::NoLedger => {
+                Kind::Request.because(error.sentence(Interface::R))
+            }
+            error => Kind::Ledger.because(error.sentence(Interface::R)),
         }
+    }
+}
+
+impl From<PaidError> for Refusal {
+    fn from(error: PaidError) -> Refusal {
+        match error {
+            PaidError::NotPaid(error) => not_paid(error),
+            PaidError::PartlyPaid(error) => error.into(),
+            PaidError::Fit(error) => error.into(),
+            error => Kind::Fit.because(error),
+        }
+    }
+}
+
+impl From<OptionError> for Refusal {
+    fn from(error: OptionError) -> Refusal {
+        Kind::Request.because(error)
+    }
+}
+
+impl From<NoMethod> for Refusal {
+    fn from(error: NoMethod) -> Refusal {
+        Kind::Request.because(error)
     }
 }
 

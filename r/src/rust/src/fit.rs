@@ -4,61 +4,53 @@
 use std::fs;
 
 use dplm::{
-    method::{forecast_for, Request},
-    plan::Question,
-    report::{facts_json, summary, to_html, to_json, Cover, FitFileError},
-    table::{ReadOptions, Source},
-    Covariance, Coverage, Dataset, Design, Ends, Fit, OverValue, Prediction, Progress, Reading, TTest, Warning,
+    report::{facts_json, grouped_to_json, summary, to_html, to_json, Cover, FitFileError},
+    table::ReadOptions,
+    Covariance, Coverage, Ends, Fit, Fitted, OverValue, Prediction, Progress, TTest, Warning,
 };
+use dplm_ledger::{paid_fit, RowsFrom};
 use dplm_simulate::pretend;
 use savvy::{savvy, ListSexp, NullSexp, OwnedListSexp, OwnedLogicalSexp, Sexp};
 
 use crate::{
-    failure::{answer, Failure, Kind, Refusal},
+    failure::{answer, Failure, Refusal},
     given::function,
-    pay::{not_paid, pay, Charged},
-    request::{Model, Options},
+    groups::warnings_of,
+    pay::{check_account, Charged},
+    request::Asked,
     table,
-    value::{list, numbers, parsed, texts},
-    work::{self, Signals},
+    value::{document, list, numbers, parsed, texts},
+    work,
 };
 
-/// Reads and fits. With a ledger, it has the budget on disk as spent before noise is drawn. `progress` is called with the stage, how much is
-/// done, and how much there is.
+/// Reads and fits, each group where groups are asked for. With a ledger, it has the budget on disk as
+/// spent before noise is drawn. `progress` is called with the stage, how much is done, and how much
+/// there is.
 #[savvy]
-fn native_fit(described: ListSexp, model: ListSexp, options: ListSexp, progress: Sexp) -> savvy::Result<Sexp> {
+fn native_fit(described: ListSexp, said: ListSexp, progress: Sexp) -> savvy::Result<Sexp> {
     answer(|| {
-        let model = Model::parse(model)?;
-        let options = Options::read(options, &model)?;
-        let method = options.method(&model)?;
+        let asked = Asked::read(said)?;
         // SAFETY: the table is gone when this function returns.
-        let table = unsafe { options.rows(described, &model) }?;
+        let table = unsafe { asked.rows(described) }?;
         let charged = Charged::default();
-        let fit = work::run_charged(options.threads, function(progress).as_ref(), &charged, |signals| {
-            let mut payer = charged.payer(&options)?;
-            let reading = |done, total| signals.reading(done, total);
-            let mut dataset = Dataset::read(&table, &model.formula, &self::reading(&options, Progress::new(&reading)))?;
-            let prepared = dataset.prepare(method.as_ref(), options.noise)?.giving_up_rows();
-            payer.check_charge(&prepared.charge()).map_err(not_paid)?;
-            let fitting = |done, total| signals.fitting(done, total);
-            prepared.run_paid_by(&mut |charge| pay(&mut payer, charge, signals), Progress::new(&fitting))
+        let fitted = work::run_charged(asked.run.threads, function(progress).as_ref(), &charged, |signals| {
+            let mut payer = charged.payer(&asked)?;
+            Ok(paid_fit(&asked.fit, RowsFrom::Table(&table), &asked.run, &mut payer, signals)?)
         })?;
-        let warnings = fit.warnings.iter().map(|one| (matches!(one, Warning::FixedSeed), one.to_string()));
-        fitted(to_json(&fit), warnings.collect(), options.is_pretended(), &charged)
+        match fitted {
+            Fitted::One(fit) => {
+                let warnings = fit.warnings.iter().map(|one| (matches!(one, Warning::FixedSeed), one.to_string()));
+                told(to_json(&fit), warnings.collect(), asked.is_pretended(), &charged)
+            }
+            Fitted::Groups(fit) => told(grouped_to_json(&fit), warnings_of(&fit), asked.is_pretended(), &charged),
+        }
     })
-}
-
-/// How rows are read for a fit.
-pub fn reading<'a>(options: &Options, progress: Progress<'a>) -> Reading<'a> {
-    let table = ReadOptions { strict: options.strict, progress, ..ReadOptions::default() };
-    let (person, weights) = (options.person.clone(), options.weights.clone());
-    Reading { table, memory: options.memory, person, weights, ..Reading::default() }
 }
 
 /// The JSON of a fit, and what a reader should know, each with whether it is about privacy itself.
 /// Of simulated rows it is marked, and that is said first. What was `spent` is for an interrupt
 /// that comes later.
-pub fn fitted(
+fn told(
     json: String,
     mut warnings: Vec<(bool, String)>,
     is_pretended: bool,
@@ -78,42 +70,22 @@ pub fn fitted(
     ])?)
 }
 
-/// The plan of a fit that is not made, as the document of `dplm plan`: no cell is looked at and nothing is spent.
+/// The plan of a fit that is not made: the `document` of `dplm plan` where there is a forecast, and its
+/// `warnings`. No cell is read, except identifiers of persons, and nothing is spent.
 #[savvy]
-fn native_dry_run(described: ListSexp, model: ListSexp, options: ListSexp) -> savvy::Result<Sexp> {
+fn native_dry_run(described: ListSexp, said: ListSexp) -> savvy::Result<Sexp> {
     answer(|| {
-        let model = Model::parse(model)?;
-        let options = Options::read(options, &model)?;
-        options.method(&model)?;
-        without_forecast(&options)?;
+        let asked = Asked::read(said)?;
         // SAFETY: the table is gone when this function returns.
-        let table = unsafe { options.rows(described, &model) }?;
-        let forecast = work::run(options.threads, |signals| {
-            let asked = options.asked();
-            options.check_account()?;
-            let rows = counted(&table, &model, signals)?;
-            let Request { rho, delta, level, .. } = asked.request;
-            Ok(forecast_for(asked, table.schema(), &Question::new(rows, rho, delta, level))?)
+        let table = unsafe { asked.rows(described) }?;
+        check_account(&asked)?;
+        let found = work::run(asked.run.threads, |signals| {
+            let reading = |done, total| signals.reading(done, total);
+            Ok(asked.fit.dry_run(&table, &asked.run, Progress::new(&reading))?)
         })?;
-        Ok(parsed(&serde_json::to_string(&forecast).expect("plain data serialise"))?)
+        let warnings: Vec<String> = found.warnings.iter().map(ToString::to_string).collect();
+        Ok(list([("document", &|| document(&found.document())), ("warnings", &|| texts(&warnings))])?)
     })
-}
-
-fn without_forecast(options: &Options) -> Result<(), Refusal> {
-    let what = match options {
-        Options { person: Some(_), .. } => "persons with several rows",
-        Options { groups: Some(_), .. } => "groups",
-        Options { weights: Some(_), .. } => "weighted rows",
-        _ => return Ok(()),
-    };
-    Err(Kind::Request.because(format!("there is no forecast for {what}: leave dry_run out")))
-}
-
-fn counted(table: &Source, model: &Model, signals: &Signals) -> Result<u64, Refusal> {
-    let design = Design::new(&model.formula.resolve(table.schema()).map_err(dplm::Error::from)?);
-    let reading = |done, total| signals.reading(done, total);
-    let reading = ReadOptions { progress: Progress::new(&reading), ..ReadOptions::default() };
-    Ok(table.count_rows(&design.columns()[0], &reading)?)
 }
 
 /// The fit that a text is.

@@ -27,16 +27,6 @@ impl Given {
         self.get(name).map(|given| read(given).ok_or_else(refused)).transpose()
     }
 
-    /// A number.
-    pub fn number(&self, name: &str) -> Result<Option<f64>, Refusal> {
-        self.wanted(name, "a number", number)
-    }
-
-    /// A number that always has a value, since R gives one where the user does not.
-    pub fn usual(&self, name: &str) -> Result<f64, Refusal> {
-        self.number(name)?.ok_or_else(|| Kind::Request.because(format!("{name} must be a number, and is missing")))
-    }
-
     /// What counts something.
     pub fn whole<T: TryFrom<u64>>(&self, name: &str) -> Result<Option<T>, Refusal> {
         let whole = |given| whole(number(given)?)?.try_into().ok();
@@ -61,11 +51,6 @@ impl Given {
     /// True or false.
     pub fn truth(&self, name: &str) -> Result<bool, Refusal> {
         Ok(self.wanted(name, "TRUE or FALSE", truth)?.unwrap_or(false))
-    }
-
-    /// Names with a whole number each.
-    pub fn sizes(&self, name: &str) -> Result<Option<Vec<(String, u64)>>, Refusal> {
-        self.wanted(name, "whole numbers with the names of the levels", sizes)
     }
 }
 
@@ -99,7 +84,8 @@ fn matrix(entries: &[f64], rows: usize, columns: usize) -> Value {
     (0..rows).map(row).collect::<Vec<_>>().into()
 }
 
-fn number(given: TypedSexp) -> Option<f64> {
+/// One number.
+pub fn number(given: TypedSexp) -> Option<f64> {
     numbers(given).filter(|numbers| numbers.len() == 1)?.pop()
 }
 
@@ -115,28 +101,32 @@ fn numbers(given: TypedSexp) -> Option<Vec<f64>> {
 }
 
 /// A whole number that R's numbers can tell from its neighbours.
-fn whole(number: f64) -> Option<u64> {
+pub fn whole(number: f64) -> Option<u64> {
     (number >= 0.0 && number.trunc() == number && number <= (1u64 << f64::MANTISSA_DIGITS) as f64)
         .then_some(number as u64)
 }
 
-fn text(given: TypedSexp) -> Option<&'static str> {
+/// One text.
+pub fn text(given: TypedSexp) -> Option<&'static str> {
     texts(given).filter(|texts| texts.len() == 1)?.pop()
 }
 
-fn texts(given: TypedSexp) -> Option<Vec<&'static str>> {
+/// Any number of texts.
+pub fn texts(given: TypedSexp) -> Option<Vec<&'static str>> {
     let TypedSexp::String(given) = given else { return None };
     let found = given.to_vec();
     found.iter().all(|one| !one.is_na()).then_some(found)
 }
 
-fn truth(given: TypedSexp) -> Option<bool> {
+/// True or false.
+pub fn truth(given: TypedSexp) -> Option<bool> {
     let TypedSexp::Logical(given) = given else { return None };
     let &[one] = given.as_slice_raw() else { return None };
     (!one.is_na()).then_some(one != 0)
 }
 
-fn sizes(given: TypedSexp) -> Option<Vec<(String, u64)>> {
+/// Names with a whole number each.
+pub fn sizes(given: TypedSexp) -> Option<Vec<(String, u64)>> {
     let names = match &given {
         TypedSexp::Real(sizes) => sizes.get_names(),
         TypedSexp::Integer(sizes) => sizes.get_names(),

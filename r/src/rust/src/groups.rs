@@ -3,48 +3,19 @@
 
 use dplm::{
     report::{grouped_summary, grouped_to_html, grouped_to_json, to_json, Cover},
-    FittedGroup, GroupOutcome, GroupedDataset, GroupedFit, Progress, Warning,
+    FittedGroup, GroupOutcome, GroupedFit, Warning,
 };
 use dplm_simulate::pretend;
-use savvy::{savvy, ListSexp, OwnedListSexp, Sexp};
+use savvy::{savvy, OwnedListSexp, Sexp};
 
 use crate::{
-    failure::{answer, Kind, Refusal},
-    fit::{as_in_file, as_marked, fitted, reading, write},
-    given::function,
-    pay::{not_paid, pay, Charged},
-    request::{Model, Options},
+    failure::{answer, Refusal},
+    fit::{as_in_file, as_marked, write},
     value::{list, parsed, texts},
-    work,
 };
 
-/// Reads and fits every group, as `native_fit` does one.
-#[savvy]
-fn native_fit_groups(described: ListSexp, model: ListSexp, options: ListSexp, progress: Sexp) -> savvy::Result<Sexp> {
-    answer(|| {
-        let model = Model::parse(model)?;
-        let options = Options::read(options, &model)?;
-        let method = options.method(&model)?;
-        let no_groups = || Kind::Request.because("groups need by, a column with its levels");
-        let (by, sizes) = options.groups.clone().ok_or_else(no_groups)?;
-        // SAFETY: the table is gone when this function returns.
-        let table = unsafe { options.rows(described, &model) }?;
-        let charged = Charged::default();
-        let fit = work::run_charged(options.threads, function(progress).as_ref(), &charged, |signals| {
-            let mut payer = charged.payer(&options)?;
-            let told = |done, total| signals.reading(done, total);
-            let reading = reading(&options, Progress::new(&told));
-            let mut groups = GroupedDataset::read(&table, &model.formula, &reading, &by, sizes)?;
-            let prepared = groups.prepare(method.as_ref(), options.noise)?;
-            payer.check_charge(&prepared.charge()).map_err(not_paid)?;
-            let fitting = |done, total| signals.fitting(done, total);
-            prepared.run_paid_by(&mut |charge| pay(&mut payer, charge, signals), Progress::new(&fitting))
-        })?;
-        fitted(grouped_to_json(&fit), warnings(&fit), options.is_pretended(), &charged)
-    })
-}
-
-fn warnings(fit: &GroupedFit) -> Vec<(bool, String)> {
+/// What a reader should know, each with whether it is about privacy itself.
+pub fn warnings_of(fit: &GroupedFit) -> Vec<(bool, String)> {
     let sentence = |(levels, warning): (Vec<&str>, &Warning)| {
         let of = if levels.is_empty() { String::new() } else { format!("{}: ", levels.join(", ")) };
         (matches!(warning, Warning::FixedSeed), format!("{of}{warning}"))

@@ -4,8 +4,7 @@
 use std::path::Path;
 
 use dplm::{
-    method::DELTA,
-    privacy::{Mechanisms, Neighbours, Promise, Provenance, Rho},
+    privacy::{Mechanisms, Promise, Provenance, Rho},
     Charge,
 };
 use dplm_ledger::{to_html, Amount, Attribution, Kept, Ledger, LedgerError};
@@ -14,7 +13,7 @@ use savvy::{savvy, ListSexp, NullSexp, Sexp};
 use crate::{
     failure::{answer, Failure, Kind, Refusal},
     given::Given,
-    request::{budget_by, word},
+    request::{request, said, word},
     value::{document, list, numbers, texts},
 };
 
@@ -26,10 +25,14 @@ fn checked(rho: f64) -> Result<Rho, Refusal> {
     Rho::checked_from_f64(rho).map_err(|error| Kind::Request.because(error))
 }
 
-/// What is promised about rows or persons: `person`, `neighbours` and `mechanisms`.
-fn promise(given: &Given) -> Result<(Promise, Mechanisms), Refusal> {
-    let neighbours: Neighbours = word(given, "neighbours")?;
-    Ok((Promise { neighbours, ..Promise::about(given.text("person")?) }, word(given, "mechanisms")?))
+/// A budget, and what is promised of what is paid from it: `rho`, or `epsilon` and `delta`; `person`,
+/// `neighbours` and `mechanisms`.
+fn promised(given: &Given) -> Result<(Rho, f64, Promise), Refusal> {
+    let request = request(&mut said(&given.0)?)?;
+    let conversion = word::<Mechanisms>(given, "mechanisms")?.conversion();
+    let (rho, delta) = request.budget(conversion).map_err(Kind::of_request)?;
+    let promise = Promise { neighbours: request.neighbours, ..Promise::about(request.person.as_deref()) };
+    Ok((rho, delta, promise.converted_by(conversion, delta)))
 }
 
 /// Adds a data set, making the file where there is none. `asked` is its budget and what it
@@ -37,14 +40,11 @@ fn promise(given: &Given) -> Result<(Promise, Mechanisms), Refusal> {
 #[savvy]
 fn native_ledger_init(file: &str, dataset: &str, asked: ListSexp, note: &str) -> savvy::Result<Sexp> {
     answer(|| {
-        let given = Given(asked);
-        let (promise, mechanisms) = promise(&given)?;
-        let (rho, delta) = budget_by(&given, mechanisms.conversion())?;
+        let (rho, delta, promise) = promised(&Given(asked))?;
         let ledger = match Ledger::create(Path::new(file)) {
             Err(LedgerError::Exists { .. }) => open(file),
             made => made,
         };
-        let promise = promise.converted_by(mechanisms.conversion(), delta);
         ledger?.open_account_for(promise, dataset, rho, Some(delta), note)?;
         Ok(NullSexp.into())
     })
@@ -113,20 +113,14 @@ fn native_ledger_record(
 ) -> savvy::Result<Sexp> {
     answer(|| {
         let given = Given(asked);
-        let charge = Charge::new(checked(given.usual("rho")?)?, recorded(&given)?, what);
+        let (rho, _, promise) = promised(&given)?;
+        let provenance = if given.truth("void")? { Provenance::Seed } else { Provenance::System };
+        let charge = Charge::new(rho, Promise { provenance, ..promise }, what);
         let [analyst, note] = [analyst, note].map(str::to_owned);
         let mut ledger = open(file)?.attributed_to(Attribution { analyst, purpose: String::new(), note })?;
         ledger.record(dataset, &charge)?;
         Ok(NullSexp.into())
     })
-}
-
-/// What was promised of a release that is recorded.
-fn recorded(given: &Given) -> Result<Promise, Refusal> {
-    let (promise, mechanisms) = promise(given)?;
-    let provenance = if given.truth("void")? { Provenance::Seed } else { Provenance::System };
-    let delta = given.number("delta")?.unwrap_or(DELTA);
-    Ok(Promise { provenance, ..promise }.converted_by(mechanisms.conversion(), delta))
 }
 
 /// Marks an entry as a mistake; gives what was taken back of a grant.

@@ -2,13 +2,16 @@
 
 use std::sync::OnceLock;
 
-use dplm::{table::DataError, Charge, Error, Receipt};
+use dplm::{
+    options::{Advised, Interface},
+    table::DataError,
+    Error,
+};
 use dplm_ledger::{LedgerError, Payer, Tally};
 
 use crate::{
     failure::{Kind, Refusal},
-    request::Options,
-    work::Signals,
+    request::Asked,
 };
 
 /// What some work was charged so far. It stays with R's thread, since work that is interrupted
@@ -19,12 +22,12 @@ use crate::{
 pub struct Charged(OnceLock<Tally>);
 
 impl Charged {
-    /// Opens what pays, and refuses what it could not pay for before a row is read.
-    pub fn payer(&self, options: &Options) -> Result<Payer, Refusal> {
-        if options.is_pretended() {
+    /// Opens what pays; simulated rows cost nothing.
+    pub fn payer(&self, asked: &Asked) -> Result<Payer, Refusal> {
+        if asked.is_pretended() {
             return Ok(Payer::caller());
         }
-        let payer = options.payer()?;
+        let payer = Payer::open(&asked.account, asked.run.noise()).map_err(not_paid)?;
         // Only this work opens a payer, and only once.
         let _ = self.0.set(payer.tally());
         Ok(payer)
@@ -46,22 +49,20 @@ impl Charged {
     }
 }
 
-/// Pays a charge, unless the user has interrupted the work by now.
-pub fn pay(payer: &mut Payer, charge: Charge, signals: &Signals) -> Result<Receipt, Refusal> {
-    if signals.is_stopped() {
-        return Err(DataError::Interrupted.into());
-    }
-    let is_first = payer.tally().spent().is_none();
-    payer.pay(charge).map_err(|error| if is_first { not_paid(error) } else { error.into() })
+/// Refuses what the account that is named could not pay for. A plan alone needs none, even where a
+/// ledger is mandatory.
+pub fn check_account(asked: &Asked) -> Result<(), Refusal> {
+    let payer = Payer::of_dry_run(&asked.account).map_err(not_paid)?;
+    payer.check(asked.fit.rho()).map_err(not_paid)
 }
 
 /// Why a ledger did not pay for a fit, of which nothing was charged before.
 pub fn not_paid(error: LedgerError) -> Refusal {
     match error {
         LedgerError::Storage { .. } | LedgerError::Busy | LedgerError::Damaged | LedgerError::Broken { .. } => {
-            Kind::Ledger.because(format!("nothing was released: {error}"))
+            Kind::Ledger.because(format!("nothing was released: {}", error.sentence(Interface::R)))
         }
         LedgerError::Seed | LedgerError::NoDataset | LedgerError::NoLedger => error.into(),
-        error => Kind::Ledger.because(format!("{error}; nothing was spent")),
+        error => Kind::Ledger.because(format!("{}; nothing was spent", error.sentence(Interface::R))),
     }
 }

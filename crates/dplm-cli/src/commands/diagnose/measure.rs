@@ -7,10 +7,10 @@ use dplm::{
     privacy::Unit,
     report::facts_json,
     table::{ReadOptions, Source},
-    theory::{
-        law::IterateLaw,
-        no_clipping::{Item, NoClippingCondition, check_condition, no_clipping_bound, paper_c0},
-    },
+};
+use dplm_theory::{
+    law::IterateLaw,
+    no_clipping::{Item, NoClippingCondition, check_condition, no_clipping_bound, paper_c0},
 };
 use serde::Serialize;
 

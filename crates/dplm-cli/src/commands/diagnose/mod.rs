@@ -3,11 +3,20 @@
 mod measure;
 mod text;
 
-use dplm::table::DataError;
+use dplm::{Dataset, Progress, method::dpgd, table::DataError};
 
 use crate::{
-    args::DiagnoseArgs, exit::Failure, output::Destination, output::Output, printer::Printer, settings::FitSettings,
+    args::DiagnoseArgs,
+    asked::{check_formats, checked, use_threads},
+    commands::fit::opened,
+    exit::Failure,
+    output::{Destination, Format, Output},
+    printer::Printer,
+    progress::Bar,
 };
+
+/// The paper's standard budget: what a diagnosis looks at when nothing is asked.
+const DIAGNOSED_RHO: f64 = 0.015;
 
 /// Measures everything and prints it, if the word was given.
 pub fn run(args: DiagnoseArgs, printer: &Printer) -> Result<(), Failure> {
@@ -16,13 +25,24 @@ pub fn run(args: DiagnoseArgs, printer: &Printer) -> Result<(), Failure> {
             "a diagnosis shows what the rows are without any privacy: add --not-private if you may see them, and publish nothing of it",
         ));
     }
-    let settings = FitSettings::check_diagnosis(args)?;
-    let output = settings.json.as_ref().map(Output::open).transpose()?;
-    let source = settings.data.open()?;
-    let mut dataset = settings.data.read(&source, printer)?;
-    check_memory(settings.data.memory, dataset.rows(), dataset.design().features())?;
-    let diagnosis = measure::diagnose(&source, &mut dataset, settings.paper, settings.noise, printer)?;
-    let shown = settings.json != Some(Destination::Stdout);
+    check_formats([(&args.json, Format::Json)])?;
+    let mut asked = args.options.read()?;
+    if asked.request.epsilon.is_none() {
+        asked.request.rho.get_or_insert(DIAGNOSED_RHO);
+    }
+    let fit = checked(&asked.request)?;
+    use_threads(&asked.run)?;
+    let output = args.json.as_ref().map(Output::open).transpose()?;
+    let source = opened(&asked, &args.data.inputs)?;
+    let mut dataset = {
+        let bar = Bar::new(printer, "reading");
+        let progress = |done, total| bar.update(done, total);
+        Dataset::read(&source, fit.formula(), &fit.reading(&asked.run, Progress::new(&progress)))?
+    };
+    check_memory(asked.run.memory.map(|bytes| bytes.0), dataset.rows(), dataset.design().features())?;
+    let paper = dpgd::Config { request: fit.method().request().clone(), tuning: fit.tuning() };
+    let diagnosis = measure::diagnose(&source, &mut dataset, paper, asked.run.noise(), printer)?;
+    let shown = args.json != Some(Destination::Stdout);
     printer.warning("nothing of this diagnosis is private: do not publish it", shown);
     if let Some(output) = output {
         let json = serde_json::to_string_pretty(&diagnosis).expect("plain data serialise");

@@ -5,7 +5,7 @@ mod text;
 
 use dplm::{
     Charge,
-    privacy::{Promise, Provenance, Rho},
+    privacy::{Neighbours, Promise, Provenance, Rho},
 };
 use dplm_ledger::{Account, Amount, Attribution, Kept, Ledger, LedgerError};
 
@@ -18,7 +18,6 @@ use crate::{
     exit::Failure,
     output::{Destination, Format, Output},
     printer::Printer,
-    settings,
 };
 
 /// Does what is asked of a ledger.
@@ -40,13 +39,14 @@ pub fn run(asked: LedgerCommand, printer: &Printer) -> Result<(), Failure> {
 
 fn init(args: &LedgerInitArgs, printer: &Printer) -> Result<(), Failure> {
     let conversion = args.promise.mechanisms.conversion();
-    let (rho, delta) = settings::budget_by(&args.budget, conversion)?;
+    let request = args.options.read()?.request;
+    let (rho, delta) = request.budget(conversion).map_err(Failure::of_request)?;
     let file = &args.ledger.file;
     let mut ledger = match Ledger::create(file) {
         Err(LedgerError::Exists { .. }) => Ledger::open(file)?,
         made => made?,
     };
-    let promise = promise(&args.promise, Provenance::System).converted_by(conversion, delta);
+    let promise = promise(&args.promise, request.neighbours, Provenance::System).converted_by(conversion, delta);
     ledger.open_account_for(promise, &args.dataset, rho, Some(delta), &args.note)?;
     printer.note(&format!("{} holds rho = {rho} for '{}'", file.display(), args.dataset));
     Ok(())
@@ -79,9 +79,10 @@ fn limit(args: &LedgerLimitArgs, printer: &Printer) -> Result<(), Failure> {
 }
 
 fn record(args: &LedgerRecordArgs, printer: &Printer) -> Result<(), Failure> {
-    let LedgerRecordArgs { ledger, dataset, rho, what, promise: asked, delta, void, analyst, note } = args;
+    let LedgerRecordArgs { ledger, dataset, rho, what, options, promise: asked, delta, void, analyst, note } = args;
     let provenance = if *void { Provenance::Seed } else { Provenance::System };
-    let promise = promise(asked, provenance).converted_by(asked.mechanisms.conversion(), *delta);
+    let neighbours = options.read()?.request.neighbours;
+    let promise = promise(asked, neighbours, provenance).converted_by(asked.mechanisms.conversion(), *delta);
     let rho = Rho::checked_from_f64(*rho).map_err(Failure::usage)?;
     let attribution = Attribution { analyst: analyst.clone(), purpose: String::new(), note: note.clone() };
     let mut ledger = Ledger::open(&ledger.file)?.attributed_to(attribution)?;
@@ -95,8 +96,8 @@ fn record(args: &LedgerRecordArgs, printer: &Printer) -> Result<(), Failure> {
 }
 
 /// The promise that was typed.
-fn promise(typed: &PromiseOf, provenance: Provenance) -> Promise {
-    Promise { neighbours: typed.neighbours.neighbours, provenance, ..Promise::about(typed.person.as_deref()) }
+fn promise(typed: &PromiseOf, neighbours: Neighbours, provenance: Provenance) -> Promise {
+    Promise { neighbours, provenance, ..Promise::about(typed.person.as_deref()) }
 }
 
 fn reverse(args: &LedgerReverseArgs, printer: &Printer) -> Result<(), Failure> {

@@ -4,19 +4,17 @@ mod text;
 
 use std::collections::BTreeMap;
 
-use dplm::{
-    Error, Fit, FittedGroup, GroupOutcome, GroupedFit, Hypothesis, TTest, WaldTest, privacy::Promise, report::Saved,
-};
+use dplm::{Error, Fit, Fitted, FittedGroup, GroupOutcome, GroupedFit, Hypothesis, TTest, WaldTest, privacy::Promise};
 use dplm_simulate::pretend;
 use serde::Serialize;
 
 use crate::{
     args::TestArgs,
+    asked::check_formats,
     commands::saved::{self, Marks},
     exit::Failure,
     output::{Destination, Format, Output},
     printer::Printer,
-    settings::check_formats,
 };
 
 /// Loads the fit, or those of several groups, tests, and shows it as text or JSON.
@@ -25,12 +23,12 @@ pub fn run(args: &TestArgs, printer: &Printer) -> Result<(), Failure> {
     let saved = saved::load(&args.saved)?;
     let promise = saved.promise();
     let (json, text) = match &saved {
-        Saved::One(fit) => {
+        Fitted::One(fit) => {
             let level = args.level.unwrap_or(fit.level);
             let tests = Tested::all(fit, &args.hypotheses, level)?;
             (json(promise, level, &About::fit(fit, &tests)), text::render(fit, level, &tests))
         }
-        Saved::Groups(groups) => {
+        Fitted::Groups(groups) => {
             let level = args.level.unwrap_or(groups.level);
             of_groups(groups, &args.hypotheses, level)?
         }

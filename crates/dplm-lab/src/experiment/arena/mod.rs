@@ -36,18 +36,18 @@ pub struct Arena {
     lists: String,
     n: Vec<u64>,
     p: Vec<u32>,
-    /// Simulated tables with more cells than these are left out.
+    /// Simulated tables with more cells than this are left out.
     most_cells: u64,
     rho: Vec<f64>,
-    /// The delta at which methods that are not for rho keep the same promise.
+    /// The delta at which methods without a rho keep the same promise.
     delta: f64,
-    /// Columns of bounded tables lie within so much of zero.
+    /// Columns of bounded tables lie within this of zero.
     bound: f64,
     repetitions: u32,
-    /// Tables with more cells than these are repeated less often.
+    /// Tables with more cells than this are repeated less often.
     large: u64,
     large_repetitions: u32,
-    /// Of real tables.
+    /// For real tables.
     real_repetitions: u32,
     seed: u64,
     #[serde(skip)]
@@ -61,7 +61,7 @@ struct Fetched {
     bench: Bench,
 }
 
-/// What is compared.
+/// A method under comparison.
 #[derive(Clone, Copy)]
 enum Contender {
     LeastSquares,
@@ -75,7 +75,7 @@ impl Contender {
         methods.chain(PEERS.iter().map(Contender::Peer)).chain([Contender::LeastSquares]).collect()
     }
 
-    /// Its name in the table; what runs in the lab only is marked.
+    /// Its name in the table; methods of the lab are marked.
     fn name(self) -> String {
         match self {
             Contender::LeastSquares => "ols".to_owned(),
@@ -84,10 +84,10 @@ impl Contender {
         }
     }
 
-    /// Its name in the picture, and how it is drawn there.
+    /// Its name and its look in the picture.
     fn shown(self) -> (String, Look) {
         match self {
-            Contender::LeastSquares => ("least squares".to_owned(), Look::Yardstick),
+            Contender::LeastSquares => ("least squares".to_owned(), Look::Reference),
             Contender::Method(entry) if entry.name == "auto" => ("auto (ours)".to_owned(), Look::Ours),
             Contender::Method(entry) => (entry.name.to_owned(), Look::Plain),
             Contender::Peer(peer) => (peer.name.to_owned(), Look::Hollow),
@@ -118,7 +118,7 @@ impl Arena {
         }
     }
 
-    /// The real tables that are there.
+    /// The real tables that were found.
     fn fetched(&self) -> &[Fetched] {
         self.fetched.get_or_init(|| {
             let lists = ["known.txt", "unseen.txt", "fresh.txt"].map(|list| Path::new(&self.lists).join(list));
@@ -139,7 +139,7 @@ impl Arena {
         for table in 0..self.tables.len() + self.fetched().len() {
             let sizes: Vec<(u64, u32)> = match self.of(table) {
                 Of::Simulated(kinds) => {
-                    // One column is not correlated with itself.
+                    // A single column has no correlation.
                     let columns = self.p.iter().filter(|&&p| p > 1 || kinds.condition == Some(1.0));
                     let sizes = columns.flat_map(|&p| self.n.iter().map(move |&n| (n, p)));
                     sizes.filter(|&(n, p)| n * u64::from(p) <= self.most_cells).collect()
@@ -166,7 +166,7 @@ impl Arena {
     }
 }
 
-/// What a contender finds; none where it refuses.
+/// The answer of a contender; `None` if it refuses.
 fn answer(
     trial: &mut Trial<'_>,
     contender: Contender,
@@ -185,7 +185,7 @@ fn answer(
     match fit(trial, *entry, request, seed) {
         Ok((outcome, _)) if outcome.warnings.contains(&Warning::TestFailed) => Ok(None),
         Ok((outcome, robust)) => Ok(Some(trial.of_outcome(&outcome, robust))),
-        // Where no interval would be identified, an estimate may still be.
+        // If no interval would be identified, an estimate may still be.
         Err(dplm::Error::Config(
             ConfigError::NoIntervals { .. } | ConfigError::NothingButNoise { .. } | ConfigError::OneFeature { .. },
         )) => Ok(None),
@@ -193,20 +193,21 @@ fn answer(
     }
 }
 
-/// A fit, and whether its intervals are for robust coefficients by its plan.
+/// A fit, and whether its plan makes its intervals robust.
 fn fit(trial: &mut Trial<'_>, entry: Entry, request: Request, seed: u64) -> Result<(Outcome, bool), dplm::Error> {
     let method = method::choose(Some(entry), request, Tuning::default(), &trial.formula, true)?;
     let plan = method.plan(trial.rows.count(), &trial.design)?;
     plan.check()?;
     let mut rng = NoiseSource::Seed(seed).open().map_err(dplm::privacy::PrivacyError::from)?;
-    // What a plan says of its intervals holds whatever the rows are.
+    // The plan's statement about its intervals holds whatever the rows are.
     let robust = plan.warn().iter().any(|warning| matches!(warning, Warning::Robust { .. }));
     Ok((plan.run(&mut trial.rows, &trial.design, &mut rng, Progress::NONE)?, robust))
 }
 
 const LEVEL: f64 = 0.95;
 
-/// What intervals at that level must cover, as a share of all that are given: chance and finite numbers of repetitions are within the rest.
+/// The least coverage, over all intervals given, at that level: the rest allows for chance and for
+/// the number of repetitions.
 const LEAST_COVERAGE: f64 = 0.93;
 
 impl Experiment for Arena {
@@ -228,7 +229,7 @@ impl Experiment for Arena {
                     ("rho", rho),
                 ];
                 let point = Point::new("arena", &parameters, repetitions, self.seed);
-                // Names, and not places in a list that may grow.
+                // Names rather than positions in a list that may grow.
                 let (data, name) = (self.name(table), contender.name());
                 let key = format!(
                     "arena data={data} bound={} method={name} n={n} p={p} rho={rho} repetitions={repetitions} seed={}",
@@ -240,7 +241,7 @@ impl Experiment for Arena {
         points
     }
 
-    /// Everything but the time is the same for the same arguments.
+    /// Everything except the time is the same for the same arguments.
     fn repeat(&self, point: &Point, repetition: u64) -> Result<Measures, LabError> {
         let mut trial = self.trial(point, repetition)?;
         let contender = Contender::all()[point.whole("contender") as usize];
@@ -295,8 +296,9 @@ impl Experiment for Arena {
         let (p, rho) = (self.shown_columns(), self.rho[self.rho.len() / 2]);
         let excess = |one: &Finished| Some(one.value("excess")).filter(|excess| excess.is_finite());
         let tables = 0..self.tables.len() + self.fetched().len();
-        // From the best to the worst, by the geometric mean over the settings in which a contender has a fit, each against least squares there: what fits large tables only is no
-        // better for it.
+        // From the best to the worst, by the geometric mean over the settings in which a contender
+        // has a fit, each relative to least squares there: a method that fits only large tables
+        // gains nothing by that.
         let is_shown = |one: &Finished| {
             let real = matches!(self.of(one.at("table") as usize), Of::Real(_));
             one.at("rho") == rho && (real || one.at("p") == f64::from(p))
@@ -377,7 +379,7 @@ impl Experiment for Arena {
                 (held + one.value("coverage") * one.value("intervals"), count + one.value("intervals"))
             });
             if count > 0.0 {
-                // What is published need not cover; what `dplm fit` prints must.
+                // Published methods need not cover; intervals printed by `dplm fit` must.
                 covering &= held / count >= LEAST_COVERAGE || matches!(contender, Contender::Peer(_));
                 found.push(format!("{} {:.3} of {}", contender.name(), held / count, grouped(count)));
             }
@@ -404,12 +406,13 @@ impl Experiment for Arena {
 }
 
 impl Arena {
-    /// The number of columns that the picture is of: the second where there are several.
+    /// The number of columns in the picture: the second if there are several.
     fn shown_columns(&self) -> u32 {
         self.p.get(1).or(self.p.first()).copied().unwrap_or(1)
     }
 
-    /// The chance error of the medians, in words: one standard error of a typical one, and of the nine in ten that are surest.
+    /// The chance error of the medians, in words: a typical standard error, and the largest of the
+    /// most precise nine in ten.
     fn off_in_words(done: &[Finished]) -> String {
         let off: Vec<f64> = done.iter().map(|one| one.value("excess_off")).filter(|off| off.is_finite()).collect();
         let percent = |share: f64| 100.0 * percentile(&off, share).exp_m1();
@@ -428,7 +431,8 @@ impl Arena {
     }
 }
 
-/// The standard error of the logarithm of a median of so many numbers, from the spread of their logarithms: that of a mean times `sqrt(pi / 2)`.
+/// The standard error of the logarithm of a median of these numbers, from the spread of their
+/// logarithms: that of a mean times `sqrt(pi / 2)`.
 fn median_off(numbers: &[f64]) -> Option<f64> {
     let logs: Vec<f64> = numbers.iter().map(|number| number.ln()).collect();
     let (count, mean) = (logs.len() as f64, logs.iter().sum::<f64>() / logs.len() as f64);
@@ -436,7 +440,7 @@ fn median_off(numbers: &[f64]) -> Option<f64> {
     Some((std::f64::consts::FRAC_PI_2 * variance / count).sqrt()).filter(|off| off.is_finite())
 }
 
-/// How many times the best private method's excess error the automatic one has; none where it refuses.
+/// The automatic method's excess error relative to the best private method's; `None` if it refuses.
 fn auto_to_best(setting: &[Finished], name: &dyn Fn(&Finished) -> String) -> Option<f64> {
     let excess = |one: &Finished| Some(one.value("excess")).filter(|value| value.is_finite());
     let ours = setting.iter().find(|one| name(one) == "auto").and_then(excess)?;
@@ -473,7 +477,7 @@ mod tests {
             if method.starts_with("lab:") {
                 continue;
             }
-            let gives_none = dplm_methods::find(method).is_ok_and(|entry| entry.intervals.is_empty());
+            let gives_none = dplm_methods::all().any(|entry| entry.name == method && entry.intervals.is_empty());
             assert!(reps == "3" && row[6].parse::<f64>().unwrap() < 2.0, "{row:?}");
             // On correlated columns a method may identify nothing.
             assert!(coverage.is_empty() == gives_none || row[0] != "standard", "{row:?}");
@@ -508,7 +512,8 @@ mod tests {
         assert_ne!(least_squares(&points[0], 0), least_squares(&points[0], 1));
     }
 
-    /// A table of 400 rows on a line: whatever is drawn from it has that line, and a table that is not there is said to be missing.
+    /// A table of 400 rows on a line: every sample of it has that line, and a missing table is
+    /// reported.
     #[test]
     fn real_tables_are_drawn_from_and_missing_ones_are_named() {
         let folder = tempfile::tempdir().unwrap();

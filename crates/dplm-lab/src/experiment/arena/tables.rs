@@ -1,4 +1,5 @@
-//! The tables of the arena: simulated ones, of several kinds, and real ones, whose rows are drawn anew.
+//! The tables of the arena: several kinds of simulated ones, and real ones, whose rows are
+//! resampled.
 
 use dplm::{
     Design,
@@ -20,7 +21,8 @@ use crate::{
     trial::least_squares_of,
 };
 
-/// A kind of simulated table: how columns vary together, and what is publicly known of them.
+/// A kind of simulated table: the joint distribution of its columns, and what is publicly known of
+/// them.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Kinds {
     /// The condition number of the second moments; none for the design of the paper's appendix.
@@ -41,12 +43,14 @@ impl Kinds {
         }
     }
 
-    /// The correlation of every pair of columns: with `p` of them, eigenvalues are `1 + (p-1) r` once and `1 - r` for the others.
+    /// The correlation of every pair of columns: with `p` of them, eigenvalues are `1 + (p-1) r`
+    /// once and `1 - r` for the others.
     pub(super) fn correlation(condition: f64, p: usize) -> f64 {
         (condition - 1.0) / (condition + p as f64 - 1.0)
     }
 
-    /// Rows of this kind, row by row with responses, their coefficients, and the second moments of the law they are drawn from.
+    /// Rows of this kind, row by row with responses, their coefficients, and the second moments of
+    /// their distribution.
     fn draw(self, n: usize, p: usize, seed: u64) -> Result<Drawn, LabError> {
         let Some(condition) = self.condition else {
             let setting = Setting { design: dplm_simulate::Design::Anisotropic, ..Setting::new(p) };
@@ -80,7 +84,7 @@ struct Drawn {
     moments: Vec<f64>,
 }
 
-/// What should be found.
+/// The coefficients to find.
 enum Truth<'a> {
     Simulated {
         theta: Vec<f64>,
@@ -90,7 +94,7 @@ enum Truth<'a> {
     Real(&'a Bench),
 }
 
-/// Rows that every contender is given, and what they were drawn from.
+/// The rows that every contender gets, and the truth behind them.
 pub(super) struct Trial<'a> {
     pub rows: MemoryRows,
     pub design: Design,
@@ -125,11 +129,12 @@ impl<'a> Trial<'a> {
     }
 
     pub(super) fn of_outcome(&self, outcome: &Outcome, robust: bool) -> Answer {
-        // What is for another model, without a column, is not judged by the coefficients of this one; nor is what is robust, but where errors are symmetric.
+        // An estimate for another model, without a column, is not judged by this one's
+        // coefficients; a robust one only if errors are symmetric.
         let symmetric = matches!(self.truth, Truth::Simulated { .. });
         let judged = outcome.left_out.is_empty() && (symmetric || !(robust || outcome.target == Target::Robust));
         let ends = |one: &dplm::Coefficient| one.precision.filter(|_| judged).map(|found| (found.low, found.high));
-        // A coefficient that is left out predicts nothing.
+        // A coefficient that was left out predicts nothing.
         let theta = outcome.predictor(&self.design).into_iter().map(|one| if one.is_nan() { 0.0 } else { one });
         Answer { theta: theta.collect(), ends: outcome.coefficients.iter().map(ends).collect() }
     }
@@ -142,7 +147,7 @@ impl<'a> Trial<'a> {
         Ok(Answer { theta: found.theta, ends }.in_own_units(&self.design))
     }
 
-    /// What a peer finds.
+    /// The answer of a peer.
     pub(super) fn ask(&self, peer: &peers::Peer, rho: f64, delta: f64, seed: u64) -> Result<Option<Answer>, LabError> {
         let promise = Promise::of(rho, delta).map_err(dplm::privacy::PrivacyError::from).map_err(dplm::Error::from)?;
         let task = Task::of_table(&self.design, &self.blocks, self.standard, promise)?;
@@ -150,7 +155,8 @@ impl<'a> Trial<'a> {
         Ok(found.map(|found| found.in_own_units(&self.design)))
     }
 
-    /// The numbers of an answer. Excess is the mean squared error of predictions beyond that of the truth, in units of the variance of the errors.
+    /// The measures of an answer. Excess is the mean squared error of predictions beyond that of
+    /// the truth, in units of the variance of the errors.
     pub(super) fn score(&self, answer: &Answer) -> Measures {
         let (excess, error, truth) = match &self.truth {
             Truth::Simulated { theta, moments } => {
@@ -181,7 +187,7 @@ impl<'a> Trial<'a> {
     }
 }
 
-/// What is publicly known of a simulated table.
+/// The public knowledge of a simulated table.
 fn described(kinds: Kinds, p: usize, bound: f64) -> (Design, Formula) {
     let kind = match kinds.standard {
         true => Kind::Standard,

@@ -1,4 +1,4 @@
-//! Which cells there are, and what is allowed of them.
+//! The cells of the grid, and the rules for them.
 
 use dplm::method;
 
@@ -7,17 +7,17 @@ use crate::{
     world::{Design, Errors},
 };
 
-/// What a fit is asked for.
+/// The requested target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(in crate::experiment) enum Target {
-    /// Nothing: least-squares coefficients of the population where the budget affords them.
+    /// No request: least-squares coefficients of the population if the budget suffices.
     Default,
     /// The least-squares coefficients of the table.
     Sample,
     /// The robust coefficients of the population.
     Robust,
-    /// The least-squares coefficients of the population, whatever they cost.
+    /// The least-squares coefficients of the population, at any cost.
     Population,
 }
 
@@ -28,7 +28,7 @@ impl Target {
         self.asked().map_or("default", method::Target::name)
     }
 
-    /// As a fit is asked for it.
+    /// The target as an option of a fit.
     pub(super) fn asked(self) -> Option<method::Target> {
         match self {
             Target::Default => None,
@@ -93,7 +93,7 @@ pub(in crate::experiment) struct Cell {
 }
 
 impl Cell {
-    /// What it is, without how often.
+    /// The cell in words, without the number of repetitions.
     pub(in crate::experiment) fn in_words(&self) -> String {
         let Cell { design, errors, n, rho, target, .. } = self;
         format!("design={design} errors={errors} n={n} rho={rho} target={}", target.name())
@@ -117,7 +117,7 @@ impl Block {
     }
 }
 
-/// Which lines of the table a rule is about; what is not said matches anything.
+/// The lines of the table that a rule applies to; an absent field matches anything.
 #[derive(Clone, Debug, Default, serde::Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct Which {
@@ -152,7 +152,7 @@ impl Which {
     }
 }
 
-/// Why coverage may be too low, or too high, in some cells.
+/// The reason why coverage may be too low, or too high, in some cells.
 #[derive(Clone, Debug, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Reason {
@@ -170,7 +170,7 @@ pub(super) enum Side {
     High,
 }
 
-/// A number that cells must not exceed, or must reach.
+/// An upper or a lower limit on a number of cells.
 #[derive(Clone, Debug, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Limit {
@@ -180,7 +180,7 @@ pub(super) struct Limit {
     pub most: Option<f64>,
 }
 
-/// What a limit is about.
+/// The number that a limit applies to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum Measure {

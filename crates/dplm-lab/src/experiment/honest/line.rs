@@ -29,7 +29,7 @@ pub(super) const COLUMNS: [&str; 20] = [
     "verdict",
 ];
 
-/// A term of a cell, and what came out.
+/// A term of a cell, with its results.
 #[derive(Clone, Debug)]
 pub(super) struct Line {
     pub cell: Cell,
@@ -41,24 +41,24 @@ pub(super) struct Line {
     pub rmse: f64,
     pub robust: f64,
     pub passes: f64,
-    /// The share of numbers printed whose p-value says other than the interval.
+    /// The share of printed numbers whose p-value contradicts the interval.
     pub contradictions: f64,
     pub level_changes: f64,
     pub bare_numbers: f64,
     pub refused: f64,
 }
 
-/// How many intervals there were, how many covered, and how many as good as independent ones they are worth.
+/// The number of intervals, the number that covered, and the effective number of independent ones.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Coverage {
     pub judged: f64,
     pub covered: f64,
-    /// By how much intervals of the same table lie together: 1 for independent ones.
+    /// The design effect from intervals of the same table: 1 for independent ones.
     pub effect: f64,
 }
 
 impl Coverage {
-    /// From the number of intervals of each table and how many of them covered.
+    /// From the number of intervals of each table and the number of them that covered.
     pub(super) fn of(tables: &[(f64, f64)]) -> Coverage {
         let (judged, covered) = tables.iter().fold((0.0, 0.0), |(m, k), (judged, hit)| (m + judged, k + hit));
         let share = covered / judged;
@@ -72,15 +72,16 @@ impl Coverage {
         self.covered / self.judged
     }
 
-    /// The Monte-Carlo standard error, as if the share were at least a little away from 0 and 1.
+    /// The Monte-Carlo standard error, computed as if the share were at least slightly away from 0
+    /// and 1.
     pub(super) fn error(&self) -> f64 {
         let count = self.judged / self.effect;
         let share = (self.covered / self.effect + 0.5) / (count + 1.0);
         (share * (1.0 - share) / count).sqrt()
     }
 
-    /// The side on which the share lies beyond chance: an interval that covers with a probability of exactly `band.0` (or `band.1`)
-    /// is said to be low (or high) with a probability of at most `alarm`.
+    /// The side on which the share lies beyond chance: an interval with coverage exactly `band.0`
+    /// (or `band.1`) is called low (or high) with a probability of at most `alarm`.
     pub(super) fn outside(&self, band: (f64, f64), alarm: f64) -> Option<Side> {
         let (count, hits) = (self.judged / self.effect, self.covered / self.effect);
         let misses = count - hits;

@@ -1,11 +1,13 @@
 //! Coverage of the intervals that are printed, over designs, errors, sizes, budgets and targets.
 //!
-//! An analyst sees the intervals that a fit prints and no others, so these must cover at their level *given that they were printed*, and
-//! cover what the fit says they are for: the least-squares coefficients of the population, or of the table, of the model without what the
-//! fit left out; or the robust ones. A cell whose coverage lies outside the band beyond chance fails, unless the definition has a reason.
+//! An analyst sees only the printed intervals, so these must cover at their level *given that they
+//! were printed*, and cover the target that the fit states: the least-squares coefficients of the
+//! population, or of the table, of the model without the terms that the fit left out; or the robust
+//! ones. A cell whose coverage lies outside the band beyond chance fails, unless the definition has
+//! a reason.
 //!
-//! Robust coefficients are known where they are the least-squares ones: with errors that are symmetric whatever the features are. Elsewhere
-//! a robust fit is reported and not judged.
+//! Robust coefficients are known if they are the least-squares ones: with errors that are symmetric
+//! for all values of the features. Otherwise a robust fit is reported and not judged.
 
 mod grid;
 mod line;
@@ -40,17 +42,17 @@ pub struct Honest {
     grid: Vec<Block>,
     /// Coverage below the first or above the second fails.
     band: (f64, f64),
-    /// How often a cell that lies on an edge of the band may fail.
+    /// The probability with which a cell on an edge of the band may fail.
     alarm: f64,
-    /// Cells that may lie outside, and why.
+    /// Cells that may lie outside, and the reasons.
     reasons: Vec<Reason>,
-    /// What else must hold.
+    /// Further requirements.
     limits: Vec<Limit>,
     /// Rows from which the moments of a population are computed.
     population_rows: u64,
     /// The folder of real tables.
     tables: String,
-    /// A table of an earlier run, to be drawn beside this one; none when empty.
+    /// A table of an earlier run, drawn beside this one; empty for none.
     before: String,
     seed: u64,
     #[serde(skip)]
@@ -82,7 +84,7 @@ impl Populations {
         if let Some(known) = lock().get(&key) {
             return Ok(known.clone());
         }
-        // Not while holding the lock: this runs on all threads, and they may need it.
+        // Does not hold the lock: this runs on all threads, and they may need it.
         let design = Design::named(&cell.design, cell.n, Some(Path::new(tables)))?;
         let errors = Errors::named(&cell.errors).ok_or(LabError::Setting { given: cell.errors.clone() })?;
         let world = World::new(design, errors);
@@ -164,12 +166,13 @@ impl Honest {
         found
     }
 
-    /// Coverage over all coefficients that are printed now and then: few in each cell, and what passes by chance shows only over all of them.
+    /// Coverage over all coefficients that are printed occasionally: there are few in each cell,
+    /// and a selection effect shows only over all of them.
     fn rarely_printed(&self, lines: &[Line]) -> (String, Option<Side>) {
         let rare = lines.iter().filter(|line| line.printed < 0.5 && line.coverage.judged > 0.0);
         let sum = rare.fold(Coverage { judged: 0.0, covered: 0.0, effect: 1.0 }, |sum, line| {
             let Coverage { judged, covered, effect } = line.coverage;
-            // Counted by what they are worth.
+            // Weighted by their effective numbers.
             Coverage { judged: sum.judged + judged / effect, covered: sum.covered + covered / effect, effect: 1.0 }
         });
         if sum.judged == 0.0 {
@@ -209,7 +212,7 @@ fn words(text: &str) -> Vec<u64> {
     text.bytes().map(u64::from).collect()
 }
 
-/// The terms that a record has numbers of, in formula order.
+/// The terms with numbers in a record, in formula order.
 fn terms(values: &Values) -> Vec<String> {
     let mut found: Vec<(f64, String)> =
         values.iter().filter_map(|(name, &place)| Some((place, name.strip_suffix(".place")?.to_owned()))).collect();
@@ -309,7 +312,7 @@ impl Experiment for Honest {
         let targets = Target::ALL.map(Target::name);
         let mut series = Vec::new();
         for (style, target) in targets.into_iter().enumerate() {
-            // What was before stands below in the same colour, hollow.
+            // The earlier run is below in the same colour, hollow.
             for (rows, label, style) in
                 [(&now, target.to_owned(), style), (&before, format!("{target}, before"), style + HOLLOW)]
             {
@@ -390,14 +393,14 @@ impl Experiment for Honest {
     }
 }
 
-/// Failures named in a claim, and the intervals that a single mark of the picture needs.
+/// The failures named in a claim, and the intervals that a single mark of the picture needs.
 const SHOWN: usize = 8;
 const LEAST_SHOWN: f64 = 20.0;
 
-/// How much further on a style is hollow.
+/// The offset of hollow styles.
 const HOLLOW: usize = 6;
 
-/// Lines of which less is printed than of the same at a smaller budget.
+/// Lines that are printed less often than the same at a smaller budget.
 fn falling(lines: &[Line]) -> Vec<&Line> {
     let same = |a: &Line, b: &Line| {
         let (x, y) = (&a.cell, &b.cell);
@@ -415,7 +418,7 @@ fn row_label(row: &[String]) -> String {
     if row[1] == "normal" { row[0].clone() } else { format!("{}, {}", row[0], row[1]) }
 }
 
-/// The rows of a table that an earlier run wrote; none when there is no such file.
+/// The rows of a table from an earlier run; empty if there is no such file.
 fn read_rows(path: &str) -> Vec<Vec<String>> {
     let text = std::fs::read_to_string(path).unwrap_or_default();
     let rows = text.lines().skip(1).map(|line| line.split(',').map(str::to_owned).collect::<Vec<_>>());

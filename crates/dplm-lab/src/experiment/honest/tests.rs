@@ -7,7 +7,7 @@ use crate::{
     run,
 };
 
-/// Two designs of which the program is sure at this size.
+/// Two designs with clear results at this size.
 const SMALL: &str = r#"
     kind = "honest"
     title = "a small grid"
@@ -32,7 +32,8 @@ fn finished(text: &str) -> (Definition, Vec<Finished>) {
     (definition, done)
 }
 
-/// False alarms: six lines are judged low or high with probability 1e-6 each where coverage is within the band.
+/// False alarms: six lines are judged low or high with probability 1e-6 each where coverage is
+/// within the band.
 #[test]
 fn independent_columns_are_printed_and_covered() {
     let (definition, done) = finished(SMALL);
@@ -57,13 +58,13 @@ fn the_same_seed_gives_the_same_numbers() {
     let definition = Definition::read("small", SMALL, &Changes::default()).unwrap();
     let experiment = definition.experiment.as_ref();
     let point = experiment.points().remove(0);
-    // Repetitions that are not looked into have no measure that is empty.
+    // Repetitions without a detailed check have no empty measures.
     let numbers = |repetition| format!("{:?}", experiment.repeat(&point, repetition).unwrap());
     assert_eq!(numbers(30), numbers(30));
     assert_ne!(numbers(30), numbers(31));
 }
 
-/// Numbers as a record would have them: one term of one cell.
+/// Numbers in the form of a record: one term of one cell.
 fn made_up(printed: f64, judged: f64, covered: f64) -> Values {
     let values = [("place", 0.0), ("printed", printed), ("judged", judged), ("covered", covered), ("effect", 1.0)];
     values.iter().map(|(name, value)| (format!("x1.{name}"), *value)).collect()
@@ -95,7 +96,7 @@ fn what_lies_outside_the_band_fails_unless_there_is_a_reason() {
     assert_eq!(holds[..2], [true, true]);
 }
 
-/// Thirteen of twenty may be chance in one cell (probability 3e-4 at 93 %), and not in four.
+/// Thirteen of twenty may be chance in one cell (probability 3e-4 at 93 %), but not in four.
 #[test]
 fn what_is_printed_now_and_then_is_judged_together() {
     let four = |covered| [0; 4].map(|_| made_up(0.3, 20.0, covered));
@@ -103,7 +104,7 @@ fn what_is_printed_now_and_then_is_judged_together() {
     assert_eq!(found, ["holds"; 4]);
     assert!(holds[0] && !holds[2]);
     assert!(verdicts(SMALL, &four(19.0)).1[2]);
-    // What is usually printed is not rare.
+    // A coefficient that is usually printed is not rare.
     assert!(verdicts(SMALL, &four(13.0).map(|one| one.into_iter().chain([("x1.printed".into(), 0.6)]).collect())).1[2]);
 }
 

@@ -1,4 +1,4 @@
-//! One table of one cell: a fit, and how it compares with what it is for.
+//! One table of one cell: a fit, compared with its target.
 
 use dplm::{
     Dataset, Error, Fit, NoiseSource, Precision, Progress, Reading,
@@ -10,8 +10,8 @@ use dplm::{
     report::facts_json,
     rows::MemoryBuilder,
     table::{ReadOptions, Source},
-    theory::huber::huber_optimum,
 };
+use dplm_theory::huber::huber_optimum;
 
 use super::grid::Cell;
 use crate::{
@@ -28,30 +28,30 @@ const OTHER_LEVEL: f64 = 0.5;
 /// Errors are not symmetric where more than this share of responses lies beyond the bounds.
 const MOST_CUT: f64 = 1e-4;
 
-/// So many repetitions are also fitted at the other level and written as JSON.
+/// This many repetitions are also fitted at the other level and written as JSON.
 const LOOKED_INTO: u64 = 20;
 
-/// A population, what is true of it, and what is asked of a table drawn from it.
+/// A population, its true coefficients, and the request for a table drawn from it.
 pub(in crate::experiment) struct Trial<'a> {
     pub world: &'a World,
     pub population: &'a Moments,
     pub cell: &'a Cell,
-    /// How the method divides its budget.
+    /// The choices in the method's division of its budget.
     pub choices: Choices,
 }
 
-/// What a fit left out of the model.
+/// The names that a fit left out of the model.
 fn left_out(fit: &Fit) -> Vec<String> {
     fit.left_out.iter().map(|one| one.name.clone()).collect()
 }
 
-/// Whether the fit says that its intervals are for robust coefficients though it was asked for others.
+/// Whether the fit states robust coefficients although it was asked for others.
 fn became_robust(fit: &Fit) -> bool {
     fit.target == method::Target::Robust && fit.asked != method::Target::Robust
 }
 
 impl Trial<'_> {
-    /// Draws a table, fits it and compares; numbers come one for each coefficient, in formula order.
+    /// Draws a table, fits it and compares; numbers are in formula order, one for each coefficient.
     pub(super) fn run(&self, data_seed: u64, noise_seed: u64, repetition: u64) -> Result<Measures, LabError> {
         let sample = self.world.sample(self.cell.n, data_seed);
         let source = self.source(&sample)?;
@@ -78,7 +78,7 @@ impl Trial<'_> {
         Ok(measures)
     }
 
-    /// The same without looking into the fit further.
+    /// The same without the detailed check.
     pub(in crate::experiment) fn fit_once(&self, data_seed: u64, noise_seed: u64) -> Result<Measures, LabError> {
         self.run(data_seed, noise_seed, LOOKED_INTO)
     }
@@ -93,7 +93,7 @@ impl Trial<'_> {
         Ok(Request { target: self.cell.target.asked(), level, ..Request::new(rho) })
     }
 
-    /// None when the plan is refused: nothing is printed then, and nothing is spent.
+    /// `None` if the plan is refused: nothing is printed then, and nothing is spent.
     fn fit(&self, dataset: &mut Dataset, level: f64, seed: u64) -> Result<Option<Fit>, LabError> {
         let mut config = auto::Config::new(self.request(level)?);
         config.choices = self.choices;
@@ -104,13 +104,14 @@ impl Trial<'_> {
         }
     }
 
-    /// How often a fit goes through the rows.
+    /// The number of passes of a fit through the rows.
     fn passes(&self, source: &Source, formula: &Formula, seed: u64) -> Result<u32, LabError> {
         let (_, _, passes) = self.run_counted(source, formula, seed)?;
         Ok(passes)
     }
 
-    /// The fit once more, for what it does not tell: its coordinates, and how often it goes through the rows.
+    /// Repeats the fit for what it does not report: its coordinates, and the number of passes
+    /// through the rows.
     fn run_counted(&self, source: &Source, formula: &Formula, seed: u64) -> Result<(Design, Outcome, u32), LabError> {
         let design = Design::new(&formula.resolve(source.schema()).map_err(Error::from)?);
         let mut builder = MemoryBuilder::new(&design);
@@ -127,10 +128,12 @@ impl Trial<'_> {
         Ok((design, outcome, rows.passes()))
     }
 
-    /// The coefficients at which the loss that the fit clips is least on the table itself.
+    /// The coefficients that minimise the fit's clipped loss on the table itself.
     ///
-    /// With the contrasts `c` of standardised parameters and `theta = P theta_white`, a row `x` in its own units has the fitted value `x'(c' P theta_white + o)`,
-    /// and its gradient is clipped at `u^2` times the clip in the units of the response, `u` being what is 1 when it is standardised.
+    /// With the contrasts `c` of standardised parameters and `theta = P theta_white`, a row `x` in
+    /// its own units has the fitted value `x'(c' P theta_white + o)`. Its gradient is clipped at
+    /// `u^2` times the clip threshold in the units of the response, where `u` is the value that is
+    /// 1 when standardised.
     fn clipped_optimum(
         &self,
         sample: &Sample,
@@ -189,7 +192,8 @@ impl Trial<'_> {
         ])
     }
 
-    /// What the fit says its intervals are for, which need not be what was asked of it; none where that is not known.
+    /// The target that the fit states, which need not be the requested one; `None` if it is
+    /// unknown.
     fn truth(
         &self,
         fit: &Fit,
@@ -207,7 +211,7 @@ impl Trial<'_> {
     }
 }
 
-/// The estimate of this name and how sure it is, where a reader gets to see them.
+/// The estimate of this name and its precision, if readers see them.
 fn printed(fit: &Fit, left_out: &[String], name: &String) -> Option<(f64, Precision)> {
     let one = fit.coefficients.iter().find(|one| one.name == *name)?;
     let shown = one.identified && !left_out.contains(name);
@@ -226,7 +230,7 @@ fn identified(fit: &Fit) -> Vec<bool> {
     fit.coefficients.iter().map(|one| one.identified).collect()
 }
 
-/// How many coefficients that are not identified have a number in the JSON all the same.
+/// The number of coefficients that are not identified but have a number in the JSON.
 fn bare_numbers(fit: &Fit) -> f64 {
     let json: serde_json::Value = serde_json::from_str(&facts_json(fit)).expect("a fit is written as JSON");
     let shown = json["coefficients"].as_array().expect("a fit has coefficients");

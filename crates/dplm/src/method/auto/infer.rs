@@ -3,12 +3,18 @@
 use crate::privacy::noise::RandomWords;
 use faer::Mat;
 
-use super::{Plan, quality::Quality, whiten::Whitened};
+use super::{
+    Plan,
+    on_rows::OnRows,
+    quality::Quality,
+    sequence::Descended,
+    whiten::{UNIT, White},
+};
 use crate::{
     Error, Progress,
     descend::{Descent, Trajectory},
     interval::{Coordinates, Curvature, Floor, Newton, Sampling, resolve},
-    lattice::{CELL_SCALE_BITS, Design, Outer, Theta},
+    lattice::{ClippedOuter, Design, Theta},
     matrix::{inverse, times, transposed_times},
     method::noisy::NoisyMatrix,
     plan::white::clip_for_tail,
@@ -73,91 +79,75 @@ struct Estimate<'a> {
     tail: f64,
 }
 
-impl Plan {
-    /// Releases what intervals need at the end of a run in which a share `tail` of rows was to be clipped, and makes them.
-    pub(super) fn infer<R: RandomWords>(
-        &self,
-        white: &mut Whitened,
-        descent: &Descent,
-        run: &Trajectory,
-        (rights, tail): (Rights, f64),
-        design: &Design,
-        rng: &mut R,
+impl<R: RandomWords> OnRows<'_, R> {
+    /// Releases what intervals need at the end of a run in which a share of the rows was to be
+    /// clipped, and makes them.
+    pub(super) fn release_for_intervals(
+        &mut self,
+        white: &White,
+        last: &Descended<Self>,
+        rights: Rights,
     ) -> Result<Inferred, Error> {
-        let at = Point { theta: descent.lattice().theta(&late_mean(run)), descent };
-        let error_sd = descent.gamma() / clip_for_tail(white.coordinates.kept.len(), 1.0, tail);
-        let curvature = self.curvature(white, &at, rights.curvature, rng)?;
-        let spread = rights.spread.map(|spend| self.spread(white, &at, spend, rng)).transpose()?;
+        let (plan, design) = (self.plan, self.design);
+        let Descended { threshold, descent, run } = last;
+        let (at, tail) = (Point { theta: descent.lattice().theta(&late_mean(run)), descent }, threshold.tail);
+        let error_sd = descent.gamma() / clip_for_tail(white.features(), 1.0, tail);
+        let curvature = self.curvature(white, &at, rights.curvature)?;
+        let spread = rights.spread.map(|spend| self.spread(&at, spend)).transpose()?;
         let sampling =
-            spread.as_ref().map(|spread| Sampling::from_matrix(self.rows, spread.mean.clone(), spread.noise_sd));
+            spread.as_ref().map(|spread| Sampling::from_matrix(plan.rows, spread.mean.clone(), spread.noise_sd));
         let sampling = sampling.transpose()?;
         let all = &white.coordinates;
-        let places = self.resolved(&curvature, all, design);
+        let places = plan.resolved(&curvature, all, design);
         let dropped =
             (0..all.kept.len()).filter(|place| !places.contains(place)).map(|place| all.kept[place]).collect();
         let coordinates = all.only(&places);
         let newton = Newton::new(run, &coordinates, &curvature, sampling.as_ref())?;
-        let newton = match &self.earlier {
+        let newton = match &plan.earlier {
             Some(earlier) => earlier.newton.pooled(&newton)?,
             None => newton,
         };
         let has_intercept = design.has_intercept() && coordinates.kept.first() == Some(&0);
         let estimate = Estimate { newton: &newton, coordinates: &coordinates, has_intercept, error_sd, tail };
-        let bend = rights.bend.map(|spend| self.bend(white, &estimate, descent, spend, rng)).transpose()?;
+        let bend = rights.bend.map(|spend| self.bend(&estimate, descent, spend)).transpose()?;
         // The gradient of a person with several rows is no residual, nor is that of a weighted row.
-        let of_rows = white.rows.rows_in_unit().is_none_or(|most| most == 1) && design.weights().is_none();
+        let rows_in_unit = self.white().0.rows_in_unit();
+        let of_rows = rows_in_unit.is_none_or(|most| most == 1) && design.weights().is_none();
         let spread = spread.as_ref().filter(|_| of_rows);
-        let quality = spread.and_then(|spread| self.quality(white, spread, descent.gamma(), &newton, design));
+        let quality = spread.and_then(|spread| plan.quality(white, spread, descent.gamma(), &newton, design));
         Ok(Inferred { newton, dropped, bend, quality })
-    }
-
-    /// The kept columns that the curvature resolves, by their places; all of them where an earlier fit has settled which are in the model.
-    fn resolved(&self, curvature: &Curvature, all: &Coordinates, design: &Design) -> Vec<usize> {
-        if self.earlier.is_some() {
-            return (0..all.kept.len()).collect();
-        }
-        let needs = needs_among(&all.kept, &design.margins());
-        let floor = Floor { needs, has_constant: design.has_intercept(), ..Floor::none(all.kept.len()) };
-        let places = resolve(curvature, &all.basis, &floor, RESOLVED).kept;
-        if places.is_empty() { vec![0] } else { places }
     }
 
     /// `(1/n) sum z z'` over rows that are not clipped, each shortened to the radius: as long as few rows are cut, and no longer than
     /// keeps the noise low.
-    fn curvature<R: RandomWords>(
-        &self,
-        white: &Whitened,
-        at: &Point<'_>,
-        spend: Spend,
-        rng: &mut R,
-    ) -> Result<Curvature, Error> {
-        let unit = f64::from(CELL_SCALE_BITS).exp2();
-        let longest = self.curvature_radius(white.radius, white.coordinates.kept.len(), spend.to_f64());
-        let radius = (longest * unit).ceil() as u64;
-        let unclipped = Outer::Unclipped { theta: &at.theta, theta_unit: at.descent.lattice().theta_unit(), radius };
-        let neighbours = self.request.neighbours;
-        let noisy = NoisyMatrix::release(white.rows.as_ref(), &unclipped, unit, neighbours, spend, rng)?;
+    fn curvature(&mut self, white: &White, at: &Point<'_>, spend: Spend) -> Result<Curvature, Error> {
+        let longest = self.plan.curvature_radius(white.radius, white.features(), spend.to_f64());
+        let radius = (longest * UNIT).ceil() as u64;
+        let theta_unit = at.descent.lattice().theta_unit();
+        let unclipped = ClippedOuter::Unclipped { theta: &at.theta, theta_unit, radius };
+        let noisy = self.release_mean(at, &unclipped, UNIT, spend)?;
         Ok(Curvature::of_scaled_columns(noisy.mean, noisy.noise_sd)?)
     }
 
-    /// Noise on an entry is `R^2 / (n sqrt(rho))`; `longest` is a length that few rows exceed.
-    pub(super) fn curvature_radius(&self, longest: f64, features: usize, rho: f64) -> f64 {
-        let affordable = (CURVATURE_NOISE * self.rows as f64 * rho.sqrt()).sqrt();
-        longest.min(affordable).max(CURVATURE_RADIUS * (features as f64).sqrt())
-    }
-
     /// `(1/n) sum g g'` over clipped gradients.
-    fn spread<R: RandomWords>(
-        &self,
-        white: &Whitened,
-        at: &Point<'_>,
-        spend: Spend,
-        rng: &mut R,
-    ) -> Result<NoisyMatrix, Error> {
+    fn spread(&mut self, at: &Point<'_>, spend: Spend) -> Result<NoisyMatrix, Error> {
         let (lattice, clip) = (at.descent.lattice(), at.descent.clip());
         let unit = lattice.gradient_unit() / f64::from(clip.gradient_shift()).exp2();
-        let gradients = Outer::Gradient { theta: &at.theta, theta_unit: lattice.theta_unit() };
-        NoisyMatrix::release(white.rows.as_ref(), &gradients, unit, self.request.neighbours, spend, rng)
+        let gradients = ClippedOuter::Gradient { theta: &at.theta, theta_unit: lattice.theta_unit() };
+        self.release_mean(at, &gradients, unit, spend)
+    }
+
+    fn release_mean(
+        &mut self,
+        at: &Point<'_>,
+        outer: &ClippedOuter<'_>,
+        unit: f64,
+        spend: Spend,
+    ) -> Result<NoisyMatrix, Error> {
+        let neighbours = self.plan.request.neighbours;
+        let (rows, rng) = self.white();
+        let rows = rows.clipped(at.descent.clip(), None)?;
+        NoisyMatrix::release_clipped(rows.as_ref(), outer, unit, neighbours, spend, rng)
     }
 
     /// The parameters that clipping moves away from least squares, by a test on the mean gradient at the estimate under a narrower clip.
@@ -165,24 +155,18 @@ impl Plan {
     /// Where errors are symmetric that gradient is zero on average at any clip, and clipping bends nothing. Its covariance is that of its own
     /// noise, of sampling (a clipped gradient is no longer than the clip) and, through the curvature, of the estimate. Second moments in
     /// whitened coordinates are near one, so that the gradient, seen from the kept parameters, is also the direction in which they are off.
-    fn bend<R: RandomWords>(
-        &self,
-        white: &mut Whitened,
-        estimate: &Estimate<'_>,
-        descent: &Descent,
-        spend: Spend,
-        rng: &mut R,
-    ) -> Result<Bend, Error> {
+    fn bend(&mut self, estimate: &Estimate<'_>, descent: &Descent, spend: Spend) -> Result<Bend, Error> {
         let Estimate { newton, coordinates, has_intercept, error_sd, tail } = *estimate;
         let theta = newton.parameters();
         let kept: Vec<f64> = coordinates.kept.iter().map(|&j| theta[j]).collect();
         let at = times(&coordinates.basis, &kept);
-        let narrow = self.descent(at.len(), NARROWER * descent.gamma(), 1, spend.to_f64())?;
-        let seen = narrow.run(white.rows.as_mut(), &at, spend, rng, Progress::NONE)?;
+        let narrow = self.plan.descent(at.len(), NARROWER * descent.gamma(), 1, spend.to_f64())?;
+        let (rows, rng) = self.white();
+        let seen = narrow.run(rows.as_mut(), &at, spend, rng, Progress::NONE)?;
         let gram = coordinates.basis.transpose() * &coordinates.basis;
         let inverse_gram = inverse(&gram);
         let shift = times(&inverse_gram, &transposed_times(&coordinates.basis, &seen.gradient[0]));
-        let noise = seen.noise_sd.powi(2) + narrow.gamma().powi(2) / (at.len() as f64 * self.rows as f64);
+        let noise = seen.noise_sd.powi(2) + narrow.gamma().powi(2) / (at.len() as f64 * self.plan.rows as f64);
         let of_estimate = newton.covariance();
         let entry = |j: usize, k: usize| STEEPEST.powi(2) * of_estimate[(j, k)] + noise * inverse_gram[(j, k)];
         let covariance = Mat::from_fn(kept.len(), kept.len(), entry);
@@ -198,6 +182,25 @@ impl Plan {
         let seen = error_sd * (exponential_shift(per_row) - STEEPEST * tail) * precision[(0, 0)].sqrt();
         let is_sharp = seen > limit(0, kept.len(), has_intercept) - normal_quantile(1.0 - SURELY_SEEN);
         Ok(Bend { moved: moved.map(|place| coordinates.kept[place]).collect(), is_sharp })
+    }
+}
+
+impl Plan {
+    /// The kept columns that the curvature resolves, by their places; all of them where an earlier fit has settled which are in the model.
+    fn resolved(&self, curvature: &Curvature, all: &Coordinates, design: &Design) -> Vec<usize> {
+        if self.earlier.is_some() {
+            return (0..all.kept.len()).collect();
+        }
+        let needs = needs_among(&all.kept, &design.margins());
+        let floor = Floor { needs, has_constant: design.has_intercept(), ..Floor::none(all.kept.len()) };
+        let places = resolve(curvature, &all.basis, &floor, RESOLVED).kept;
+        if places.is_empty() { vec![0] } else { places }
+    }
+
+    /// Noise on an entry is `R^2 / (n sqrt(rho))`; `longest` is a length that few rows exceed.
+    pub(super) fn curvature_radius(&self, longest: f64, features: usize, rho: f64) -> f64 {
+        let affordable = (CURVATURE_NOISE * self.rows as f64 * rho.sqrt()).sqrt();
+        longest.min(affordable).max(CURVATURE_RADIUS * (features as f64).sqrt())
     }
 }
 

@@ -12,18 +12,17 @@ use faer::Mat;
 use statrs::distribution::{ChiSquared, ContinuousCDF};
 
 use super::{
-    Plan,
+    ask::Ask,
     left_out::left_out,
-    whiten::{RESOLVED, UNIT, Whitened, eigen},
+    sequence::Sequence,
+    whiten::{RESOLVED, White, eigen},
 };
 use crate::{
     Error,
-    interval::{Coordinates, Curvature, Floor, Resolved, resolve},
-    lattice::{Design, Outer, Whitening},
-    matrix::{diagonal, inverse},
+    interval::{Curvature, Floor, Resolved, resolve},
+    lattice::{Design, Whitening},
+    matrix::diagonal,
     method::noisy::NoisyMatrix,
-    privacy::{Budget, noise::RandomWords},
-    rows::Rows,
     warning::LeftOut,
 };
 
@@ -82,44 +81,27 @@ impl Known {
     }
 }
 
-impl Plan {
+impl<A: Ask> Sequence<'_, A> {
     /// Coordinates from known moments that are trusted, unless what is released contradicts them.
-    ///
-    /// # Guarantee
-    /// Rows are read through releases only, each paid for by `budget`.
-    pub(super) fn whiten_on_trust<R: RandomWords>(
-        &self,
-        known: &Known,
-        rows: &dyn Rows,
-        budget: &mut Budget,
-        rng: &mut R,
-    ) -> Result<Whitened, Error> {
+    pub(super) fn whiten_on_trust(&mut self, known: &Known) -> Result<White, Error> {
+        let k = known.kept.len();
         let mut whitening = Whitening::new(known.turn(&known.kept).as_ref());
-        let mut white = rows.whitened(&whitening)?;
-        let mut length = self.length_of_whitened(white.as_ref(), "length of rows", budget, rng)?;
-        let spend = budget.spend("check of the known moments", self.request.rho.share(CHECK))?;
-        let shrunk = Outer::Shrunk { radius: length.radius };
-        let seen = NoisyMatrix::release(white.as_ref(), &shrunk, UNIT, self.request.neighbours, spend, rng)?;
+        self.ask.whiten(&whitening, false)?;
+        let mut radius = self.length_of_whitened(k, "length of rows")?;
+        let spend = self.spend("check of the known moments", CHECK)?;
+        let seen = self.ask.look().second_moments(radius, spend)?;
         let contradicted = contradicts(&seen);
         if contradicted {
             whitening = Whitening::new((whitening.matrix() * correction(&seen)).as_ref());
-            white = rows.whitened(&whitening)?;
-            length = self.length_of_whitened(white.as_ref(), "length of rows again", budget, rng)?;
+            self.ask.whiten(&whitening, true)?;
+            radius = self.length_of_whitened(k, "length of rows again")?;
         }
-        let (exact, kept, k) = (whitening.matrix(), known.kept.clone(), known.kept.len());
-        let basis = inverse(&Mat::from_fn(k, k, |i, j| exact[(kept[i], j)]));
-        Ok(Whitened {
-            rows: white,
-            coordinates: Coordinates { parameters: self.features, kept, basis },
-            whitening,
-            radius: length.radius as f64 / UNIT,
-            longer: length.radius as f64 / UNIT / self.normal_length(&Mat::identity(k, k)),
-            moments: vec![1.0; k],
-            found: None,
+        Ok(White {
+            radius,
+            longer: radius / self.plan.normal_length(&Mat::identity(k, k)),
             left_out: known.left_out.clone(),
-            at_edge: false,
-            mean_weight: None,
             trust: Some(if contradicted { Trust::Contradicted } else { Trust::Kept }),
+            ..White::new(whitening, known.kept.clone())
         })
     }
 }

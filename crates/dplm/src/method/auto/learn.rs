@@ -6,14 +6,17 @@ use faer::Mat;
 
 use super::{
     Plan,
-    whiten::{Found, UNIT, Whitened},
+    ask::Ask,
+    on_rows::OnRows,
+    sequence::Sequence,
+    whiten::{Found, White},
 };
 use crate::{
-    Error,
-    interval::{Curvature, Resolved},
+    Error, Progress,
+    interval::Curvature,
     lattice::Design,
     matrix::inverse,
-    method::{ConfigError, Purpose},
+    method::ConfigError,
     moments::combinations,
     privacy::{Budget, noise::RandomWords},
     rows::Rows,
@@ -40,44 +43,44 @@ impl Plan {
     /// Rows are read through releases only, each paid for by `budget`.
     pub(crate) fn learn<R: RandomWords>(
         &self,
-        rows: &dyn Rows,
+        rows: &mut dyn Rows,
         design: &Design,
         budget: &mut Budget,
         rng: &mut R,
     ) -> Result<Learned, Error> {
-        let rounds = self.rounds(rows, design, budget, rng)?;
-        let Found { law, basis, noise_sd, .. } = Found::of(&rounds, self.floor_of(&rounds, design));
-        Ok(Learned { design: design.clone(), law, basis, noise_sd, level_rows: self.level_rows() })
+        let ask = OnRows::new(self, design, rows, rng);
+        Sequence { plan: self, design, budget, ask, progress: Progress::NONE }.learn()
+    }
+}
+
+impl<A: Ask> Sequence<'_, A> {
+    /// Whitening for several models: rounds of second moments.
+    pub(super) fn learn(mut self) -> Result<Learned, Error> {
+        let (plan, design) = (self.plan, self.design);
+        let rounds = self.rounds()?;
+        let Found { law, basis, noise_sd, .. } = Found::of(&rounds, plan.floor_of(&rounds, design));
+        Ok(Learned { design: design.clone(), law, basis, noise_sd, level_rows: plan.level_rows() })
     }
 
-    /// Whitens a model by what was learned of one that holds its terms. Nothing is released but how long its rows are then.
-    pub(super) fn whiten_learned<R: RandomWords>(
-        &self,
-        learned: &Learned,
-        rows: &dyn Rows,
-        design: &Design,
-        budget: &mut Budget,
-        rng: &mut R,
-    ) -> Result<Whitened, Error> {
+    /// Whitens a model by what was learned of one that holds its terms. Nothing is released but how
+    /// long its rows are then.
+    pub(super) fn whiten_learned(&mut self, learned: &Learned) -> Result<White, Error> {
+        let (plan, design) = (self.plan, self.design);
         let turn = learned.turn(design).ok_or(ConfigError::OtherFit)?;
         let found = Found {
             law: learned.law.clone(),
             basis: &learned.basis * turn,
             noise_sd: learned.noise_sd,
-            floor: self.floor_for(design, learned.level_rows),
+            floor: plan.floor_for(design, learned.level_rows),
         };
-        let resolved = match self.request.purpose {
-            Purpose::Inference => found.resolve(),
-            Purpose::Prediction => Resolved { kept: (0..self.features).collect(), pivots: Vec::new() },
-        };
-        let mut white = found.whitened(|whitening| rows.whitened(whitening), &resolved, 0.0, design)?;
-        let length = self.length_of_whitened(white.rows.as_ref(), "length of rows", budget, rng)?;
-        white.radius = length.radius as f64 / UNIT;
-        let k = white.coordinates.kept.len();
-        white.longer = white.radius / self.normal_length(&Mat::identity(k, k));
-        // Rows that are complete for this model need not be so for all, so what was learned says nothing of how many there are.
-        white.found = None;
-        Ok(white)
+        let white = found.white(plan.request.purpose, design);
+        self.ask.whiten(&white.whitening, false)?;
+        let k = white.features();
+        let radius = self.length_of_whitened(k, "length of rows")?;
+        let longer = radius / plan.normal_length(&Mat::identity(k, k));
+        // Rows that are complete for this model need not be so for all, so what was learned says
+        // nothing of how many there are.
+        Ok(White { radius, longer, found: None, ..white })
     }
 }
 

@@ -17,9 +17,15 @@
 //! Every step is an integer query with Gaussian noise, so the exact (epsilon, delta) conversion holds for the whole fit. A row becomes a
 //! re-encoded row by a rule about that row and released numbers only. A row with a missing cell is a row of zeros throughout.
 //!
+//! `sequence.rs` has these stages in order, each decision and everything that is spent. What they
+//! ask (`ask.rs`) is answered by rows (`on_rows.rs`) or, for a forecast, by what is assumed of them
+//! (`on_assumptions.rs`).
+//!
 //! Columns without bounds are taken to have unit scale and to lie within six units when the length of a row is looked for; rows beyond
 //! that are shortened, not lost.
 
+mod ask;
+mod sequence;
 mod whiten;
 mod known;
 mod again;
@@ -30,40 +36,38 @@ mod threshold;
 mod clip;
 mod infer;
 mod quality;
-mod foresee;
-mod entry;
+mod on_rows;
+mod on_assumptions;
+mod outcome;
+#[cfg(test)]
+mod agree;
 
 use std::sync::Arc;
 
-use crate::privacy::noise::RandomWords;
-
-use super::{
-    ConfigError, Enough, IntervalMethod, Outcome, Purpose, Request, Target, bare, budget_warnings, with_precision,
-};
+use super::{ConfigError, Enough, Entry, IntervalMethod, Method, Outcome, Purpose, Request, Target, budget_warnings};
 use crate::{
-    Coefficient, Error, MethodSummary, Progress,
-    descend::{Descent, Trajectory},
-    interval::{Contrast, Inference},
+    Error, Progress,
+    descend::Descent,
+    formula::Formula,
     lattice::{Design, Lattice},
-    matrix::{times, transposed_times},
-    plan::{
-        Choices,
-        division::{Harmless, Rules},
-        strength,
+    method,
+    plan::{Assumed, Choices, Planned, division::Rules, strength},
+    privacy::{
+        Budget,
+        convert::Conversion,
+        noise::{NoiseRng, RandomWords},
     },
-    privacy::Budget,
     rows::Rows,
-    warning::{Cause, LeftOut, Warning},
+    warning::Warning,
 };
 pub(crate) use again::Earlier;
-pub(super) use entry::ENTRY;
 pub(crate) use learn::{LEARNING, Learned};
 pub(crate) use quality::Quality;
 
-use infer::{Bend, Inferred, Rights};
-use known::{Known, Trust};
-use start::Start;
-use whiten::Whitened;
+use known::Known;
+use on_assumptions::OnAssumptions;
+use on_rows::OnRows;
+use sequence::Sequence;
 
 /// What is asked of the method: there is nothing to tune.
 #[derive(Clone, Debug, PartialEq)]
@@ -101,12 +105,6 @@ const STEP_SIZE: f64 = 0.5;
 
 /// A column without bounds is taken to lie within this many units.
 const STANDARD_RANGE: f64 = 6.0;
-/// Where few rows are longer than this many times the length that as many normal ones exceed, rows are as long as normal ones: two steps of the ladder on which
-/// lengths are looked for, one since they are found from above and one for the noise of its counts.
-const AS_NORMAL: f64 = 1.189_207_115_002_721;
-/// Weights that are this much smaller than their bound on average lose digits on the lattice.
-const LOW_WEIGHT: f64 = 1e4;
-
 impl Config {
     /// The automatic method.
     pub fn new(request: Request) -> Config {
@@ -179,18 +177,6 @@ impl Plan {
         Err(ConfigError::NothingButNoise { features: self.features, rows: self.rows, enough })
     }
 
-    /// Refuses a fit whose every coefficient would come out as not identified, as public numbers already tell.
-    ///
-    /// # Errors
-    /// When intervals are wanted and there would be none.
-    pub fn check_intervals(&self) -> Result<(), ConfigError> {
-        if self.request.purpose == Purpose::Prediction || self.gives_intervals() {
-            return Ok(());
-        }
-        let (features, rows) = (self.features, self.rows);
-        Err(ConfigError::NoIntervals { features, rows, enough: self.enough_for_intervals(), with: "" })
-    }
-
     /// What public numbers say of how to divide the budget.
     fn rules(&self) -> Rules {
         let Request { rho, neighbours, .. } = self.request;
@@ -221,20 +207,9 @@ impl Plan {
     }
 
     /// Whether intervals are wanted and there is a chance of any.
-    pub fn gives_intervals(&self) -> bool {
+    fn gives_intervals(&self) -> bool {
         let has_enough = self.earlier.is_some() || self.precision() >= self.needed().0;
         self.request.purpose == Purpose::Inference && has_enough
-    }
-
-    /// What public numbers already tell a reader, before anything is spent.
-    pub fn warnings(&self) -> Vec<Warning> {
-        let mut warnings = Vec::new();
-        if self.request.purpose == Purpose::Inference && self.precision() < self.needed().1 {
-            let (features, enough) = (self.features, self.enough_for_intervals());
-            warnings.push(Warning::BudgetForColumns { features, enough });
-        }
-        warnings.extend(budget_warnings(&self.request, self.rows));
-        warnings
     }
 
     /// Runs the plan.
@@ -252,44 +227,9 @@ impl Plan {
         progress: Progress<'_>,
     ) -> Result<Outcome, Error> {
         let mut budget = Budget::new(self.request.rho);
-        let mut white = match &self.earlier {
-            Some(earlier) => self.whiten_as(earlier, rows, &mut budget, rng)?,
-            None => self.whiten(rows, design, &mut budget, rng)?,
-        };
-        let harmless = self.harmless(&white);
-        let rights = self.rights(&white, harmless, &mut budget)?;
-        let start = match &self.earlier {
-            Some(earlier) => earlier.start(&white),
-            None => self.start(&mut white, design, &mut budget, rng, progress)?,
-        };
-        let start = start.widened(harmless);
-        let steps = self.rules().steps(&white.moments);
-        let spend = budget.spend_rest(format!("clipped gradients, {steps} steps"))?;
-        let features = white.coordinates.kept.len();
-        let descent = self.descent(features, start.threshold.gamma, steps, spend.to_f64())?;
-        let progress = progress.part(START_STEPS, START_STEPS + steps);
-        let run = descent.run(white.rows.as_mut(), &start.theta, spend, rng, progress)?;
-        let summary = MethodSummary {
-            name: "auto".to_owned(),
-            clip: start.threshold.gamma,
-            steps,
-            step_size: STEP_SIZE,
-            noise_sd: run.noise_sd,
-            runs: 1,
-        };
-        let inferred = rights
-            .map(|rights| self.infer(&mut white, &descent, &run, (rights, start.threshold.tail), design, rng))
-            .transpose()?;
-        let releases = budget.releases().to_vec();
-        let trajectories = vec![standardised(&run, &white)];
-        self.outcome(
-            design,
-            white,
-            &start,
-            &run,
-            inferred,
-            Outcome::of(self.request.target(), summary, releases, trajectories),
-        )
+        let ask = OnRows::new(self, design, rows, rng);
+        let ended = Sequence { plan: self, design, budget: &mut budget, ask, progress }.least_squares()?;
+        ended.outcome(budget.releases().to_vec())
     }
 
     fn descent(&self, features: usize, gamma: f64, steps: u32, rho: f64) -> Result<Descent, Error> {
@@ -297,141 +237,79 @@ impl Plan {
         let gamma = gamma.clamp(least, most);
         Ok(Descent::plan(self.rows, features, gamma, steps, STEP_SIZE, self.request.neighbours, rho)?)
     }
+}
 
-    /// What intervals need is set aside before the clip is chosen, which depends on what the descent will have.
-    fn rights(
-        &self,
-        white: &Whitened,
-        harmless: Option<Harmless>,
-        budget: &mut Budget,
-    ) -> Result<Option<Rights>, Error> {
-        if !self.gives_intervals() || white.trust == Some(Trust::Contradicted) {
-            return Ok(None);
-        }
-        let (rho, shares) = (self.request.rho, self.rules().shares());
-        let mut cut = |what: &str, share: f64| (share > 0.0).then(|| budget.spend(what, rho.share(share))).transpose();
-        let curvature = self.rules().curvature_share(white.radius);
-        let curvature = cut("curvature of the loss", curvature)?.expect("intervals need the curvature");
-        let spread = cut("covariance of the gradients", shares.spread)?;
-        // An earlier fit made that test, and a harmless clip needs none.
-        let bend = if self.earlier.is_some() || harmless.is_some() { 0.0 } else { shares.bend };
-        let bend = cut("test of whether clipping bends the fit", bend)?;
-        Ok(Some(Rights { curvature, spread, bend }))
+/// The method as the registry lists it.
+pub(super) const ENTRY: Entry = Entry {
+    name: "auto",
+    about: "scales and clips found privately, for columns with bounds",
+    intervals: &[IntervalMethod::Newton],
+    tunable: false,
+    assumes_standard: false,
+    conversion: Conversion::Exact,
+    whitens: true,
+    suits: Formula::has_bounds,
+    configure: |request, _| Box::new(Config::new(request)),
+};
+
+impl Method for Config {
+    fn name(&self) -> &'static str {
+        ENTRY.name
     }
 
-    /// Estimates in their own units, with intervals where they were asked for.
-    fn outcome(
-        &self,
-        design: &Design,
-        white: Whitened,
-        start: &Start,
-        run: &Trajectory,
-        inferred: Option<Inferred>,
-        outcome: Outcome,
-    ) -> Result<Outcome, Error> {
-        let (names, contrasts) = (design.names(), design.contrasts());
-        let mut left_out = white.left_out.clone();
-        let Some(Inferred { newton, dropped, bend, quality }) = inferred else {
-            let theta = infer::predicted(run, &white.moments, start.threshold.tail);
-            let theta = times(&white.whitening.matrix(), &theta);
-            let identified = self.request.purpose == Purpose::Prediction;
-            let estimate = |(name, contrast): (&String, &Contrast)| match identified {
-                true => bare(name.clone(), contrast.of(&theta)),
-                false => Coefficient { name: name.clone(), estimate: None, precision: None, identified },
-            };
-            let coefficients = names.iter().zip(&contrasts).map(estimate).collect();
-            let warnings = contradicted(&white).into_iter().collect();
-            return Ok(Outcome { coefficients, whitening: Some(white.whitening), warnings, ..outcome });
-        };
-        left_out.extend(dropped.iter().map(|&j| LeftOut { name: names[j].clone(), cause: Cause::Weak }));
-        left_out.sort_by_key(|one| names.iter().position(|name| *name == one.name));
-        // The test is made where clipping could bend the fit, and no test can show that it does not.
-        let clipping = bend.map(|bend| clipping(&bend, start, &left_out, names));
-        let is_bent = matches!(clipping, Some(Warning::Bent { .. }));
-        let inference = Inference::from(newton);
-        let found = inference.intervals(&contrasts, self.request.level)?;
-        let coefficients = names.iter().zip(&found).map(|(name, interval)| with_precision(name.clone(), interval));
-        Ok(Outcome {
-            coefficients: coefficients.collect(),
-            // A bent fit is not least squares, nor are its residuals.
-            quality: quality.filter(|_| !is_bent),
-            target: match &self.earlier {
-                _ if clipping.is_some() => Target::Robust,
-                Some(earlier) => earlier.target,
-                None => self.request.target(),
-            },
-            warnings: self.warnings_of_run(&white, start, &left_out, clipping, design),
-            whitening: Some(white.whitening),
-            inference: Some(inference),
-            left_out,
-            ..outcome
-        })
+    fn request(&self) -> &Request {
+        &self.request
     }
 
-    /// A clip so wide that the fit is least squares, where the budget can afford one. It is derived for rows as long as normal ones: longer ones are clipped at
-    /// smaller residuals, by a clip that must be so much wider.
-    fn harmless(&self, white: &Whitened) -> Option<Harmless> {
-        if self.earlier.is_some() {
-            return None;
-        }
-        let (rules, features) = (self.rules(), white.coordinates.kept.len());
-        let tail = rules.about_tail(features, self.request.worth_in_counts(1.0));
-        let found = rules.harmless(tail, features)?;
-        match white.longer <= AS_NORMAL {
-            true => Some(found),
-            false => rules.at_any_price.then_some(Harmless { factor: white.longer * found.factor, ..found }),
-        }
+    fn with_request(&self, request: Request) -> Box<dyn Method> {
+        Box::new(Config { request, ..self.clone() })
     }
 
-    /// What released numbers tell a reader.
-    fn warnings_of_run(
-        &self,
-        white: &Whitened,
-        start: &Start,
-        left_out: &[LeftOut],
-        clipping: Option<Warning>,
-        design: &Design,
-    ) -> Vec<Warning> {
+    fn plan(&self, rows: u64, design: &Design) -> Result<Box<dyn method::Plan>, Error> {
+        Ok(Box::new(self.clone().plan(rows, design)?))
+    }
+}
+
+impl method::Plan for Plan {
+    fn check(&self) -> Result<(), ConfigError> {
+        if self.request.purpose == Purpose::Prediction || self.gives_intervals() {
+            return Ok(());
+        }
+        let (features, rows) = (self.features, self.rows);
+        Err(ConfigError::NoIntervals { features, rows, enough: self.enough_for_intervals(), with_auto: false })
+    }
+
+    fn warn(&self) -> Vec<Warning> {
         let mut warnings = Vec::new();
-        if white.trust == Some(Trust::Kept) {
-            warnings.push(Warning::TrustsMoments);
+        if self.request.purpose == Purpose::Inference && self.precision() < self.needed().1 {
+            let (features, enough) = (self.features, self.enough_for_intervals());
+            warnings.push(Warning::BudgetForColumns { features, enough });
         }
-        if !left_out.is_empty() {
-            warnings.push(Warning::LeftOut { columns: left_out.to_vec() });
-        }
-        warnings.extend(clipping);
-        let weights =
-            white.mean_weight.zip(design.weights()).filter(|(mean, weights)| mean * LOW_WEIGHT < weights.most());
-        match weights {
-            Some((mean, weights)) => warnings.push(Warning::WeightBound { column: weights.name().to_owned(), mean }),
-            None if start.threshold.at_edge || white.at_edge => warnings.push(Warning::LevelAtEdge),
-            None => {}
-        }
+        warnings.extend(budget_warnings(&self.request, self.rows));
         warnings
     }
-}
 
-/// What to say of a fit that clipping could bend.
-fn clipping(bend: &Bend, start: &Start, left_out: &[LeftOut], names: &[String]) -> Warning {
-    let share = start.threshold.tail;
-    let moved: Vec<String> = bend.moved.iter().map(|&j| names[j].clone()).collect();
-    match (moved.is_empty(), is_in_errors(left_out), bend.is_sharp) {
-        (false, ..) => Warning::Bent { names: moved },
-        (true, true, _) => Warning::ClippedWithout { share },
-        (true, false, false) => Warning::ClippedUnseen { share },
-        (true, false, true) => Warning::Clipped { share },
+    /// What the same stages come to where columns are as assumed.
+    fn foresee(&self, design: &Design, assumed: &Assumed) -> Result<Planned, Error> {
+        // How precise an earlier fit was is not assumed, and how alike the rows of a person are.
+        if self.earlier.is_some() || self.request.has_several_rows() {
+            return Err(ConfigError::NoForecast.into());
+        }
+        let mut budget = Budget::new(self.request.rho);
+        let (ask, progress) = (OnAssumptions::new(self, assumed), Progress::NONE);
+        let ended = Sequence { plan: self, design, budget: &mut budget, ask, progress }.least_squares()?;
+        ended.planned(budget.releases().to_vec())
     }
-}
 
-/// That released numbers contradict the moments that were given, where they do.
-fn contradicted(white: &Whitened) -> Option<Warning> {
-    (white.trust == Some(Trust::Contradicted)).then_some(Warning::MomentsContradicted)
-}
-
-/// Whether what was left out is in the errors of many rows, which are not symmetric then. Where clipping could bend a fit, the test is too weak to be
-/// trusted with that. A rare level is in the errors of few.
-fn is_in_errors(left_out: &[LeftOut]) -> bool {
-    left_out.iter().any(|one| !matches!(one.cause, Cause::RareLevel | Cause::UnseenLevel))
+    fn run(
+        &self,
+        rows: &mut dyn Rows,
+        design: &Design,
+        rng: &mut NoiseRng,
+        progress: Progress<'_>,
+    ) -> Result<Outcome, Error> {
+        self.run(rows, design, rng, progress)
+    }
 }
 
 /// What is publicly known of the largest norm of a standardised row, weighted as it is.
@@ -443,24 +321,6 @@ fn largest_norm(design: &Design) -> f64 {
 fn largest_response(design: &Design) -> f64 {
     let largest = if design.response().range.0.is_finite() { 1.0 } else { STANDARD_RANGE };
     largest * design.largest_weight().sqrt()
-}
-
-/// The run in standardised units: iterates are `P theta`, gradients `Q' g` with `Q` the inverse of `P` on what is in the model. What was left out
-/// stays at zero. The noise stays as it was in whitened coordinates.
-fn standardised(run: &Trajectory, white: &Whitened) -> Trajectory {
-    let matrix = white.whitening.matrix();
-    let coordinates = &white.coordinates;
-    let gradient = |g: &Vec<f64>| {
-        let mut full = vec![0.0; coordinates.parameters];
-        let kept = transposed_times(&coordinates.basis, g);
-        coordinates.kept.iter().zip(kept).for_each(|(&j, value)| full[j] = value);
-        full
-    };
-    Trajectory {
-        theta: run.theta.iter().map(|theta| times(&matrix, theta)).collect(),
-        gradient: run.gradient.iter().map(gradient).collect(),
-        ..*run
-    }
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@
 
 use super::{
     Plan,
-    whiten::{Found, Whitened},
+    whiten::{Found, White},
 };
 use crate::{
     Bounded,
@@ -36,7 +36,7 @@ impl Plan {
     /// None where the intercept is not in the model, where clipped rows are too many to say, or where there is nothing but noise.
     pub(super) fn quality(
         &self,
-        white: &Whitened,
+        white: &White,
         spread: &NoisyMatrix,
         clip: f64,
         newton: &Newton,
@@ -69,7 +69,7 @@ impl Plan {
         })
     }
 
-    fn error_variance(&self, white: &Whitened, spread: &NoisyMatrix, clip: f64, complete: f64) -> Option<Estimate> {
+    fn error_variance(&self, white: &White, spread: &NoisyMatrix, clip: f64, complete: f64) -> Option<Estimate> {
         let (direction, features) = (white.coordinates.basis.col_as_slice(0), white.coordinates.kept.len());
         let clipped = quadratic(&spread.mean, direction) / complete;
         let noise = spread.noise_sd * dot(direction, direction) / complete;

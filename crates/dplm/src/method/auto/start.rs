@@ -1,44 +1,44 @@
 //! A point near the answer, so that few steps of the descent are lost on the way and a clip can be chosen there.
 
-use crate::privacy::noise::RandomWords;
-
 use super::{
-    Plan, START_STEPS,
+    START_STEPS,
+    ask::{Ask, Reached},
     clip::{GammaLadder, Threshold},
     largest_response,
-    whiten::Whitened,
+    sequence::Sequence,
+    whiten::White,
 };
 use crate::{
-    Error, Progress,
+    Error,
     descend::Trajectory,
     lattice::{Design, Slot},
     matrix::dot,
-    plan::division::Harmless,
-    privacy::{Budget, Spend},
+    plan::{counts, division::Harmless},
+    privacy::Spend,
     theory::student::normal_quantile,
 };
 
 /// Of the steps near the answer, those that are averaged.
 pub(super) const AVERAGED: usize = 5;
 /// The noise of the start, in variances of a mean of that many gradients: steps before it add to it.
-pub(super) const NOISE: f64 = 3.0;
+const NOISE: f64 = 3.0;
 
 /// The share of rows clipped on the way to the start.
-pub(super) const TAIL: f64 = 0.25;
+const TAIL: f64 = 0.25;
 /// Thresholds of the first ladder, four to a factor of two.
 const THRESHOLDS: u32 = 48;
 /// The part of the residuals' variance that the noise of a start may make up.
-pub(super) const RIVAL: f64 = 0.25;
+const RIVAL: f64 = 0.25;
 
 /// A point near the answer, and the clip threshold of the descent from there.
-pub(super) struct Start {
-    pub theta: Vec<f64>,
+pub(super) struct Start<P> {
+    pub point: P,
     pub threshold: Threshold,
 }
 
-impl Start {
+impl<P> Start<P> {
     /// The same with a wider clip.
-    pub(super) fn widened(self, to: Option<Harmless>) -> Start {
+    pub(super) fn widened(self, to: Option<Harmless>) -> Start<P> {
         let threshold = self.threshold;
         let threshold = to.map_or(threshold, |Harmless { factor, tail }| Threshold {
             gamma: factor * threshold.gamma,
@@ -49,85 +49,81 @@ impl Start {
     }
 }
 
-/// Where a start ended, and the variance of its noise in each coordinate.
-struct Reached {
-    theta: Vec<f64>,
-    noise_var: f64,
-}
-
-impl Plan {
+impl<A: Ask> Sequence<'_, A> {
     /// A point near the answer, and a clip threshold there.
     ///
     /// The first steps are clipped at the size of the responses themselves. Where most of a response is explained, their noise is then as large
     /// as what is left of it, and a second start from the first, clipped at what is left, is worth its price.
-    pub(super) fn start<R: RandomWords>(
-        &self,
-        white: &mut Whitened,
-        design: &Design,
-        budget: &mut Budget,
-        rng: &mut R,
-        progress: Progress<'_>,
-    ) -> Result<Start, Error> {
-        let rho = self.request.rho;
-        let shares = self.rules().shares();
-        let k = white.coordinates.kept.len();
-        let zero = vec![0.0; k];
-        let top = 2.0 * white.radius * largest_response(design);
+    pub(super) fn start(&mut self, white: &White) -> Result<Start<A::Point>, Error> {
+        if let Some(earlier) = &self.plan.earlier {
+            let threshold = Threshold { gamma: earlier.clip, at_edge: false, tail: 0.0 };
+            return Ok(Start { point: self.ask.resume(earlier.end(white)), threshold });
+        }
+        let (shares, k) = (self.plan.rules().shares(), white.features());
+        let origin = self.ask.origin(k);
+        let top = 2.0 * white.radius * largest_response(self.design);
         let ladder = GammaLadder { top, thresholds: THRESHOLDS, per_doubling: 4.0 };
-        let spend = budget.spend("clip threshold of the start", rho.share(shares.start_threshold))?;
-        let first = self.threshold(white.rows.as_ref(), &zero, &ladder, TAIL, spend, rng)?;
-        let spend = budget.spend(format!("start, {START_STEPS} steps"), rho.share(shares.start))?;
-        let mut reached = self.approach(white, &zero, first.gamma, design, spend, rng, progress)?;
-        let mut threshold = self.threshold_at(white, &reached.theta, first.gamma, budget, rng)?;
+        let spend = self.spend("clip threshold of the start", shares.start_threshold)?;
+        let first = self.threshold(&origin, &ladder, TAIL, spend)?;
+        let spend = self.spend(format!("start, {START_STEPS} steps"), shares.start)?;
+        let mut reached = self.approach(white, &origin, first.gamma, spend)?;
+        let mut threshold = self.threshold_at(&reached.point, k, first.gamma)?;
         if rivals(reached.noise_var, &threshold, k) {
-            let spend =
-                budget.spend(format!("second start, {START_STEPS} steps"), rho.share(self.choices.second_start))?;
-            reached = self.approach(white, &reached.theta, threshold.gamma, design, spend, rng, progress)?;
-            threshold = self.threshold_at(white, &reached.theta, threshold.gamma, budget, rng)?;
+            let what = format!("second start, {START_STEPS} steps");
+            let spend = self.spend(what, self.plan.choices.second_start)?;
+            reached = self.approach(white, &reached.point, threshold.gamma, spend)?;
+            threshold = self.threshold_at(&reached.point, k, threshold.gamma)?;
         }
         let at_edge = first.at_edge || threshold.at_edge;
-        Ok(Start { theta: reached.theta, threshold: Threshold { at_edge, ..threshold } })
+        Ok(Start { point: reached.point, threshold: Threshold { at_edge, ..threshold } })
     }
 
     /// The clip threshold of the descent, for what the budget will leave it.
-    fn threshold_at<R: RandomWords>(
-        &self,
-        white: &Whitened,
-        theta: &[f64],
-        gamma: f64,
-        budget: &mut Budget,
-        rng: &mut R,
-    ) -> Result<Threshold, Error> {
-        let spend = budget.spend("clip threshold", self.request.rho.share(self.rules().shares().threshold))?;
-        let tail = self.rules().tail(budget.left().to_f64(), theta.len());
-        self.threshold(white.rows.as_ref(), theta, &GammaLadder::around(gamma), tail, spend, rng)
+    fn threshold_at(&mut self, at: &A::Point, features: usize, gamma: f64) -> Result<Threshold, Error> {
+        let spend = self.spend("clip threshold", self.plan.rules().shares().threshold)?;
+        let tail = self.plan.rules().tail(self.budget.left().to_f64(), features);
+        self.threshold(at, &GammaLadder::around(gamma), tail, spend)
+    }
+
+    /// The threshold that about a share `tail` of the gradients at a point exceeds, or as many as
+    /// counts can tell from none.
+    fn threshold(&mut self, at: &A::Point, ladder: &GammaLadder, tail: f64, spend: Spend) -> Result<Threshold, Error> {
+        let worth = self.plan.request.worth_in_counts(spend.to_f64());
+        let target = counts::target(tail, self.plan.rows, ladder.thresholds as usize, worth);
+        self.ask.threshold(at, ladder, target, spend)
     }
 
     /// A few steps from a point.
-    #[allow(clippy::too_many_arguments)]
-    fn approach<R: RandomWords>(
-        &self,
-        white: &mut Whitened,
-        from: &[f64],
+    fn approach(
+        &mut self,
+        white: &White,
+        from: &A::Point,
         gamma: f64,
-        design: &Design,
         spend: Spend,
-        rng: &mut R,
-        progress: Progress<'_>,
-    ) -> Result<Reached, Error> {
-        let descent = self.descent(from.len(), gamma, START_STEPS, spend.to_f64())?;
-        let all = START_STEPS + self.rules().steps(&white.moments);
-        let run = descent.run(white.rows.as_mut(), from, spend, rng, progress.part(0u32, all))?;
-        let averaged = run.gradient.len().min(AVERAGED);
-        let noise_var = NOISE * run.noise_sd.powi(2) / averaged as f64;
-        // What was reached from zero may be nothing but noise; from elsewhere it is where it is.
-        let constant = constant(design, white);
-        let theta = match from.iter().all(|&theta| theta == 0.0) {
-            true => shrunk(&one_more_step(&run, averaged), noise_var, constant.as_deref()),
-            false => one_more_step(&run, averaged),
-        };
-        Ok(Reached { theta, noise_var })
+    ) -> Result<Reached<A::Point>, Error> {
+        let descent = self.plan.descent(white.features(), gamma, START_STEPS, spend.to_f64())?;
+        let all = START_STEPS + self.plan.rules().steps(&white.moments);
+        let run = self.ask.descend(&descent, from, spend, self.progress.part(0u32, all))?;
+        Ok(self.ask.reached(&run, from, white))
     }
+}
+
+/// The variance of the noise of a start in each coordinate, where the last gradients are averaged.
+pub(super) fn noise_var(noise_sd: f64, averaged: usize) -> f64 {
+    NOISE * noise_sd.powi(2) / averaged as f64
+}
+
+/// Where a few steps led, by the mean of the last of them.
+pub(super) fn reached(run: &Trajectory, from: &[f64], design: &Design, white: &White) -> Reached<Vec<f64>> {
+    let averaged = run.gradient.len().min(AVERAGED);
+    let noise_var = noise_var(run.noise_sd, averaged);
+    let found = one_more_step(run, averaged);
+    // What was reached from zero may be nothing but noise; from elsewhere it is where it is.
+    let point = match from.iter().all(|&theta| theta == 0.0) {
+        true => shrunk(&found, noise_var, constant(design, white).as_deref()),
+        false => found,
+    };
+    Reached { point, noise_var }
 }
 
 /// Whether the noise of the start makes up a quarter or more of the variance of the residuals there.
@@ -141,7 +137,7 @@ fn rivals(noise_var: f64, threshold: &Threshold, features: usize) -> bool {
 }
 
 /// The direction in whitened coordinates that changes nothing but the constant, of length one.
-fn constant(design: &Design, white: &Whitened) -> Option<Vec<f64>> {
+fn constant(design: &Design, white: &White) -> Option<Vec<f64>> {
     let intercept =
         matches!(design.slots().first(), Some(Slot::Intercept)) && white.coordinates.kept.first() == Some(&0);
     intercept.then(|| {

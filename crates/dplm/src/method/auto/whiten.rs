@@ -5,33 +5,36 @@
 //! some column is not resolved and a round is cheap. What is still not resolved then is left out of the model, in formula order: see
 //! [`resolve`]. The releases that decide this are not used for intervals, so that having passed says nothing about their errors.
 
-use crate::privacy::noise::RandomWords;
 use faer::Mat;
+use statrs::distribution::{ChiSquared, ContinuousCDF};
 
-use super::{Plan, foresee::length_exceeded_by, known::Trust, left_out::left_out, threshold};
+use super::{
+    Plan,
+    ask::{Ask, Length, Look},
+    known::Trust,
+    left_out::left_out,
+    sequence::Sequence,
+};
 use crate::{
     Error,
     interval::{Coordinates, Curvature, Floor, Resolved, resolve, without_noise},
-    lattice::{CELL_SCALE_BITS, Design, Ladder, Slot, Whitening},
+    lattice::{CELL_SCALE_BITS, Design, Slot, Whitening},
     matrix::{Eigen, columns, inverse},
     method::{Purpose, noisy::NoisyMatrix},
     plan::{
         counts::{self, LENGTH_THRESHOLDS},
         division::MOST_ROUNDS,
     },
-    privacy::{Budget, Spend, release},
-    rows::{Rows, TailCounts},
+    privacy::Budget,
     warning::LeftOut,
 };
 
-/// Where whitening ended.
-pub(super) struct Whitened {
+/// Where whitening ended: released numbers only.
+pub(super) struct White {
     /// How the kept parameters make the coordinates of the descent.
     pub coordinates: Coordinates,
     /// The change of coordinates `theta = P theta_white`; rows of zeros for parameters that were left out.
     pub whitening: Whitening,
-    /// The rows in the final coordinates.
-    pub rows: Box<dyn Rows>,
     /// The norm that few rows exceeded in the last round.
     pub radius: f64,
     /// That norm, over the one that as many rows would exceed if they were normal.
@@ -75,23 +78,12 @@ impl Ladders {
     }
 }
 
-/// For each radius, how many rows are longer.
-type LongerThan<'a> = dyn Fn(&[u64]) -> Result<TailCounts, Error> + 'a;
-
-/// A norm that few rows exceed.
-pub(super) struct Length {
-    /// In lattice units.
-    pub radius: u64,
-    /// Whether it may be smaller still.
-    at_edge: bool,
-    /// Whether more than a few exceed it after all.
-    is_beyond: bool,
-}
-
 /// One lattice unit of a cell.
 pub(super) const UNIT: f64 = (1u32 << CELL_SCALE_BITS) as f64;
-/// How far the top of the ladder of lengths is above its bottom.
-const LADDER_SPAN: f64 = 16.0;
+/// How far the top of the ladder of lengths is above its bottom, and its thresholds to a factor of
+/// two.
+pub(super) const LADDER_SPAN: f64 = 16.0;
+pub(super) const LENGTHS_PER_DOUBLING: f64 = 8.0;
 /// In whitened coordinates rows have norm `sqrt p` on average: the ladder starts this far above.
 pub(super) const TOP_OF_WHITENED: f64 = 3.0;
 /// The last turn stretches no direction beyond this: a level with a few rows would otherwise become a row of enormous length.
@@ -104,71 +96,103 @@ pub(super) const RESOLVED: f64 = 3.0;
 /// Another round is worth its price while a column stands less than this far above its noise.
 const CLEARLY_RESOLVED: f64 = 5.0;
 
-impl Plan {
-    /// Finds coordinates in which rows are about equally long in every direction, and the columns that can be told apart.
-    ///
-    /// # Guarantee
-    /// Rows are read through releases only, each paid for by `budget`.
-    pub(super) fn whiten<R: RandomWords>(
-        &self,
-        rows: &mut dyn Rows,
-        design: &Design,
-        budget: &mut Budget,
-        rng: &mut R,
-    ) -> Result<Whitened, Error> {
-        if let Some(learned) = &self.learned {
-            return self.whiten_learned(learned, rows, design, budget, rng);
+impl White {
+    /// Kept columns in these coordinates, of which nothing else is known.
+    pub(super) fn new(whitening: Whitening, kept: Vec<usize>) -> White {
+        let (exact, k) = (whitening.matrix(), kept.len());
+        let basis = inverse(&Mat::from_fn(k, k, |i, j| exact[(kept[i], j)]));
+        White {
+            coordinates: Coordinates { parameters: exact.nrows(), kept, basis },
+            whitening,
+            radius: 0.0,
+            longer: 1.0,
+            moments: vec![1.0; k],
+            found: None,
+            left_out: Vec::new(),
+            at_edge: false,
+            mean_weight: None,
+            trust: None,
         }
-        if let Some(known) = self.trusted() {
-            return self.whiten_on_trust(known, rows, budget, rng);
+    }
+
+    /// How many coordinates there are.
+    pub(super) fn features(&self) -> usize {
+        self.moments.len()
+    }
+}
+
+impl<'a, A: Ask> Sequence<'a, A> {
+    /// Finds coordinates in which rows are about equally long in every direction, and the columns
+    /// that can be told apart.
+    pub(super) fn whiten(&mut self) -> Result<White, Error> {
+        let Plan { earlier, learned, .. } = self.plan;
+        match (earlier, learned, self.plan.trusted()) {
+            (Some(earlier), ..) => self.whiten_as(earlier),
+            (_, Some(learned), _) => self.whiten_learned(learned),
+            (.., Some(known)) => self.whiten_on_trust(known),
+            (None, None, None) => self.whiten_in_rounds(),
         }
-        let rounds = self.rounds(rows, design, budget, rng)?;
-        let found = Found::of(&rounds, self.floor_of(&rounds, design));
-        let resolved = match self.request.purpose {
-            Purpose::Inference => found.resolve(),
-            Purpose::Prediction => Resolved { kept: (0..self.features).collect(), pivots: Vec::new() },
-        };
+    }
+
+    fn whiten_in_rounds(&mut self) -> Result<White, Error> {
+        let (plan, design) = (self.plan, self.design);
+        let rounds = self.rounds()?;
+        let found = Found::of(&rounds, plan.floor_of(&rounds, design));
+        let white = found.white(plan.request.purpose, design);
+        self.ask.whiten(&white.whitening, true)?;
         let last = rounds.last().expect("there was a first round");
-        let white = found.whitened(|whitening| rows.whitened_at_last(whitening), &resolved, last.radius, design)?;
-        let mean_weight = mean_of_weights(&rounds, design).map(|mean| mean * design.weight_unit());
-        let longer = last.radius / self.normal_length(&last.moments.mean);
-        Ok(Whitened { at_edge: rounds.iter().any(|round| round.at_edge), mean_weight, longer, ..white })
+        Ok(White {
+            radius: last.radius,
+            longer: last.radius / plan.normal_length(&last.moments.mean),
+            at_edge: rounds.iter().any(|round| round.at_edge),
+            mean_weight: mean_of_weights(&rounds, design).map(|mean| mean * design.weight_unit()),
+            ..white
+        })
     }
 
     /// Rounds of second moments, while one pays and the budget has it.
-    pub(super) fn rounds<R: RandomWords>(
-        &self,
-        rows: &dyn Rows,
-        design: &Design,
-        budget: &mut Budget,
-        rng: &mut R,
-    ) -> Result<Vec<Round>, Error> {
-        let mut rounds = vec![self.first_round(rows, design, budget, rng)?];
-        let has =
-            |budget: &Budget, share: f64| budget.left() >= self.request.rho.share(share + self.rules().shares().length);
-        while let Some(share) = self.next_round(&rounds, design).filter(|&share| has(budget, share)) {
-            let last = rounds.last().expect("there was a first round");
-            let matrix = last.turned();
-            let ladders = Ladders::one(TOP_OF_WHITENED * (self.features as f64).sqrt());
-            rounds.push(self.round(rows, matrix, &ladders, rounds.len() + 1, share, budget, rng)?);
+    pub(super) fn rounds(&mut self) -> Result<Vec<Round>, Error> {
+        let (plan, design) = (self.plan, self.design);
+        let mut rounds = vec![self.first_round()?];
+        let length = plan.rules().shares().length;
+        let has = |budget: &Budget, share: f64| budget.left() >= plan.request.rho.share(share + length);
+        while let Some(share) = plan.next_round(&rounds, design).filter(|&share| has(self.budget, share)) {
+            let matrix = rounds.last().expect("there was a first round").turned();
+            let ladders = Ladders::one(TOP_OF_WHITENED * (plan.features as f64).sqrt());
+            rounds.push(self.round(&matrix, &ladders, rounds.len() + 1, share)?);
         }
         Ok(rounds)
     }
 
-    fn first_round<R: RandomWords>(
-        &self,
-        rows: &dyn Rows,
-        design: &Design,
-        budget: &mut Budget,
-        rng: &mut R,
-    ) -> Result<Round, Error> {
-        let (matrix, top, share) = self.first_coordinates(design);
+    fn first_round(&mut self) -> Result<Round, Error> {
+        let (plan, design) = (self.plan, self.design);
+        let (matrix, top, share) = plan.first_coordinates(design);
         // Rows may also be longer in coordinates that wrong moments made.
-        let above = rows.rows_in_unit().is_some_and(|most| most > 1) || self.known.is_some();
+        let above = self.ask.rows_in_unit().is_some_and(|most| most > 1) || plan.known.is_some();
         let ladders = Ladders { top, above, below: design.weights().is_some() };
-        self.round(rows, matrix, &ladders, 1, share, budget, rng)
+        self.round(&matrix, &ladders, 1, share)
     }
 
+    fn round(&mut self, matrix: &Mat<f64>, ladders: &Ladders, number: usize, share: f64) -> Result<Round, Error> {
+        let whitening = Whitening::new(matrix.as_ref());
+        let mut seen = self.ask.through(&whitening)?;
+        let what = format!("length of rows, round {number}");
+        let Length { radius, at_edge, .. } = self.plan.length(seen.as_mut(), ladders, &what, self.budget)?;
+        let spend = self.budget.spend(format!("second moments, round {number}"), self.plan.request.rho.share(share))?;
+        let moments = seen.second_moments(radius, spend)?;
+        Ok(Round { matrix: whitening.matrix(), moments, radius, at_edge })
+    }
+
+    /// A norm that few rows exceed in the coordinates of the descent, where known moments made them.
+    /// Those may be wrong, and rows longer than white ones.
+    pub(super) fn length_of_whitened(&mut self, features: usize, what: &str) -> Result<f64, Error> {
+        let top = TOP_OF_WHITENED * (features as f64).sqrt();
+        let ladders = Ladders { top, above: true, below: false };
+        Ok(self.plan.length(self.ask.look().as_mut(), &ladders, what, self.budget)?.radius)
+    }
+}
+
+impl Plan {
     /// The coordinates of the first round, how long its rows may be, and its share: what known moments whiten is as far as a first round would
     /// have come.
     pub(super) fn first_coordinates(&self, design: &Design) -> (Mat<f64>, f64, f64) {
@@ -204,74 +228,19 @@ impl Plan {
         }
     }
 
-    #[allow(clippy::too_many_arguments)]
-    fn round<R: RandomWords>(
-        &self,
-        rows: &dyn Rows,
-        matrix: Mat<f64>,
-        ladders: &Ladders,
-        number: usize,
-        moments_share: f64,
-        budget: &mut Budget,
-        rng: &mut R,
-    ) -> Result<Round, Error> {
-        let rho = self.request.rho;
-        let whitening = Whitening::new(matrix.as_ref());
-        let (seen, neighbours) = (rows.through(&whitening)?, self.request.neighbours);
-        let what = format!("length of rows, round {number}");
-        let longer_than = |radii: &[u64]| seen.longer_than(radii, neighbours);
-        let Length { radius, at_edge, .. } = self.length_on(&longer_than, ladders, &what, budget, rng)?;
-        let spend = budget.spend(format!("second moments, round {number}"), rho.share(moments_share))?;
-        let noisy = release(seen.second_moments(radius, neighbours)?.into_matrix(), spend, rng)?;
-        let moments = NoisyMatrix::of(&noisy, self.features, UNIT, rows.count());
-        Ok(Round { matrix: whitening.matrix(), moments, radius: radius as f64 / UNIT, at_edge })
-    }
-
-    /// A norm that few rows exceed in coordinates that known moments made. Those may be wrong, and rows longer than white ones.
-    pub(super) fn length_of_whitened<R: RandomWords>(
-        &self,
-        rows: &dyn Rows,
-        what: &str,
-        budget: &mut Budget,
-        rng: &mut R,
-    ) -> Result<Length, Error> {
-        let top = TOP_OF_WHITENED * (rows.features() as f64).sqrt();
-        let longer_than = |radii: &[u64]| rows.tail_counts(&Ladder::Norms { radii }, self.request.neighbours);
-        self.length_on(&longer_than, &Ladders { top, above: true, below: false }, what, budget, rng)
-    }
-
-    /// A norm that few rows exceed, on the ladders on which it is looked for.
-    fn length_on<R: RandomWords>(
-        &self,
-        longer_than: &LongerThan<'_>,
-        ladders: &Ladders,
-        what: &str,
-        budget: &mut Budget,
-        rng: &mut R,
-    ) -> Result<Length, Error> {
+    /// A norm that few rows exceed, on the ladders on which it is looked for. Stopping at the top of
+    /// a ladder is expected: bounds allow no longer rows at first, and later ones are shortened.
+    fn length(&self, look: &mut dyn Look, ladders: &Ladders, what: &str, budget: &mut Budget) -> Result<Length, Error> {
         let share = self.request.rho.share(self.rules().shares().length);
-        let mut length = |top: f64| self.length(longer_than, top, budget.spend(what, share)?, rng);
+        let mut length = |top: f64| {
+            let spend = budget.spend(what, share)?;
+            look.length(top, self.rows_cut(spend.to_f64()), spend)
+        };
         let found = length(ladders.top)?;
         if ladders.above && found.is_beyond {
             return length(ladders.top * LADDER_SPAN);
         }
         if ladders.below && found.at_edge { length(ladders.top / LADDER_SPAN) } else { Ok(found) }
-    }
-
-    /// A norm that few rows exceed. That it is at the top of the ladder is no sign of anything: bounds allow no longer rows at first, and later
-    /// ones are shortened.
-    fn length<R: RandomWords>(
-        &self,
-        longer_than: &LongerThan<'_>,
-        top: f64,
-        spend: Spend,
-        rng: &mut R,
-    ) -> Result<Length, Error> {
-        let threshold = |i: u32| (top * UNIT * (-f64::from(i) / 8.0).exp2()).ceil() as u64;
-        let radii: Vec<u64> = (0..LENGTH_THRESHOLDS).rev().map(threshold).collect();
-        let counts = longer_than(&radii)?;
-        let found = threshold::search(&counts, self.rows_cut(spend.to_f64()), spend, rng)?;
-        Ok(Length { radius: radii[found.index], at_edge: found.index == 0, is_beyond: found.is_beyond })
     }
 
     /// About how many rows may be longer than the length that is found with this budget.
@@ -282,7 +251,7 @@ impl Plan {
     /// The length that about as many rows with these second moments would exceed, were they normal.
     pub(super) fn normal_length(&self, moments: &Mat<f64>) -> f64 {
         let spend = self.request.rho.share(self.rules().shares().length).to_f64();
-        length_exceeded_by(moments, self.rows_cut(spend) / self.rows as f64)
+        length_exceeded_by(moments, 1.0, self.rows_cut(spend) / self.rows as f64)
     }
 
     /// What a column must exceed, in units of what a row of average weight adds to a level.
@@ -408,32 +377,17 @@ impl Found {
         Turn { matrix, moments: values.iter().zip(&scales).map(|(value, scale)| value.max(0.0) / scale).collect() }
     }
 
-    /// Whitens the kept columns of rows.
-    pub(super) fn whitened(
-        self,
-        rows: impl FnOnce(&Whitening) -> Result<Box<dyn Rows>, Error>,
-        resolved: &Resolved,
-        radius: f64,
-        design: &Design,
-    ) -> Result<Whitened, Error> {
-        let (kept, k) = (&resolved.kept, resolved.kept.len());
-        let Turn { matrix, moments } = self.turn(kept);
-        let whitening = Whitening::new(matrix.as_ref());
-        let exact = whitening.matrix();
-        let basis = inverse(&Mat::from_fn(k, k, |i, j| exact[(kept[i], j)]));
-        Ok(Whitened {
-            rows: rows(&whitening)?,
-            coordinates: Coordinates { parameters: self.basis.ncols(), kept: kept.clone(), basis },
-            whitening,
-            radius,
-            longer: 1.0,
-            moments,
-            left_out: left_out(resolved, &self.law, &self.basis, &self.floor, design),
-            found: Some(self),
-            at_edge: false,
-            mean_weight: None,
-            trust: None,
-        })
+    /// Whitens what is in the model: what is resolved, or everything where nothing but predictions
+    /// is wanted.
+    pub(super) fn white(self, purpose: Purpose, design: &Design) -> White {
+        let resolved = &match purpose {
+            Purpose::Inference => self.resolve(),
+            Purpose::Prediction => Resolved { kept: (0..self.basis.ncols()).collect(), pivots: Vec::new() },
+        };
+        let Turn { matrix, moments } = self.turn(&resolved.kept);
+        let left_out = left_out(resolved, &self.law, &self.basis, &self.floor, design);
+        let white = White::new(Whitening::new(matrix.as_ref()), resolved.kept.clone());
+        White { moments, left_out, found: Some(self), ..white }
     }
 }
 
@@ -441,6 +395,20 @@ impl Found {
 fn mean_of_weights(rounds: &[Round], design: &Design) -> Option<f64> {
     let is_constant = matches!(design.slots().first(), Some(Slot::Intercept));
     (is_constant && design.weights().is_some()).then(|| rounds[0].moments.mean[(0, 0)].max(0.0))
+}
+
+/// A length that a share `tail` of rows with these second moments exceeds: their squared length is
+/// taken for a multiple of a chi-square with the same mean and variance (Satterthwaite 1946), as it
+/// would be for normal rows. Weights that are `unlike`, `E w^2 / (E w)^2`, make its mean square as
+/// many times as large.
+pub(super) fn length_exceeded_by(moments: &Mat<f64>, unlike: f64, tail: f64) -> f64 {
+    let p = moments.nrows();
+    let trace: f64 = (0..p).map(|j| moments[(j, j)]).sum();
+    let square: f64 = (0..p).flat_map(|j| (0..p).map(move |k| (j, k))).map(|at| moments[at].powi(2)).sum();
+    let variance = 2.0 * unlike * square + (unlike - 1.0) * trace * trace;
+    let freedom = (2.0 * trace * trace / variance.max(f64::MIN_POSITIVE)).max(1.0);
+    let law = ChiSquared::new(freedom).expect("positive");
+    (trace / freedom * law.inverse_cdf(1.0 - tail.clamp(1e-9, 0.5))).sqrt()
 }
 
 pub(super) fn eigen(matrix: &Mat<f64>) -> Eigen {

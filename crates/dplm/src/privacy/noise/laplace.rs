@@ -9,7 +9,7 @@ use super::{MAX_SIGMA, RandomWords, top_bit, uniform_below};
 ///
 /// # Panics
 /// When `b` is 0.
-pub(in crate::privacy) fn exp_minus<R: RandomWords>(a: u128, b: u128, rng: &mut R) -> bool {
+pub fn exp_minus<R: RandomWords>(a: u128, b: u128, rng: &mut R) -> bool {
     (0..a / b).all(|_| exp_minus_fraction(1, 1, rng)) && exp_minus_fraction(a % b, b, rng)
 }
 

@@ -1,67 +1,62 @@
-//! The command that makes such a fit again.
+//! The commands that make such a fit again.
 
 use crate::{
-    Fit, Particulars,
-    formula::Kind,
-    options::{IntervalMethod, Purpose, Tuning},
+    Fit,
+    options::{Interface, Opt, Purpose},
+    request::{FitRequest, Kind, OptionSpec, Value},
 };
 
-/// `dplm fit` with every option that matters, for a POSIX shell.
+/// Options that are said though they have their usual value: what a reader looks for.
+const SAID: [Opt; 5] = [Opt::Delta, Opt::Neighbours, Opt::Method, Opt::Interval, Opt::Level];
+/// Options of intervals, which a fit for prediction has none of.
+const OF_INTERVALS: [Opt; 2] = [Opt::Interval, Opt::Level];
+
+/// `dplm fit` with every option that matters, for a POSIX shell, and `dplm refine` for each time that
+/// the fit was refined.
 pub(super) fn of(fit: &Fit) -> String {
-    let guarantee = &fit.guarantee;
-    let mut words = vec![
-        "dplm fit DATA".to_owned(),
-        format!("--formula {}{}", quoted(&fit.formula), standardised(fit)),
-        format!(
-            "--rho {} --delta {:e} --neighbours {}",
-            guarantee.rho,
-            guarantee.delta,
-            guarantee.promise.neighbours.name()
-        ),
-        format!("--method {}{}", fit.method.name, by_hand(fit)),
-    ];
-    words.extend(fit.person.as_ref().map(|person| {
-        let rows = person.rows.map_or_else(String::new, |rows| format!(" --rows-per-person {rows}"));
-        format!("--person {}{rows}", quoted(&person.column))
-    }));
-    words.extend(fit.weights.as_ref().map(|weights| format!("--weights {}", quoted(&weights.to_string()))));
-    words.extend(fit.group.as_ref().map(|group| format!("--by {}", quoted(&group.by.to_string()))));
-    words.push(match fit.purpose {
-        Purpose::Prediction => "--purpose prediction".to_owned(),
-        Purpose::Inference => format!("--interval {}{} --level {}", fit.interval.name(), intervals(fit), fit.level),
-    });
-    let csv = fit.particulars.csv.to_string();
-    words.extend((!csv.is_empty()).then(|| format!("--csv {csv}")));
-    words.join(" ")
+    let csv = fit.csv.to_string();
+    let csv = if csv.is_empty() { csv } else { format!(" {} {csv}", Interface::Command.option(Opt::Csv)) };
+    let first = format!("dplm fit DATA {}{csv}", options(&fit.request));
+    let group = fit.group.as_ref().map_or(String::new(), |group| format!(" --group {}", quoted(&group.level)));
+    let again = fit.refined.iter().map(|rho| format!("; dplm refine FIT.json DATA{group} --rho {rho}"));
+    [first].into_iter().chain(again).collect()
 }
 
-/// What was asked of intervals, where it was: a target that is stated is another fit than one that is left to the method.
-fn intervals(fit: &Fit) -> String {
-    let Particulars { target, batches, burn_in, .. } = &fit.particulars;
-    let target = target.map(|target| format!(" --target {}", target.name()));
-    let of_paper = fit.interval != IntervalMethod::Newton;
-    let batches = of_paper.then(|| format!(" --batches {batches}"));
-    let burn_in = burn_in.filter(|_| of_paper).map(|steps| format!(" --burn-in {steps}"));
-    [target, batches, burn_in].into_iter().flatten().collect()
+fn options(request: &FitRequest) -> String {
+    let specs = OptionSpec::all().filter(|spec| FitRequest::OPTIONS.contains(&spec.option));
+    let is_said = |spec: &&OptionSpec| {
+        let is_usual = request.value(spec.option) == Some((spec.default)());
+        let has_intervals = request.purpose == Purpose::Inference || !OF_INTERVALS.contains(&spec.option);
+        (!is_usual || SAID.contains(&spec.option)) && has_intervals
+    };
+    let words = specs.filter(is_said).filter_map(|spec| written(spec, request.value(spec.option)?));
+    words.collect::<Vec<_>>().join(" ")
 }
 
-/// What must be said of columns without bounds, where it is not said by asking for the paper's method.
-fn standardised(fit: &Fit) -> &'static str {
-    let bare = fit.design.columns().iter().any(|column| column.kind == Kind::Standard);
-    if bare && fit.method.name != "dpgd" { " --standardised" } else { "" }
+/// An option as it is typed; none where it is not.
+fn written(spec: &OptionSpec, value: Value) -> Option<String> {
+    let name = Interface::Command.option(spec.option);
+    match value {
+        Value::Nothing | Value::Truth(false) => None,
+        Value::Truth(true) => Some(name),
+        Value::Number(number) if number.abs() < 1e-3 => Some(format!("{name} {number:e}")),
+        Value::Number(number) => Some(format!("{name} {number}")),
+        Value::Whole(number) => Some(format!("{name} {number}")),
+        Value::Text(word) if matches!(spec.kind, Kind::Word(_)) => Some(format!("{name} {word}")),
+        Value::Text(text) => Some(format!("{name} {}", quoted(&text))),
+        Value::Sizes(sizes) => Some(format!("{name} {}", quoted(&sizes.to_string()))),
+        Value::Texts(texts) => Some(format!("{name} {}", quoted(&texts.join(", ")))),
+        Value::Moments(_) => Some(format!("{name} MOMENTS")),
+        Value::Path(path) => Some(format!("{name} {}", quoted(&path.display().to_string()))),
+    }
 }
 
-/// What was set by hand; the rest follows from public numbers again.
-fn by_hand(fit: &Fit) -> String {
-    let Tuning { clip, steps, step_size } = fit.particulars.tuning;
-    let steps = steps.map(|steps| format!(" --steps {steps}"));
-    let [clip, step_size] =
-        [("clip", clip), ("step-size", step_size)].map(|(name, value)| value.map(|value| format!(" --{name} {value}")));
-    [clip, steps, step_size].into_iter().flatten().collect()
-}
-
-/// A word that the shell takes as it is.
+/// A word that the shell takes as it is; a plain one needs no quotes.
 fn quoted(word: &str) -> String {
+    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "-_.=,".contains(letter);
+    if !word.is_empty() && word.chars().all(is_plain) {
+        return word.to_owned();
+    }
     format!("'{}'", word.replace('\'', "'\\''"))
 }
 
@@ -72,5 +67,6 @@ mod tests {
     #[test]
     fn a_quote_in_a_formula_stays_one_word() {
         assert_eq!(quoted("y ~ `it's`"), "'y ~ `it'\\''s`'");
+        assert_eq!(quoted("id"), "id");
     }
 }

@@ -8,7 +8,7 @@ use super::{
     store::OnCard,
 };
 use crate::{
-    lattice::{BLOCK_ROWS, Clip, Ladder, Outer, RowBlock, Theta, Whitening},
+    lattice::{BLOCK_ROWS, Clip, ClippedOuter, Ladder, Outer, RowBlock, Theta, Whitening},
     privacy::NotPrivate,
     rows::{
         DeviceRows,
@@ -62,14 +62,14 @@ struct Products {
 impl OnCard {
     /// The sum, where a kernel answers it.
     pub(super) fn ask(&self, query: &Query<'_>) -> Result<Option<Vec<i128>>, DeviceError> {
-        let clip = query.clip;
         let buffers = &mut *self.card.buffers();
         Ok(Some(match query.sum {
-            Sum::Terms(Term::Gradient, at) => self.gradient(buffers, set(clip), at)?,
-            Sum::Terms(Term::Square, at) => self.squares(buffers, set(clip), at)?,
-            Sum::Terms(Term::IsClipped, at) => self.clipped(buffers, at)?,
-            Sum::Terms(Term::SeparateGradient(_) | Term::SeparateSquare(_), _) => return Ok(None),
-            Sum::Outer(outer) => self.outer(buffers, clip, outer)?,
+            Sum::Terms(Term::Gradient, at, clip) => self.gradient(buffers, clip, at)?,
+            Sum::Terms(Term::Square, at, clip) => self.squares(buffers, clip, at)?,
+            Sum::Terms(Term::IsClipped, at, _) => self.clipped(buffers, at)?,
+            Sum::Custom(_) => return Ok(None),
+            Sum::Outer(outer) => self.outer(buffers, outer)?,
+            Sum::ClippedOuter(outer, clip) => self.clipped_outer(buffers, outer, clip)?,
             Sum::Moments => {
                 let products = Products { vector: CELLS, size: self.features + 1, shift: 0, rule: None };
                 self.products(buffers, &products)?
@@ -201,18 +201,31 @@ impl OnCard {
         Ok(buffers.summed(length + 1)?.iter().map(|&count| count.into()).collect())
     }
 
-    fn outer(&self, buffers: &mut Buffers, clip: Option<&Clip>, outer: &Outer<'_>) -> Result<Vec<i128>, DeviceError> {
-        let mut at = |theta: &Theta, unit: f64| buffers.give(&self.card, theta_words(theta, unit));
-        let (rule, radius, most, theta) = match *outer {
-            Outer::Shrunk { radius } => (EVERY, radius, 0, 0),
-            Outer::Unclipped { theta, theta_unit, radius } => (UNCLIPPED, radius, 0, at(theta, theta_unit)?),
-            Outer::Within { theta, theta_unit, radius, residual } => (WITHIN, radius, residual, at(theta, theta_unit)?),
-            Outer::Gradient { theta, theta_unit } => (CLAMPED, 0, 0, at(theta, theta_unit)?),
+    fn outer(&self, buffers: &mut Buffers, outer: &Outer<'_>) -> Result<Vec<i128>, DeviceError> {
+        let rule = match *outer {
+            Outer::Shrunk { radius } => Rule { rule: EVERY, radius, most: 0, theta: 0 },
+            Outer::Within { theta, theta_unit, radius, residual } => {
+                let theta = buffers.give(&self.card, theta_words(theta, theta_unit))?;
+                Rule { rule: WITHIN, radius, most: residual, theta }
+            }
         };
-        let vector = if rule == CLAMPED { GRADIENTS } else { SCALED };
-        let shift = clip.map_or(0, Clip::gradient_shift);
-        let rule = Some(Rule { rule, radius, most, theta });
-        self.products(buffers, &Products { vector, size: self.features, shift, rule })
+        self.products(buffers, &Products { vector: SCALED, size: self.features, shift: 0, rule: Some(rule) })
+    }
+
+    fn clipped_outer(
+        &self,
+        buffers: &mut Buffers,
+        outer: &ClippedOuter<'_>,
+        clip: &Clip,
+    ) -> Result<Vec<i128>, DeviceError> {
+        let (ClippedOuter::Unclipped { theta, theta_unit, .. } | ClippedOuter::Gradient { theta, theta_unit }) = *outer;
+        let theta = buffers.give(&self.card, theta_words(theta, theta_unit))?;
+        let (vector, rule) = match *outer {
+            ClippedOuter::Unclipped { radius, .. } => (SCALED, Rule { rule: UNCLIPPED, radius, most: 0, theta }),
+            ClippedOuter::Gradient { .. } => (GRADIENTS, Rule { rule: CLAMPED, radius: 0, most: 0, theta }),
+        };
+        let shift = clip.gradient_shift();
+        self.products(buffers, &Products { vector, size: self.features, shift, rule: Some(rule) })
     }
 
     fn products(&self, buffers: &mut Buffers, products: &Products) -> Result<Vec<i128>, DeviceError> {
@@ -271,10 +284,6 @@ impl DeviceRows {
         buffers.summed(1)?;
         Ok(NotPrivate::new(rows.cells.bytes()))
     }
-}
-
-fn set(clip: Option<&Clip>) -> &Clip {
-    clip.expect("the clip is set before gradients are asked for")
 }
 
 fn gamma(clip: &Clip) -> u64 {

@@ -24,8 +24,7 @@ pub use error::DeviceError;
 #[cfg(feature = "cuda")]
 pub use store::DeviceRows;
 
-use super::Encoded;
-use crate::{Error, options::Device};
+use crate::options::Device;
 
 /// Where rows go once they are encoded.
 pub(crate) enum Destination {
@@ -45,17 +44,6 @@ impl Device {
             Device::Cuda => Ok(Destination::Card(Card::open()?)),
             #[cfg(not(feature = "cuda"))]
             Device::Cuda => Err(DeviceError::NotBuilt),
-        }
-    }
-}
-
-impl Destination {
-    /// Brings rows there.
-    pub(crate) fn take(&self, rows: Encoded) -> Result<Encoded, Error> {
-        match self {
-            Destination::Here => Ok(rows),
-            #[cfg(feature = "cuda")]
-            Destination::Card(card) => rows.on_card(card),
         }
     }
 }

@@ -13,10 +13,11 @@ use crate::{
     lattice::{BLOCK_ROWS, Clip, Kernel, RowBlock, Whitening},
     rows::{
         Engine, Rows,
+        held::{CHUNK_BLOCKS, Chunk, Chunks, Held, Piece, evenly, stride},
         person::Grouping,
         query::Query,
         region::{Sorted, Sorting},
-        store::{CHUNK_BLOCKS, Chunk, Chunks, Costs, Held, Piece, Store, evenly, stride},
+        store::{Costs, Store},
     },
 };
 

@@ -10,9 +10,10 @@ use crate::{
     Error,
     lattice::{Kernel, Moments},
     rows::{
+        held::{Chunk, Chunks},
         query::Query,
         region::{Sorted, Sorting},
-        store::{Chunk, Chunks, Store},
+        store::Store,
     },
 };
 
@@ -99,7 +100,7 @@ fn said(ask: &Ask<'_>, question: &Question, rows: &Chunks) -> Result<Answer, Err
     Ok(match *ask {
         Ask::Presence => Answer::default(),
         Ask::Sum(sum) => {
-            let query = Query { sum, features, clip: question.clip.as_ref(), kernel };
+            let query = Query { sum, features, kernel };
             Answer { sums: rows.sums(&query)?, ..Answer::default() }
         }
         Ask::Sorted { region, lattice, most } => {

@@ -45,10 +45,11 @@ use self::{
 use super::{
     Engine,
     file::allowed,
+    held::Chunks,
     person::Grouping,
     query::Query,
     region::{Sorted, Sorting},
-    store::{Chunks, Costs, Store},
+    store::{Costs, Store},
 };
 use crate::{
     Error,
@@ -297,6 +298,10 @@ impl Store for Blocks {
     }
 
     fn for_each_piece(&self, _: &mut dyn FnMut(&[f32])) -> Result<(), Error> {
+        Err(RemoteError::NotHere.into())
+    }
+
+    fn check_custom(&self) -> Result<(), Error> {
         Err(RemoteError::NotHere.into())
     }
 

@@ -12,7 +12,8 @@ use crate::{
     lattice::{BLOCK_ROWS, CELL_RANGE_BITS, Design, MOST_ROWS as MOST_ROWS_OF_PERSON, RowBlock},
     rows::{
         MemoryBuilder, Persons,
-        store::{CHUNK_BLOCKS, Chunk, Chunks, Store, copy_row},
+        held::{CHUNK_BLOCKS, Chunk, Chunks, copy_row},
+        store::Store,
     },
     table::Block,
 };

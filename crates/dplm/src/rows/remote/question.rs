@@ -5,7 +5,7 @@
 
 use super::bytes::{Kind, Reader, Writer};
 use crate::{
-    lattice::{Clip, Ladder, Lattice, Outer, Separate, Theta, Weight, Whitening},
+    lattice::{Clip, ClippedOuter, Ladder, Lattice, Outer, Theta, Whitening},
     rows::{
         query::{Sum, Term},
         region::Region,
@@ -60,8 +60,6 @@ mod kind {
     pub(super) const GRADIENT: u8 = 1;
     pub(super) const SQUARE: u8 = 2;
     pub(super) const IS_CLIPPED: u8 = 3;
-    pub(super) const SEPARATE_GRADIENT: u8 = 4;
-    pub(super) const SEPARATE_SQUARE: u8 = 5;
     pub(super) const SHRUNK: u8 = 6;
     pub(super) const UNCLIPPED: u8 = 7;
     pub(super) const WITHIN: u8 = 8;
@@ -108,32 +106,37 @@ impl<'a> Flat<'a> {
 
     fn of_sum(sum: &Sum<'a>) -> Flat<'a> {
         match sum {
-            Sum::Terms(term, (theta, lattice)) => {
+            Sum::Terms(term, (theta, lattice), _) => {
                 let (kind, numbers) = match term {
                     Term::Gradient => (kind::GRADIENT, Vec::new()),
                     Term::Square => (kind::SQUARE, Vec::new()),
                     Term::IsClipped => (kind::IS_CLIPPED, Vec::new()),
-                    Term::SeparateGradient(bounds) => (kind::SEPARATE_GRADIENT, numbers_of(bounds)),
-                    Term::SeparateSquare(bounds) => (kind::SEPARATE_SQUARE, numbers_of(bounds)),
                 };
                 Flat::at(kind, theta, lattice.theta_unit(), numbers)
             }
             Sum::Outer(outer) => Flat::of_outer(outer),
+            Sum::ClippedOuter(outer, _) => Flat::of_clipped_outer(outer),
             Sum::Moments => Flat::plain(kind::MOMENTS, Vec::new()),
             Sum::Tally(ladder) => Flat::of_ladder(ladder),
+            Sum::Custom(_) => unreachable!("`Engine::custom` refuses rows on other machines"),
         }
     }
 
     fn of_outer(outer: &'a Outer<'a>) -> Flat<'a> {
         match outer {
             Outer::Shrunk { radius } => Flat::plain(kind::SHRUNK, vec![*radius]),
-            Outer::Unclipped { theta, theta_unit, radius } => {
-                Flat::at(kind::UNCLIPPED, theta, *theta_unit, vec![*radius])
-            }
             Outer::Within { theta, theta_unit, radius, residual } => {
                 Flat::at(kind::WITHIN, theta, *theta_unit, vec![*radius, *residual])
             }
-            Outer::Gradient { theta, theta_unit } => Flat::at(kind::GRADIENTS, theta, *theta_unit, Vec::new()),
+        }
+    }
+
+    fn of_clipped_outer(outer: &'a ClippedOuter<'a>) -> Flat<'a> {
+        match outer {
+            ClippedOuter::Unclipped { theta, theta_unit, radius } => {
+                Flat::at(kind::UNCLIPPED, theta, *theta_unit, vec![*radius])
+            }
+            ClippedOuter::Gradient { theta, theta_unit } => Flat::at(kind::GRADIENTS, theta, *theta_unit, Vec::new()),
         }
     }
 
@@ -152,11 +155,6 @@ impl<'a> Flat<'a> {
 
 fn gamma(clip: &Clip) -> u64 {
     clip.gamma().try_into().expect("a clip is below 2^63")
-}
-
-fn numbers_of(bounds: &Separate) -> Vec<u64> {
-    let (radius, residual, weight) = bounds.parts();
-    vec![radius, residual, u64::from(weight == Weight::Mallows)]
 }
 
 /// The bytes of a question.
@@ -248,7 +246,7 @@ impl Question {
                 Some(see(&Ask::Sample { one_in }))
             }
             kind::SORTED => self.with_region(see),
-            kind::GRADIENT..=kind::SEPARATE_SQUARE => self.with_term(see),
+            kind::GRADIENT..=kind::IS_CLIPPED => self.with_term(see),
             kind::SHRUNK..=kind::GRADIENTS => self.with_outer(see),
             kind::MOMENTS => Some(see(&Ask::Sum(Sum::Moments))),
             kind::TALLY_NORMS..=kind::TALLY_RESIDUALS => self.with_ladder(see),
@@ -265,18 +263,9 @@ impl Question {
     }
 
     fn with_term<R>(&self, see: impl FnOnce(&Ask<'_>) -> R) -> Option<R> {
-        let bounds = || {
-            let &[radius, residual, mallows] = &self.numbers[..] else { return None };
-            let weight = if mallows == 0 { Weight::Shrink } else { Weight::Mallows };
-            let fits = u128::from(radius) * u128::from(residual) < 1 << 63;
-            fits.then(|| Separate::new(radius, residual, weight))
-        };
-        let at = self.at()?;
-        let see = |term| Some(see(&Ask::Sum(Sum::Terms(term, at))));
+        let (at, clip) = (self.at()?, self.clip.as_ref()?);
+        let see = |term| Some(see(&Ask::Sum(Sum::Terms(term, at, clip))));
         match self.kind {
-            kind::SEPARATE_GRADIENT => see(Term::SeparateGradient(&bounds()?)),
-            kind::SEPARATE_SQUARE => see(Term::SeparateSquare(&bounds()?)),
-            _ if self.clip.is_none() => None,
             kind::GRADIENT => see(Term::Gradient),
             kind::SQUARE => see(Term::Square),
             _ => see(Term::IsClipped),
@@ -286,25 +275,24 @@ impl Question {
     fn with_outer<R>(&self, see: impl FnOnce(&Ask<'_>) -> R) -> Option<R> {
         let radius = || self.numbers.first().copied().filter(|radius| *radius <= MOST_RADIUS);
         let at = || self.at().map(|(theta, lattice)| (theta, lattice.theta_unit()));
-        let outer = match self.kind {
-            kind::SHRUNK => Outer::Shrunk { radius: radius()? },
+        let see = |sum| Some(see(&Ask::Sum(sum)));
+        match self.kind {
+            kind::SHRUNK => see(Sum::Outer(&Outer::Shrunk { radius: radius()? })),
             // Bounds on single residuals are for rows.
-            kind::WITHIN if self.of.rows_in_unit.is_some() => return None,
+            kind::WITHIN if self.of.rows_in_unit.is_some() => None,
             kind::WITHIN => {
                 let ((theta, theta_unit), radius) = (at()?, radius()?);
-                Outer::Within { theta, theta_unit, radius, residual: *self.numbers.get(1)? }
+                see(Sum::Outer(&Outer::Within { theta, theta_unit, radius, residual: *self.numbers.get(1)? }))
             }
-            _ if self.clip.is_none() => return None,
             kind::UNCLIPPED => {
-                let ((theta, theta_unit), radius) = (at()?, radius()?);
-                Outer::Unclipped { theta, theta_unit, radius }
+                let ((theta, theta_unit), radius, clip) = (at()?, radius()?, self.clip.as_ref()?);
+                see(Sum::ClippedOuter(&ClippedOuter::Unclipped { theta, theta_unit, radius }, clip))
             }
             _ => {
-                let (theta, theta_unit) = at()?;
-                Outer::Gradient { theta, theta_unit }
+                let ((theta, theta_unit), clip) = (at()?, self.clip.as_ref()?);
+                see(Sum::ClippedOuter(&ClippedOuter::Gradient { theta, theta_unit }, clip))
             }
-        };
-        Some(see(&Ask::Sum(Sum::Outer(&outer))))
+        }
     }
 
     fn with_ladder<R>(&self, see: impl FnOnce(&Ask<'_>) -> R) -> Option<R> {

@@ -1,4 +1,4 @@
-//! Arrow's arrays to cells.
+//! Arrow arrays to cells.
 
 use std::{collections::HashMap, fmt::Display, sync::Arc};
 
@@ -22,19 +22,19 @@ use crate::table::{
 };
 
 impl Projection<'_> {
-    /// The cells of a batch of the columns that were decoded.
+    /// The cells of a batch of the decoded columns.
     pub fn batch(&self, batch: RecordBatch) -> Result<Block, DataError> {
         let (_, columns, rows) = batch.into_parts();
         self.arrays(rows, columns)
     }
 
-    /// The cells of the columns that were decoded, so many rows of each.
+    /// The cells of the decoded columns, `rows` of each.
     pub fn arrays(&self, rows: usize, columns: Vec<ArrayRef>) -> Result<Block, DataError> {
         let wanted: Vec<(ArrayRef, &Extractor)> =
             self.wanted().map(|(slot, extractor)| (columns[slot].clone(), extractor)).collect();
         drop(columns);
         let cells = wanted.into_par_iter().map(|(array, extractor)| extractor.array(array));
-        // The first refusal in the order of the columns, whichever thread came first.
+        // The first error in the order of the columns, whichever thread finished first.
         let cells: Vec<Result<Cells, DataError>> = cells.collect();
         Ok(Block { rows, columns: cells.into_iter().collect::<Result<_, _>>()? })
     }
@@ -44,7 +44,7 @@ impl Extractor {
     /// The cells of an array.
     ///
     /// # Errors
-    /// Refuses the first bad cell when strict, and a type that has no place in a model.
+    /// Refuses the first bad cell when strict, and a type that a model cannot use.
     fn array(&self, array: ArrayRef) -> Result<Cells, DataError> {
         let unsupported = || DataError::from(SchemaError::UnsupportedType { column: self.column.clone() });
         match &self.wanted {
@@ -56,7 +56,7 @@ impl Extractor {
     }
 }
 
-/// An array as codes; `None` for a type that cannot hold what is coded.
+/// An array as codes; `None` for a type that the coding does not cover.
 fn codes<C: Coding>(coding: &C, array: &dyn Array) -> Option<Vec<C::Code>> {
     match array.data_type() {
         DataType::Null => Some(vec![C::MISSING; array.len()]),
@@ -78,7 +78,7 @@ fn codes<C: Coding>(coding: &C, array: &dyn Array) -> Option<Vec<C::Code>> {
         DataType::Decimal64(_, 0) => Some(integer_codes::<C, Decimal64Type>(coding, array)),
         DataType::Decimal128(_, 0) => Some(integer_codes::<C, Decimal128Type>(coding, array)),
         DataType::Decimal256(_, 0) => {
-            // More digits than other integers have: the text of them is the same number.
+            // Wider than the other integers; the text holds the same number.
             let digits = array.as_primitive::<Decimal256Type>().iter();
             Some(codes_of::<C, _>(digits, |digits| coding.text(&digits.to_string())))
         }
@@ -97,7 +97,7 @@ fn codes_of<C: Coding, T>(cells: impl Iterator<Item = Option<T>>, code: impl Fn(
     cells.map(|cell| cell.map_or(C::MISSING, &code)).collect()
 }
 
-/// An array as numbers, NaN where there is none; `None` for a type that holds no numbers.
+/// An array as numbers, NaN for a missing cell; `None` for a type that holds no numbers.
 fn numbers(array: ArrayRef) -> Option<Vec<f64>> {
     match array.data_type() {
         DataType::Null => Some(vec![f64::NAN; array.len()]),
@@ -109,7 +109,7 @@ fn numbers(array: ArrayRef) -> Option<Vec<f64>> {
         DataType::Boolean => Some(array.as_boolean().iter().map(|cell| cell.map_or(f64::NAN, f64::from)).collect()),
         DataType::Float64 => {
             let floats = array.as_primitive::<Float64Type>().clone();
-            // Nobody else holds the numbers then, and they need not be copied.
+            // The numbers then have a single owner and need not be copied.
             drop(array);
             let (_, values, nulls) = floats.into_parts();
             Some(blank_nulls(values.into(), nulls.as_ref()))
@@ -118,7 +118,8 @@ fn numbers(array: ArrayRef) -> Option<Vec<f64>> {
     }
 }
 
-/// An array as days after 1970-01-01, NaN where there is none; `None` for a type that holds no dates. A time of the day changes nothing.
+/// An array as days after 1970-01-01, NaN for a missing cell; `None` for a type that holds no
+/// dates. The time of day is ignored.
 fn days_of(array: &dyn Array) -> Option<Vec<f64>> {
     let whole = |instants: Float64Array| blank_nulls(instants.values().to_vec(), instants.nulls());
     let per_day = |unit: &TimeUnit| match unit {
@@ -153,7 +154,8 @@ fn days_of(array: &dyn Array) -> Option<Vec<f64>> {
     })
 }
 
-/// A dictionary's cells: each entry is read once, then the keys are followed. A null key is `missing`.
+/// A dictionary's cells: each entry is read once, then the keys are looked up. A null key is
+/// `missing`.
 fn by_key<T: Copy>(array: &dyn Array, missing: T, read: impl Fn(&ArrayRef) -> Option<Vec<T>>) -> Option<Vec<T>> {
     let dictionary = array.as_any_dictionary_opt()?;
     let entries = read(dictionary.values())?;
@@ -165,7 +167,8 @@ fn by_key<T: Copy>(array: &dyn Array, missing: T, read: impl Fn(&ArrayRef) -> Op
     Some(keys.iter().enumerate().map(cell).collect())
 }
 
-/// A union's cells, each read as its own type says; those of a type that has no place in a model are `missing`.
+/// A union's cells, each read as its own type; those of a type that a model cannot use are
+/// `missing`.
 fn by_type<T: Copy>(array: &dyn Array, missing: T, read: impl Fn(&ArrayRef) -> Option<Vec<T>>) -> Option<Vec<T>> {
     let union = array.as_union_opt()?;
     let (DataType::Union(types, _), children) = (union.data_type(), HashMap::new()) else { return None };
@@ -209,7 +212,7 @@ fn decimal(digits: impl ArrowNativeType + Display, scale: i8) -> f64 {
     const EXACT_POWERS: u8 = 22;
     let scale = i32::from(scale);
     match digits.to_i64().filter(|digits| digits.unsigned_abs() <= EXACT) {
-        // Both are exact, so that their ratio or product is rounded once.
+        // Both are exact, so their ratio or product is rounded once.
         Some(digits) if scale.unsigned_abs() <= EXACT_POWERS.into() => match scale {
             0.. => digits as f64 / 10f64.powi(scale),
             _ => digits as f64 * 10f64.powi(-scale),
@@ -233,7 +236,7 @@ mod tests {
 
     use super::*;
 
-    /// The nearest number is what the parser of Rust's library makes of the same decimal written out.
+    /// The nearest number is the one that Rust's standard parser gives for the same decimal.
     #[test]
     fn decimals_are_rounded_once() {
         for scale in [-30i8, -22, -3, 0, 2, 7, 22, 23, 40] {

@@ -23,7 +23,7 @@ use crate::table::{
     projection::Projection,
 };
 
-/// A file or a stream of Arrow's.
+/// An Arrow file or stream.
 struct Ipc;
 
 /// Opens a file of either format.
@@ -35,14 +35,15 @@ pub fn open(bytes: Bytes) -> Result<DataFile, DataError> {
 /// The first bytes of the file format; a stream starts otherwise.
 const FILE_MAGIC: &[u8] = b"ARROW1";
 
-/// Whether bytes of no declared format are Arrow's: no text starts so, since a zero is in no name and 0xff in no UTF-8. What comes first in
-/// either format is the schema, as what comes first in a text is its header: no row decides.
+/// Whether bytes without a declared format are Arrow's: no text starts like that, since a name
+/// holds no zero byte and UTF-8 no 0xff. Either format starts with the schema, as a text starts
+/// with its header, so no row decides.
 pub fn is_arrow(bytes: &Bytes) -> Result<bool, DataError> {
     let start = first(bytes, FILE_MAGIC.len() + 2)?;
     Ok(start.starts_with(&CONTINUATION) || start.strip_prefix(FILE_MAGIC) == Some(&[0, 0]))
 }
 
-/// Either format, with the number of batches when it is known beforehand.
+/// A reader of either format, with the number of batches if it is known beforehand.
 enum Reader {
     File(FileReader<BufReader<Opened>>),
     Stream(StreamReader<BufReader<Opened>>),
@@ -107,7 +108,7 @@ impl Format for Ipc {
         sink: &mut BlockSink<'_>,
     ) -> Result<(), DataError> {
         let mut reader = Reader::open(bytes, Some(projection.indices()))?;
-        // How far a stream has come is not known, so it counts as done at its end only.
+        // The progress within a stream is unknown, so it counts as done only at its end.
         let total = reader.batch_count().unwrap_or(usize::MAX) as u64;
         let (mut batches, mut seen) = (0, 0u64);
         while let Some(batch) = reader.step(bytes)? {
@@ -126,14 +127,16 @@ impl Format for Ipc {
     }
 }
 
-/// Checks that every part the footer names lies within the file, and gives the most that one claims to hold, decompressed.
+/// Checks that every part the footer names lies within the file, and gives the largest decompressed
+/// size that a part claims.
 ///
-/// The library sets aside as much memory as the footer asks for before it reads, so a damaged length could take all.
+/// The library allocates as much memory as the footer asks for before it reads, so a damaged length
+/// could exhaust the memory.
 fn checked_footer(bytes: &Bytes) -> Result<u64, DataError> {
     most_claimed(&mut bytes.opened()?, bytes.length).ok_or_else(|| bytes.corrupt(FORMAT))
 }
 
-/// What the largest part claims; `None` if one lies outside `length`, or the footer cannot be read.
+/// The largest part's claim; `None` if a part lies outside `length`, or the footer cannot be read.
 fn most_claimed(file: &mut Opened, length: u64) -> Option<u64> {
     let tail: [u8; TAIL] = read_end(file, length, TAIL as u64)?.try_into().ok()?;
     let footer_length = u64::try_from(read_footer_length(tail).ok()?).ok()?;
@@ -172,7 +175,7 @@ fn is_file_format(bytes: &Bytes) -> Result<bool, DataError> {
     Ok(first(bytes, FILE_MAGIC.len())? == FILE_MAGIC)
 }
 
-/// The first `count` bytes, or fewer where there are no more.
+/// The first `count` bytes, or fewer at the end of the file.
 fn first(bytes: &Bytes, count: usize) -> Result<Vec<u8>, DataError> {
     let mut start = Vec::new();
     let read = bytes.opened()?.take(count as u64).read_to_end(&mut start);

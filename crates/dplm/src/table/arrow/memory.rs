@@ -11,10 +11,10 @@ use crate::table::{
     projection::Projection,
 };
 
-/// Record batches of one schema; their buffers are shared with whoever made them, never copied.
+/// Record batches of one schema; their buffers are shared with their producer, never copied.
 struct Batches(Vec<RecordBatch>);
 
-/// A table of batches that all have the columns of `schema`; `name` is what messages call it.
+/// A table of batches that all have the columns of `schema`; messages call it `name`.
 pub fn from_batches(schema: SchemaRef, batches: Vec<RecordBatch>, name: &str) -> Result<DataFile, DataError> {
     if !batches.iter().all(|batch| same_columns(&batch.schema(), &schema)) {
         return Err(DataError::Corrupt { file: name.to_owned(), format: FORMAT });
@@ -54,7 +54,7 @@ impl Format for Batches {
     }
 }
 
-/// Whether names and types agree; whether a column may hold nulls is no difference.
+/// Whether names and types agree; nullability may differ.
 fn same_columns(one: &SchemaRef, other: &SchemaRef) -> bool {
     let facts = |schema: &SchemaRef| -> Vec<_> {
         schema.fields().iter().map(|field| (field.name().clone(), field.data_type().clone())).collect()

@@ -1,7 +1,7 @@
-//! The messages of an Arrow file or stream, looked at before they are decompressed.
+//! The messages of an Arrow file or stream, checked before they are decompressed.
 //!
-//! Each compressed buffer starts with the length it claims to have once it is decompressed, and the library sets that much aside. What cannot
-//! be read here is left to the library, which refuses it.
+//! Each compressed buffer starts with its claimed decompressed length, and the library allocates
+//! that much. Messages that cannot be read here are left to the library, which refuses them.
 
 use arrow_ipc::{Block, RecordBatch, root_as_message};
 
@@ -10,14 +10,15 @@ use crate::table::{bytes::Opened, inflate::read_at};
 /// Marks a message of the present format.
 pub(super) const CONTINUATION: [u8; 4] = [0xff; 4];
 
-/// What the batch at a block of a file claims to hold, decompressed, in bytes; `None` where its description cannot be read.
+/// The decompressed size that the batch at a block of a file claims, in bytes; `None` if its
+/// description cannot be read.
 pub(super) fn claimed_by_block(file: &mut Opened, block: &Block) -> Option<u64> {
     let message = Message::of_block(file, block)?;
     root_as_message(&message.head).ok()?;
     Some(message.claimed(file))
 }
 
-/// The most that a batch of a stream claims to hold, decompressed, in bytes.
+/// The largest decompressed size that a batch of a stream claims, in bytes.
 pub(super) fn claimed_by_stream(file: &mut Opened) -> u64 {
     let (mut at, mut most) = (0, 0);
     while let Some(message) = Message::at(file, at) {
@@ -28,14 +29,14 @@ pub(super) fn claimed_by_stream(file: &mut Opened) -> u64 {
     most
 }
 
-/// A message: its head, and where its body starts.
+/// A message: its head, and the position of its body.
 struct Message {
     head: Vec<u8>,
     body: u64,
 }
 
 impl Message {
-    /// As the footer has it: the head ends, and the body starts, where the block says.
+    /// In a file, the block gives the ends of the head and the start of the body.
     fn of_block(file: &mut Opened, block: &Block) -> Option<Message> {
         let at = u64::try_from(block.offset()).ok()?;
         let length = usize::try_from(block.metaDataLength()).ok()?;
@@ -48,7 +49,7 @@ impl Message {
         Some(Message { head, body: at.checked_add(length as u64)? })
     }
 
-    /// As a stream has it: the head states its own length.
+    /// In a stream, the head states its own length.
     fn at(file: &mut Opened, at: u64) -> Option<Message> {
         let start = read_at(file, at, 8);
         let prefix = if start.get(..4)? == CONTINUATION { 8 } else { 4 };
@@ -77,7 +78,8 @@ impl Message {
         starts.map(|start| self.claimed_at(file, start)).fold(0, u64::saturating_add)
     }
 
-    /// The length that a compressed buffer of the body states first; -1 there says that it is not compressed after all.
+    /// The length that a compressed buffer of the body states first; -1 means that it is not
+    /// compressed.
     fn claimed_at(&self, file: &mut Opened, start: i64) -> u64 {
         let at = u64::try_from(start).ok().and_then(|start| self.body.checked_add(start));
         let first: Option<[u8; 8]> = at.and_then(|at| read_at(file, at, 8).try_into().ok());

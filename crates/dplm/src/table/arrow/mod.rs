@@ -1,5 +1,5 @@
-//! Arrow files (also called Feather), Arrow streams, and tables in memory; and Arrow's arrays as cells, which Parquet files are
-//! decoded to as well.
+//! Arrow files (also called Feather), Arrow streams, and tables in memory; also Arrow arrays as
+//! cells, to which Parquet files are decoded as well.
 
 mod cells;
 mod messages;
@@ -27,7 +27,7 @@ pub(super) fn schema_of(fields: &Fields) -> Schema {
 
 fn type_of(data_type: &DataType) -> Type {
     match data_type {
-        // Nothing, or a cell of any type in each row.
+        // Null, or a type per row.
         DataType::Null | DataType::Union(..) => Type::Undeclared,
         DataType::Boolean => Type::Boolean,
         DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => Type::Text,

@@ -1,10 +1,11 @@
-//! Arrays of other libraries, made safe to read.
+//! Validates arrays from other libraries.
 //!
-//! The C data interface hands buffers over unchecked: offsets, keys and types may lead anywhere, and texts may not be UTF-8, as those of a
-//! file whose reader was told not to look.
+//! The C data interface hands over unchecked buffers: offsets, keys and types may point anywhere,
+//! and texts may not be UTF-8, for instance from a file read without validation.
 //!
 //! # Guarantee
-//! A text that is not UTF-8 is missing, and changes nothing about any other cell. What would lead out of a buffer is refused.
+//! A text that is not UTF-8 counts as missing, and changes no other cell. An array that points
+//! outside a buffer is refused.
 
 use std::sync::Arc;
 
@@ -14,7 +15,7 @@ use arrow_array::{
 };
 use arrow_schema::DataType;
 
-/// The array with every cell that can be read; nothing where its layout is broken.
+/// The array with every readable cell; `None` if its layout is broken.
 pub fn sound(array: &ArrayRef) -> Option<ArrayRef> {
     match array.data_type() {
         DataType::Utf8 => texts(array.as_string::<i32>()),
@@ -25,13 +26,13 @@ pub fn sound(array: &ArrayRef) -> Option<ArrayRef> {
             Some(coded.with_values(sound(coded.values())?))
         }
         DataType::Union(..) => union(checked(array)?.as_union()),
-        // No model reads what is nested, and whether all the texts in it are UTF-8 would be one person's doing.
+        // No model reads nested values, and one person could make all the texts in them invalid.
         nested if nested.is_nested() => Some(array.clone()),
         _ => checked(array).cloned(),
     }
 }
 
-/// The array, if no offset, key or type of its own leads out of it.
+/// The array, if none of its own offsets, keys or types points outside it.
 fn checked<A: Array>(array: &A) -> Option<&A> {
     array.to_data().validate_data().is_ok().then_some(array)
 }

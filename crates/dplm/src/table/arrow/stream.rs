@@ -1,4 +1,4 @@
-//! Tables that other libraries hand over by Arrow's C stream interface.
+//! Tables that other libraries export through Arrow's C stream interface.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -11,13 +11,14 @@ use arrow_schema::{DataType, Field, Schema, SchemaRef};
 
 use super::sound::sound;
 
-/// The table of a stream, its buffers shared; nothing where it cannot be read. Any column may have missing cells, whatever the exporter
-/// declares.
+/// The table of a stream, its buffers shared; `None` if it cannot be read. Any column may have
+/// missing cells, whatever the exporter declares.
 ///
 /// # Guarantee
-/// Whatever the exporter hands over, every cell can be read. Its own words are not passed on, since they may hold cells.
+/// Every cell of the result can be read, whatever the exporter hands over. The exporter's messages
+/// are not passed on, since they may hold cells.
 pub fn read_stream(stream: FFI_ArrowArrayStream) -> Option<(SchemaRef, Vec<RecordBatch>)> {
-    // The import panics on some of what no exporter should hand over.
+    // The import panics on some invalid streams.
     catch_unwind(AssertUnwindSafe(|| table(stream))).ok().flatten()
 }
 

@@ -78,7 +78,8 @@ fn levels_are_read_from_text_whole_numbers_and_truth_values() {
     assert_eq!(said[7], [None, None, None]);
 }
 
-/// A missing cell turns a column of whole numbers into one of floats in many programs: the others must read the same.
+/// A missing cell turns a column of whole numbers into floats in many programs: the other cells
+/// must read the same.
 #[test]
 fn whole_numbers_are_the_same_levels_as_floats() {
     let whole = [0i64, 1, -7, 100, 1 << 53, 5];
@@ -97,8 +98,8 @@ fn whole_numbers_are_the_same_levels_as_floats() {
     assert_eq!((&said[1], &said[2]), (&said[0], &said[0]));
 }
 
-/// Who each row is of by a column, as numbers in the order in which persons come; none where nobody
-/// is named.
+/// The person of each row by a column, numbered in order of appearance; `None` for a missing
+/// identifier.
 fn persons(source: &Source, column: &str) -> Result<Vec<Option<f64>>, String> {
     let mut persons = Vec::new();
     let options = ReadOptions { person: Some(column), ..ReadOptions::default() };
@@ -150,7 +151,7 @@ fn a_type_that_changes_what_was_written_identifies_nobody() {
         (Arc::new(Float32Array::from(vec![4711.0])), "floating-point numbers or decimals"),
         (Arc::new(decimals), "floating-point numbers or decimals"),
         (Arc::new(coded), "floating-point numbers or decimals"),
-        (Arc::new(BooleanArray::from(vec![true])), "truth values"),
+        (Arc::new(BooleanArray::from(vec![true])), "booleans"),
         (Arc::new(Date32Array::from(vec![4711])), "dates"),
         (Arc::new(BinaryArray::from(vec![&b"4711"[..]])), "neither integers nor text"),
     ] {
@@ -179,8 +180,8 @@ fn one_file_of_floats_makes_the_identifiers_of_all_files_floats() {
     assert_eq!(persons(&open(&paths[0]).unwrap(), "id"), Ok(vec![Some(0.0)]));
 }
 
-/// One cell that is a number turns truth values into 1 and 0 in many programs, one that is a text turns them into True and False and numbers
-/// into their digits: the others must read the same.
+/// In many programs, one numeric cell turns booleans into 1 and 0, and one text cell turns booleans
+/// into True and False and numbers into their digits: the other cells must read the same.
 #[test]
 fn truth_values_and_numbers_mean_the_same_whatever_they_are_stored_as() {
     let stored: [(&str, ArrayRef); 5] = [
@@ -196,7 +197,8 @@ fn truth_values_and_numbers_mean_the_same_whatever_they_are_stored_as() {
         for levels in [["false", "true"], ["FALSE", "TRUE"], ["0", "1"], ["0.0", "1.0"]] {
             assert_eq!(read(&source, &[category("x", &levels)]), [[Some(1.0), Some(0.0)]], "{name} {levels:?}");
         }
-        // A level that says the very word comes first, and a text that no program prints for a number is none.
+        // An exact match of a level comes first, and a text that no program prints for a number is
+        // not a number.
         let exact = [category("x", &["-", "true", "1", "01", "+1"])];
         let code = if matches!(name, "b" | "python") { 1.0 } else { 2.0 };
         assert_eq!(read(&source, &exact), [[Some(code), None]], "{name}");

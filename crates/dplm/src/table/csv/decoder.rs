@@ -8,11 +8,11 @@ use super::{
     texts::Texts,
 };
 
-/// How many cells, wanted or not, a batch may have.
+/// The most cells of a batch, wanted or not.
 const LARGEST_BATCH_CELLS: usize = 4 << 20;
-/// The room for cells grows by at least so many bytes.
+/// The least growth of the room for cells, in bytes.
 const LEAST_ROOM: usize = 1 << 10;
-/// About how long a cell is.
+/// The typical length of a cell.
 const LIKELY_CELL: usize = 8;
 /// Why cells are UTF-8.
 const CHECKED: &str = "text was checked before it was split at delimiters and quotes";
@@ -21,18 +21,20 @@ const CHECKED: &str = "text was checked before it was split at delimiters and qu
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Broken;
 
-/// Splits text that comes in pieces, cut anywhere, into batches of rows. An empty piece means the end.
+/// Splits text that comes in pieces, cut anywhere, into batches of rows. An empty piece marks the
+/// end.
 pub(super) struct Decoder {
     reader: Reader,
     layout: Layout,
     indices: Vec<usize>,
     batch_rows: usize,
-    /// Whether the next row is a header, which is passed over.
+    /// Whether the next row is a header, which is skipped.
     at_header: bool,
-    /// The cells of the batch one after the other, without what separates and quotes them; used up to `filled`.
+    /// The cells of the batch, concatenated, without delimiters and quotes; used up to `filled`.
     cells: Vec<u8>,
     filled: usize,
-    /// Where the row at hand starts among them, where its cells end from there on, and how many there are so far.
+    /// The start of the current row among them, the ends of its cells relative to that, and the
+    /// number of its cells so far.
     row_start: usize,
     ends: Vec<usize>,
     row_cells: usize,
@@ -41,11 +43,11 @@ pub(super) struct Decoder {
 }
 
 impl Decoder {
-    /// At the start of a file, where a byte-order mark is none of its text; or at a row further on.
+    /// At the start of a file, where a byte-order mark is not text; or at a later row.
     pub fn new(layout: Layout, indices: &[usize], batch_rows: usize, at_start: bool) -> Self {
         let mut reader = ReaderBuilder::new().delimiter(layout.delimiter).build();
         if !at_start {
-            // Once it has seen a blank line, a mark is text.
+            // After a blank line, a mark is text.
             reader.read_record(b"\n", &mut [0], &mut [0]);
         }
         Self {
@@ -57,7 +59,7 @@ impl Decoder {
             cells: Vec::new(),
             filled: 0,
             row_start: 0,
-            // One more than a row should have, so that a longer one is noticed.
+            // One more than a row should have, so that a longer row is noticed.
             ends: vec![0; layout.width + 1],
             row_cells: 0,
             rows: 0,
@@ -65,7 +67,7 @@ impl Decoder {
         }
     }
 
-    /// Passes over the first row.
+    /// Skips the first row.
     #[must_use]
     pub fn without_header(self) -> Self {
         Self { at_header: true, ..self }
@@ -105,7 +107,7 @@ impl Decoder {
         Ok(used)
     }
 
-    /// The rows of the batch, none where there are none; the next batch starts.
+    /// The rows of the batch, if any; starts the next batch.
     pub fn flush(&mut self) -> Option<Texts<'static>> {
         let rows = std::mem::take(&mut self.rows);
         if rows == 0 {
@@ -119,7 +121,7 @@ impl Decoder {
         Some(Texts::new(text, rows, columns))
     }
 
-    /// There is room for what a piece of text can hold, or for a good part of it.
+    /// Makes room for the cells of a piece of text, or for a good part of them.
     fn make_room(&mut self, text: usize) {
         if self.cells.len() - self.filled < LEAST_ROOM {
             let likely = self.room().saturating_mul(self.layout.width * LIKELY_CELL);
@@ -146,7 +148,8 @@ impl Decoder {
     }
 }
 
-/// The cells of the first row of a text; none where it has no row. A row of more than [`LONGEST_ROW`] bytes is cut there.
+/// The cells of the first row of a text; empty if it has no row. A row of more than [`LONGEST_ROW`]
+/// bytes is cut there.
 pub(super) fn first_row(text: &mut Text, delimiter: u8) -> Result<Vec<String>, Fault> {
     let mut reader = ReaderBuilder::new().delimiter(delimiter).build();
     let (mut cells, mut filled) = (vec![0; LEAST_ROOM], 0);
@@ -176,7 +179,8 @@ mod tests {
 
     type Rows = Vec<Vec<Option<String>>>;
 
-    /// All rows of a text that comes in pieces of `length` bytes, a batch of at most `batch_rows` at a time.
+    /// All rows of a text that comes in pieces of `length` bytes, a batch of at most `batch_rows`
+    /// at a time.
     fn decoded(text: &str, width: usize, length: usize, batch_rows: usize) -> Result<Rows, Broken> {
         let indices: Vec<usize> = (0..width).collect();
         let mut decoder =

@@ -1,11 +1,13 @@
-//! CSV and TSV text, as RFC 4180 has it: quotes, line ends of any kind, a byte-order mark if need be.
+//! CSV and TSV text, as RFC 4180 has it: quotes, line ends of any kind, an optional byte-order
+//! mark.
 //!
-//! Text is read in windows of some megabytes, each cut between rows into segments that are split and turned into cells on all threads. A
-//! segment without quotes is split by looking for delimiters and line feeds ([`plain`]); any other by `csv-core` ([`decoder`]), which
-//! also takes over where a row is longer than a window. What both make of a text is the same, wherever it is cut.
+//! Text is read in windows of some megabytes, each cut between rows into segments, which all
+//! threads split and turn into cells. A segment without quotes is split at delimiters and line
+//! feeds ([`plain`]); any other by `csv-core` ([`decoder`]), which also takes over where a row is
+//! longer than a window. Both give the same cells, wherever the text is cut.
 //!
-//! The text is checked to be UTF-8 before it is split, memory is bounded however long the rows are, and a broken row is reported by the line
-//! it starts on.
+//! The text is checked to be UTF-8 before it is split, memory is bounded however long the rows are,
+//! and a broken row is reported by the line it starts on.
 
 mod quotes;
 mod text;
@@ -35,11 +37,11 @@ struct Layout {
     delimiter: u8,
     /// How many columns the header has.
     width: usize,
-    /// Whether one and a half is `1,5`.
+    /// Whether one and a half is written `1,5`.
     decimal_comma: bool,
 }
 
-/// Opens text whose cells are separated by what the dialect says, or else by `usual`.
+/// Opens text whose delimiter is that of the dialect, or else `usual`.
 pub(super) fn open(bytes: Bytes, dialect: Dialect, usual: Delimiter) -> Result<DataFile, DataError> {
     let delimiter = dialect.delimiter.unwrap_or(usual).byte();
     let schema = schema(&bytes, delimiter)?;
@@ -69,7 +71,7 @@ impl Format for Layout {
     }
 }
 
-/// Reads the header. Nothing is told from the rows: what a cell is, the formula says.
+/// Reads the header. The rows decide nothing: the formula says what a cell is.
 fn schema(bytes: &Bytes, delimiter: u8) -> Result<Schema, DataError> {
     let names = header(bytes, delimiter)?;
     if let [line] = &names[..]
@@ -86,8 +88,9 @@ fn schema(bytes: &Bytes, delimiter: u8) -> Result<Schema, DataError> {
     Ok(Schema::of_text(names))
 }
 
-/// Whether what should be a column's name is rather a cell: a number, a word for a missing one, a date or a time; or several lines, which
-/// are rows inside quotes. An empty name is none of these: programs leave the name of row numbers empty.
+/// Whether a column's name looks like a cell: a number, a marker of a missing value, a date or a
+/// time; or several lines, which are rows inside quotes. An empty name does not: programs leave the
+/// name of row numbers empty.
 fn is_data(name: &str) -> bool {
     if name.contains(['\n', '\r']) {
         return true;
@@ -106,8 +109,8 @@ fn header(bytes: &Bytes, delimiter: u8) -> Result<Vec<String>, DataError> {
     Ok(names.iter().map(|name| name.trim().to_owned()).collect())
 }
 
-/// In a file with one column a blank line could be a missing cell, but readers of CSV pass over it, and the row would
-/// be lost from the count. So it is refused, except at the end.
+/// In a file with one column a blank line could be a missing cell, but readers of CSV skip it, and
+/// the row would be lost from the count. It is therefore refused, except at the end.
 fn refuse_blank_lines(bytes: &Bytes, delimiter: u8) -> Result<(), DataError> {
     let mut text = Text::open(bytes, 0, delimiter)?;
     let (mut lines, mut blank, mut length) = (Lines::default(), None, 0);

@@ -1,17 +1,19 @@
-//! Text without quotes, split by looking for delimiters and line feeds.
+//! Text without quotes, split at delimiters and line feeds.
 
 use memchr::{memchr, memchr_iter, memchr2_iter};
 
 use super::{Layout, decoder::Broken, texts::Texts};
 
-/// Whether line feeds and delimiters alone decide where cells are: no quotes, and no carriage return but before a line feed.
+/// Whether line feeds and delimiters alone determine the cells: no quotes, and no carriage return
+/// except before a line feed.
 pub(super) fn is_plain(text: &[u8]) -> bool {
     u32::try_from(text.len()).is_ok()
         && memchr(b'"', text).is_none()
         && memchr_iter(b'\r', text).all(|place| text.get(place + 1) == Some(&b'\n'))
 }
 
-/// Splits plain text that ends with a row, at most `most_rows` rows at a time. Blank lines are passed over.
+/// Splits plain text that ends with a row, at most `most_rows` rows at a time. Blank lines are
+/// skipped.
 pub(super) fn split<'a>(
     text: &'a str,
     layout: Layout,
@@ -40,7 +42,7 @@ pub(super) fn split<'a>(
     Ok(done)
 }
 
-/// For each column of the text, its place among the wanted ones.
+/// For each column of the text, its position among the wanted columns.
 fn slots(width: usize, indices: &[usize]) -> Vec<Option<usize>> {
     let mut slots = vec![None; width];
     indices.iter().enumerate().for_each(|(slot, &index)| slots[index] = Some(slot));
@@ -50,10 +52,10 @@ fn slots(width: usize, indices: &[usize]) -> Vec<Option<usize>> {
 struct Splitter<'a> {
     bytes: &'a [u8],
     slots: Vec<Option<usize>>,
-    /// The rows since the last were taken, and where the cells of their wanted columns are.
+    /// The rows since the last batch, and the positions of their wanted cells.
     rows: usize,
     columns: Vec<Vec<(u32, u32)>>,
-    /// Where the cell at hand starts, and in which column it is.
+    /// The start of the current cell, and its column.
     start: usize,
     column: usize,
 }
@@ -64,7 +66,7 @@ impl Splitter<'_> {
         Texts::new(text, std::mem::take(&mut self.rows), std::mem::replace(&mut self.columns, none))
     }
 
-    /// The cell at hand ends before `end`, at which there is a delimiter or a line feed.
+    /// The current cell ends before `end`, which holds a delimiter or a line feed.
     #[inline(always)]
     fn cell(&mut self, end: usize) -> Result<(), Broken> {
         if self.bytes[end] == b'\n' {
@@ -130,7 +132,7 @@ mod tests {
             .map(|parts| parts.map(cells))
     }
 
-    /// A row of `width` cells, or now and then of another number, and the end of its line.
+    /// A row of `width` cells, occasionally of another number, and the end of its line.
     fn row(width: usize) -> impl Strategy<Value = String> {
         let cells = prop_oneof![19 => Just(width), 1 => 1..5usize];
         let cells = cells.prop_flat_map(|count| vec(select(&["", "1", " é", "\u{feff}x"][..]), count));

@@ -1,16 +1,16 @@
-//! Quotes around cells, followed through a text.
+//! Quotes around cells, tracked through a text.
 
 use memchr::memchr;
 
-/// Follows the quotes of a text in which a quote opens at the start of a cell only, two within quotes are one that is meant, and a
-/// closing one ends its cell.
+/// Tracks the quotes of a text in which a quote opens only at the start of a cell, two quotes
+/// within quotes are a literal one, and a closing quote ends its cell.
 ///
-/// A splitter would take more: text after a closing quote, and a last quote that is never closed. Then one cell with a stray quote could make
-/// one of many people's rows, without a word.
+/// A CSV splitter would accept more: text after a closing quote, and a last quote that is never
+/// closed. One cell with a stray quote could then silently merge many people's rows into one.
 pub(super) struct Quotes {
     delimiter: u8,
     state: State,
-    /// The byte before the text that comes next; none where a row starts.
+    /// The byte before the next text; `None` at the start of a row.
     last: Option<u8>,
 }
 
@@ -27,7 +27,7 @@ enum State {
     },
 }
 
-/// What a file may start with, which is none of its text.
+/// A byte-order mark, which a file may start with and which is not text.
 const MARK: &[u8] = "\u{feff}".as_bytes();
 
 impl Quotes {
@@ -36,7 +36,7 @@ impl Quotes {
         Self { delimiter, state: State::Outside, last: None }
     }
 
-    /// Where in the file the quotes opened that are not closed yet.
+    /// The position in the file of quotes that are still open.
     pub fn opened(&self) -> Option<u64> {
         match self.state {
             State::Inside { opened } => Some(opened),
@@ -44,8 +44,8 @@ impl Quotes {
         }
     }
 
-    /// Follows on through text that starts at byte `offset` of the file; gives the place of the first byte that follows a closing quote and
-    /// ends no cell.
+    /// Continues through text that starts at byte `offset` of the file; gives the position of the
+    /// first byte that follows a closing quote and does not end a cell.
     pub fn pass(&mut self, text: &[u8], offset: u64) -> Option<usize> {
         let start = if offset == 0 && text.starts_with(MARK) { MARK.len() } else { 0 };
         let mut at = start;
@@ -93,7 +93,7 @@ impl Quotes {
 mod tests {
     use super::*;
 
-    /// The place of the fault, and of quotes left open, however the text is cut in two.
+    /// The position of the fault, and of quotes left open, when the text is passed in two pieces.
     fn followed(text: &str) -> (Option<usize>, Option<u64>) {
         let outcome = |cut: usize| {
             let mut quotes = Quotes::new(b',');

@@ -1,4 +1,4 @@
-//! Rows of any text, whatever its quotes, and where a broken one is.
+//! The rows of any text, whatever its quotes, and the position of a broken row.
 
 use super::{
     Layout,
@@ -8,10 +8,10 @@ use super::{
 };
 use crate::table::{DataError, bytes::Bytes};
 
-/// How much text a block may take up before it is cut short.
+/// The text that a block may take up before it is cut short.
 const LARGEST_BLOCK: u64 = 64 << 20;
 
-/// Rows split at a time while a broken one is looked for.
+/// Rows split at a time during the search for a broken row.
 const SEARCH_ROWS: usize = 1000;
 
 /// The rows of a text, a batch at a time.
@@ -20,12 +20,12 @@ pub(super) struct Rows<'a> {
     layout: Layout,
     text: Text,
     decoder: Decoder,
-    /// Where the batch at hand starts, for finding a broken row again.
+    /// The start of the current batch, for finding a broken row again.
     batch_start: u64,
 }
 
 impl<'a> Rows<'a> {
-    /// Starts at a byte of the file at which a row starts: at 0, the header, which is passed over.
+    /// Starts at a byte of the file where a row starts: at 0, with the header, which is skipped.
     pub fn open(
         bytes: &'a Bytes,
         layout: Layout,
@@ -37,7 +37,7 @@ impl<'a> Rows<'a> {
         Ok(Self { bytes, layout, text: Text::open(bytes, start, layout.delimiter)?, decoder, batch_start: start })
     }
 
-    /// How far into the file this has come.
+    /// The position reached in the file.
     pub fn offset(&self) -> u64 {
         self.text.offset
     }
@@ -58,20 +58,21 @@ impl<'a> Rows<'a> {
             if since_row > LONGEST_ROW {
                 return Err(self.broken_row());
             }
-            // A line holds at most one end of a row, its own, so a batch that is cut here ends with a whole row.
+            // A line ends at most one row, so a batch cut here ends with a whole row.
             if used == 0 || self.decoder.room() == 0 || (full && row_ended) {
                 return Ok(self.decoder.flush());
             }
         }
     }
 
-    /// The refusal of the first bad row of the batch at hand, found by reading it again line by line.
+    /// The error for the first bad row of the current batch, found by reading it again line by
+    /// line.
     fn broken_row(&self) -> DataError {
         broken_row(self.bytes, self.layout, self.batch_start)
     }
 }
 
-/// The refusal of the first bad row at or after `start`.
+/// The error for the first bad row at or after `start`.
 pub(super) fn broken_row(bytes: &Bytes, layout: Layout, start: u64) -> DataError {
     match find_broken_row(bytes, layout, start) {
         Ok((line, true)) => DataError::LongRow { file: bytes.name.clone(), line },
@@ -80,7 +81,8 @@ pub(super) fn broken_row(bytes: &Bytes, layout: Layout, start: u64) -> DataError
     }
 }
 
-/// The rows of a piece of text that ends with a row. Its first row is the header if it is the first piece.
+/// The rows of a piece of text that ends with a row. In the first piece, the first row is the
+/// header.
 pub(super) fn batches(
     text: &[u8],
     layout: Layout,
@@ -102,13 +104,15 @@ pub(super) fn batches(
     }
 }
 
-/// A decoder of the rows of a file: from its start, where the header is passed over, or from a row further on.
+/// A decoder of the rows of a file: from its start, where the header is skipped, or from a later
+/// row.
 fn decoder(layout: Layout, indices: &[usize], batch_rows: usize, at_start: bool) -> Decoder {
     let decoder = Decoder::new(layout, indices, batch_rows, at_start);
     if at_start { decoder.without_header() } else { decoder }
 }
 
-/// The line on which the first bad row at or after `start` begins, and whether it is bad for being too long.
+/// The line on which the first bad row at or after `start` begins, and whether it is bad for being
+/// too long.
 fn find_broken_row(bytes: &Bytes, layout: Layout, start: u64) -> Result<(u64, bool), DataError> {
     let mut text = Text::open(bytes, 0, layout.delimiter)?;
     let mut lines = skip_to(&mut text, start).map_err(|fault| fault.explain(bytes))?;
@@ -130,7 +134,7 @@ fn find_broken_row(bytes: &Bytes, layout: Layout, start: u64) -> Result<(u64, bo
             return Ok((row_line, used > 0));
         }
         if decoder.room() == 0 {
-            // The row ended with this line, so nothing is lost; what the rows hold is of no interest here.
+            // The row ended with this line, so nothing is lost; the cells are not needed here.
             decoder.flush();
         }
     }

@@ -12,13 +12,13 @@ fn the_dot_is_refused_on_text_whatever_its_cells() {
         let source = csv(format!("y,x,note\n1,2,{cell}\n2,3,\n")).unwrap();
         let message = Formula::parse("y ~ .").unwrap().resolve(source.schema()).unwrap_err().to_string();
         assert!(
-            message.starts_with("'.' needs columns whose types are declared, which a text file does not do"),
+            message.starts_with("'.' needs columns with declared types, which a text file does not have"),
             "{message}"
         );
     }
 }
 
-/// What the first line holds is never shown where it may be a row: `secret` and `77` are cells here.
+/// A first line is never shown where it may be a row: `secret` and `77` are cells here.
 #[test]
 fn a_first_line_that_may_be_a_row_is_not_shown() {
     for line in
@@ -40,7 +40,7 @@ fn a_first_line_that_may_be_a_row_is_not_shown() {
     assert_eq!(message, "the data have no column 'incme': did you mean 'income'?", "a header that has 'y' is one");
 }
 
-/// Blank lines before the header may fill segments, and windows, of their own.
+/// Blank lines before the header may fill whole segments and windows.
 #[test]
 fn the_header_is_found_after_any_number_of_blank_lines() {
     for blank in [1, 14, 500] {
@@ -83,7 +83,7 @@ fn strict_refuses_naming_the_column_only() {
     for cell in ["", "NA", "abc", "inf", "nan", "1e999", "\"1,234\"", "1 234", "1'234"] {
         let message = refused(&format!("x,g\n1,a\n{cell},b\n"));
         let expected = "column 'x' has a missing or unusable cell, which strict reading refuses: \
-                        give it plain numbers without thousands separators, or read without it";
+                        give it plain numbers without thousands separators, or turn strict reading off";
         assert_eq!(message, expected, "{cell}");
     }
     for cell in ["", "NA", "c", "A"] {
@@ -183,7 +183,7 @@ fn text_in_another_encoding_is_refused_by_line() {
 
 #[test]
 fn characters_cut_by_the_edge_of_a_chunk_are_put_together() {
-    // One byte more each time, so that the edge at 1 MiB falls on every part of a character.
+    // One byte more each time, so that the boundary at 1 MiB falls on every part of a character.
     for lead in 0..5 {
         let text = format!("x,g{}\n{}", "g".repeat(lead), "1,é€😀\n".repeat(200_000));
         let source = csv(&text).unwrap();
@@ -216,11 +216,11 @@ fn a_stream_that_breaks_off_is_refused() {
         }
     }
     let message = Source::from_csv_stream(&mut Broken, "standard input").err().unwrap().to_string();
-    assert!(message.starts_with("standard input could not be kept in a temporary file"), "{message}");
+    assert!(message.starts_with("standard input could not be stored in a temporary file"), "{message}");
 }
 
-/// A table of text with everything that makes a cut hard: quotes that hold line ends and delimiters, quotes that mean themselves, blank lines, line
-/// ends of all kinds.
+/// Text with everything that makes a cut hard: quotes that hold line ends and delimiters, literal
+/// quotes, blank lines, line ends of all kinds.
 fn tricky_csv(rows: usize, quotes: bool) -> String {
     let mut text = "\u{feff}\"x\",note,y\n".to_owned();
     for row in 0..rows {
@@ -247,7 +247,7 @@ fn a_text_says_the_same_wherever_it_is_cut() {
         let text = tricky_csv(120_000, quotes);
         assert!(text.len() > 3 << 20, "several segments");
         let source = csv(&text).unwrap();
-        // A window for each number of threads is of another length, so cuts fall elsewhere.
+        // The window's length depends on the number of threads, so cuts fall elsewhere.
         let in_pool = |threads: usize| {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
             pool.install(|| read(&source, &columns))
@@ -282,7 +282,8 @@ fn a_broken_row_far_into_a_text_is_found_by_line() {
     }
 }
 
-/// A byte-order mark is one at the start of a file only: elsewhere it is text, wherever pieces are cut.
+/// A byte-order mark is one only at the start of a file: elsewhere it is text, wherever pieces are
+/// cut.
 #[test]
 fn a_row_that_starts_with_a_mark_is_found_by_line() {
     let source = csv("x,g\n1,2\n\u{feff}\n1,2\n3\n").unwrap();

@@ -1,13 +1,13 @@
-//! Text from a file, checked to be UTF-8 and to quote whole cells, and where its lines are.
+//! Text from a file, checked for UTF-8 and well-formed quotes, and the positions of its lines.
 
 use std::io::{self, Read};
 
 use super::quotes::Quotes;
 use crate::table::{DataError, bytes::Bytes};
 
-/// The longest row that is believed; beyond it a quote must have been left open.
+/// The longest row accepted; beyond it a quote must have been left open.
 pub(super) const LONGEST_ROW: u64 = 64 << 20;
-/// How much is read from the file at a time.
+/// The bytes read from the file at a time.
 const CHUNK: usize = 1 << 20;
 
 /// Moves on to `offset` and counts the lines passed.
@@ -26,7 +26,7 @@ pub(super) fn skip_to(text: &mut Text, offset: u64) -> Result<Lines, Fault> {
     Ok(lines)
 }
 
-/// The text up to and with the first line feed or carriage return, or all of it.
+/// The text up to and including the first line feed or carriage return, or all of it.
 pub(super) fn first_line(text: &[u8]) -> &[u8] {
     let end = text.iter().position(|byte| matches!(byte, b'\n' | b'\r')).map_or(text.len(), |end| end + 1);
     &text[..end]
@@ -55,7 +55,7 @@ impl Lines {
     }
 }
 
-/// What can be wrong with the bytes themselves.
+/// What can be wrong with the text.
 pub(super) enum Fault {
     Io(io::Error),
     NotUtf8 {
@@ -84,12 +84,12 @@ impl Fault {
     }
 }
 
-/// The refusal of the line on which the byte at `offset` stands.
+/// The error for the line that contains the byte at `offset`.
 fn at_line(bytes: &Bytes, offset: u64, refusal: impl Fn(String, u64) -> DataError) -> DataError {
     line_at(bytes, offset).map_or_else(|error| error, |line| refusal(bytes.name.clone(), line))
 }
 
-/// The line on which the byte at `offset` stands.
+/// The line that contains the byte at `offset`.
 fn line_at(bytes: &Bytes, offset: u64) -> Result<u64, DataError> {
     let mut before = bytes.reader(0)?.take(offset);
     let mut chunk = vec![0; CHUNK.min(usize::try_from(offset).unwrap_or(CHUNK) + 1)];
@@ -102,37 +102,40 @@ fn line_at(bytes: &Bytes, offset: u64) -> Result<u64, DataError> {
     }
 }
 
-/// Reads text in large chunks, each of them valid UTF-8 that ends between two characters, with quotes around whole cells.
+/// Reads text in large chunks, each of them valid UTF-8 that ends between two characters, with
+/// quotes around whole cells.
 ///
-/// The checks come before the split into cells, because the two halves of a character cut by a comma would look
-/// whole again once the cells have been put side by side, and a quote that opens in one row would swallow others.
+/// The checks come before the split into cells: the two halves of a character cut by a comma would
+/// look whole again once the cells have been concatenated, and a quote that opens in one row would
+/// swallow others.
 pub(super) struct Text {
     source: Box<dyn Read + Send>,
     buffer: Vec<u8>,
-    /// What of the buffer has been handed out.
+    /// The part of the buffer before this was handed out.
     start: usize,
-    /// Up to where the buffer is known to be valid.
+    /// The buffer is known to be valid up to here.
     valid: usize,
-    /// Up to where the buffer holds bytes.
+    /// The buffer holds bytes up to here.
     end: usize,
     /// How many bytes of the file lie before `start`.
     pub offset: u64,
     quotes: Quotes,
-    /// What is wrong behind the text at hand.
+    /// The fault after the current text.
     next_fault: Option<Fault>,
 }
 
 impl Text {
-    /// The text from byte `offset` of the file, at which a row starts.
+    /// The text from byte `offset` of the file, where a row starts.
     pub fn open(bytes: &Bytes, offset: u64, delimiter: u8) -> Result<Self, DataError> {
         let (source, quotes) = (bytes.reader(offset)?, Quotes::new(delimiter));
-        // A small file takes little memory, with room for more than the longest character: a full buffer would look like the end.
+        // A small file takes little memory, with room for more than the longest character: a full
+        // buffer would look like the end.
         let left = usize::try_from(bytes.length.saturating_sub(offset)).unwrap_or(CHUNK);
         let buffer = vec![0; left.saturating_add(8).min(CHUNK)];
         Ok(Self { source, buffer, start: 0, valid: 0, end: 0, offset, quotes, next_fault: None })
     }
 
-    /// The text at hand; empty at the end only.
+    /// The current text; empty only at the end.
     pub fn fill(&mut self) -> Result<&[u8], Fault> {
         if self.start == self.valid {
             self.refill()?;
@@ -145,7 +148,8 @@ impl Text {
         self.offset += count as u64;
     }
 
-    /// Moves the part of a character that is left to the front and reads on behind it. What comes before a fault is handed out first.
+    /// Moves an incomplete character to the front and reads on behind it. Text before a fault is
+    /// handed out first.
     fn refill(&mut self) -> Result<(), Fault> {
         if let Some(fault) = self.next_fault.take() {
             return Err(fault);
@@ -168,7 +172,7 @@ impl Text {
         Ok(())
     }
 
-    /// Looks at what was read: how much of it is sound, and what is wrong behind that.
+    /// Finds how much of what was read is sound, and the fault after it.
     fn check(&mut self, at_end: bool) {
         let (text, fault) = match std::str::from_utf8(&self.buffer[..self.end]) {
             Ok(text) => (text.len(), None),

@@ -1,11 +1,11 @@
-//! Cells of text, where they are.
+//! Cells of text, by position.
 
 use std::borrow::Cow;
 
 use super::Layout;
 use crate::table::{Block, DataError, projection::Projection};
 
-/// Cells of text: for each wanted column, where its cells are.
+/// Cells of text: for each wanted column, the positions of its cells.
 pub(super) struct Texts<'a> {
     text: Cow<'a, str>,
     rows: usize,
@@ -13,12 +13,12 @@ pub(super) struct Texts<'a> {
 }
 
 impl<'a> Texts<'a> {
-    /// So many rows; a cell is from its first byte of `text` to before its last.
+    /// A cell is `text[start..end]`.
     pub fn new(text: impl Into<Cow<'a, str>>, rows: usize, columns: Vec<Vec<(u32, u32)>>) -> Self {
         Self { text: text.into(), rows, columns }
     }
 
-    /// The cells of a wanted column; an empty one says nothing.
+    /// The cells of a wanted column; `None` for an empty cell.
     pub fn column(&self, index: usize) -> impl Iterator<Item = Option<&str>> {
         let cell = |&(start, end): &(u32, u32)| (start < end).then(|| &self.text[start as usize..end as usize]);
         self.columns[index].iter().map(cell)

@@ -17,12 +17,12 @@ use crate::table::{
     projection::Projection,
 };
 
-/// Segments of a window for each thread: a few, so that all have work to the end.
+/// Segments of a window per thread: several, so that all threads work to the end.
 const SEGMENTS: usize = 4;
-/// A window is no larger than this, however many threads there are.
+/// The largest window, however many threads there are.
 const LARGEST_WINDOW: usize = 16 << 20;
 
-/// What to split, and into what.
+/// The file and the columns to split it into.
 pub(super) struct Split<'a> {
     pub bytes: &'a Bytes,
     pub layout: Layout,
@@ -31,8 +31,8 @@ pub(super) struct Split<'a> {
 }
 
 impl Split<'_> {
-    /// Goes over the file in windows. Where a row is longer than a window, or the text is at fault, this stops, and says at which byte the
-    /// row starts.
+    /// Goes through the file in windows. Stops at a row that is longer than a window, or at a
+    /// fault, and returns the byte at which the row starts.
     pub fn in_windows(&self, sink: &mut BlockSink<'_>) -> Result<Option<u64>, DataError> {
         let segment = self.pieces.bytes;
         let length = segment.saturating_mul(SEGMENTS * rayon::current_num_threads()).min(LARGEST_WINDOW);
@@ -49,7 +49,8 @@ impl Split<'_> {
         }
         match reader.fault {
             Some(fault) if now.text.is_empty() => Err(fault.explain(self.bytes)),
-            // What is left before a fault may hold a broken row, which is then the first thing wrong with the file.
+            // The text before a fault may hold a broken row, which is then the first error of the
+            // file.
             _ => Ok((!now.text.is_empty()).then_some(now.offset)),
         }
     }
@@ -62,7 +63,7 @@ impl Split<'_> {
             .into_par_iter()
             .map(|(start, end)| self.segment(window.offset + start as u64, &window.text[start..end]));
         let blocks = blocks.collect::<Vec<Result<Vec<Block>, DataError>>>();
-        // The first refusal in the order of the file, whichever thread came first.
+        // The first error in the order of the file, whichever thread finished first.
         let blocks = blocks.into_iter().collect::<Result<Vec<_>, _>>()?;
         Ok(Block::joined(blocks.into_iter().flatten(), self.pieces.rows))
     }
@@ -70,7 +71,7 @@ impl Split<'_> {
     fn segment(&self, offset: u64, text: &[u8]) -> Result<Vec<Block>, DataError> {
         let broken = |_: Broken| broken_row(self.bytes, self.layout, offset);
         let (indices, rows) = (self.projection.indices(), self.pieces.rows);
-        // The header and what may come before it are the other splitter's business.
+        // The other splitter handles the header and anything before it.
         let texts = if offset > 0 && is_plain(text) {
             let text = std::str::from_utf8(text).expect("text was checked before it was cut between characters");
             split(text, self.layout, indices, rows)
@@ -85,9 +86,9 @@ impl Split<'_> {
 #[derive(Default)]
 struct Window {
     text: Vec<u8>,
-    /// At which byte of the file it starts.
+    /// The byte of the file at which it starts.
     offset: u64,
-    /// Ends of rows, about a segment apart. None at the end of the file, or where no row ends.
+    /// Ends of rows, about a segment apart. Empty at the end of the file, or if no row ends.
     cuts: Vec<usize>,
 }
 
@@ -97,12 +98,12 @@ struct Reader {
     delimiter: u8,
     length: usize,
     segment: usize,
-    /// What stopped the reading; what came before it is split first.
+    /// What stopped the reading; the text before it is split first.
     fault: Option<Fault>,
 }
 
 impl Reader {
-    /// Reads a window that starts with the rest of the one before.
+    /// Reads a window that starts with the rest of the previous one.
     fn fill(&mut self, rest: &[u8], window: &mut Window) {
         window.offset = self.text.offset - rest.len() as u64;
         window.text.clear();
@@ -127,7 +128,8 @@ impl Reader {
     }
 }
 
-/// Ends of rows: the first after every `segment` bytes, and the last. Where the text is the file's first, the header is before any of them.
+/// Ends of rows: the first after every `segment` bytes, and the last. At the start of the file, the
+/// header comes before all of them.
 fn cuts(text: &[u8], segment: usize, delimiter: u8, is_first: bool) -> Vec<usize> {
     let unquoted = Unquoted::new(text, delimiter, is_first);
     let blank = if is_first { unquoted.blank_lines() } else { 0 };
@@ -147,14 +149,14 @@ fn cuts(text: &[u8], segment: usize, delimiter: u8, is_first: bool) -> Vec<usize
     cuts
 }
 
-/// The parts of a text that starts with a row which are outside quotes. A quote opens at the start of a cell only; two within quotes are
-/// one that is meant.
+/// The parts of a text outside quotes; the text starts with a row. A quote opens only at the start
+/// of a cell; two within quotes are a literal one.
 struct Unquoted<'a> {
     text: &'a [u8],
     delimiter: u8,
-    /// Where the text starts, for a quote that opens there.
+    /// The start of the text, where a quote may open.
     start: usize,
-    /// Where the next part starts; none at the end, or if quotes are left open.
+    /// The start of the next part; `None` at the end, or if quotes are left open.
     next: Option<usize>,
 }
 
@@ -165,7 +167,7 @@ impl<'a> Unquoted<'a> {
         Self { text, delimiter, start, next: Some(start) }
     }
 
-    /// Where the lines that hold nothing end, with which the text starts.
+    /// The end of the blank lines with which the text starts.
     fn blank_lines(&self) -> usize {
         let filled = self.text[self.start..].iter().position(|byte| !matches!(byte, b'\n' | b'\r'));
         filled.map_or(self.text.len(), |place| self.start + place)
@@ -183,7 +185,7 @@ impl<'a> Unquoted<'a> {
         }
     }
 
-    /// What follows the quotes that were opened before `from`.
+    /// The position after the quotes that were opened before `from`.
     fn closing(&self, mut from: usize) -> Option<usize> {
         loop {
             let place = from + memchr(b'"', self.text.get(from..)?)?;

@@ -1,7 +1,8 @@
-//! The footer of a Parquet file, gone over before the library reads it.
+//! The footer of a Parquet file, checked before the library reads it.
 //!
-//! The library can be kept busy by a footer that claims to hold lists without end. Such a claim is refused here, and so that the library
-//! cannot come upon one by reading the same bytes in another way, every field must have the type that the format gives it.
+//! A footer that claims to hold endless lists would keep the library busy. Such a claim is refused
+//! here. Every field must also have the type that the format gives it, so that the library cannot
+//! find such a list by reading the same bytes in another way.
 
 use std::fs::File;
 
@@ -12,7 +13,8 @@ use crate::table::inflate::read_at;
 const TAIL: u64 = 8;
 const MAGIC: &[u8] = b"PAR1";
 
-/// Whether the footer can be given to the library: it is described in the way of the format, or there is none, which the library says.
+/// Whether the footer can be given to the library: it conforms to the format, or it is absent,
+/// which the library reports.
 pub(super) fn is_readable(file: &mut File, length: u64) -> bool {
     let Some(tail) = length.checked_sub(TAIL) else { return true };
     let end = read_at(file, tail, TAIL as usize);
@@ -28,11 +30,11 @@ fn is_defined(footer: &[u8]) -> bool {
     structure(&mut Cursor::new(footer), FILE).is_some()
 }
 
-/// What the format's definition says of a field.
+/// The type that the format gives a field.
 enum Type {
     Truth,
     Byte,
-    /// Of any width: all are written alike.
+    /// Of any width: the encoding is the same.
     Integer,
     Double,
     Text,
@@ -40,7 +42,7 @@ enum Type {
     Structure(Fields),
 }
 
-/// The fields of a structure, by number; those that are not named here nobody reads.
+/// The fields of a structure, by number; fields not named here are not read.
 type Fields = &'static [(i16, Type)];
 
 use Type::{Byte, Double, Integer, List, Structure, Text, Truth};
@@ -168,7 +170,8 @@ mod tests {
 
     #[test]
     fn what_the_format_defines_is_readable() {
-        // A version, a schema of one element with a name, 5 rows, no groups, and a field that a later version may add.
+        // A version, a schema of one element with a name, 5 rows, no groups, and a field that a
+        // later version may add.
         let plain =
             [0x15, 0x02, 0x19, 0x1c, 0x48, 0x01, b'y', 0x00, 0x16, 0x0a, 0x19, 0x0c, 0x09, 0x28, 0x15, 0x02, 0x00];
         assert!(is_defined(&plain));

@@ -1,7 +1,8 @@
-//! Pages in gzip, inflated once and no further than they say.
+//! Gzip pages, inflated once and only to their declared size.
 //!
-//! The library's own reader inflates a page to its end, however much that is. So it is told that such columns are not compressed, and is given
-//! their pages inflated. Pages are read into memory that is used again.
+//! The library's own reader inflates a page to its end, whatever its size. It is therefore told
+//! that such columns are not compressed, and is given their pages inflated. Page buffers are
+//! reused.
 
 use std::{
     collections::HashMap,
@@ -22,29 +23,29 @@ use parquet::{
 use super::page_header::Header;
 use crate::system::FileExt;
 
-/// The pages in gzip, by where what follows their header starts.
+/// The gzip pages, by the position after their header.
 #[derive(Default)]
 pub(super) struct GzipPages(HashMap<u64, GzipPage>);
 
-/// What a page says of itself.
+/// The sizes that a page declares.
 struct GzipPage {
-    /// Bytes at its start that are not compressed.
+    /// Uncompressed bytes at its start.
     plain: usize,
-    /// Its bytes once it is inflated.
+    /// Its bytes after inflation.
     inflated: usize,
 }
 
 impl GzipPages {
-    /// Adds a page; `None` where another one starts there, or its numbers are not sizes.
+    /// Adds a page; `None` if another page starts there, or its numbers are not sizes.
     pub fn add(&mut self, start: u64, header: &Header) -> Option<()> {
         let inflated = usize::try_from(header.uncompressed).ok()?;
         let plain = usize::try_from(header.plain).ok()?;
         let page = GzipPage { plain, inflated };
-        // What is stored as it is goes to the library as it is.
+        // A page stored uncompressed goes to the library as it is.
         if header.is_stored { Some(()) } else { self.0.insert(start, page).is_none().then_some(()) }
     }
 
-    /// Adds pages of other columns; `None` where two start at one place.
+    /// Adds pages of other columns; `None` if two start at the same position.
     pub fn join(&mut self, other: GzipPages) -> Option<()> {
         other.0.into_iter().try_for_each(|(start, page)| self.0.insert(start, page).is_none().then_some(()))
     }
@@ -55,14 +56,15 @@ impl GzipPages {
 }
 
 impl GzipPage {
-    /// The page as the library would have it, from the bytes that are stored.
+    /// The page as the library expects it, from the stored bytes.
     fn inflate(&self, stored: &[u8]) -> Result<Bytes> {
-        let other_size = || ParquetError::General("a page does not hold what it says".to_owned());
+        let other_size = || ParquetError::General("a page does not have its declared size".to_owned());
         let (plain, packed) = stored.split_at_checked(self.plain).ok_or_else(other_size)?;
         let packed_size = self.inflated.checked_sub(self.plain).ok_or_else(other_size)?;
         let mut page = Vec::with_capacity(self.inflated);
         page.extend_from_slice(plain);
-        // The library leaves alone what says that nothing is in it. One byte more shows that a page holds more than it says.
+        // The library skips a page that is declared empty. One more byte shows that a page exceeds
+        // its declared size.
         if packed_size > 0 {
             MultiGzDecoder::new(packed).take(packed_size as u64 + 1).read_to_end(&mut page)?;
         }
@@ -70,7 +72,7 @@ impl GzipPage {
     }
 }
 
-/// The same footer, in which no column is in gzip.
+/// The same footer, in which no column is compressed with gzip.
 pub(super) fn stored(metadata: &ArrowReaderMetadata) -> Result<ArrowReaderMetadata> {
     let mut said = metadata.metadata().as_ref().clone().into_builder();
     for group in said.take_row_groups() {
@@ -87,15 +89,15 @@ pub(super) fn stored(metadata: &ArrowReaderMetadata) -> Result<ArrowReaderMetada
     ArrowReaderMetadata::try_new(Arc::new(said.build()), ArrowReaderOptions::new())
 }
 
-/// A file whose pages in gzip are inflated as they are read.
+/// A file whose gzip pages are inflated as they are read.
 pub(super) struct Inflating {
     file: File,
     pages: Arc<GzipPages>,
-    /// Memory of pages that were read and are done with: to ask the system for it anew costs more than to read a page.
+    /// Buffers of pages that are done: allocating a new buffer costs more than reading a page.
     done: Arc<Mutex<Vec<Vec<u8>>>>,
 }
 
-/// What was read, in memory that is used again.
+/// A page in a reused buffer.
 struct Lent {
     buffer: Vec<u8>,
     done: Arc<Mutex<Vec<Vec<u8>>>>,
@@ -120,7 +122,7 @@ impl Inflating {
 
     /// The bytes of the file from `start` on.
     fn read(&self, start: u64, length: usize) -> Result<Bytes> {
-        // No memory is set aside for what the file does not have.
+        // No memory is allocated for bytes beyond the end of the file.
         if start.checked_add(length as u64).is_none_or(|end| end > self.len()) {
             return Err(ParquetError::EOF("the file ends before its pages do".to_owned()));
         }
@@ -174,12 +176,13 @@ mod tests {
         let page = |plain, inflated| GzipPage { plain, inflated };
         let stored = [&b"ab"[..], &gzip(&[7; 100])].concat();
         assert_eq!(page(2, 102).inflate(&stored).expect("what it says"), [&b"ab"[..], &[7; 100]].concat());
-        // Less than it holds, more than it holds, nothing but what is plain, and a start beyond its end.
+        // Too few bytes, too many, only uncompressed ones, and a start beyond the end.
         for (plain, inflated) in [(2, 101), (2, 103), (2, 1), (5000, 5100)] {
             assert!(page(plain, inflated).inflate(&stored).is_err(), "{plain} {inflated}");
         }
         assert_eq!(page(2, 2).inflate(&stored).expect("the start"), &b"ab"[..]);
-        // Half a gigabyte that says it is eight bytes: what is taken is what it says and a byte.
+        // Half a gigabyte that is declared as eight bytes: only the declared bytes and one more are
+        // taken.
         let bomb = gzip(&vec![0; 1 << 29]);
         assert!(page(0, 8).inflate(&bomb).is_err());
     }
@@ -191,7 +194,7 @@ mod tests {
         assert_eq!(pages.add(100, &header), None);
     }
 
-    /// The cells of a file, its pages in gzip inflated here or by the library.
+    /// The cells of a file, its gzip pages inflated here or by the library.
     fn cells(bytes: &FileBytes, here: bool) -> Vec<RecordBatch> {
         let metadata = super::super::metadata(bytes).expect("a footer");
         let (_, pages) = checked_block_rows(bytes, &metadata, &ProjectionMask::all(), 100).expect("sound pages");
@@ -203,7 +206,8 @@ mod tests {
         reader.map(|batch| batch.expect("sound rows")).collect()
     }
 
-    /// Cells that repeat, so that there is a dictionary, and that do not, some of them missing, in many pages and both kinds of them.
+    /// Cells that repeat, so that there is a dictionary, and cells that do not; some are missing;
+    /// many pages of both kinds.
     #[test]
     fn inflated_pages_are_those_of_the_library() {
         let folder = tempfile::tempdir().expect("a folder");

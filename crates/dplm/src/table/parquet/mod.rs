@@ -1,4 +1,5 @@
-//! Parquet files: the footer and the pages are gone over before the library reads them, then columns are decoded on all threads.
+//! Parquet files: the footer and the pages are checked before the library reads them, then columns
+//! are decoded on all threads.
 
 mod thrift;
 mod footer;
@@ -61,7 +62,7 @@ fn rows(metadata: &ArrowReaderMetadata) -> u64 {
 
 /// Rows decoded at a time: few enough that they stay in the cache until they are encoded.
 const BATCH_ROWS: usize = 8192;
-/// Columns are decoded in so many parts for each thread, so that all have work to the end.
+/// Parts per thread into which the columns are divided, so that all threads work to the end.
 const PARTS: usize = 4;
 
 impl Format for Parquet {
@@ -69,7 +70,7 @@ impl Format for Parquet {
         Ok(rows(&self.0) > 0)
     }
 
-    /// Columns are shared among threads, rather than groups of rows: many writers put all rows in one group.
+    /// Threads share columns rather than row groups: many writers put all rows in one group.
     fn for_each_block(
         &self,
         bytes: &Bytes,
@@ -100,7 +101,7 @@ impl Format for Parquet {
             done += rows as u64;
             sink(projection.arrays(rows, columns)?, share(bytes.length, done, total))?;
         }
-        // Rows must not go missing unnoticed: what was read is held against what the footer promised.
+        // Rows must not go missing unnoticed: the count must equal that of the footer.
         if done == total { Ok(()) } else { Err(bytes.corrupt(FORMAT)) }
     }
 }

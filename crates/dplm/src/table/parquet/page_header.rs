@@ -1,38 +1,39 @@
-//! What a page of a Parquet file says of itself.
+//! The header of a page of a Parquet file.
 //!
-//! Memory is set aside by how the library reads this, so nothing is accepted that it could read otherwise: every field must have the
-//! type that the format gives it.
+//! The library allocates memory by its own reading of this header, so nothing is accepted that it
+//! could read differently: every field must have the type that the format gives it.
 
 use std::fs::File;
 
 use super::thrift::{Cursor, FALSE, I32, STRUCTURE, TRUE};
 use crate::table::inflate::read_at;
 
-/// What most headers fit in, and what all do that are not written to annoy.
+/// Most headers fit in the first size, and all that are not malicious in the second.
 const HEADER_SIZES: [usize; 2] = [256, 1 << 20];
 
-/// What a page says of itself.
+/// What a page declares.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Header {
     pub kind: i32,
-    /// Its bytes once it is decompressed.
+    /// Its bytes after decompression.
     pub uncompressed: u64,
     /// Its bytes in the file.
     pub compressed: u64,
     pub encoding: i32,
     /// Bytes at its start that are never compressed.
     pub plain: u64,
-    /// Whether it says that the rest is not compressed either, whatever the column's codec.
+    /// Whether it declares that the rest is not compressed either, whatever the column's codec.
     pub is_stored: bool,
 }
 
 impl Header {
-    /// The header at a place of the file, and its length; `None` where it is not one that every reader understands alike.
+    /// The header at a position of the file, and its length; `None` unless every reader understands
+    /// it alike.
     pub fn at(file: &mut File, at: u64) -> Option<(Header, usize)> {
         HEADER_SIZES.iter().find_map(|&size| Reader::header(&read_at(file, at, size)))
     }
 
-    /// Keeps the few numbers that matter, by their place in the format's definition.
+    /// Stores the few numbers that matter, by their field in the format's definition.
     fn note(&mut self, place: Place, value: i32) -> Option<()> {
         let size = || u64::try_from(value).ok();
         match place {
@@ -47,10 +48,11 @@ impl Header {
     }
 }
 
-/// A field: which one of the header its structure is (`None` for the header itself), and its number there.
+/// A field: the header field that holds its structure (`None` for the header itself), and its own
+/// number.
 type Place = (Option<i16>, i16);
 
-/// The types that the format's definition gives a field; `None` for one that it does not have.
+/// The types that the format's definition gives a field; `None` for an undefined field.
 fn defined_types(place: Place) -> Option<&'static [u8]> {
     match place {
         (None, 5..=8) => Some(&[STRUCTURE]),
@@ -78,7 +80,7 @@ impl Reader<'_> {
                 _ => reader.value(kind, (None, id))?,
             }
         }
-        // One structure describes the page, so that it cannot be described in two ways.
+        // Exactly one structure describes the page, so that it cannot be described in two ways.
         (structures <= 1).then_some((reader.header, reader.cursor.at))
     }
 
@@ -96,7 +98,7 @@ impl Reader<'_> {
         Some(())
     }
 
-    /// A value that has the type it should have, kept where it matters.
+    /// A value of the right type, stored if it matters.
     fn value(&mut self, kind: u8, place: Place) -> Option<()> {
         match defined_types(place) {
             Some(types) if !types.contains(&kind) => None,
@@ -116,7 +118,8 @@ impl Reader<'_> {
 mod tests {
     use super::*;
 
-    /// Kind 0, 100 bytes of which 50 are stored, then a data page of 7 values in encoding 7 with statistics.
+    /// Kind 0, 100 bytes of which 50 are stored, then a data page of 7 values in encoding 7 with
+    /// statistics.
     const PLAIN: [u8; 25] = [
         0x15, 0x00, 0x15, 0xc8, 0x01, 0x15, 0x64, 0x2c, 0x15, 0x0e, 0x15, 0x0e, 0x15, 0x06, 0x15, 0x06, 0x1c, 0x18,
         0x03, 1, 2, 3, 0x00, 0x00, 0x00,
@@ -129,7 +132,7 @@ mod tests {
         for length in 0..PLAIN.len() {
             assert_eq!(Reader::header(&PLAIN[..length]), None, "cut at {length}");
         }
-        // Of the second kind, with 2 and 3 bytes of levels before what is compressed.
+        // Of the second kind, with 2 and 3 bytes of levels before the compressed part.
         let second = [
             0x15, 0x06, 0x15, 0xc8, 0x01, 0x15, 0x64, 0x5c, 0x15, 0x0e, 0x15, 0x00, 0x15, 0x0e, 0x15, 0x00, 0x15, 0x04,
             0x15, 0x06, 0x11, 0x00, 0x00,
@@ -149,7 +152,8 @@ mod tests {
 
     #[test]
     fn what_two_readers_could_take_differently_is_given_up() {
-        // The size as a text, as a negative number whose low half is 2^31 - 1, twice, and below a field that does not exist.
+        // The size as a text, as a negative number whose low half is 2^31 - 1, twice, and below a
+        // field that does not exist.
         let as_text = [&[0x15, 0x00, 0x18], &PLAIN[3..]].concat();
         let long = [&[0x15, 0x00, 0x15, 0x81, 0x80, 0x80, 0x80, 0x10], &PLAIN[5..]].concat();
         let twice = [&PLAIN[..5], &[0x05, 0x04, 0x02], &PLAIN[5..]].concat();

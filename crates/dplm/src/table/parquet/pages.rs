@@ -1,9 +1,10 @@
-//! The pages of a Parquet file, looked at before they are decompressed.
+//! The pages of a Parquet file, checked before they are decompressed.
 //!
-//! The library sets aside what a page says it holds, and writes a value of a dictionary out for every row that names it. Both are
-//! numbers that whoever wrote the file chose. Two of its codecs do not stop at what a page says it holds: pages in gzip are
-//! inflated by [`Inflating`](super::inflating::Inflating) instead, which stops; what those in the old way of LZ4 really hold is found out here,
-//! a piece at a time.
+//! The library allocates the declared size of a page, and copies a dictionary's value for every row
+//! that refers to it. The writer of the file chose both numbers. Two of its codecs do not stop at a
+//! page's declared size: gzip pages are inflated by [`Inflating`](super::inflating::Inflating)
+//! instead, which stops; the true size of pages in the old LZ4 format is determined here, a piece
+//! at a time.
 
 use std::{
     fs::File,
@@ -25,15 +26,17 @@ use crate::table::{
     inflate::{most_bytes, too_large},
 };
 
-/// How much text the rows of one block may be written out to.
+/// The most text that the rows of one block may expand to.
 const LARGEST_BLOCK: u64 = 64 << 20;
 const DICTIONARY_PAGE: i32 = 2;
 const DELTA_BYTE_ARRAY: i32 = 7;
 
-/// Checks the pages of the wanted columns, and gives the most rows a block may have, and the pages that are in gzip.
+/// Checks the pages of the wanted columns, and gives the most rows a block may have, and the gzip
+/// pages.
 ///
 /// # Errors
-/// When pages that are open at the same time would take more memory than the file's length makes likely, or do not hold what they say.
+/// When pages that are open at the same time would take implausibly much memory for the file's
+/// length, or do not have their declared sizes.
 pub(super) fn checked_block_rows(
     bytes: &Bytes,
     metadata: &ArrowReaderMetadata,
@@ -57,16 +60,16 @@ pub(super) fn checked_block_rows(
     Ok((wanted.min(usize::try_from(rows).unwrap_or(wanted)).max(1), gzip))
 }
 
-/// What the pages of a group of rows ask for, one page of each column being open at a time.
+/// The memory that the pages of a row group ask for, one page of each column being open at a time.
 #[derive(Default)]
 struct Pages {
-    /// By what they say.
+    /// By their declared sizes.
     open_at_once: u64,
-    /// If those whose codec does not stop in time said less than they hold.
+    /// By the worst case for codecs that may exceed the declared size.
     at_worst: u64,
     unbounded: Vec<Unbounded>,
     gzip: GzipPages,
-    /// The largest with text that may be written out many times.
+    /// The largest page of text that may be copied many times.
     largest_repeated: u64,
 }
 
@@ -79,14 +82,14 @@ impl Pages {
     ) -> Result<Pages, DataError> {
         let mut pages = Pages::default();
         for (_, chunk) in group.columns().iter().enumerate().filter(|(leaf, _)| mask.leaf_included(*leaf)) {
-            // The library panics where a chunk lies before the start of the file.
+            // The library panics if a chunk lies before the start of the file.
             let added = bytes.decode(FORMAT, || pages.add(file, chunk).ok_or(()));
             added?;
         }
         Ok(pages)
     }
 
-    /// Adds those of a column; `None` where a header cannot be read.
+    /// Adds the pages of a column; `None` if a header cannot be read.
     fn add(&mut self, file: &mut File, chunk: &ColumnChunkMetaData) -> Option<()> {
         let text = matches!(chunk.column_type(), Type::BYTE_ARRAY | Type::FIXED_LEN_BYTE_ARRAY);
         let (is_gzip, is_frame) = match chunk.compression() {
@@ -120,14 +123,15 @@ impl Pages {
     }
 }
 
-/// How many times its size a frame of LZ4 can take at most, by the format: a byte for 255 more.
+/// The largest expansion of an LZ4 frame, by the format: a byte for 255 more.
 const MOST_TIMES: u64 = 255;
 
-/// A page in the old way of LZ4, where it may be a frame, which goes on to the end of what is stored: only its header keeps it from taking all memory.
+/// A page in the old LZ4 format, if it may be a frame, which extends to the end of the stored
+/// bytes: only its header limits the memory it takes.
 struct Unbounded {
     start: u64,
     stored: u64,
-    /// What it says it holds.
+    /// Its declared size.
     said: u64,
 }
 
@@ -142,14 +146,14 @@ impl Unbounded {
         let mut file = bytes.file()?;
         file.seek(SeekFrom::Start(self.start)).map_err(|error| bytes.unreadable(&error))?;
         let holds_more = bytes.decode(FORMAT, || Ok::<_, ()>(self.holds_more(file.take(self.stored))))?;
-        // A page that says nothing is in it is not decompressed.
+        // A page that is declared empty is not decompressed.
         if holds_more && self.said > 0 { Err(bytes.corrupt(FORMAT)) } else { Ok(()) }
     }
 
     fn holds_more(&self, stored: impl Read) -> bool {
         let longest = self.said.saturating_add(1);
         let found = io::copy(&mut FrameDecoder::new(stored).take(longest), &mut io::sink());
-        // Where the codec stops early the library will too.
+        // If the codec stops early here, so will the library.
         found.is_ok_and(|found| found > self.said)
     }
 }
@@ -169,7 +173,7 @@ mod tests {
 
     use super::*;
 
-    /// What the pages of a file are found to be, none of them being read by the library.
+    /// The result of checking the pages of a file, without the library reading them.
     fn checked(file: &[u8]) -> Result<usize, DataError> {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("table.parquet");
@@ -190,7 +194,8 @@ mod tests {
         (file, said)
     }
 
-    /// A file whose pages hold `stored` as it is and say that this is all, and a footer that says it was compressed.
+    /// A file whose pages hold `stored` as it is and declare no more, with a footer that declares
+    /// compression.
     fn lying(stored: &[u8], codec: Compression) -> Vec<u8> {
         let cells = stored.chunks_exact(8).map(|cell| f64::from_le_bytes(cell.try_into().expect("eight bytes")));
         let column = Float64Array::from_iter_values(cells);
@@ -216,7 +221,7 @@ mod tests {
         said.build()
     }
 
-    /// Zeros, so many mebibytes of them.
+    /// `mebibytes` of zeros.
     fn zeros(mebibytes: u32, mut encoder: impl Write) {
         let piece = vec![0; 1 << 20];
         (0..mebibytes).for_each(|_| encoder.write_all(&piece).expect("memory takes it"));
@@ -231,7 +236,7 @@ mod tests {
 
     #[test]
     fn pages_that_hold_more_than_they_say_are_refused() {
-        // A little fits in the memory that any file may take, so nobody looks.
+        // A little fits in the memory that any file may take, so it is not checked.
         assert_eq!(checked(&lying(&lz4_frame(1), Compression::LZ4)).ok(), Some(100));
         let refusal = checked(&lying(&lz4_frame(300), Compression::LZ4)).err();
         assert!(matches!(refusal, Some(DataError::Corrupt { .. })));
@@ -239,7 +244,8 @@ mod tests {
 
     #[test]
     fn pages_that_hold_what_they_say_are_let_through() {
-        // Cells that do not compress, in one page, some of them missing: the second kind of page starts with levels that are never compressed.
+        // Incompressible cells in one page, some of them missing: the second kind of page starts
+        // with levels that are never compressed.
         let cells = (1..400_000u64)
             .map(|i| (i % 10 != 0).then_some(f64::from_bits(i.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 2)));
         let column = Float64Array::from_iter(cells);

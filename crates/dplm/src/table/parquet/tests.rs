@@ -41,8 +41,9 @@ fn an_unsupported_codec_is_named() {
     let folder = TempDir::new().unwrap();
     let path = folder.path().join("a.parquet");
     write_parquet(&path, &survey(), Compression::SNAPPY);
-    // No writer for brotli is at hand, so the codec's number in the footer is changed from snappy (1) to brotli (4).
-    // It is field 4 of the column's metadata, right after the path: type i32 (0x15), zigzag value.
+    // No brotli writer is available, so the codec's number in the footer is changed from snappy (1)
+    // to brotli (4). It is field 4 of the column's metadata, right after the path: type i32 (0x15),
+    // zigzag value.
     let mut bytes = fs::read(&path).unwrap();
     let at: Vec<usize> =
         (0..bytes.len() - 4).filter(|&at| &bytes[at..at + 5] == b"\x01y\x15\x02\x16").map(|at| at + 3).collect();

@@ -1,9 +1,11 @@
-//! Thrift's compact protocol, in which Parquet describes itself: the few parts of it that are needed to go over a description.
+//! Thrift's compact protocol, in which Parquet describes itself: the few parts needed to check a
+//! description.
 //!
-//! The library has a reader of its own. It goes by the number of a field, whatever its type, keeps the low half of a number that is too
-//! long, and takes a list of truth values for a list of nothing, so that a few bytes keep it busy for a very long time. What is read here is
-//! therefore only what both readers understand alike: each field once and in order, numbers that fit, and nothing deeper than any writer
-//! makes.
+//! The library has its own reader, which is more lenient. It identifies a field by its number,
+//! whatever its type, keeps the low half of a number that is too long, and reads a list of booleans
+//! as a list of empty elements, so that a few bytes keep it busy for a very long time. Only what
+//! both readers understand alike is therefore accepted: each field once and in order, numbers that
+//! fit, and nothing nested deeper than any writer makes.
 
 // Types of a field.
 pub(super) const TRUE: u8 = 1;
@@ -19,7 +21,7 @@ pub(super) const STRUCTURE: u8 = 12;
 
 const DEEPEST: u32 = 16;
 
-/// Goes over bytes; `None` where they end, or are not what both readers understand alike.
+/// Reads bytes; `None` where they end, or where the two readers might differ.
 pub(super) struct Cursor<'a> {
     bytes: &'a [u8],
     pub at: usize,
@@ -30,7 +32,8 @@ impl<'a> Cursor<'a> {
         Cursor { bytes, at: 0 }
     }
 
-    /// The type and number of the next field, which comes after number `last`; an inner `None` at the end of a structure.
+    /// The type and number of the next field, which comes after number `last`; an inner `None` at
+    /// the end of a structure.
     pub fn field(&mut self, last: i16) -> Option<Option<(u8, i16)>> {
         let byte = self.byte()?;
         let (kind, step) = (byte & 0xf, i64::from(byte >> 4));
@@ -42,7 +45,8 @@ impl<'a> Cursor<'a> {
         Some(Some((kind, id)))
     }
 
-    /// The type of a list's elements, and how many there are. Each takes a byte or more, so there are no more than bytes are left.
+    /// The type of a list's elements, and their number. Each takes at least one byte, so the number
+    /// cannot exceed the bytes left.
     pub fn list(&mut self) -> Option<(u8, usize)> {
         let byte = self.byte()?;
         let count = if byte >> 4 == 15 { self.unsigned()? } else { u64::from(byte >> 4) };
@@ -51,7 +55,7 @@ impl<'a> Cursor<'a> {
         (count == 0 || !matches!(kind, TRUE | FALSE)).then_some((kind, count))
     }
 
-    /// Passes over a value.
+    /// Skips a value.
     pub fn skip(&mut self, kind: u8, depth: u32) -> Option<()> {
         match kind {
             TRUE | FALSE => Some(()),
