@@ -200,7 +200,7 @@ impl Plan {
         let ridge = statistics.ridge();
         let theta = statistics.solve(ridge);
         let summary = self.summary(statistics.cross_sd / self.rows as f64);
-        Ok(Outcome { theta, ridge, summary, releases: budget.releases().to_vec() })
+        Ok(Outcome { theta, ridge, summary, releases: budget.releases() })
     }
 
     fn summary(&self, noise_sd: f64) -> MethodSummary {

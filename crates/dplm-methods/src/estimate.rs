@@ -126,7 +126,7 @@ impl<R: Recipe> method::Plan for Planned<R> {
         let mut run = Run { rows, design, budget: Budget::new(self.given.request.rho), rng, progress };
         let Estimate { theta, clip, steps, step_size, noise_sd, also } = self.recipe.estimate(&self.given, &mut run)?;
         let summary = MethodSummary::new(self.name, clip, steps, step_size, noise_sd);
-        let releases = run.budget.releases().iter().cloned().chain(also).collect();
+        let releases = run.budget.releases().into_iter().chain(also).collect();
         let outcome = Outcome::of(Target::Sample, summary, releases, Vec::new());
         Ok(match theta {
             Some(theta) => outcome.with_estimates(design, &theta),

@@ -139,7 +139,7 @@ impl method::Plan for Plan {
             .transpose()?;
         let clip = self.row * self.residual;
         let summary = MethodSummary::new(ENTRY.name, clip, self.steps, step_size, run.noise_sd);
-        let releases = budget.releases().to_vec();
+        let releases = budget.releases();
         let outcome = Outcome::of(self.request.target(), summary, releases, vec![run.clone()]);
         let Some(curvature) = curvature else { return Ok(outcome.with_estimates(design, &late)) };
         let newton = Newton::new(&run, &Coordinates::identity(self.features), &curvature, spread.as_ref())?;

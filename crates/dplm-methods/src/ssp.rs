@@ -120,7 +120,7 @@ impl method::Plan for Plan {
             })
             .transpose()?;
         let summary = MethodSummary::new(ENTRY.name, self.products.gamma(), 1, 1.0, run.noise_sd);
-        let outcome = Outcome::of(self.request.target(), summary, budget.releases().to_vec(), Vec::new());
+        let outcome = Outcome::of(self.request.target(), summary, budget.releases(), Vec::new());
         if !self.intervals {
             return Ok(outcome.with_estimates(design, &theta));
         }

@@ -2,7 +2,11 @@
 
 use std::sync::Arc;
 
-use super::{Charge, Counted, Dataset, Prepared, Reading, Receipt, Stages, in_words, prepared::today, usable::Pay};
+use super::{
+    Charge, Counted, Dataset, Prepared, Reading, Receipt, Stages, in_words,
+    prepared::today,
+    usable::{Paid, Pay},
+};
 use crate::{
     Error, FitRequest, FittedGroup, Group, GroupOutcome, GroupedFit, Progress, Statement, Warning,
     formula::{By, Formula},
@@ -10,7 +14,7 @@ use crate::{
     method::{ConfigError, Method, Request, after_count},
     plan::usable::Usable,
     privacy::{
-        Budget, Guarantee, Mechanism, Person, PrivacyError, Provenance, Release, Rho, Unit,
+        Budget, Guarantee, Person, PrivacyError, Provenance, Release, Rho, Unit,
         convert::Conversion,
         noise::{NoiseRng, NoiseSource},
         release,
@@ -212,6 +216,8 @@ pub struct PreparedGroups<'a> {
     stages: Stages,
     /// What the sizes are released with, if they are, and what the fits are made with.
     for_sizes: Option<Rho>,
+    /// What was released of all groups together.
+    shared: Vec<Release>,
     for_fits: Rho,
 }
 
@@ -238,7 +244,7 @@ impl<'a> PreparedGroups<'a> {
         check(data, method.as_ref())?;
         // A key that cannot be had is found out before anything is spent.
         let rng = noise.open().map_err(PrivacyError::from)?;
-        Ok(PreparedGroups { data, method, noise, rng, guarantee, stages, for_sizes, for_fits })
+        Ok(PreparedGroups { data, method, noise, rng, guarantee, stages, for_sizes, shared: Vec::new(), for_fits })
     }
 
     /// What is to be recorded before [`run`](Self::run).
@@ -265,8 +271,8 @@ impl<'a> PreparedGroups<'a> {
         pay: &mut dyn FnMut(Charge) -> Result<Receipt, E>,
         progress: Progress<'_>,
     ) -> Result<GroupedFit, E> {
-        let (used, statement) = self.paid_in_stages(pay)?;
-        Ok(self.fits(used, statement, progress)?)
+        let paid = self.paid_in_stages(pay)?;
+        Ok(self.fits(paid, progress)?)
     }
 
     /// Draws the noise and fits every group. The receipt is for everything that is drawn. A group
@@ -282,14 +288,11 @@ impl<'a> PreparedGroups<'a> {
     /// release fails.
     pub fn run(mut self, receipt: Receipt, progress: Progress<'_>) -> Result<GroupedFit, Error> {
         let statement = receipt.statement_of(&self.charge())?;
-        let (used, _) = self.paid_in_stages(&mut |charge| Ok::<_, Error>(Receipt::by_caller(charge)))?;
-        self.fits(used, statement, progress)
+        let paid = self.paid_in_stages(&mut |charge| Ok::<_, Error>(Receipt::by_caller(charge)))?;
+        self.fits(Paid { statement, ..paid }, progress)
     }
 
-    fn paid_in_stages<E: From<Error>>(
-        &mut self,
-        pay: &mut Pay<'_, E>,
-    ) -> Result<(Option<Usable>, Option<Statement>), E> {
+    fn paid_in_stages<E: From<Error>>(&mut self, pay: &mut Pay<'_, E>) -> Result<Paid, E> {
         let whole = self.charge();
         let first = self.data.first();
         let counted = Counted {
@@ -303,12 +306,9 @@ impl<'a> PreparedGroups<'a> {
     }
 
     /// Makes the fits, which were paid for.
-    fn fits(
-        mut self,
-        used: Option<Usable>,
-        statement: Option<Statement>,
-        progress: Progress<'_>,
-    ) -> Result<GroupedFit, Error> {
+    fn fits(mut self, paid: Paid, progress: Progress<'_>) -> Result<GroupedFit, Error> {
+        let Paid { used, count, statement } = paid;
+        self.shared.extend(count);
         let sizes = self.sizes()?;
         let guarantee = Guarantee { releases: self.releases(), ..self.guarantee.clone() };
         let mut groups = Vec::new();
@@ -344,17 +344,10 @@ impl<'a> PreparedGroups<'a> {
         FitRequest { by: Some(self.data.by.to_string()), group_sizes: sizes, ..asked }
     }
 
-    /// What is released of all groups together.
-    fn shared_releases(&self) -> impl Iterator<Item = Release> {
-        let sizes = self.for_sizes.map(|rho| Release { what: SIZES.to_owned(), rho, mechanism: Mechanism::Gaussian });
-        self.stages.release().into_iter().chain(sizes)
-    }
-
     /// What the budget is spent on, over all groups.
     fn releases(&self) -> Vec<Release> {
         let what = format!("the model in each of {} groups, on the rows of one each", self.data.groups.len());
-        let fits = Release { what, rho: self.for_fits, mechanism: Mechanism::Gaussian };
-        self.shared_releases().chain([fits]).collect()
+        self.shared.iter().cloned().chain([Release::planned(what, self.for_fits)]).collect()
     }
 
     fn warnings(&self, used: Option<Usable>, statement: Option<&Statement>) -> Vec<Warning> {
@@ -372,9 +365,11 @@ impl<'a> PreparedGroups<'a> {
         let Some(rho) = self.for_sizes else {
             return Ok(GroupCounts { counts: self.data.sizes.clone().expect("sizes are public"), sd: None });
         };
-        let spend = Budget::new(rho).spend_rest(SIZES)?;
+        let mut budget = Budget::new(rho);
+        let spend = budget.spend_rest(SIZES)?;
         let query = group_sizes(self.data.groups.iter().map(|group| &group.rows), self.guarantee.promise.neighbours);
         let noisy = release(query, spend, &mut self.rng)?;
+        self.shared.extend(budget.releases());
         let counts = noisy.values.iter().map(|&count| u64::try_from(count.max(1)).unwrap_or(u64::MAX)).collect();
         Ok(GroupCounts { counts, sd: Some(noisy.sigma[0] as f64) })
     }
@@ -407,7 +402,7 @@ impl<'a> PreparedGroups<'a> {
         let receipt = Receipt::by_caller(prepared.charge());
         let report = |done: u64, total: u64| progress.within(index as u64, groups, done, total);
         let fit = prepared.run(receipt, Progress::new(&report))?;
-        let releases = self.shared_releases().chain(fit.guarantee.releases.iter().cloned()).collect();
+        let releases = self.shared.iter().chain(&fit.guarantee.releases).cloned().collect();
         let group = Group {
             by: self.data.by.clone(),
             level: self.data.by.levels()[index].clone(),

@@ -7,7 +7,7 @@ mod usable;
 pub use groups::{GroupedDataset, PreparedGroups};
 pub use prepared::{Charge, Prepared, Receipt};
 pub use usable::UnusableError;
-pub(crate) use usable::{Counted, Pay, Stages};
+pub(crate) use usable::{Counted, Paid, Pay, Stages};
 
 use std::sync::Arc;
 

@@ -2,12 +2,11 @@
 
 use super::{
     Dataset,
-    usable::{Pay, Stages},
+    usable::{Paid, Pay, Stages},
 };
 use crate::{
     Error, Fit, FitRequest, Group, Person, Progress, Statement, Warning,
     method::{Method, Plan, Request, after_count},
-    plan::usable::Usable,
     privacy::{
         Guarantee, PrivacyError, Promise, Rho,
         convert::Conversion,
@@ -191,8 +190,8 @@ impl<'a> Prepared<'a> {
         pay: &mut dyn FnMut(Charge) -> Result<Receipt, E>,
         progress: Progress<'_>,
     ) -> Result<Fit, E> {
-        let (used, statement) = self.paid_in_stages(pay)?;
-        Ok(self.fit(used, statement, progress)?)
+        let paid = self.paid_in_stages(pay)?;
+        Ok(self.fit(paid, progress)?)
     }
 
     /// Draws the noise and fits. The receipt is for everything that is drawn.
@@ -205,22 +204,20 @@ impl<'a> Prepared<'a> {
     /// release fails.
     pub fn run(mut self, receipt: Receipt, progress: Progress<'_>) -> Result<Fit, Error> {
         let statement = receipt.statement_of(&self.charge())?;
-        let (used, _) = self.paid_in_stages(&mut |charge| Ok::<_, Error>(Receipt::by_caller(charge)))?;
-        self.fit(used, statement, progress)
+        let paid = self.paid_in_stages(&mut |charge| Ok::<_, Error>(Receipt::by_caller(charge)))?;
+        self.fit(Paid { statement, ..paid }, progress)
     }
 
-    fn paid_in_stages<E: From<Error>>(
-        &mut self,
-        pay: &mut Pay<'_, E>,
-    ) -> Result<(Option<Usable>, Option<Statement>), E> {
+    fn paid_in_stages<E: From<Error>>(&mut self, pay: &mut Pay<'_, E>) -> Result<Paid, E> {
         let whole = self.charge();
         let counted = self.dataset.counted(self.request.neighbours);
         counted.pay_in_stages(self.stages, &whole, &mut self.rng, pay)
     }
 
     /// Runs the plan, which was paid for.
-    fn fit(self, used: Option<Usable>, statement: Option<Statement>, progress: Progress<'_>) -> Result<Fit, Error> {
-        let Prepared { dataset, request, asked, refines: _, stages, plan, mut rng, guarantee } = self;
+    fn fit(self, paid: Paid, progress: Progress<'_>) -> Result<Fit, Error> {
+        let Paid { used, count, statement } = paid;
+        let Prepared { dataset, request, asked, refines: _, stages: _, plan, mut rng, guarantee } = self;
         let (rows, unit) = (dataset.rows(), dataset.unit());
         let (table, design) = dataset.rows_and_design();
         let outcome = plan.run(table, design, &mut rng, progress)?;
@@ -232,7 +229,7 @@ impl<'a> Prepared<'a> {
         if let Some(Statement { dataset, other_table: true, .. }) = &statement {
             warnings.push(Warning::OtherTable { dataset: dataset.clone() });
         }
-        let releases = stages.release().into_iter().chain(outcome.releases).collect();
+        let releases = count.into_iter().chain(outcome.releases).collect();
         Ok(Fit {
             date: today(),
             formula: dataset.formula().to_owned(),

@@ -12,7 +12,7 @@ use crate::{
         USABLE,
         usable::{Usable, price},
     },
-    privacy::{Budget, Mechanism, Neighbours, Release, Rho, Spend, Unit, noise::NoiseRng, release},
+    privacy::{Budget, Neighbours, Release, Rho, Spend, Unit, noise::NoiseRng, release},
     rows::{self, CellCounts, Encoded},
 };
 
@@ -43,12 +43,17 @@ pub(crate) struct Stages {
     pub count: Option<Rho>,
 }
 
-impl Stages {
-    /// The release of the count, if it is made.
-    pub fn release(self) -> Option<Release> {
-        self.count.map(|rho| Release { what: USABLE.to_owned(), rho, mechanism: Mechanism::Gaussian })
-    }
+/// What was paid for before a fit, and found.
+pub(crate) struct Paid {
+    /// The number of units that can be used.
+    pub used: Option<Usable>,
+    /// The release of that number.
+    pub count: Option<Release>,
+    /// The account with the last charge in it.
+    pub statement: Option<Statement>,
+}
 
+impl Stages {
     /// What is left for everything after the count.
     pub fn rest(self) -> Rho {
         self.count.map_or(self.whole, |count| self.whole.checked_sub(count).expect("a part is less"))
@@ -60,8 +65,7 @@ pub(crate) type Pay<'a, E> = dyn FnMut(Charge) -> Result<Receipt, E> + 'a;
 
 impl Counted<'_> {
     /// Counts the rows that can be used, each release paid for before it is drawn, and goes on to
-    /// the charge of the rest unless there are hardly any. Gives the count, and the account with
-    /// the last charge in it.
+    /// the charge of the rest unless there are hardly any.
     ///
     /// # Errors
     /// What `pay` refuses, and what the rows are found to lack: then only the count and the
@@ -72,24 +76,27 @@ impl Counted<'_> {
         whole: &Charge,
         rng: &mut NoiseRng,
         pay: &mut Pay<'_, E>,
-    ) -> Result<(Option<Usable>, Option<Statement>), E> {
-        let mut used = None;
+    ) -> Result<Paid, E> {
+        let mut counted = None;
         if let Some(rho) = stages.count {
             paid(whole.part("usable rows of", rho), pay)?;
-            let count = self.count(rho, rng)?;
-            if self.stops(count) {
-                return Err(Error::from(self.why(count, stages, whole, rng, pay)?).into());
+            let (used, release) = self.count(rho, rng)?;
+            if self.stops(used) {
+                return Err(Error::from(self.why(used, stages, whole, rng, pay)?).into());
             }
-            used = Some(count);
+            counted = Some((used, release));
         }
         let rest = Charge { rho: stages.rest(), ..whole.clone() };
-        Ok((used, paid(rest, pay)?))
+        let (used, count) = counted.unzip();
+        Ok(Paid { used, count, statement: paid(rest, pay)? })
     }
 
-    fn count(&self, rho: Rho, rng: &mut NoiseRng) -> Result<Usable, Error> {
+    fn count(&self, rho: Rho, rng: &mut NoiseRng) -> Result<(Usable, Release), Error> {
         let query = rows::usable_units(self.rows.iter().copied(), self.neighbours)?;
-        let noisy = release(query, whole_of(rho)?, rng)?;
-        Ok(Usable { count: noisy.values[0] as f64, sd: noisy.sigma[0] as f64, of: self.units })
+        let mut budget = Budget::new(rho);
+        let noisy = release(query, budget.spend_rest(USABLE)?, rng)?;
+        let used = Usable { count: noisy.values[0] as f64, sd: noisy.sigma[0] as f64, of: self.units };
+        Ok((used, budget.releases().remove(0)))
     }
 
     /// Whether so few rows can be used that what was asked must be wrong. Without a constant, or

@@ -336,7 +336,7 @@ impl Plan {
         let summary = MethodSummary { noise_sd: trajectories[0].noise_sd, ..self.summary() };
         let inference = self.inference(&trajectories, extras)?;
         let late = mean_of_late(&trajectories[0]);
-        let outcome = Outcome::of(self.request.target(), summary, budget.releases().to_vec(), trajectories);
+        let outcome = Outcome::of(self.request.target(), summary, budget.releases(), trajectories);
         match inference {
             None => Ok(outcome.with_estimates(design, &late)),
             Some(inference) => Ok(outcome.with_inference(design, inference, self.request.level)?),
@@ -381,7 +381,7 @@ impl Plan {
             target: self.request.target(),
             descent: foretold(setting)?,
             recommended: Some(foretold(setting.with_best_clip_and_steps()?)?),
-            releases: budget.releases().to_vec(),
+            releases: budget.releases(),
             kept: (0..features).collect(),
             left_out: Vec::new(),
         })

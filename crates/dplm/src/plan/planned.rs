@@ -3,7 +3,7 @@
 use super::white::Expected;
 use crate::{
     options::Target,
-    privacy::{Mechanism, Release, Rho},
+    privacy::{Release, Rho},
     warning::LeftOut,
 };
 
@@ -29,8 +29,7 @@ pub struct Planned {
 impl Planned {
     /// The plan of what the count of usable rows leaves, as a plan of the whole budget.
     pub(crate) fn after_count(mut self, count: Option<Rho>) -> Planned {
-        let release = |rho| Release { what: USABLE.to_owned(), rho, mechanism: Mechanism::Gaussian };
-        self.releases.splice(..0, count.map(release));
+        self.releases.splice(..0, count.map(|rho| Release::planned(USABLE, rho)));
         self
     }
 }

@@ -1,6 +1,9 @@
 //! A budget, and the receipts cut from it.
 
-use super::{Mechanism, PrivacyError, Rho};
+use super::{
+    Mechanism, PrivacyError, Rho,
+    drawn::{Drawn, Noise},
+};
 
 /// The budget of one fit: shares are cut from it, and what was cut is remembered.
 ///
@@ -12,7 +15,8 @@ use super::{Mechanism, PrivacyError, Rho};
 pub struct Budget {
     total: Rho,
     left: Rho,
-    releases: Vec<Release>,
+    /// What each share was cut for, and what was drawn for it.
+    cut: Vec<(Release, Drawn)>,
 }
 
 /// What a share of the budget was spent on.
@@ -27,6 +31,24 @@ pub struct Release {
     /// How it was made private.
     #[serde(default)]
     pub mechanism: Mechanism,
+    /// The Gaussian noise that was drawn; nothing before a release is made, and where one stands
+    /// for several of different tables.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub noise: Vec<Noise>,
+}
+
+impl Release {
+    /// A release by Gaussian noise that is to be made.
+    pub(crate) fn planned(what: impl Into<String>, rho: Rho) -> Release {
+        Release { what: what.into(), rho, mechanism: Mechanism::Gaussian, noise: Vec::new() }
+    }
+
+    /// Whether the noise is as large as the sensitivity and the price of the release demand, and was
+    /// drawn for no more than the release pays.
+    pub(super) fn is_paid(&self) -> bool {
+        let is_gaussian = self.noise.is_empty() || self.mechanism == Mechanism::Gaussian;
+        is_gaussian && Noise::is_within(&self.noise) && self.noise.iter().all(|noise| noise.suffices(self.rho))
+    }
 }
 
 /// The right to make one release. It is moved into [`release`](super::release) and cannot be used twice.
@@ -44,12 +66,13 @@ pub struct Spend {
     mechanism: Mechanism,
     /// The spend is worth `rho / parts` exactly.
     parts: u32,
+    drawn: Drawn,
 }
 
 impl Budget {
     /// A fresh budget.
     pub fn new(total: Rho) -> Budget {
-        Budget { total, left: total, releases: Vec::new() }
+        Budget { total, left: total, cut: Vec::new() }
     }
 
     /// Cuts `rho` off the budget, for Gaussian noise.
@@ -65,13 +88,26 @@ impl Budget {
     /// # Errors
     /// When less than `rho` is left, or `rho` is nothing.
     pub fn spend_on(&mut self, mechanism: Mechanism, what: impl Into<String>, rho: Rho) -> Result<Spend, PrivacyError> {
+        self.cut(Release { mechanism, ..Release::planned(what, rho) })
+    }
+
+    /// Counts a release that another budget, a part of this one, was spent on.
+    ///
+    /// # Errors
+    /// When less than its price is left.
+    pub(crate) fn take_over(&mut self, release: Release) -> Result<(), PrivacyError> {
+        self.cut(release).map(drop)
+    }
+
+    fn cut(&mut self, release: Release) -> Result<Spend, PrivacyError> {
+        let Release { rho, mechanism, .. } = release;
         if rho.units() == 0 {
             return Err(PrivacyError::RhoNotPositive);
         }
-        let left = self.left.checked_sub(rho).ok_or(PrivacyError::Overdraft { asked: rho, left: self.left })?;
-        self.left = left;
-        self.releases.push(Release { what: what.into(), rho, mechanism });
-        Ok(Spend { rho, mechanism, parts: 1 })
+        self.left = self.left.checked_sub(rho).ok_or(PrivacyError::Overdraft { asked: rho, left: self.left })?;
+        let drawn = Drawn::default();
+        self.cut.push((release, drawn.clone()));
+        Ok(Spend { rho, mechanism, parts: 1, drawn })
     }
 
     /// Cuts everything that is left, so that the releases add up to exactly the total.
@@ -92,9 +128,13 @@ impl Budget {
         self.left
     }
 
-    /// What was spent, in order.
-    pub fn releases(&self) -> &[Release] {
-        &self.releases
+    /// What was spent, in order, with the noise that has been drawn for it.
+    pub fn releases(&self) -> Vec<Release> {
+        let with_noise = |(release, drawn): &(Release, Drawn)| {
+            let noise = release.noise.iter().cloned().chain(drawn.so_far()).collect();
+            Release { noise, ..release.clone() }
+        };
+        self.cut.iter().map(with_noise).collect()
     }
 }
 
@@ -103,8 +143,13 @@ impl Spend {
     pub fn in_parts(self, parts: u32) -> Vec<Spend> {
         assert!(parts > 0, "a spend is cut into at least one part");
         let parts_each = self.parts.checked_mul(parts).expect("a run has fewer than 2^32 releases");
-        let Spend { rho, mechanism, .. } = self;
-        (0..parts).map(|_| Spend { rho, mechanism, parts: parts_each }).collect()
+        let Spend { rho, mechanism, drawn, .. } = self;
+        (0..parts).map(|_| Spend { rho, mechanism, parts: parts_each, drawn: drawn.clone() }).collect()
+    }
+
+    /// Writes down what is drawn for this spend.
+    pub(super) fn drawn(&self) -> &Drawn {
+        &self.drawn
     }
 
     /// Stops a method that opens a query by another mechanism than its report would name.

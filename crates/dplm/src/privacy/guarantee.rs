@@ -71,6 +71,7 @@ impl Guarantee {
         };
         let close = |one: f64, other: f64| (one - other).abs() <= PLATFORMS_DIFFER * other;
         sum == Some(rho.units())
+            && releases.iter().all(Release::is_paid)
             && again.promise == *promise
             && (promise.unit == super::Unit::Person) == promise.person.is_some()
             && close(epsilon.to_f64(), again.epsilon.to_f64())
@@ -188,10 +189,10 @@ mod tests {
         let before = Guarantee::of(Promise::default(), rho, 1e-6).unwrap();
         let mut budget = super::super::Budget::new(rho);
         let _ = budget.spend("gradients", rho.percent(90)).unwrap();
-        let gaussian = before.clone().after(budget.releases().to_vec()).unwrap();
+        let gaussian = before.clone().after(budget.releases()).unwrap();
         assert_eq!((gaussian.epsilon, gaussian.promise.conversion), (before.epsilon, Conversion::Exact));
         let _ = budget.spend_on(super::super::Mechanism::Exponential, "a choice", budget.left()).unwrap();
-        let mixed = before.clone().after(budget.releases().to_vec()).unwrap();
+        let mixed = before.clone().after(budget.releases()).unwrap();
         assert_eq!((mixed.epsilon.to_string().as_str(), mixed.promise.conversion), ("0.7718", Conversion::Cks));
         assert!(mixed.guess > before.guess && mixed.releases.len() == 2);
     }

@@ -31,6 +31,7 @@ pub mod convert;
 mod not_private;
 mod rho;
 mod mechanism;
+mod drawn;
 mod budget;
 mod unit;
 mod neighbours;
@@ -45,6 +46,7 @@ pub(crate) mod transcript;
 
 pub use budget::{Budget, Release, Spend};
 pub use custom::{CustomMechanism, release_by};
+pub use drawn::Noise;
 pub use guarantee::{Epsilon, Guarantee, guess};
 pub use mechanism::Mechanism;
 pub use neighbours::Neighbours;

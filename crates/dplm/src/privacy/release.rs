@@ -5,7 +5,7 @@ use num_bigint::BigUint;
 #[cfg(test)]
 use super::transcript;
 use super::{
-    Mechanism, PrivacyError, Rho, Sensitive, Spend,
+    Mechanism, Noise, PrivacyError, Rho, Sensitive, Spend,
     noise::{MAX_SIGMA, RandomWords, rounded_gaussian},
 };
 
@@ -60,6 +60,7 @@ impl<T> std::ops::Deref for Released<T> {
 pub fn release<R: RandomWords>(query: Sensitive, spend: Spend, rng: &mut R) -> Result<Released<Noisy>, PrivacyError> {
     spend.must_be_for(Mechanism::Gaussian);
     let sigma = sigmas(&query, &spend)?;
+    write_down(&query, &spend, &sigma);
     #[cfg(test)]
     if let Some(noisy) = transcript::played(&query.values, &sigma) {
         return Ok(Released(noisy));
@@ -70,6 +71,24 @@ pub fn release<R: RandomWords>(query: Sensitive, spend: Spend, rng: &mut R) -> R
     #[cfg(test)]
     transcript::record(&query.values, &noisy);
     Ok(Released(noisy))
+}
+
+/// Keeps what is public of the noise for those who check it.
+fn write_down(query: &Sensitive, spend: &Spend, sigma: &[u128]) {
+    let mut weights = query.weights.clone();
+    weights.sort_unstable();
+    weights.dedup();
+    for weight in weights {
+        let of_weight = || query.weights.iter().zip(sigma).filter(|(one, _)| **one == weight);
+        spend.drawn().add(Noise {
+            answers: 1,
+            parts: spend.fraction().1,
+            numbers: of_weight().count().try_into().unwrap_or(u32::MAX),
+            weight,
+            sensitivity_sq: query.delta_sq.clone(),
+            sigma: of_weight().map(|(_, &sigma)| sigma).next().expect("a weight of a number"),
+        });
+    }
 }
 
 fn sigmas(query: &Sensitive, spend: &Spend) -> Result<Vec<u128>, PrivacyError> {

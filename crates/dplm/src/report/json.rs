@@ -9,7 +9,7 @@ use super::text::{attack, promise};
 use crate::{
     Bounded, Coefficient, EqualityTest, Fit, FittedGroup, GroupOutcome, GroupedFit, MethodSummary, Statement,
     options::Purpose,
-    privacy::{self, Epsilon, Mechanism, Promise, Provenance, Rho, Unit, convert::Conversion},
+    privacy::{self, Epsilon, Mechanism, Noise, Promise, Provenance, Rho, Unit, convert::Conversion},
 };
 
 /// The number of this form of the document. A form that older programs would misread gets the next one.
@@ -116,6 +116,7 @@ impl<'a> Guarantee<'a> {
             what: &one.what,
             rho: exact(one.rho),
             mechanism: Some(one.mechanism).filter(|&mechanism| mechanism != Mechanism::Gaussian),
+            noise: &one.noise,
         });
         Guarantee {
             definition: "zCDP",
@@ -143,6 +144,9 @@ struct Release<'a> {
     /// Named where it is not Gaussian.
     #[serde(skip_serializing_if = "Option::is_none")]
     mechanism: Option<Mechanism>,
+    /// The Gaussian noise that was drawn.
+    #[serde(skip_serializing_if = "<[Noise]>::is_empty")]
+    noise: &'a [Noise],
 }
 
 #[derive(Serialize)]

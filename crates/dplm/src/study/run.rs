@@ -5,12 +5,9 @@ use std::sync::Arc;
 use super::{Interest, Specification, Study, StudyError};
 use crate::{
     Bounded, Charge, Dataset, Error, Fit, NoiseSource, Prepared, Progress, Reading, Receipt, RunOptions, Statement,
-    dataset::{Pay, Stages},
+    dataset::{Paid, Pay, Stages},
     method::{Plan, Request, Tuning, after_count, auto},
-    plan::usable::Usable,
-    privacy::{
-        Budget, Guarantee, Mechanism, PrivacyError, Promise, Release, Rho, convert::Conversion, noise::NoiseRng,
-    },
+    privacy::{Budget, Guarantee, PrivacyError, Promise, Release, Rho, convert::Conversion, noise::NoiseRng},
     request::plan_identity,
     table::Source,
     warning::Warning,
@@ -136,8 +133,8 @@ impl PreparedStudy {
         progress: Progress<'_>,
     ) -> Result<StudyFit, E> {
         let mut rng = self.noise.open().map_err(PrivacyError::from).map_err(Error::from)?;
-        let (used, statement) = self.paid_in_stages(&mut rng, pay)?;
-        Ok(self.fits(used, statement, &mut rng, progress)?)
+        let paid = self.paid_in_stages(&mut rng, pay)?;
+        Ok(self.fits(paid, &mut rng, progress)?)
     }
 
     /// Draws the noise and fits every specification. The receipt is for everything that is drawn.
@@ -154,31 +151,22 @@ impl PreparedStudy {
         let statement = receipt.statement_of(&self.charge())?;
         let mut rng = self.noise.open().map_err(PrivacyError::from)?;
         let by_caller = &mut |charge| Ok::<_, Error>(Receipt::by_caller(charge));
-        let (used, _) = self.paid_in_stages(&mut rng, by_caller)?;
-        self.fits(used, statement, &mut rng, progress)
+        let paid = self.paid_in_stages(&mut rng, by_caller)?;
+        self.fits(Paid { statement, ..paid }, &mut rng, progress)
     }
 
-    fn paid_in_stages<E: From<Error>>(
-        &self,
-        rng: &mut NoiseRng,
-        pay: &mut Pay<'_, E>,
-    ) -> Result<(Option<Usable>, Option<Statement>), E> {
+    fn paid_in_stages<E: From<Error>>(&self, rng: &mut NoiseRng, pay: &mut Pay<'_, E>) -> Result<Paid, E> {
         let counted = self.union.counted(self.study.request.neighbours);
         counted.pay_in_stages(self.stages, &self.charge(), rng, pay)
     }
 
     /// Makes the fits, which were paid for.
-    fn fits(
-        mut self,
-        used: Option<Usable>,
-        statement: Option<Statement>,
-        rng: &mut NoiseRng,
-        progress: Progress<'_>,
-    ) -> Result<StudyFit, Error> {
+    fn fits(mut self, paid: Paid, rng: &mut NoiseRng, progress: Progress<'_>) -> Result<StudyFit, Error> {
         let (promise, unit) = (self.promise(), self.union.unit());
+        let Paid { used, count, statement } = paid;
         let mut budget = Budget::new(self.study.request.rho);
-        if let Some(Release { what, rho, mechanism }) = self.stages.release() {
-            let _ = budget.spend_on(mechanism, what + SHARED, rho)?;
+        if let Some(count) = count {
+            budget.take_over(shared(count))?;
         }
         let learned = self.learn(&mut budget, rng)?;
         let rhos = divided(&mut budget, &self.study.shares()?)?;
@@ -196,7 +184,7 @@ impl PreparedStudy {
             parts.push(StudyPart { name: one.name.clone(), share: rhos[place].0, rho: rhos[place].1, fit });
         }
         let promised = Guarantee::of(promise, request.rho, request.delta).map_err(PrivacyError::from)?;
-        let guarantee = Guarantee { releases: budget.releases().to_vec(), ..promised };
+        let guarantee = Guarantee { releases: budget.releases(), ..promised };
         let rows_used = used.map(|used| used.at(request.level));
         let study = StudyFit { words, guarantee, rows_used, parts, interest, simultaneous, statement };
         let few = used.and_then(|used| used.warning(request.level, unit));
@@ -208,11 +196,16 @@ impl PreparedStudy {
         let mut own = Budget::new(self.stages.rest().share(auto::LEARNING));
         let (rows, design) = self.union.rows_and_design();
         let learned = self.plan.learn(rows, design, &mut own, rng)?;
-        for Release { what, rho, mechanism } in own.releases() {
-            let _ = budget.spend_on(*mechanism, format!("{what}{SHARED}"), *rho)?;
+        for release in own.releases() {
+            budget.take_over(shared(release))?;
         }
         Ok(learned.shared())
     }
+}
+
+/// A release that all specifications use.
+fn shared(release: Release) -> Release {
+    Release { what: format!("{}{SHARED}", release.what), ..release }
 }
 
 /// The rest of a budget by shares, the first taking what rounding leaves; recorded as spent.
@@ -250,11 +243,7 @@ impl StudyFit {
                 .filter(|(other, _)| *other != place)
                 .map(|(_, part)| part.rho.units())
                 .sum();
-            let others = Rho::from_units(others).map(|rho| Release {
-                what: "other specifications of the study".to_owned(),
-                rho,
-                mechanism: Mechanism::Gaussian,
-            });
+            let others = Rho::from_units(others).map(|rho| Release::planned("other specifications of the study", rho));
             let releases = shared.chain(own).cloned().chain(others).collect();
             let part = &mut self.parts[place];
             part.fit.part_of_study = true;

@@ -14,7 +14,7 @@ use crate::{
     method::{Asked, Asks, Purpose, Request, Target, Tuning, after_count, forecast, forecast_groups},
     moments::Moments,
     plan::{Assumed, Planned, Question},
-    privacy::{Neighbours, Rho},
+    privacy::{Neighbours, Release, Rho},
     table::Source,
 };
 
@@ -115,7 +115,8 @@ impl Cell {
 impl Cell {
     /// Whether a fit lists the releases of the forecast, each with the same budget.
     fn is_foreseen(&self, fit: &Fit) -> bool {
-        fit.guarantee.releases == self.planned.releases && fit.target == self.planned.target
+        let paid = |releases: &[Release]| releases.iter().map(|one| (one.what.clone(), one.rho)).collect::<Vec<_>>();
+        paid(&fit.guarantee.releases) == paid(&self.planned.releases) && fit.target == self.planned.target
     }
 
     /// The standard errors of a fit over those foreseen, on average.

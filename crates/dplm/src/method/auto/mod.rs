@@ -229,7 +229,7 @@ impl Plan {
         let mut budget = Budget::new(self.request.rho);
         let ask = OnRows::new(self, design, rows, rng);
         let ended = Sequence { plan: self, design, budget: &mut budget, ask, progress }.least_squares()?;
-        ended.outcome(budget.releases().to_vec())
+        ended.outcome(budget.releases())
     }
 
     fn descent(&self, features: usize, gamma: f64, steps: u32, rho: f64) -> Result<Descent, Error> {
@@ -298,7 +298,7 @@ impl method::Plan for Plan {
         let mut budget = Budget::new(self.request.rho);
         let (ask, progress) = (OnAssumptions::new(self, assumed), Progress::NONE);
         let ended = Sequence { plan: self, design, budget: &mut budget, ask, progress }.least_squares()?;
-        ended.planned(budget.releases().to_vec())
+        ended.planned(budget.releases())
     }
 
     fn run(

@@ -1,0 +1,132 @@
+#!/usr/bin/env python3
+"""Checks what a saved fit says of its privacy, without dplm: python3 verify_fit.py FIT.json...
+
+Everything but the noise itself can be recomputed from the document: that the releases add up to
+rho, that each got noise as large as its sensitivity and its price demand, that epsilon and the
+chance of a right guess follow from rho, and that the descent went where its released gradients
+pointed. Sensitivities are taken from the document: PRIVACY.md says where each is argued.
+"""
+
+import json
+import math
+import sys
+from decimal import Decimal
+from statistics import NormalDist
+
+PHI = NormalDist().cdf
+# Released steps are rounded to the lattice, which has at least so many binary places.
+LATTICE = 2.0**-13
+
+
+def log_phi(x):
+    """The logarithm of the normal distribution function, also far in its tail."""
+    if x > -37:
+        return math.log(PHI(x))
+    tail = 1 - 1 / x**2 + 3 / x**4 - 15 / x**6
+    return -x * x / 2 - math.log(-x * math.sqrt(2 * math.pi)) + math.log(tail)
+
+
+def delta_of(epsilon, rho):
+    """Delta at epsilon of sqrt(2 rho)-GDP: Phi(mu/2 - e/mu) - exp(e) Phi(-mu/2 - e/mu)."""
+    mu = math.sqrt(2 * rho)
+    return PHI(mu / 2 - epsilon / mu) - math.exp(epsilon + log_phi(-mu / 2 - epsilon / mu))
+
+
+def exact_epsilon(rho, delta):
+    low, high = 0.0, rho + 2 * math.sqrt(rho * math.log(1 / delta)) + 1
+    for _ in range(200):
+        middle = (low + high) / 2
+        low, high = (middle, high) if delta_of(middle, rho) > delta else (low, middle)
+    return high
+
+
+def general_epsilon(rho, delta):
+    """The conversion of any rho-zCDP mechanism by Canonne, Kamath and Steinke (2020)."""
+    orders = (1 + math.exp(step / 200) for step in range(-2000, 2000))
+    at = lambda a: a * rho + math.log(1 / (a * delta)) / (a - 1) + math.log(1 - 1 / a)
+    return max(0.0, min(at(a) for a in orders))
+
+
+def epsilon_problems(guarantee):
+    rho, delta, stated = float(guarantee["rho"]), guarantee["delta"], guarantee["epsilon"]
+    conversion = guarantee.get("conversion", "exact")
+    spent = delta / 2 if conversion == "tested" else delta
+    epsilon = exact_epsilon(rho, spent) if conversion == "exact" else general_epsilon(rho, spent)
+    if not epsilon * (1 - 1e-7) <= stated <= epsilon * (1 + 1e-4) + 1e-6:
+        yield f"epsilon is stated as {stated} and is {epsilon}"
+    if conversion == "exact" and not 0 <= guarantee["guess"] - PHI(math.sqrt(rho / 2)) < 1e-6:
+        yield f"the chance of a right guess is stated as {guarantee['guess']}"
+
+
+def noise_problems(release):
+    """Noise of a release: the least integer sigma with sigma^2 >= parts * sensitivity^2 / (2 w rho)."""
+    rho = Decimal(str(release["rho"]))
+    for noise in release.get("noise", []):
+        have = 2 * noise["weight"] * rho * 10**15
+        need = noise["parts"] * int(noise["sensitivity_sq"]) * 10**15
+        sigma = int(noise["sigma"])
+        if sigma**2 * int(have) < need or (sigma > 1 and (sigma - 1) ** 2 * int(have) >= need):
+            yield f"the noise of '{release['what']}' has a standard deviation of {sigma}"
+        if noise["answers"] > noise["parts"]:
+            yield f"'{release['what']}' gave {noise['answers']} answers for {noise['parts']} parts"
+
+
+def guarantee_problems(guarantee):
+    if sum(Decimal(str(release["rho"])) for release in guarantee["releases"]) != Decimal(str(guarantee["rho"])):
+        yield "the releases do not add up to rho"
+    for release in guarantee["releases"]:
+        yield from noise_problems(release)
+    yield from epsilon_problems(guarantee)
+
+
+def descent_problems(fit):
+    """Each released point is the one before, less the step size times the released gradient."""
+    for run in fit.get("trajectories", []):
+        for before, gradient, after in zip(run["theta"], run["gradient"], run["theta"][1:]):
+            moved = (b - run["step_size"] * g for b, g in zip(before, gradient))
+            if any(abs(m - a) > LATTICE * max(1, abs(a)) for m, a in zip(moved, after)):
+                yield "a step of the descent is not the one its gradient says"
+                return
+
+
+def problems(document):
+    """What is wrong in a document, or in any part of it: the fits of groups and studies."""
+    if isinstance(document, list):
+        for part in document:
+            yield from problems(part)
+    if not isinstance(document, dict):
+        return
+    for key, part in document.items():
+        if key == "guarantee":
+            yield from guarantee_problems(part)
+        elif key == "fit" and "trajectories" in part:
+            yield from descent_problems(part)
+        yield from problems(part)
+
+
+def main(paths):
+    status = 0
+    for path in paths:
+        with open(path, encoding="utf-8") as file:
+            found = sorted(set(problems(json.load(file, parse_float=Number))))
+        status = 1 if found else status
+        print(f"{path}: " + ("; ".join(found) if found else "all stated numbers agree"))
+    return status
+
+
+class Number(float):
+    """A number of a document that remembers how it was written, since rho is exact in decimal."""
+
+    def __new__(cls, text):
+        number = super().__new__(cls, text)
+        number.text = text
+        return number
+
+    def __str__(self):
+        return self.text
+
+
+if __name__ == "__main__":
+    if len(sys.argv) < 2:
+        sys.exit(__doc__)
+    sys.exit(main(sys.argv[1:]))
