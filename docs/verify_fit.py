@@ -14,7 +14,7 @@ from decimal import Decimal
 from statistics import NormalDist
 
 PHI = NormalDist().cdf
-# Released steps are rounded to the lattice, which has at least so many binary places.
+# Released steps are rounded to the lattice, which is at least this fine.
 LATTICE = 2.0**-13
 
 
@@ -59,7 +59,7 @@ def epsilon_problems(guarantee):
 
 
 def noise_problems(release):
-    """Noise of a release: the least integer sigma with sigma^2 >= parts * sensitivity^2 / (2 w rho)."""
+    """Each sigma is the least integer with sigma^2 >= parts * sensitivity^2 / (2 weight rho)."""
     rho = Decimal(str(release["rho"]))
     for noise in release.get("noise", []):
         have = 2 * noise["weight"] * rho * 10**15

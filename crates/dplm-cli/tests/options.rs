@@ -396,8 +396,7 @@ fn in_call(spec: &OptionSpec) -> String {
 
 /// The help text as a sentence, and what the reference adds.
 fn meaning(spec: &OptionSpec) -> String {
-    let more = spec.about[1..].iter().map(|line| line.trim()).filter(|line| !line.is_empty());
-    std::iter::once(format!("{}.", spec.help())).chain(more.map(str::to_owned)).collect::<Vec<_>>().join(" ")
+    format!("{}. {}", spec.help(), spec.more()).trim_end().to_owned()
 }
 
 /// The text with options, which the table names as the command line does, as `write` does.

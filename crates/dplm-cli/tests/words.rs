@@ -22,7 +22,6 @@ const STILL_TO_BE_REWRITTEN: &[&str] = &[
     "crates/dplm/src/lib.rs",
     "crates/dplm/src/lm.rs",
     "crates/dplm/src/method",
-    "crates/dplm/src/options.rs",
     "crates/dplm/src/plan",
     "crates/dplm/src/privacy",
     "crates/dplm/src/refine.rs",

@@ -39,8 +39,8 @@ pub struct Tally {
     has_ledger: bool,
 }
 
-/// The ledger and the data set that pay, with what is mandatory on this machine; none where the
-/// caller pays.
+/// The ledger and the data set that pay, with what is mandatory on this machine; `None` if
+/// the caller pays.
 fn resolved(account: &AccountOptions) -> Result<Option<(PathBuf, String)>, LedgerError> {
     let mandatory = mandatory::mandatory_ledger()?;
     match (mandatory, &account.ledger, &account.dataset) {
@@ -61,8 +61,9 @@ impl Payer {
     /// mandatory. No budget pays for noise from a seed.
     ///
     /// # Errors
-    /// When the ledger or the data set is missing, another ledger than the mandatory one is named, the
-    /// noise comes from a seed, the ledger cannot be opened, or the analyst's name cannot be shown.
+    /// When the ledger or the data set is missing, another ledger than the mandatory one is named,
+    /// the noise comes from a seed, the ledger cannot be opened, or the analyst's name cannot be
+    /// shown.
     pub fn open(account: &AccountOptions, noise: NoiseSource) -> Result<Payer, LedgerError> {
         let Some((file, dataset)) = resolved(account)? else { return Ok(Payer::caller()) };
         if matches!(noise, NoiseSource::Seed(_)) {
@@ -166,10 +167,10 @@ impl Payer {
 
 /// Who follows a fit while it is paid for and made.
 pub trait Watch: Sync {
-    /// So much has been read, of so much; may interrupt the reading.
+    /// `done` of `total` bytes have been read; may interrupt the reading.
     fn reading(&self, done: u64, total: u64) -> ControlFlow<()>;
 
-    /// So many steps of the fit are done, of so many; may interrupt it.
+    /// `done` of `total` steps of the fit are made; may interrupt it.
     fn fitting(&self, done: u64, total: u64) -> ControlFlow<()>;
 
     /// Whether the user wants no more of it: then nothing more is paid.
@@ -221,12 +222,12 @@ pub enum PaidError {
     Fit(#[from] Error),
 }
 
-/// Reads, charges and fits: every interface makes its fits so. What can be refused is refused before
-/// anything is charged, and what is charged is on disk before noise is drawn.
+/// Reads, charges and fits: every interface makes its fits so. What can be refused is refused
+/// before anything is charged, and what is charged is on disk before noise is drawn.
 ///
 /// # Errors
-/// When the account could not pay for the fit, the fit is refused, or it fails; the payer's tally has
-/// what was charged by then.
+/// When the account could not pay for the fit, the fit is refused, or it fails; the payer's tally
+/// has what was charged by then.
 pub fn paid_fit(
     fit: &CheckedFit,
     rows: RowsFrom<'_>,

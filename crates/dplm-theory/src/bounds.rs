@@ -1,7 +1,7 @@
 //! The paper's main theorem with every constant written out.
 //!
-//! Everything here is a function of public numbers. The theorems' constants are far from tight: use them to see what is
-//! guaranteed, and [`IterateLaw`](super::law::IterateLaw) to see what happens.
+//! Everything here is a function of public numbers. The theorems' constants are far from tight: use
+//! them to see what is guaranteed, and [`IterateLaw`](super::law::IterateLaw) to see what happens.
 
 use dplm::{descend::noise_sd, privacy::Neighbours, theory::coverage::CONTRACTION};
 
@@ -26,7 +26,8 @@ pub struct AccuracyBound {
     pub bias: f64,
     /// The noise of the last iterate: `eta lambda sqrt(32 p ln(4/beta))`.
     pub noise: f64,
-    /// The two together: `||theta_T - theta_hat||` is at most this with probability `1 - beta`, when `applies`.
+    /// The two together: `||theta_T - theta_hat||` is at most this with probability `1 - beta`,
+    /// when `applies`.
     pub error: f64,
     /// Rows the spectrum needs, see [`rows_for_spectrum`].
     pub rows_needed: usize,
@@ -36,7 +37,8 @@ pub struct AccuracyBound {
     pub applies: bool,
 }
 
-/// The main accuracy theorem with its constants: Gaussian rows, `||theta*|| <= 1`, `eta = 1/4`, start at zero.
+/// The main accuracy theorem with its constants: Gaussian rows, `||theta*|| <= 1`, `eta = 1/4`,
+/// start at zero.
 ///
 /// ```text
 /// c0     = 12 ln^1.5(20 n T / beta)
@@ -46,14 +48,14 @@ pub struct AccuracyBound {
 /// ```
 ///
 /// # Guarantee
-/// With probability `1 - beta` the bound holds when `applies`: beta/4 each for the data, for clipping and for the
-/// noise.
+/// With probability `1 - beta` the bound holds when `applies`: beta/4 each for the data, for
+/// clipping and for the noise.
 ///
 /// # Paper
 /// Theorem "Main accuracy claim". The paper's gamma has sigma where this has `max(sigma, 1)`; see
-/// [`no_clipping_bound`] for why. The paper's `||A|| <= 16` is `64/15`, since the eigenvalues of D are at most
-/// `(7/8)^2`; with it, `||z|| <= lambda ||A||^(1/2) (sqrt(p) + sqrt(2 ln(4/beta)))` is below the stated noise term for
-/// every p and beta.
+/// [`no_clipping_bound`] for why. The paper's `||A|| <= 16` is `64/15`, since the eigenvalues of D
+/// are at most `(7/8)^2`; with it, `||z|| <= lambda ||A||^(1/2) (sqrt(p) + sqrt(2 ln(4/beta)))` is
+/// below the stated noise term for every p and beta.
 ///
 /// # Errors
 /// When a count is zero, p is below 2, rho or sigma is not positive or beta is not a probability.
@@ -82,9 +84,9 @@ pub fn accuracy_bound(
 
 /// Rows at which Gaussian data have `I/2 <= Sigma <= 2I` with probability `1 - beta`.
 ///
-/// The singular values of `X / sqrt(n)` lie within `(sqrt(p) + sqrt(2 ln(2/beta))) / sqrt(n)` of one (Davidson and
-/// Szarek), and `1 - 1/sqrt(2)` is the distance allowed, so
-/// `n >= (sqrt(p) + sqrt(2 ln(2/beta)))^2 / (1 - 1/sqrt(2))^2`.
+/// The singular values of `X / sqrt(n)` lie within `(sqrt(p) + sqrt(2 ln(2/beta))) / sqrt(n)` of
+/// one (Davidson and Szarek), and `1 - 1/sqrt(2)` is the distance allowed, so `n >= (sqrt(p) +
+/// sqrt(2 ln(2/beta)))^2 / (1 - 1/sqrt(2))^2`.
 ///
 /// # Paper
 /// Claim "Concentration of covariance", `n >= c (p + ln 1/beta)`, with its constant.
@@ -103,7 +105,8 @@ mod tests {
     use super::*;
     use crate::{law::IterateLaw, simulated};
 
-    /// The two distances behind the shortfall, computed from the exact law, never exceed what the proof allows.
+    /// The two distances behind the shortfall, computed from the exact law, never exceed what the
+    /// proof allows.
     #[test]
     fn shortfall_bounds_the_exact_distances() {
         let (eta, lambda, m, theta_hat) = (0.25, 0.2, 4, [0.5, -0.4, 0.6]);
@@ -140,13 +143,15 @@ mod tests {
         assert!((spent / 0.5 - 1.0).abs() < 1e-12);
         assert!(!accuracy_bound(1_000, 5, 0.5, 1.0, 100, 0.05).expect("valid").applies);
         assert!(accuracy_bound(1_000_000_000_000, 5, 0.5, 1.0, 400, 0.05).expect("valid").applies);
-        // With a budget without end nothing is clipped, but a hundred rows do not settle the spectrum.
+        // With a budget without end nothing is clipped, but a hundred rows do not settle the
+        // spectrum.
         let few = accuracy_bound(100, 5, 1e18, 1.0, 100, 0.05).expect("valid");
         assert!(few.no_clipping.beta < 1e-6 && few.rows_needed > 100 && !few.applies);
         assert!(accuracy_bound(1_000, 1, 0.5, 1.0, 100, 0.05).is_err());
     }
 
-    /// The noise term is above the Gaussian norm bound with `||A|| = 64/15` for every p and beta tried.
+    /// The noise term is above the Gaussian norm bound with `||A|| = 64/15` for every p and beta
+    /// tried.
     #[test]
     fn noise_term_covers_the_norm_of_the_noise() {
         for p in [1, 2, 3, 10, 1000] {
@@ -158,7 +163,8 @@ mod tests {
         }
     }
 
-    /// Spectrum of 200 Gaussian data sets at the stated size; each fails with probability at most 5e-9, so 1e-6 in all.
+    /// Spectrum of 200 Gaussian data sets at the stated size; each fails with probability at most
+    /// 5e-9, so 1e-6 in all.
     #[test]
     fn spectrum_holds_at_the_stated_size() {
         let rows = rows_for_spectrum(4, 5e-9).expect("valid");

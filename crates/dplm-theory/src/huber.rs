@@ -1,10 +1,12 @@
-//! The optimum that clipped gradient descent is after: least squares with a Huber loss of its own for each row.
+//! The optimum that clipped gradient descent is after: least squares with a Huber loss of its own
+//! for each row.
 
 use faer::{Col, MatRef, Side, linalg::solvers::Solve};
 
 use super::{NotPrivate, TheoryError, check_rows, check_rule, dot, law::eigen, norm};
 
-/// Newton steps before the solver gives up. Light clipping takes five to ten; clipping nearly all, up to seventy.
+/// Newton steps before the solver gives up. Light clipping takes five to ten; clipping nearly all,
+/// up to seventy.
 const MAX_ITERATIONS: usize = 500;
 
 /// The optimum of the clipped loss on a data set.
@@ -14,7 +16,7 @@ pub struct HuberFit {
     pub theta: Vec<f64>,
     /// Newton steps taken.
     pub iterations: usize,
-    /// Norm of the mean clipped gradient at `theta`: zero but for rounding.
+    /// Norm of the mean clipped gradient at `theta`: zero except for rounding.
     pub gradient_norm: f64,
     /// Share of rows whose gradient is clipped at `theta`.
     pub clipped_fraction: f64,
@@ -22,20 +24,23 @@ pub struct HuberFit {
     pub curvature: Vec<f64>,
 }
 
-/// Solves `sum_i x_i clamp(y_i - x_i'theta, -B_i, B_i) = 0`, `B_i = gamma / ||x_i||`, to machine precision.
+/// Solves `sum_i x_i clamp(y_i - x_i'theta, -B_i, B_i) = 0`, `B_i = gamma / ||x_i||`, to machine
+/// precision.
 ///
-/// Clipping a row's gradient `-x r` to norm gamma is clamping its residual r to `B_i`, so DP-GD without its noise
-/// descends the convex loss `(1/n) sum_i l_{B_i}(y_i - x_i'theta)`, with l the Huber loss, and this is its optimum: the
-/// *empirical* target of the intervals. With gamma infinite it is ordinary least squares.
+/// Clipping a row's gradient `-x r` to norm gamma is clamping its residual r to `B_i`, so DP-GD
+/// without its noise descends the convex loss `(1/n) sum_i l_{B_i}(y_i - x_i'theta)`, with l the
+/// Huber loss, and this is its optimum: the *empirical* target of the intervals. With gamma
+/// infinite it is ordinary least squares.
 ///
-/// Newton's method with an exact line search: the loss is piecewise quadratic, so the last step is exact.
+/// Newton's method with an exact line search: the loss is piecewise quadratic, so the last step is
+/// exact.
 ///
 /// # Paper
 /// Section 2.5, "Characterizing the effect of clipping".
 ///
 /// # Errors
-/// When the shapes disagree, a number is not finite, gamma is not positive, there are fewer rows than columns, or the
-/// optimum is not unique.
+/// When the shapes disagree, a number is not finite, gamma is not positive, there are fewer rows
+/// than columns, or the optimum is not unique.
 ///
 /// # Examples
 /// ```
@@ -66,7 +71,8 @@ struct Point {
     gradient: Vec<f64>,
     curvature: Vec<f64>,
     clipped: usize,
-    /// Size of the terms that cancel in the gradient; its rounding error is a small multiple of this times 1e-16.
+    /// Size of the terms that cancel in the gradient; its rounding error is a small multiple of
+    /// this times 1e-16.
     scale: f64,
 }
 
@@ -127,7 +133,8 @@ impl Problem<'_> {
             if residual.abs() > limit {
                 point.clipped += 1;
             } else {
-                // An unclipped residual is rounded as its response is; a clipped one is its limit, exactly.
+                // An unclipped residual is rounded as its response is; a clipped one is its limit,
+                // exactly.
                 point.scale += norm(row) * response.abs() / n;
                 add_outer(&mut point.curvature, row, 1.0 / n);
             }
@@ -135,7 +142,8 @@ impl Problem<'_> {
         point
     }
 
-    /// `-(H + ridge)^-1 g`. The ridge is there only when H is singular; the line search makes up for it.
+    /// `-(H + ridge)^-1 g`. The ridge is there only when H is singular; the line search makes up
+    /// for it.
     fn newton_direction(&self, point: &Point) -> Option<Vec<f64>> {
         let p = self.p;
         let size = self.x.iter().map(|v| v * v).sum::<f64>() / self.y.len() as f64;
@@ -155,8 +163,9 @@ impl Problem<'_> {
 
     /// The length s at which the loss along `direction` is smallest.
     ///
-    /// Its slope, `-(1/n) sum q_i clamp(r_i - s q_i, +-B_i)` with `q_i = x_i'd`, is non-decreasing and piecewise
-    /// linear: bracket the sign change, then take secant steps, falling back to halving when they stall.
+    /// Its slope, `-(1/n) sum q_i clamp(r_i - s q_i, +-B_i)` with `q_i = x_i'd`, is non-decreasing
+    /// and piecewise linear: bracket the sign change, then take secant steps, falling back to
+    /// halving when they stall.
     fn line_search(&self, residuals: &[f64], direction: &[f64]) -> f64 {
         let reach: Vec<f64> = self.x.chunks(self.p).map(|row| dot(row, direction)).collect();
         let slope = |s: f64| -> f64 {

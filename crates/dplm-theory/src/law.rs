@@ -5,9 +5,11 @@ use statrs::distribution::{ChiSquared, ContinuousCDF};
 
 use super::{TheoryError, check_finite, check_len, check_positive, check_rule};
 
-/// The exact law of `theta_0, theta_1, ...` without clipping: jointly Gaussian, with the moments given here.
+/// The exact law of `theta_0, theta_1, ...` without clipping: jointly Gaussian, with the moments
+/// given here.
 ///
-/// With `M = I - eta Sigma`, `D = M^2` and noise of standard deviation lambda in each coordinate of each gradient,
+/// With `M = I - eta Sigma`, `D = M^2` and noise of standard deviation lambda in each coordinate of
+/// each gradient,
 ///
 /// ```text
 /// E theta_t          = theta_hat + M^t (theta_0 - theta_hat)
@@ -15,12 +17,14 @@ use super::{TheoryError, check_finite, check_len, check_positive, check_rule};
 /// Cov(theta_s, theta_t) = eta^2 lambda^2 M^|t-s| A(min(s, t))
 /// ```
 ///
-/// One eigendecomposition of Sigma makes each of these a sum over eigenvalues. The geometric sum is taken as t where an
-/// eigenvalue of D is one, so a singular Sigma gives a random walk in its null space and never NaN.
+/// One eigendecomposition of Sigma makes each of these a sum over eigenvalues. The geometric sum is
+/// taken as t where an eigenvalue of D is one, so a singular Sigma gives a random walk in its null
+/// space and never NaN.
 ///
 /// # Paper
-/// Lemma "distribution of DP-GD, no clipping", its expanded statement, and the checkpoint covariances of the coverage
-/// proof. The paper assumes Sigma and D invertible; the law holds without that.
+/// Lemma "distribution of DP-GD, no clipping", its expanded statement, and the checkpoint
+/// covariances of the coverage proof. The paper assumes Sigma and D invertible; the law holds
+/// without that.
 ///
 /// # Examples
 /// ```
@@ -47,17 +51,20 @@ pub struct IterateLaw {
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Distance {
-    /// `d' C^-1 d`, for the difference `d` from the mean and the covariance `C`: chi-square, one degree of freedom for each coordinate.
+    /// `d' C^-1 d`, for the difference `d` from the mean and the covariance `C`: chi-square, one
+    /// degree of freedom for each coordinate.
     pub chi_square: f64,
     /// The probability of one as large.
     pub p_value: f64,
 }
 
 impl IterateLaw {
-    /// The law for covariance `sigma` (p x p, symmetric), least squares value, start, step size and noise.
+    /// The law for covariance `sigma` (p x p, symmetric), least squares value, start, step size and
+    /// noise.
     ///
     /// # Errors
-    /// When lengths disagree, a number is not finite, `eta` is not positive or `lambda` is negative.
+    /// When lengths disagree, a number is not finite, `eta` is not positive or `lambda` is
+    /// negative.
     pub fn new(sigma: &[f64], theta_hat: &[f64], theta_0: &[f64], eta: f64, lambda: f64) -> Result<Self, TheoryError> {
         let p = theta_hat.len();
         check_len("the covariance", sigma, p * p)?;
@@ -95,14 +102,14 @@ impl IterateLaw {
 
     /// Variance of the limit law, `eta^2 lambda^2 (I - D)^-1`; `None` when there is none.
     ///
-    /// The limit exists exactly when every eigenvalue of `eta Sigma` is strictly between 0 and 2. Its mean is
-    /// theta_hat.
+    /// The limit exists exactly when every eigenvalue of `eta Sigma` is strictly between 0 and 2.
+    /// Its mean is theta_hat.
     pub fn stationary_covariance(&self) -> Option<Vec<f64>> {
         self.contraction().is_some().then(|| self.matrix(|factor| 1.0 / factor.one_minus_square()))
     }
 
-    /// `||I - eta Sigma||`, the factor by which the remaining bias shrinks at each step; `None` when it is not below
-    /// one.
+    /// `||I - eta Sigma||`, the factor by which the remaining bias shrinks at each step; `None`
+    /// when it is not below one.
     pub fn contraction(&self) -> Option<f64> {
         let largest = self.factors.iter().map(|factor| factor.value.abs()).fold(0.0, f64::max);
         self.factors.iter().all(|factor| factor.gap > 0.0).then_some(largest)
@@ -146,9 +153,10 @@ impl IterateLaw {
 
     /// Variance of the average of `theta_first ..= theta_last`, p x p.
     ///
-    /// With r an eigenvalue of M, `G_l = 1 + r + ... + r^(l-1)` and m steps in the average, each unit of noise before
-    /// `first` reaches the sum through `G_m` and one l steps before the end through `G_l`, so the eigenvalue is
-    /// `eta^2 lambda^2 / m^2 (G_m^2 A(first) + G_1^2 + ... + G_(m-1)^2)`.
+    /// With r an eigenvalue of M, `G_l = 1 + r + ... + r^(l-1)` and m steps in the average, each
+    /// unit of noise before `first` reaches the sum through `G_m` and one l steps before the end
+    /// through `G_l`, so the eigenvalue is `eta^2 lambda^2 / m^2 (G_m^2 A(first) + G_1^2 + ... +
+    /// G_(m-1)^2)`.
     ///
     /// # Errors
     /// When `last` comes before `first`.
@@ -224,8 +232,8 @@ impl Factor {
         -(2.0 * t as f64 * (-self.gap).ln_1p()).exp_m1() / self.one_minus_square()
     }
 
-    /// `(G_1^2 + ... + G_(m-1)^2, G_m)` with `G_l = 1 + r + ... + r^(l-1)`; a recursion, because the closed form
-    /// cancels.
+    /// `(G_1^2 + ... + G_(m-1)^2, G_m)` with `G_l = 1 + r + ... + r^(l-1)`; a recursion, because
+    /// the closed form cancels.
     fn window_sums(self, m: usize) -> (f64, f64) {
         (0..m).fold((0.0, 0.0), |(squares, g), _| (squares + g * g, 1.0 + self.value * g))
     }
@@ -268,7 +276,8 @@ mod tests {
     /// Tails: R's `qchisq(0.95, df)` to ten figures.
     #[test]
     fn distance_in_the_units_of_the_law() {
-        // One step from the start at zero with eta = 1: mean theta_hat, whatever Sigma is; covariance lambda^2 I.
+        // One step from the start at zero with eta = 1: mean theta_hat, whatever Sigma is;
+        // covariance lambda^2 I.
         let law = IterateLaw::new(&[1.0, 0.3, 0.3, 2.0], &[1.0, 1.0], &[1.0, 1.0], 1.0, 0.5).expect("a valid law");
         assert!((law.distance(1, &[2.0, 0.5]).expect("a density").chi_square - (1.0 + 0.25) / 0.25).abs() < 1e-12);
         // Two steps: C = lambda^2 (I + (I - Sigma)^2), inverted by hand.
@@ -288,14 +297,16 @@ mod tests {
         }
     }
 
-    /// The recursion `V <- M V M + eta^2 lambda^2 I`, `m <- theta_hat + M (m - theta_hat)` for a diagonal Sigma.
+    /// The recursion `V <- M V M + eta^2 lambda^2 I`, `m <- theta_hat + M (m - theta_hat)` for a
+    /// diagonal Sigma.
     fn recursion(h: f64, t: usize) -> f64 {
         (0..t).fold(0.0, |v, _| (1.0 - h).powi(2) * v + (ETA * LAMBDA).powi(2))
     }
 
     #[test]
     fn agrees_with_the_recursion_for_every_kind_of_eigenvalue() {
-        // Ordinary, exactly and nearly singular, one step from the end, oscillating, and on the edge of divergence.
+        // Ordinary, exactly and nearly singular, one step from the end, oscillating, and on the
+        // edge of divergence.
         for s in [0.7, 0.0, 1e-13, 1e-300, 1.0 / ETA, 1.7 / ETA, 2.0 / ETA, 2.3 / ETA] {
             let law = IterateLaw::new(&[s], &[1.0], &[3.0], ETA, LAMBDA).expect("a valid law");
             for t in [0, 1, 2, 7, 40] {
@@ -363,8 +374,9 @@ mod tests {
         kept
     }
 
-    /// Mean and covariance of (theta_2, theta_6) over 40,000 runs on 12 rows against the law, in units in which the law
-    /// is standard normal. 6 means, 6 variances and 15 covariances share a false-alarm rate of 1e-6.
+    /// Mean and covariance of (theta_2, theta_6) over 40,000 runs on 12 rows against the law, in
+    /// units in which the law is standard Gaussian. 6 means, 6 variances and 15 covariances share a
+    /// false-alarm rate of 1e-6.
     #[test]
     fn agrees_with_simulation() {
         let (p, s, t, runs) = (3, 2, 6, 40_000);

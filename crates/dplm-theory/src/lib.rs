@@ -1,8 +1,10 @@
-//! The paper's lemmas as functions: what the iterates' law is, when nothing is clipped, how far off the answer may be.
+//! The paper's lemmas as functions: what the iterates' law is, when nothing is clipped, how far off
+//! the answer may be.
 //!
-//! Two kinds of function live here, and their types keep them apart. Those of public numbers (the law of the iterates
-//! given a covariance, the bounds) return plain values. Those that look at rows return [`NotPrivate`]: they are for
-//! `dplm diagnose`, for tests and for the lab. What a private fit is planned with is in `dplm::theory`.
+//! Two kinds of function live here, and their types keep them apart. Those of public numbers (the
+//! law of the iterates given a covariance, the bounds) return plain values. Those that look at rows
+//! return [`NotPrivate`]: they are for `dplm diagnose`, for tests and for the lab. What a private
+//! fit is planned with is in `dplm::theory`.
 //!
 //! Matrices are row-major slices throughout: `x[i * p + j]` is row i, column j.
 
@@ -78,8 +80,8 @@ fn check_rule(holds: bool, name: &'static str, rule: &'static str) -> Result<(),
     Ok(OutOfRange::unless(holds, name, rule)?)
 }
 
-/// Checks a data set of `p` columns: shapes, finite numbers, at least as many rows as columns. Gives the number of
-/// rows.
+/// Checks a data set of `p` columns: shapes, finite numbers, at least as many rows as columns.
+/// Gives the number of rows.
 fn check_rows(x: &[f64], y: &[f64], p: usize) -> Result<usize, TheoryError> {
     check_rule(p > 0, "the number of columns", "at least 1")?;
     check_len("the rows", x, y.len() * p)?;

@@ -1,4 +1,5 @@
-//! When nothing is clipped: the paper's No-Clipping Condition, measured on a data set, and the lemma that uses it.
+//! When nothing is clipped: the paper's No-Clipping Condition, measured on a data set, and the
+//! lemma that uses it.
 
 use faer::{Mat, MatRef};
 
@@ -9,10 +10,12 @@ use super::{
 /// Rows multiplied at a time; the block of products is this many rows by twice the steps.
 const BLOCK_ROWS: usize = 256;
 
-/// Columns of vectors multiplied at a time, so that memory does not grow with the number of steps either.
+/// Columns of vectors multiplied at a time, so that memory does not grow with the number of steps
+/// either.
 const BLOCK_STEPS: usize = 256;
 
-/// What item (i) asks of the spectrum: `I/2 <= Sigma <= 2 I` and `||I - eta Sigma|| <= 7/8`. It does not involve c0.
+/// What item (i) asks of the spectrum: `I/2 <= Sigma <= 2 I` and `||I - eta Sigma|| <= 7/8`. It
+/// does not involve c0.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Spectrum {
     /// Smallest eigenvalue of `Sigma = X'X / n`.
@@ -51,9 +54,9 @@ impl Item {
 /// The No-Clipping Condition measured on a data set, for one candidate theta.
 ///
 /// # Paper
-/// Condition "No-Clipping", items (i) to (v). The condition asks for *some* theta; the true parameter or the least
-/// squares value are the ones to try. Item (iv) is checked from t = 0, not 1: the proof's base case needs
-/// `|x_i'theta| <= c0`.
+/// Condition "No-Clipping", items (i) to (v). The condition asks for *some* theta; the true
+/// parameter or the least squares value are the ones to try. Item (iv) is checked from t = 0, not
+/// 1: the proof's base case needs `|x_i'theta| <= c0`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct NoClippingCondition {
     /// Item (i).
@@ -70,7 +73,8 @@ pub struct NoClippingCondition {
 }
 
 impl NoClippingCondition {
-    /// The smallest c0 at which items (ii) to (v) hold; the whole condition holds there if item (i) does.
+    /// The smallest c0 at which items (ii) to (v) hold; the whole condition holds there if item (i)
+    /// does.
     pub fn smallest_c0(&self) -> f64 {
         self.items().iter().map(|item| item.smallest_c0).fold(0.0, f64::max)
     }
@@ -89,8 +93,9 @@ impl NoClippingCondition {
 /// `c0 = 12 ln^1.5(5 n T / beta)`.
 ///
 /// # Paper
-/// Lemma "assumption holds", for `eta = 1/4`, `||theta*|| <= 1`, p >= 2. For item (iv) its proof gives the constant
-/// `12 / (1 - p^-1/2)`, which is 12 only as p grows; [`check_condition`] measures what a data set needs.
+/// Lemma "assumption holds", for `eta = 1/4`, `||theta*|| <= 1`, p >= 2. For item (iv) its proof
+/// gives the constant `12 / (1 - p^-1/2)`, which is 12 only as p grows; [`check_condition`]
+/// measures what a data set needs.
 ///
 /// # Errors
 /// When `rows` or `steps` is zero or `beta` is not a probability.
@@ -103,16 +108,16 @@ pub fn paper_c0(rows: usize, steps: usize, beta: f64) -> Result<f64, TheoryError
 
 /// Measures the No-Clipping Condition on rows.
 ///
-/// The n x T values of items (iv) and (v) are inner products of rows with 2(T+1) vectors, `(I - eta Sigma)^t theta` and
-/// `A_t X'r`, which follow by recursion; `A_t = eta sum_{k<t} (I - eta Sigma)^k` needs no inverse. Only a block is
-/// held.
+/// The n x T values of items (iv) and (v) are inner products of rows with 2(T+1) vectors, `(I - eta
+/// Sigma)^t theta` and `A_t X'r`, which follow by recursion; `A_t = eta sum_{k<t} (I - eta
+/// Sigma)^k` needs no inverse. Only a block is held.
 ///
 /// # Paper
 /// Condition "No-Clipping".
 ///
 /// # Errors
-/// When shapes disagree, a number is not finite, `sigma` or `eta` is not positive, or there are fewer rows than
-/// columns.
+/// When shapes disagree, a number is not finite, `sigma` or `eta` is not positive, or there are
+/// fewer rows than columns.
 pub fn check_condition(
     x: &[f64],
     y: &[f64],
@@ -213,7 +218,8 @@ fn largest_products(x: &[f64], p: usize, mut vectors: Vectors<'_>, steps: usize)
     (signal, independence)
 }
 
-/// What Lemma "No clipping occurs" says of a run from `theta_0 = 0` on data that satisfy the condition.
+/// What Lemma "No clipping occurs" says of a run from `theta_0 = 0` on data that satisfy the
+/// condition.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct NoClippingBound {
     /// The lemma's own threshold, `4 c0^2 sigma sqrt(p)`.
@@ -230,23 +236,24 @@ pub struct NoClippingBound {
     pub beta: f64,
 }
 
-/// Lemma "No clipping occurs": the probability that DP-GD from zero clips anything, on data satisfying the condition
-/// at c0.
+/// Lemma "No clipping occurs": the probability that DP-GD from zero clips anything, on data
+/// satisfying the condition at c0.
 ///
 /// ```text
 /// beta = 2 n T exp(-(gamma / (64 c0^2 p eta lambda))^2),   at most 1
 /// ```
 ///
 /// # Guarantee
-/// `beta` bounds the probability of any clipping when the data satisfy the condition with `(sigma, eta, c0, T)`. It
-/// is 1 unless gamma reaches all of the thresholds.
+/// `beta` bounds the probability of any clipping when the data satisfy the condition with `(sigma,
+/// eta, c0, T)`. It is 1 unless gamma reaches all of the thresholds.
 ///
 /// # Paper
-/// Lemma "No clipping occurs" asks only `gamma >= 4 c0^2 sigma sqrt(p)`. That is not enough when sigma is small. At the
-/// first step theta is zero, so the residual is the response itself, and the condition bounds it by `c0 (sigma + 1)`:
-/// the signal counts, not only the noise. Later, what is left of the signal is bounded by c0, and a quarter of the
-/// allowance must hold it. The 1 stands for the size of the signal, which item (iv) of the condition measures in units
-/// of one. So clip by the scale of y, not by that of the noise in it. All three thresholds are given here, and the
+/// Lemma "No clipping occurs" asks only `gamma >= 4 c0^2 sigma sqrt(p)`. That is not enough when
+/// sigma is small. At the first step theta is zero, so the residual is the response itself, and the
+/// condition bounds it by `c0 (sigma + 1)`: the signal counts, not only the noise. Later, what is
+/// left of the signal is bounded by c0, and a quarter of the allowance must hold it. The 1 stands
+/// for the size of the signal, which item (iv) of the condition measures in units of one. So clip
+/// by the scale of y, not by that of the noise in it. All three thresholds are given here, and the
 /// proof needs all three.
 ///
 /// # Errors
@@ -363,7 +370,8 @@ mod tests {
 
     #[test]
     fn lemma_turns_its_condition_around() {
-        // gamma / (eta lambda) = 64 c0^2 p sqrt(ln(2 n T / beta)) at beta = 1e-3 must give 1e-3 back.
+        // gamma / (eta lambda) = 64 c0^2 p sqrt(ln(2 n T / beta)) at beta = 1e-3 must give 1e-3
+        // back.
         let (n, p, steps, c0, sigma, eta, beta): (usize, usize, usize, f64, f64, f64, f64) =
             (500, 4, 10, 3.0, 1.5, 0.25, 1e-3);
         let gamma = 4.0 * c0 * c0 * sigma * 2.0;

@@ -27,7 +27,8 @@ struct Data {
 }
 
 impl Data {
-    /// The paper's generative setting with `theta*` along the diagonal and unit error, its cells rounded to the lattice, so that encoding loses nothing.
+    /// The paper's generative setting with `theta*` along the diagonal and unit error, its cells
+    /// rounded to the lattice, so that encoding loses nothing.
     fn isotropic(seed: u64) -> Data {
         let mut rng = ChaCha20Rng::seed_from_u64(seed);
         let mut normal = || -> f64 { StandardNormal.sample(&mut rng) };

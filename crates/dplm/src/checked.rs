@@ -40,7 +40,8 @@ impl FitRequest {
         FitRequest { formula: formula.into(), ..FitRequest::default() }
     }
 
-    /// A fit of the model in a TOML file, which says of each column without bounds that it is standard.
+    /// A fit of the model in a TOML file, which says of each column without bounds that it is
+    /// standard.
     ///
     /// # Errors
     /// When the file is not understood.
@@ -92,11 +93,11 @@ impl FitRequest {
         method::forecast(&Asked { model, ..asked }, &question)
     }
 
-    /// The whole budget, and the delta at which epsilon is stated, of releases whose epsilon follows by
-    /// this conversion.
+    /// The whole budget, and the delta at which epsilon is stated, of releases whose epsilon
+    /// follows by this conversion.
     ///
     /// # Errors
-    /// When there is no budget, more than one, or one that means nothing.
+    /// When no budget is given, more than one, or one that means nothing.
     pub fn budget(&self, conversion: Conversion) -> Result<(Rho, f64), Error> {
         method::budget(self.rho, self.epsilon, self.delta, conversion)
     }
@@ -224,7 +225,7 @@ impl CheckedFit {
         self.groups.as_ref().map(|(by, _)| by)
     }
 
-    /// The columns that are read, the response first; none where `.` leaves them to the table.
+    /// The columns that are read, the response first; `None` if `.` leaves them to the table.
     pub fn columns(&self) -> Option<Vec<String>> {
         let model = self.formula.names()?.into_iter().map(str::to_owned);
         let weights = self.weights.as_ref().map(|weights| weights.name().to_owned());
@@ -259,8 +260,8 @@ impl CheckedFit {
         Ok(Data { method: Arc::clone(&self.method), rows })
     }
 
-    /// Rows on other machines, which were packed there by [`packer`](Self::packer); `schema` is what the
-    /// table declares.
+    /// Rows on other machines, which were packed there by [`packer`](Self::packer); `schema` is
+    /// what the table declares.
     ///
     /// # Errors
     /// When columns are missing, or the rows cannot be asked.
@@ -303,7 +304,7 @@ impl CheckedFit {
         }
     }
 
-    /// What accuracy to expect of a fit of so many rows, from public numbers only.
+    /// What accuracy to expect of a fit of this many rows, from public numbers only.
     ///
     /// # Errors
     /// When there is no forecast for such a fit, or it would be refused.
@@ -316,8 +317,8 @@ impl CheckedFit {
         Question::new(rows, rho, delta, level)
     }
 
-    /// Goes through a fit of a table up to its payment: rows are counted and the plan is checked. No
-    /// cell is read, except identifiers of persons, and nothing is spent.
+    /// Goes through a fit of a table up to its payment: rows are counted and the plan is checked.
+    /// No cell is read, except identifiers of persons, and nothing is spent.
     ///
     /// # Errors
     /// When the fit would be refused, or the rows cannot be counted.
@@ -476,8 +477,8 @@ impl Data {
         }
     }
 
-    /// Plans the fit and checks it, from public numbers only: nothing is asked of a row and nothing is
-    /// spent. The fit has the memory that the rows are in, and is the only one of them.
+    /// Plans the fit and checks it, from public numbers only: nothing is asked of a row and nothing
+    /// is spent. The fit has the memory that the rows are in, and is the only one of them.
     ///
     /// # Errors
     /// When the plan is refused, or the noise has no source.

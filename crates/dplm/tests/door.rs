@@ -44,6 +44,8 @@ fn claims_are_made_where_rows_are_summed() {
             // A query of a sum that is sealed, and a test.
             "dplm-methods/src/mechanism/eigenvalue.rs",
             "dplm-methods/src/mechanism/laplace.rs",
+            // A test.
+            "dplm/src/privacy/drawn.rs",
             "dplm/src/privacy/sensitive.rs",
             "dplm/src/rows/answer.rs",
             "dplm/src/rows/batch.rs",

@@ -1,5 +1,5 @@
-//! The modules of the library are declared in an order, and none uses a later one, nor do the modules
-//! within them; ARCHITECTURE.md lists them in that order.
+//! The modules of the library are declared in an order, and none uses a later one, nor do the
+//! modules within them; ARCHITECTURE.md lists them in that order.
 
 use std::{
     collections::HashMap,

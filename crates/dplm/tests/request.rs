@@ -110,7 +110,8 @@ fn a_request_is_plain_json_and_unknown_keys_are_refused() {
     assert!(serde_json::from_str::<FitRequest>("{\"formulas\": \"y ~ x\"}").is_err());
 }
 
-/// Every option of the table is in one of the structures, and takes values of its kind and no other.
+/// Every option of the table is in one of the structures, and takes values of its kind and no
+/// other.
 #[test]
 fn every_option_takes_values_of_its_kind() {
     for spec in OPTIONS {

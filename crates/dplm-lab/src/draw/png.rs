@@ -26,7 +26,8 @@ pub fn png(name: &str, svg: &str) -> Result<Vec<u8>, LabError> {
     picture.encode_png().map_err(|error| wrong(error.to_string()))
 }
 
-/// How many pixels of a picture have this colour, written as `#0072B2`; edges that are blended do not.
+/// How many pixels of a picture have this colour, written as `#0072B2`; edges that are blended do
+/// not.
 #[cfg(test)]
 pub fn pixels_of(png: &[u8], colour: &str) -> usize {
     let [_, red, green, blue] = u32::from_str_radix(&colour[1..], 16).expect("a colour").to_be_bytes();

@@ -35,7 +35,7 @@ pub struct OptionSpec {
     pub heading: Heading,
     /// The commands that take it.
     pub commands: &'static [Command],
-    /// What it means: the first line is the help text, all of them are the reference.
+    /// What it means: the first paragraph is the help text, all of them are the reference.
     pub about: &'static [&'static str],
     /// What else there is to know.
     pub flags: Flags,
@@ -150,7 +150,7 @@ macro_rules! fields {
                 Ok(made)
             }
 
-            /// The value of an option; none where it is not one of these.
+            /// The value of an option; `None` if it is not one of these.
             pub fn value(&self, option: Opt) -> Option<Value> {
                 match option {
                     $(Opt::$opt => Some(Field::value(&self.$name)),)+
@@ -274,8 +274,15 @@ impl OptionSpec {
         OPTIONS.iter().filter(move |spec| spec.commands.contains(&command))
     }
 
-    /// Its help text, in one line.
-    pub fn help(&self) -> &'static str {
-        self.about[0].trim()
+    /// Its help text: the first paragraph of what it means, in one line.
+    pub fn help(&self) -> String {
+        let first = self.about.iter().map(|line| line.trim()).take_while(|line| !line.is_empty());
+        first.collect::<Vec<_>>().join(" ")
+    }
+
+    /// The paragraphs after that, in one line.
+    pub fn more(&self) -> String {
+        let rest = self.about.iter().map(|line| line.trim()).skip_while(|line| !line.is_empty());
+        rest.filter(|line| !line.is_empty()).collect::<Vec<_>>().join(" ")
     }
 }

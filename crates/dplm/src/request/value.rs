@@ -87,8 +87,8 @@ impl Kind {
     }
 }
 
-/// A value is not one that the option takes. The value itself is not repeated: a table may have been
-/// handed over by mistake.
+/// A value is not one that the option takes. The value itself is not repeated: a table may have
+/// been handed over by mistake.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{} must be {wanted}", option.name())]
 #[non_exhaustive]

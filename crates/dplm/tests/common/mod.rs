@@ -180,7 +180,8 @@ pub fn tail_counts(rows: &dyn Rows, ladder: &Ladder<'_>) -> Vec<i128> {
     (0..counts.len()).flat_map(|threshold| values(counts.above(threshold))).collect()
 }
 
-/// Terms of a query of another crate, many of them of another shape than it says: too long by one, negative, with a place twice, or beyond the sum.
+/// Terms of a query of another crate, many of them of another shape than it says: too long by one,
+/// negative, with a place twice, or beyond the sum.
 pub struct Hostile {
     pub shape: Shape,
 }
