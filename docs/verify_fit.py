@@ -4,24 +4,26 @@
 Everything but the noise itself can be recomputed from the document: that the releases add up to
 rho, that each got noise as large as its sensitivity and its price demand, that epsilon and the
 chance of a right guess follow from rho, and that the descent went where its released gradients
-pointed. Sensitivities are taken from the document: PRIVACY.md says where each is argued.
+pointed (of `dpgd`: other methods descend in coordinates of their own). Sensitivities are taken from the document: PRIVACY.md says where each is argued.
 """
 
 import json
 import math
 import sys
 from decimal import Decimal
-from statistics import NormalDist
 
-PHI = NormalDist().cdf
 # Released steps are rounded to the lattice, which is at least this fine.
 LATTICE = 2.0**-13
 
 
+def phi(x):
+    """The Gaussian distribution function, to full precision in its tail too."""
+    return math.erfc(-x / math.sqrt(2)) / 2
+
+
 def log_phi(x):
-    """The logarithm of the normal distribution function, also far in its tail."""
     if x > -37:
-        return math.log(PHI(x))
+        return math.log(phi(x))
     tail = 1 - 1 / x**2 + 3 / x**4 - 15 / x**6
     return -x * x / 2 - math.log(-x * math.sqrt(2 * math.pi)) + math.log(tail)
 
@@ -29,7 +31,7 @@ def log_phi(x):
 def delta_of(epsilon, rho):
     """Delta at epsilon of sqrt(2 rho)-GDP: Phi(mu/2 - e/mu) - exp(e) Phi(-mu/2 - e/mu)."""
     mu = math.sqrt(2 * rho)
-    return PHI(mu / 2 - epsilon / mu) - math.exp(epsilon + log_phi(-mu / 2 - epsilon / mu))
+    return phi(mu / 2 - epsilon / mu) - math.exp(epsilon + log_phi(-mu / 2 - epsilon / mu))
 
 
 def exact_epsilon(rho, delta):
@@ -40,22 +42,38 @@ def exact_epsilon(rho, delta):
     return high
 
 
+def least(value):
+    """The least value over the orders above 1, of a function with one minimum."""
+    low, high = -12.0, 12.0
+    for _ in range(200):
+        one, other = low + (high - low) / 3, high - (high - low) / 3
+        rises = value(1 + math.exp(one)) < value(1 + math.exp(other))
+        low, high = (low, other) if rises else (one, high)
+    return value(1 + math.exp(low))
+
+
 def general_epsilon(rho, delta):
     """The conversion of any rho-zCDP mechanism by Canonne, Kamath and Steinke (2020)."""
-    orders = (1 + math.exp(step / 200) for step in range(-2000, 2000))
-    at = lambda a: a * rho + math.log(1 / (a * delta)) / (a - 1) + math.log(1 - 1 / a)
-    return max(0.0, min(at(a) for a in orders))
+    return max(0.0, least(lambda a: a * rho + math.log(1 / (a * delta)) / (a - 1) + math.log(1 - 1 / a)))
 
 
-def epsilon_problems(guarantee):
-    rho, delta, stated = float(guarantee["rho"]), guarantee["delta"], guarantee["epsilon"]
-    conversion = guarantee.get("conversion", "exact")
-    spent = delta / 2 if conversion == "tested" else delta
-    epsilon = exact_epsilon(rho, spent) if conversion == "exact" else general_epsilon(rho, spent)
-    if not epsilon * (1 - 1e-7) <= stated <= epsilon * (1 + 1e-4) + 1e-6:
-        yield f"epsilon is stated as {stated} and is {epsilon}"
-    if conversion == "exact" and not 0 <= guarantee["guess"] - PHI(math.sqrt(rho / 2)) < 1e-6:
-        yield f"the chance of a right guess is stated as {guarantee['guess']}"
+def general_guess(rho):
+    """Half of 1 plus the delta of that conversion at epsilon 0."""
+    log_delta = least(lambda a: (a - 1) * a * rho - math.log(a - 1) + a * math.log(1 - 1 / a))
+    return min(1.0, (1 + math.exp(log_delta)) / 2)
+
+
+def epsilon_problems(guarantee, promise):
+    rho, delta = float(guarantee["rho"]), guarantee["delta"]
+    conversion, spent = promise["conversion"], promise["delta_spent"]
+    if conversion == "exact":
+        epsilon, guess = exact_epsilon(rho, delta), phi(math.sqrt(rho / 2))
+    else:
+        epsilon, guess = general_epsilon(rho, delta - spent), general_guess(rho) + spent / 2
+    if not -1e-7 * epsilon <= guarantee["epsilon"] - epsilon <= 1e-4 * epsilon + 1e-6:
+        yield f"epsilon is stated as {guarantee['epsilon']} and is {epsilon}"
+    if not -1e-9 <= guarantee["guess"] - guess < 1e-6:
+        yield f"the chance of a right guess is stated as {guarantee['guess']} and is {guess}"
 
 
 def noise_problems(release):
@@ -71,12 +89,12 @@ def noise_problems(release):
             yield f"'{release['what']}' gave {noise['answers']} answers for {noise['parts']} parts"
 
 
-def guarantee_problems(guarantee):
+def guarantee_problems(guarantee, promise):
     if sum(Decimal(str(release["rho"])) for release in guarantee["releases"]) != Decimal(str(guarantee["rho"])):
         yield "the releases do not add up to rho"
     for release in guarantee["releases"]:
         yield from noise_problems(release)
-    yield from epsilon_problems(guarantee)
+    yield from epsilon_problems(guarantee, promise)
 
 
 def descent_problems(fit):
@@ -98,8 +116,8 @@ def problems(document):
         return
     for key, part in document.items():
         if key == "guarantee":
-            yield from guarantee_problems(part)
-        elif key == "fit" and "trajectories" in part:
+            yield from guarantee_problems(part, part.get("promise") or document["promise"])
+        elif key == "fit" and part["method"]["name"] == "dpgd":
             yield from descent_problems(part)
         yield from problems(part)
 

@@ -1,0 +1,81 @@
+"""Fits of neighbouring tables, and what an attacker makes of them.
+
+An attacker knows everything but one row, or one person, and sees what was released. The scores here
+are numbers that such an attacker computes from a fit; `DPLM_AUDIT_FITS` fits are made of each table.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import sys
+import warnings
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+import dplm
+
+ROOT = Path(__file__).resolve().parents[2]
+FITS = int(os.environ.get("DPLM_AUDIT_FITS", "500"))
+# Half of the fits of a table are made by each process.
+PROCESSES = os.cpu_count() or 1
+
+# One step from zero, so that what is released is one clipped sum of a single column.
+ONE_STEP = {"formula": "y ~ x + 0", "method": "dpgd", "standardised": True, "purpose": "prediction", "steps": 1, "clip": 1.0}
+
+
+def module(path: Path):
+    """A Python file, by itself."""
+    specification = importlib.util.spec_from_file_location(path.stem, path)
+    found = importlib.util.module_from_spec(specification)
+    sys.modules[path.stem] = found
+    specification.loader.exec_module(found)
+    return found
+
+
+def verifier():
+    """`docs/verify_fit.py`, whose accounting shares no code with dplm."""
+    return module(ROOT / "docs" / "verify_fit.py")
+
+
+def auditor():
+    """The auditing module of jax-privacy, which needs nothing of the rest of that package."""
+    package = importlib.util.find_spec("jax_privacy")
+    return module(Path(package.submodule_search_locations[0]) / "auditing.py")
+
+
+def extreme(sign: float, rows: int = 5, replaced: int = 1) -> pd.DataFrame:
+    """Rows of zeros, but for some whose gradient is as long as any, in one direction or the other."""
+    x = np.zeros(rows)
+    x[:replaced] = 6.0
+    return pd.DataFrame({"x": x, "y": sign * x})
+
+
+def document(table: pd.DataFrame, options: dict) -> dict:
+    """A fit as it is saved."""
+    formula, rest = options["formula"], {key: value for key, value in options.items() if key != "formula"}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return json.loads(dplm.lm(formula, table, **rest).to_json())
+
+
+def estimate(fit: dict) -> float:
+    """The last coefficient."""
+    return fit["coefficients"][-1]["estimate"]
+
+
+def _some(task: tuple[pd.DataFrame, dict, int]) -> list[float]:
+    table, options, count = task
+    return [estimate(document(table, options)) for _ in range(count)]
+
+
+def scores(table: pd.DataFrame, options: dict, count: int = FITS) -> np.ndarray:
+    """The last coefficient of many fits of a table, each with noise of its own."""
+    parts = [count // PROCESSES + (place < count % PROCESSES) for place in range(PROCESSES)]
+    with ProcessPoolExecutor(PROCESSES) as pool:
+        made = list(pool.map(_some, [(table, options, part) for part in parts]))
+    return np.concatenate([np.array(part) for part in made])

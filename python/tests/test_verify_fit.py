@@ -1,0 +1,96 @@
+"""`docs/verify_fit.py`: what a saved fit says of its privacy, recomputed without dplm."""
+
+from __future__ import annotations
+
+import copy
+import importlib.util
+import json
+
+import pytest
+from common import FORMULA, ROOT
+
+FITS = {
+    "auto": ["fit", "--formula", FORMULA, "--rho", 0.5],
+    "zero-out": ["fit", "--formula", FORMULA, "--rho", 0.5, "--neighbours", "zero-out"],
+    "the paper's": ["fit", "--formula", FORMULA, "--rho", 0.1, "--method", "dpgd"],
+    "persons": ["fit", "--formula", FORMULA, "--epsilon", 2, "--person", "id"],
+    "groups": ["fit", "--formula", "wage[0..60] ~ educ[0..20]", "--rho", 1, "--by", "union{no,yes}"],
+    "not Gaussian": ["fit", "--formula", "wage[0..60] ~ educ[0..20]", "--rho", 1, "--method", "theil-sen"],
+    "tested": ["fit", "--formula", "wage[0..60] ~ educ[0..20]", "--rho", 1, "--method", "tukey-tested"],
+}
+
+
+@pytest.fixture(scope="module")
+def verify():
+    specification = importlib.util.spec_from_file_location("verify_fit", ROOT / "docs" / "verify_fit.py")
+    module = importlib.util.module_from_spec(specification)
+    specification.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(scope="module")
+def documents(command, wages_csv, verify):
+    def made(words):
+        purpose = ["--purpose", "prediction"] if "--method" in words and words[-1] != "dpgd" else []
+        text = command(words[0], wages_csv, *words[1:], *purpose, "--json", "-")
+        return json.loads(text, parse_float=verify.Number)
+
+    return {name: made(words) for name, words in FITS.items()}
+
+
+@pytest.mark.parametrize("name", FITS)
+def test_what_is_stated_can_be_recomputed(verify, documents, name):
+    assert list(verify.problems(documents[name])) == []
+
+
+def test_a_study_and_a_refined_fit_agree_too(verify, command, wages_csv, tmp_path):
+    first, study = tmp_path / "first.json", tmp_path / "study.toml"
+    study.write_text(f"rho = 1\n[[specification]]\nname = 'main'\nformula = '{FORMULA}'\n")
+    command("fit", wages_csv, "--formula", FORMULA, "--rho", 0.5, "--json", first)
+    command("refine", first, wages_csv, "--rho", 0.2, "--json", tmp_path / "refined.json")
+    command("study", study, wages_csv, "--json", tmp_path / "study.json")
+    for path in (tmp_path / "refined.json", tmp_path / "study.json"):
+        document = json.loads(path.read_text(), parse_float=verify.Number)
+        assert list(verify.problems(document)) == [], path.name
+
+
+def lower_epsilon(guarantee):
+    guarantee["epsilon"] *= 0.99
+
+
+def lower_guess(guarantee):
+    guarantee["guess"] -= 0.01
+
+
+def leave_a_release_out(guarantee):
+    guarantee["releases"].pop()
+
+
+def halve_the_noise(guarantee):
+    noise = guarantee["releases"][-1]["noise"][0]
+    noise["sigma"] = str(int(noise["sigma"]) // 2)
+
+
+def double_the_sensitivity(guarantee):
+    noise = guarantee["releases"][-1]["noise"][0]
+    noise["sensitivity_sq"] = str(int(noise["sensitivity_sq"]) * 4)
+
+
+def answer_once_more(guarantee):
+    guarantee["releases"][-1]["noise"][0]["answers"] += 1
+
+
+EDITS = [lower_epsilon, lower_guess, leave_a_release_out, halve_the_noise, double_the_sensitivity, answer_once_more]
+
+
+@pytest.mark.parametrize("edit", EDITS, ids=lambda edit: edit.__name__)
+def test_an_edited_fit_is_caught(verify, documents, edit):
+    document = copy.deepcopy(documents["auto"])
+    edit(document["guarantee"])
+    assert list(verify.problems(document)) != []
+
+
+def test_a_step_that_was_not_taken_is_caught(verify, documents):
+    document = copy.deepcopy(documents["the paper's"])
+    document["fit"]["trajectories"][0]["theta"][3][1] += 0.01
+    assert list(verify.problems(document)) == ["a step of the descent is not the one its gradient says"]
