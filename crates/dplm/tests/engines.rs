@@ -300,7 +300,17 @@ pub(crate) fn answers_as_memory_does(other: &mut dyn Rows, memory: &mut MemoryRo
     assert_eq!(fit_on(&mut *mine), fit_on(&mut *theirs));
     let (mut mine, mut theirs) = (mine.whitened(&whitening).unwrap(), theirs.whitened(&whitening).unwrap());
     assert_eq!(fit_on(&mut *mine), fit_on(&mut *theirs));
+    let partial = regressed_anew(features);
+    let (mut mine, mut theirs) = (mine.whitened(&partial).unwrap(), theirs.whitened(&partial).unwrap());
+    assert_eq!(fit_on(&mut *mine), fit_on(&mut *theirs));
     assert_eq!(fit_on(other), fit_on(memory));
+}
+
+/// A change of coordinates that makes another response too, and leaves a column out.
+fn regressed_anew(features: usize) -> Whitening {
+    let matrix = faer::Mat::from_fn(features, features - 1, |i, j| 0.7 / (1.0 + i.abs_diff(j) as f64));
+    let weights: Vec<f64> = (0..=features).map(|i| 0.5 - 0.2 * i as f64).collect();
+    Whitening::with_response(matrix.as_ref(), &weights)
 }
 
 #[test]

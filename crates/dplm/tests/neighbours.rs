@@ -79,9 +79,15 @@ impl Cases {
         }
     }
 
+    /// Half of the time one that makes another response too.
     fn whitening(&mut self, features: usize) -> Whitening {
         let scale = 10f64.powf(self.uniform() * 6.0 - 3.0);
-        Whitening::new(Mat::from_fn(features, features, |_, _| (self.uniform() - 0.5) * scale).as_ref())
+        let matrix = Mat::from_fn(features, features, |_, _| (self.uniform() - 0.5) * scale);
+        if self.below(2) == 0 {
+            return Whitening::new(matrix.as_ref());
+        }
+        let weights: Vec<f64> = (0..=features).map(|_| (self.uniform() - 0.5) * scale).collect();
+        Whitening::with_response(matrix.as_ref(), &weights)
     }
 
     /// Half of the time so small that parameters use all their bits.

@@ -78,7 +78,9 @@ fn kernels_files_and_order_do_not_matter() {
         other.y.swap(i, j);
         other_persons.swap(i, j);
     });
-    let whitening = Whitening::new(Mat::from_fn(FEATURES, FEATURES, |i, j| 0.5 / (1 + i + j) as f64).as_ref());
+    let matrix = Mat::from_fn(FEATURES, FEATURES, |i, j| 0.5 / (1 + i + j) as f64);
+    let weights: Vec<f64> = (0..=FEATURES).map(|i| 0.5 - 0.2 * i as f64).collect();
+    let whitening = Whitening::with_response(matrix.as_ref(), &weights);
     for (gamma, step_noise) in SETTINGS {
         let Encoded::Memory(mut memory) = data.by_person(&persons, 9, u64::MAX) else { panic!("memory is there") };
         let expected = answers(&mut memory, gamma, step_noise);

@@ -4,6 +4,9 @@
 //! `2^(34 - log2 p)`, so every sum stays below 2^53. It is then rounded to the lattice of cells once. What a row becomes
 //! depends on that row and on released numbers only, and it is the same on any machine: each claim about rows holds for
 //! re-encoded rows.
+//!
+//! The response stays as it is, or is made in the same way, of all cells and of the response before: a column that is
+//! regressed on others is a response, and so is what a released fit leaves of one.
 
 use faer::{Mat, MatRef};
 
@@ -32,6 +35,8 @@ pub struct Whitening {
     outputs: usize,
     /// Column by column: column k holds the weights of `z_k`, as whole numbers of `1 / unit`.
     integers: Vec<f64>,
+    /// The weights of the new response likewise, the last of them that of the response before; none where it stays.
+    response: Option<Vec<f64>>,
     /// How many steps of the grid make 1: a power of two.
     unit: f64,
 }
@@ -40,28 +45,59 @@ impl Whitening {
     /// Puts a matrix, one column for each new coordinate, on the finest grid on which `P'x` is exact for any row. Entries that are not
     /// finite become 0.
     pub fn new(matrix: MatRef<'_, f64>) -> Whitening {
-        let (inputs, outputs) = (matrix.nrows(), matrix.ncols());
-        let entry = |j: usize, k: usize| if matrix[(j, k)].is_finite() { matrix[(j, k)] } else { 0.0 };
-        let entries = (0..outputs).flat_map(|k| (0..inputs).map(move |j| (j, k)));
-        let values: Vec<f64> = entries.map(|(j, k)| entry(j, k)).collect();
-        let largest = values.iter().fold(0.0f64, |most, value| most.max(value.abs()));
-        let unit = f64::from(grid_bits(largest, inputs)).exp2();
-        Whitening { inputs, outputs, integers: values.iter().map(|value| (value * unit).trunc()).collect(), unit }
+        Whitening::of(matrix, None)
     }
 
-    /// A matrix by its whole numbers, column by column, and its grid, where `P'x` is exact for any row.
-    pub(crate) fn of_integers(inputs: usize, outputs: usize, integers: Vec<f64>, unit_bits: i32) -> Option<Whitening> {
-        let largest = integers.iter().fold(0.0f64, |most, value| most.max(value.abs()));
-        let is_exact = largest * nearest(inputs.try_into().ok()?) <= power(EXACT_BITS - CELL_RANGE_BITS);
-        let is_whole =
-            integers.len() == inputs.checked_mul(outputs)? && integers.iter().all(|value| value.fract() == 0.0);
-        let is_sound = is_exact && is_whole && outputs > 0 && unit_bits.abs() <= MOST_UNIT_BITS;
-        is_sound.then(|| Whitening { inputs, outputs, integers, unit: f64::from(unit_bits).exp2() })
+    /// The same with another response: these weights of the cells, and the last of the response before.
+    pub fn with_response(matrix: MatRef<'_, f64>, weights: &[f64]) -> Whitening {
+        assert_eq!(weights.len(), matrix.nrows() + 1, "a weight for each cell of a row");
+        Whitening::of(matrix, Some(weights))
+    }
+
+    fn of(matrix: MatRef<'_, f64>, response: Option<&[f64]>) -> Whitening {
+        let (inputs, outputs) = (matrix.nrows(), matrix.ncols());
+        let finite = |value: f64| if value.is_finite() { value } else { 0.0 };
+        let entries = (0..outputs).flat_map(|k| (0..inputs).map(move |j| (j, k)));
+        let values: Vec<f64> = entries.map(|at| finite(matrix[at])).collect();
+        let weights: Option<Vec<f64>> = response.map(|weights| weights.iter().copied().map(finite).collect());
+        let largest = values.iter().chain(weights.iter().flatten()).fold(0.0f64, |most, value| most.max(value.abs()));
+        let unit = f64::from(grid_bits(largest, inputs + weights.iter().len())).exp2();
+        let on_grid = |values: Vec<f64>| values.iter().map(|value| (value * unit).trunc()).collect();
+        Whitening { inputs, outputs, integers: on_grid(values), response: weights.map(on_grid), unit }
+    }
+
+    /// A matrix by its whole numbers, column by column, those of a new response, and their grid, where sums are exact for any row.
+    pub(crate) fn of_integers(
+        inputs: usize,
+        outputs: usize,
+        integers: Vec<f64>,
+        response: Option<Vec<f64>>,
+        unit_bits: i32,
+    ) -> Option<Whitening> {
+        let all = || integers.iter().chain(response.iter().flatten());
+        let largest = all().fold(0.0f64, |most, value| most.max(value.abs()));
+        let sources = inputs.checked_add(response.iter().len())?;
+        let is_exact = largest * nearest(sources.try_into().ok()?) <= power(EXACT_BITS - CELL_RANGE_BITS);
+        let is_whole = integers.len() == inputs.checked_mul(outputs)? && all().all(|value| value.fract() == 0.0);
+        let has_all = response.as_ref().is_none_or(|weights| weights.len() == sources);
+        let is_sound = is_exact && is_whole && has_all && outputs > 0 && unit_bits.abs() <= MOST_UNIT_BITS;
+        is_sound.then(|| Whitening { inputs, outputs, integers, response, unit: f64::from(unit_bits).exp2() })
     }
 
     /// The whole numbers, column by column, and which power of two of them makes 1.
     pub(crate) fn integers(&self) -> (&[f64], i32) {
         (&self.integers, log2_up(self.unit))
+    }
+
+    /// The whole numbers of the new response, where it does not stay.
+    pub(crate) fn response(&self) -> Option<&[f64]> {
+        self.response.as_deref()
+    }
+
+    /// The weights of the new response that are computed with, where it does not stay.
+    pub(crate) fn response_weights(&self) -> Option<Vec<f64>> {
+        let weights = self.response.as_ref()?;
+        Some(weights.iter().map(|weight| weight / self.unit).collect())
     }
 
     /// How many coordinates there are afterwards.
@@ -79,10 +115,10 @@ impl Whitening {
         let is_unit = |(place, &entry): (usize, &f64)| {
             entry == if place % self.inputs == place / self.inputs { self.unit } else { 0.0 }
         };
-        self.inputs == self.outputs && self.integers.iter().enumerate().all(is_unit)
+        self.inputs == self.outputs && self.response.is_none() && self.integers.iter().enumerate().all(is_unit)
     }
 
-    /// The rows of a buffer of blocks re-encoded; responses stay as they are.
+    /// The rows of a buffer of blocks re-encoded.
     pub(crate) fn encode(&self, kernel: Kernel, cells: &[f32]) -> Vec<f32> {
         let mut encoded = vec![0.0; self.len_after(cells)];
         kernel.run(EncodeWork { whitening: self, cells, encoded: &mut encoded });
@@ -135,7 +171,9 @@ impl EncodeWork<'_> {
     fn blocks<S: Simd, const TOGETHER: usize, const ABREAST: usize>(mut self, simd: S) {
         let Whitening { inputs, outputs, .. } = *self.whitening;
         let (before, after) = (RowBlock::len_for(inputs), RowBlock::len_for(outputs));
-        let mut wide = vec![[[0.0; LANES]; VECTORS]; inputs];
+        // A response that is made anew is a column like any other, and so is the one before.
+        let made = usize::from(self.whitening.response.is_some());
+        let mut wide = vec![[[0.0; LANES]; VECTORS]; inputs + made];
         let rules = self.rules::<TOGETHER>();
         let encoded = std::mem::take(&mut self.encoded);
         for (block, out) in self.cells.chunks_exact(before).zip(encoded.chunks_exact_mut(after)) {
@@ -145,21 +183,25 @@ impl EncodeWork<'_> {
                     simd.store(simd.widen(cells), wide);
                 }
             }
-            let (columns, response) = out.split_at_mut(outputs * BLOCK_ROWS);
-            for (columns, rules) in columns.chunks_mut(TOGETHER * BLOCK_ROWS).zip(rules.chunks_exact(inputs)) {
+            let (columns, response) = out.split_at_mut((outputs + made) * BLOCK_ROWS);
+            for (columns, rules) in columns.chunks_mut(TOGETHER * BLOCK_ROWS).zip(rules.chunks_exact(wide.len())) {
                 self.coordinates::<S, TOGETHER, ABREAST>(simd, &wide, rules, columns);
             }
-            response.copy_from_slice(block.column(inputs).as_flattened());
+            if made == 0 {
+                response.copy_from_slice(block.column(inputs).as_flattened());
+            }
         }
     }
 
     /// The weights of coordinates that are worked out together, cell by cell; zeros for coordinates beyond the last.
     #[inline(always)]
     fn rules<const TOGETHER: usize>(&self) -> Vec<[f64; TOGETHER]> {
-        let Whitening { inputs, outputs, ref integers, .. } = *self.whitening;
-        let mut rules = vec![[0.0; TOGETHER]; outputs.div_ceil(TOGETHER) * inputs];
-        for (k, column) in integers.chunks_exact(inputs).enumerate() {
-            let rules = &mut rules[k / TOGETHER * inputs..][..inputs];
+        let Whitening { inputs, ref integers, ref response, .. } = *self.whitening;
+        let sources = inputs + response.iter().len();
+        let columns: Vec<&[f64]> = integers.chunks_exact(inputs).chain(response.as_deref()).collect();
+        let mut rules = vec![[0.0; TOGETHER]; columns.len().div_ceil(TOGETHER) * sources];
+        for (k, column) in columns.into_iter().enumerate() {
+            let rules = &mut rules[k / TOGETHER * sources..][..sources];
             rules.iter_mut().zip(column).for_each(|(rule, &weight)| rule[k % TOGETHER] = weight);
         }
         rules
@@ -232,22 +274,24 @@ mod tests {
         }
     }
 
-    /// A square matrix with entries of about a scale, and rows of cells with a response at the end.
-    fn matrices_and_rows() -> impl Strategy<Value = (Mat<f64>, Vec<Vec<i64>>)> {
+    /// A square matrix with entries of about a scale, weights of a new response where there is one, and rows of cells with a
+    /// response at the end.
+    fn matrices_and_rows() -> impl Strategy<Value = (Mat<f64>, Option<Vec<f64>>, Vec<Vec<i64>>)> {
         let sized = (1..18usize, prop_oneof![Just(0.01), Just(1.0), Just(40.0)]);
         sized.prop_flat_map(|(size, scale)| {
             let matrix = vec(-scale..scale, size * size)
                 .prop_map(move |entries| Mat::from_fn(size, size, |j, k| entries[j * size + k]));
-            (matrix, vec(vec(-(1i64 << 19)..=1 << 19, size + 1), BLOCK_ROWS))
+            let response = proptest::option::of(vec(-scale..scale, size + 1));
+            (matrix, response, vec(vec(-(1i64 << 19)..=1 << 19, size + 1), BLOCK_ROWS))
         })
     }
 
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(50))]
         #[test]
-        fn rows_are_the_exact_product_rounded_once((matrix, rows) in matrices_and_rows()) {
+        fn rows_are_the_exact_product_rounded_once((matrix, response, rows) in matrices_and_rows()) {
             let size = matrix.nrows();
-            let whitening = Whitening::new(matrix.as_ref());
+            let whitening = Whitening::of(matrix.as_ref(), response.as_deref());
             let buffer = block(&rows, size);
             let out = whitening.encode(Kernel::best(), &buffer);
             for kernel in Kernel::available() {
@@ -257,13 +301,14 @@ mod tests {
             let unit = whitening.unit as i128;
             prop_assert!(unit > 1);
             for (lane, row) in rows.iter().enumerate() {
-                for k in 0..size {
-                    let weights = &whitening.integers[k * size..(k + 1) * size];
+                for (k, weights) in whitening.integers.chunks(size).chain(whitening.response()).enumerate() {
                     let sum: i128 = row.iter().zip(weights).map(|(&x, &w)| i128::from(x) * w as i128).sum();
                     let expected = nearest(sum, unit).clamp(-(1 << 19), 1 << 19);
                     prop_assert_eq!(out[k * BLOCK_ROWS + lane] as i128, expected);
                 }
-                prop_assert_eq!(out[size * BLOCK_ROWS + lane], buffer[size * BLOCK_ROWS + lane]);
+                if response.is_none() {
+                    prop_assert_eq!(out[size * BLOCK_ROWS + lane], buffer[size * BLOCK_ROWS + lane]);
+                }
             }
         }
     }

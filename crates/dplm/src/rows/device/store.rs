@@ -166,7 +166,15 @@ impl Store for OnCard {
     }
 
     fn whitened(&self, whitening: &Whitening) -> Result<OnCard, Error> {
-        Ok(self.encoded(whitening)?)
+        // The kernel leaves responses as they are: where they are made anew, rows come back for it.
+        if whitening.response().is_none() {
+            return Ok(self.encoded(whitening)?);
+        }
+        let pieces = (0..self.pieces()).map(|index| self.piece(index)).collect::<Result<Vec<Chunk>, _>>()?;
+        let here = Chunks { features: self.features, chunks: pieces }.whitened(whitening)?;
+        let encoded = OnCard::new(&self.card, whitening.outputs(), self.blocks)?;
+        encoded.fill(&here)?;
+        Ok(encoded)
     }
 
     fn spare(&self) -> u64 {

@@ -168,6 +168,8 @@ pub(super) fn written(setting: &Setting<'_>, ask: &Ask<'_>) -> Vec<u8> {
         writer.count(whitening.outputs());
         writer.u32(unit_bits.cast_unsigned());
         writer.f64s(integers);
+        writer.u8(whitening.response().is_some().into());
+        writer.f64s(whitening.response().unwrap_or(&[]));
     }
     writer.u8(setting.clip.is_some().into());
     writer.u64(setting.clip.map_or(0, gamma));
@@ -210,7 +212,11 @@ impl Question {
         for _ in 0..reader.count()? {
             let (outputs, unit_bits) = (reader.count()?, reader.u32()?.cast_signed());
             let integers = reader.f64s(inputs.checked_mul(outputs)?)?;
-            whitenings.push(Whitening::of_integers(inputs, outputs, integers, unit_bits)?);
+            let response = match reader.u8()? {
+                0 => None,
+                _ => Some(reader.f64s(inputs.checked_add(1)?)?),
+            };
+            whitenings.push(Whitening::of_integers(inputs, outputs, integers, response, unit_bits)?);
             inputs = outputs;
         }
         let (is_clipped, gamma) = (reader.u8()?, reader.u64()?);
