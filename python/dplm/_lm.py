@@ -34,6 +34,7 @@ class LmOptions(TypedDict, total=False):
     rho: float | None
     epsilon: float | None
     delta: float | None
+    focus: Sequence[str]
     standardised: bool
     moments: MomentsLike | None
     weights: str | None
@@ -97,6 +98,7 @@ def lm(
     rho: float | None = None,
     epsilon: float | None = None,
     delta: float | None = None,
+    focus: Sequence[str] = (),
     standardised: bool = False,
     moments: MomentsLike | None = None,
     weights: str | None = None,
@@ -159,6 +161,10 @@ def lm(
         The whole budget as (epsilon, delta): the largest rho that keeps this promise is used.
     delta : float | None
         With `epsilon`, part of the budget; with `rho`, where epsilon is stated [default: 1e-6].
+    focus : Sequence[str]
+        The coefficients of interest, by term or name: 'educ, union'; all others are controls.
+        Controls are in the model and are not reported. Each coefficient of interest then pays for
+        itself, and not for all the others. See docs/focus.md.
     standardised : bool
         Say that columns without bounds or levels are centred and of about unit variance. Without
         it, and without the method `dpgd`, such columns are refused: on any others the budget would

@@ -61,6 +61,7 @@ def plan(
     rho: float | None = None,
     epsilon: float | None = None,
     delta: float | None = None,
+    focus: Sequence[str] = (),
     moments: MomentsLike | None = None,
     neighbours: str = "replace-one",
     method: str | None = None,
@@ -97,6 +98,10 @@ def plan(
         The whole budget as (epsilon, delta): the largest rho that keeps this promise is used.
     delta : float | None
         With `epsilon`, part of the budget; with `rho`, where epsilon is stated [default: 1e-6].
+    focus : Sequence[str]
+        The coefficients of interest, by term or name: 'educ, union'; all others are controls.
+        Controls are in the model and are not reported. Each coefficient of interest then pays for
+        itself, and not for all the others. See docs/focus.md.
     moments : MomentsLike | None
         Means and covariances that are public (TOML, JSON or CSV), so that nothing is spent on them.
         The path of a file; in Python and R also a mapping with `means` and `covariance`, or

@@ -64,6 +64,9 @@ pub struct Fit {
     pub coefficients: Vec<Coefficient>,
     /// Coefficients that the budget could not resolve: the model was fitted without them.
     pub left_out: Vec<LeftOut>,
+    /// Which coefficients are of interest, where only some are; the others are controls.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub focus: Option<Focus>,
     /// The standard deviation of the errors, if it was released.
     #[serde(default)]
     pub residual_sd: Option<Bounded>,
@@ -82,6 +85,32 @@ pub struct Fit {
     pub inference: Option<Inference>,
     /// The budget of the data set, where a ledger keeps it.
     pub statement: Option<Statement>,
+}
+
+/// What a fit with coefficients of interest says of the others, which are controls.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Focus {
+    /// The coefficients of interest, by name.
+    pub coefficients: Vec<String>,
+    /// The controls that are not in the model: the budget could not tell them from others.
+    pub not_controlled_for: Vec<String>,
+}
+
+impl Focus {
+    pub(crate) fn new(coefficients: Vec<String>, not_controlled_for: Vec<String>) -> Focus {
+        Focus { coefficients, not_controlled_for }
+    }
+
+    /// `all` where every control is in the model, and `subspace` where some are not.
+    pub fn status(&self) -> &'static str {
+        if self.not_controlled_for.is_empty() { "all" } else { "subspace" }
+    }
+
+    /// Whether a coefficient is of interest.
+    pub fn has(&self, name: &str) -> bool {
+        self.coefficients.iter().any(|one| one == name)
+    }
 }
 
 /// One of several groups that were fitted together.
@@ -207,10 +236,50 @@ impl Fit {
             Target::Population | Target::Robust => "the population",
             Target::Person => "the population in which each person counts once",
         };
-        let names: Vec<String> = self.left_out.iter().map(|one| one.name.clone()).collect();
-        let model = if names.is_empty() { String::new() } else { format!(", in the model without {}", listed(&names)) };
-        let assumed = self.assumed_of_clipped();
+        let (model, assumed) = (self.model_text(), self.assumed_of_clipped());
         format!("the {coefficients} coefficients of {of}{model}{assumed}")
+    }
+
+    /// What the coefficients are given, in words: which others are in the model, where that is not all of them.
+    fn model_text(&self) -> String {
+        let not_controlled_for = self.focus.iter().flat_map(|focus| &focus.not_controlled_for);
+        let without: Vec<String> = not_controlled_for.cloned().collect();
+        let is_missing = |name: &String| !without.contains(name);
+        let names: Vec<String> = self.left_out.iter().map(|one| one.name.clone()).filter(is_missing).collect();
+        let model = if names.is_empty() { String::new() } else { format!(", in the model without {}", listed(&names)) };
+        match (&self.focus, without.is_empty()) {
+            (None, _) => model,
+            (Some(_), true) => format!("{model}, given all controls"),
+            (Some(_), false) => format!("{model}, given all controls but {}", listed(&without)),
+        }
+    }
+
+    /// What is said of the coefficients that are not of interest; nothing where all are.
+    pub fn controls_text(&self) -> Option<String> {
+        let focus = self.focus.as_ref()?;
+        let count = self.controls();
+        let without = match &focus.not_controlled_for[..] {
+            [] => String::new(),
+            names => format!(" Not controlled for, as this budget cannot tell them from others: {}.", listed(names)),
+        };
+        let (are, they) =
+            if count == 1 { ("coefficient is a control", "it is") } else { ("coefficients are controls", "they are") };
+        Some(format!("The other {count} {are}: {they} in the model and not reported.{without}"))
+    }
+
+    /// How many coefficients are controls.
+    pub fn controls(&self) -> usize {
+        self.coefficients.len() - self.reported().count()
+    }
+
+    /// The coefficient of this name, which must be one of the model.
+    pub(crate) fn coefficient(&self, name: &str) -> &Coefficient {
+        self.coefficients.iter().find(|one| one.name == name).expect("a name of the model")
+    }
+
+    /// The coefficients that are reported: those of interest, where only some are.
+    pub fn reported(&self) -> impl Iterator<Item = &Coefficient> {
+        self.coefficients.iter().filter(|one| self.focus.as_ref().is_none_or(|focus| focus.has(&one.name)))
     }
 
     /// What is taken for granted of rows that are clipped in a fit that says its intervals are for least squares.

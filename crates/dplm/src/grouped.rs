@@ -174,6 +174,7 @@ impl GroupedFit {
         let predictors = fits.map(|fit| fit.map(|fit| Predictor::new(fit, level)).transpose());
         let predictors: Vec<Option<Predictor<'_>>> = predictors.collect::<Result<_, _>>()?;
         let (_, first) = self.fits().next().ok_or(GroupError::NoneFitted)?;
+        first.check_predicts()?;
         let columns: Vec<_> = first.design.predictors().into_iter().chain([self.by.column()]).collect();
         let mut found = Vec::new();
         source.for_each_block(&columns, options, &mut |block| {
@@ -191,7 +192,7 @@ impl GroupedFit {
     /// The names of the coefficients, in formula order; none where no group was fitted.
     pub fn names(&self) -> Vec<String> {
         let first = self.fits().next();
-        first.map_or(Vec::new(), |(_, fit)| fit.coefficients.iter().map(|one| one.name.clone()).collect())
+        first.map_or(Vec::new(), |(_, fit)| fit.reported().map(|one| one.name.clone()).collect())
     }
 
     /// What a reader should know: each sentence once, with the levels of the groups that it is about; none of them where it is about all that

@@ -190,6 +190,8 @@ fn asked_again(first: &Fit, rho: Rho) -> Result<auto::Config, ConfigError> {
         date: _,
         coefficients: _,
         left_out: _,
+        // The request says which are of interest.
+        focus: _,
         residual_sd: _,
         r_squared: _,
         warnings: _,

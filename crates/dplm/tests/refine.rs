@@ -205,6 +205,8 @@ fn every_option_is_asked_about() {
         batches,
         burn_in,
         person,
+        // Such a fit is not refined.
+        focus: _,
         moments,
         one_of_groups: _,
     } = usual;

@@ -266,6 +266,7 @@ impl Dataset {
             batches,
             burn_in,
             person,
+            focus,
             moments,
             // The group says so.
             one_of_groups: _,
@@ -273,6 +274,7 @@ impl Dataset {
         let Tuning { clip, steps, step_size } = tuning;
         FitRequest {
             formula: self.formula.clone(),
+            focus: focus.clone(),
             standardised: self.model.assumed_standard().next().is_some(),
             moments: moments.as_deref().cloned(),
             weights: self.design.weights().map(ToString::to_string),
@@ -348,7 +350,10 @@ impl Dataset {
     /// The columns that may not be what the formula says they are. A number that cannot be read leaves no row, so numbers are among them only
     /// where nothing is identified; a level that is spelt otherwise leaves a level without rows.
     fn other_kinds(&self, outcome: &Outcome) -> Option<Warning> {
-        let is_known = |name: &String| outcome.coefficients.iter().any(|one| one.identified && one.name == *name);
+        let is_known = |name: &String| {
+            let is_estimated = outcome.coefficients.iter().any(|one| one.identified && one.name == *name);
+            is_estimated || outcome.is_control(name)
+        };
         let shows_rows = |name: &String| {
             outcome.left_out.iter().any(|one| one.name == *name && matches!(one.cause, Cause::Combination { .. }))
         };
@@ -406,7 +411,8 @@ fn read_persons(
 /// The coefficients that are not identified though they are in the model.
 fn not_identified(outcome: &Outcome) -> Option<Warning> {
     let is_left_out = |name: &String| outcome.left_out.iter().any(|one| one.name == *name);
-    let unknown = outcome.coefficients.iter().filter(|one| !one.identified && !is_left_out(&one.name));
+    let is_silent = |name: &String| is_left_out(name) || outcome.is_control(name);
+    let unknown = outcome.coefficients.iter().filter(|one| !one.identified && !is_silent(&one.name));
     let names: Vec<String> = unknown.map(|one| one.name.clone()).collect();
     (!names.is_empty()).then_some(Warning::NotIdentified { names })
 }

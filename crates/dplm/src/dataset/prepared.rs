@@ -249,6 +249,7 @@ impl<'a> Prepared<'a> {
             part_of_study: false,
             coefficients: outcome.coefficients,
             left_out: outcome.left_out,
+            focus: outcome.focus,
             residual_sd: outcome.quality.map(|quality| quality.residual_sd),
             r_squared: outcome.quality.map(|quality| quality.r_squared),
             method: outcome.summary,

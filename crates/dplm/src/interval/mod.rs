@@ -60,7 +60,7 @@ pub use joint::Joint;
 pub(crate) use joint::{chi_square_tail, f_tail};
 pub use newton::{Coordinates, Newton};
 pub use paper::{Batching, batched_means, checkpoints, independent_runs};
-pub(crate) use resolve::{Floor, Resolved, resolve};
+pub(crate) use resolve::{Floor, Pivot, Resolved, resolve};
 pub use sampling::Sampling;
 pub(crate) use weights::Transient;
 

@@ -90,9 +90,17 @@ pub struct Newton {
     #[serde(with = "by_row")]
     pub(super) entry_sd: Mat<f64>,
     pub(super) scale_sd: f64,
+    /// Parameters in the model that were not estimated: no contrast of them is identified.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) unknown: Vec<usize>,
 }
 
 impl Newton {
+    /// The same where these parameters are in the model and not estimated.
+    pub(crate) fn not_knowing(self, unknown: Vec<usize>) -> Newton {
+        Newton { unknown, ..self }
+    }
+
     /// From a run, the curvature along it, and the sampling covariance if the population is the
     /// target.
     ///
@@ -134,6 +142,7 @@ impl Newton {
             curvature: curvature.mean.clone(),
             entry_sd: curvature.entry_sd.clone(),
             scale_sd: curvature.scale_sd,
+            unknown: Vec::new(),
         })
     }
 
@@ -188,6 +197,7 @@ impl Newton {
         let in_range = self.kept.last().is_some_and(|&last| last < parameters);
         self.parameters == parameters
             && (ascend && in_range && self.estimate.len() == kept && kept <= p)
+            && self.unknown.iter().all(|&unknown| unknown < parameters)
             && (self.privacy.is_empty() || self.privacy.len() == p)
             && (is(&self.basis, kept)
                 && is(&self.noise, p)
@@ -254,7 +264,8 @@ impl<'a> Solved<'a> {
         ];
         let freedom = self.freedom(&column(&a));
         let found = Interval::by_inversion(contrast.offset + dot(&weights, estimate), variance, freedom, level);
-        found.with(per_unit.sqrt(), self.apart.is_lost)
+        let is_unknown = self.of.unknown.iter().any(|&j| contrast.weights[j] != 0.0);
+        found.with(per_unit.sqrt(), self.apart.is_lost || is_unknown)
     }
 }
 

@@ -377,6 +377,8 @@ impl Plan {
         let mut budget = Budget::new(self.request.rho);
         let _ = self.rights(&mut budget)?;
         Ok(Planned {
+            of_interest: None,
+            other_way: None,
             method: ENTRY.name,
             target: self.request.target(),
             descent: foretold(setting)?,

@@ -123,6 +123,43 @@ pub enum ConfigError {
         /// The method asked for.
         method: &'static str,
     },
+    /// A coefficient of interest that the model does not have.
+    #[error("the model has no term or coefficient '{name}' to focus on: its coefficients are {known}")]
+    NoSuchFocus {
+        /// What was typed.
+        name: String,
+        /// Those there are.
+        known: String,
+    },
+    /// The constant is what all columns leave.
+    #[error("the constant cannot be a coefficient of interest, since it depends on every other: name columns")]
+    FocusOnConstant,
+    /// There would be no controls.
+    #[error("all coefficients are of interest, so that there are no controls")]
+    FocusOnAll,
+    /// The method gives all coefficients or none.
+    #[error("the method {method} cannot focus on some coefficients")]
+    NoFocus {
+        /// The method asked for.
+        method: &'static str,
+    },
+    /// Controls that no budget of this size can tell apart, or too few rows for the coefficients themselves.
+    #[error(
+        "the budget is too small to tell {controls} controls apart on {rows} {units}, and so for any coefficient of interest: {enough} would do, or fewer controls",
+        rows = grouped(*rows),
+        units = enough.unit.plural()
+    )]
+    FocusTooWeak {
+        /// Controls.
+        controls: usize,
+        /// Rows there are.
+        rows: u64,
+        /// What would do.
+        enough: Enough,
+    },
+    /// A coefficient of interest is not pooled with another one.
+    #[error("a fit with coefficients of interest cannot be refined: fit again with the whole budget")]
+    RefinesFocus,
     /// There is nothing to pool.
     #[error(
         "this fit cannot be refined: only one by the method auto, with intervals, made by this version of dplm can"
@@ -252,6 +289,8 @@ impl Advised for ConfigError {
             ConfigError::OneFeature { .. } => or_auto(Advice::new("leave the others out")),
             ConfigError::NotByGroups { .. } => or_auto(Advice::new("leave ").option(Opt::By).text(" out")),
             ConfigError::FindsItself { .. } => Advice::new("leave them out, or ask for ").setting(Opt::Method, "dpgd"),
+            ConfigError::FocusOnAll => Advice::new("leave ").option(Opt::Focus).text(" out"),
+            ConfigError::NoFocus { .. } => or_auto(Advice::new("leave ").option(Opt::Focus).text(" out")),
             ConfigError::NoUseForMoments { .. } => or_auto(Advice::new("leave them out")),
             ConfigError::NoForecast => Advice::new("plan for ")
                 .setting(Opt::Method, "auto")

@@ -2,7 +2,7 @@
 
 use super::{Request, Target, auto::Quality};
 use crate::{
-    Coefficient, MethodSummary, Precision,
+    Coefficient, Focus, MethodSummary, Precision,
     descend::Trajectory,
     interval::{Inference, Interval, IntervalError},
     lattice::{Design, Whitening},
@@ -30,6 +30,8 @@ pub struct Outcome {
     pub inference: Option<Inference>,
     /// Coefficients that the budget could not resolve, so that the model was fitted without them.
     pub left_out: Vec<LeftOut>,
+    /// Which coefficients are of interest, where only some are, and what is said of the others.
+    pub(crate) focus: Option<Focus>,
     /// How well the model fits, where that was released.
     pub(crate) quality: Option<Quality>,
     /// What the intervals are for: what was asked for, or the robust coefficients where a released test shows that clipping bends the fit.
@@ -53,9 +55,16 @@ impl Outcome {
             whitening: None,
             inference: None,
             left_out: Vec::new(),
+            focus: None,
             quality: None,
             target,
         }
+    }
+
+    /// Whether a coefficient is that of a control, which is in the model and not estimated for a reader.
+    pub(crate) fn is_control(&self, name: &str) -> bool {
+        let is_left_out = self.left_out.iter().any(|one| one.name == name);
+        self.focus.as_ref().is_some_and(|focus| !is_left_out && focus.coefficients.iter().all(|one| one != name))
     }
 
     /// The outcome with estimates from standardised parameters, and without intervals.

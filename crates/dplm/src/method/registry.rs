@@ -78,6 +78,9 @@ impl Entry {
         if *tuning != Tuning::default() && !self.tunable {
             return Err(ConfigError::FindsItself { method });
         }
+        if !request.focus.is_empty() && !self.whitens {
+            return Err(ConfigError::NoFocus { method });
+        }
         if request.moments.is_some() && !self.whitens {
             return Err(ConfigError::NoUseForMoments { method });
         }

@@ -76,6 +76,8 @@ pub struct Request {
     pub burn_in: Option<u32>,
     /// Who is protected, where it is not each row: as the table was read.
     pub person: Option<Person>,
+    /// The coefficients of interest, where only some are: terms or coefficients, the others being controls.
+    pub focus: Vec<String>,
     /// What is publicly known of the columns' means and covariances, for a method that whitens.
     pub moments: Option<Arc<Moments>>,
     /// Whether the rows are those of one of several groups that are fitted alike: noise on counts is then larger by `sqrt 2`.
@@ -116,6 +118,7 @@ impl Request {
             batches: 10,
             burn_in: None,
             person: None,
+            focus: Vec::new(),
             moments: None,
             one_of_groups: false,
         }

@@ -15,6 +15,11 @@ macro_rules! option_table {
             request {
                 /// The model, for instance 'pay[0..200000] ~ age[18..90] + region{north,south}'
                 Formula formula: String = String::new(), "F", Model, [Fit Plan Diagnose Moments], { short: Some('f') };
+                /// The coefficients of interest, by term or name: 'educ, union'; all others are controls
+                ///
+                /// Controls are in the model and are not reported. Each coefficient of interest then pays for
+                /// itself, and not for all the others. See docs/focus.md.
+                Focus focus: Vec<String> = Vec::new(), "NAMES", Model, [Fit Plan], {};
                 /// Say that columns without bounds or levels are centred and of about unit variance
                 ///
                 /// Without it, and without the method `dpgd`, such columns are refused: on any others the

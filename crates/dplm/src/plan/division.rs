@@ -221,7 +221,7 @@ impl Rules {
     }
 
     /// The share that brings the noise on the entries of a matrix to `noise_sd`.
-    fn matrix_share(&self, length_sq: f64, noise_sd: f64) -> f64 {
+    pub(crate) fn matrix_share(&self, length_sq: f64, noise_sd: f64) -> f64 {
         matrix_rho(self.rows, length_sq, self.neighbours, noise_sd) / self.rho.to_f64()
     }
 

@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use super::{
     assume::Assumed,
-    planned::{Foretold, Planned, PlannedRelease},
+    planned::{Foretold, Planned, PlannedRelease, Way},
 };
 use crate::{
     Error,
@@ -92,6 +92,12 @@ pub enum ForecastError {
         /// Those there are.
         known: String,
     },
+    /// A coefficient that is a control.
+    #[error("'{name}' is a control, and would not be estimated: ask about coefficients of interest")]
+    Control {
+        /// What was typed.
+        name: String,
+    },
     /// A standard error must be one.
     #[error("a standard error to aim at must be above 0")]
     Want,
@@ -136,6 +142,9 @@ pub struct Forecast {
     pub coefficients: Vec<Foreseen>,
     /// Those that the budget cannot resolve, and why.
     pub left_out: Vec<LeftOut>,
+    /// Where only some coefficients are of interest, the other way to have them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub other_way: Option<OtherWay>,
     /// What the budget is spent on.
     pub releases: Vec<PlannedRelease>,
     /// The budget at which privacy adds the share asked for.
@@ -172,6 +181,15 @@ pub struct Outlook {
     pub length: f64,
     /// Against the classical length.
     pub times_classical: f64,
+}
+
+/// A way to have coefficients of interest that was not chosen.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct OtherWay {
+    /// Which it is.
+    pub way: Way,
+    /// What it would come to.
+    pub outlook: Outlook,
 }
 
 /// Least squares without privacy.
@@ -276,6 +294,7 @@ impl Forecast {
         let view = View { asked, design, assumed, plans };
         view.check()?;
         let planned = plans(asked.rho)?;
+        view.check_of_interest(&planned)?;
         let fit = view.outlook(&planned.descent);
         let recommended = planned.recommended.as_ref().map_or(fit, |other| view.outlook(other));
         let octaves = TABLE.map(|power| 2f64.powi(power)).collect();
@@ -301,6 +320,7 @@ impl Forecast {
             share: Share { share: asked.share, rho: view.budget_where(|planned| view.adds_at_most(planned)) },
             wants: asked.wants.iter().map(|want| view.want(want)).collect(),
             left_out: planned.left_out,
+            other_way: planned.other_way.map(|(way, other)| OtherWay { way, outlook: view.outlook(&other) }),
             releases: planned.releases.iter().map(|one| PlannedRelease::of(one, asked.rho)).collect(),
             budgets: view.at_budgets(octaves)?,
             curve: view.at_budgets(half_octaves)?,
@@ -330,6 +350,16 @@ impl View<'_> {
         if self.asked.share > 0.0 { Ok(()) } else { Err(ForecastError::Share) }
     }
 
+    /// Only coefficients of interest have a standard error to ask about.
+    fn check_of_interest(&self, planned: &Planned) -> Result<(), ForecastError> {
+        let Some(some) = &planned.of_interest else { return Ok(()) };
+        let is_told = |name: &String| some.iter().any(|&place| self.design.names()[place] == *name);
+        match self.asked.wants.iter().chain(&self.asked.effects).find(|stated| !is_told(&stated.name)) {
+            None => Ok(()),
+            Some(stated) => Err(ForecastError::Control { name: stated.name.clone() }),
+        }
+    }
+
     fn outlook(&self, descent: &Foretold) -> Outlook {
         let Foretold { clip, steps, step_size, errors } = *descent;
         Outlook {
@@ -356,18 +386,20 @@ impl View<'_> {
         let Some(moments) = &self.assumed.moments else { return Vec::new() };
         let errors = &planned.descent.errors;
         let times = errors.std_error() / errors.classical_error;
-        let all: Vec<usize> = (0..self.design.features()).collect();
+        let every: Vec<usize> = (0..self.design.features()).collect();
         let everything = inverse(moments);
-        let kept = if planned.kept.len() == all.len() { everything.clone() } else { part(moments, &planned.kept) };
+        let kept = if planned.kept.len() == every.len() { everything.clone() } else { part(moments, &planned.kept) };
         let foreseen = |(index, (name, contrast)): (usize, (&String, Contrast))| {
             let identified = planned.kept.contains(&index);
-            let (inverse, places) = if identified { (&kept, &planned.kept) } else { (&everything, &all) };
+            let (inverse, places) = if identified { (&kept, &planned.kept) } else { (&everything, &every) };
             let classical_error = self.classical_error(&contrast, inverse, places);
             let std_error = identified.then_some(times * classical_error);
             let length = std_error.map(|error| 2.0 * normal_quantile(self.asked.level) * error * errors.widening);
             Foreseen { name: name.clone(), identified, std_error, length, classical_error }
         };
-        self.design.names().iter().zip(self.design.contrasts()).enumerate().map(foreseen).collect()
+        let of_interest = |index: &usize| planned.of_interest.as_ref().is_none_or(|some| some.contains(index));
+        let all = self.design.names().iter().zip(self.design.contrasts()).enumerate();
+        all.filter(|(index, _)| of_interest(index)).map(foreseen).collect()
     }
 
     fn classical_error(&self, contrast: &Contrast, inverse: &Mat<f64>, places: &[usize]) -> f64 {

@@ -58,6 +58,16 @@ pub enum PredictionError {
     /// The spread of the errors is not known.
     #[error("this fit released no residual standard deviation, so it cannot predict a single person: ask for the mean")]
     NoResidualSd,
+    /// Only some coefficients were estimated.
+    #[error(
+        "this fit is for {} and estimates no other coefficient, so it cannot predict: fit all \
+         coefficients, without a focus",
+        listed(names)
+    )]
+    OfInterest {
+        /// The coefficients of interest.
+        names: Vec<String>,
+    },
     /// A column that the model does not use.
     #[error("the model has no predictor '{column}': its predictors are {}", listed(columns))]
     NoSuchColumn {
@@ -128,8 +138,8 @@ pub(crate) fn predictor(coefficients: &[Coefficient], inference: Option<&Inferen
 }
 
 impl Fit {
-    /// The intervals of the coefficients at another level, in order; `None` for one that is not
-    /// identified.
+    /// The intervals of the reported coefficients at another level, in order; `None` for one that is
+    /// not identified.
     ///
     /// # Guarantee
     /// Post-processing: no budget is spent. At the level of the fit these are the fit's own
@@ -141,9 +151,12 @@ impl Fit {
         if self.purpose == Purpose::Prediction {
             return Err(IntervalError::NotReleased.into());
         }
-        let Some(inference) = &self.inference else { return Ok(vec![None; self.coefficients.len()]) };
-        let found = inference.intervals(&self.design.contrasts(), level)?;
-        let ends = found.iter().zip(&self.coefficients);
+        let Some(inference) = &self.inference else { return Ok(vec![None; self.reported().count()]) };
+        let is_reported = |one: &Coefficient| self.focus.as_ref().is_none_or(|focus| focus.has(&one.name));
+        let all = self.coefficients.iter().zip(self.design.contrasts());
+        let contrasts: Vec<Contrast> = all.filter(|(one, _)| is_reported(one)).map(|(_, contrast)| contrast).collect();
+        let found = inference.intervals(&contrasts, level)?;
+        let ends = found.iter().zip(self.reported());
         Ok(ends.map(|(interval, one)| one.identified.then_some((interval.low, interval.high))).collect())
     }
 
@@ -177,6 +190,7 @@ impl Fit {
     /// # Errors
     /// When a column is missing or the table cannot be read.
     pub fn predict(&self, source: &Source, options: &ReadOptions<'_>) -> Result<Vec<f64>, Error> {
+        self.check_predicts()?;
         let predictor = self.predictor();
         let mut found = Vec::new();
         self.for_each_block(source, options, &mut |rows| {
@@ -201,10 +215,19 @@ impl Fit {
         options: &ReadOptions<'_>,
         level: f64,
     ) -> Result<Vec<Prediction>, Error> {
+        self.check_predicts()?;
         let predictor = Predictor::new(self, level)?;
         let mut found = Vec::new();
         self.for_each_block(source, options, &mut |rows| found.extend(predictor.of_rows(&rows)))?;
         Ok(found)
+    }
+
+    /// Refuses predictions where only some coefficients are known.
+    pub(crate) fn check_predicts(&self) -> Result<(), PredictionError> {
+        match &self.focus {
+            None => Ok(()),
+            Some(focus) => Err(PredictionError::OfInterest { names: focus.coefficients.clone() }),
+        }
     }
 
     /// Visits every block of rows; `None` for a row with a missing cell.

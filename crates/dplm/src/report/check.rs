@@ -130,7 +130,7 @@ pub(super) fn are_whole(grouped: &GroupedFit) -> bool {
     let of_one = |fit: &Fit| {
         let (one, all) = (&fit.guarantee, &grouped.guarantee);
         let promised = (&one.promise, one.rho, one.delta) == (&all.promise, all.rho, all.delta);
-        is_whole(fit) && promised && fit.coefficients.iter().map(|one| &one.name).eq(&names)
+        is_whole(fit) && promised && fit.reported().map(|one| &one.name).eq(&names)
     };
     let promised = is_promised(&grouped.guarantee, grouped.person.as_ref(), &grouped.warnings);
     of_levels && promised && grouped.fits().all(|(_, fit)| of_one(fit))

@@ -74,10 +74,10 @@ fn table(fit: &GroupedFit) -> String {
         Purpose::Inference => interval_heads(interval(fit), fit.level),
     };
     let mut rows: Vec<Vec<String>> = vec![std::iter::once(String::new()).chain(heads).collect()];
-    for (index, name) in fit.names().into_iter().enumerate() {
-        rows.push(vec![name]);
+    for name in fit.names() {
+        rows.push(vec![name.clone()]);
         rows.extend(fit.fits().map(|(group, one)| {
-            let mut cells = line(one, &one.coefficients[index]);
+            let mut cells = line(one, one.coefficient(&name));
             cells[0] = format!("  {}", group.level);
             cells
         }));

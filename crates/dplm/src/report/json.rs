@@ -42,6 +42,8 @@ struct Facts<'a> {
     level: f64,
     interval: Option<&'static str>,
     coefficients: Vec<Entry<'a>>,
+    #[serde(flatten)]
+    controls: Option<Controls<'a>>,
     left_out: Vec<&'a str>,
     residual_sd: Option<Bounded>,
     r_squared: Option<Bounded>,
@@ -179,6 +181,32 @@ impl<'a> Entry<'a> {
     }
 }
 
+/// What is said of the coefficients that are not of interest.
+#[derive(Serialize)]
+struct Controls<'a> {
+    controls: Count,
+    controls_status: &'static str,
+    not_controlled_for: &'a [String],
+    controls_text: String,
+}
+
+#[derive(Serialize)]
+struct Count {
+    count: usize,
+}
+
+impl<'a> Controls<'a> {
+    fn of(fit: &'a Fit) -> Option<Controls<'a>> {
+        let focus = fit.focus.as_ref()?;
+        Some(Controls {
+            controls: Count { count: fit.controls() },
+            controls_status: focus.status(),
+            not_controlled_for: &focus.not_controlled_for,
+            controls_text: fit.controls_text()?,
+        })
+    }
+}
+
 /// What goes before a guarantee that does not hold, or that nobody needs.
 fn void(provenance: Provenance) -> &'static str {
     match provenance {
@@ -209,7 +237,8 @@ impl<'a> Facts<'a> {
             target_text: fit.target_text(),
             level: fit.level,
             interval: (fit.purpose == Purpose::Inference).then_some(fit.interval.name()),
-            coefficients: fit.coefficients.iter().map(Entry::of).collect(),
+            coefficients: fit.reported().map(Entry::of).collect(),
+            controls: Controls::of(fit),
             left_out: fit.left_out.iter().map(|one| one.name.as_str()).collect(),
             residual_sd: fit.residual_sd,
             r_squared: fit.r_squared,

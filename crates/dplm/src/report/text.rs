@@ -59,7 +59,7 @@ fn in_group(group: &Group) -> String {
 
 fn table(fit: &Fit) -> String {
     let rows: Vec<Vec<String>> =
-        std::iter::once(columns(fit)).chain(fit.coefficients.iter().map(|one| line(fit, one))).collect();
+        std::iter::once(columns(fit)).chain(fit.reported().map(|one| line(fit, one))).collect();
     let heading = match fit.left_out.len() {
         0 => "Coefficients:".to_owned(),
         count => format!("Coefficients: ({count} left out)"),
@@ -161,7 +161,8 @@ fn quality(fit: &Fit) -> String {
 }
 
 fn reading(fit: &Fit) -> String {
-    wrapped(&covered(fit), WIDTH, "")
+    let controls = fit.controls_text().map_or(String::new(), |text| wrapped(&text, WIDTH, ""));
+    controls + &wrapped(&covered(fit), WIDTH, "")
 }
 
 /// What the intervals cover, in words.

@@ -2,7 +2,7 @@
 
 use dplm::{
     number::two_digits_up,
-    plan::{AtBudget, Effect, Forecast, Foreseen, Outlook, Want},
+    plan::{AtBudget, Effect, Forecast, Foreseen, OtherWay, Outlook, Want, Way},
 };
 
 use crate::{
@@ -67,8 +67,19 @@ fn coefficients(forecast: &Forecast) -> String {
     let lines: Vec<Vec<String>> = std::iter::once(head).chain(forecast.coefficients.iter().map(line)).collect();
     let left_out: String =
         forecast.left_out.iter().map(|one| format!("  {} will be left out: {}.\n", one.name, one.cause)).collect();
+    let ways = forecast.other_way.as_ref().map_or(String::new(), |other| ways(other, &forecast.fit));
     let assumed: String = forecast.assumed.iter().map(|line| format!("  {line}\n")).collect();
-    format!("Coefficients, in their own units\n{}{left_out}\nAssumed\n{assumed}", layout::table(&lines))
+    format!("Coefficients, in their own units\n{}{left_out}{ways}\nAssumed\n{assumed}", layout::table(&lines))
+}
+
+/// The two ways to coefficients of interest, of which the shorter one runs.
+fn ways(other: &OtherWay, fit: &Outlook) -> String {
+    let (this, that) = match other.way {
+        Way::AllCoefficients => ("The controls are partialled out", "fitting all coefficients"),
+        Way::PartiallingOut => ("All coefficients are fitted", "partialling the controls out"),
+    };
+    let times = other.outlook.length / fit.length;
+    format!("  {this}; by {that} instead intervals would be {times:.2} times as long.\n")
 }
 
 /// What was asked of single coefficients.

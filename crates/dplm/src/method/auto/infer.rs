@@ -65,9 +65,9 @@ pub(super) struct Bend {
 }
 
 /// Where the curvature is taken, and the descent whose clip and lattice it shares.
-struct Point<'a> {
-    theta: Theta,
-    descent: &'a Descent,
+pub(super) struct Point<'a> {
+    pub theta: Theta,
+    pub descent: &'a Descent,
 }
 
 /// What is estimated, whether the first parameter is the constant, about how large errors are, and the share of rows that was to be clipped.
@@ -92,7 +92,8 @@ impl<R: RandomWords> OnRows<'_, R> {
         let Descended { threshold, descent, run } = last;
         let (at, tail) = (Point { theta: descent.lattice().theta(&late_mean(run)), descent }, threshold.tail);
         let error_sd = descent.gamma() / clip_for_tail(white.features(), 1.0, tail);
-        let curvature = self.curvature(white, &at, rights.curvature)?;
+        let noisy = self.curvature(white, &at, rights.curvature)?;
+        let curvature = Curvature::of_scaled_columns(noisy.mean, noisy.noise_sd)?;
         let spread = rights.spread.map(|spend| self.spread(&at, spend)).transpose()?;
         let sampling =
             spread.as_ref().map(|spread| Sampling::from_matrix(plan.rows, spread.mean.clone(), spread.noise_sd));
@@ -120,17 +121,16 @@ impl<R: RandomWords> OnRows<'_, R> {
 
     /// `(1/n) sum z z'` over rows that are not clipped, each shortened to the radius: as long as few rows are cut, and no longer than
     /// keeps the noise low.
-    fn curvature(&mut self, white: &White, at: &Point<'_>, spend: Spend) -> Result<Curvature, Error> {
+    pub(super) fn curvature(&mut self, white: &White, at: &Point<'_>, spend: Spend) -> Result<NoisyMatrix, Error> {
         let longest = self.plan.curvature_radius(white.radius, white.features(), spend.to_f64());
         let radius = (longest * UNIT).ceil() as u64;
         let theta_unit = at.descent.lattice().theta_unit();
         let unclipped = ClippedOuter::Unclipped { theta: &at.theta, theta_unit, radius };
-        let noisy = self.release_mean(at, &unclipped, UNIT, spend)?;
-        Ok(Curvature::of_scaled_columns(noisy.mean, noisy.noise_sd)?)
+        self.release_mean(at, &unclipped, UNIT, spend)
     }
 
     /// `(1/n) sum g g'` over clipped gradients.
-    fn spread(&mut self, at: &Point<'_>, spend: Spend) -> Result<NoisyMatrix, Error> {
+    pub(super) fn spread(&mut self, at: &Point<'_>, spend: Spend) -> Result<NoisyMatrix, Error> {
         let (lattice, clip) = (at.descent.lattice(), at.descent.clip());
         let unit = lattice.gradient_unit() / f64::from(clip.gradient_shift()).exp2();
         let gradients = ClippedOuter::Gradient { theta: &at.theta, theta_unit: lattice.theta_unit() };

@@ -8,7 +8,7 @@ use super::{
     Plan,
     ask::Ask,
     on_rows::OnRows,
-    sequence::Sequence,
+    sequence::{Response, Sequence},
     whiten::{Found, White},
 };
 use crate::{
@@ -48,8 +48,8 @@ impl Plan {
         budget: &mut Budget,
         rng: &mut R,
     ) -> Result<Learned, Error> {
-        let ask = OnRows::new(self, design, rows, rng);
-        Sequence { plan: self, design, budget, ask, progress: Progress::NONE }.learn()
+        let (ask, response) = (&mut OnRows::new(self, design, rows, rng), Response::of_model(design));
+        Sequence { plan: self, design, budget, ask, response, progress: Progress::NONE }.learn()
     }
 }
 

@@ -36,6 +36,7 @@ mod threshold;
 mod clip;
 mod infer;
 mod quality;
+mod focus;
 mod on_rows;
 mod on_assumptions;
 mod outcome;
@@ -64,10 +65,11 @@ pub(crate) use again::Earlier;
 pub(crate) use learn::{LEARNING, Learned};
 pub(crate) use quality::Quality;
 
+use focus::Wanted;
 use known::Known;
 use on_assumptions::OnAssumptions;
 use on_rows::OnRows;
-use sequence::Sequence;
+use sequence::{Response, Sequence};
 
 /// What is asked of the method: there is nothing to tune.
 #[derive(Clone, Debug, PartialEq)]
@@ -94,6 +96,10 @@ pub struct Plan {
     earlier: Option<Arc<Earlier>>,
     shares_moments: bool,
     learned: Option<Arc<Learned>>,
+    /// The coefficients of interest, where only some are, and what their intervals are for if the others are
+    /// partialled out.
+    wanted: Option<Wanted>,
+    partials_out: Option<Target>,
 }
 
 /// The method's name on the command line and in reports.
@@ -150,8 +156,12 @@ impl Config {
         }
         let moments = request.moments.as_ref().map(|moments| moments.of(design)).transpose()?;
         earlier.as_ref().map_or(Ok(()), |earlier| earlier.check(rows, design))?;
-        let mut plan = Plan { request, choices, rows, features, known: None, earlier, shares_moments, learned };
+        let wanted = Wanted::of_request(&request, design)?;
+        let (known, partials_out) = (None, None);
+        let mut plan =
+            Plan { request, choices, rows, features, known, earlier, shares_moments, learned, wanted, partials_out };
         plan.known = moments.map(|moments| Known::new(moments, &plan.floor_of_known(design), design));
+        plan.partials_out = plan.prefers_partialling(design)?;
         plan.more_than_noise()?;
         // Any clip will do to learn whether the arithmetic can be made exact.
         plan.descent(features, 1.0, plan.rules().most_steps(), plan.request.rho.to_f64())?;
@@ -164,7 +174,7 @@ impl Plan {
     /// that size, over all coordinates. Where that is 1 or more, an answer of zero is better than any the budget can buy.
     fn more_than_noise(&self) -> Result<(), ConfigError> {
         let needed = 2.0 * self.features as f64;
-        if self.precision() >= needed {
+        if self.partials_out.is_some() || self.precision() >= needed {
             return Ok(());
         }
         // Whoever wants intervals needs more than to be above the noise.
@@ -208,7 +218,7 @@ impl Plan {
 
     /// Whether intervals are wanted and there is a chance of any.
     fn gives_intervals(&self) -> bool {
-        let has_enough = self.earlier.is_some() || self.precision() >= self.needed().0;
+        let has_enough = self.earlier.is_some() || self.partials_out.is_some() || self.precision() >= self.needed().0;
         self.request.purpose == Purpose::Inference && has_enough
     }
 
@@ -227,9 +237,51 @@ impl Plan {
         progress: Progress<'_>,
     ) -> Result<Outcome, Error> {
         let mut budget = Budget::new(self.request.rho);
-        let ask = OnRows::new(self, design, rows, rng);
-        let ended = Sequence { plan: self, design, budget: &mut budget, ask, progress }.least_squares()?;
-        ended.outcome(budget.releases())
+        let ask = &mut OnRows::new(self, design, rows, rng);
+        let sequence = self.sequence(design, &mut budget, ask, progress);
+        match self.partialled_for() {
+            Some(wanted) => {
+                let focused = sequence.partialled_out(wanted)?;
+                focused.outcome(ask, wanted, budget.releases())
+            }
+            None => {
+                let ended = sequence.least_squares()?;
+                Ok(self.of_interest(ended.outcome(ask, budget.releases())?, design))
+            }
+        }
+    }
+
+    /// The coefficients of interest, where the others are partialled out.
+    fn partialled_for(&self) -> Option<&Wanted> {
+        self.wanted.as_ref().filter(|_| self.partials_out.is_some())
+    }
+
+    /// The stages of a fit, to be gone through.
+    fn sequence<'a, A>(
+        &'a self,
+        design: &'a Design,
+        budget: &'a mut Budget,
+        ask: &'a mut A,
+        progress: Progress<'a>,
+    ) -> Sequence<'a, A> {
+        Sequence { plan: self, design, budget, ask, response: Response::of_model(design), progress }
+    }
+
+    /// What the stages come to where columns are as assumed.
+    fn foreseen(&self, design: &Design, assumed: &Assumed) -> Result<Planned, Error> {
+        let mut budget = Budget::new(self.request.rho);
+        let ask = &mut OnAssumptions::new(self, assumed);
+        let sequence = self.sequence(design, &mut budget, ask, Progress::NONE);
+        match self.partialled_for() {
+            Some(wanted) => {
+                let focused = sequence.partialled_out(wanted)?;
+                focused.planned(ask, wanted, budget.releases())
+            }
+            None => {
+                let ended = sequence.least_squares()?;
+                ended.planned(ask, budget.releases())
+            }
+        }
     }
 
     fn descent(&self, features: usize, gamma: f64, steps: u32, rho: f64) -> Result<Descent, Error> {
@@ -281,7 +333,8 @@ impl method::Plan for Plan {
 
     fn warn(&self) -> Vec<Warning> {
         let mut warnings = Vec::new();
-        if self.request.purpose == Purpose::Inference && self.precision() < self.needed().1 {
+        let is_short = self.partials_out.is_none() && self.precision() < self.needed().1;
+        if self.request.purpose == Purpose::Inference && is_short {
             let (features, enough) = (self.features, self.enough_for_intervals());
             warnings.push(Warning::BudgetForColumns { features, enough });
         }
@@ -295,10 +348,8 @@ impl method::Plan for Plan {
         if self.earlier.is_some() || self.request.has_several_rows() {
             return Err(ConfigError::NoForecast.into());
         }
-        let mut budget = Budget::new(self.request.rho);
-        let (ask, progress) = (OnAssumptions::new(self, assumed), Progress::NONE);
-        let ended = Sequence { plan: self, design, budget: &mut budget, ask, progress }.least_squares()?;
-        ended.planned(budget.releases())
+        let planned = self.foreseen(design, assumed)?;
+        Ok(Planned { other_way: self.other_way(design, assumed), ..planned })
     }
 
     fn run(
@@ -339,6 +390,8 @@ mod tests {
             earlier: None,
             shares_moments: false,
             learned: None,
+            wanted: None,
+            partials_out: None,
         };
         assert_eq!(plan.curvature_radius(6.0, 8, 0.5), 6.0);
         assert!((plan.curvature_radius(6.0, 8, 1e-4) - 4.0).abs() < 1e-12);

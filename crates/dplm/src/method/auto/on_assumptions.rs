@@ -10,6 +10,7 @@ use super::{
     NAME, Plan, STEP_SIZE,
     ask::{Ask, Length, Look, Reached},
     clip::{GammaLadder, Threshold},
+    focus::{Estimate, Focused, Scores, Wanted},
     infer::Rights,
     sequence::{Descended, Ended},
     start,
@@ -20,7 +21,8 @@ use crate::{
     descend::{Descent, noise_sd},
     interval::{expected_uncertainty_sq, lengthening},
     lattice::Whitening,
-    method::{Target, noisy::NoisyMatrix},
+    matrix::{dot, inverse, times, transposed_times},
+    method::{ConfigError, Target, noisy::NoisyMatrix},
     plan::{
         Assumed, Foretold, Planned,
         noise::matrix_noise_sd,
@@ -41,6 +43,17 @@ pub(super) struct OnAssumptions<'a> {
     white: Mat<f64>,
     /// How long gradients are there.
     norms: Norms,
+    /// The response there.
+    response: Regressed,
+}
+
+/// A response as it is assumed to be.
+struct Regressed {
+    /// Its root mean square, and that of what the columns leave of it.
+    rms: f64,
+    error_sd: f64,
+    /// The coefficients of the columns, where they are known.
+    theta: Option<Vec<f64>>,
 }
 
 /// How far a point is from the answer.
@@ -68,7 +81,24 @@ pub(super) struct Outlook {
 impl<'a> OnAssumptions<'a> {
     pub(super) fn new(plan: &'a Plan, assumed: &'a Assumed) -> OnAssumptions<'a> {
         let original = assumed.moments(plan.features);
-        OnAssumptions { plan, assumed, norms: Norms::of(plan.features), white: original.clone(), original }
+        let response = Regressed::of_model(assumed);
+        OnAssumptions { plan, assumed, norms: Norms::of(plan.features), white: original.clone(), original, response }
+    }
+
+    /// The response that a change of coordinates makes.
+    fn response_of(&self, to: &Whitening) -> Regressed {
+        let Some(weights) = to.response_weights() else { return Regressed::of_model(self.assumed) };
+        let (of_model, cells) = weights.split_last().expect("a weight for the response");
+        if *of_model != 0.0 {
+            let error_sd = of_model.abs() * self.assumed.error_sd;
+            return Regressed { rms: error_sd, error_sd, theta: None };
+        }
+        let along = times(&self.original, cells);
+        let rms_sq = dot(cells, &along);
+        let along = transposed_times(&to.matrix(), &along);
+        let theta = times(&inverse(&self.white), &along);
+        let error_sd = (rms_sq - dot(&theta, &along)).max(0.0).sqrt();
+        Regressed { rms: rms_sq.sqrt(), error_sd, theta: Some(theta) }
     }
 
     fn looking(&self, moments: Mat<f64>) -> Looking<'a> {
@@ -83,7 +113,7 @@ impl<'a> OnAssumptions<'a> {
     /// The variance that being away adds to a residual.
     fn distance_sq(&self, point: &Away) -> f64 {
         match point {
-            Away::Zero => (self.assumed.response_rms.powi(2) - self.assumed.error_sd.powi(2)).max(0.0),
+            Away::Zero => (self.response.rms.powi(2) - self.response.error_sd.powi(2)).max(0.0),
             Away::By(distance_sq) => *distance_sq,
         }
     }
@@ -131,6 +161,7 @@ impl Ask for OnAssumptions<'_> {
     fn whiten(&mut self, to: &Whitening, _last: bool) -> Result<(), Error> {
         self.white = self.seen_through(to);
         self.norms = Norms::weighted(self.white.ncols(), &self.assumed.weighing);
+        self.response = self.response_of(to);
         Ok(())
     }
 
@@ -149,7 +180,7 @@ impl Ask for OnAssumptions<'_> {
 
     fn threshold(&mut self, at: &Away, ladder: &GammaLadder, target: f64, _spend: Spend) -> Result<Threshold, Error> {
         let (gammas, tail) = (ladder.gammas(), target / self.plan.rows as f64);
-        let residual_sd = (self.assumed.error_sd.powi(2) + self.distance_sq(at)).sqrt();
+        let residual_sd = (self.response.error_sd.powi(2) + self.distance_sq(at)).sqrt();
         let gamma = self.norms.clip_for_tail(residual_sd, tail);
         Ok(Threshold { gamma: gamma.clamp(gammas[0], gammas[gammas.len() - 1]), at_edge: false, tail })
     }
@@ -165,7 +196,7 @@ impl Ask for OnAssumptions<'_> {
             gamma,
             steps,
             step_size: STEP_SIZE,
-            error_sd: self.assumed.error_sd,
+            error_sd: self.response.error_sd.max(f64::MIN_POSITIVE),
             signal: self.distance_sq(from).sqrt(),
             shares: white::Shares::NONE,
         };
@@ -189,12 +220,70 @@ impl Ask for OnAssumptions<'_> {
         let spread = rights.spread.map_or(1.0, |spend| self.lengthening(&errors, last.threshold.gamma, &spend));
         Ok(Outlook { longer: widening * spread, may_bend: rights.bend.is_some() })
     }
+
+    fn estimate(&self, last: &Descended<Self>, white: &White) -> Estimate {
+        let features = white.features();
+        let expected = last.run.setting.expected_among(&self.norms);
+        let noise_var = expected.map_or(f64::INFINITY, |one| one.privacy_error.powi(2));
+        let theta = self.response.theta.clone().unwrap_or_else(|| vec![0.0; features]);
+        Estimate { theta, noise_var, apart_sq: noise_var * features as f64 }
+    }
+
+    fn infer_scores(
+        &mut self,
+        scores: &Scores,
+        last: &Descended<Self>,
+        rights: Rights,
+    ) -> Result<Option<Outlook>, Error> {
+        self.infer(&scores.white, last, rights).map(Some)
+    }
 }
 
-impl Ended<OnAssumptions<'_>> {
+impl Regressed {
+    fn of_model(assumed: &Assumed) -> Regressed {
+        Regressed { rms: assumed.response_rms, error_sd: assumed.error_sd, theta: None }
+    }
+}
+
+impl<'a> Focused<OnAssumptions<'a>> {
     /// The plan in numbers.
-    pub(super) fn planned(self, releases: Vec<Release>) -> Result<Planned, Error> {
-        let Ended { ask, white, last, inferred } = self;
+    pub(super) fn planned(
+        self,
+        ask: &OnAssumptions<'a>,
+        wanted: &Wanted,
+        releases: Vec<Release>,
+    ) -> Result<Planned, Error> {
+        let Focused { parts, target, scored, steps } = self;
+        let scored = scored.ok_or(ConfigError::NoForecast)?;
+        let (last, unit) = (&scored.last, scored.scores.unit);
+        let errors = ask.errors(last)?;
+        let added = scored.scores.added.iter().sum::<f64>() / scored.scores.added.len() as f64;
+        let errors = Expected {
+            privacy_error: unit * errors.privacy_error.hypot(added.sqrt() / errors.curvature),
+            sampling_error: unit * errors.sampling_error,
+            classical_error: unit * errors.classical_error,
+            widening: scored.inferred.map_or(1.0, |one| one.longer),
+            ..errors
+        };
+        let clip = last.threshold.gamma;
+        Ok(Planned {
+            method: NAME,
+            target,
+            descent: Foretold { clip, steps, step_size: STEP_SIZE, errors },
+            recommended: None,
+            releases,
+            left_out: parts.left_out,
+            kept: parts.whole.coordinates.kept,
+            of_interest: Some(wanted.coefficients.clone()),
+            other_way: None,
+        })
+    }
+}
+
+impl<'a> Ended<OnAssumptions<'a>> {
+    /// The plan in numbers.
+    pub(super) fn planned(self, ask: &OnAssumptions<'a>, releases: Vec<Release>) -> Result<Planned, Error> {
+        let Ended { white, last, inferred } = self;
         let errors = ask.errors(&last)?;
         let uneven = white.found.as_ref().map_or(0.0, |found| unevenness(found, white.features()));
         let errors = Expected {
@@ -212,6 +301,8 @@ impl Ended<OnAssumptions<'_>> {
             releases,
             left_out: white.left_out,
             kept: white.coordinates.kept,
+            of_interest: ask.plan.wanted.as_ref().map(|wanted| wanted.coefficients.clone()),
+            other_way: None,
         })
     }
 }

@@ -4,7 +4,8 @@ use super::{
     Plan,
     ask::{Ask, Length, Look, Reached},
     clip::{GammaLadder, Threshold},
-    infer::{Inferred, Rights},
+    focus::{Estimate, Scores},
+    infer::{self, Inferred, Rights},
     sequence::Descended,
     start, threshold,
     whiten::{LENGTHS_PER_DOUBLING, UNIT, White},
@@ -114,6 +115,20 @@ impl<R: RandomWords> Ask for OnRows<'_, R> {
 
     fn infer(&mut self, white: &White, last: &Descended<Self>, rights: Rights) -> Result<Inferred, Error> {
         self.release_for_intervals(white, last, rights)
+    }
+
+    fn estimate(&self, last: &Descended<Self>, white: &White) -> Estimate {
+        let Descended { threshold, run, .. } = last;
+        Estimate::of(run, threshold.tail, |run| infer::predicted(run, &white.moments, threshold.tail))
+    }
+
+    fn infer_scores(
+        &mut self,
+        scores: &Scores,
+        last: &Descended<Self>,
+        rights: Rights,
+    ) -> Result<Option<Inferred>, Error> {
+        self.release_for_scores(scores, last, rights)
     }
 }
 

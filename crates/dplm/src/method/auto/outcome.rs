@@ -23,8 +23,8 @@ const LOW_WEIGHT: f64 = 1e4;
 
 impl<R: RandomWords> Ended<OnRows<'_, R>> {
     /// What the fit gives.
-    pub(super) fn outcome(self, releases: Vec<Release>) -> Result<Outcome, Error> {
-        let Ended { ask, white, last, inferred } = self;
+    pub(super) fn outcome(self, ask: &OnRows<'_, R>, releases: Vec<Release>) -> Result<Outcome, Error> {
+        let Ended { white, last, inferred } = self;
         let (plan, design, run, threshold) = (ask.plan, ask.design, &last.run, last.threshold);
         let summary = last.summary(run.noise_sd);
         let outcome = Outcome::of(plan.request.target(), summary, releases, vec![standardised(run, &white)]);
@@ -104,7 +104,7 @@ fn is_in_errors(left_out: &[LeftOut]) -> bool {
 
 /// The run in standardised units: iterates are `P theta`, gradients `Q' g` with `Q` the inverse of `P` on what is in the model. What was left out
 /// stays at zero. The noise stays as it was in whitened coordinates.
-fn standardised(run: &Trajectory, white: &White) -> Trajectory {
+pub(super) fn standardised(run: &Trajectory, white: &White) -> Trajectory {
     let matrix = white.whitening.matrix();
     let coordinates = &white.coordinates;
     let gradient = |g: &Vec<f64>| {

@@ -212,6 +212,9 @@ impl Plan {
     /// The share of the budget for another round, if one pays.
     pub(super) fn next_round(&self, rounds: &[Round], design: &Design) -> Option<f64> {
         let last = rounds.last().expect("there was a first round");
+        if let Some(wanted) = self.partialled_for() {
+            return self.next_round_for(wanted, rounds, design);
+        }
         // Known moments are as good as a first round, unless the first that is made shows that they are not.
         let known = self.known.is_some() && !(rounds.len() == 1 && last.is_uneven());
         match rounds.len() + usize::from(known) {
@@ -310,7 +313,7 @@ impl Round {
 
 /// A change of coordinates, and the second moment of each of them.
 pub(super) struct Turn {
-    matrix: Mat<f64>,
+    pub matrix: Mat<f64>,
     pub moments: Vec<f64>,
 }
 

@@ -77,15 +77,15 @@ fn table(fit: &GroupedFit) -> String {
     };
     let columns = heads.len();
     let heads: String = heads.iter().map(|head| format!("<th scope=\"col\">{head}</th>")).collect();
-    let of_coefficient = |(index, name): (usize, String)| {
-        let lines = fit.fits().map(|(group, one)| significant_row(one, &one.coefficients[index], &group.level));
+    let of_coefficient = |name: String| {
+        let lines = fit.fits().map(|(group, one)| significant_row(one, one.coefficient(&name), &group.level));
         let name = escaped(&name);
         format!(
             "<tbody>\n<tr><th scope=\"rowgroup\" colspan=\"{columns}\"><code>{name}</code></th></tr>\n{}</tbody>\n",
             lines.collect::<String>()
         )
     };
-    let bodies: String = fit.names().into_iter().enumerate().map(of_coefficient).collect();
+    let bodies: String = fit.names().into_iter().map(of_coefficient).collect();
     if bodies.is_empty() {
         return paragraph("No group could be fitted.");
     }
@@ -110,7 +110,7 @@ fn pictures(fit: &GroupedFit) -> String {
     if fit.purpose == Purpose::Prediction {
         return String::new();
     }
-    fit.names().iter().enumerate().map(|(index, name)| picture(fit, index, name)).collect()
+    fit.names().iter().map(|name| picture(fit, name)).collect()
 }
 
 /// One line of a picture.
@@ -120,11 +120,11 @@ struct Line<'a> {
     ends: (f64, f64),
 }
 
-fn picture(fit: &GroupedFit, index: usize, name: &str) -> String {
+fn picture(fit: &GroupedFit, name: &str) -> String {
     let lines: Vec<Line<'_>> = fit
         .fits()
         .filter_map(|(group, one)| {
-            let one = &one.coefficients[index];
+            let one = one.coefficient(name);
             let precision = one.precision?;
             Some(Line { level: &group.level, estimate: one.estimate?, ends: (precision.low, precision.high) })
         })

@@ -176,7 +176,7 @@ fn table(fit: &Fit) -> String {
         Purpose::Inference => &["Coefficient", "Estimate", "Std. error", letter, "p-value", "From", "To"],
     };
     let heads: String = heads.iter().map(|head| format!("<th scope=\"col\">{head}</th>")).collect();
-    let rows: String = fit.coefficients.iter().map(|one| row(fit, one)).collect();
+    let rows: String = fit.reported().map(|one| row(fit, one)).collect();
     scrolling(
         "Table of coefficients",
         &format!("<table>\n<thead><tr>{heads}</tr></thead>\n<tbody>\n{rows}</tbody>\n</table>\n"),
