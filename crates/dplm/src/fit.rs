@@ -254,7 +254,7 @@ impl Fit {
         }
     }
 
-    /// What is said of the coefficients that are not of interest; nothing where all are.
+    /// What is said of the coefficients that are not of interest, if only some are.
     pub fn controls_text(&self) -> Option<String> {
         let focus = self.focus.as_ref()?;
         let count = self.controls();

@@ -35,7 +35,7 @@ pub struct Whitening {
     outputs: usize,
     /// Column by column: column k holds the weights of `z_k`, as whole numbers of `1 / unit`.
     integers: Vec<f64>,
-    /// The weights of the new response likewise, the last of them that of the response before; none where it stays.
+    /// The weights of the new response likewise, the last of them that of the response before, if it does not stay.
     response: Option<Vec<f64>>,
     /// How many steps of the grid make 1: a power of two.
     unit: f64,

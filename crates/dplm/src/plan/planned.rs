@@ -24,7 +24,7 @@ pub struct Planned {
     pub kept: Vec<usize>,
     /// Where only some coefficients are of interest, those.
     pub of_interest: Option<Vec<usize>>,
-    /// How else these could be had, and what that would come to; none where there is one way.
+    /// How else these could be had, and what that would come to, if there are two ways.
     pub other_way: Option<(Way, Foretold)>,
     /// The others, and why.
     pub left_out: Vec<LeftOut>,
