@@ -52,6 +52,16 @@ pub enum FormulaError {
         /// The position, counted in characters from 1.
         at: usize,
     },
+    /// A term as another program writes it.
+    #[error("formula: '{typed}' is written otherwise here: {instead} (at character {at})")]
+    Foreign {
+        /// What was typed.
+        typed: String,
+        /// What to type.
+        instead: String,
+        /// The position, counted in characters from 1.
+        at: usize,
+    },
     /// A function is not defined everywhere within the bounds.
     #[error("formula: '{expression}' needs '{argument}' to be {needs}, but the bounds allow {low} to {high}: {change}")]
     Undefined {
@@ -279,6 +289,7 @@ impl FormulaError {
         match self {
             FormulaError::Expected { at, .. }
             | FormulaError::UnsupportedOperator { at, .. }
+            | FormulaError::Foreign { at, .. }
             | FormulaError::UnknownFunction { at, .. } => Some(*at),
             _ => None,
         }

@@ -19,6 +19,7 @@
 //! | `curve.rs` | polynomials and splines on public bounds |
 //! | `term.rs`, `model.rs` | products of variables; the columns of the design matrix and their names, as R has them |
 //! | `scan.rs`, `parse.rs`, `write.rs` | text to formula and back |
+//! | `foreign.rs` | terms of other programs, answered with what to type |
 //! | `model_file.rs`, `template.rs` | the same in a file |
 //! | `resolve.rs` | a formula against a table |
 //! | `union.rs` | one model with the terms of several |
@@ -32,6 +33,7 @@ mod term;
 mod model;
 mod write;
 mod scan;
+mod foreign;
 mod parse;
 mod model_file;
 mod template;

@@ -6,12 +6,13 @@
 //! summand     := '0' | '1' | '.' | 'offset' '(' arithmetic ')' | crossing
 //! crossing    := interaction ('*' interaction)*
 //! interaction := power (':' power)*
-//! power       := ('(' crossing (sign crossing)* ')' | variable) ['^' whole number]
+//! power       := ('(' crossing (sign crossing)* ')' | variable) [caret whole number]
 //! variable    := column | function '(' arithmetic ')' | family '(' arithmetic ',' [word '='] whole number ')'
 //! arithmetic  := product (sign product)*
 //! product     := negative (('*' | '/') negative)*
-//! negative    := '-' negative | atom ['^' ['-'] number]
+//! negative    := '-' negative | atom [caret ['-'] number]
 //! atom        := number | column | function '(' arithmetic ')' | '(' arithmetic ')'
+//! caret       := '^' | '**'
 //! function    := 'I' | 'log' | 'log2' | 'log10' | 'log1p' | 'exp' | 'sqrt' | 'abs'
 //! family      := 'poly' | 'bs' | 'ns'
 //! column      := name [ '[' number '..' number ']' | '[' date '..' date ']' | '{' level (',' level)* '}' ]
@@ -225,11 +226,18 @@ impl Parser<'_> {
     /// `(a + b)^2`: all terms, and all products of two.
     fn power(&mut self, what: &str) -> Result<Vec<Term>, FormulaError> {
         let base = self.group(what)?;
-        if !self.scanner.eat("^") {
+        if !self.caret() {
             return Ok(base);
         }
         let wanted = "a whole number from 1 after '^' (arithmetic stands inside I(...), as in I(x^2))";
+        let at = self.scanner.position;
         let exponent = self.whole(wanted)?;
+        if let ([Term(factors)], 2..) = (&base[..], exponent)
+            && let [factor] = &factors[..]
+        {
+            self.scanner.position = at;
+            return Err(self.scanner.power_of_one(&factor.to_string(), exponent));
+        }
         let mut terms = base.clone();
         // A variable counts once in a product, so more factors than terms change nothing.
         for _ in 1..(exponent as usize).min(base.len().max(1)) {
@@ -239,7 +247,15 @@ impl Parser<'_> {
         Ok(terms)
     }
 
+    /// Reads `^`, or `**`, which means the same.
+    fn caret(&mut self) -> bool {
+        self.scanner.eat("^") || self.scanner.eat("**")
+    }
+
     fn group(&mut self, what: &str) -> Result<Vec<Term>, FormulaError> {
+        if let Some(error) = self.scanner.random_effect() {
+            return Err(error);
+        }
         if !self.scanner.eat("(") {
             return Ok(vec![Term(vec![self.variable(what)?])]);
         }
@@ -353,7 +369,7 @@ impl Parser<'_> {
 
     fn powered(&mut self, what: &str) -> Result<Expression, FormulaError> {
         let base = self.atom(what)?;
-        if !self.scanner.eat("^") {
+        if !self.caret() {
             return Ok(base);
         }
         let in_parentheses = self.scanner.eat("(");
@@ -395,6 +411,9 @@ impl Parser<'_> {
             self.scanner.skip_blanks();
             return Err(self.scanner.unknown_function(name));
         }
+        if let Some(error) = self.of_stata(start, &name) {
+            return Err(error);
+        }
         let kind = self.scanner.facts(&name)?;
         let place = *self.places.entry(name.clone()).or_insert_with(|| {
             self.columns.push(Column { name: name.clone(), kind: Kind::Standard });
@@ -402,6 +421,16 @@ impl Parser<'_> {
         });
         self.columns[place].learn(kind)?;
         Ok(Expression::Column(name))
+    }
+
+    /// The error for a name that Stata's prefixes begin; a name in backquotes is meant as it is.
+    fn of_stata(&mut self, start: usize, name: &str) -> Option<FormulaError> {
+        let end = std::mem::replace(&mut self.scanner.position, start);
+        self.scanner.skip_blanks();
+        let is_quoted = self.scanner.peek() == Some('`');
+        let error = if is_quoted { None } else { self.scanner.of_stata(name) };
+        self.scanner.position = end;
+        error
     }
 
     fn whole(&mut self, what: &str) -> Result<u32, FormulaError> {

@@ -51,19 +51,17 @@ impl<'a> Scanner<'a> {
     /// The error at the current position.
     pub fn expected(&self, what: impl Into<String>) -> FormulaError {
         let at = self.at();
+        if let Some(foreign) = self.foreign_operator() {
+            return foreign;
+        }
         match self.peek() {
-            Some(symbol @ ('|' | '/' | '%')) => FormulaError::UnsupportedOperator { symbol, at },
+            Some(symbol @ ('|' | '%')) => FormulaError::UnsupportedOperator { symbol, at },
             _ => FormulaError::Expected { what: what.into(), at },
         }
     }
 
-    /// The error for a name before `(` that is not a function.
-    pub fn unknown_function(&self, name: String) -> FormulaError {
-        FormulaError::UnknownFunction { name, at: self.at() }
-    }
-
     /// The position reached, counted in characters from 1.
-    fn at(&self) -> usize {
+    pub fn at(&self) -> usize {
         self.text[..self.position].chars().count() + 1
     }
 

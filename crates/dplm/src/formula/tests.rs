@@ -112,7 +112,7 @@ fn grammar_refuses_saying_where() {
         ("y ~ g{\"a", "formula: expected a closing \" after a level of 'g' (at character 9)"),
         ("y ~ `x", "formula: expected a closing backquote after the name (at character 7)"),
         ("y ~ x:", "formula: expected a term after ':' (at character 7)"),
-        ("y ~ x/z", "formula: '/' has no meaning here: arithmetic is + - * / ^ inside I(...)"),
+        ("y ~ x % z", "formula: '%' has no meaning here: arithmetic is + - * / ^ inside I(...)"),
         ("y ~ x^2.5", "formula: expected a whole number from 1 after '^'"),
         ("y ~ lag(x)", "formula: there is no function 'lag': use I, log,"),
         ("y ~ x + (a + b", "formula: expected '+' or ')' inside parentheses (at character 15)"),

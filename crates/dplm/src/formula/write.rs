@@ -274,10 +274,17 @@ fn write_quoted(f: &mut Formatter<'_>, text: &str, quote: char) -> fmt::Result {
 }
 
 /// Whether a name needs no backquotes: a letter or `_`, then letters, digits, `_`, and `.` between
-/// them.
+/// them, and no prefix of Stata's.
 fn is_bare_name(name: &str) -> bool {
-    let starts_well = name.chars().next().is_some_and(starts_name);
+    let starts_well = name.chars().next().is_some_and(starts_name) && after_prefix(name).is_none();
     starts_well && name.chars().all(|c| continues_name(c) || c == '.') && !name.ends_with('.') && !name.contains("..")
+}
+
+/// What follows a prefix by which Stata says what a variable is: `i.region`, `ib2.region`, `c.age`.
+pub(super) fn after_prefix(name: &str) -> Option<&str> {
+    let (prefix, column) = name.split_once('.')?;
+    let prefix = prefix.trim_end_matches(|letter: char| letter.is_ascii_digit());
+    ["i", "ib", "c"].contains(&prefix).then_some(column)
 }
 
 /// Whether a bare name may start with this character.
