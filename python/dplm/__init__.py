@@ -19,6 +19,7 @@ from dplm._native import __version__
 from dplm._prediction import Prediction
 from dplm._released import Guarantee, Release
 from dplm._study import Study, refine, study
+from dplm._table import Table, table
 from dplm._tools import Plan, Simulated, plan, simulate
 
 __all__ = [
@@ -41,6 +42,7 @@ __all__ = [
     "Study",
     "Summary",
     "TTest",
+    "Table",
     "WaldTest",
     "__version__",
     "lm",
@@ -49,4 +51,5 @@ __all__ = [
     "refine",
     "simulate",
     "study",
+    "table",
 ]

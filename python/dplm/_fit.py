@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import json
 import numbers
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, overload
@@ -28,6 +29,18 @@ class Bounded:
     estimate: float
     low: float
     high: float
+
+
+@dataclass(frozen=True)
+class Model:
+    """The names of a model, under those that statsmodels uses."""
+
+    endog_names: str
+    exog_names: list[str]
+
+
+#: The public bounds of a column in a formula.
+_BOUNDS = re.compile(r"\[[^\]]*\]")
 
 
 class Fit(Released["_native.Fit"]):
@@ -91,10 +104,9 @@ class Fit(Released["_native.Fit"]):
 
     @property
     def target(self) -> str:
-        """The target of the intervals: `population`, `sample` or `robust`.
+        """The target of the intervals: `population`, `sample`, `robust` or `person`.
 
-        It is the requested target if clipping can be bounded; otherwise it is `robust`, and a
-        warning says so.
+        Where `auto` was asked for, what it became; `summary()` says why.
         """
         return str(self._facts["target"])
 
@@ -149,13 +161,14 @@ class Fit(Released["_native.Fit"]):
 
     @property
     def tvalues(self) -> pd.Series[float]:
-        """The distance of each estimate from 0 in standard deviations under that hypothesis, as
-        used by `pvalues`.
-
-        Not exactly `params / bse`: if the curvature is uncertain, an estimate's error depends on
-        the coefficient itself.
-        """
+        """The estimates over their standard errors: z values, or t values where `df` is finite."""
         return self._column("statistic")
+
+    @property
+    def df(self) -> pd.Series[float]:
+        """The degrees of freedom of each test: those with which its standard error is known, and
+        infinite where it is known so well that Student's distribution is Gaussian."""
+        return self._column("df").where(self.bse.isna() | self._column("df").notna(), float("inf"))
 
     @property
     def identified(self) -> dict[str, bool]:
@@ -340,6 +353,13 @@ class Fit(Released["_native.Fit"]):
         band = _frames.frame(columns, pd.Index([value for value, _ in points], name=column))
         band.attrs["held"] = held
         return band
+
+    @property
+    def model(self) -> Model:
+        """The names of the response and of the coefficients, where statsmodels' tables look for
+        them: `statsmodels.iolib.summary2.summary_col([fit, other])` works."""
+        response = _BOUNDS.sub("", self.formula.split("~")[0]).strip()
+        return Model(response, self.names)
 
     @property
     def warnings(self) -> list[str]:

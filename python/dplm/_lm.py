@@ -60,6 +60,7 @@ class LmOptions(TypedDict, total=False):
     dataset: str | None
     other_table: bool
     pretend: int | bool
+    assume: Sequence[str]
     # </options>
     names: Sequence[str] | None
     progress: bool | Callable[[str, int, int], object]
@@ -126,6 +127,7 @@ def lm(
     other_table: bool = False,
     pretend: int | bool = False,
     dry_run: bool = False,
+    assume: Sequence[str] = (),
     # </options>
     names: Sequence[str] | None = None,
     progress: bool | Callable[[str, int, int], object] = False,
@@ -195,7 +197,9 @@ def lm(
     interval : str
         newton, or one of the paper's: batched, checkpoints, independent.
     target : str | None
-        What intervals are for: population, sample, robust (Huber) or person (each counts once).
+        What intervals are for: auto, population, sample, robust (Huber) or person. `auto` is the
+        least-squares coefficients of the population where these cost little, and else the robust
+        ones; the result says which. `person` counts each person once.
     level : float
         How often an interval should cover.
     batches : int
@@ -231,6 +235,9 @@ def lm(
     dry_run : bool
         Show the plan, the checks and the cost, and stop; nothing is spent. No cell is read, except
         identifiers of persons. What the fit would be refused for is refused.
+    assume : Sequence[str]
+        What a code book says of columns: 'educ sd 3', 'region shares 0.6 0.4', 'R2 0.3'. Of a fit
+        only with `dry_run`: nothing is assumed of rows that are fitted.
 
     Returns
     -------
@@ -275,6 +282,8 @@ def lm(
     >>> fit.private  # because of the seed
     False
     """
+    if not isinstance(formula, (str, os.PathLike)) and isinstance(data, str) and "~" in data:
+        raise RequestError("the formula comes first, and then the data: dplm.lm(formula, data, rho=0.015)")
     told = said(locals())
     if data is None and pretend is False:
         raise RequestError("give the data, or pretend=True to fit simulated rows in their place")

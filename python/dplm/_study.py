@@ -132,7 +132,9 @@ def study(
     rows_per_person : int | None
         The number of rows of each person that count, the first ones [default: 1024].
     target : str | None
-        What intervals are for: population, sample, robust (Huber) or person (each counts once).
+        What intervals are for: auto, population, sample, robust (Huber) or person. `auto` is the
+        least-squares coefficients of the population where these cost little, and else the robust
+        ones; the result says which. `person` counts each person once.
     level : float | None
         How often an interval should cover.
     csv : str | None

@@ -113,7 +113,9 @@ def plan(
     step_size : float | None
         How far a step goes (eta) [default: chosen].
     target : str | None
-        What intervals are for: population, sample, robust (Huber) or person (each counts once).
+        What intervals are for: auto, population, sample, robust (Huber) or person. `auto` is the
+        least-squares coefficients of the population where these cost little, and else the robust
+        ones; the result says which. `person` counts each person once.
     level : float
         How often an interval should cover.
     rows : int
@@ -121,7 +123,8 @@ def plan(
     features : int | None
         Instead of a model: how many coefficients it will have, of columns with unit variance.
     assume : Sequence[str]
-        What a code book says of columns: 'educ sd 3', 'region shares 0.6 0.4', 'R2 0.3'.
+        What a code book says of columns: 'educ sd 3', 'region shares 0.6 0.4', 'R2 0.3'. Of a fit
+        only with `dry_run`: nothing is assumed of rows that are fitted.
     noise_sd : float | None
         With `features`, the standard deviation of the errors [default: 1].
     want : Sequence[str]

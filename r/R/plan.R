@@ -12,7 +12,7 @@ dplm_plan <- function(formula = NULL, rows,
   if (missing(rows)) refuse("request", "rows must say how many rows there are")
   said <- mget(setdiff(names(formals(dplm_plan)), c("formula", "public")), environment())
   said["moments"] <- list(given_moments(moments))
-  if (!is.null(formula)) said <- with_given(said, model(formula, public))
+  if (!is.null(formula)) said <- with_given(said, model(formula, public, takes_bare = TRUE))
   new_plan(unquoted("assume, want and effect", c(assume, want, effect), function() value(native_plan(said))))
 }
 

@@ -14,7 +14,7 @@ use crate::{
     method::{self, Asked, Asks, ConfigError, Entry, Method, Request, Tuning},
     plan::{Assumption, Forecast, Question, Stated},
     privacy::{Rho, Unit, convert::Conversion},
-    request::{FitRequest, Opt, OptionError, PlanQuestion, RunOptions},
+    request::{FitRequest, Instead, Opt, OptionError, PlanQuestion, RunOptions},
     rows::{Executor, Packer},
     table::{ReadOptions, Schema, Source},
     warning::Warning,
@@ -184,6 +184,20 @@ impl PlanQuestion {
 }
 
 impl CheckedFit {
+    /// The same with what is assumed of columns where no fit is made but a plan.
+    ///
+    /// # Errors
+    /// When an assumption is not understood, or the fit is to be made.
+    pub fn assuming(mut self, question: &PlanQuestion, instead: &Instead) -> Result<CheckedFit, Error> {
+        if !question.assume.is_empty() && !instead.dry_run {
+            return Err(OptionError::new(Opt::Assume, "left out of a fit that is made: it is for a dry run").into());
+        }
+        if let Asks::Formula { assumptions, .. } = &mut self.asked.model {
+            *assumptions = question.assumptions()?;
+        }
+        Ok(self)
+    }
+
     /// What was asked.
     pub fn request(&self) -> &FitRequest {
         &self.request

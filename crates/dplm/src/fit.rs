@@ -11,6 +11,7 @@ use crate::{
     options::{IntervalMethod, Purpose, Target},
     privacy::{Guarantee, Person},
     table::Dialect,
+    theory::student,
     warning::{LeftOut, Warning, listed},
 };
 
@@ -126,21 +127,23 @@ pub struct Precision {
     /// The upper end of the interval; infinity where the budget cannot bound it at this level.
     #[serde(with = "crate::number::or_infinite")]
     pub high: f64,
-    /// Degrees of freedom of the paper's intervals; none for a normal law.
+    /// The degrees of freedom with which the standard error is known; none where it is known so well
+    /// that Student's distribution is Gaussian.
     pub df: Option<f64>,
-    /// How far the estimate is from 0 in standard deviations, as those are if the coefficient is 0: a z value, or a t value where `df` is given.
-    ///
-    /// It is not `estimate / std_error` where what is known of the curvature makes the two differ; it is what the interval and the p-value come from.
+    /// The estimate less the value that is tested, over the standard error: a z value, or a t value
+    /// where `df` is given.
     pub statistic: f64,
-    /// The two-sided p-value of the coefficient being 0.
+    /// The two-sided p-value of that value, below `1 - level` exactly where the interval does not
+    /// hold it.
     pub p_value: f64,
 }
 
 impl Precision {
     /// What an interval says, and its test of a value.
     pub(crate) fn of(interval: &Interval, null: f64) -> Precision {
-        let &Interval { std_error, low, high, df, .. } = interval;
+        let &Interval { std_error, low, high, .. } = interval;
         let (statistic, p_value) = (interval.statistic(null), interval.p_value(null));
+        let df = interval.degrees_of_freedom();
         Precision { std_error, low, high, df, statistic, p_value }
     }
 
@@ -148,7 +151,30 @@ impl Precision {
     pub(crate) fn moved(self, distance: f64) -> Precision {
         Precision { low: self.low + distance, high: self.high + distance, ..self }
     }
+
+    /// Whether a reader who knows the estimate, the standard error and the degrees of freedom can
+    /// compute the interval and the p-value from them: to a twentieth of the interval's half, and a
+    /// fifth of the p-value, if that is large enough to be printed.
+    ///
+    /// Both come from a test whose standard error depends on the value that is tested, because noise
+    /// in the curvature counts for more the further that value is from the estimate. Where the
+    /// curvature is well known, the difference is smaller than that.
+    pub fn is_symmetric(&self, estimate: f64, level: f64) -> bool {
+        let df = self.df.unwrap_or(f64::INFINITY);
+        let half = student::t_quantile(0.5 + level / 2.0, df) * self.std_error;
+        let is_half = |distance: f64| (distance / half - 1.0).abs() < NEARLY_HALF;
+        let p_value = student::t_two_sided_p(self.statistic, df);
+        let is_p = (self.p_value.ln() - p_value.ln()).abs() < NEARLY_P.ln();
+        let is_tiny = self.p_value.max(p_value) < PRINTED_P;
+        is_half(estimate - self.low) && is_half(self.high - estimate) && (is_p || is_tiny)
+    }
 }
+
+/// How far the half of an interval may be from quantile times standard error.
+const NEARLY_HALF: f64 = 0.05;
+/// By what factor a p-value may be off, and below which size it is printed as a bound only.
+const NEARLY_P: f64 = 1.2;
+const PRINTED_P: f64 = 0.001;
 
 /// A released number with the ends of its interval.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -249,6 +275,6 @@ fn header(many: bool) -> impl Iterator<Item = String> {
 }
 
 /// Quotes a name that holds a comma, a quote or a line break.
-fn csv_field(name: &str) -> String {
+pub(crate) fn csv_field(name: &str) -> String {
     if name.contains([',', '"', '\n', '\r']) { format!("\"{}\"", name.replace('"', "\"\"")) } else { name.to_owned() }
 }

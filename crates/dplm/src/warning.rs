@@ -140,6 +140,20 @@ pub enum Warning {
     },
 }
 
+impl Warning {
+    /// Whether it is of ordinary fits: a note below the table, and nothing to be alarmed about.
+    pub fn is_note(&self) -> bool {
+        matches!(
+            self,
+            Warning::Clipped { .. }
+                | Warning::ClippedUnseen { .. }
+                | Warning::Robust { .. }
+                | Warning::Weighted { .. }
+                | Warning::PartOfStudy { .. }
+        )
+    }
+}
+
 impl std::fmt::Display for Warning {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {

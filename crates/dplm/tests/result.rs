@@ -214,7 +214,7 @@ fn released_numbers_of_the_errors_are_on_the_page() {
             .contains("Residual standard error: 3.500 (3.400 to 3.600); R-squared: 0.6100 (0.6000 to 0.6250)\n")
     );
     (fit.residual_sd, fit.r_squared) = (None, None);
-    assert!(to_html(&fit, &Cover::default()).contains("Neither the spread of the errors"));
+    assert!(to_html(&fit, &Cover::default()).contains("There is no estimate of the spread of the errors"));
     assert!(!summary(&fit).contains("Residual standard error"));
     fit.residual_sd = Some(Bounded { estimate: 3.5, low: 3.4, high: 3.6 });
     let json = json(&fit);

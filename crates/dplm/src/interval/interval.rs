@@ -29,6 +29,9 @@ pub struct Interval {
 /// A contrast is identified if its interval is bounded at this z value (99.7 %), whatever the
 /// level.
 const IDENTIFIED_AT: f64 = 3.0;
+/// From here on Student's 95 % quantile is the Gaussian one to four digits: it is longer by the
+/// factor `1 + (z^2 + 1) / (4 df)`.
+const AS_GOOD_AS_GAUSSIAN: f64 = 1e4;
 
 impl Interval {
     /// `high - low`.
@@ -41,9 +44,21 @@ impl Interval {
         self.low <= value && value <= self.high
     }
 
-    /// `(estimate - null) / sd`, a z or a t value according to `df`, with the standard deviation
-    /// that holds under the null; smaller if that is not known exactly.
+    /// `(estimate - null) / std_error`: a z value, or a t value with
+    /// [`degrees_of_freedom`](Self::degrees_of_freedom).
     pub fn statistic(&self, null: f64) -> f64 {
+        (self.estimate - null) / self.std_error
+    }
+
+    /// The degrees of freedom with which the standard error is known; `None` if Student's
+    /// distribution is Gaussian to the digits that are printed.
+    pub fn degrees_of_freedom(&self) -> Option<f64> {
+        self.df.or(Some(self.freedom).filter(|freedom| *freedom < AS_GOOD_AS_GAUSSIAN))
+    }
+
+    /// `(estimate - null) / sd` on the Gaussian scale, with the standard deviation that holds under
+    /// the null; smaller if that is not known exactly.
+    pub(super) fn score(&self, null: f64) -> f64 {
         let [v0, v1, v2] = self.variance;
         let apart = null - self.estimate;
         let distance_sq = apart * apart / (v0 + v1 * apart + v2 * apart * apart);
@@ -53,7 +68,7 @@ impl Interval {
     /// The two-sided p-value of the hypothesis that the contrast equals `null`. It is below
     /// `1 - level` exactly if the interval at that level does not contain `null`.
     pub fn p_value(&self, null: f64) -> f64 {
-        student::t_two_sided_p(self.statistic(null), self.df.unwrap_or(f64::INFINITY))
+        student::t_two_sided_p(self.score(null), self.df.unwrap_or(f64::INFINITY))
     }
 
     /// The degrees of freedom with which the variance of the estimate's error is known: infinite if

@@ -433,7 +433,7 @@ mod tests {
         for null in [interval.low, 0.0, interval.high, 7.0] {
             let moved = Contrast { offset: contrast.offset - null, ..contrast.clone() };
             let joint = found.joint(&[moved]).unwrap();
-            assert!((joint.statistic / interval.statistic(null).powi(2) - 1.0).abs() < 1e-9, "{null} {joint:?}");
+            assert!((joint.statistic / interval.score(null).powi(2) - 1.0).abs() < 1e-9, "{null} {joint:?}");
             assert!((joint.p_value - interval.p_value(null)).abs() < 1e-9);
         }
     }

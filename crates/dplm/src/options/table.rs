@@ -63,8 +63,12 @@ macro_rules! option_table {
                 StepSize step_size: Option<f64> = None, "ETA", Method, [Fit Plan Diagnose], { auto: true };
                 /// newton, or one of the paper's: batched, checkpoints, independent
                 Interval interval: IntervalMethod = IntervalMethod::Newton, "HOW", Intervals, [Fit Diagnose], {};
-                /// What intervals are for: population, sample, robust (Huber) or person (each counts once)
-                Target target: Option<Target> = None, "WHAT", Intervals, [Fit Plan Diagnose Study], {};
+                /// What intervals are for: auto, population, sample, robust (Huber) or person
+                ///
+                /// `auto` is the least-squares coefficients of the population where these
+                /// cost little, and else the robust ones; the result says which. `person`
+                /// counts each person once.
+                Target target: Option<Target> = None, "WHAT", Intervals, [Fit Plan Diagnose Study], { auto: true };
                 /// How often an interval should cover
                 Level level: f64 = 0.95, "LEVEL", Intervals, [Fit Plan Diagnose Study], {};
                 /// Batches, checkpoints or runs of the paper's intervals
@@ -125,7 +129,9 @@ macro_rules! option_table {
                 /// Instead of a model: how many coefficients it will have, of columns with unit variance
                 Features features: Option<u32> = None, "P", Model, [Plan], { excludes: Some(Opt::Formula) };
                 /// What a code book says of columns: 'educ sd 3', 'region shares 0.6 0.4', 'R2 0.3'
-                Assume assume: Vec<String> = Vec::new(), "WHAT", Model, [Plan], { excludes: Some(Opt::Features) };
+                ///
+                /// Of a fit only with --dry-run: nothing is assumed of rows that are fitted.
+                Assume assume: Vec<String> = Vec::new(), "WHAT", Model, [Fit Plan], { excludes: Some(Opt::Features), needs: Some(Opt::DryRun) };
                 /// With --features, the standard deviation of the errors [default: 1]
                 NoiseSd noise_sd: Option<f64> = None, "SD", Model, [Plan], { needs: Some(Opt::Features) };
                 /// Find the budget that gives a coefficient this standard error: 'educ 0.01'

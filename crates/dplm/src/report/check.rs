@@ -15,7 +15,7 @@ const OPTIONAL: [&str; 7] = ["by", "weights", "ledger", "charged", "conversion",
 /// Sentences, which other versions word otherwise.
 const WORDS: [&str; 3] = ["text", "target_text", "warnings"];
 /// What schemas before the third did not have, or say otherwise.
-const SINCE_THREE: [&str; 3] = ["schema", "promise", "private"];
+const SINCE_THREE: [&str; 4] = ["schema", "promise", "private", "statistic"];
 /// Numbers that are computed once more when a document is written, and may differ by rounding from
 /// machine to machine.
 const RECOMPUTED: [&str; 2] = ["covariance", "equality"];

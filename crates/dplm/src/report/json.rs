@@ -157,6 +157,7 @@ struct Entry<'a> {
     low: Option<f64>,
     high: Option<f64>,
     statistic: Option<f64>,
+    df: Option<f64>,
     p_value: Option<f64>,
     identified: bool,
 }
@@ -173,6 +174,7 @@ impl<'a> Entry<'a> {
             low: precision.and_then(|precision| end(precision.low)),
             high: precision.and_then(|precision| end(precision.high)),
             statistic: precision.map(|precision| precision.statistic),
+            df: precision.and_then(|precision| precision.df),
             p_value: precision.map(|precision| precision.p_value),
             identified: coefficient.identified,
         }

@@ -75,13 +75,13 @@ fn coefficients(forecast: &Forecast) -> String {
 fn questions(forecast: &Forecast) -> String {
     let want = |want: &Want| match want.rho {
         Some(rho) => format!(
-            "  {} has a standard error of {} at rho = {}.\n",
+            "  {} has a standard error of at most {} in nine fits of ten at rho = {}.\n",
             want.name,
             significant(want.std_error),
             two_digits_up(rho)
         ),
         None => format!(
-            "  At no budget has {} a standard error of {}: sampling alone makes more.\n",
+            "  At no budget has {} a standard error of at most {} in nine fits of ten: sampling alone makes about as much.\n",
             want.name,
             significant(want.std_error)
         ),

@@ -14,12 +14,15 @@ pub use study::study_html;
 
 use super::{
     svg::{Anchor, Scale, Svg, escaped},
-    text::{attack, covered, fitted_without, in_place_of_numbers, notes, promise},
+    text::{
+        asymmetric, attack, cause_in_words, clustering, covered, fitted_without, in_place_of_numbers, interval_cells,
+        is_student, notes, promise, why_no_quality,
+    },
 };
 use crate::{
     Bounded, Coefficient, Fit, LeftOut,
-    number::{grouped, p_value, short, significant},
-    options::{IntervalMethod, Purpose},
+    number::{grouped, short, significant},
+    options::Purpose,
     privacy::{Guarantee, Provenance, Unit},
 };
 
@@ -116,6 +119,7 @@ fn header(fit: &Fit, cover: &Cover) -> String {
         given("Weights", fit.weights.as_ref().map(ToString::to_string).as_ref()),
         fact("What is protected", protected(fit.guarantee.promise.unit)),
         given("Identified by", fit.guarantee.promise.person.as_ref()),
+        given("Standard errors", fit.person.as_ref().map(clustering).as_ref()),
         fact("Budget", &format!("&rho; = {}", fit.guarantee.rho)),
         fact("Which is", &format!("&epsilon; = {} at &delta; = {:e}", fit.guarantee.epsilon, fit.guarantee.delta)),
         fact("Neighbours", fit.guarantee.promise.neighbours.name()),
@@ -170,17 +174,29 @@ fn paragraph(text: &str) -> String {
 }
 
 fn table(fit: &Fit) -> String {
-    let letter = if fit.interval == IntervalMethod::Newton { "z" } else { "t" };
-    let heads: &[&str] = match fit.purpose {
-        Purpose::Prediction => &["Coefficient", "Estimate"],
-        Purpose::Inference => &["Coefficient", "Estimate", "Std. error", letter, "p-value", "From", "To"],
+    let heads = heads("Coefficient", fit.purpose, is_student(fit));
+    let row = |one: &Coefficient| significant_row(fit, one, &one.name, is_student(fit));
+    let rows: String = fit.coefficients.iter().map(row).collect();
+    let table = format!("<table>\n<thead><tr>{heads}</tr></thead>\n<tbody>\n{rows}</tbody>\n</table>\n");
+    let skewed = asymmetric(fit).map_or(String::new(), |words| paragraph(&words));
+    scrolling("Table of coefficients", &table) + &skewed
+}
+
+/// The heads of a table of coefficients.
+fn heads(first: &str, purpose: Purpose, is_student: bool) -> String {
+    let names = match (purpose, is_student) {
+        (Purpose::Prediction, _) => vec!["Estimate"],
+        (Purpose::Inference, false) => vec!["Estimate", "Std. error", "z", "p-value", "From", "To"],
+        (Purpose::Inference, true) => vec!["Estimate", "Std. error", "t", "Df", "p-value", "From", "To"],
     };
-    let heads: String = heads.iter().map(|head| format!("<th scope=\"col\">{head}</th>")).collect();
-    let rows: String = fit.coefficients.iter().map(|one| row(fit, one)).collect();
-    scrolling(
-        "Table of coefficients",
-        &format!("<table>\n<thead><tr>{heads}</tr></thead>\n<tbody>\n{rows}</tbody>\n</table>\n"),
-    )
+    let all = std::iter::once(first).chain(names);
+    all.map(|head| format!("<th scope=\"col\">{head}</th>")).collect()
+}
+
+/// The name of a coefficient, which may be broken before a product's next factor and before a level,
+/// but not inside a word.
+fn breakable(name: &str) -> String {
+    escaped(name).replace(':', "<wbr>:").replace('[', "<wbr>[")
 }
 
 /// A table that a narrow screen, or a keyboard, can scroll by itself.
@@ -209,37 +225,26 @@ fn quality(fit: &Fit) -> String {
         .as_ref()
         .map(|one| format!("The model explains {} of the variance of the response.", with_ends(one, 100.0, " %")));
     let known: Vec<String> = spread.into_iter().chain(explained).collect();
-    match known.is_empty() {
-        true => paragraph(
-            "Neither the spread of the errors nor the share of variance explained was released with this fit.",
-        ),
-        false => paragraph(&known.join(" ")),
+    match why_no_quality(fit) {
+        Some(why) if known.is_empty() => paragraph(&format!(
+            "There is no estimate of the spread of the errors, nor of the share of variance explained, {why}."
+        )),
+        _ => paragraph(&known.join(" ")),
     }
 }
 
-fn row(fit: &Fit, one: &Coefficient) -> String {
-    significant_row(fit, one, &one.name)
-}
-
 /// A coefficient as a line of a table that calls it so.
-fn significant_row(fit: &Fit, one: &Coefficient, name: &str) -> String {
-    let name = format!("<th scope=\"row\"><code>{}</code></th>", escaped(name));
+fn significant_row(fit: &Fit, one: &Coefficient, name: &str, is_student: bool) -> String {
+    let name = format!("<th scope=\"row\"><code>{}</code></th>", breakable(name));
     let cells = match (one.estimate, &one.precision) {
         (Some(estimate), None) => vec![significant(estimate)],
-        (Some(estimate), Some(precision)) => vec![
-            significant(estimate),
-            significant(precision.std_error),
-            format!("{:.2}", precision.statistic),
-            escaped(&p_value(precision.p_value)),
-            significant(precision.low),
-            significant(precision.high),
-        ],
+        (Some(estimate), Some(precision)) => interval_cells(is_student, estimate, precision),
         (None, _) => {
             let words = in_place_of_numbers(fit, one);
-            return format!("<tr>{name}<td colspan=\"6\" class=\"unknown\">{words}</td></tr>\n");
+            return format!("<tr>{name}<td colspan=\"7\" class=\"unknown\">{words}</td></tr>\n");
         }
     };
-    let cells: String = cells.iter().map(|cell| format!("<td>{cell}</td>")).collect();
+    let cells: String = cells.iter().map(|cell| format!("<td>{}</td>", escaped(cell))).collect();
     format!("<tr>{name}{cells}</tr>\n")
 }
 
@@ -257,7 +262,7 @@ fn guarantee(guarantee: &Guarantee) -> String {
 
 /// Why coefficients are not in the model, and what would bring them in.
 fn left_out(fit: &Fit) -> String {
-    let item = |one: &LeftOut| format!("<code>{}</code>: {}", escaped(&one.name), escaped(&one.cause.to_string()));
+    let item = |one: &LeftOut| format!("<code>{}</code>: {}", escaped(&one.name), escaped(&cause_in_words(fit, one)));
     let items = list(fit.left_out.iter().map(item));
     if items.is_empty() { items } else { paragraph(fitted_without(fit)) + &items }
 }
