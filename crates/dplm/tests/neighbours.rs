@@ -8,7 +8,7 @@
 
 use dplm::{
     formula::{Column, Kind},
-    lattice::{Clip, ClippedOuter, Ladder, Lattice, Outer, Theta, Whitening},
+    lattice::{Clip, ClippedOuter, Ladder, Lattice, Link, Number, Outer, Theta, Whitening},
     privacy::{Claim, Neighbours, Person, Sensitive},
     rows::{CellCounts, Encoded, Forecast, OuterSum, Rows, usable_units},
     table::{Block, Cells, MISSING},
@@ -242,6 +242,23 @@ impl Pair {
         Pair { rows, asked: Asked { lattice, clip, theta, radius, neighbours } }
     }
 
+    /// The same where responses are taken for binary ones: any cell is one, of some weight.
+    fn binary(seed: usize, place: Place) -> Pair {
+        Pair::draw(seed, place).of_logistic_link(seed)
+    }
+
+    fn binary_of_persons(seed: usize, place: Place) -> Pair {
+        Pair::of_persons(seed, place).of_logistic_link(seed)
+    }
+
+    fn of_logistic_link(self, seed: usize) -> Pair {
+        let Asked { lattice, theta, radius, .. } = &self.asked;
+        let logistic = lattice.of_link(Link::Logistic);
+        let theta = logistic.theta(&lattice.standardised(theta));
+        let clip = Clip::new(u128::from(*radius) << (seed % 24));
+        Pair { asked: Asked { lattice: logistic, theta, clip, ..self.asked }, rows: self.rows }
+    }
+
     /// For each query, whether its answers differ; none by more than is claimed.
     fn moved<const N: usize>(mut self, ask: impl Fn(&Asked, &mut dyn Rows) -> [Vec<Sensitive>; N]) -> [bool; N] {
         let [one, other] = self.rows.each_mut().map(|rows| ask(&self.asked, rows.as_mut()));
@@ -259,6 +276,21 @@ impl Asked {
         let gradient = rows.negative_gradient_sum(&self.theta, &self.lattice, self.neighbours).unwrap();
         let square = rows.square_sum(&self.theta, &self.lattice, self.neighbours).unwrap();
         [vec![gradient], vec![square]]
+    }
+
+    /// What a logit asks beside gradients: numbers, and second moments of tilted rows.
+    fn of_likelihood(&self, rows: &mut dyn Rows) -> [Vec<Sensitive>; 3] {
+        let same = Whitening::new(Mat::<f64>::identity(rows.features(), rows.features()).as_ref());
+        let tilted = same.tilted(self.theta.clone(), &self.lattice);
+        let moments = rows.through(&tilted).unwrap().second_moments(self.radius, self.neighbours).unwrap();
+        let rows = rows.clipped(self.clip, None).unwrap();
+        let number = |of: Number| vec![rows.number_sum(of, &self.theta, &self.lattice, self.neighbours).unwrap()];
+        [number(Number::Outcome), number(Number::Variance), vec![moments.into_matrix()]]
+    }
+
+    fn bends(&self, rows: &mut dyn Rows) -> [Vec<Sensitive>; 1] {
+        let rows = rows.clipped(self.clip, None).unwrap();
+        [vec![rows.bend_sum(&self.theta, &self.lattice, self.neighbours).unwrap()]]
     }
 
     /// Sums of queries that do not keep to what they say of a row.
@@ -325,6 +357,27 @@ fn check<const N: usize>(
 #[test]
 fn sums_of_clipped_gradients_and_of_their_squares() {
     check(100_000, (Pair::draw, Place::Memory), Asked::sums);
+}
+
+#[test]
+fn sums_of_binary_responses() {
+    for (pairs, place) in [(10_000, Place::Memory), (500, Place::File), (500, Place::Cluster)] {
+        check(pairs, (Pair::binary, place), Asked::sums);
+        check(pairs, (Pair::binary, place), Asked::of_likelihood);
+        check(pairs, (Pair::binary, place), Asked::bends);
+        check(pairs, (Pair::binary, place), Asked::outer_products);
+    }
+    check(5_000, (Pair::binary, Place::Memory), Asked::counts);
+}
+
+#[test]
+fn sums_of_binary_responses_of_persons() {
+    for (pairs, place) in [(10_000, Place::Memory), (500, Place::File), (500, Place::Cluster)] {
+        check(pairs, (Pair::binary_of_persons, place), Asked::sums);
+        check(pairs, (Pair::binary_of_persons, place), Asked::of_likelihood);
+        check(pairs, (Pair::binary_of_persons, place), Asked::outer_products);
+    }
+    check(5_000, (Pair::binary_of_persons, Place::Memory), Asked::counts);
 }
 
 #[test]

@@ -8,10 +8,10 @@
 use faer::{Mat, MatRef};
 
 use super::{
-    BLOCK_ROWS, CELL_RANGE_BITS, Kernel, RowBlock,
+    BLOCK_ROWS, CELL_RANGE_BITS, Kernel, Lattice, RowBlock, Theta,
     design::nearest_cell,
-    exact::{log2_up, nearest, power},
-    kernel::{Block, VECTORS},
+    exact::{log2_up, narrow, nearest, power},
+    kernel::{Ahead, Block, VECTORS},
     simd::{LANES, Simd, Work},
 };
 
@@ -34,6 +34,15 @@ pub struct Whitening {
     integers: Vec<f64>,
     /// How many steps of the grid make 1: a power of two.
     unit: f64,
+    /// Where the variance of a binary response is taken, by whose root each row is multiplied afterwards.
+    tilt: Option<Tilt>,
+}
+
+/// A point in the new coordinates, and its arithmetic.
+#[derive(Clone, Debug, PartialEq)]
+struct Tilt {
+    theta: Theta,
+    theta_unit: f64,
 }
 
 impl Whitening {
@@ -46,7 +55,20 @@ impl Whitening {
         let values: Vec<f64> = entries.map(|(j, k)| entry(j, k)).collect();
         let largest = values.iter().fold(0.0f64, |most, value| most.max(value.abs()));
         let unit = f64::from(grid_bits(largest, inputs)).exp2();
-        Whitening { inputs, outputs, integers: values.iter().map(|value| (value * unit).trunc()).collect(), unit }
+        let integers = values.iter().map(|value| (value * unit).trunc()).collect();
+        Whitening { inputs, outputs, integers, unit, tilt: None }
+    }
+
+    /// The same, after which each row is multiplied by the root of its response's variance at a point, and cut towards zero: second moments are
+    /// then the curvature of the likelihood there.
+    #[must_use]
+    pub fn tilted(self, theta: Theta, lattice: &Lattice) -> Whitening {
+        Whitening { tilt: Some(Tilt { theta, theta_unit: lattice.theta_unit() }), ..self }
+    }
+
+    /// Where rows are tilted, if they are, and its unit.
+    pub(crate) fn tilt(&self) -> Option<(&Theta, f64)> {
+        self.tilt.as_ref().map(|tilt| (&tilt.theta, tilt.theta_unit))
     }
 
     /// A matrix by its whole numbers, column by column, and its grid, where `P'x` is exact for any row.
@@ -56,7 +78,7 @@ impl Whitening {
         let is_whole =
             integers.len() == inputs.checked_mul(outputs)? && integers.iter().all(|value| value.fract() == 0.0);
         let is_sound = is_exact && is_whole && outputs > 0 && unit_bits.abs() <= MOST_UNIT_BITS;
-        is_sound.then(|| Whitening { inputs, outputs, integers, unit: f64::from(unit_bits).exp2() })
+        is_sound.then(|| Whitening { inputs, outputs, integers, unit: f64::from(unit_bits).exp2(), tilt: None })
     }
 
     /// The whole numbers, column by column, and which power of two of them makes 1.
@@ -79,7 +101,7 @@ impl Whitening {
         let is_unit = |(place, &entry): (usize, &f64)| {
             entry == if place % self.inputs == place / self.inputs { self.unit } else { 0.0 }
         };
-        self.inputs == self.outputs && self.integers.iter().enumerate().all(is_unit)
+        self.tilt.is_none() && self.inputs == self.outputs && self.integers.iter().enumerate().all(is_unit)
     }
 
     /// The rows of a buffer of blocks re-encoded; responses stay as they are.
@@ -150,6 +172,9 @@ impl EncodeWork<'_> {
                 self.coordinates::<S, TOGETHER, ABREAST>(simd, &wide, rules, columns);
             }
             response.copy_from_slice(block.column(inputs).as_flattened());
+            if let Some(tilt) = &self.whitening.tilt {
+                tilt.apply(simd, out);
+            }
         }
     }
 
@@ -197,6 +222,20 @@ impl EncodeWork<'_> {
                     simd.store(*sum, &mut exact);
                     *out = exact.map(|sum| nearest_cell(sum * step));
                 }
+            }
+        }
+    }
+}
+
+impl Tilt {
+    /// Multiplies the cells of a block, but not its responses. A rule about one row, which makes none longer.
+    #[inline(always)]
+    fn apply<S: Simd>(&self, simd: S, block: &mut [f32]) {
+        let variances = Block(block).expected(simd, &self.theta, self.theta_unit, &mut Ahead::new(&[], 0)).variances();
+        let (cells, _) = block.split_at_mut(block.len() - BLOCK_ROWS);
+        for column in cells.as_chunks_mut::<BLOCK_ROWS>().0 {
+            for (cell, variance) in column.iter_mut().zip(&variances) {
+                *cell = narrow((f64::from(*cell) * variance.sqrt()).trunc());
             }
         }
     }

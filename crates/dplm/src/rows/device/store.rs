@@ -166,7 +166,19 @@ impl Store for OnCard {
     }
 
     fn whitened(&self, whitening: &Whitening) -> Result<OnCard, Error> {
-        Ok(self.encoded(whitening)?)
+        if whitening.tilt().is_none() {
+            return Ok(self.encoded(whitening)?);
+        }
+        // No kernel tilts rows: they come back, and what they become is brought here.
+        let features = whitening.outputs();
+        let tilted = |index| {
+            let cells = whitening.encode(Kernel::best(), &self.piece(index)?.cells);
+            Ok(Chunk::new(cells, Vec::new(), features))
+        };
+        let chunks = (0..self.pieces()).map(tilted).collect::<Result<_, DeviceError>>()?;
+        let rows = OnCard::new(&self.card, features, self.blocks)?;
+        rows.fill(&Chunks { features, chunks })?;
+        Ok(rows)
     }
 
     fn spare(&self) -> u64 {
