@@ -36,6 +36,7 @@ class LmOptions(TypedDict, total=False):
     delta: float | None
     standardised: bool
     moments: MomentsLike | None
+    family: str
     weights: str | None
     neighbours: str
     person: str | None
@@ -99,6 +100,7 @@ def lm(
     delta: float | None = None,
     standardised: bool = False,
     moments: MomentsLike | None = None,
+    family: str = "gaussian",
     weights: str | None = None,
     by: str | None = None,
     group_sizes: Mapping[str, int] | None = None,
@@ -167,6 +169,10 @@ def lm(
         Means and covariances that are public (TOML, JSON or CSV), so that nothing is spent on them.
         The path of a file; in Python and R also a mapping with `means` and `covariance`, or
         `means`, `sds` and `correlations`. See docs/moments.md.
+    family : str
+        gaussian: the response is a number; binomial: it is one of two, y{no,yes} or y[0..1].
+        `binomial` is logistic regression: coefficients are of the log odds of the second level, or
+        of 1. See docs/logit.md.
     weights : str | None
         Weigh rows by a column with a public bound, for instance 'w[0..50]'. Weighted least squares,
         with standard errors for sampling with replacement. Weights above the bound count as the
@@ -296,6 +302,24 @@ def lm(
     fit = Fit(found) if isinstance(found, _native.Fit) else GroupedFit(found)
     _warn_of(fit, found.warnings())
     return fit
+
+
+def glm(
+    formula: str | os.PathLike[str], data: Any = None, *, family: str = "binomial", **options: Any
+) -> Fit | GroupedFit | Plan:
+    """Fits a logistic regression privately: `lm` with `family="binomial"`.
+
+    The response is `y{no,yes}`, of which the second level is the one whose probability is fitted, or `y[0..1]`, a number that is
+    0 or 1. Coefficients are of the log odds; `Fit.odds_ratios` and `Fit.marginal_effects` say what they come to, and `Fit.predict`
+    gives probabilities. Everything else is as in `lm`.
+
+    >>> import dplm
+    >>> rows = [{"union": ("no", "yes")[i % 3 < 1 + i // 3 % 2], "x": i // 3 % 2} for i in range(30_000)]
+    >>> fit = dplm.glm("union{no,yes} ~ x[0..1]", rows, rho=0.5, seed=1)
+    >>> fit.family, round(fit.params["x"] - 1.386, 1)
+    ('binomial', 0.0)
+    """
+    return lm(formula, data, family=family, **options)
 
 
 def _planned(rows: _native.Table | None, told: Mapping[str, Any], pretend: int | bool) -> Plan:

@@ -62,6 +62,7 @@ def plan(
     epsilon: float | None = None,
     delta: float | None = None,
     moments: MomentsLike | None = None,
+    family: str = "gaussian",
     neighbours: str = "replace-one",
     method: str | None = None,
     clip: float | None = None,
@@ -101,6 +102,10 @@ def plan(
         Means and covariances that are public (TOML, JSON or CSV), so that nothing is spent on them.
         The path of a file; in Python and R also a mapping with `means` and `covariance`, or
         `means`, `sds` and `correlations`. See docs/moments.md.
+    family : str
+        gaussian: the response is a number; binomial: it is one of two, y{no,yes} or y[0..1].
+        `binomial` is logistic regression: coefficients are of the log odds of the second level, or
+        of 1. See docs/logit.md.
     neighbours : str
         What is hidden: replace-one, or zero-out (a row adds nothing). `zero-out` is a weaker
         promise, for comparison with other tools.

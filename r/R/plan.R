@@ -2,7 +2,7 @@
 
 dplm_plan <- function(formula = NULL, rows,
                       # <options dplm_plan>
-                      rho = NULL, epsilon = NULL, delta = NULL, moments = NULL,
+                      rho = NULL, epsilon = NULL, delta = NULL, moments = NULL, family = "gaussian",
                       neighbours = "replace-one", method = NULL, clip = NULL, steps = NULL,
                       step_size = NULL, target = NULL, level = 0.95, features = NULL,
                       assume = character(), noise_sd = NULL, want = character(), effect = character(),

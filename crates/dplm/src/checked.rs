@@ -64,9 +64,12 @@ impl FitRequest {
         let groups = self.groups()?;
         let weights: Option<Weights> = self.weights.as_deref().map(str::parse).transpose()?;
         let asked = self.asked(others)?;
-        let formula = Formula::parse(&self.formula)?;
+        let formula = Formula::parse_for(&self.formula, self.family)?;
         let Asked { method, request, tuning, .. } = asked.clone();
         let method = method::choose(method, request, tuning, &formula, self.standardised)?;
+        if !method.fits(self.family) {
+            return Err(ConfigError::OtherFamily { method: method.name(), family: self.family }.into());
+        }
         let asked = Asked { model: self.model(&formula, weights.as_ref()), ..asked };
         Ok(CheckedFit { request: self.clone(), formula, groups, weights, asked, method: method.into() })
     }
@@ -82,7 +85,7 @@ impl FitRequest {
             Some(features) => Asks::White { features, error_sd: question.noise_sd.unwrap_or(1.0) },
             // A plan reads nothing that could be standard or not.
             None => Asks::Formula {
-                formula: Formula::parse(&self.formula)?,
+                formula: Formula::parse_for(&self.formula, self.family)?,
                 standardised: true,
                 weights: self.weights.as_deref().map(str::parse).transpose()?,
                 assumptions: question.assumptions()?,

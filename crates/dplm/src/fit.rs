@@ -6,9 +6,9 @@ use crate::{
     FitRequest, Statement,
     descend::Trajectory,
     formula::{By, Weights},
-    interval::{Inference, Interval},
+    interval::{Inference, Interval, normal_quantile},
     lattice::Design,
-    options::{IntervalMethod, Purpose, Target},
+    options::{Family, IntervalMethod, Purpose, Target},
     privacy::{Guarantee, Person},
     table::Dialect,
     warning::{LeftOut, Warning, listed},
@@ -70,6 +70,9 @@ pub struct Fit {
     /// The share of the response's variance that the model explains, if it was released.
     #[serde(default)]
     pub r_squared: Option<Bounded>,
+    /// Average marginal effects, of a binary response: how much its probability changes with each column, on average over rows.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub marginal_effects: Vec<MarginalEffect>,
     /// The method and its public parameters.
     pub method: MethodSummary,
     /// What a reader should know.
@@ -150,6 +153,51 @@ impl Precision {
     }
 }
 
+/// How much a mean changes with a column.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct MarginalEffect {
+    /// The coefficient that it is of.
+    pub name: String,
+    /// The estimate.
+    pub estimate: f64,
+    /// The standard error, privacy noise included.
+    pub std_error: f64,
+    /// The lower end of the interval.
+    pub low: f64,
+    /// The upper end.
+    pub high: f64,
+}
+
+impl MarginalEffect {
+    /// An estimate whose error is normal.
+    pub(crate) fn of(name: String, estimate: f64, std_error: f64, level: f64) -> MarginalEffect {
+        let half = normal_quantile(level) * std_error;
+        MarginalEffect { name, estimate, std_error, low: estimate - half, high: estimate + half }
+    }
+
+    /// The same with an interval at another level.
+    pub fn at(&self, level: f64) -> MarginalEffect {
+        MarginalEffect::of(self.name.clone(), self.estimate, self.std_error, level)
+    }
+}
+
+/// What odds are multiplied by where a column is larger by 1.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct OddsRatio {
+    /// The coefficient that it is of.
+    pub name: String,
+    /// The exponential of the coefficient.
+    pub estimate: f64,
+    /// The lower end of its interval: the exponential of the coefficient's, which covers as often.
+    #[serde(with = "crate::number::or_infinite")]
+    pub low: f64,
+    /// The upper end.
+    #[serde(with = "crate::number::or_infinite")]
+    pub high: f64,
+}
+
 /// A released number with the ends of its interval.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Bounded {
@@ -193,9 +241,16 @@ impl Fit {
         self.guarantee.promise.is_private()
     }
 
+    /// What the response is.
+    pub fn family(&self) -> Family {
+        self.design.family()
+    }
+
     /// What the intervals are for, in words: of which coefficients, of whom, in which model.
     pub fn target_text(&self) -> String {
         let coefficients = match (self.target, &self.weights) {
+            (_, None) if self.family() == Family::Binomial => "maximum-likelihood logit",
+            (_, Some(_)) if self.family() == Family::Binomial => "weighted maximum-likelihood logit",
             (Target::Population | Target::Sample | Target::Person, None) => "least-squares",
             (Target::Population | Target::Sample | Target::Person, Some(_)) => "weighted least-squares",
             (Target::Robust, None) => "robust (Huber)",
@@ -216,6 +271,9 @@ impl Fit {
     /// What is taken for granted of rows that are clipped in a fit that says its intervals are for least squares.
     fn assumed_of_clipped(&self) -> &'static str {
         match (self.target, self.trajectories.is_empty()) {
+            _ if self.family() == Family::Binomial => {
+                "; few rows are weighted, by what does not depend on their outcome"
+            }
             (_, true) | (Target::Robust, _) => "",
             (Target::Sample, _) => "; rows that are clipped count up to the clip",
             (Target::Population | Target::Person, _) => {

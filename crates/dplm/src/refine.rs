@@ -41,7 +41,7 @@ impl Refinement {
     /// # Errors
     /// When the table cannot be read, or is not that of the first fit.
     pub fn read(&self, source: &Source, run: &RunOptions, progress: Progress<'_>) -> Result<Dataset, Error> {
-        let formula = Formula::parse(&self.first.formula)?;
+        let formula = Formula::parse_for(&self.first.formula, self.first.family())?;
         let (person, weights) = (self.first.person.clone(), self.first.weights.clone());
         let reading = Reading { person, weights, ..Reading::by(run, progress) };
         match &self.first.group {
@@ -77,7 +77,7 @@ impl Refinement {
     /// # Errors
     /// When the formula of the first fit is not understood.
     pub fn columns(&self) -> Result<Option<Vec<String>>, Error> {
-        let formula = Formula::parse(&self.first.formula)?;
+        let formula = Formula::parse_for(&self.first.formula, self.first.family())?;
         let person = self.person().map(|person| person.column.as_str());
         let others = [self.weights().map(Weights::name), self.by().map(By::name), person];
         Ok(formula
@@ -192,6 +192,7 @@ fn asked_again(first: &Fit, rho: Rho) -> Result<auto::Config, ConfigError> {
         left_out: _,
         residual_sd: _,
         r_squared: _,
+        marginal_effects: _,
         warnings: _,
         trajectories: _,
         statement: _,

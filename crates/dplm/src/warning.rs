@@ -104,6 +104,13 @@ pub enum Warning {
         /// The share of rows that is clipped.
         share: f64,
     },
+    /// Outcomes never contradict a logit in these coefficients.
+    Separated {
+        /// Their names.
+        names: Vec<String>,
+    },
+    /// Too little is known of the probabilities of unusual rows for a logit to be told.
+    Vague,
     /// A level was found at an end of the ladder it was looked for on.
     LevelAtEdge,
     /// The test before a release failed, so that nothing but that was released.
@@ -224,6 +231,16 @@ impl std::fmt::Display for Warning {
                 f,
                 "about {:.1} % of the gradients are clipped, and this budget is too small to tell whether errors are skewed, so the intervals are for the robust (clipped) coefficients: a larger rho would clip less and tell (target population clips less, with longer intervals)",
                 100.0 * share
+            ),
+            Warning::Separated { names } => write!(
+                f,
+                "{} cannot be told: released numbers show that outcomes hardly ever contradict the fit there, as where a level, or a combination \
+                 of columns, has one outcome only, so that no number is large enough: merge the level with another, or leave the column out",
+                listed(names)
+            ),
+            Warning::Vague => f.write_str(
+                "no coefficient can be told: at this budget the linear function of an unusual row is not known to within 2, so that its probability \
+                 could be nearly anything; fewer columns, more rows or a larger rho would do, and rarer outcomes need more of each",
             ),
             Warning::LevelAtEdge => f.write_str(
                 "the size of rows or of errors is at the end of the range that the bounds suggest: check the bounds of the response and of the columns",

@@ -12,6 +12,7 @@ mod formula;
 mod groups;
 mod hypothesis;
 mod locality;
+mod logit;
 mod moments;
 mod neighbours;
 mod nist;

@@ -17,7 +17,7 @@ use crate::{
     formula::{By, Column, Formula, Kind, Model, Weights},
     lattice::Design,
     method::{ConfigError, Method, Outcome, Request},
-    options::{Device, Tuning},
+    options::{Device, Family, Tuning},
     privacy::{Neighbours, Person, Promise, Provenance, Unit, convert::Conversion, noise::NoiseSource},
     rows::{Builder, CellCounts, DeviceError, Encoded, Executor, Persons, RemoteRows, Rows},
     table::{Block, Cells, DataError, Dialect, Field, ReadOptions, Schema, Source},
@@ -141,7 +141,9 @@ impl Dataset {
         let model = reading.model(formula, source.schema())?;
         let design = reading.design(&model);
         reading.check_device(reading.person.is_some())?;
-        let destination = reading.device.ready()?;
+        // Only the processor knows of probabilities.
+        let device = if design.family() == Family::Gaussian { reading.device } else { Device::Cpu };
+        let destination = device.ready()?;
         let person = reading.checked_person()?;
         let mut cells = CellCounts::new(design.columns(), person);
         let rows = match person {
@@ -275,6 +277,7 @@ impl Dataset {
             formula: self.formula.clone(),
             standardised: self.model.assumed_standard().next().is_some(),
             moments: moments.as_deref().cloned(),
+            family: self.design.family(),
             weights: self.design.weights().map(ToString::to_string),
             by: self.group.as_ref().map(|group| group.by.to_string()),
             group_sizes: None,

@@ -6,7 +6,7 @@ use super::{
 };
 use crate::{
     Error, Fit, FitRequest, Group, Person, Progress, Statement, Warning,
-    method::{Method, Plan, Request, after_count},
+    method::{ConfigError, Method, Plan, Request, after_count},
     privacy::{
         Guarantee, PrivacyError, Promise, Rho,
         convert::Conversion,
@@ -130,6 +130,10 @@ impl<'a> Prepared<'a> {
         noise: NoiseSource,
     ) -> Result<Prepared<'a>, Error> {
         let request = Request { rho: stages.whole, ..method.request().clone() };
+        let family = dataset.design().family();
+        if !method.fits(family) {
+            return Err(ConfigError::OtherFamily { method: method.name(), family }.into());
+        }
         let plan = method.plan(dataset.rows(), dataset.design())?;
         plan.check()?;
         // A key that cannot be had, or an epsilon that means nothing, is found out before anything is spent.
@@ -251,6 +255,7 @@ impl<'a> Prepared<'a> {
             left_out: outcome.left_out,
             residual_sd: outcome.quality.map(|quality| quality.residual_sd),
             r_squared: outcome.quality.map(|quality| quality.r_squared),
+            marginal_effects: outcome.marginal_effects,
             method: outcome.summary,
             warnings,
             trajectories: outcome.trajectories,

@@ -173,6 +173,20 @@ pub enum FormulaError {
         /// The column.
         column: String,
     },
+    /// A logit needs a response that is one of two things.
+    #[error(
+        "formula: family binomial fits the probability of one of two outcomes, and '{response}' is not written as one: write y[0..1] for a number \
+         that is 0 or 1, or y{{no,yes}} with the two levels, the one whose probability is fitted last"
+    )]
+    NotBinary {
+        /// The left side.
+        response: String,
+    },
+    /// Offsets are subtracted from a response, which a level is not.
+    #[error(
+        "formula: offset() is not available for family binomial: leave it out, or put the column into the model as a term"
+    )]
+    OffsetOfBinary,
     /// A category needs a reference and one other level.
     #[error("formula: '{column}' needs at least two levels, as in {column}{{a,b}}")]
     TooFewLevels {

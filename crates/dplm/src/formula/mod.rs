@@ -42,6 +42,7 @@ mod by;
 
 use std::collections::{HashMap, HashSet};
 
+use crate::options::Family;
 pub use crate::schema::{Column, Kind};
 pub use by::By;
 pub(crate) use curve::{Curve, Shape, legendre_in_powers};
@@ -112,7 +113,48 @@ impl Formula {
     }
 }
 
+impl Formula {
+    /// The same for a response that is a number, or for one of two levels: a number between 0 and 1
+    /// then has the levels 0 and 1.
+    ///
+    /// # Errors
+    /// When the response is not of the family.
+    fn of_family(mut self, family: Family) -> Result<Formula, FormulaError> {
+        let binary = self.model.binary_response().map(str::to_owned);
+        match (family, binary) {
+            (Family::Gaussian, None) | (Family::Binomial, Some(_)) => Ok(self),
+            (Family::Gaussian, Some(column)) => Err(FormulaError::CategoricalResponse { column }),
+            (Family::Binomial, None) => {
+                self.model.make_response_binary()?;
+                self.checked()
+            }
+        }
+    }
+
+    /// Whether the response is one of two levels.
+    pub fn is_binary(&self) -> bool {
+        self.model.binary_response().is_some()
+    }
+}
+
 impl Model {
+    /// A response that is 0 or 1, as the levels of those names. Other cells are missing then.
+    fn make_response_binary(&mut self) -> Result<(), FormulaError> {
+        let Expression::Column(response) = &self.response else {
+            return Err(FormulaError::NotBinary { response: self.response.to_string() });
+        };
+        let columns = self.columns.iter().map(|column| match (&column.kind, column.name == *response) {
+            (Kind::Bounded { low: 0.0, high: 1.0 }, true) => {
+                let levels = ["0", "1"].map(str::to_owned).into();
+                Ok(Column { kind: Kind::Levels(levels), ..column.clone() })
+            }
+            (_, true) => Err(FormulaError::NotBinary { response: column.name.clone() }),
+            (_, false) => Ok(column.clone()),
+        });
+        self.columns = Facts::of(columns.collect::<Result<_, _>>()?);
+        Ok(())
+    }
+
     /// Keeps the columns that are read, in the order of their first mention.
     fn put_in_order(&mut self) {
         let mut facts: HashMap<String, Column> =

@@ -217,20 +217,35 @@ impl Model {
             term.0.iter().try_for_each(|variable| self.check_variable(variable))?;
         }
         self.offsets.iter().try_for_each(|offset| self.check_numbers(offset))?;
-        self.check_computed(&self.fitted())?;
+        if self.binary_response().is_none() {
+            self.check_computed(&self.fitted())?;
+        }
         if self.terms.is_empty() && !self.intercept {
             return Err(FormulaError::NoTerms);
         }
         self.check_count()
     }
 
-    fn check_response(&self) -> Result<(), FormulaError> {
-        if let Expression::Column(column) = &self.response
-            && matches!(self.columns.kind(column), Kind::Levels(_))
-        {
-            return Err(FormulaError::CategoricalResponse { column: column.clone() });
+    /// The column of a response that is one of two levels.
+    pub(crate) fn binary_response(&self) -> Option<&str> {
+        match &self.response {
+            Expression::Column(column) => match self.columns.kind(column) {
+                Kind::Levels(levels) if levels.len() == 2 => Some(column),
+                _ => None,
+            },
+            _ => None,
         }
-        self.check_numbers(&self.response)?;
+    }
+
+    fn check_response(&self) -> Result<(), FormulaError> {
+        match (&self.response, self.binary_response()) {
+            (_, Some(_)) if !self.offsets.is_empty() => return Err(FormulaError::OffsetOfBinary),
+            (_, Some(_)) => {}
+            (Expression::Column(column), None) if matches!(self.columns.kind(column), Kind::Levels(_)) => {
+                return Err(FormulaError::CategoricalResponse { column: column.clone() });
+            }
+            _ => self.check_numbers(&self.response)?,
+        }
         let columns = self.response.columns();
         match columns[..] {
             [column] if self.predictors().contains(column) => {

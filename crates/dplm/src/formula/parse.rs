@@ -23,6 +23,8 @@
 
 use std::collections::{HashMap, HashSet};
 
+use crate::options::Family;
+
 use super::{
     Column, Curve, Expression, Formula, FormulaError, Kind, Model, Variable, check_facts,
     expression::{Function, Operator},
@@ -59,6 +61,29 @@ impl Formula {
     /// assert_eq!(error.to_string(), "formula: expected ']' after the upper bound of 'age' (at character 15)");
     /// ```
     pub fn parse(text: &str) -> Result<Self, FormulaError> {
+        Formula::parse_for(text, Family::Gaussian)
+    }
+
+    /// Reads a formula for a family of responses. For [`Family::Binomial`] the left side is
+    /// `y{no,yes}`, where the probability of the second level is fitted, or `y[0..1]`, a number that
+    /// is 0 or 1.
+    ///
+    /// # Errors
+    /// As [`parse`](Self::parse), and when the response is not of the family.
+    ///
+    /// # Examples
+    /// ```
+    /// use dplm::{formula::Formula, method::Family};
+    /// let formula = Formula::parse_for("married{no,yes} ~ age[18..90]", Family::Binomial)?;
+    /// assert!(formula.is_binary());
+    /// # Ok::<(), dplm::formula::FormulaError>(())
+    /// ```
+    pub fn parse_for(text: &str, family: Family) -> Result<Self, FormulaError> {
+        Formula::parse_any(text)?.of_family(family)
+    }
+
+    /// Reads a formula of any family.
+    pub(crate) fn parse_any(text: &str) -> Result<Self, FormulaError> {
         Formula::read(text)?.checked()
     }
 

@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use crate::{
     Contrast,
     formula::{Column, Expression, Formula, FormulaError, Kind, Model, Range, Variable, Weights},
+    options::Family,
     table::{Block, Cells, MISSING},
 };
 
@@ -122,7 +123,10 @@ impl Design {
             combinations,
             names: model.coefficient_names(),
             asked: basis.asked(),
-            response: scale_of(basis.range(&fitted), model.intercept()),
+            response: match model.binary_response() {
+                Some(_) => Scale::BINARY,
+                None => scale_of(basis.range(&fitted), model.intercept()),
+            },
             fitted: basis.placed(&fitted),
             offset: model.offset().map(|offset| basis.placed(&offset)),
             model: model.clone(),
@@ -163,6 +167,11 @@ impl Design {
     /// How many coefficients there are.
     pub fn features(&self) -> usize {
         self.slots.len()
+    }
+
+    /// What the response is.
+    pub fn family(&self) -> Family {
+        if self.model.binary_response().is_some() { Family::Binomial } else { Family::Gaussian }
     }
 
     /// Whether the first coefficient is the constant.
@@ -259,6 +268,12 @@ impl Design {
         let complete = &complete_rows(block, rows.clone())[..rows.len()];
         let response = out.column(self.features());
         match &self.fitted {
+            Expression::Column(column) if self.family() == Family::Binomial => {
+                let codes = &codes(&block.columns[*column])[rows.clone()];
+                for ((out, &code), kept) in response.iter_mut().zip(codes).zip(complete) {
+                    *out = if code == 1 { ONE * kept } else { -ONE * kept };
+                }
+            }
             Expression::Column(column) => {
                 self.response.write(&numbers(&block.columns[*column])[rows.clone()], complete, response);
             }
@@ -382,7 +397,7 @@ impl TryFrom<String> for Design {
 
     /// A model from a file.
     fn try_from(text: String) -> Result<Design, FormulaError> {
-        Ok(Design::new(&Formula::parse(&text)?.into_model()?))
+        Ok(Design::new(&Formula::parse_any(&text)?.into_model()?))
     }
 }
 
@@ -390,6 +405,9 @@ impl TryFrom<String> for Design {
 const ONE: f32 = narrow(power(CELL_SCALE_BITS));
 
 impl Scale {
+    /// Of a response that is one of two: -1 or 1, and its coefficients are what they are.
+    const BINARY: Scale = Scale { centre: 0.0, unit: 1.0, range: (-1.0, 1.0) };
+
     /// The lattice integer of a cell: clamped, standardised, rounded to the nearest with ties to even, saturated. A rule about one cell, whatever
     /// it holds.
     #[inline(always)]

@@ -1,6 +1,6 @@
 //! Why options are refused.
 
-use super::{IntervalMethod, Purpose, Target, request::MOST_STEPS};
+use super::{Family, IntervalMethod, Purpose, Target, request::MOST_STEPS};
 use crate::{
     lattice::MOST_ROWS,
     number::grouped,
@@ -38,6 +38,20 @@ pub enum ConfigError {
     ByInModel {
         /// The column.
         column: String,
+    },
+    /// The method is for numbers.
+    #[error("the method {method} does not fit responses of the family {family}; the method auto does")]
+    OtherFamily {
+        /// The method asked for.
+        method: &'static str,
+        /// The family.
+        family: Family,
+    },
+    /// Not of a family other than gaussian.
+    #[error("{what} cannot be had of the family binomial")]
+    NotOfBinomial {
+        /// What was asked for.
+        what: &'static str,
     },
     /// Nobody is known to be a person.
     #[error("the target person needs a column that identifies persons")]

@@ -2,7 +2,7 @@
 
 use super::{Request, Target, auto::Quality};
 use crate::{
-    Coefficient, MethodSummary, Precision,
+    Coefficient, MarginalEffect, MethodSummary, Precision,
     descend::Trajectory,
     interval::{Inference, Interval, IntervalError},
     lattice::{Design, Whitening},
@@ -32,6 +32,8 @@ pub struct Outcome {
     pub left_out: Vec<LeftOut>,
     /// How well the model fits, where that was released.
     pub(crate) quality: Option<Quality>,
+    /// Average marginal effects, of a binary response.
+    pub marginal_effects: Vec<MarginalEffect>,
     /// What the intervals are for: what was asked for, or the robust coefficients where a released test shows that clipping bends the fit.
     pub target: Target,
 }
@@ -54,6 +56,7 @@ impl Outcome {
             inference: None,
             left_out: Vec::new(),
             quality: None,
+            marginal_effects: Vec::new(),
             target,
         }
     }

@@ -25,6 +25,11 @@ macro_rules! option_table {
                 /// The path of a file; in Python and R also a mapping with `means` and `covariance`, or
                 /// `means`, `sds` and `correlations`. See docs/moments.md.
                 Moments moments: Option<Moments> = None, "FILE", Model, [Fit Plan], {};
+                /// gaussian: the response is a number; binomial: it is one of two, y{no,yes} or y[0..1]
+                ///
+                /// `binomial` is logistic regression: coefficients are of the log odds of the
+                /// second level, or of 1. See docs/logit.md.
+                Family family: Family = Family::Gaussian, "FAMILY", Model, [Fit Plan Study], {};
                 /// Weigh rows by a column with a public bound, for instance 'w[0..50]'
                 ///
                 /// Weighted least squares, with standard errors for sampling with replacement. Weights

@@ -139,13 +139,17 @@ impl Rules {
         }
     }
 
+    /// What privacy adds to the variance of an estimate at this squared clip, in units of what sampling adds.
+    pub(crate) fn privacy_variance(&self, gamma_sq: f64) -> f64 {
+        let rho = ABOUT_LEFT * self.rho.to_f64();
+        reach_sq(self.neighbours) * gamma_sq / (2.0 * self.rows as f64 * rho)
+    }
+
     /// The variance of an estimate where a share `tail` of rows is clipped, in units of what sampling adds to it: 1, for a population, and what privacy
     /// adds, `P = (reach gamma)^2 / (2 n rho)`.
     pub(crate) fn variance(&self, tail: f64, features: usize) -> f64 {
         let gamma_sq = clip_for_tail(features, 1.0, tail).powi(2);
-        let rho = ABOUT_LEFT * self.rho.to_f64();
-        let privacy = reach_sq(self.neighbours) * gamma_sq / (2.0 * self.rows as f64 * rho);
-        privacy + f64::from(u8::from(self.covers_population()))
+        self.privacy_variance(gamma_sq) + f64::from(u8::from(self.covers_population()))
     }
 
     /// How much wider a clip that a share `tail` of rows exceeds must be, for errors that follow a lognormal law to move the intercept by no more than
@@ -197,7 +201,11 @@ impl Rules {
     /// degrees of freedom). The product is smallest at `f^2 = (z^2 + 1) m gamma^2 / (4 reach^2 n T)`.
     fn spread_share(&self, tail: f64, factor: f64) -> f64 {
         let gamma_sq = (factor * clip_for_tail(self.features, 1.0, tail)).powi(2);
-        let variance = 1.0 + (self.variance(tail, self.features) - 1.0) * factor.powi(2);
+        self.spread_share_at(gamma_sq, 1.0 + (self.variance(tail, self.features) - 1.0) * factor.powi(2))
+    }
+
+    /// The same for this squared clip and this variance of an estimate, in units of what sampling adds to it.
+    pub(crate) fn spread_share_at(&self, gamma_sq: f64, variance: f64) -> f64 {
         let rows = self.rows as f64;
         let z_sq = normal_quantile(0.95).powi(2);
         let share_sq =

@@ -13,7 +13,7 @@ use crate::{
     interval::normal_quantile,
     lattice::Design,
     matrix::{inverse, quadratic},
-    options::Target,
+    options::{Family, Target},
     privacy::{Epsilon, PrivacyError, Rho, guess},
     theory::student::normal_cdf,
     warning::LeftOut,
@@ -110,6 +110,9 @@ pub struct Forecast {
     pub method: &'static str,
     /// What its intervals will be for.
     pub target: Target,
+    /// What the response is.
+    #[serde(skip_serializing_if = "is_number")]
+    pub family: Family,
     /// Rows asked about.
     pub rows: u64,
     /// Coefficients asked about.
@@ -149,6 +152,11 @@ pub struct Forecast {
     /// The same over a wider range, for the picture; empty when there is none.
     #[serde(skip)]
     pub curve: Vec<AtBudget>,
+}
+
+/// Whether nothing need be said of a response.
+fn is_number(family: &Family) -> bool {
+    *family == Family::Gaussian
 }
 
 /// What a descent should come to.
@@ -260,11 +268,13 @@ pub type Plans<'a> = dyn Fn(Rho) -> Result<Planned, Error> + Sync + 'a;
 impl Forecast {
     /// What intervals will be for, in words.
     pub fn target_text(&self) -> &'static str {
-        match self.target {
-            Target::Population => "the least-squares coefficients of the population",
-            Target::Person => "the least-squares coefficients of the population in which each person counts once",
-            Target::Sample => "the least-squares coefficients of this data set",
-            Target::Robust => "the robust (Huber) coefficients of the population",
+        match (self.family, self.target) {
+            (Family::Binomial, Target::Sample) => "the maximum-likelihood logit coefficients of this data set",
+            (Family::Binomial, _) => "the maximum-likelihood logit coefficients of the population",
+            (Family::Gaussian, Target::Population) => "the least-squares coefficients of the population",
+            (_, Target::Person) => "the least-squares coefficients of the population in which each person counts once",
+            (_, Target::Sample) => "the least-squares coefficients of this data set",
+            (_, Target::Robust) => "the robust (Huber) coefficients of the population",
         }
     }
 
@@ -285,6 +295,7 @@ impl Forecast {
             dplm: env!("CARGO_PKG_VERSION"),
             method: planned.method,
             target: planned.target,
+            family: design.family(),
             rows: asked.rows,
             features: design.features(),
             rho: asked.rho.to_f64(),

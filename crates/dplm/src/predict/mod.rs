@@ -12,11 +12,11 @@ use rayon::prelude::*;
 use serde::Serialize;
 
 use crate::{
-    Bounded, Coefficient, Error, Fit,
+    Bounded, Coefficient, Error, Fit, OddsRatio,
     interval::{Contrast, Inference, Interval, IntervalError},
-    lattice::Design,
+    lattice::{Design, Slot},
     matrix::{dot, times},
-    options::Purpose,
+    options::{Family, Purpose},
     table::{Block, ReadOptions, Source},
     theory::student,
     warning::listed,
@@ -162,6 +162,28 @@ impl Fit {
         Some(Covariance { names, values })
     }
 
+    /// The odds ratios of a logit, for each identified coefficient except the constant; empty for
+    /// another fit.
+    ///
+    /// # Errors
+    /// As [`intervals`](Self::intervals).
+    pub fn odds_ratios(&self, level: f64) -> Result<Vec<OddsRatio>, Error> {
+        if self.family() != Family::Binomial {
+            return Ok(Vec::new());
+        }
+        let ends = self.intervals(level)?;
+        let ratio = |(one, (slot, ends)): (&Coefficient, (&Slot, Ends))| {
+            let ((low, high), estimate) = (ends?, one.estimate?);
+            (*slot != Slot::Intercept).then(|| OddsRatio {
+                name: one.name.clone(),
+                estimate: estimate.exp(),
+                low: low.exp(),
+                high: high.exp(),
+            })
+        };
+        Ok(self.coefficients.iter().zip(self.design.slots().iter().zip(ends)).filter_map(ratio).collect())
+    }
+
     /// The coefficients used for predictions: the estimates, the best available value for a
     /// coefficient that is not identified, and zero for one that was left out.
     pub fn predictor(&self) -> Vec<f64> {
@@ -177,10 +199,11 @@ impl Fit {
     /// # Errors
     /// When a column is missing or the table cannot be read.
     pub fn predict(&self, source: &Source, options: &ReadOptions<'_>) -> Result<Vec<f64>, Error> {
-        let predictor = self.predictor();
+        let (predictor, family) = (self.predictor(), self.family());
         let mut found = Vec::new();
         self.for_each_block(source, options, &mut |rows| {
-            found.extend(rows.iter().map(|row| row.as_ref().map_or(f64::NAN, |row| row.at(&predictor))));
+            let mean = |row: &RowValues| mean(family, row.at(&predictor));
+            found.extend(rows.iter().map(|row| row.as_ref().map_or(f64::NAN, mean)));
         })?;
         Ok(found)
     }
@@ -229,6 +252,29 @@ impl Fit {
         };
         self.design.for_each_row(block, &mut keep);
         rows
+    }
+}
+
+/// The mean response at a linear function of a row.
+fn mean(family: Family, linear: f64) -> f64 {
+    match family {
+        Family::Gaussian => linear,
+        Family::Binomial => 1.0 / (1.0 + (-linear).exp()),
+    }
+}
+
+/// The probability at a linear function. Its interval has the transformed ends of that of the
+/// linear function: it is within 0 and 1 and covers as often. Its standard error is by the delta
+/// method.
+fn probability(linear: f64, interval: &Interval) -> Prediction {
+    let &Interval { std_error, low, high, identified, .. } = interval;
+    let at = |linear: f64| mean(Family::Binomial, linear);
+    let estimate = at(linear);
+    Prediction {
+        estimate,
+        std_error: identified.then_some(estimate * (1.0 - estimate) * std_error),
+        interval: identified.then_some((at(low), at(high))),
+        person: None,
     }
 }
 
@@ -296,7 +342,11 @@ impl<'a> Predictor<'a> {
 
     fn of_row(&self, row: &RowValues, interval: &Interval) -> Prediction {
         let &Interval { std_error, low, high, identified, .. } = interval;
-        let estimate = row.at(&self.coefficients);
+        let linear = row.at(&self.coefficients);
+        if self.fit.family() == Family::Binomial {
+            return probability(linear, interval);
+        }
+        let estimate = linear;
         let person = self.residual_sd.map(|sd| self.of_person(estimate, std_error, sd));
         Prediction {
             estimate,

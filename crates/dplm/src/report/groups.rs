@@ -4,7 +4,7 @@ use super::text::{WIDTH, aligned, budget, covered, guarantee_in_words, interval_
 use crate::{
     EqualityTest, Fit, FittedGroup, GroupOutcome, GroupedFit, Warning,
     number::{grouped, p_value, significant},
-    options::{IntervalMethod, Purpose},
+    options::{Family, IntervalMethod, Purpose},
 };
 
 /// The summary of the fits of all groups.
@@ -38,7 +38,8 @@ fn heading(fit: &GroupedFit) -> String {
     let (rows, unit) = (grouped(fit.rows), fit.guarantee.promise.unit.plural());
     let used = used(fit.rows_used.as_ref());
     format!(
-        "Private linear regression by group (dplm {})\n\n  {}\n  by {}\n  {rows} {unit}{weighted}{used}{method}\n",
+        "Private {} by group (dplm {})\n\n  {}\n  by {}\n  {rows} {unit}{weighted}{used}{method}\n",
+        fit.fits().next().map_or(Family::Gaussian, |(_, one)| one.family()).regression(),
         env!("CARGO_PKG_VERSION"),
         fit.formula,
         fit.by,

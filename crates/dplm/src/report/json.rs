@@ -7,8 +7,9 @@ use serde_json::value::{RawValue, to_raw_value};
 
 use super::text::{attack, promise};
 use crate::{
-    Bounded, Coefficient, EqualityTest, Fit, FittedGroup, GroupOutcome, GroupedFit, MethodSummary, Statement,
-    options::Purpose,
+    Bounded, Coefficient, EqualityTest, Fit, FittedGroup, GroupOutcome, GroupedFit, MarginalEffect, MethodSummary,
+    OddsRatio, Statement,
+    options::{Family, Purpose},
     privacy::{self, Epsilon, Mechanism, Noise, Promise, Provenance, Rho, Unit, convert::Conversion},
 };
 
@@ -45,10 +46,33 @@ struct Facts<'a> {
     left_out: Vec<&'a str>,
     residual_sd: Option<Bounded>,
     r_squared: Option<Bounded>,
+    /// What the response is, where it is not a number; and what follows from that.
+    #[serde(skip_serializing_if = "Option::is_none", flatten)]
+    binary: Option<Binary<'a>>,
     method: &'a MethodSummary,
     warnings: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     ledger: Option<Ledger<'a>>,
+}
+
+/// What is told of a binary response alone.
+#[derive(Serialize)]
+struct Binary<'a> {
+    family: &'static str,
+    odds_ratios: Vec<OddsRatio>,
+    marginal_effects: &'a [MarginalEffect],
+}
+
+impl<'a> Binary<'a> {
+    fn of(fit: &'a Fit) -> Option<Binary<'a>> {
+        let odds_ratios = fit.odds_ratios(fit.level).unwrap_or_default();
+        let family = fit.family();
+        (family == Family::Binomial).then_some(Binary {
+            family: family.name(),
+            odds_ratios,
+            marginal_effects: &fit.marginal_effects,
+        })
+    }
 }
 
 /// The facts, and what is long: each matrix, and the fit as [`Fit::load`] reads it, on one line.
@@ -213,6 +237,7 @@ impl<'a> Facts<'a> {
             left_out: fit.left_out.iter().map(|one| one.name.as_str()).collect(),
             residual_sd: fit.residual_sd,
             r_squared: fit.r_squared,
+            binary: Binary::of(fit),
             method: &fit.method,
             warnings: fit.warnings.iter().map(ToString::to_string).collect(),
             ledger: fit.statement.as_ref().map(|statement| Ledger::of(statement, fit.guarantee.rho)),

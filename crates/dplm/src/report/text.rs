@@ -1,7 +1,8 @@
 //! The fit for people: a table that users of `lm` and statsmodels recognise.
 
 use crate::{
-    Bounded, Coefficient, Fit, Group, Statement, Warning,
+    Bounded, Coefficient, Fit, Group, OddsRatio, Statement, Warning,
+    formula::Kind,
     number::{grouped, p_value, percent_up, rounded_up, significant},
     options::{IntervalMethod, Purpose, Target},
     privacy::{Epsilon, Guarantee, Neighbours, Promise, Provenance, Unit, convert::Conversion},
@@ -14,7 +15,7 @@ pub(super) const WIDTH: usize = 100;
 pub fn summary(fit: &Fit) -> String {
     let guarantee = guarantee_in_words(&fit.guarantee);
     let budget = budget(&fit.guarantee, fit.statement.as_ref());
-    let parts = [heading(fit), table(fit), quality(fit), reading(fit), guarantee, budget, warnings(fit)];
+    let parts = [heading(fit), table(fit), odds(fit), quality(fit), reading(fit), guarantee, budget, warnings(fit)];
     parts.iter().filter(|part| !part.is_empty()).map(String::as_str).collect::<Vec<_>>().join("\n")
 }
 
@@ -35,7 +36,8 @@ fn heading(fit: &Fit) -> String {
     let about = fit.group.as_ref().map_or(String::new(), in_group);
     let weighted = fit.weights.as_ref().map_or(String::new(), |weights| format!(" weighted by {weights}"));
     format!(
-        "Private linear regression (dplm {})\n\n  {}\n  {about}{} {}{weighted}{}; method {}: {steps}clip {}, noise sd {}\n",
+        "Private {} (dplm {})\n\n  {}\n  {about}{} {}{weighted}{}; method {}: {steps}clip {}, noise sd {}\n",
+        fit.family().regression(),
         env!("CARGO_PKG_VERSION"),
         fit.formula,
         grouped(fit.rows),
@@ -146,6 +148,48 @@ pub(super) fn line(fit: &Fit, coefficient: &Coefficient) -> Vec<String> {
 /// What is said of a coefficient that has no number.
 pub(super) fn in_place_of_numbers(fit: &Fit, coefficient: &Coefficient) -> &'static str {
     if fit.is_left_out(&coefficient.name) { "left out" } else { "not identified" }
+}
+
+/// What the coefficients of a logit come to: odds ratios, and effects on the probability.
+fn odds(fit: &Fit) -> String {
+    let rows = odds_rows(fit);
+    if rows.is_empty() {
+        return String::new();
+    }
+    let [low, high] = [0.5 - fit.level / 2.0, 0.5 + fit.level / 2.0].map(|end| format!("{} %", percent(end)));
+    let rows: Vec<Vec<String>> = std::iter::once(odds_heads(fit, "", [&low, &high])).chain(rows).collect();
+    let effects =
+        if fit.marginal_effects.is_empty() { "" } else { ", and average marginal effects on its probability" };
+    format!("Odds ratios of {}{effects}:\n{}", outcome(fit), aligned(&rows, 2))
+}
+
+/// The heads of a table of odds ratios, and of effects where there are any.
+pub(super) fn odds_heads(fit: &Fit, first: &str, [low, high]: [&str; 2]) -> Vec<String> {
+    let heads = [first, "Odds ratio", low, high, "Effect", low, high];
+    let shown = if fit.marginal_effects.is_empty() { 4 } else { heads.len() };
+    heads[..shown].iter().map(|head| (*head).to_owned()).collect()
+}
+
+/// The cells of each coefficient but the constant: its odds ratio and its average marginal effect, with their intervals.
+pub(super) fn odds_rows(fit: &Fit) -> Vec<Vec<String>> {
+    let cells = |estimate: f64, low: f64, high: f64| [estimate, low, high].map(significant);
+    let row = |ratio: OddsRatio| {
+        let effect = fit.marginal_effects.iter().find(|effect| effect.name == ratio.name);
+        let effect = effect.map(|effect| cells(effect.estimate, effect.low, effect.high));
+        let ratios = cells(ratio.estimate, ratio.low, ratio.high);
+        std::iter::once(ratio.name).chain(ratios).chain(effect.into_iter().flatten()).collect()
+    };
+    fit.odds_ratios(fit.level).unwrap_or_default().into_iter().map(row).collect()
+}
+
+/// The outcome whose probability is fitted: a response, or one of its levels.
+pub(super) fn outcome(fit: &Fit) -> String {
+    let levels = fit.design.columns().first().map(|column| &column.kind);
+    let response = fit.design.model().response();
+    match levels {
+        Some(Kind::Levels(levels)) => format!("{response} = {}", levels[levels.len() - 1]),
+        _ => response,
+    }
 }
 
 /// How well the model fits, as far as it was released.

@@ -1,6 +1,7 @@
 //! A plan for people.
 
 use dplm::{
+    method::Family,
     number::two_digits_up,
     plan::{AtBudget, Effect, Forecast, Foreseen, Outlook, Want},
 };
@@ -120,9 +121,10 @@ fn outlooks(forecast: &Forecast) -> String {
         line(&length, &|one| significant(one.length), &significant(classical.length)),
         line("Times the classical length", &|one| format!("{:.2}", one.times_classical), "1.00"),
     ];
-    let units = match forecast.assumed.is_empty() {
-        true => "in standard deviations of y",
-        false => "in half ranges of the response",
+    let units = match (forecast.assumed.is_empty(), forecast.family) {
+        (true, _) => "in standard deviations of y",
+        (false, Family::Binomial) => "in log odds",
+        (false, _) => "in half ranges of the response",
     };
     let advice = if better {
         format!(

@@ -65,9 +65,9 @@ pub(super) struct Bend {
 }
 
 /// Where the curvature is taken, and the descent whose clip and lattice it shares.
-struct Point<'a> {
-    theta: Theta,
-    descent: &'a Descent,
+pub(super) struct Point<'a> {
+    pub theta: Theta,
+    pub descent: &'a Descent,
 }
 
 /// What is estimated, whether the first parameter is the constant, about how large errors are, and the share of rows that was to be clipped.
@@ -97,11 +97,7 @@ impl<R: RandomWords> OnRows<'_, R> {
         let sampling =
             spread.as_ref().map(|spread| Sampling::from_matrix(plan.rows, spread.mean.clone(), spread.noise_sd));
         let sampling = sampling.transpose()?;
-        let all = &white.coordinates;
-        let places = plan.resolved(&curvature, all, design);
-        let dropped =
-            (0..all.kept.len()).filter(|place| !places.contains(place)).map(|place| all.kept[place]).collect();
-        let coordinates = all.only(&places);
+        let (coordinates, dropped) = plan.in_model(&curvature, &white.coordinates, design);
         let newton = Newton::new(run, &coordinates, &curvature, sampling.as_ref())?;
         let newton = match &plan.earlier {
             Some(earlier) => earlier.newton.pooled(&newton)?,
@@ -120,7 +116,7 @@ impl<R: RandomWords> OnRows<'_, R> {
 
     /// `(1/n) sum z z'` over rows that are not clipped, each shortened to the radius: as long as few rows are cut, and no longer than
     /// keeps the noise low.
-    fn curvature(&mut self, white: &White, at: &Point<'_>, spend: Spend) -> Result<Curvature, Error> {
+    pub(super) fn curvature(&mut self, white: &White, at: &Point<'_>, spend: Spend) -> Result<Curvature, Error> {
         let longest = self.plan.curvature_radius(white.radius, white.features(), spend.to_f64());
         let radius = (longest * UNIT).ceil() as u64;
         let theta_unit = at.descent.lattice().theta_unit();
@@ -130,7 +126,7 @@ impl<R: RandomWords> OnRows<'_, R> {
     }
 
     /// `(1/n) sum g g'` over clipped gradients.
-    fn spread(&mut self, at: &Point<'_>, spend: Spend) -> Result<NoisyMatrix, Error> {
+    pub(super) fn spread(&mut self, at: &Point<'_>, spend: Spend) -> Result<NoisyMatrix, Error> {
         let (lattice, clip) = (at.descent.lattice(), at.descent.clip());
         let unit = lattice.gradient_unit() / f64::from(clip.gradient_shift()).exp2();
         let gradients = ClippedOuter::Gradient { theta: &at.theta, theta_unit: lattice.theta_unit() };
@@ -186,6 +182,18 @@ impl<R: RandomWords> OnRows<'_, R> {
 }
 
 impl Plan {
+    /// The coordinates of the columns that the curvature resolves, and the standardised parameters of the others.
+    pub(super) fn in_model(
+        &self,
+        curvature: &Curvature,
+        all: &Coordinates,
+        design: &Design,
+    ) -> (Coordinates, Vec<usize>) {
+        let places = self.resolved(curvature, all, design);
+        let dropped = (0..all.kept.len()).filter(|place| !places.contains(place)).map(|place| all.kept[place]);
+        (all.only(&places), dropped.collect())
+    }
+
     /// The kept columns that the curvature resolves, by their places; all of them where an earlier fit has settled which are in the model.
     fn resolved(&self, curvature: &Curvature, all: &Coordinates, design: &Design) -> Vec<usize> {
         if self.earlier.is_some() {
@@ -244,7 +252,7 @@ pub(super) fn predicted(run: &Trajectory, moments: &[f64], tail: f64) -> Vec<f64
     (0..late.len()).map(|j| if moments[j] >= 1.0 { stepped(j) } else { late[j] }).collect()
 }
 
-fn mean(vectors: &[Vec<f64>]) -> Vec<f64> {
+pub(super) fn mean(vectors: &[Vec<f64>]) -> Vec<f64> {
     let coordinate = |j: usize| vectors.iter().map(|v| v[j]).sum::<f64>() / vectors.len() as f64;
     (0..vectors[0].len()).map(coordinate).collect()
 }

@@ -37,6 +37,9 @@ mod clip;
 mod infer;
 mod quality;
 mod on_rows;
+mod likelihood;
+mod bell;
+mod effects;
 mod on_assumptions;
 mod outcome;
 #[cfg(test)]
@@ -44,12 +47,13 @@ mod agree;
 
 use std::sync::Arc;
 
-use super::{ConfigError, Enough, Entry, IntervalMethod, Method, Outcome, Purpose, Request, Target, budget_warnings};
+use super::{
+    ConfigError, Enough, Entry, Family, IntervalMethod, Method, Outcome, Purpose, Request, Target, budget_warnings,
+};
 use crate::{
     Error, Progress,
     descend::Descent,
-    formula::Formula,
-    lattice::{Design, Lattice},
+    lattice::{Design, Lattice, Link},
     method,
     plan::{Assumed, Choices, Planned, division::Rules, strength},
     privacy::{
@@ -88,6 +92,7 @@ pub struct Config {
 pub struct Plan {
     request: Request,
     choices: Choices,
+    family: Family,
     rows: u64,
     features: usize,
     known: Option<Known>,
@@ -141,6 +146,7 @@ impl Config {
             }
             .into());
         }
+        check_family(design.family(), &request, earlier.is_some())?;
         let features = design.features();
         if rows <= features as u64 {
             return Err(ConfigError::TooFewRows { features, rows, unit: request.unit() }.into());
@@ -150,7 +156,8 @@ impl Config {
         }
         let moments = request.moments.as_ref().map(|moments| moments.of(design)).transpose()?;
         earlier.as_ref().map_or(Ok(()), |earlier| earlier.check(rows, design))?;
-        let mut plan = Plan { request, choices, rows, features, known: None, earlier, shares_moments, learned };
+        let family = design.family();
+        let mut plan = Plan { request, choices, family, rows, features, known: None, earlier, shares_moments, learned };
         plan.known = moments.map(|moments| Known::new(moments, &plan.floor_of_known(design), design));
         plan.more_than_noise()?;
         // Any clip will do to learn whether the arithmetic can be made exact.
@@ -228,14 +235,21 @@ impl Plan {
     ) -> Result<Outcome, Error> {
         let mut budget = Budget::new(self.request.rho);
         let ask = OnRows::new(self, design, rows, rng);
-        let ended = Sequence { plan: self, design, budget: &mut budget, ask, progress }.least_squares()?;
-        ended.outcome(budget.releases())
+        let sequence = Sequence { plan: self, design, budget: &mut budget, ask, progress };
+        match self.family {
+            Family::Binomial => sequence.likelihood()?.outcome(budget.releases()),
+            _ => sequence.least_squares()?.outcome(budget.releases()),
+        }
     }
 
     fn descent(&self, features: usize, gamma: f64, steps: u32, rho: f64) -> Result<Descent, Error> {
         let (least, most) = Lattice::CLIP_RANGE.into_inner();
         let gamma = gamma.clamp(least, most);
-        Ok(Descent::plan(self.rows, features, gamma, steps, STEP_SIZE, self.request.neighbours, rho)?)
+        let descent = Descent::plan(self.rows, features, gamma, steps, STEP_SIZE, self.request.neighbours, rho)?;
+        Ok(match self.family {
+            Family::Binomial => descent.of_link(Link::Logistic),
+            _ => descent,
+        })
     }
 }
 
@@ -248,7 +262,7 @@ pub(super) const ENTRY: Entry = Entry {
     assumes_standard: false,
     conversion: Conversion::Exact,
     whitens: true,
-    suits: Formula::has_bounds,
+    suits: |formula| formula.has_bounds() || formula.is_binary(),
     configure: |request, _| Box::new(Config::new(request)),
 };
 
@@ -259,6 +273,10 @@ impl Method for Config {
 
     fn request(&self) -> &Request {
         &self.request
+    }
+
+    fn fits(&self, family: Family) -> bool {
+        matches!(family, Family::Gaussian | Family::Binomial)
     }
 
     fn with_request(&self, request: Request) -> Box<dyn Method> {
@@ -297,8 +315,11 @@ impl method::Plan for Plan {
         }
         let mut budget = Budget::new(self.request.rho);
         let (ask, progress) = (OnAssumptions::new(self, assumed), Progress::NONE);
-        let ended = Sequence { plan: self, design, budget: &mut budget, ask, progress }.least_squares()?;
-        ended.planned(budget.releases())
+        let sequence = Sequence { plan: self, design, budget: &mut budget, ask, progress };
+        match self.family {
+            Family::Binomial => sequence.likelihood_planned(),
+            _ => sequence.least_squares()?.planned(budget.releases()),
+        }
     }
 
     fn run(
@@ -309,6 +330,21 @@ impl method::Plan for Plan {
         progress: Progress<'_>,
     ) -> Result<Outcome, Error> {
         self.run(rows, design, rng, progress)
+    }
+}
+
+/// Refuses what a family is not offered with.
+fn check_family(family: Family, request: &Request, refines: bool) -> Result<(), ConfigError> {
+    let unavailable = [
+        (request.target() == Target::Robust, "the target robust"),
+        // The rows of a person vary less together than each by itself, by nobody knows how much.
+        (request.target() == Target::Person, "the target person"),
+        (request.moments.is_some(), "public moments"),
+        (refines, "a refinement"),
+    ];
+    match unavailable.into_iter().find(|(is_asked, _)| *is_asked && family == Family::Binomial) {
+        Some((_, what)) => Err(ConfigError::NotOfBinomial { what }),
+        None => Ok(()),
     }
 }
 
@@ -333,6 +369,7 @@ mod tests {
         let plan = Plan {
             request,
             choices: Choices::DEFAULT,
+            family: Family::Gaussian,
             rows: 10_000,
             features: 8,
             known: None,

@@ -11,6 +11,7 @@ use super::{
     ask::{Ask, Length, Look, Reached},
     clip::{GammaLadder, Threshold},
     infer::Rights,
+    likelihood::STEPS,
     sequence::{Descended, Ended},
     start,
     whiten::{Found, LADDER_SPAN, White, length_exceeded_by},
@@ -112,6 +113,57 @@ impl<'a> OnAssumptions<'a> {
         let errors = last.run.setting.expected_among(&self.norms)?;
         let sampling_error = if self.plan.rules().covers_population() { errors.sampling_error } else { 0.0 };
         Ok(Expected { sampling_error, clipped: last.threshold.tail, ..errors })
+    }
+}
+
+impl OnAssumptions<'_> {
+    /// The clip of a logit that a share `tail` of rows could exceed: in coordinates in which the curvature is 1 a row is `|z| / sqrt v` long, and its
+    /// largest residual is that of the commoner outcome.
+    pub(super) fn steepest(&self, tail: f64) -> f64 {
+        let variance = self.assumed.error_sd.powi(-2);
+        let commoner = 0.5 + (0.25 - variance).max(0.0).sqrt();
+        length_exceeded_by(&self.white, self.assumed.weighing.unlike, tail) * commoner * self.assumed.error_sd
+    }
+
+    /// The plan of a logit in numbers: `noise` is that of a coordinate of the mean gradient where the curvature is 1.
+    pub(super) fn planned_likelihood(
+        &self,
+        white: &White,
+        threshold: &Threshold,
+        noise: f64,
+        rights: Option<(Spend, Option<Spend>)>,
+        releases: Vec<Release>,
+    ) -> Planned {
+        let (plan, error_sd) = (self.plan, self.assumed.error_sd);
+        let classical_error = error_sd / (plan.rows as f64).sqrt();
+        let errors = Expected {
+            curvature: 1.0,
+            clipped: threshold.tail,
+            privacy_error: noise * error_sd,
+            sampling_error: if plan.rules().covers_population() { classical_error } else { 0.0 },
+            classical_error,
+            widening: 1.0,
+        };
+        let widening = rights.map_or(1.0, |(curvature, spread)| {
+            let in_curved =
+                Expected { privacy_error: noise, sampling_error: errors.sampling_error / error_sd, ..errors };
+            let spread = spread.map_or(1.0, |spend| self.lengthening(&in_curved, threshold.gamma, &spend));
+            spread * self.widening(white, 1.0, &curvature)
+        });
+        Planned {
+            method: NAME,
+            target: plan.request.target(),
+            descent: Foretold {
+                clip: threshold.gamma,
+                steps: STEPS,
+                step_size: STEP_SIZE,
+                errors: Expected { widening, ..errors },
+            },
+            recommended: None,
+            releases,
+            left_out: white.left_out.clone(),
+            kept: white.coordinates.kept.clone(),
+        }
     }
 }
 

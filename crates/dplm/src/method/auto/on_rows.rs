@@ -37,6 +37,24 @@ impl<'a, R> OnRows<'a, R> {
         OnRows { plan, design, original, white: None, rng }
     }
 
+    /// The rows of the descent in other coordinates, to be looked at only.
+    pub(super) fn through_white<'s>(&'s mut self, to: &'s Whitening) -> Result<Box<dyn Look + 's>, Error>
+    where
+        R: RandomWords,
+    {
+        let neighbours = self.plan.request.neighbours;
+        let (rows, rng) = self.white();
+        let count = rows.count();
+        Ok(Box::new(Looking { seen: rows.through(to)?, neighbours, count, rng }))
+    }
+
+    /// Takes the rows of the descent to other coordinates.
+    pub(super) fn whiten_again(&mut self, to: &Whitening) -> Result<(), Error> {
+        let white = self.white().0.whitened_at_last(to)?;
+        self.white = Some(white);
+        Ok(())
+    }
+
     /// The rows of the descent, and where noise comes from.
     pub(super) fn white(&mut self) -> (&mut Box<dyn Rows>, &mut R) {
         (self.white.as_mut().expect("rows were whitened"), self.rng)

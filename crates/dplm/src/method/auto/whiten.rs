@@ -62,13 +62,13 @@ pub(super) struct Round {
 }
 
 /// Where the length of rows is looked for.
-struct Ladders {
+pub(super) struct Ladders {
     /// The top of the ladder.
-    top: f64,
+    pub top: f64,
     /// Whether it is looked for above the ladder too: all rows of a person together may be longer than one row can be.
-    above: bool,
+    pub above: bool,
     /// Whether it is looked for below the ladder too: weights may be far below their bound.
-    below: bool,
+    pub below: bool,
 }
 
 impl Ladders {
@@ -230,7 +230,13 @@ impl Plan {
 
     /// A norm that few rows exceed, on the ladders on which it is looked for. Stopping at the top of
     /// a ladder is expected: bounds allow no longer rows at first, and later ones are shortened.
-    fn length(&self, look: &mut dyn Look, ladders: &Ladders, what: &str, budget: &mut Budget) -> Result<Length, Error> {
+    pub(super) fn length(
+        &self,
+        look: &mut dyn Look,
+        ladders: &Ladders,
+        what: &str,
+        budget: &mut Budget,
+    ) -> Result<Length, Error> {
         let share = self.request.rho.share(self.rules().shares().length);
         let mut length = |top: f64| {
             let spend = budget.spend(what, share)?;

@@ -7,7 +7,7 @@ use super::{
 use crate::{
     FittedGroup, GroupOutcome, GroupedFit,
     number::grouped,
-    options::{IntervalMethod, Purpose},
+    options::{Family, IntervalMethod, Purpose},
     report::{
         groups::{covered_in_words, interval, left_out_in_words, notes_in_words, size, test_line},
         svg::{Anchor, Scale, Svg, escaped},
@@ -54,7 +54,8 @@ fn header(fit: &GroupedFit, cover: &Cover) -> String {
         fact("Which is", &format!("&epsilon; = {} at &delta; = {:e}", guarantee.epsilon, guarantee.delta)),
         fact("Neighbours", guarantee.promise.neighbours.name()),
     ];
-    heading_of_page(&fit.formula, cover, void(&fit.guarantee), &facts.concat())
+    let family = fit.fits().next().map_or(Family::Gaussian, |(_, one)| one.family());
+    heading_of_page((family, &fit.formula), cover, void(&fit.guarantee), &facts.concat())
 }
 
 fn sizes(fit: &GroupedFit) -> String {

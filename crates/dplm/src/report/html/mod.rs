@@ -14,12 +14,12 @@ pub use study::study_html;
 
 use super::{
     svg::{Anchor, Scale, Svg, escaped},
-    text::{attack, covered, fitted_without, in_place_of_numbers, notes, promise},
+    text::{attack, covered, fitted_without, in_place_of_numbers, notes, odds_heads, odds_rows, outcome, promise},
 };
 use crate::{
     Bounded, Coefficient, Fit, LeftOut,
     number::{grouped, p_value, short, significant},
-    options::{IntervalMethod, Purpose},
+    options::{Family, IntervalMethod, Purpose},
     privacy::{Guarantee, Provenance, Unit},
 };
 
@@ -47,6 +47,7 @@ pub fn to_html(fit: &Fit, cover: &Cover) -> String {
         header(fit, cover),
         section("question", "What was asked", &question::section(fit)),
         section("coefficients", "Coefficients", &(table(fit) + &left_out(fit) + &paragraph(&covered(fit)))),
+        section("odds", "Odds ratios and probabilities", &odds(fit)),
         section("effects", "Effect sizes", &effects::plot(fit)),
         section("quality", "How well the model fits", &quality(fit)),
         section("notes", "Notes", &all_notes(fit)),
@@ -74,8 +75,9 @@ fn page(title: &str, body: &str) -> String {
 pub fn summary_html(fit: &Fit) -> String {
     let guarantee = &fit.guarantee;
     format!(
-        "<div>\n<p><strong>Private linear regression</strong><br><code>{}</code><br>{} {}, &rho; = {}, &epsilon; = {} at &delta; = {:e}</p>\n\
+        "<div>\n<p><strong>Private {}</strong><br><code>{}</code><br>{} {}, &rho; = {}, &epsilon; = {} at &delta; = {:e}</p>\n\
          {}{}{}{}{}{}{}</div>\n",
+        fit.family().regression(),
         escaped(&fit.formula),
         grouped(fit.rows),
         guarantee.promise.unit.plural(),
@@ -120,17 +122,18 @@ fn header(fit: &Fit, cover: &Cover) -> String {
         fact("Which is", &format!("&epsilon; = {} at &delta; = {:e}", fit.guarantee.epsilon, fit.guarantee.delta)),
         fact("Neighbours", fit.guarantee.promise.neighbours.name()),
     ];
-    heading_of_page(&fit.formula, cover, void(&fit.guarantee), &facts.concat())
+    heading_of_page((fit.family(), &fit.formula), cover, void(&fit.guarantee), &facts.concat())
 }
 
-fn heading_of_page(formula: &str, cover: &Cover, void: &str, facts: &str) -> String {
+fn heading_of_page((family, formula): (Family, &str), cover: &Cover, void: &str, facts: &str) -> String {
     let formula = format!("<code>{}</code>", escaped(formula));
     let heading = match &cover.title {
         Some(title) => format!("<h1>{}</h1>\n<p class=\"formula\">{formula}</p>\n", escaped(title)),
         None => format!("<h1>{formula}</h1>\n"),
     };
     format!(
-        "<header>\n<p class=\"kind\">Private linear regression</p>\n{heading}{void}<dl class=\"facts\">\n{facts}</dl>\n</header>\n"
+        "<header>\n<p class=\"kind\">Private {}</p>\n{heading}{void}<dl class=\"facts\">\n{facts}</dl>\n</header>\n",
+        family.regression(),
     )
 }
 
@@ -188,9 +191,35 @@ fn scrolling(name: &str, table: &str) -> String {
     format!("<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"{name}\">\n{table}</div>\n")
 }
 
+/// What the coefficients of a logit come to.
+fn odds(fit: &Fit) -> String {
+    let rows = odds_rows(fit);
+    if rows.is_empty() {
+        return String::new();
+    }
+    let heads = odds_heads(fit, "Coefficient", ["From", "To"]);
+    let heads: String = heads.iter().map(|head| format!("<th scope=\"col\">{head}</th>")).collect();
+    let row = |cells: Vec<String>| {
+        let name = format!("<th scope=\"row\"><code>{}</code></th>", escaped(&cells[0]));
+        let cells: String = cells[1..].iter().map(|cell| format!("<td>{cell}</td>")).collect();
+        format!("<tr>{name}{cells}</tr>\n")
+    };
+    let rows: String = rows.into_iter().map(row).collect();
+    let table = format!("<table>\n<thead><tr>{heads}</tr></thead>\n<tbody>\n{rows}</tbody>\n</table>\n");
+    let effects = match fit.marginal_effects.is_empty() {
+        true => "",
+        false => {
+            " The effect is how much its probability then changes, on average over rows: the average marginal effect, a derivative."
+        }
+    };
+    let ratio = "what the odds are multiplied by where a column is larger by 1";
+    let words = format!("An odds ratio of {} is {ratio}.{effects}", outcome(fit));
+    scrolling("Table of odds ratios", &table) + &paragraph(&words)
+}
+
 /// What was released of the errors.
 fn quality(fit: &Fit) -> String {
-    if fit.purpose == Purpose::Prediction {
+    if fit.purpose == Purpose::Prediction || fit.family() == Family::Binomial {
         return String::new();
     }
     let with_ends = |one: &Bounded, scale: f64, unit: &str| {

@@ -5,8 +5,8 @@ use crate::{
     Fit,
     formula::{Column, Kind},
     number::short,
-    options::Purpose,
-    report::svg::escaped,
+    options::{Family, Purpose},
+    report::{svg::escaped, text::outcome},
 };
 
 /// The question, what was known of each column beforehand, and how to read a coefficient.
@@ -28,7 +28,16 @@ fn question(fit: &Fit) -> String {
         }
         Purpose::Prediction => "how to predict the mean of the first from the others; no intervals were asked for",
     };
-    format!("<p>A linear regression of {} on {explained}: {why}.</p>\n", code(&model.response()))
+    let what = match fit.family() {
+        Family::Binomial => outcome(fit),
+        _ => model.response(),
+    };
+    let why = if fit.family() == Family::Binomial {
+        why.replace("the mean of the first", "the log odds of the first")
+    } else {
+        why.to_owned()
+    };
+    format!("<p>A {} of {} on {explained}: {why}.</p>\n", fit.family().regression(), code(&what))
 }
 
 fn code(name: &str) -> String {
