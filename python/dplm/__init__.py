@@ -14,7 +14,7 @@ from dplm._fit import Bounded, Fit, Summary
 from dplm._groups import GroupedFit, load
 from dplm._hypothesis import TTest, WaldTest
 from dplm._ledger import Ledger
-from dplm._lm import lm
+from dplm._lm import glm, lm
 from dplm._native import __version__
 from dplm._prediction import Prediction
 from dplm._released import Guarantee, Release
@@ -43,6 +43,7 @@ __all__ = [
     "TTest",
     "WaldTest",
     "__version__",
+    "glm",
     "lm",
     "load",
     "plan",

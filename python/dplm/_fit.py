@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import datetime
 import json
+import math
 import numbers
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from statistics import NormalDist
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from dplm import _data, _frames, _hypothesis, _native
@@ -97,6 +99,11 @@ class Fit(Released["_native.Fit"]):
         warning says so.
         """
         return str(self._facts["target"])
+
+    @property
+    def family(self) -> str:
+        """What the response is: `gaussian`, or `binomial` in a logistic regression."""
+        return str(self._facts.get("family", "gaussian"))
 
     @property
     def target_text(self) -> str:
@@ -217,6 +224,50 @@ class Fit(Released["_native.Fit"]):
         found = self._native.intervals(coverage(alpha, level, self.level))
         low, high = zip(*map(ends, found), strict=True)
         return _frames.frame({"low": low, "high": high}, self._names)
+
+    def odds_ratios(self, alpha: float | None = None, *, level: float | None = None) -> pd.DataFrame:
+        """What the odds are multiplied by where a column is larger by 1, with `low` and `high`.
+
+        They are the exponentials of the coefficients and of the ends of their intervals. Only a
+        logistic regression has them.
+
+        >>> import dplm
+        >>> rows = [{"y": int(i % 3 < 1 + i // 3 % 2), "x": i // 3 % 2} for i in range(30_000)]
+        >>> fit = dplm.glm("y[0..1] ~ x[0..1]", rows, rho=0.5, seed=1)
+        >>> bool(fit.odds_ratios()["low"]["x"] < 4 < fit.odds_ratios()["high"]["x"])
+        True
+        """
+        self._must_be_binomial()
+        intervals = self.conf_int(alpha, level=level)
+        names = [name for name in self._names if name != "(Intercept)"]
+        columns = {"estimate": self.params, "low": intervals["low"], "high": intervals["high"]}
+        return _frames.frame({key: [math.exp(found[name]) for name in names] for key, found in columns.items()}, names)
+
+    def marginal_effects(self, alpha: float | None = None, *, level: float | None = None) -> pd.DataFrame:
+        """How much the probability changes with each column, on average over rows: the average
+        marginal effects of a logistic regression, with `std_error`, `low` and `high`.
+
+        They are derivatives, also for levels. A fit with weights, or of persons with several rows,
+        has none.
+
+        >>> import dplm
+        >>> rows = [{"y": int(i % 3 < 1 + i // 3 % 2), "x": i // 3 % 2} for i in range(30_000)]
+        >>> fit = dplm.glm("y[0..1] ~ x[0..1]", rows, rho=0.5, seed=1)
+        >>> bool(abs(fit.marginal_effects()["estimate"]["x"] - 0.308) < 0.03)
+        True
+        """
+        self._must_be_binomial()
+        found = self._facts["marginal_effects"]
+        half = NormalDist().inv_cdf(0.5 + coverage(alpha, level, self.level) / 2)
+        columns = {key: [float(one[key]) for one in found] for key in ("estimate", "std_error")}
+        both = list(zip(*columns.values(), strict=True))
+        columns["low"] = [estimate - half * error for estimate, error in both]
+        columns["high"] = [estimate + half * error for estimate, error in both]
+        return _frames.frame(columns, [str(one["name"]) for one in found])
+
+    def _must_be_binomial(self) -> None:
+        if self.family != "binomial":
+            raise RequestError("only a fit of family='binomial' has odds and probabilities: use dplm.glm")
 
     def t_test(self, hypothesis: Any) -> TTest:
         """Tests linear hypotheses about the coefficients, one by one.

@@ -6,7 +6,7 @@ new_fit <- function(json, call = NULL) {
   names <- vapply(facts$coefficients, `[[`, "", "name")
   number <- function(key) setNames(numbers_of(facts$coefficients, key), names)
   kept <- c(
-    "formula", "rows", "rows_used", "units", "weights", "purpose", "interval", "level", "target", "target_text", "residual_sd", "r_squared",
+    "formula", "rows", "rows_used", "units", "weights", "purpose", "interval", "level", "target", "target_text", "residual_sd", "r_squared", "family",
     "method", "private", "promise", "date", "ledger", "pretend"
   )
   fit <- list(
@@ -28,7 +28,8 @@ releases_of <- function(facts) {
 
 print.dplm <- function(x, digits = max(3L, getOption("digits") - 3L), ...) {
   marked(x$pretend, {
-    cat("Private linear regression\n\n  ", x$formula, "\n\n", sep = "")
+    kind <- if (identical(x$family, "binomial")) "logistic" else "linear"
+    cat("Private ", kind, " regression\n\n  ", x$formula, "\n\n", sep = "")
     cat("Coefficients:\n")
     print(x$coefficients, digits = digits)
     cat("\n", spent(x), "\n", sep = "")
