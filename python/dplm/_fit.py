@@ -232,7 +232,8 @@ class Fit(Released["_native.Fit"]):
         logistic regression has them.
 
         >>> import dplm
-        >>> rows = [{"y": int(i % 3 < 1 + i // 3 % 2), "x": i // 3 % 2} for i in range(30_000)]
+        >>> x = [i // 3 % 2 for i in range(30_000)]
+        >>> rows = {"y": [int(i % 3 < 1 + x[i]) for i in range(30_000)], "x": x}
         >>> fit = dplm.glm("y[0..1] ~ x[0..1]", rows, rho=0.5, seed=1)
         >>> bool(fit.odds_ratios()["low"]["x"] < 4 < fit.odds_ratios()["high"]["x"])
         True
@@ -251,7 +252,8 @@ class Fit(Released["_native.Fit"]):
         has none.
 
         >>> import dplm
-        >>> rows = [{"y": int(i % 3 < 1 + i // 3 % 2), "x": i // 3 % 2} for i in range(30_000)]
+        >>> x = [i // 3 % 2 for i in range(30_000)]
+        >>> rows = {"y": [int(i % 3 < 1 + x[i]) for i in range(30_000)], "x": x}
         >>> fit = dplm.glm("y[0..1] ~ x[0..1]", rows, rho=0.5, seed=1)
         >>> bool(abs(fit.marginal_effects()["estimate"]["x"] - 0.308) < 0.03)
         True

@@ -314,7 +314,8 @@ def glm(
     gives probabilities. Everything else is as in `lm`.
 
     >>> import dplm
-    >>> rows = [{"union": ("no", "yes")[i % 3 < 1 + i // 3 % 2], "x": i // 3 % 2} for i in range(30_000)]
+    >>> x = [i // 3 % 2 for i in range(30_000)]
+    >>> rows = {"union": [("no", "yes")[i % 3 < 1 + x[i]] for i in range(30_000)], "x": x}
     >>> fit = dplm.glm("union{no,yes} ~ x[0..1]", rows, rho=0.5, seed=1)
     >>> fit.family, round(fit.params["x"] - 1.386, 1)
     ('binomial', 0.0)
