@@ -292,7 +292,8 @@ fn a_plan_is_what_the_fit_does() {
         let ratio = found.precision.unwrap().std_error / planned.std_error.unwrap();
         assert!((0.8..1.35).contains(&ratio), "{planned:?}: {ratio}");
     }
-    let rare = PlanQuestion::default().rows(10_000u64).assume(vec!["y share 0.05".to_owned()]);
+    let assumed = ["x0 sd 1", "x1 sd 1", "x2 sd 1", "y share 0.05"].map(str::to_owned);
+    let rare = PlanQuestion::default().rows(10_000u64).assume(assumed.to_vec());
     let rare = request.forecast(&rare, false, &[]).unwrap();
     assert!(rare.coefficients[1].std_error > plan.coefficients[1].std_error.map(|error| 1.5 * error));
 }
