@@ -9,6 +9,7 @@ use std::sync::Arc;
 use crate::{
     Charge, Dataset, Error, Fitted, GroupedDataset, NoiseSource, Person, Prepared, PreparedGroups, Progress, Reading,
     Receipt,
+    dataset::check_within,
     formula::{By, Column, Formula, Weights},
     lattice::Design,
     method::{self, Asked, Asks, ConfigError, Entry, Method, Request, Tuning},
@@ -65,6 +66,7 @@ impl FitRequest {
         let weights: Option<Weights> = self.weights.as_deref().map(str::parse).transpose()?;
         let asked = self.asked(others)?;
         let formula = Formula::parse(&self.formula)?;
+        check_within(&formula, asked.request.person.as_ref())?;
         let Asked { method, request, tuning, .. } = asked.clone();
         let method = method::choose(method, request, tuning, &formula, self.standardised)?;
         let asked = Asked { model: self.model(&formula, weights.as_ref()), ..asked };

@@ -207,10 +207,12 @@ impl Fit {
             Target::Population | Target::Robust => "the population",
             Target::Person => "the population in which each person counts once",
         };
+        let within = self.design.model().within();
+        let constants = within.map_or(String::new(), |person| format!(", with a constant for each '{person}'"));
         let names: Vec<String> = self.left_out.iter().map(|one| one.name.clone()).collect();
         let model = if names.is_empty() { String::new() } else { format!(", in the model without {}", listed(&names)) };
         let assumed = self.assumed_of_clipped();
-        format!("the {coefficients} coefficients of {of}{model}{assumed}")
+        format!("the {coefficients} coefficients of {of}{constants}{model}{assumed}")
     }
 
     /// What is taken for granted of rows that are clipped in a fit that says its intervals are for least squares.

@@ -171,7 +171,7 @@ impl GroupedFit {
         level: f64,
     ) -> Result<Vec<Prediction>, Error> {
         let fits = self.groups.iter().map(FittedGroup::fit);
-        let predictors = fits.map(|fit| fit.map(|fit| Predictor::new(fit, level)).transpose());
+        let predictors = fits.map(|fit| fit.map(|fit| Predictor::of_means(fit, level)).transpose());
         let predictors: Vec<Option<Predictor<'_>>> = predictors.collect::<Result<_, _>>()?;
         let (_, first) = self.fits().next().ok_or(GroupError::NoneFitted)?;
         let columns: Vec<_> = first.design.predictors().into_iter().chain([self.by.column()]).collect();

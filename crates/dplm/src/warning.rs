@@ -24,6 +24,9 @@ pub enum Warning {
         of: u64,
         /// What they are.
         unit: Unit,
+        /// Whether persons' own means were taken out.
+        #[serde(default)]
+        within: bool,
     },
     /// Columns whose scale was taken on trust.
     AssumedStandard {
@@ -146,14 +149,15 @@ impl std::fmt::Display for Warning {
             Warning::FixedSeed => f.write_str(
                 "the noise came from a fixed seed, so whoever knows the seed can remove it: this output is not private and must not be published",
             ),
-            Warning::FewRowsUsed { used, most, of, unit } => write!(
+            Warning::FewRowsUsed { used, most, of, unit, within } => write!(
                 f,
-                "only about {} of {} {} are used, and at most about {}: all others have a missing cell in a column of the model, where text \
+                "only about {} of {} {} are used, and at most about {}: all others have {}a missing cell in a column of the model, where text \
                  that is no number and a level that is not listed count as missing, or a weight of 0",
                 grouped(*used),
                 grouped(*of),
                 unit.plural(),
                 grouped(*most),
+                if *within { "one row, or rows that are alike, beside those with " } else { "" },
             ),
             Warning::AssumedStandard { columns } => write!(
                 f,
@@ -272,6 +276,8 @@ pub enum Cause {
     RareLevel,
     /// The share of rows that have the level, as it was released, cannot be told from 0.
     UnseenLevel,
+    /// The column varies too little within persons, whose own means are taken out.
+    Within,
     /// Its curvature is lost in the noise, though its second moments were not.
     Weak,
     /// A term of lower order that belongs to it was left out.
@@ -297,6 +303,10 @@ impl std::fmt::Display for Cause {
             }
             Cause::UnseenLevel => f.write_str(
                 "no rows of this level can be told from noise; check that it is spelt as in the data, or merge it with another",
+            ),
+            Cause::Within => f.write_str(
+                "it does not vary within persons, or too little for this budget, so that it cannot be told from their own constants; leave it \
+                 out, or leave out what follows `|`",
             ),
             Cause::Weak => {
                 f.write_str("what is new in it is lost in the noise; drop columns like it, or give a larger budget")

@@ -27,6 +27,7 @@ mod saved;
 mod study;
 mod usable;
 mod weights;
+mod within;
 
 /// A file that is not named above would never run.
 #[test]

@@ -21,7 +21,7 @@ use rand_chacha::{
 };
 use rayon::prelude::*;
 
-use crate::common::{Data, hostile};
+use crate::common::{Data, hostile, within_design};
 
 /// Cells that have broken the arithmetic of other programs.
 const ADVERSARIAL: [f64; 16] = [
@@ -125,13 +125,15 @@ struct People {
     features: usize,
     /// The most rows of a person that count.
     most: u32,
+    /// Whether persons' own means are taken out.
+    within: bool,
 }
 
 impl People {
     fn draw(cases: &mut Cases) -> People {
         let (count, features) = (1 + cases.below(6), 1 + cases.below(3));
         let persons = (0..count).map(|_| People::person(cases, features)).collect();
-        People { persons, features, most: 1 + cases.below(5) as u32 }
+        People { persons, features, most: 1 + cases.below(5) as u32, within: cases.below(2) == 0 }
     }
 
     /// A person with any number of rows, including none, half of the time so large that their rows
@@ -184,7 +186,11 @@ impl People {
             of_rows.push(number);
         }
         match place {
+            Place::Cluster if self.within => {
+                Encoded::Remote(table.on_a_cluster_by(&within_design(self.features), &of_rows, self.most, 1))
+            }
             Place::Cluster => Encoded::Remote(table.persons_on_a_cluster(&of_rows, self.most, 1)),
+            _ if self.within => table.within_persons(&of_rows, self.most, memory_of(place)),
             _ => table.by_person(&of_rows, self.most, memory_of(place)),
         }
     }
@@ -676,7 +682,11 @@ fn numbers_of_usable_units() {
             let (before, features) = ([people.clone(), others], people.features);
             let mut after = before.clone();
             after[0] = people.neighbour(cases, neighbours);
-            if neighbours == Neighbours::ReplaceOne && before[1].features == features && cases.below(2) == 0 {
+            if neighbours == Neighbours::ReplaceOne
+                && before[1].features == features
+                && before[1].within == people.within
+                && cases.below(2) == 0
+            {
                 after[0] = people.clone();
                 let leaves = after[0].persons.pop().expect("a person");
                 after[0].persons.push(Data { x: Vec::new(), y: Vec::new() });

@@ -19,7 +19,7 @@ use crate::{
     method::{ConfigError, Method, Outcome, Request},
     options::{Device, Tuning},
     privacy::{Neighbours, Person, Promise, Provenance, Unit, convert::Conversion, noise::NoiseSource},
-    rows::{Builder, CellCounts, DeviceError, Encoded, Executor, Persons, RemoteRows, Rows},
+    rows::{Builder, CellCounts, DeviceError, Encoded, Executor, Persons, RemoteRows, Rows, Together},
     table::{Block, Cells, DataError, Dialect, Field, ReadOptions, Schema, Source},
     warning::{Cause, Warning},
 };
@@ -82,8 +82,9 @@ impl Reading<'_> {
     ///
     /// # Errors
     /// When columns are missing, or cannot be read as the formula says, or persons cannot be told
-    /// apart by the column that is named.
+    /// apart by the column that is named; and when the formula has constants of others.
     pub fn model(&self, formula: &Formula, schema: &Schema) -> Result<Model, Error> {
+        check_within(formula, self.person.as_ref())?;
         self.person.as_ref().map_or(Ok(()), |person| schema.check_identifier(&person.column))?;
         if !formula.uses_dot() {
             return Ok(formula.resolve(schema)?);
@@ -367,6 +368,21 @@ impl Dataset {
     }
 }
 
+/// Refuses constants that are not those of the persons who are protected: one for each of anything
+/// else would tell of single persons, or would have to be released for each of them.
+pub(crate) fn check_within(formula: &Formula, person: Option<&Person>) -> Result<(), ConfigError> {
+    let column = || formula.within().unwrap_or_default().to_owned();
+    match (formula.within(), person) {
+        (None, _) => Ok(()),
+        (Some(_), None) => Err(ConfigError::WithinNoPerson { column: column() }),
+        (Some(name), Some(person)) if name != person.column => {
+            Err(ConfigError::WithinOthers { column: column(), person: person.column.clone() })
+        }
+        (Some(_), Some(Person { rows: Some(1), .. })) => Err(ConfigError::WithinOneRow),
+        (Some(_), Some(_)) => Ok(()),
+    }
+}
+
 /// Reads and encodes rows, each standing for itself; `see` is shown every block.
 fn read_rows(
     source: &Source,
@@ -393,14 +409,14 @@ fn read_persons(
     let table = ReadOptions { person: Some(&person.column), ..reading.table };
     let reading = Reading { table, memory: reading.memory, ..Reading::default() };
     let mut persons = Persons::new();
-    let rows = read_rows(source, design, &reading, &mut |block| {
+    let rows = read_rows(source, &design.as_read(), &reading, &mut |block| {
         cells.see(block);
         match block.columns.last() {
             Some(Cells::Levels(of_rows)) => persons.push(of_rows),
             _ => unreachable!("the last column says which person a row belongs to"),
         }
     })?;
-    rows.by_person(&persons, person.most_rows(), person.counts_once)
+    rows.by_person(&persons, person.most_rows(), Together::of(person, design))
 }
 
 /// The coefficients that are not identified though they are in the model.

@@ -221,7 +221,8 @@ impl<'a> Prepared<'a> {
         let (rows, unit) = (dataset.rows(), dataset.unit());
         let (table, design) = dataset.rows_and_design();
         let outcome = plan.run(table, design, &mut rng, progress)?;
-        let mut warnings: Vec<Warning> = used.and_then(|used| used.warning(request.level, unit)).into_iter().collect();
+        let mut warnings: Vec<Warning> =
+            used.and_then(|used| used.warning(request.level, unit, design.is_within())).into_iter().collect();
         warnings.extend(plan.warn().into_iter().map(|warning| of_whole(warning, request.rho)));
         let of_outcome = dataset.warnings(guarantee.promise.provenance, &outcome);
         warnings.extend(outcome.warnings);

@@ -43,7 +43,7 @@ pub enum FormulaError {
     },
     /// A name before a parenthesis that is not a function.
     #[error(
-        "formula: there is no function '{name}': use I, log, log2, log10, log1p, exp, sqrt, abs, poly, bs, ns or offset, \
+        "formula: there is no function '{name}': use I, log, log2, log10, log1p, exp, sqrt, abs, poly, bs, ns, i or offset, \
          or compute the column in the data first (at character {at})"
     )]
     UnknownFunction {
@@ -205,6 +205,44 @@ pub enum FormulaError {
     /// A column called `.`.
     #[error("formula: '.' cannot be a column's name, it stands for every other numeric column: rename the column")]
     ReservedName,
+    /// Two constants that are no category's.
+    #[error(
+        "formula: only persons have constants of their own, and not both '{}' and '{}': leave one out, or list its levels \
+         if they are few and public, as in {}{{a,b}}", columns[0], columns[1], columns[1]
+    )]
+    TwoFixedEffects {
+        /// The columns.
+        columns: [String; 2],
+    },
+    /// A number after `|`.
+    #[error("formula: '{column}' is a number, so it stands before '|', which persons or a category follow")]
+    FixedEffectOfNumber {
+        /// The column.
+        column: String,
+    },
+    /// The person is also a predictor or the response.
+    #[error("formula: '{column}' stands after '|', where it says whose rows are whose: leave it out before")]
+    PersonInModel {
+        /// The column.
+        column: String,
+    },
+    /// Models that are whitened together have persons' means taken out, or none has.
+    #[error("formula: all specifications of a study have the same fixed effects: fit those with others by themselves")]
+    FixedEffectsDiffer,
+    /// An event without levels.
+    #[error("formula: i(...) is of categories: list the levels of '{column}', as in {column}{{0,1}}")]
+    EventOfNumber {
+        /// The column.
+        column: String,
+    },
+    /// A reference that is no level.
+    #[error("formula: the reference '{level}' of i(...) is not a level of '{column}': name one that is listed")]
+    NoSuchReference {
+        /// The column.
+        column: String,
+        /// What was written.
+        level: String,
+    },
     /// The model file is not TOML.
     #[error("model file: not valid TOML at line {line}: {problem}")]
     NotToml {

@@ -17,7 +17,9 @@
 //! |---|---|
 //! | `expression.rs`, `range.rs` | numbers computed from cells, and their bounds by interval arithmetic |
 //! | `curve.rs` | polynomials and splines on public bounds |
+//! | `event.rs` | a coefficient for each period of an event study |
 //! | `term.rs`, `model.rs` | products of variables; the columns of the design matrix and their names, as R has them |
+//! | `within.rs` | what follows `|`: whose own means are taken out |
 //! | `scan.rs`, `parse.rs`, `write.rs` | text to formula and back |
 //! | `model_file.rs`, `template.rs` | the same in a file |
 //! | `resolve.rs` | a formula against a table |
@@ -28,8 +30,10 @@ mod error;
 mod expression;
 mod range;
 mod curve;
+mod event;
 mod term;
 mod model;
+mod within;
 mod write;
 mod scan;
 mod parse;
@@ -46,6 +50,8 @@ pub use crate::schema::{Column, Kind};
 pub use by::By;
 pub(crate) use curve::{Curve, Shape, legendre_in_powers};
 pub use error::FormulaError;
+pub use event::EventStudy;
+pub(crate) use event::{Event, EventCell};
 pub(crate) use expression::Expression;
 use model::Facts;
 pub use model::Model;
@@ -93,9 +99,15 @@ impl Formula {
         self.model.has_bounds()
     }
 
+    /// The column of the persons who each have a constant of their own, where they have.
+    pub fn within(&self) -> Option<&str> {
+        self.model.within()
+    }
+
     /// Puts the columns in order and checks the rules of every formula; every constructor ends
     /// here.
     fn checked(mut self) -> Result<Self, FormulaError> {
+        self.model.settle_within()?;
         self.model.put_in_order();
         // `.` may be the only term.
         match (self.model.check(), self.dot) {
@@ -117,9 +129,10 @@ impl Model {
     fn put_in_order(&mut self) {
         let mut facts: HashMap<String, Column> =
             self.columns.iter().map(|column| (column.name.clone(), column.clone())).collect();
-        let of_terms = self.terms.iter().flat_map(|term| &term.0).map(Variable::expression);
-        let all = std::iter::once(&self.response).chain(of_terms).chain(&self.offsets);
-        self.columns = Facts::of(all.flat_map(Expression::columns).filter_map(|name| facts.remove(name)).collect());
+        let of_terms = self.terms.iter().flat_map(|term| &term.0).flat_map(Variable::columns);
+        let of_offsets = self.offsets.iter().flat_map(Expression::columns);
+        let all = self.response.columns().into_iter().chain(of_terms).chain(of_offsets);
+        self.columns = Facts::of(all.filter_map(|name| facts.remove(name)).collect());
     }
 }
 

@@ -1,13 +1,14 @@
 //! One line of text to a formula.
 //!
 //! ```text
-//! formula     := arithmetic '~' [sign] summand (sign summand)*
+//! formula     := arithmetic '~' [sign] summand (sign summand)* ['|' column ('+' column)*]
 //! sign        := '+' | '-'
 //! summand     := '0' | '1' | '.' | 'offset' '(' arithmetic ')' | crossing
 //! crossing    := interaction ('*' interaction)*
 //! interaction := power (':' power)*
 //! power       := ('(' crossing (sign crossing)* ')' | variable) ['^' whole number]
 //! variable    := column | function '(' arithmetic ')' | family '(' arithmetic ',' [word '='] whole number ')'
+//!              | 'i' '(' column ',' [column ','] 'ref' '=' level ')'
 //! arithmetic  := product (sign product)*
 //! product     := negative (('*' | '/') negative)*
 //! negative    := '-' negative | atom ['^' ['-'] number]
@@ -24,7 +25,7 @@
 use std::collections::{HashMap, HashSet};
 
 use super::{
-    Column, Curve, Expression, Formula, FormulaError, Kind, Model, Variable, check_facts,
+    Column, Curve, Event, Expression, Formula, FormulaError, Kind, Model, Variable, check_facts,
     expression::{Function, Operator},
     model::Facts,
     scan::Scanner,
@@ -39,13 +40,17 @@ const MOST_OPERATIONS: usize = 200;
 const MOST_TERMS: usize = 100_000;
 /// The function that marks a summand with coefficient 1.
 const OFFSET: &str = "offset";
+/// The function of an event study, and its last argument.
+const EVENT: &str = "i";
+const REFERENCE: &str = "ref";
 
 impl Formula {
     /// Reads a formula such as `log(y[1..10]) ~ x[-1..1] * g{a,b} + poly(z[0..1], 2) + 0`.
     ///
     /// `+ 0` or `- 1` removes the intercept; `.` stands for every other numeric column, `. - id`
     /// for every other but `id`. Numbers may be written as `-1.5e3` or `1_000`. Bounds and levels
-    /// are written at one mention of a column.
+    /// are written at one mention of a column. `| id` gives each person a constant of their own,
+    /// and `i(period, treated, ref = 3)` each period but one a coefficient.
     ///
     /// # Errors
     /// Refuses text outside the grammar, with the position, and impossible facts: reversed, equal
@@ -143,18 +148,33 @@ impl Parser<'_> {
         let mut adds = self.scanner.sign().unwrap_or(true);
         loop {
             self.summand(&mut right, adds)?;
-            if self.scanner.at_end() {
+            if self.scanner.at_end() || self.scanner.peek() == Some('|') {
                 break;
             }
-            let wanted = "'+', '-', '*', ':' or the end of the formula";
+            let wanted = "'+', '-', '*', ':', '|' or the end of the formula";
             adds = self.scanner.sign().ok_or_else(|| self.scanner.expected(wanted))?;
         }
-        let except = right.except()?;
+        let (except, within) = (right.except()?, self.within()?);
         let Right { mut terms, dot, offsets, without_intercept, .. } = right;
         let factors = self.put_factors_in_order(&mut terms);
         let (columns, intercept) = (Facts::of(self.columns), !without_intercept);
-        let model = Model { columns, response, terms, factors, offsets, intercept };
+        let model = Model { columns, response, terms, factors, offsets, intercept, within };
         Ok(Formula { model: Box::new(model), dot, except })
+    }
+
+    /// What follows `|`, where something does.
+    fn within(&mut self) -> Result<Vec<String>, FormulaError> {
+        let mut within = Vec::new();
+        if !self.scanner.eat("|") {
+            return Ok(within);
+        }
+        loop {
+            within.push(self.name_of_column("the column of persons, or a category, after '|'")?);
+            if self.scanner.at_end() {
+                return Ok(within);
+            }
+            self.scanner.expect("+", "'+' or the end of the formula")?;
+        }
     }
 
     /// Puts the factors of each product in the order in which the formula first names them, as R
@@ -268,6 +288,9 @@ impl Parser<'_> {
                 return self.curve(family);
             }
         }
+        if self.eat_call(EVENT) {
+            return self.event();
+        }
         self.operations = 0;
         match self.call()? {
             Some(call) => Ok(Variable::Value(call)),
@@ -287,6 +310,32 @@ impl Parser<'_> {
         let size = self.whole(&wanted)?;
         self.close()?;
         Ok(Variable::Curve(family(size), of))
+    }
+
+    /// The rest of `i(period, treated, ref = 3)`.
+    fn event(&mut self) -> Result<Variable, FormulaError> {
+        let wanted = "', ref = ' and a level inside 'i(...)'";
+        let period = self.name_of_column("a category inside 'i(...)'")?;
+        self.scanner.expect(",", wanted)?;
+        let mut of = None;
+        if !self.eat_reference() {
+            of = Some(self.name_of_column("'ref = ' and a level, or the category of those treated, inside 'i(...)'")?);
+            self.scanner.expect(",", wanted)?;
+            if !self.eat_reference() {
+                return Err(self.scanner.expected(wanted));
+            }
+        }
+        let reference = self.scanner.argument("the level that is the reference of 'i(...)'")?;
+        self.close()?;
+        Ok(Variable::Event(Event { period, of, reference }))
+    }
+
+    /// Reads `ref =` where it is next.
+    fn eat_reference(&mut self) -> bool {
+        let start = self.scanner.position;
+        let found = self.scanner.name("").is_ok_and(|found| found == REFERENCE) && self.scanner.eat("=");
+        self.scanner.position = if found { self.scanner.position } else { start };
+        found
     }
 
     /// Reads `name(` where it is next.
@@ -388,6 +437,10 @@ impl Parser<'_> {
 
     /// A column, with its facts if they stand here.
     fn column(&mut self, what: &str) -> Result<Expression, FormulaError> {
+        Ok(Expression::Column(self.name_of_column(what)?))
+    }
+
+    fn name_of_column(&mut self, what: &str) -> Result<String, FormulaError> {
         let start = self.scanner.position;
         let name = self.scanner.name(what)?;
         if self.scanner.eat("(") {
@@ -401,7 +454,7 @@ impl Parser<'_> {
             self.columns.len() - 1
         });
         self.columns[place].learn(kind)?;
-        Ok(Expression::Column(name))
+        Ok(name)
     }
 
     fn whole(&mut self, what: &str) -> Result<u32, FormulaError> {

@@ -208,6 +208,16 @@ impl<'a> Scanner<'a> {
         }
     }
 
+    /// Reads a level that is the last argument of a function.
+    pub fn argument(&mut self, what: &str) -> Result<String, FormulaError> {
+        self.skip_blanks();
+        match self.peek() {
+            Some(quote @ ('"' | '`')) => self.quoted(quote, &format!("a closing {quote} after {what}")),
+            None | Some(',' | ')') => Err(self.expected(what)),
+            Some(_) => Ok(self.take_while(write::continues_argument).trim_end().to_owned()),
+        }
+    }
+
     fn level(&mut self, column: &str) -> Result<String, FormulaError> {
         self.skip_blanks();
         match self.peek() {

@@ -7,7 +7,7 @@ use std::{
 
 use crate::date::date_of;
 
-use super::{Column, Curve, Expression, Formula, Kind, Model, Variable, expression::Operator, term::Term};
+use super::{Column, Curve, Event, Expression, Formula, Kind, Model, Variable, expression::Operator, term::Term};
 
 impl Display for Formula {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
@@ -81,10 +81,11 @@ fn write_formula(
         write!(f, " - {}", Name(name))?;
     }
     match (summands.first, model.intercept) {
-        (true, _) => f.write_char('1'),
-        (false, true) => Ok(()),
-        (false, false) => f.write_str(" + 0"),
+        (true, _) => f.write_char('1')?,
+        (false, true) => {}
+        (false, false) => f.write_str(" + 0")?,
     }
+    model.within().map_or(Ok(()), |person| write!(f, " | {}", Name(person)))
 }
 
 /// The variables to name before any term, so that factors keep the model's order when the text is
@@ -150,6 +151,28 @@ impl Mentions<'_> {
                     Curve::Bs(df) | Curve::Ns(df) => write!(f, ", df = {df})"),
                 }
             }
+            Variable::Event(event) => self.event(f, event),
+        }
+    }
+
+    fn event(&mut self, f: &mut Formatter<'_>, event: &Event) -> fmt::Result {
+        f.write_str("i(")?;
+        for column in event.columns() {
+            self.column(f, column)?;
+            f.write_str(", ")?;
+        }
+        f.write_str("ref = ")?;
+        match is_bare_level(&event.reference) && event.reference.chars().all(continues_argument) {
+            true => f.write_str(&event.reference)?,
+            false => write_quoted(f, &event.reference, '"')?,
+        }
+        f.write_char(')')
+    }
+
+    fn column(&mut self, f: &mut Formatter<'_>, name: &str) -> fmt::Result {
+        match self.facts.remove(name) {
+            Some(column) => write!(f, "{column}"),
+            None => write!(f, "{}", Name(name)),
         }
     }
 
@@ -158,10 +181,7 @@ impl Mentions<'_> {
         let in_parentheses = binding(expression) < least;
         f.write_str(if in_parentheses { "(" } else { "" })?;
         match expression {
-            Expression::Column(name) => match self.facts.remove(name.as_str()) {
-                Some(column) => write!(f, "{column}")?,
-                None => write!(f, "{}", Name(name))?,
-            },
+            Expression::Column(name) => self.column(f, name)?,
             Expression::Number(number) => write!(f, "{}", Number(*number))?,
             Expression::Negative(of) => {
                 f.write_char('-')?;
@@ -293,6 +313,12 @@ pub(super) fn continues_name(character: char) -> bool {
 
 fn is_bare_level(level: &str) -> bool {
     !level.is_empty() && level.trim() == level && !level.contains(ends_bare_level)
+}
+
+/// Whether this character can stand in a level without quotes that is the last argument of a
+/// function.
+pub(super) fn continues_argument(character: char) -> bool {
+    !ends_bare_level(character) && character != ')'
 }
 
 /// Whether this character cannot stand in a level without quotes.

@@ -122,7 +122,7 @@ impl Design {
             combinations,
             names: model.coefficient_names(),
             asked: basis.asked(),
-            response: scale_of(basis.range(&fitted), model.intercept()),
+            response: scale_of(basis.range(&fitted), model.spans_constant()),
             fitted: basis.placed(&fitted),
             offset: model.offset().map(|offset| basis.placed(&offset)),
             model: model.clone(),
@@ -143,6 +143,23 @@ impl Design {
     /// The same for rows that count alike.
     pub fn unweighted(&self) -> Design {
         Design::new(&self.model)
+    }
+
+    /// The same as rows are read where persons' own means are to be taken out of them: after a first column that is the constant,
+    /// which says which rows have no missing cell and how much each counts. Otherwise itself.
+    pub fn as_read(&self) -> Design {
+        let constant = self.is_within().then_some(Slot::Intercept);
+        Design { slots: constant.into_iter().chain(self.slots.iter().cloned()).collect(), ..self.clone() }
+    }
+
+    /// Whether persons' own means are taken out of their rows.
+    pub fn is_within(&self) -> bool {
+        self.model.within().is_some()
+    }
+
+    /// The size of the largest cell with bounds: a difference of two where means are taken out.
+    pub fn largest_cell(&self) -> f64 {
+        if self.is_within() { 2.0 } else { 1.0 }
     }
 
     /// What rows are weighted by.
@@ -210,22 +227,25 @@ impl Design {
     }
 
     /// The same of the terms without the intercept, where a column without bounds is at most `standard` in size: a bounded number and a group
-    /// of levels add at most 1 each, and products multiply.
+    /// of levels add at most 1 each, and products multiply. Less their means over several rows they are at most twice as long.
     pub fn terms_norm_sq(&self, standard: f64) -> f64 {
         let bare: HashSet<&str> = self.model.assumed_standard().collect();
         let of_variable = |variable: &Variable| match variable {
             Variable::Curve(curve, _) => curve.norm_sq(),
             Variable::Value(_) if variable.as_column().is_some_and(|name| bare.contains(name)) => standard * standard,
-            Variable::Value(_) => 1.0,
+            Variable::Value(_) | Variable::Event(_) => 1.0,
         };
-        self.model.ordered_terms().iter().map(|term| term.0.iter().map(of_variable).product::<f64>()).sum()
+        let largest_sq = self.largest_cell().powi(2);
+        self.model.ordered_terms().iter().map(|term| largest_sq * term.0.iter().map(of_variable).product::<f64>()).sum()
     }
 
-    /// The variance that rounding to the lattice gives to each column of the design matrix, in standardised units.
+    /// The variance that rounding to the lattice gives to each column of the design matrix, in standardised units: once as a cell, and once
+    /// more where a mean is taken out of it.
     pub(crate) fn rounding_variances(&self) -> Vec<f64> {
         let step = f64::from(ONE).recip();
         let is_whole = |slot: &Slot| self.weights.is_none() && (*slot == Slot::Intercept || slot.is_level());
-        self.slots.iter().map(|slot| if is_whole(slot) { 0.0 } else { step * step / 12.0 }).collect()
+        let times = |slot: &Slot| f64::from(u8::from(!is_whole(slot)) + u8::from(self.is_within()));
+        self.slots.iter().map(|slot| times(slot) * step * step / 12.0).collect()
     }
 
     /// For each column of the design matrix, those that it holds less a combination of, but for the constant: without one of them it would

@@ -54,5 +54,6 @@ pub use simd::Kernel;
 pub use unit::MOST_ROWS;
 pub(crate) use unit::{
     Around, Group, UnitClip, add_unit_gradients, clipped_units, reaches, surely_within, unit_square_sum, weigh_as_one,
+    without_means,
 };
 pub use whiten::Whitening;

@@ -71,6 +71,45 @@ pub(crate) fn weigh_as_one(cells: &mut [f32], features: usize) {
     }
 }
 
+/// The rows of each person of a group less the person's own means: of every column but the first, responses included, what is left after
+/// its projection on the first, which is gone afterwards. A rule about one person.
+///
+/// The first column is the constant: `C_i` is 0 for a row that does not count and, where rows are weighted, proportional to the root of the weight. A
+/// cell becomes the integer nearest to `X_i - C_i m`, ties to even, for `m = sum_k C_k X_k / sum_k C_k^2`. Both sums are below 2^52 and so
+/// exact in any order; what follows is a few roundings of IEEE's, which are the same everywhere. A column that is a multiple of the constant
+/// leaves nothing, since these roundings are far below half a step, and so does a person with one row that counts.
+///
+/// # Guarantee
+/// Whatever a person's rows are, cells are integers in the range of the lattice: what is claimed of a person's contribution, that is of any such
+/// rows, holds of these. With all cells of a column within `lo` and `hi` and K rows that count alike, `|X_i - m| <= (hi - lo) (1 - 1/K)`.
+pub(crate) fn without_means(cells: &[f32], features: usize) -> Vec<f32> {
+    let blocks = || cells.chunks_exact(RowBlock::len_for(features)).map(|block| block.as_chunks::<BLOCK_ROWS>().0);
+    let (mut squares, mut sums) = ([0.0; BLOCK_ROWS], vec![[0.0; BLOCK_ROWS]; features]);
+    for (constant, others) in blocks().filter_map(<[Cells]>::split_first) {
+        add_lanes(constant, constant, &mut squares);
+        others.iter().zip(&mut sums).for_each(|(column, sums)| add_lanes(constant, column, sums));
+    }
+    let mean = |sum: f64, square: f64| if square > 0.0 { sum / square } else { 0.0 };
+    let means: Vec<Lanes> =
+        sums.iter().map(|sums| std::array::from_fn(|lane| mean(sums[lane], squares[lane]))).collect();
+    let less = |constant: &Cells, column: &Cells, means: &Lanes| -> Cells {
+        std::array::from_fn(|lane| nearest_cell(f64::from(column[lane]) - f64::from(constant[lane]) * means[lane]))
+    };
+    let columns = blocks().filter_map(<[Cells]>::split_first).flat_map(|(constant, others)| {
+        others.iter().zip(&means).map(move |(column, means)| less(constant, column, means))
+    });
+    columns.flatten().collect()
+}
+
+/// The cells of a column in the rows of a block.
+type Cells = [f32; BLOCK_ROWS];
+
+/// Adds the products of two columns to a sum for each person.
+fn add_lanes(one: &Cells, other: &Cells, sums: &mut Lanes) {
+    let products = one.iter().zip(other).map(|(one, other)| f64::from(*one) * f64::from(*other));
+    sums.iter_mut().zip(products).for_each(|(sum, product)| *sum += product);
+}
+
 /// For each person of a group, the size at which residuals saturate: `S M <= 2^52` for `M = max_j sum_i |X_ij|`.
 ///
 /// # Guarantee

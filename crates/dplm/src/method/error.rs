@@ -150,6 +150,33 @@ pub enum ConfigError {
     /// Rows that were given up for an earlier fit.
     #[error("the rows were given up for an earlier fit: read them again")]
     GivenUp,
+    /// Constants of whom?
+    #[error(
+        "the formula has a constant for each '{column}', so that its rows must be those of persons who are protected"
+    )]
+    WithinNoPerson {
+        /// The column after `|`.
+        column: String,
+    },
+    /// Constants of others than are protected.
+    #[error(
+        "only the persons who are protected, by '{person}', have constants that no cell of another is needed for: those of '{column}' would \
+         have to be released one by one; write `| {person}`, or list the levels of '{column}' as in {column}{{a,b}} if they are few and public"
+    )]
+    WithinOthers {
+        /// The column after `|`.
+        column: String,
+        /// The column of persons.
+        person: String,
+    },
+    /// Nothing is left of a row without its mean.
+    #[error("a person's own constant leaves nothing of a single row: let at least two rows of a person count")]
+    WithinOneRow,
+    /// Moments of other rows.
+    #[error(
+        "public moments are those of rows as they are, and not of what is left of them without persons' own means: leave them out"
+    )]
+    MomentsWithin,
     /// Moments of which rows?
     #[error("public moments are those of rows that count alike: leave out the moments, or the weights")]
     MomentsOfWeighted,
@@ -235,6 +262,7 @@ impl Advised for ConfigError {
         let or_auto = |first: Advice| first.text(", or ask for ").setting(Opt::Method, "auto");
         Some(match self {
             ConfigError::TargetNeedsPerson | ConfigError::NoPerson => Advice::new("name it with ").option(Opt::Person),
+            ConfigError::WithinNoPerson { column } => Advice::new("ask for ").setting(Opt::Person, column),
             ConfigError::NoGroups => Advice::new("name it with ").option(Opt::By),
             ConfigError::SeveralFits => Advice::new("fit the groups, or leave ").option(Opt::By).text(" out"),
             ConfigError::PopulationNeedsNewton { .. } => Advice::new("ask for ")

@@ -58,6 +58,15 @@ pub enum PredictionError {
     /// The spread of the errors is not known.
     #[error("this fit released no residual standard deviation, so it cannot predict a single person: ask for the mean")]
     NoResidualSd,
+    /// The constants of persons are not released.
+    #[error(
+        "each '{column}' has a constant of their own, which no budget releases, so that this fit cannot predict a response: its \
+         coefficients say by how much one changes within a person"
+    )]
+    OfPersons {
+        /// The column of persons.
+        column: String,
+    },
     /// A column that the model does not use.
     #[error("the model has no predictor '{column}': its predictors are {}", listed(columns))]
     NoSuchColumn {
@@ -175,8 +184,9 @@ impl Fit {
     /// level.
     ///
     /// # Errors
-    /// When a column is missing or the table cannot be read.
+    /// When a column is missing, the table cannot be read, or persons have constants of their own.
     pub fn predict(&self, source: &Source, options: &ReadOptions<'_>) -> Result<Vec<f64>, Error> {
+        self.check_predicts()?;
         let predictor = self.predictor();
         let mut found = Vec::new();
         self.for_each_block(source, options, &mut |rows| {
@@ -201,10 +211,16 @@ impl Fit {
         options: &ReadOptions<'_>,
         level: f64,
     ) -> Result<Vec<Prediction>, Error> {
-        let predictor = Predictor::new(self, level)?;
+        let predictor = Predictor::of_means(self, level)?;
         let mut found = Vec::new();
         self.for_each_block(source, options, &mut |rows| found.extend(predictor.of_rows(&rows)))?;
         Ok(found)
+    }
+
+    /// Refuses predictions of what is not known.
+    fn check_predicts(&self) -> Result<(), PredictionError> {
+        let column = self.design.model().within().map(str::to_owned);
+        column.map_or(Ok(()), |column| Err(PredictionError::OfPersons { column }))
     }
 
     /// Visits every block of rows; `None` for a row with a missing cell.
@@ -264,9 +280,18 @@ pub(crate) struct Predictor<'a> {
 }
 
 impl<'a> Predictor<'a> {
+    /// Of the mean response, not of changes only.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new); and when persons have constants of their own.
+    pub(crate) fn of_means(fit: &'a Fit, level: f64) -> Result<Predictor<'a>, Error> {
+        fit.check_predicts()?;
+        Ok(Predictor::new(fit, level)?)
+    }
+
     /// # Errors
     /// When the level is not a probability, or the fit released nothing to make intervals from.
-    pub(crate) fn new(fit: &'a Fit, level: f64) -> Result<Predictor<'a>, IntervalError> {
+    fn new(fit: &'a Fit, level: f64) -> Result<Predictor<'a>, IntervalError> {
         let inference = fit.inference.as_ref().ok_or(IntervalError::NotReleased)?;
         // Refuses an invalid level before a row is read.
         inference.intervals(&[], level)?;

@@ -95,7 +95,7 @@ impl Fit {
     pub fn over(&self, column: &str, at: &[(String, String)], level: f64, coverage: Coverage) -> Result<Over, Error> {
         let features = self.design.predictors();
         let grid = Grid::of(&features, column, at)?;
-        let mut predictor = Predictor::new(self, level)?;
+        let mut predictor = Predictor::of_means(self, level)?;
         let rows: Vec<RowValues> = self.rows(grid.block(&features)).into_iter().flatten().collect();
         let means: Vec<RowValues> = rows.chunks(grid.combinations()).map(mean).collect();
         if coverage == Coverage::Simultaneous {

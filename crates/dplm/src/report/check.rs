@@ -11,7 +11,7 @@ use crate::{
 const KEPT: [&str; 3] = ["fit", "grouped_fit", "study_guarantee"];
 /// Keys that are left out where there is nothing to say: one that is there and should not be is no
 /// unknown key.
-const OPTIONAL: [&str; 7] = ["by", "weights", "ledger", "charged", "conversion", "mechanism", "noise"];
+const OPTIONAL: [&str; 8] = ["by", "weights", "fixed_effects", "ledger", "charged", "conversion", "mechanism", "noise"];
 /// Sentences, which other versions word otherwise.
 const WORDS: [&str; 3] = ["text", "target_text", "warnings"];
 /// What schemas before the third did not have, or say otherwise.

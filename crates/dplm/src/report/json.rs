@@ -36,6 +36,8 @@ struct Facts<'a> {
     /// What rows were weighted by, as a formula writes it.
     #[serde(skip_serializing_if = "Option::is_none")]
     weights: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    fixed_effects: Option<FixedEffects<'a>>,
     purpose: &'static str,
     target: &'static str,
     target_text: String,
@@ -58,6 +60,12 @@ struct Document<'a> {
     facts: Facts<'a>,
     covariance: Option<Box<RawValue>>,
     fit: Box<RawValue>,
+}
+
+/// Who has a constant of their own.
+#[derive(Serialize)]
+struct FixedEffects<'a> {
+    person: &'a str,
 }
 
 /// Whose data are protected, and how many of them there are.
@@ -204,6 +212,7 @@ impl<'a> Facts<'a> {
             rows_used: fit.rows_used,
             units: Units { unit, count: fit.rows },
             weights: fit.weights.as_ref().map(ToString::to_string),
+            fixed_effects: fit.design.model().within().map(|person| FixedEffects { person }),
             purpose: fit.purpose.name(),
             target: fit.target.name(),
             target_text: fit.target_text(),

@@ -53,7 +53,8 @@ impl<S: Store> Engine<S> {
 
     /// The same rows by person, each with at most so many rows.
     pub(super) fn by_person(self, grouping: &Grouping, most: u32) -> Result<Engine<S>, Error> {
-        let grouped = Engine::new(self.store.grouped(grouping)?, self.features, grouping.persons());
+        let features = grouping.features(self.features);
+        let grouped = Engine::new(self.store.grouped(grouping)?, features, grouping.persons());
         Ok(Engine { rows_in_unit: Some(most), said: self.said, kernel: self.kernel, ..grouped })
     }
 

@@ -148,6 +148,9 @@ impl Config {
         if request.moments.is_some() && design.weights().is_some() {
             return Err(ConfigError::MomentsOfWeighted.into());
         }
+        if request.moments.is_some() && design.is_within() {
+            return Err(ConfigError::MomentsWithin.into());
+        }
         let moments = request.moments.as_ref().map(|moments| moments.of(design)).transpose()?;
         earlier.as_ref().map_or(Ok(()), |earlier| earlier.check(rows, design))?;
         let mut plan = Plan { request, choices, rows, features, known: None, earlier, shares_moments, learned };
@@ -319,7 +322,7 @@ fn largest_norm(design: &Design) -> f64 {
 
 /// The largest absolute response, in standardised units and weighted as it is.
 fn largest_response(design: &Design) -> f64 {
-    let largest = if design.response().range.0.is_finite() { 1.0 } else { STANDARD_RANGE };
+    let largest = if design.response().range.0.is_finite() { design.largest_cell() } else { STANDARD_RANGE };
     largest * design.largest_weight().sqrt()
 }
 

@@ -67,7 +67,7 @@ struct Ladders {
     top: f64,
     /// Whether it is looked for above the ladder too: all rows of a person together may be longer than one row can be.
     above: bool,
-    /// Whether it is looked for below the ladder too: weights may be far below their bound.
+    /// Whether it is looked for below the ladder too: weights may be far below their bound, and rows near their means.
     below: bool,
 }
 
@@ -169,7 +169,8 @@ impl<'a, A: Ask> Sequence<'a, A> {
         let (matrix, top, share) = plan.first_coordinates(design);
         // Rows may also be longer in coordinates that wrong moments made.
         let above = self.ask.rows_in_unit().is_some_and(|most| most > 1) || plan.known.is_some();
-        let ladders = Ladders { top, above, below: design.weights().is_some() };
+        let below = design.weights().is_some() || design.is_within();
+        let ladders = Ladders { top, above, below };
         self.round(&matrix, &ladders, 1, share)
     }
 

@@ -22,13 +22,18 @@ fn question(fit: &Fit) -> String {
         [one] => one.clone(),
         [others @ .., last] => format!("{} and {last}", others.join(", ")),
     };
+    let constants =
+        model.within().map_or(String::new(), |person| format!(", with a constant for each {}", code(person)));
     let why = match fit.purpose {
+        Purpose::Inference if model.within().is_some() => {
+            "how the mean of the first differs between rows of one person that differ in one of the others and agree in the rest"
+        }
         Purpose::Inference => {
             "how the mean of the first differs between rows that differ in one of the others and agree in the rest"
         }
         Purpose::Prediction => "how to predict the mean of the first from the others; no intervals were asked for",
     };
-    format!("<p>A linear regression of {} on {explained}: {why}.</p>\n", code(&model.response()))
+    format!("<p>A linear regression of {} on {explained}{constants}: {why}.</p>\n", code(&model.response()))
 }
 
 fn code(name: &str) -> String {
