@@ -89,7 +89,7 @@ pub use descend::Trajectory;
 pub use error::{Error, ErrorKind};
 pub use fit::{Bounded, Coefficient, Fit, Group, MethodSummary, Precision};
 pub use grouped::{EqualityTest, Fitted, FittedGroup, GroupError, GroupOutcome, GroupedFit};
-pub use hypothesis::{Equation, Hypothesis, HypothesisError, TTest, WaldTest};
+pub use hypothesis::{Equation, EventEffects, Hypothesis, HypothesisError, PeriodEffect, TTest, WaldTest};
 pub use lattice::Design;
 pub use lm::{Lm, lm};
 pub use predict::{Covariance, Coverage, Effect, Ends, Over, OverPoint, OverValue, Prediction, PredictionError};

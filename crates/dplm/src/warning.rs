@@ -64,6 +64,11 @@ pub enum Warning {
         /// Which, and why.
         columns: Vec<LeftOut>,
     },
+    /// The periods of an event study have no effects of their own.
+    EventWithoutPeriods {
+        /// The category that is passed through.
+        period: String,
+    },
     /// A fit whose guarantee is that of a study.
     PartOfStudy {
         /// What the specification is called.
@@ -196,6 +201,11 @@ impl std::fmt::Display for Warning {
             Warning::PartOfStudy { name, of } => write!(
                 f,
                 "this is the specification '{name}' of a study of {of}: the guarantee is that of the whole study, which was charged once"
+            ),
+            Warning::EventWithoutPeriods { period } => write!(
+                f,
+                "the coefficients of i({period}, ...) hold what each period did to everybody too: add {period} to the formula, and they are \
+                 differences between the treated and the others"
             ),
             Warning::TrustsMoments => f.write_str(
                 "the intervals trust the moments that were given: nothing released contradicts them, but this budget sees large errors only",

@@ -8,6 +8,7 @@ mod coverage;
 mod device;
 mod door;
 mod engines;
+mod events;
 mod formula;
 mod groups;
 mod hypothesis;

@@ -341,9 +341,17 @@ impl Dataset {
             warnings.push(Warning::AssumedStandard { columns });
         }
         warnings.extend(self.design.weights().map(|weights| Warning::Weighted { column: weights.name().to_owned() }));
+        warnings.extend(self.events_without_periods());
         warnings.extend(not_identified(outcome));
         warnings.extend(self.other_kinds(outcome));
         warnings
+    }
+
+    fn events_without_periods(&self) -> impl Iterator<Item = Warning> {
+        let studies = self.model.event_studies().into_iter().filter(|one| one.of.is_some() && !one.has_periods);
+        let mut periods: Vec<String> = studies.map(|study| study.period).collect();
+        periods.dedup();
+        periods.into_iter().map(|period| Warning::EventWithoutPeriods { period })
     }
 
     /// The columns that may not be what the formula says they are. A number that cannot be read leaves no row, so numbers are among them only

@@ -17,8 +17,8 @@
 //! |---|---|
 //! | `expression.rs`, `range.rs` | numbers computed from cells, and their bounds by interval arithmetic |
 //! | `curve.rs` | polynomials and splines on public bounds |
-//! | `event.rs` | a coefficient for each period of an event study |
 //! | `term.rs`, `model.rs` | products of variables; the columns of the design matrix and their names, as R has them |
+//! | `event.rs`, `periods.rs` | a coefficient for each period of an event study |
 //! | `within.rs` | what follows `|`: whose own means are taken out |
 //! | `scan.rs`, `parse.rs`, `write.rs` | text to formula and back |
 //! | `model_file.rs`, `template.rs` | the same in a file |
@@ -33,6 +33,7 @@ mod curve;
 mod event;
 mod term;
 mod model;
+mod periods;
 mod within;
 mod write;
 mod scan;
@@ -50,11 +51,11 @@ pub use crate::schema::{Column, Kind};
 pub use by::By;
 pub(crate) use curve::{Curve, Shape, legendre_in_powers};
 pub use error::FormulaError;
-pub use event::EventStudy;
 pub(crate) use event::{Event, EventCell};
 pub(crate) use expression::Expression;
 use model::Facts;
 pub use model::Model;
+pub use periods::EventStudy;
 pub(crate) use range::Range;
 pub use template::template;
 pub(crate) use term::{Part, Regressor, Variable};

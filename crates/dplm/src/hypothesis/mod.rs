@@ -1,6 +1,9 @@
 //! Hypotheses about coefficients, and their tests: post-processing, which costs nothing.
 
+mod event;
 mod parse;
+
+pub use event::{EventEffects, PeriodEffect};
 
 use crate::{
     Error, Fit, Precision,

@@ -7,6 +7,7 @@ mod over;
 
 pub use effects::Effect;
 pub use over::{Coverage, Over, OverPoint, OverValue};
+pub(crate) use simultaneous::level_of_each;
 
 use rayon::prelude::*;
 use serde::Serialize;

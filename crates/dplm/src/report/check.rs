@@ -11,14 +11,15 @@ use crate::{
 const KEPT: [&str; 3] = ["fit", "grouped_fit", "study_guarantee"];
 /// Keys that are left out where there is nothing to say: one that is there and should not be is no
 /// unknown key.
-const OPTIONAL: [&str; 8] = ["by", "weights", "fixed_effects", "ledger", "charged", "conversion", "mechanism", "noise"];
+const OPTIONAL: [&str; 9] =
+    ["by", "weights", "fixed_effects", "event_studies", "ledger", "charged", "conversion", "mechanism", "noise"];
 /// Sentences, which other versions word otherwise.
 const WORDS: [&str; 3] = ["text", "target_text", "warnings"];
 /// What schemas before the third did not have, or say otherwise.
 const SINCE_THREE: [&str; 3] = ["schema", "promise", "private"];
 /// Numbers that are computed once more when a document is written, and may differ by rounding from
 /// machine to machine.
-const RECOMPUTED: [&str; 2] = ["covariance", "equality"];
+const RECOMPUTED: [&str; 3] = ["covariance", "equality", "event_studies"];
 /// By how much, of the largest number beside them.
 const ROUNDING: f64 = 1e-6;
 

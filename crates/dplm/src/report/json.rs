@@ -5,7 +5,10 @@ use std::collections::HashMap;
 use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
 
-use super::text::{attack, promise};
+use super::{
+    event,
+    text::{attack, promise},
+};
 use crate::{
     Bounded, Coefficient, EqualityTest, Fit, FittedGroup, GroupOutcome, GroupedFit, MethodSummary, Statement,
     options::Purpose,
@@ -58,6 +61,8 @@ struct Facts<'a> {
 struct Document<'a> {
     #[serde(flatten)]
     facts: Facts<'a>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    event_studies: Option<Box<RawValue>>,
     covariance: Option<Box<RawValue>>,
     fit: Box<RawValue>,
 }
@@ -233,10 +238,16 @@ impl<'a> Facts<'a> {
 pub fn to_json(fit: &Fit) -> String {
     let document = Document {
         facts: Facts::of(fit),
+        event_studies: event_studies(fit),
         covariance: fit.covariance().as_ref().map(on_one_line),
         fit: on_one_line(fit),
     };
     pretty(&document)
+}
+
+fn event_studies(fit: &Fit) -> Option<Box<RawValue>> {
+    let found = event::studies(fit);
+    (!found.is_empty()).then(|| on_one_line(&found.iter().map(event::Study::of).collect::<Vec<_>>()))
 }
 
 /// The fits of all groups: what holds for all of them, and the document of each.

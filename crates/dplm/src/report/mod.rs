@@ -3,6 +3,7 @@
 pub mod svg;
 mod check;
 mod schema2;
+mod event;
 mod text;
 mod groups;
 mod html;

@@ -1,5 +1,6 @@
 //! The fit for people: a table that users of `lm` and statsmodels recognise.
 
+use super::event::{studies, trend};
 use crate::{
     Bounded, Coefficient, Fit, Group, Statement, Warning,
     number::{grouped, p_value, percent_up, rounded_up, significant},
@@ -14,7 +15,7 @@ pub(super) const WIDTH: usize = 100;
 pub fn summary(fit: &Fit) -> String {
     let guarantee = guarantee_in_words(&fit.guarantee);
     let budget = budget(&fit.guarantee, fit.statement.as_ref());
-    let parts = [heading(fit), table(fit), quality(fit), reading(fit), guarantee, budget, warnings(fit)];
+    let parts = [heading(fit), table(fit), trends(fit), quality(fit), reading(fit), guarantee, budget, warnings(fit)];
     parts.iter().filter(|part| !part.is_empty()).map(String::as_str).collect::<Vec<_>>().join("\n")
 }
 
@@ -146,6 +147,11 @@ pub(super) fn line(fit: &Fit, coefficient: &Coefficient) -> Vec<String> {
 /// What is said of a coefficient that has no number.
 pub(super) fn in_place_of_numbers(fit: &Fit, coefficient: &Coefficient) -> &'static str {
     if fit.is_left_out(&coefficient.name) { "left out" } else { "not identified" }
+}
+
+/// What the coefficients of event studies say of the time before.
+fn trends(fit: &Fit) -> String {
+    studies(fit).iter().map(|event| wrapped(&trend(event), WIDTH, "")).collect()
 }
 
 /// How well the model fits, as far as it was released.

@@ -3,6 +3,7 @@
 mod budget;
 mod command;
 mod effects;
+mod event;
 mod groups;
 mod ledger;
 mod question;
@@ -47,6 +48,7 @@ pub fn to_html(fit: &Fit, cover: &Cover) -> String {
         header(fit, cover),
         section("question", "What was asked", &question::section(fit)),
         section("coefficients", "Coefficients", &(table(fit) + &left_out(fit) + &paragraph(&covered(fit)))),
+        section("event", "Effects by period", &event::plots(fit)),
         section("effects", "Effect sizes", &effects::plot(fit)),
         section("quality", "How well the model fits", &quality(fit)),
         section("notes", "Notes", &all_notes(fit)),
