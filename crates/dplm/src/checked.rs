@@ -80,6 +80,9 @@ impl FitRequest {
     /// When the question makes no sense, or the fit would be refused.
     pub fn forecast(&self, question: &PlanQuestion, curve: bool, others: &[Entry]) -> Result<Forecast, Error> {
         let asked = self.asked(others)?;
+        if question.features.is_none() {
+            check_within(&Formula::parse(&self.formula)?, asked.request.person.as_ref())?;
+        }
         let model = match question.features {
             Some(features) => Asks::White { features, error_sd: question.noise_sd.unwrap_or(1.0) },
             // A plan reads nothing that could be standard or not.

@@ -4,11 +4,12 @@
 use std::fmt::Write;
 
 use dplm::{
-    Cause, Error, Fit, Lm, Person,
+    Cause, Error, Fit, GroupOutcome, Lm, Person, Progress, Receipt, RunOptions,
     diagnose::{OlsFit, least_squares_of_persons},
     formula::Formula,
     report::{Cover, to_html, to_json},
     rows::Encoded,
+    study::Study,
     table::{ReadOptions, Source},
 };
 use rand_chacha::{ChaCha20Rng, rand_core::SeedableRng};
@@ -253,4 +254,68 @@ fn other_constants_are_refused_before_anything_is_read() {
     let single = refused(dplm::lm(formula).rho(0.1).person("id").rows_per_person(1));
     assert!(single.contains("at least two rows"), "{single}");
     dplm::lm(formula).rho(0.1).person("id").check().unwrap();
+}
+
+/// All groups together, and all specifications of a study.
+#[test]
+fn groups_and_studies_have_constants_of_persons_too() {
+    let source = Panel { persons: 6000, seed: 8 }.table();
+    let lm = dplm::lm("y[-12..12] ~ x[-6..6] | id").person("id").rows_per_person(8).by("fixed{0,1,2}");
+    let groups = lm.rho(1.0).seed(3).fit_groups_of(&source).unwrap();
+    for group in &groups.groups {
+        let GroupOutcome::Fitted(fit) = &group.outcome else { panic!("{}: not fitted", group.level) };
+        let precision = fit.coefficients[0].precision.expect("identified");
+        assert_eq!(fit.coefficients.len(), 1);
+        assert!((fit.coefficients[0].estimate.unwrap() - SLOPES[0]).abs() < 5.0 * precision.std_error);
+    }
+    let study = |second: &str| {
+        let head = "rho = 0.5\nperson = 'id'\nrows_per_person = 8\n[columns.y]\nlow = -12\nhigh = 12\n\
+                    [columns.x]\nlow = -6\nhigh = 6\n[columns.z]\nlow = -4\nhigh = 4\n";
+        let one = |name: &str, formula: &str| format!("[[specification]]\nname = '{name}'\nformula = '{formula}'\n");
+        Study::from_toml(&(head.to_owned() + &one("main", "y ~ x + z | id") + &one("second", second)))
+    };
+    let refusal = study("y ~ x").unwrap_err().to_string();
+    assert!(refusal.contains("the same fixed effects"), "{refusal}");
+    let prepared =
+        study("y ~ x | id").unwrap().prepare(&source, &RunOptions::default().seed(3), Progress::NONE).unwrap();
+    let receipt = Receipt::by_caller(prepared.charge());
+    for part in prepared.run(receipt, Progress::NONE).unwrap().parts {
+        assert_eq!(part.fit.coefficients[0].name, "x");
+        let precision = part.fit.coefficients[0].precision.expect("identified");
+        assert!((part.fit.coefficients[0].estimate.unwrap() - SLOPES[0]).abs() < 5.0 * precision.std_error);
+    }
+}
+
+/// How long intervals are over those of clustered least squares (median), how many are printed, and
+/// how many of those cover: printed, for the documents.
+#[test]
+#[ignore = "takes minutes: `cargo test -p dplm --test all -- --ignored --nocapture intervals_on_a_grid`"]
+fn intervals_on_a_grid() {
+    for (persons, rho) in [(2000, 0.015), (2000, 0.1), (2000, 0.5), (10_000, 0.015), (10_000, 0.1), (10_000, 0.5)] {
+        let fits: u64 = if persons > 2000 { 40 } else { 100 };
+        let tried = |seed: u64| -> Option<Vec<Option<(f64, bool)>>> {
+            let panel = Panel { persons, seed: 5000 + seed };
+            let fit = asked(rho).seed(seed).fit_table(&panel.table()).ok()?;
+            let least_squares = panel.least_squares(FORMULA, false);
+            let truth = SLOPES.into_iter().chain(WAVES[1..].iter().copied());
+            let one = |(j, truth): (usize, f64)| {
+                let precision = fit.coefficients[j].precision.filter(|one| (one.high - one.low).is_finite())?;
+                let ratio = (precision.high - precision.low) / (2.0 * 1.96 * least_squares.std_errors[j]);
+                Some((ratio, (precision.low..precision.high).contains(&truth)))
+            };
+            Some(truth.enumerate().map(one).collect())
+        };
+        let found: Vec<Option<(f64, bool)>> =
+            (0..fits).into_par_iter().flat_map_iter(|seed| tried(seed).unwrap_or_else(|| vec![None; 9])).collect();
+        let printed: Vec<(f64, bool)> = found.iter().flatten().copied().collect();
+        let mut ratios: Vec<f64> = printed.iter().map(|(ratio, _)| *ratio).collect();
+        ratios.sort_by(f64::total_cmp);
+        let covered = printed.iter().filter(|(_, covered)| *covered).count() as f64 / printed.len() as f64;
+        println!(
+            "{persons} persons, rho {rho}: ratio {:.2}, printed {:.3}, covered {covered:.3} of {}",
+            ratios.get(ratios.len() / 2).copied().unwrap_or(f64::NAN),
+            printed.len() as f64 / found.len() as f64,
+            printed.len(),
+        );
+    }
 }

@@ -22,9 +22,9 @@ struct PersonRows {
 
 /// As [`least_squares`](super::least_squares), on the rows that a fit of persons uses: the first
 /// rows of each person, up to the limit; if each person counts once, their complete rows share the
-/// weight. Where persons have constants of their own, their means are taken out first. Standard errors allow for correlated errors within persons (Liang and Zeger 1986), with
-/// the usual factor `G / (G - 1) (n - 1) / (n - p)` for n rows of G persons, and `G - 1` degrees of
-/// freedom.
+/// weight. Where persons have constants of their own, their means are taken out first. Standard
+/// errors allow for correlated errors within persons (Liang and Zeger 1986), with the usual factor
+/// `G / (G - 1) (n - 1) / (n - p)` for n rows of G persons, and `G - 1` degrees of freedom.
 ///
 /// # Errors
 /// When the table cannot be read, or the columns do not determine the coefficients.

@@ -214,6 +214,12 @@ pub enum FormulaError {
         /// The columns.
         columns: [String; 2],
     },
+    /// Instruments.
+    #[error(
+        "formula: instruments after '|' are not fitted: fit the first stage and the reduced form as two regressions on \
+         the instrument and the controls, whose ratio is the estimate"
+    )]
+    Instruments,
     /// A number after `|`.
     #[error("formula: '{column}' is a number, so it stands before '|', which persons or a category follow")]
     FixedEffectOfNumber {
@@ -235,7 +241,7 @@ pub enum FormulaError {
         /// The column.
         column: String,
     },
-    /// A reference that is no level.
+    /// A reference that is not a level.
     #[error("formula: the reference '{level}' of i(...) is not a level of '{column}': name one that is listed")]
     NoSuchReference {
         /// The column.

@@ -151,7 +151,7 @@ impl Parser<'_> {
             if self.scanner.at_end() || self.scanner.peek() == Some('|') {
                 break;
             }
-            let wanted = "'+', '-', '*', ':', '|' or the end of the formula";
+            let wanted = "'+', '-', '*', ':' or the end of the formula";
             adds = self.scanner.sign().ok_or_else(|| self.scanner.expected(wanted))?;
         }
         let (except, within) = (right.except()?, self.within()?);
@@ -170,6 +170,9 @@ impl Parser<'_> {
         }
         loop {
             within.push(self.name_of_column("the column of persons, or a category, after '|'")?);
+            if self.scanner.eat("~") || self.scanner.eat("|") {
+                return Err(FormulaError::Instruments);
+            }
             if self.scanner.at_end() {
                 return Ok(within);
             }

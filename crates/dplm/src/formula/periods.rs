@@ -14,7 +14,7 @@ pub struct EventStudy {
     pub levels: Vec<String>,
     /// Which of them is the reference.
     pub reference: usize,
-    /// Whom the coefficients are of, as the formula calls them; none where all rows are treated.
+    /// Whom the coefficients are of, as the formula calls them; `None` if all rows are.
     pub of: Option<String>,
     /// The name of the coefficient of each level; none of the reference.
     pub coefficients: Vec<Option<String>>,

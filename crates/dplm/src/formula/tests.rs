@@ -645,6 +645,8 @@ fn persons_and_categories_stand_after_a_bar() {
         ("y ~ x + id | id", "says whose rows are whose"),
         ("y ~ 1 | id", "name a column"),
         ("y ~ x |", "after '|'"),
+        ("y ~ w | x ~ z", "instruments"),
+        ("y ~ w | id | x ~ z", "instruments"),
         ("y ~ x | id - wave", "expected '+' or the end"),
     ] {
         assert!(refusal(wrong).contains(why), "{wrong}: {}", refusal(wrong));

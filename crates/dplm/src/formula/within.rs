@@ -3,14 +3,14 @@
 use super::{FormulaError, Kind, Model, Variable, term::Term};
 
 impl Model {
-    /// The column of the persons who each have a constant of their own, which is taken out; none
-    /// where there is one constant for all, or none.
+    /// The column of the persons who each have a constant of their own, which is taken out;
+    /// `None` if there is one constant for all, or there is no constant.
     pub fn within(&self) -> Option<&str> {
         self.within.first().map(String::as_str)
     }
 
-    /// Whether adding a constant to a column changes nothing but a constant: that of all, or those of
-    /// persons.
+    /// Whether adding a constant to a column changes nothing but a constant: that of all,
+    /// or those of persons.
     pub(crate) fn spans_constant(&self) -> bool {
         self.intercept
     }

@@ -17,8 +17,8 @@ pub struct EventEffects {
     pub study: EventStudy,
     /// The effect in each period; none in the reference, or where the budget cannot identify it.
     pub effects: Vec<Option<PeriodEffect>>,
-    /// The joint test that all effects before the reference are 0; none where there is none of
-    /// them, or one is not identified.
+    /// The joint test that all effects before the reference are 0; `None` if there are
+    /// no such effects, or one is not identified.
     pub before: Option<Joint>,
 }
 
@@ -35,8 +35,8 @@ pub struct PeriodEffect {
 }
 
 impl Fit {
-    /// The event studies of the model, one for each `i(...)` and for each group of the treated; none
-    /// where nothing was released to make intervals from. It reads no data.
+    /// The event studies of the model, one for each `i(...)` and for each group of the treated;
+    /// empty if nothing was released to make intervals from. It reads no data.
     ///
     /// # Errors
     /// When the level is not a probability.
