@@ -80,8 +80,27 @@ pub struct Fit {
     pub design: Design,
     /// How intervals are made from what was released; none when nothing was released for them.
     pub inference: Option<Inference>,
+    /// How the instrument moves the regressor; none where there is no instrument.
+    #[serde(default)]
+    pub first_stage: Option<FirstStage>,
     /// The budget of the data set, where a ledger keeps it.
     pub statement: Option<Statement>,
+}
+
+/// How an instrument moves the regressor that it is for.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct FirstStage {
+    /// The regressor.
+    pub regressor: String,
+    /// The instrument.
+    pub instrument: String,
+    /// The test that it does not move the regressor: chi-square with one degree of freedom.
+    pub statistic: f64,
+    /// The probability of a statistic at least this large if it does not.
+    pub p_value: f64,
+    /// The ends of the values that are rejected at the level of the fit, where those that are not are all others.
+    pub excluded: Option<(f64, f64)>,
 }
 
 /// One of several groups that were fitted together.
@@ -196,6 +215,7 @@ impl Fit {
     /// What the intervals are for, in words: of which coefficients, of whom, in which model.
     pub fn target_text(&self) -> String {
         let coefficients = match (self.target, &self.weights) {
+            _ if self.first_stage.is_some() => "instrumental-variables",
             (Target::Population | Target::Sample | Target::Person, None) => "least-squares",
             (Target::Population | Target::Sample | Target::Person, Some(_)) => "weighted least-squares",
             (Target::Robust, None) => "robust (Huber)",

@@ -194,6 +194,7 @@ fn asked_again(first: &Fit, rho: Rho) -> Result<auto::Config, ConfigError> {
         r_squared: _,
         warnings: _,
         trajectories: _,
+        first_stage: _,
         statement: _,
     } = first;
     let Guarantee { promise, rho: _, delta, epsilon: _, guess: _, releases: _ } = guarantee;

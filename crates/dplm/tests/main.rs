@@ -12,6 +12,7 @@ mod events;
 mod formula;
 mod groups;
 mod hypothesis;
+mod instruments;
 mod locality;
 mod moments;
 mod neighbours;

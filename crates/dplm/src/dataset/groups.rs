@@ -101,7 +101,7 @@ impl GroupedDataset {
     ) -> Result<GroupedDataset, Error> {
         let (model, design) = reading.model_by(formula, schema, by)?;
         let person = reading.checked_person()?;
-        let (features, groups, most) = (design.features(), by.levels().len(), person.map(Person::most_rows));
+        let (features, groups, most) = (design.kept_features(), by.levels().len(), person.map(Person::most_rows));
         let (rows, units) = RemoteRows::open_groups(executor, features, groups, most, reading.memory)?;
         let group = |rows| Dataset {
             formula: formula.to_string(),

@@ -152,7 +152,7 @@ impl Dataset {
                     cells.see(block);
                     Ok(())
                 };
-                destination.take(read_rows(source, &design, reading, &mut see)?)?
+                destination.take(read_rows(source, &design.as_read(), reading, &mut see)?)?
             }
         };
         let (columns, person) = (in_words(source.schema()), reading.person.clone());
@@ -173,7 +173,7 @@ impl Dataset {
     ) -> Result<Dataset, Error> {
         let model = reading.model(formula, schema)?;
         let design = reading.design(&model);
-        let (features, memory) = (design.features(), reading.memory);
+        let (features, memory) = (design.kept_features(), reading.memory);
         let rows = match reading.checked_person()? {
             None => RemoteRows::open(executor, features, memory)?,
             Some(person) => RemoteRows::open_persons(executor, features, person.most_rows(), memory)?,
@@ -342,8 +342,10 @@ impl Dataset {
         }
         warnings.extend(self.design.weights().map(|weights| Warning::Weighted { column: weights.name().to_owned() }));
         warnings.extend(self.events_without_periods());
-        warnings.extend(not_identified(outcome));
-        warnings.extend(self.other_kinds(outcome));
+        if outcome.first_stage.is_none() {
+            warnings.extend(not_identified(outcome));
+            warnings.extend(self.other_kinds(outcome));
+        }
         warnings
     }
 

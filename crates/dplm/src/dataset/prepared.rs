@@ -6,7 +6,7 @@ use super::{
 };
 use crate::{
     Error, Fit, FitRequest, Group, Person, Progress, Statement, Warning,
-    method::{Method, Plan, Request, after_count},
+    method::{ConfigError, Method, Plan, Request, after_count, auto},
     privacy::{
         Guarantee, PrivacyError, Promise, Rho,
         convert::Conversion,
@@ -130,6 +130,9 @@ impl<'a> Prepared<'a> {
         noise: NoiseSource,
     ) -> Result<Prepared<'a>, Error> {
         let request = Request { rho: stages.whole, ..method.request().clone() };
+        if dataset.model().endogenous().is_some() && method.name() != auto::NAME {
+            return Err(ConfigError::NoInstruments { method: method.name() }.into());
+        }
         let plan = method.plan(dataset.rows(), dataset.design())?;
         plan.check()?;
         // A key that cannot be had, or an epsilon that means nothing, is found out before anything is spent.
@@ -258,6 +261,7 @@ impl<'a> Prepared<'a> {
             weights: dataset.design().weights().cloned(),
             design: dataset.design().unweighted(),
             inference: outcome.inference,
+            first_stage: outcome.first_stage,
             statement,
         })
     }

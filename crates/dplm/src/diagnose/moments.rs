@@ -51,6 +51,7 @@ impl Sums {
 /// # Errors
 /// When the table cannot be read, or no row is complete.
 pub fn moments(source: &Source, model: &Model, options: &ReadOptions<'_>) -> Result<NotPrivate<Moments>, Error> {
+    super::check_instrument(model)?;
     let design = Design::new(model);
     if design.is_within() {
         return Err(ConfigError::MomentsWithin.into());

@@ -1,6 +1,6 @@
 //! Least squares for persons with several rows.
 
-use super::{Ols, OlsFit};
+use super::{Ols, OlsFit, check_instrument};
 use crate::{
     Error, Person,
     formula::Model,
@@ -34,6 +34,7 @@ pub fn least_squares_of_persons(
     person: &Person,
     options: &ReadOptions<'_>,
 ) -> Result<NotPrivate<OlsFit>, Error> {
+    check_instrument(model)?;
     let design = Design::new(model);
     let options = ReadOptions { person: Some(&person.column), ..*options };
     let mut rows = PersonRows::default();

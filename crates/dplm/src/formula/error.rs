@@ -214,12 +214,42 @@ pub enum FormulaError {
         /// The columns.
         columns: [String; 2],
     },
-    /// Instruments.
+    /// A study shares what instruments need for themselves.
+    #[error("formula: a study has no instruments: fit a model with one by itself")]
+    InstrumentInStudy,
+    /// More instruments than one.
     #[error(
-        "formula: instruments after '|' are not fitted: fit the first stage and the reduced form as two regressions on \
-         the instrument and the controls, whose ratio is the estimate"
+        "formula: one regressor has one instrument, as in `| x ~ z`: name the strongest, or combine them in the data"
     )]
-    Instruments,
+    SeveralInstruments,
+    /// What is instrumented has several columns.
+    #[error(
+        "formula: what is instrumented must be one number, and '{term}' is not: store it as a number, as in x[0..1]"
+    )]
+    Endogenous {
+        /// What was written.
+        term: String,
+    },
+    /// The instrument has several columns.
+    #[error("formula: an instrument is a number or has two levels, and '{term}' is neither: name one of its levels")]
+    InstrumentOfSeveral {
+        /// What was written.
+        term: String,
+    },
+    /// The instrument is in the model.
+    #[error(
+        "formula: the instrument '{term}' also stands before '|' or is what it instruments: an instrument stands there alone"
+    )]
+    InstrumentInModel {
+        /// What was written.
+        term: String,
+    },
+    /// What is instrumented is a control too.
+    #[error("formula: '{term}' is instrumented, so that it stands after '|' only: leave it out before")]
+    EndogenousTwice {
+        /// What was written.
+        term: String,
+    },
     /// A number after `|`.
     #[error("formula: '{column}' is a number, so it stands before '|', which persons or a category follow")]
     FixedEffectOfNumber {

@@ -19,7 +19,7 @@
 //! | `curve.rs` | polynomials and splines on public bounds |
 //! | `term.rs`, `model.rs` | products of variables; the columns of the design matrix and their names, as R has them |
 //! | `event.rs`, `periods.rs` | a coefficient for each period of an event study |
-//! | `within.rs` | what follows `|`: whose own means are taken out |
+//! | `within.rs`, `instrument.rs`, `endogenous.rs` | what follows `|`: whose own means are taken out; what is instrumented by what |
 //! | `scan.rs`, `parse.rs`, `write.rs` | text to formula and back |
 //! | `model_file.rs`, `template.rs` | the same in a file |
 //! | `resolve.rs` | a formula against a table |
@@ -32,9 +32,11 @@ mod range;
 mod curve;
 mod event;
 mod term;
+mod instrument;
 mod model;
 mod periods;
 mod within;
+mod endogenous;
 mod write;
 mod scan;
 mod parse;
@@ -53,6 +55,7 @@ pub(crate) use curve::{Curve, Shape, legendre_in_powers};
 pub use error::FormulaError;
 pub(crate) use event::{Event, EventCell};
 pub(crate) use expression::Expression;
+use instrument::Instrument;
 use model::Facts;
 pub use model::Model;
 pub use periods::EventStudy;
@@ -105,6 +108,11 @@ impl Formula {
         self.model.within()
     }
 
+    /// The regressor that an instrument is for, where there is one.
+    pub fn endogenous(&self) -> Option<String> {
+        self.model.endogenous()
+    }
+
     /// Puts the columns in order and checks the rules of every formula; every constructor ends
     /// here.
     fn checked(mut self) -> Result<Self, FormulaError> {
@@ -132,7 +140,8 @@ impl Model {
             self.columns.iter().map(|column| (column.name.clone(), column.clone())).collect();
         let of_terms = self.terms.iter().flat_map(|term| &term.0).flat_map(Variable::columns);
         let of_offsets = self.offsets.iter().flat_map(Expression::columns);
-        let all = self.response.columns().into_iter().chain(of_terms).chain(of_offsets);
+        let of_instrument = self.instrument.iter().flat_map(Instrument::columns);
+        let all = self.response.columns().into_iter().chain(of_terms).chain(of_offsets).chain(of_instrument);
         self.columns = Facts::of(all.filter_map(|name| facts.remove(name)).collect());
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use super::{
-    Event, FormulaError, check_bounds, check_facts,
+    Event, FormulaError, Instrument, check_bounds, check_facts,
     expression::{Expression, Operator},
     range::Range,
     term::{Part, Regressor, Term, Variable},
@@ -25,6 +25,8 @@ pub struct Model {
     pub(super) intercept: bool,
     /// What follows `|`; once the model is checked, the column of persons at most.
     pub(super) within: Vec<String>,
+    /// The regressor that is instrumented, which is the last term, and by what.
+    pub(super) instrument: Option<Instrument>,
 }
 
 /// The public facts about the columns that a model reads, in the order of their first mention, the
@@ -65,6 +67,7 @@ impl Model {
             offsets: Vec::new(),
             intercept,
             within: Vec::new(),
+            instrument: None,
         }
     }
 
@@ -226,6 +229,7 @@ impl Model {
         for term in &self.terms {
             term.0.iter().try_for_each(|variable| self.check_variable(variable))?;
         }
+        self.check_instrument()?;
         self.offsets.iter().try_for_each(|offset| self.check_numbers(offset))?;
         self.check_computed(&self.fitted())?;
         if self.terms.is_empty() && !self.intercept() {
@@ -251,7 +255,7 @@ impl Model {
         }
     }
 
-    fn check_variable(&self, variable: &Variable) -> Result<(), FormulaError> {
+    pub(super) fn check_variable(&self, variable: &Variable) -> Result<(), FormulaError> {
         match variable {
             Variable::Value(Expression::Column(_)) => Ok(()),
             Variable::Value(expression) => {

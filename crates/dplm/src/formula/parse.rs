@@ -1,7 +1,7 @@
 //! One line of text to a formula.
 //!
 //! ```text
-//! formula     := arithmetic '~' [sign] summand (sign summand)* ['|' column ('+' column)*]
+//! formula     := arithmetic '~' [sign] summand (sign summand)* ['|' column ('+' column)*] ['|' variable '~' variable]
 //! sign        := '+' | '-'
 //! summand     := '0' | '1' | '.' | 'offset' '(' arithmetic ')' | crossing
 //! crossing    := interaction ('*' interaction)*
@@ -25,7 +25,7 @@
 use std::collections::{HashMap, HashSet};
 
 use super::{
-    Column, Curve, Event, Expression, Formula, FormulaError, Kind, Model, Variable, check_facts,
+    Column, Curve, Event, Expression, Formula, FormulaError, Instrument, Kind, Model, Variable, check_facts,
     expression::{Function, Operator},
     model::Facts,
     scan::Scanner,
@@ -50,7 +50,8 @@ impl Formula {
     /// `+ 0` or `- 1` removes the intercept; `.` stands for every other numeric column, `. - id`
     /// for every other but `id`. Numbers may be written as `-1.5e3` or `1_000`. Bounds and levels
     /// are written at one mention of a column. `| id` gives each person a constant of their own,
-    /// and `i(period, treated, ref = 3)` each period but one a coefficient.
+    /// and `i(period, treated, ref = 3)` each period but one a coefficient. `| x ~ z` makes `x` a
+    /// regressor with the instrument `z`.
     ///
     /// # Errors
     /// Refuses text outside the grammar, with the position, and impossible facts: reversed, equal
@@ -154,30 +155,47 @@ impl Parser<'_> {
             let wanted = "'+', '-', '*', ':' or the end of the formula";
             adds = self.scanner.sign().ok_or_else(|| self.scanner.expected(wanted))?;
         }
-        let (except, within) = (right.except()?, self.within()?);
+        let except = right.except()?;
+        let (within, instrument) = self.after_bars()?;
         let Right { mut terms, dot, offsets, without_intercept, .. } = right;
         let factors = self.put_factors_in_order(&mut terms);
         let (columns, intercept) = (Facts::of(self.columns), !without_intercept);
-        let model = Model { columns, response, terms, factors, offsets, intercept, within };
+        terms.extend(instrument.iter().map(|one| Term(vec![one.of.clone()])));
+        let model = Model { columns, response, terms, factors, offsets, intercept, within, instrument };
         Ok(Formula { model: Box::new(model), dot, except })
     }
 
-    /// What follows `|`, where something does.
-    fn within(&mut self) -> Result<Vec<String>, FormulaError> {
-        let mut within = Vec::new();
-        if !self.scanner.eat("|") {
-            return Ok(within);
-        }
-        loop {
-            within.push(self.name_of_column("the column of persons, or a category, after '|'")?);
-            if self.scanner.eat("~") || self.scanner.eat("|") {
-                return Err(FormulaError::Instruments);
+    /// What follows `|`, where something does: persons and categories, and an instrument.
+    fn after_bars(&mut self) -> Result<(Vec<String>, Option<Instrument>), FormulaError> {
+        let (mut within, mut instrument) = (Vec::new(), None);
+        while instrument.is_none() && self.scanner.eat("|") {
+            let of = self.variable("the column of persons, a category, or what is instrumented, after '|'")?;
+            if self.scanner.eat("~") {
+                let by = self.variable("the instrument, after '~'")?;
+                if self.scanner.eat("+") {
+                    return Err(FormulaError::SeveralInstruments);
+                }
+                instrument = Some(Instrument { of, by });
+            } else if within.is_empty() {
+                within = self.after_first(of)?;
+            } else {
+                return Err(self.scanner.expected("'~' and the instrument"));
             }
-            if self.scanner.at_end() {
-                return Ok(within);
-            }
-            self.scanner.expect("+", "'+' or the end of the formula")?;
         }
+        match self.scanner.at_end() {
+            true => Ok((within, instrument)),
+            false => Err(self.scanner.expected("'+' or the end of the formula")),
+        }
+    }
+
+    /// The columns after `|` that start with this one.
+    fn after_first(&mut self, first: Variable) -> Result<Vec<String>, FormulaError> {
+        let what = "the column of persons, or a category, after '|'";
+        let mut within = vec![first.as_column().map(str::to_owned).ok_or_else(|| self.scanner.expected(what))?];
+        while self.scanner.eat("+") {
+            within.push(self.name_of_column(what)?);
+        }
+        Ok(within)
     }
 
     /// Puts the factors of each product in the order in which the formula first names them, as R

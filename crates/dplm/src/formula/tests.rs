@@ -645,8 +645,6 @@ fn persons_and_categories_stand_after_a_bar() {
         ("y ~ x + id | id", "says whose rows are whose"),
         ("y ~ 1 | id", "name a column"),
         ("y ~ x |", "after '|'"),
-        ("y ~ w | x ~ z", "instruments"),
-        ("y ~ w | id | x ~ z", "instruments"),
         ("y ~ x | id - wave", "expected '+' or the end"),
     ] {
         assert!(refusal(wrong).contains(why), "{wrong}: {}", refusal(wrong));
@@ -676,6 +674,39 @@ fn events_have_a_coefficient_for_each_period_but_one() {
         ("y ~ i(t{1,2})", "', ref = '"),
         ("y ~ i(t{1,2}, g{0,1})", "', ref = '"),
         ("y ~ i(t{1,2}, ref = )", "the level that is the reference"),
+    ] {
+        assert!(refusal(wrong).contains(why), "{wrong}: {}", refusal(wrong));
+    }
+}
+
+#[test]
+fn an_instrument_stands_after_the_last_bar() {
+    for text in [
+        "y[0..1] ~ w[0..1] | x[0..2] ~ z[0..3]",
+        "y[0..1] ~ w[0..1] | id | x[0..2] ~ z{a,b}",
+        "y[0..1] ~ 1 | log(x[1..2]) ~ I(z[1..3]^2)",
+        "y[0..1] ~ 0 | x[0..2] ~ z[0..3]",
+        "y[0..1] ~ w[0..1] + g{a,b} + w:g | id | x[0..2] ~ z[0..3]",
+    ] {
+        let formula = Formula::parse(text).expect(text);
+        assert_eq!(formula.to_string(), text);
+        assert_eq!(Formula::from_toml(&formula.to_toml()).as_ref(), Ok(&formula), "{text}");
+    }
+    assert_eq!(names("y[0..1] ~ w[0..1] + a[0..1]:b[0..1] | x[0..2] ~ z[0..3]"), ["(Intercept)", "w", "x", "a:b"]);
+    assert_eq!(names("y[0..1] ~ w[0..1] | id + g{a,b} | x[0..2] ~ z{a,b}"), ["w", "g[b]", "x"]);
+    let model = Formula::parse("y[0..1] ~ w[0..1] | `x x`[0..2] ~ z{a,b}").unwrap().into_model().unwrap();
+    assert_eq!(model.moment_names().unwrap(), ["z[b]", "x x", "y"]);
+    let all = model.with_moments().unwrap();
+    assert_eq!(all.coefficient_names(), ["(Intercept)", "w", "z[b]", "x x", "y"]);
+    for (wrong, why) in [
+        ("y ~ w | x ~ z + v", "one instrument"),
+        ("y ~ w | x{a,b} ~ z", "'x' is not"),
+        ("y ~ w | x ~ z{a,b,c}", "'z' is neither"),
+        ("y ~ w | x ~ w", "'w' also stands before"),
+        ("y ~ w | x ~ y", "'y' also stands before"),
+        ("y ~ w + x | x ~ z", "'x' is instrumented"),
+        ("y ~ w | id | firm", "'~' and the instrument"),
+        ("y ~ w | x ~ z | id", "the end of the formula"),
     ] {
         assert!(refusal(wrong).contains(why), "{wrong}: {}", refusal(wrong));
     }

@@ -29,6 +29,9 @@ impl Model {
                 }
             }
             union.intercept |= model.intercept;
+            if union.instrument.is_some() || model.instrument.is_some() {
+                return Err(FormulaError::InstrumentInStudy);
+            }
             if union.within != model.within {
                 return Err(FormulaError::FixedEffectsDiffer);
             }

@@ -23,7 +23,7 @@ impl Model {
                 Kind::Levels(_) => {
                     let term = Term(vec![Variable::column(&name)]);
                     if self.terms.iter().all(|one| one.key() != term.key()) {
-                        self.terms.push(term);
+                        self.terms.insert(self.controls().len(), term);
                     }
                 }
                 Kind::Standard if self.within.is_empty() => self.within.push(name),

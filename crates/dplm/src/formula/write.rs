@@ -7,7 +7,9 @@ use std::{
 
 use crate::date::date_of;
 
-use super::{Column, Curve, Event, Expression, Formula, Kind, Model, Variable, expression::Operator, term::Term};
+use super::{
+    Column, Curve, Event, Expression, Formula, Instrument, Kind, Model, Variable, expression::Operator, term::Term,
+};
 
 impl Display for Formula {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
@@ -57,12 +59,12 @@ fn write_formula(
         mentions.variable(f, variable)?;
         write!(f, " - {variable}")?;
     }
-    for place in 0..=model.terms.len() {
+    for place in 0..=model.controls().len() {
         if dot == Some(place) {
             summands.next(f)?;
             f.write_char('.')?;
         }
-        if let Some(term) = model.terms.get(place) {
+        if let Some(term) = model.controls().get(place) {
             summands.next(f)?;
             mentions.term(f, term)?;
         }
@@ -81,11 +83,17 @@ fn write_formula(
         write!(f, " - {}", Name(name))?;
     }
     match (summands.first, model.intercept) {
-        (true, _) => f.write_char('1')?,
+        (true, true) => f.write_char('1')?,
+        (true, false) => f.write_char('0')?,
         (false, true) => {}
         (false, false) => f.write_str(" + 0")?,
     }
-    model.within().map_or(Ok(()), |person| write!(f, " | {}", Name(person)))
+    model.within().map_or(Ok(()), |person| write!(f, " | {}", Name(person)))?;
+    let Some(Instrument { of, by }) = &model.instrument else { return Ok(()) };
+    f.write_str(" | ")?;
+    mentions.variable(f, of)?;
+    f.write_str(" ~ ")?;
+    mentions.variable(f, by)
 }
 
 /// The variables to name before any term, so that factors keep the model's order when the text is

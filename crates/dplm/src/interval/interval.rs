@@ -84,6 +84,21 @@ impl Interval {
         Interval { std_error, identified: self.identified && !is_lost, ..self }
     }
 
+    /// The same interval, which says something although it may be unbounded.
+    pub(super) fn although_unbounded(self) -> Self {
+        Interval { identified: self.estimate.is_finite(), ..self }
+    }
+
+    /// The ends of the values that are rejected, if those that are not are all others.
+    pub(crate) fn excluded(&self, level: f64) -> Option<(f64, f64)> {
+        let [v0, v1, v2] = self.variance;
+        let z_sq = score::distance_sq(normal_quantile(level).powi(2), self.freedom);
+        let (lead, half) = (1.0 - z_sq * v2, z_sq * v1 / 2.0);
+        let square = half * half + lead * z_sq * v0;
+        let ends = [1.0, -1.0].map(|sign| self.estimate + (half + sign * square.sqrt()) / lead);
+        (lead < 0.0 && square > 0.0).then_some((ends[0], ends[1]))
+    }
+
     /// All values at a distance `t` from the estimate with `t^2 <= z^2 (v0 + v1 t + v2 t^2)`. `z`
     /// exceeds the Gaussian quantile if the variance is only as precise as one estimated with
     /// `freedom` degrees of freedom.

@@ -43,6 +43,7 @@ mod weights;
 mod joint;
 mod newton;
 mod pool;
+mod instrument;
 mod inference;
 #[cfg(test)]
 mod simulate;
@@ -54,6 +55,7 @@ pub use curvature::Curvature;
 pub(crate) use curvature::{bend_at, expected_uncertainty_sq};
 pub(crate) use eigenvalues::without_noise;
 pub use inference::Inference;
+pub use instrument::Instrumented;
 pub use interval::Interval;
 pub(crate) use interval::{lengthening, normal_quantile};
 pub use joint::Joint;

@@ -102,6 +102,8 @@ pub struct Design {
     offset: Option<Expression<usize>>,
     /// What each row is multiplied by the root of; its column is the last that is read.
     weights: Option<Weights>,
+    /// Whether rows are encoded without their response, which is a column like others.
+    is_silent: bool,
 }
 
 /// What to do with a row: the values that multiply the coefficients, and what is added to their sum; none where a cell is missing.
@@ -129,6 +131,7 @@ impl Design {
             ranges,
             columns,
             weights: None,
+            is_silent: false,
         }
     }
 
@@ -145,11 +148,25 @@ impl Design {
         Design::new(&self.model)
     }
 
-    /// The same as rows are read where persons' own means are to be taken out of them: after a first column that is the constant,
-    /// which says which rows have no missing cell and how much each counts. Otherwise itself.
+    /// The same as rows are read. Where persons' own means are to be taken out of them it starts with the constant, which says which rows have
+    /// no missing cell and how much each counts; where there is an instrument it is [`with_moments`](Self::with_moments).
     pub fn as_read(&self) -> Design {
+        let asked = self.with_moments().unwrap_or_else(|| self.clone());
         let constant = self.is_within().then_some(Slot::Intercept);
-        Design { slots: constant.into_iter().chain(self.slots.iter().cloned()).collect(), ..self.clone() }
+        Design { slots: constant.into_iter().chain(asked.slots.iter().cloned()).collect(), ..asked }
+    }
+
+    /// Where there is an instrument: columns of the controls, the instrument, the regressor and the response, in this order but for products.
+    /// There is no other response.
+    pub(crate) fn with_moments(&self) -> Option<Design> {
+        let all = Design::new(&self.model.with_moments()?);
+        let (columns, ranges, weights) = (self.columns.clone(), self.ranges.clone(), self.weights.clone());
+        Some(Design { columns, ranges, weights, is_silent: true, ..all })
+    }
+
+    /// How many columns rows have once they are read, and persons' means taken out.
+    pub fn kept_features(&self) -> usize {
+        self.with_moments().map_or(self.features(), |all| all.features())
     }
 
     /// Whether persons' own means are taken out of their rows.
@@ -279,6 +296,7 @@ impl Design {
         let complete = &complete_rows(block, rows.clone())[..rows.len()];
         let response = out.column(self.features());
         match &self.fitted {
+            _ if self.is_silent => {}
             Expression::Column(column) => {
                 self.response.write(&numbers(&block.columns[*column])[rows.clone()], complete, response);
             }

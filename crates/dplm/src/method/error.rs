@@ -177,6 +177,20 @@ pub enum ConfigError {
         "public moments are those of rows as they are, and not of what is left of them without persons' own means: leave them out"
     )]
     MomentsWithin,
+    /// What a fit with an instrument does not do.
+    #[error(
+        "a fit with an instrument has no {what}: fit without the instrument, or ask for intervals of this model alone"
+    )]
+    WithInstrument {
+        /// What was asked for.
+        what: &'static str,
+    },
+    /// A method that knows no instruments.
+    #[error("the method {method} knows no instruments")]
+    NoInstruments {
+        /// The method asked for.
+        method: &'static str,
+    },
     /// Moments of which rows?
     #[error("public moments are those of rows that count alike: leave out the moments, or the weights")]
     MomentsOfWeighted,
@@ -279,6 +293,7 @@ impl Advised for ConfigError {
             ConfigError::RowsOnly { .. } => or_auto(Advice::new("leave ").option(Opt::Person).text(" out")),
             ConfigError::OneFeature { .. } => or_auto(Advice::new("leave the others out")),
             ConfigError::NotByGroups { .. } => or_auto(Advice::new("leave ").option(Opt::By).text(" out")),
+            ConfigError::NoInstruments { .. } => Advice::new("ask for ").setting(Opt::Method, "auto"),
             ConfigError::FindsItself { .. } => Advice::new("leave them out, or ask for ").setting(Opt::Method, "dpgd"),
             ConfigError::NoUseForMoments { .. } => or_auto(Advice::new("leave them out")),
             ConfigError::NoForecast => Advice::new("plan for ")

@@ -2,7 +2,7 @@
 
 use super::{Request, Target, auto::Quality};
 use crate::{
-    Coefficient, MethodSummary, Precision,
+    Coefficient, FirstStage, MethodSummary, Precision,
     descend::Trajectory,
     interval::{Inference, Interval, IntervalError},
     lattice::{Design, Whitening},
@@ -30,6 +30,8 @@ pub struct Outcome {
     pub inference: Option<Inference>,
     /// Coefficients that the budget could not resolve, so that the model was fitted without them.
     pub left_out: Vec<LeftOut>,
+    /// How the instrument moves the regressor, where there is one.
+    pub(crate) first_stage: Option<FirstStage>,
     /// How well the model fits, where that was released.
     pub(crate) quality: Option<Quality>,
     /// What the intervals are for: what was asked for, or the robust coefficients where a released test shows that clipping bends the fit.
@@ -53,6 +55,7 @@ impl Outcome {
             whitening: None,
             inference: None,
             left_out: Vec::new(),
+            first_stage: None,
             quality: None,
             target,
         }
@@ -69,10 +72,15 @@ impl Outcome {
     /// The outcome of a fit whose test failed: nothing is identified.
     #[must_use]
     pub fn of_failed_test(self, design: &Design) -> Outcome {
+        Outcome { warnings: vec![Warning::TestFailed], ..self.of_nothing(design) }
+    }
+
+    /// The outcome in which nothing is identified.
+    #[must_use]
+    pub(crate) fn of_nothing(self, design: &Design) -> Outcome {
         let unknown =
             |name: &String| Coefficient { name: name.clone(), estimate: None, precision: None, identified: false };
-        let coefficients = design.names().iter().map(unknown).collect();
-        Outcome { coefficients, warnings: vec![Warning::TestFailed], ..self }
+        Outcome { coefficients: design.names().iter().map(unknown).collect(), ..self }
     }
 
     /// The outcome with estimates and intervals at a level from what was released for them.

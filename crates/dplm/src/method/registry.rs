@@ -116,6 +116,9 @@ pub fn choose(
     // The paper's method suits any formula and can do whatever may be asked.
     let entry = named.or_else(|| Entry::ALL.iter().find(suits).copied()).unwrap_or(dpgd::ENTRY);
     entry.check(&request, &tuning)?;
+    if formula.endogenous().is_some() && entry.name != auto::NAME {
+        return Err(ConfigError::NoInstruments { method: entry.name }.into());
+    }
     let method = (entry.configure)(request, tuning);
     method.check()?;
     Ok(method)

@@ -68,6 +68,14 @@ pub enum PredictionError {
         /// The column of persons.
         column: String,
     },
+    /// Only one coefficient is known.
+    #[error(
+        "only the coefficient of '{regressor}', which is instrumented, was released, so that this fit cannot predict a response"
+    )]
+    OfInstrument {
+        /// What is instrumented.
+        regressor: String,
+    },
     /// A column that the model does not use.
     #[error("the model has no predictor '{column}': its predictors are {}", listed(columns))]
     NoSuchColumn {
@@ -220,8 +228,12 @@ impl Fit {
 
     /// Refuses predictions of what is not known.
     fn check_predicts(&self) -> Result<(), PredictionError> {
-        let column = self.design.model().within().map(str::to_owned);
-        column.map_or(Ok(()), |column| Err(PredictionError::OfPersons { column }))
+        let model = self.design.model();
+        match (model.endogenous(), model.within()) {
+            (Some(regressor), _) => Err(PredictionError::OfInstrument { regressor }),
+            (None, Some(column)) => Err(PredictionError::OfPersons { column: column.to_owned() }),
+            (None, None) => Ok(()),
+        }
     }
 
     /// Visits every block of rows; `None` for a row with a missing cell.

@@ -11,8 +11,18 @@ use crate::{
 const KEPT: [&str; 3] = ["fit", "grouped_fit", "study_guarantee"];
 /// Keys that are left out where there is nothing to say: one that is there and should not be is no
 /// unknown key.
-const OPTIONAL: [&str; 9] =
-    ["by", "weights", "fixed_effects", "event_studies", "ledger", "charged", "conversion", "mechanism", "noise"];
+const OPTIONAL: [&str; 10] = [
+    "by",
+    "weights",
+    "fixed_effects",
+    "first_stage",
+    "event_studies",
+    "ledger",
+    "charged",
+    "conversion",
+    "mechanism",
+    "noise",
+];
 /// Sentences, which other versions word otherwise.
 const WORDS: [&str; 3] = ["text", "target_text", "warnings"];
 /// What schemas before the third did not have, or say otherwise.

@@ -10,7 +10,8 @@ use super::{
     text::{attack, promise},
 };
 use crate::{
-    Bounded, Coefficient, EqualityTest, Fit, FittedGroup, GroupOutcome, GroupedFit, MethodSummary, Statement,
+    Bounded, Coefficient, EqualityTest, FirstStage, Fit, FittedGroup, GroupOutcome, GroupedFit, MethodSummary,
+    Statement,
     options::Purpose,
     privacy::{self, Epsilon, Mechanism, Noise, Promise, Provenance, Rho, Unit, convert::Conversion},
 };
@@ -41,6 +42,8 @@ struct Facts<'a> {
     weights: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     fixed_effects: Option<FixedEffects<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    first_stage: Option<&'a FirstStage>,
     purpose: &'static str,
     target: &'static str,
     target_text: String,
@@ -217,6 +220,7 @@ impl<'a> Facts<'a> {
             rows_used: fit.rows_used,
             units: Units { unit, count: fit.rows },
             weights: fit.weights.as_ref().map(ToString::to_string),
+            first_stage: fit.first_stage.as_ref(),
             fixed_effects: fit.design.model().within().map(|person| FixedEffects { person }),
             purpose: fit.purpose.name(),
             target: fit.target.name(),

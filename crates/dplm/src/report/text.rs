@@ -2,7 +2,7 @@
 
 use super::event::{studies, trend};
 use crate::{
-    Bounded, Coefficient, Fit, Group, Statement, Warning,
+    Bounded, Coefficient, FirstStage, Fit, Group, Statement, Warning,
     number::{grouped, p_value, percent_up, rounded_up, significant},
     options::{IntervalMethod, Purpose, Target},
     privacy::{Epsilon, Guarantee, Neighbours, Promise, Provenance, Unit, convert::Conversion},
@@ -15,7 +15,17 @@ pub(super) const WIDTH: usize = 100;
 pub fn summary(fit: &Fit) -> String {
     let guarantee = guarantee_in_words(&fit.guarantee);
     let budget = budget(&fit.guarantee, fit.statement.as_ref());
-    let parts = [heading(fit), table(fit), trends(fit), quality(fit), reading(fit), guarantee, budget, warnings(fit)];
+    let parts = [
+        heading(fit),
+        table(fit),
+        trends(fit),
+        instrument(fit),
+        quality(fit),
+        reading(fit),
+        guarantee,
+        budget,
+        warnings(fit),
+    ];
     parts.iter().filter(|part| !part.is_empty()).map(String::as_str).collect::<Vec<_>>().join("\n")
 }
 
@@ -146,12 +156,35 @@ pub(super) fn line(fit: &Fit, coefficient: &Coefficient) -> Vec<String> {
 
 /// What is said of a coefficient that has no number.
 pub(super) fn in_place_of_numbers(fit: &Fit, coefficient: &Coefficient) -> &'static str {
-    if fit.is_left_out(&coefficient.name) { "left out" } else { "not identified" }
+    match () {
+        () if fit.is_left_out(&coefficient.name) => "left out",
+        () if fit.first_stage.is_some() => "a control",
+        () => "not identified",
+    }
 }
 
 /// What the coefficients of event studies say of the time before.
 fn trends(fit: &Fit) -> String {
     studies(fit).iter().map(|event| wrapped(&trend(event), WIDTH, "")).collect()
+}
+
+fn instrument(fit: &Fit) -> String {
+    fit.first_stage.as_ref().map_or(String::new(), |stage| wrapped(&instrumented(stage, fit.level), WIDTH, ""))
+}
+
+/// What the instrument does to the regressor, and what that means for the interval.
+pub(super) fn instrumented(stage: &FirstStage, level: f64) -> String {
+    let FirstStage { regressor, instrument, statistic, p_value: p, excluded } = stage;
+    let set = excluded.map_or(String::new(), |(from, to)| {
+        let (from, to) = (significant(from), significant(to));
+        format!(" At {} % all values are possible but for those from {from} to {to}.", percent(level))
+    });
+    format!(
+        "First stage, that '{instrument}' does not move '{regressor}': chi-square {} on 1 degree of freedom, p-value {}. The interval is the \
+         Anderson-Rubin set, which covers however weak the instrument is, and is unbounded where it is too weak.{set}",
+        significant(*statistic),
+        p_value(*p),
+    )
 }
 
 /// How well the model fits, as far as it was released.

@@ -65,9 +65,9 @@ pub(super) struct Bend {
 }
 
 /// Where the curvature is taken, and the descent whose clip and lattice it shares.
-struct Point<'a> {
-    theta: Theta,
-    descent: &'a Descent,
+pub(super) struct Point<'a> {
+    pub theta: Theta,
+    pub descent: &'a Descent,
 }
 
 /// What is estimated, whether the first parameter is the constant, about how large errors are, and the share of rows that was to be clipped.
@@ -130,7 +130,7 @@ impl<R: RandomWords> OnRows<'_, R> {
     }
 
     /// `(1/n) sum g g'` over clipped gradients.
-    fn spread(&mut self, at: &Point<'_>, spend: Spend) -> Result<NoisyMatrix, Error> {
+    pub(super) fn spread(&mut self, at: &Point<'_>, spend: Spend) -> Result<NoisyMatrix, Error> {
         let (lattice, clip) = (at.descent.lattice(), at.descent.clip());
         let unit = lattice.gradient_unit() / f64::from(clip.gradient_shift()).exp2();
         let gradients = ClippedOuter::Gradient { theta: &at.theta, theta_unit: lattice.theta_unit() };

@@ -37,6 +37,7 @@ mod clip;
 mod infer;
 mod quality;
 mod on_rows;
+mod instrument;
 mod on_assumptions;
 mod outcome;
 #[cfg(test)]
@@ -141,7 +142,7 @@ impl Config {
             }
             .into());
         }
-        let features = design.features();
+        let features = design.kept_features();
         if rows <= features as u64 {
             return Err(ConfigError::TooFewRows { features, rows, unit: request.unit() }.into());
         }
@@ -150,6 +151,10 @@ impl Config {
         }
         if request.moments.is_some() && design.is_within() {
             return Err(ConfigError::MomentsWithin.into());
+        }
+        if design.model().endogenous().is_some() {
+            let is_shared = earlier.is_some() || shares_moments || request.one_of_groups;
+            check_instrument(&request, is_shared)?;
         }
         let moments = request.moments.as_ref().map(|moments| moments.of(design)).transpose()?;
         earlier.as_ref().map_or(Ok(()), |earlier| earlier.check(rows, design))?;
@@ -229,6 +234,9 @@ impl Plan {
         rng: &mut R,
         progress: Progress<'_>,
     ) -> Result<Outcome, Error> {
+        if let Some(all) = design.with_moments() {
+            return self.run_instrumented(rows, (design, &all), rng, progress);
+        }
         let mut budget = Budget::new(self.request.rho);
         let ask = OnRows::new(self, design, rows, rng);
         let ended = Sequence { plan: self, design, budget: &mut budget, ask, progress }.least_squares()?;
@@ -295,7 +303,8 @@ impl method::Plan for Plan {
     /// What the same stages come to where columns are as assumed.
     fn foresee(&self, design: &Design, assumed: &Assumed) -> Result<Planned, Error> {
         // How precise an earlier fit was is not assumed, and how alike the rows of a person are.
-        if self.earlier.is_some() || self.request.has_several_rows() {
+        let has_instrument = design.model().endogenous().is_some();
+        if self.earlier.is_some() || self.request.has_several_rows() || has_instrument {
             return Err(ConfigError::NoForecast.into());
         }
         let mut budget = Budget::new(self.request.rho);
@@ -313,6 +322,18 @@ impl method::Plan for Plan {
     ) -> Result<Outcome, Error> {
         self.run(rows, design, rng, progress)
     }
+}
+
+/// Refuses what a fit with an instrument does not do.
+fn check_instrument(request: &Request, is_shared: bool) -> Result<(), ConfigError> {
+    let what = match request.target {
+        _ if is_shared => "groups, studies or refinements",
+        _ if request.purpose == Purpose::Prediction => "predictions",
+        _ if request.moments.is_some() => "public moments",
+        Some(Target::Robust) => "robust coefficients",
+        _ => return Ok(()),
+    };
+    Err(ConfigError::WithInstrument { what })
 }
 
 /// What is publicly known of the largest norm of a standardised row, weighted as it is.

@@ -37,6 +37,12 @@ impl<'a, R> OnRows<'a, R> {
         OnRows { plan, design, original, white: None, rng }
     }
 
+    /// Takes the rows of the descent to other coordinates.
+    pub(super) fn turn(&mut self, to: &Whitening) -> Result<(), Error> {
+        self.white = Some(self.white().0.whitened(to)?);
+        Ok(())
+    }
+
     /// The rows of the descent, and where noise comes from.
     pub(super) fn white(&mut self) -> (&mut Box<dyn Rows>, &mut R) {
         (self.white.as_mut().expect("rows were whitened"), self.rng)

@@ -87,7 +87,13 @@ impl<A: Ask> Sequence<'_, A> {
 
     /// The threshold that about a share `tail` of the gradients at a point exceeds, or as many as
     /// counts can tell from none.
-    fn threshold(&mut self, at: &A::Point, ladder: &GammaLadder, tail: f64, spend: Spend) -> Result<Threshold, Error> {
+    pub(super) fn threshold(
+        &mut self,
+        at: &A::Point,
+        ladder: &GammaLadder,
+        tail: f64,
+        spend: Spend,
+    ) -> Result<Threshold, Error> {
         let worth = self.plan.request.worth_in_counts(spend.to_f64());
         let target = counts::target(tail, self.plan.rows, ladder.thresholds as usize, worth);
         self.ask.threshold(at, ladder, target, spend)

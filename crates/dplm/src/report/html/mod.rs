@@ -15,7 +15,7 @@ pub use study::study_html;
 
 use super::{
     svg::{Anchor, Scale, Svg, escaped},
-    text::{attack, covered, fitted_without, in_place_of_numbers, notes, promise},
+    text::{attack, covered, fitted_without, in_place_of_numbers, instrumented, notes, promise},
 };
 use crate::{
     Bounded, Coefficient, Fit, LeftOut,
@@ -47,7 +47,11 @@ pub fn to_html(fit: &Fit, cover: &Cover) -> String {
     let body = [
         header(fit, cover),
         section("question", "What was asked", &question::section(fit)),
-        section("coefficients", "Coefficients", &(table(fit) + &left_out(fit) + &paragraph(&covered(fit)))),
+        section(
+            "coefficients",
+            "Coefficients",
+            &(table(fit) + &left_out(fit) + &first_stage(fit) + &paragraph(&covered(fit))),
+        ),
         section("event", "Effects by period", &event::plots(fit)),
         section("effects", "Effect sizes", &effects::plot(fit)),
         section("quality", "How well the model fits", &quality(fit)),
@@ -188,6 +192,11 @@ fn table(fit: &Fit) -> String {
 /// A table that a narrow screen, or a keyboard, can scroll by itself.
 fn scrolling(name: &str, table: &str) -> String {
     format!("<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"{name}\">\n{table}</div>\n")
+}
+
+/// What the instrument does, where there is one.
+fn first_stage(fit: &Fit) -> String {
+    fit.first_stage.as_ref().map_or(String::new(), |stage| paragraph(&instrumented(stage, fit.level)))
 }
 
 /// What was released of the errors.

@@ -91,7 +91,7 @@ impl Packer {
         };
         let waiting = std::iter::repeat_with(Waiting::default).take(groups.unwrap_or(1)).collect();
         Ok(Packer {
-            features: design.features(),
+            features: design.kept_features(),
             design: design.as_read(),
             part,
             place: 0,
