@@ -20,7 +20,7 @@ DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 #: Those whose text is exactly what their code prints.
 TUTORIALS = ["tutorial", "tutorial-command"]
 #: Those whose code runs.
-GUIDES = ["formula", "plan", "moments", "study", "groups", "other-tools", "ledger", "survey", "panel", "event-study"]
+GUIDES = ["formula", "plan", "moments", "study", "groups", "other-tools", "ledger", "survey", "panel", "event-study", "instruments"]
 
 
 def blocks(document: Path, *kinds: str) -> list[re.Match[str]]:

@@ -349,6 +349,7 @@ impl CheckedFit {
         };
         match forecast {
             Ok(found) => Ok(Ok(found)),
+            Err(Error::Config(ConfigError::WithInstrument { .. })) => Ok(Err(Unforeseen::Instrument)),
             Err(Error::Config(ConfigError::NoForecast)) if self.person().is_some() => Ok(Err(Unforeseen::Persons)),
             Err(Error::Config(ConfigError::NoForecast)) => Ok(Err(Unforeseen::Columns)),
             Err(other) => Err(other),
@@ -415,6 +416,9 @@ pub enum Unforeseen {
     /// The sizes of groups are not known.
     #[error("there is no forecast for groups")]
     Groups,
+    /// How the instrument moves its regressor is not known.
+    #[error("there is no forecast for a model with an instrument")]
+    Instrument,
     /// Nothing is known of how these columns spread.
     #[error("there is no forecast for it on such columns")]
     Columns,

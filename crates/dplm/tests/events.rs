@@ -60,7 +60,8 @@ fn a_fit_is_least_squares_with_constants_of_persons_and_periods() {
     }
 }
 
-/// Of 24 bands of 95 % more than 5 fail with probability 2e-3; so do tests at 5 % of the time before.
+/// Of 24 bands of 95 % more than 5 fail with probability 2e-3; so do tests of the time before at
+/// 5 %.
 #[test]
 fn bands_hold_for_all_periods_and_a_trend_is_found() {
     let found: Vec<(bool, f64, f64)> = (0..24)

@@ -4,7 +4,7 @@
 use std::fmt::Write;
 
 use dplm::{
-    FirstStage, Fit, Lm, Precision,
+    FirstStage, Fit, Lm, Precision, Progress, RunOptions, Unforeseen,
     report::{Cover, summary, to_html, to_json},
     table::{ReadOptions, Source},
 };
@@ -25,8 +25,8 @@ struct Row {
     y: f64,
 }
 
-/// A regressor that goes with the errors, which an instrument moves by `pi`; persons have three rows
-/// each, with an error and a level of the instrument of their own.
+/// A regressor that goes with the errors, which an instrument moves by `pi`; persons have three
+/// rows each, with an error and a level of the instrument of their own.
 fn rows(count: u32, pi: f64, seed: u64) -> Vec<Row> {
     let mut rng = ChaCha20Rng::seed_from_u64(seed);
     let mut normal = || -> f64 { StandardNormal.sample(&mut rng) };
@@ -62,7 +62,7 @@ fn by_hand(columns: &[[f64; 4]], roots: &[f64], clusters: &[u32], constant: bool
         .map(|([w, z, x, y], root)| [if constant { *root } else { 0.0 }, w * root, z * root, x * root, y * root])
         .collect();
     let product = |j: usize, k: usize| scaled.iter().map(|row| row[j] * row[k]).sum::<f64>();
-    let (cc, cw, ww) = (product(0, 0).max(1e-300), product(0, 1), product(1, 1));
+    let (cc, cw, ww) = (product(0, 0).max(1.0), product(0, 1), product(1, 1));
     let residuals = |k: usize| -> Vec<f64> {
         let (c, w) = (product(0, k), product(1, k));
         let determinant = cc * ww - cw * cw;
@@ -92,7 +92,7 @@ fn slope(fit: &Fit) -> (f64, Precision) {
     (one.estimate.expect("an estimate"), one.precision.expect("an interval"))
 }
 
-/// At a budget whose noise does not count: of rows, of weighted rows, of persons, and within persons.
+/// At a budget whose noise does not count: of rows, of weighted rows, of persons, within persons.
 #[test]
 fn a_fit_is_two_stage_least_squares() {
     let rows = rows(9000, 0.8, 1);
@@ -112,11 +112,16 @@ fn a_fit_is_two_stage_least_squares() {
         })
         .collect();
     let of_persons = FORMULA.replace("| x", "| id | x");
+    let alone = of_persons.replace("w[-4..4]", "1");
+    // A control that says nothing, in place of none.
+    let mut without_control = within.clone();
+    (0..).zip(&mut without_control).for_each(|(row, numbers)| numbers[0] = f64::from(row % 2));
     let cases = [
         (asked(FORMULA, 1000.0), by_hand(&numbers(&rows), &ones, &each, true)),
         (asked(FORMULA, 1000.0).weights("weight[0..4]"), by_hand(&numbers(&rows), &roots, &each, true)),
         (asked(FORMULA, 1000.0).person("id").rows_per_person(3), by_hand(&numbers(&rows), &ones, &persons, true)),
         (asked(&of_persons, 1000.0).person("id").rows_per_person(3), by_hand(&within, &ones, &persons, false)),
+        (asked(&alone, 1000.0).person("id").rows_per_person(3), by_hand(&without_control, &ones, &persons, false)),
     ];
     for (place, (lm, (expected, error))) in cases.into_iter().enumerate() {
         let (found, precision) = slope(&lm.fit_table(&source).unwrap());
@@ -146,6 +151,46 @@ fn sets_cover_however_weak_the_instrument_is() {
         println!("pi {pi}: {missed} of 60 missed, {finite} bounded");
         assert!(missed <= 9, "{pi}: {missed} missed");
         assert!(bounded.contains(&finite), "{pi}: {finite} bounded");
+    }
+}
+
+/// How long sets are over the intervals of two-stage least squares (median), how many are bounded,
+/// and how many cover: printed, for the documents.
+#[test]
+#[ignore = "takes minutes: `cargo test -p dplm --test all -- --ignored --nocapture sets_on_a_grid`"]
+fn sets_on_a_grid() {
+    for (pi, count, rho) in [
+        (0.8, 3000, 0.1),
+        (0.8, 10_000, 0.015),
+        (0.8, 10_000, 0.1),
+        (0.8, 10_000, 0.5),
+        (0.03, 10_000, 0.1),
+        (0.03, 10_000, 0.5),
+        (0.0, 10_000, 0.1),
+        (0.0, 10_000, 0.5),
+    ] {
+        let one = |seed: u64| {
+            let rows = rows(count, pi, 9000 + seed);
+            let fit = asked(FORMULA, rho).seed(seed).fit_table(&table(&rows)).unwrap();
+            let (_, precision) = slope(&fit);
+            let excluded = fit.first_stage.as_ref().expect("a first stage").excluded;
+            let is_out = excluded.is_some_and(|(from, to)| from < SLOPE && SLOPE < to);
+            let (ones, each) = (vec![1.0; rows.len()], (0..count).collect::<Vec<u32>>());
+            let (_, error) = by_hand(&numbers(&rows), &ones, &each, true);
+            let ratio = (precision.high - precision.low) / (2.0 * 1.96 * error);
+            (ratio, precision.low <= SLOPE && SLOPE <= precision.high && !is_out)
+        };
+        let fits = 400;
+        let found: Vec<(f64, bool)> = (0..fits).into_par_iter().map(one).collect();
+        let mut ratios: Vec<f64> = found.iter().map(|(ratio, _)| *ratio).collect();
+        ratios.sort_by(f64::total_cmp);
+        let share = |count: usize| count as f64 / fits as f64;
+        println!(
+            "pi {pi}, {count} rows, rho {rho}: ratio {:.2}, bounded {:.3}, covered {:.3}",
+            ratios[ratios.len() / 2],
+            share(ratios.iter().filter(|ratio| ratio.is_finite()).count()),
+            share(found.iter().filter(|(_, covered)| *covered).count()),
+        );
     }
 }
 
@@ -181,6 +226,8 @@ fn what_instruments_cannot_do_is_refused() {
     let refused = |lm: Lm<'_>| lm.check().unwrap_err().to_string();
     assert!(refused(asked(FORMULA, 0.1).method("dpgd")).contains("knows no instruments"));
     let source = table(&rows(300, 0.8, 1));
+    let dry = asked(FORMULA, 0.5).check().unwrap().dry_run(&source, &RunOptions::default(), Progress::NONE).unwrap();
+    assert_eq!((dry.units, dry.foreseen.unwrap_err()), (300, Unforeseen::Instrument));
     let refused = |lm: Lm<'_>| lm.fit_table(&source).unwrap_err().to_string();
     for (lm, what) in [
         (asked(FORMULA, 0.1).purpose(dplm::method::Purpose::Prediction), "no predictions"),

@@ -631,7 +631,7 @@ fn persons_and_categories_stand_after_a_bar() {
     let formula = Formula::parse(text).unwrap();
     assert_eq!((formula.within(), formula.to_string().as_str()), (Some("id"), text));
     assert_eq!(names(text), ["x", "wave[2]", "wave[3]"]);
-    // Categories are terms, wherever their levels are listed, and a constant is there without being asked for.
+    // Categories are terms, wherever their levels are listed, and a constant is there by default.
     for same in ["y[0..1] ~ x[0..1] | id + wave{1,2,3}", "y[0..1] ~ x[0..1] + wave{1,2,3} + 0 | wave + id"] {
         assert_eq!(Formula::parse(same).unwrap(), formula, "{same}");
     }
@@ -706,7 +706,7 @@ fn an_instrument_stands_after_the_last_bar() {
         ("y ~ w | x ~ y", "'y' also stands before"),
         ("y ~ w + x | x ~ z", "'x' is instrumented"),
         ("y ~ w | id | firm", "'~' and the instrument"),
-        ("y ~ w | x ~ z | id", "the end of the formula"),
+        ("y ~ w | x ~ z | id", "has no meaning here"),
     ] {
         assert!(refusal(wrong).contains(why), "{wrong}: {}", refusal(wrong));
     }

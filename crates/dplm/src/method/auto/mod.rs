@@ -303,8 +303,10 @@ impl method::Plan for Plan {
     /// What the same stages come to where columns are as assumed.
     fn foresee(&self, design: &Design, assumed: &Assumed) -> Result<Planned, Error> {
         // How precise an earlier fit was is not assumed, and how alike the rows of a person are.
-        let has_instrument = design.model().endogenous().is_some();
-        if self.earlier.is_some() || self.request.has_several_rows() || has_instrument {
+        if design.model().endogenous().is_some() {
+            return Err(ConfigError::WithInstrument { what: "forecast" }.into());
+        }
+        if self.earlier.is_some() || self.request.has_several_rows() {
             return Err(ConfigError::NoForecast.into());
         }
         let mut budget = Budget::new(self.request.rho);

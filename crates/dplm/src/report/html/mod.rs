@@ -290,9 +290,12 @@ fn method(fit: &Fit) -> String {
         true => String::new(),
         false => format!("{runs}{} steps of size {}, ", summary.steps, significant(summary.step_size)),
     };
+    let (of, noisy) = match fit.first_stage {
+        None => ("gradients clipped at", "coordinate of the mean gradient (standardised units)"),
+        Some(_) => ("rows shortened to", "second moment (whitened units)"),
+    };
     format!(
-        "<p>dplm {}, method <code>{}</code>: {steps}gradients clipped at {}, noise of standard deviation {} in each coordinate of the mean \
-         gradient (standardised units). Every number on this page is public or was released with noise. Whoever holds the data can make \
+        "<p>dplm {}, method <code>{}</code>: {steps}{of} {}, noise of standard deviation {} in each {noisy}. Every number on this page is public or was released with noise. Whoever holds the data can make \
          such a page again, with other noise, and spends its budget again:</p>\n<pre><code>{}</code></pre>\n",
         env!("CARGO_PKG_VERSION"),
         summary.name,

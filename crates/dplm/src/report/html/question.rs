@@ -24,6 +24,9 @@ fn question(fit: &Fit) -> String {
     };
     let constants =
         model.within().map_or(String::new(), |person| format!(", with a constant for each {}", code(person)));
+    let instrument = model.endogenous().zip(model.instrument());
+    let instrument =
+        instrument.map_or(String::new(), |(of, by)| format!(", and {} as an instrument of {}", code(&by), code(&of)));
     let why = match fit.purpose {
         Purpose::Inference if model.within().is_some() => {
             "how the mean of the first differs between rows of one person that differ in one of the others and agree in the rest"
@@ -33,7 +36,7 @@ fn question(fit: &Fit) -> String {
         }
         Purpose::Prediction => "how to predict the mean of the first from the others; no intervals were asked for",
     };
-    format!("<p>A linear regression of {} on {explained}{constants}: {why}.</p>\n", code(&model.response()))
+    format!("<p>A linear regression of {} on {explained}{constants}{instrument}: {why}.</p>\n", code(&model.response()))
 }
 
 fn code(name: &str) -> String {
