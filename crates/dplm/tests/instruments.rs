@@ -208,7 +208,8 @@ fn results_tell_of_the_first_stage() {
     let shown = summary(&fit);
     assert!(shown.contains("First stage, that 'z' does not move 'x'") && shown.contains("a control"), "{shown}");
     assert!(shown.contains("instrumental-variables coefficients of the population"), "{shown}");
-    assert!(to_html(&fit, &Cover::default()).contains("Anderson-Rubin"));
+    let page = to_html(&fit, &Cover::default());
+    assert!(page.contains("Anderson-Rubin") && page.contains("<td>instrument</td>"), "{page}");
     // A test is the inversion of the interval, and costs nothing.
     let (found, precision) = slope(&fit);
     let test = fit.t_test(&fit.hypothesis("x = 0").unwrap(), 0.95).unwrap().remove(0);

@@ -1,5 +1,7 @@
 //! A model with an instrument: its rules, and the columns whose second moments are needed.
 
+use std::collections::HashSet;
+
 use super::{FormulaError, Instrument, Model, Variable, instrument::name, term::Term};
 
 impl Model {
@@ -22,6 +24,11 @@ impl Model {
             None => name(by),
         };
         Some([instrument, name(of), name(&Variable::Value(self.fitted()))])
+    }
+
+    /// Whether a column is read for the instrument.
+    pub(crate) fn is_instrument(&self, column: &str) -> bool {
+        self.instrument.as_ref().is_some_and(|one| one.by.columns().contains(&column))
     }
 
     /// The terms that are not after a `|`.
@@ -51,10 +58,9 @@ impl Model {
         if !is_number(by) && !is_binary {
             return Err(FormulaError::InstrumentOfSeveral { term: by.to_string() });
         }
-        let of_controls = self.controls().iter().flat_map(|term| &term.0).chain([of]).flat_map(Variable::columns);
-        let response = self.response.columns();
-        let mut others = of_controls.chain(response.iter().copied());
-        if by.columns().iter().any(|column| others.any(|other| other == *column)) {
+        let others = self.controls().iter().flat_map(|term| &term.0).chain([of]).flat_map(Variable::columns);
+        let others: HashSet<&str> = others.chain(self.response.columns()).collect();
+        if by.columns().iter().any(|column| others.contains(column)) {
             return Err(FormulaError::InstrumentInModel { term: by.to_string() });
         }
         match self.controls().iter().any(|term| term.0 == [of.clone()]) {

@@ -704,6 +704,7 @@ fn an_instrument_stands_after_the_last_bar() {
         ("y ~ w | x ~ z{a,b,c}", "'z' is neither"),
         ("y ~ w | x ~ w", "'w' also stands before"),
         ("y ~ w | x ~ y", "'y' also stands before"),
+        ("y[0..1] ~ w[0..1] | x[0..1] ~ I(z[0..1] + w)", "also stands before"),
         ("y ~ w + x | x ~ z", "'x' is instrumented"),
         ("y ~ w | id | firm", "'~' and the instrument"),
         ("y ~ w | x ~ z | id", "has no meaning here"),

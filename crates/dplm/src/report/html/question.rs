@@ -46,7 +46,11 @@ fn code(name: &str) -> String {
 /// A table of the columns, the response first.
 fn facts(fit: &Fit) -> String {
     let predictors = fit.design.predictors();
-    let role = |column: &Column| if predictors.contains(column) { "explains" } else { "explained" };
+    let role = |column: &Column| match () {
+        () if predictors.contains(column) => "explains",
+        () if fit.design.model().is_instrument(&column.name) => "instrument",
+        () => "explained",
+    };
     // Columns of which the same is known share a line.
     let alike = fit.design.columns().chunk_by(|one, next| one.kind == next.kind && role(one) == role(next));
     let rows: String = alike.map(|columns| row(columns, role(&columns[0]))).collect();
