@@ -30,6 +30,13 @@ pub enum Warning {
         /// Their names.
         columns: Vec<String>,
     },
+    /// Intervals rest on the paper's condition, which nothing released shows.
+    AssumedUncorrelated,
+    /// Steps overshoot along the columns that are correlated most, so that no interval is made.
+    Overshoots {
+        /// The step size that would do, as far as released numbers show.
+        step_size: f64,
+    },
     /// Coefficients that are in the model and that the budget cannot pin down.
     NotIdentified {
         /// Their names.
@@ -159,6 +166,14 @@ impl std::fmt::Display for Warning {
                 f,
                 "{} taken as centred and of about unit variance, as the formula gives no bounds; this was not checked",
                 listed(columns)
+            ),
+            Warning::AssumedUncorrelated => f.write_str(
+                "the intervals assume that columns are of about unit variance and hardly correlated, as the paper does; this was not checked, and where columns are correlated they may be far too short",
+            ),
+            Warning::Overshoots { step_size } => write!(
+                f,
+                "columns are so correlated that steps overshoot, so no interval is printed: ask for a step size of {} or less, or for the method auto",
+                significant(*step_size)
             ),
             Warning::NotIdentified { names } => write!(
                 f,

@@ -73,6 +73,14 @@ pub enum ConfigError {
         /// What was asked.
         interval: IntervalMethod,
     },
+    /// The paper's intervals cover under its condition on the columns.
+    #[error(
+        "the {interval} interval covers where columns are of about unit variance and hardly correlated, which nothing it releases shows"
+    )]
+    AssumesUncorrelated {
+        /// What was asked.
+        interval: IntervalMethod,
+    },
     /// The method gives estimates only.
     #[error("the method {method} makes no intervals")]
     MakesNoIntervals {
@@ -240,6 +248,10 @@ impl Advised for ConfigError {
             ConfigError::PopulationNeedsNewton { .. } => Advice::new("ask for ")
                 .setting(Opt::Target, Target::Sample)
                 .text(", or for ")
+                .setting(Opt::Interval, IntervalMethod::Newton),
+            ConfigError::AssumesUncorrelated { .. } => Advice::new("add ")
+                .switch(Opt::Standardised)
+                .text(" if that is publicly known, or ask for ")
                 .setting(Opt::Interval, IntervalMethod::Newton),
             ConfigError::MakesNoIntervals { .. } => Advice::new("ask for estimates with ")
                 .setting(Opt::Purpose, Purpose::Prediction)

@@ -69,10 +69,16 @@ impl Outcome {
     /// The outcome of a fit whose test failed: nothing is identified.
     #[must_use]
     pub fn of_failed_test(self, design: &Design) -> Outcome {
+        self.without_numbers(design, Warning::TestFailed)
+    }
+
+    /// The outcome of a fit in which nothing is identified, and why.
+    #[must_use]
+    pub(super) fn without_numbers(self, design: &Design, why: Warning) -> Outcome {
         let unknown =
             |name: &String| Coefficient { name: name.clone(), estimate: None, precision: None, identified: false };
         let coefficients = design.names().iter().map(unknown).collect();
-        Outcome { coefficients, warnings: vec![Warning::TestFailed], ..self }
+        Outcome { coefficients, warnings: vec![why], ..self }
     }
 
     /// The outcome with estimates and intervals at a level from what was released for them.

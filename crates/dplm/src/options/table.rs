@@ -18,7 +18,8 @@ macro_rules! option_table {
                 /// Say that columns without bounds or levels are centred and of about unit variance
                 ///
                 /// Without it, and without the method `dpgd`, such columns are refused: on any others the
-                /// budget would be spent on nonsense.
+                /// budget would be spent on nonsense. The paper's intervals are refused too: they cover
+                /// where columns are hardly correlated as well, which nothing they release shows.
                 Standardised standardised: bool = false, "", Model, [Fit Diagnose Moments], {};
                 /// Means and covariances that are public (TOML, JSON or CSV), so that nothing is spent on them
                 ///

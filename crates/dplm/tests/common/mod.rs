@@ -38,6 +38,18 @@ impl Data {
         Data { x, y }
     }
 
+    /// The same setting with columns in pairs of correlation `r`, and slopes of opposite signs in each.
+    pub fn in_pairs(rows: usize, features: usize, r: f64, seed: u64) -> Data {
+        let mut data = Data::isotropic(rows, features, seed);
+        let slope = 1.0 / (features as f64).sqrt();
+        for (row, y) in data.x.iter_mut().zip(&mut data.y) {
+            let error = *y - slope * row.iter().sum::<f64>();
+            row.chunks_exact_mut(2).for_each(|pair| pair[1] = r * pair[0] + (1.0 - r * r).sqrt() * pair[1]);
+            *y = error + slope * row.chunks_exact(2).map(|pair| pair[0] - pair[1]).sum::<f64>();
+        }
+        data
+    }
+
     /// The same data with cells already on the lattice, so that encoding loses nothing.
     pub fn on_lattice(mut self) -> Data {
         let round = |value: &mut f64| *value = (*value * 4096.0).round() / 4096.0;
