@@ -111,6 +111,8 @@ pub enum Warning {
         /// The share of rows that is clipped.
         share: f64,
     },
+    /// Slopes that predict no better than none would, as far as released numbers show.
+    SlopesWithinNoise,
     /// A level was found at an end of the ladder it was looked for on.
     LevelAtEdge,
     /// The test before a release failed, so that nothing but that was released.
@@ -239,6 +241,9 @@ impl std::fmt::Display for Warning {
                 f,
                 "about {:.1} % of the gradients are clipped, and this budget is too small to tell whether errors are skewed, so the intervals are for the robust (clipped) coefficients: a larger rho would clip less and tell (target population clips less, with longer intervals)",
                 100.0 * share
+            ),
+            Warning::SlopesWithinNoise => f.write_str(
+                "the slopes are no larger than their noise: the mean of the response, or zero without an intercept, may predict as well, and neither the size nor the sign of a coefficient says anything (a larger rho, or fewer columns, would help)",
             ),
             Warning::LevelAtEdge => f.write_str(
                 "the size of rows or of errors is at the end of the range that the bounds suggest: check the bounds of the response and of the columns",

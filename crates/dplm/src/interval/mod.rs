@@ -52,7 +52,7 @@ mod coverage;
 pub use crate::contrast::Contrast;
 pub use curvature::Curvature;
 pub(crate) use curvature::{bend_at, expected_uncertainty_sq};
-pub(crate) use eigenvalues::without_noise;
+pub(crate) use eigenvalues::{nearest_in_order, without_noise};
 pub use inference::Inference;
 pub use interval::Interval;
 pub(crate) use interval::{lengthening, normal_quantile};

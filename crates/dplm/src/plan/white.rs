@@ -321,14 +321,19 @@ impl Norms {
     /// The clip that a share `tail` of gradients exceeds where residuals are normal with this
     /// standard deviation.
     pub fn clip_for_tail(&self, residual_sd: f64, tail: f64) -> f64 {
-        let above = |clip: f64| self.share(|norm| 2.0 * Normal::standard().sf(clip / (norm * residual_sd)));
         let scale = residual_sd * self.features.sqrt();
         let (mut low, mut high) = (1e-3 * scale, 20.0 * scale);
         for _ in 0..60 {
             let middle = (low * high).sqrt();
-            if above(middle) > tail { low = middle } else { high = middle }
+            if self.share_above(residual_sd, middle) > tail { low = middle } else { high = middle }
         }
         high
+    }
+
+    /// The share of gradients that are longer than `clip` where residuals are normal with this
+    /// standard deviation.
+    pub fn share_above(&self, residual_sd: f64, clip: f64) -> f64 {
+        self.share(|norm| 2.0 * Normal::standard().sf(clip / (norm * residual_sd)))
     }
 
     /// `E[f(||x||)]`.

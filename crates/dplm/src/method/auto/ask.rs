@@ -51,6 +51,9 @@ pub(super) trait Ask: Sized {
         spend: Spend,
     ) -> Result<Threshold, Error>;
 
+    /// The shares of gradients at a point that are above each of some clips.
+    fn shares_above(&mut self, at: &Self::Point, gammas: &[f64], spend: Spend) -> Result<Vec<f64>, Error>;
+
     /// Steps of clipped gradients from a point.
     fn descend(
         &mut self,

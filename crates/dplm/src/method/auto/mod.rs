@@ -32,6 +32,7 @@ mod again;
 mod learn;
 mod left_out;
 mod start;
+mod prediction;
 mod threshold;
 mod clip;
 mod infer;

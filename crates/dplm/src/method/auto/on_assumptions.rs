@@ -154,6 +154,11 @@ impl Ask for OnAssumptions<'_> {
         Ok(Threshold { gamma: gamma.clamp(gammas[0], gammas[gammas.len() - 1]), at_edge: false, tail })
     }
 
+    fn shares_above(&mut self, at: &Away, gammas: &[f64], _spend: Spend) -> Result<Vec<f64>, Error> {
+        let residual_sd = (self.assumed.error_sd.powi(2) + self.distance_sq(at)).sqrt();
+        Ok(gammas.iter().map(|&gamma| self.norms.share_above(residual_sd, gamma)).collect())
+    }
+
     fn descend(&mut self, by: &Descent, from: &Away, spend: Spend, _progress: Progress<'_>) -> Result<Course, Error> {
         let (rows, neighbours, rho) = (self.plan.rows, self.plan.request.neighbours, spend.to_f64());
         let (gamma, steps) = (by.gamma(), by.steps());

@@ -5,6 +5,7 @@ use super::{
     infer::{self, Bend, Inferred},
     known::Trust,
     on_rows::OnRows,
+    prediction,
     sequence::Ended,
     whiten::White,
 };
@@ -31,6 +32,7 @@ impl<R: RandomWords> Ended<OnRows<'_, R>> {
         let (names, contrasts) = (design.names(), design.contrasts());
         let Some(Inferred { newton, dropped, bend, quality }) = inferred else {
             let theta = infer::predicted(run, &white.moments, threshold.tail);
+            let worth = prediction::worth(&theta, run, threshold.tail, (design, &white));
             let theta = times(&white.whitening.matrix(), &theta);
             let identified = plan.request.purpose == Purpose::Prediction;
             let estimate = |(name, contrast): (&String, &Contrast)| match identified {
@@ -38,7 +40,7 @@ impl<R: RandomWords> Ended<OnRows<'_, R>> {
                 false => Coefficient { name: name.clone(), estimate: None, precision: None, identified },
             };
             let coefficients = names.iter().zip(&contrasts).map(estimate).collect();
-            let warnings = contradicted(&white).into_iter().collect();
+            let warnings = contradicted(&white).into_iter().chain(worth.filter(|_| identified)).collect();
             return Ok(Outcome { coefficients, whitening: Some(white.whitening), warnings, ..outcome });
         };
         let mut left_out = white.left_out.clone();

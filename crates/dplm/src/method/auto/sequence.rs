@@ -48,6 +48,7 @@ impl<A: Ask> Sequence<'_, A> {
         let harmless = self.harmless(&white);
         let rights = self.reserve(&white, harmless)?;
         let start = self.start(&white)?.widened(harmless);
+        let start = self.for_purpose(start, white.features())?;
         let last = self.descend(&white, start)?;
         let inferred = rights.map(|rights| self.ask.infer(&white, &last, rights)).transpose()?;
         Ok(Ended { ask: self.ask, white, last, inferred })

@@ -39,13 +39,16 @@ pub(super) struct Start<P> {
 impl<P> Start<P> {
     /// The same with a wider clip.
     pub(super) fn widened(self, to: Option<Harmless>) -> Start<P> {
-        let threshold = self.threshold;
-        let threshold = to.map_or(threshold, |Harmless { factor, tail }| Threshold {
-            gamma: factor * threshold.gamma,
-            tail,
-            ..threshold
-        });
-        Start { threshold, ..self }
+        match to {
+            Some(Harmless { factor, tail }) => self.with_clip(factor, tail),
+            None => self,
+        }
+    }
+
+    /// The same with a clip that is `factor` times as wide and that a share `tail` of gradients exceeds.
+    pub(super) fn with_clip(self, factor: f64, tail: f64) -> Start<P> {
+        let gamma = factor * self.threshold.gamma;
+        Start { threshold: Threshold { gamma, tail, ..self.threshold }, ..self }
     }
 }
 
@@ -137,7 +140,7 @@ fn rivals(noise_var: f64, threshold: &Threshold, features: usize) -> bool {
 }
 
 /// The direction in whitened coordinates that changes nothing but the constant, of length one.
-fn constant(design: &Design, white: &White) -> Option<Vec<f64>> {
+pub(super) fn constant(design: &Design, white: &White) -> Option<Vec<f64>> {
     let intercept =
         matches!(design.slots().first(), Some(Slot::Intercept)) && white.coordinates.kept.first() == Some(&0);
     intercept.then(|| {
