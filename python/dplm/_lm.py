@@ -37,6 +37,7 @@ class LmOptions(TypedDict, total=False):
     standardised: bool
     moments: MomentsLike | None
     weights: str | None
+    keep: Sequence[str]
     neighbours: str
     person: str | None
     rows_per_person: int | None
@@ -100,6 +101,7 @@ def lm(
     standardised: bool = False,
     moments: MomentsLike | None = None,
     weights: str | None = None,
+    keep: Sequence[str] = (),
     by: str | None = None,
     group_sizes: Mapping[str, int] | None = None,
     neighbours: str = "replace-one",
@@ -162,7 +164,8 @@ def lm(
     standardised : bool
         Say that columns without bounds or levels are centred and of about unit variance. Without
         it, and without the method `dpgd`, such columns are refused: on any others the budget would
-        be spent on nonsense.
+        be spent on nonsense. The paper's intervals are refused too: they cover where columns are
+        hardly correlated as well, which nothing they release shows.
     moments : MomentsLike | None
         Means and covariances that are public (TOML, JSON or CSV), so that nothing is spent on them.
         The path of a file; in Python and R also a mapping with `means` and `covariance`, or
@@ -171,6 +174,10 @@ def lm(
         Weigh rows by a column with a public bound, for instance 'w[0..50]'. Weighted least squares,
         with standard errors for sampling with replacement. Weights above the bound count as the
         bound; a row whose weight is missing or negative contributes nothing.
+    keep : Sequence[str]
+        A term that must stay in the model, for instance bathrooms; may be repeated. Others are left
+        out before it is. Where the budget cannot resolve it nevertheless, the fit gives that reason
+        and no numbers: what showed it is spent.
     by : str | None
         Fit each of several groups under one budget: 'region{north,south}'. The groups' sizes are
         released with a fiftieth of the budget, unless they are public.

@@ -3,12 +3,13 @@
 dplm <- function(formula, data,
                  # <options dplm>
                  rho = NULL, epsilon = NULL, delta = NULL, standardised = FALSE, moments = NULL,
-                 weights = NULL, by = NULL, group_sizes = NULL, neighbours = "replace-one",
-                 person = NULL, rows_per_person = NULL, method = NULL, clip = NULL, steps = NULL,
-                 step_size = NULL, interval = "newton", target = NULL, level = 0.95, batches = 10,
-                 burn_in = NULL, purpose = "inference", csv = NULL, strict = FALSE, seed = NULL,
-                 threads = NULL, memory = NULL, device = "cpu", ledger = NULL, dataset = NULL,
-                 other_table = FALSE, pretend = FALSE, dry_run = FALSE,
+                 weights = NULL, keep = character(), by = NULL, group_sizes = NULL,
+                 neighbours = "replace-one", person = NULL, rows_per_person = NULL, method = NULL,
+                 clip = NULL, steps = NULL, step_size = NULL, interval = "newton", target = NULL,
+                 level = 0.95, batches = 10, burn_in = NULL, purpose = "inference", csv = NULL,
+                 strict = FALSE, seed = NULL, threads = NULL, memory = NULL, device = "cpu",
+                 ledger = NULL, dataset = NULL, other_table = FALSE, pretend = FALSE,
+                 dry_run = FALSE,
                  # </options>
                  public = NULL, progress = interactive()) {
   call <- match.call()

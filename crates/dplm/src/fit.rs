@@ -177,12 +177,15 @@ pub struct MethodSummary {
     pub noise_sd: f64,
     /// How many runs.
     pub runs: u32,
+    /// How long a row may be in the coordinates of the descent, where longer ones are shortened with their responses.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub row_length: Option<f64>,
 }
 
 impl MethodSummary {
     /// The parameters of one run of a method.
     pub fn new(name: &str, clip: f64, steps: u32, step_size: f64, noise_sd: f64) -> MethodSummary {
-        MethodSummary { name: name.to_owned(), clip, steps, step_size, noise_sd, runs: 1 }
+        MethodSummary { name: name.to_owned(), clip, steps, step_size, noise_sd, runs: 1, row_length: None }
     }
 }
 
@@ -198,6 +201,7 @@ impl Fit {
         let coefficients = match (self.target, &self.weights) {
             (Target::Population | Target::Sample | Target::Person, None) => "least-squares",
             (Target::Population | Target::Sample | Target::Person, Some(_)) => "weighted least-squares",
+            (Target::Robust, None) if self.method.row_length.is_some() => "robust (Huber, bounded-influence)",
             (Target::Robust, None) => "robust (Huber)",
             (Target::Robust, Some(_)) => "weighted robust (Huber)",
         };

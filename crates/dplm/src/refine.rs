@@ -197,7 +197,7 @@ fn asked_again(first: &Fit, rho: Rho) -> Result<auto::Config, ConfigError> {
         statement: _,
     } = first;
     let Guarantee { promise, rho: _, delta, epsilon: _, guess: _, releases: _ } = guarantee;
-    let MethodSummary { name, clip, steps: _, step_size: _, noise_sd: _, runs: _ } = method;
+    let MethodSummary { name, clip, steps: _, step_size: _, noise_sd: _, runs: _, row_length } = method;
     if *part_of_study {
         return Err(ConfigError::RefinesPartOfStudy);
     }
@@ -218,6 +218,7 @@ fn asked_again(first: &Fit, rho: Rho) -> Result<auto::Config, ConfigError> {
         newton: newton.as_ref().clone(),
         clip: *clip,
         target: *target,
+        row_length: *row_length,
     };
     Ok(auto::Config::new(asked).after(earlier))
 }

@@ -4,6 +4,7 @@ mod common;
 
 mod algorithm1;
 mod auto;
+mod cliffs;
 mod coverage;
 mod device;
 mod door;

@@ -81,7 +81,10 @@ impl Cases {
 
     fn whitening(&mut self, features: usize) -> Whitening {
         let scale = 10f64.powf(self.uniform() * 6.0 - 3.0);
-        Whitening::new(Mat::from_fn(features, features, |_, _| (self.uniform() - 0.5) * scale).as_ref())
+        let whitening =
+            Whitening::new(Mat::from_fn(features, features, |_, _| (self.uniform() - 0.5) * scale).as_ref());
+        let length = (self.below(2) == 0).then(|| 1 + self.below(1 << 20) as u64);
+        whitening.shortened_to(length)
     }
 
     /// Half of the time so small that parameters use all their bits.

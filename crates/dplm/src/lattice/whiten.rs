@@ -10,8 +10,9 @@ use faer::{Mat, MatRef};
 use super::{
     BLOCK_ROWS, CELL_RANGE_BITS, Kernel, RowBlock,
     design::nearest_cell,
-    exact::{log2_up, nearest, power},
+    exact::{log2_up, natural, nearest, power},
     kernel::{Block, VECTORS},
+    outer::{cut, factor},
     simd::{LANES, Simd, Work},
 };
 
@@ -34,6 +35,8 @@ pub struct Whitening {
     integers: Vec<f64>,
     /// How many steps of the grid make 1: a power of two.
     unit: f64,
+    /// How long a row may be afterwards, in units of the lattice: longer ones are shortened, and their responses with them.
+    length: Option<u64>,
 }
 
 impl Whitening {
@@ -46,7 +49,20 @@ impl Whitening {
         let values: Vec<f64> = entries.map(|(j, k)| entry(j, k)).collect();
         let largest = values.iter().fold(0.0f64, |most, value| most.max(value.abs()));
         let unit = f64::from(grid_bits(largest, inputs)).exp2();
-        Whitening { inputs, outputs, integers: values.iter().map(|value| (value * unit).trunc()).collect(), unit }
+        let integers = values.iter().map(|value| (value * unit).trunc()).collect();
+        Whitening { inputs, outputs, integers, unit, length: None }
+    }
+
+    /// The same, after which no row is longer than this many units of the lattice: a longer one is multiplied by what shortens it, and so is its
+    /// response. That is a weight for its products which depends on the row's cells alone, and not on its response.
+    #[must_use]
+    pub fn shortened_to(self, length: Option<u64>) -> Whitening {
+        Whitening { length, ..self }
+    }
+
+    /// How long a row may be afterwards, in units of the lattice, where that is bounded.
+    pub fn length(&self) -> Option<u64> {
+        self.length
     }
 
     /// A matrix by its whole numbers, column by column, and its grid, where `P'x` is exact for any row.
@@ -56,7 +72,7 @@ impl Whitening {
         let is_whole =
             integers.len() == inputs.checked_mul(outputs)? && integers.iter().all(|value| value.fract() == 0.0);
         let is_sound = is_exact && is_whole && outputs > 0 && unit_bits.abs() <= MOST_UNIT_BITS;
-        is_sound.then(|| Whitening { inputs, outputs, integers, unit: f64::from(unit_bits).exp2() })
+        is_sound.then(|| Whitening { inputs, outputs, integers, unit: f64::from(unit_bits).exp2(), length: None })
     }
 
     /// The whole numbers, column by column, and which power of two of them makes 1.
@@ -79,7 +95,7 @@ impl Whitening {
         let is_unit = |(place, &entry): (usize, &f64)| {
             entry == if place % self.inputs == place / self.inputs { self.unit } else { 0.0 }
         };
-        self.inputs == self.outputs && self.integers.iter().enumerate().all(is_unit)
+        self.length.is_none() && self.inputs == self.outputs && self.integers.iter().enumerate().all(is_unit)
     }
 
     /// The rows of a buffer of blocks re-encoded; responses stay as they are.
@@ -150,6 +166,9 @@ impl EncodeWork<'_> {
                 self.coordinates::<S, TOGETHER, ABREAST>(simd, &wide, rules, columns);
             }
             response.copy_from_slice(block.column(inputs).as_flattened());
+            if let Some(length) = self.whitening.length {
+                shorten(out, length);
+            }
         }
     }
 
@@ -198,6 +217,24 @@ impl EncodeWork<'_> {
                     *out = exact.map(|sum| nearest_cell(sum * step));
                 }
             }
+        }
+    }
+}
+
+/// Shortens the rows of a block that are longer than `length`, each with its response by one factor. Squared norms are exact: cells are below 2^19 and
+/// there are fewer than 2^15 of them.
+fn shorten(block: &mut [f32], length: u64) {
+    let features = block.len() / BLOCK_ROWS - 1;
+    let mut norms_sq = [0.0; BLOCK_ROWS];
+    for column in block[..features * BLOCK_ROWS].as_chunks::<BLOCK_ROWS>().0 {
+        norms_sq.iter_mut().zip(column).for_each(|(sum, &cell)| *sum += f64::from(cell) * f64::from(cell));
+    }
+    for (row, norm_sq) in norms_sq.map(natural).into_iter().enumerate() {
+        let cells = block[..features * BLOCK_ROWS].iter().skip(row).step_by(BLOCK_ROWS).copied();
+        let factor = factor(norm_sq, length, cells);
+        if factor < 1.0 {
+            let row = block.iter_mut().skip(row).step_by(BLOCK_ROWS);
+            row.for_each(|cell| *cell = nearest_cell(cut(f64::from(*cell) * factor)));
         }
     }
 }
@@ -264,6 +301,27 @@ mod tests {
                     prop_assert_eq!(out[k * BLOCK_ROWS + lane] as i128, expected);
                 }
                 prop_assert_eq!(out[size * BLOCK_ROWS + lane], buffer[size * BLOCK_ROWS + lane]);
+            }
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(50))]
+        /// Short rows stay as they are; a long one becomes as long as it may be, up to the cutting of cells, and its response goes with it.
+        #[test]
+        fn long_rows_are_shortened_with_their_responses((matrix, rows) in matrices_and_rows(), length in 1u64..1 << 20) {
+            let (size, whitening) = (matrix.nrows(), Whitening::new(matrix.as_ref()));
+            let buffer = block(&rows, size);
+            let (as_is, out) = (whitening.encode(Kernel::best(), &buffer),
+                whitening.shortened_to(Some(length)).encode(Kernel::best(), &buffer));
+            for lane in 0..BLOCK_ROWS {
+                let row = |block: &[f32]| -> Vec<f64> { block.iter().skip(lane).step_by(BLOCK_ROWS).map(|&x| x.into()).collect() };
+                let (before, after) = (row(&as_is), row(&out));
+                let norm = |row: &[f64]| row[..size].iter().map(|x| x * x).sum::<f64>().sqrt();
+                prop_assert!(norm(&after) <= length as f64);
+                let factor = (length as f64 / norm(&before)).min(1.0);
+                prop_assert!(before.iter().zip(&after).all(|(x, y)| (y - factor * x).abs() <= 1.0 + 1e-5 * x.abs()));
+                prop_assert!(factor < 1.0 || before == after);
             }
         }
     }

@@ -309,6 +309,7 @@ impl Plan {
             step_size: self.step_size,
             noise_sd: noise_sd(self.rows, self.clip, self.steps, self.request.neighbours, rho),
             runs: self.runs,
+            row_length: None,
         }
     }
 

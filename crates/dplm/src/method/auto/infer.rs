@@ -121,7 +121,7 @@ impl<R: RandomWords> OnRows<'_, R> {
     /// `(1/n) sum z z'` over rows that are not clipped, each shortened to the radius: as long as few rows are cut, and no longer than
     /// keeps the noise low.
     fn curvature(&mut self, white: &White, at: &Point<'_>, spend: Spend) -> Result<Curvature, Error> {
-        let longest = self.plan.curvature_radius(white.radius, white.features(), spend.to_f64());
+        let longest = self.plan.curvature_length(white, spend.to_f64());
         let radius = (longest * UNIT).ceil() as u64;
         let theta_unit = at.descent.lattice().theta_unit();
         let unclipped = ClippedOuter::Unclipped { theta: &at.theta, theta_unit, radius };
@@ -195,6 +195,11 @@ impl Plan {
         let floor = Floor { needs, has_constant: design.has_intercept(), ..Floor::none(all.kept.len()) };
         let places = resolve(curvature, &all.basis, &floor, RESOLVED).kept;
         if places.is_empty() { vec![0] } else { places }
+    }
+
+    /// The length to which rows are shortened for the curvature, where they are not that short already.
+    pub(super) fn curvature_length(&self, white: &White, rho: f64) -> f64 {
+        white.row_length.unwrap_or_else(|| self.curvature_radius(white.radius, white.features(), rho))
     }
 
     /// Noise on an entry is `R^2 / (n sqrt(rho))`; `longest` is a length that few rows exceed.

@@ -72,6 +72,7 @@ impl<A: Ask> Sequence<'_, A> {
             basis: &learned.basis * turn,
             noise_sd: learned.noise_sd,
             floor: plan.floor_for(design, learned.level_rows),
+            shortened: false,
         };
         let white = found.white(plan.request.purpose, design);
         self.ask.whiten(&white.whitening, false)?;

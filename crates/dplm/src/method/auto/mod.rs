@@ -95,6 +95,8 @@ pub struct Plan {
     earlier: Option<Arc<Earlier>>,
     shares_moments: bool,
     learned: Option<Arc<Learned>>,
+    /// Whether long rows are shortened once they are white.
+    shortens: bool,
 }
 
 /// The method's name on the command line and in reports.
@@ -151,8 +153,10 @@ impl Config {
         }
         let moments = request.moments.as_ref().map(|moments| moments.of(design)).transpose()?;
         earlier.as_ref().map_or(Ok(()), |earlier| earlier.check(rows, design))?;
-        let mut plan = Plan { request, choices, rows, features, known: None, earlier, shares_moments, learned };
+        let mut plan =
+            Plan { request, choices, rows, features, known: None, earlier, shares_moments, learned, shortens: false };
         plan.known = moments.map(|moments| Known::new(moments, &plan.floor_of_known(design), design));
+        plan.shortens = plan.shortens_rows(design);
         plan.more_than_noise()?;
         // Any clip will do to learn whether the arithmetic can be made exact.
         plan.descent(features, 1.0, plan.rules().most_steps(), plan.request.rho.to_f64())?;
@@ -184,7 +188,19 @@ impl Plan {
         let target = self.gives_intervals().then(|| self.request.target());
         let asked = self.request.target.filter(|_| self.earlier.is_none());
         let at_any_price = matches!(asked, Some(Target::Population | Target::Sample));
-        Rules { rows: self.rows, features: self.features, rho, neighbours, target, at_any_price, choices: self.choices }
+        let (rows, features, choices) = (self.rows, self.features, self.choices);
+        Rules { rows, features, rho, neighbours, target, at_any_price, shortens: self.shortens, choices }
+    }
+
+    /// Whether long rows are shortened once they are white: for robust coefficients, where moments are this fit's own and each row stands for itself.
+    fn shortens_rows(&self, design: &Design) -> bool {
+        let own = self.known.is_none() && self.earlier.is_none() && !self.shares_moments;
+        let alone = !self.request.has_several_rows() && design.weights().is_none();
+        self.gives_intervals()
+            && self.request.target() == Target::Robust
+            && own
+            && alone
+            && !self.rules().has_one_round()
     }
 
     /// Known moments, where the budget is too weak to do without trusting them.
@@ -340,6 +356,7 @@ mod tests {
             earlier: None,
             shares_moments: false,
             learned: None,
+            shortens: false,
         };
         assert_eq!(plan.curvature_radius(6.0, 8, 0.5), 6.0);
         assert!((plan.curvature_radius(6.0, 8, 1e-4) - 4.0).abs() < 1e-12);

@@ -95,7 +95,7 @@ impl<'a> OnAssumptions<'a> {
     /// How much longer uncertainty about the released curvature makes intervals.
     fn widening(&self, white: &White, curvature: f64, spend: &Spend) -> f64 {
         let features = white.features();
-        let radius = self.plan.curvature_radius(white.radius, features, spend.to_f64());
+        let radius = self.plan.curvature_length(white, spend.to_f64());
         let noise_sd = self.noise_of_matrix(radius, spend);
         (1.0 + 3.0 * expected_uncertainty_sq(noise_sd, curvature, features)).sqrt()
     }

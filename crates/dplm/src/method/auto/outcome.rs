@@ -27,7 +27,7 @@ impl<R: RandomWords> Ended<OnRows<'_, R>> {
     pub(super) fn outcome(self, releases: Vec<Release>) -> Result<Outcome, Error> {
         let Ended { ask, white, last, inferred } = self;
         let (plan, design, run, threshold) = (ask.plan, ask.design, &last.run, last.threshold);
-        let summary = last.summary(run.noise_sd);
+        let summary = last.summary(run.noise_sd, white.row_length);
         let outcome = Outcome::of(plan.request.target(), summary, releases, vec![standardised(run, &white)]);
         let (names, contrasts) = (design.names(), design.contrasts());
         let Some(Inferred { newton, dropped, bend, quality }) = inferred else {

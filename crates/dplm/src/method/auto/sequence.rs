@@ -105,7 +105,7 @@ impl<A: Ask> Sequence<'_, A> {
 
 impl<A: Ask> Descended<A> {
     /// The descent in numbers.
-    pub(super) fn summary(&self, noise_sd: f64) -> MethodSummary {
+    pub(super) fn summary(&self, noise_sd: f64, row_length: Option<f64>) -> MethodSummary {
         MethodSummary {
             name: NAME.to_owned(),
             clip: self.threshold.gamma,
@@ -113,6 +113,7 @@ impl<A: Ask> Descended<A> {
             step_size: STEP_SIZE,
             noise_sd,
             runs: 1,
+            row_length,
         }
     }
 }

@@ -168,6 +168,7 @@ pub(super) fn written(setting: &Setting<'_>, ask: &Ask<'_>) -> Vec<u8> {
         writer.count(whitening.outputs());
         writer.u32(unit_bits.cast_unsigned());
         writer.f64s(integers);
+        writer.u64(whitening.length().unwrap_or(0));
     }
     writer.u8(setting.clip.is_some().into());
     writer.u64(setting.clip.map_or(0, gamma));
@@ -210,7 +211,8 @@ impl Question {
         for _ in 0..reader.count()? {
             let (outputs, unit_bits) = (reader.count()?, reader.u32()?.cast_signed());
             let integers = reader.f64s(inputs.checked_mul(outputs)?)?;
-            whitenings.push(Whitening::of_integers(inputs, outputs, integers, unit_bits)?);
+            let length = Some(reader.u64()?).filter(|&length| length > 0 && length < MOST_RADIUS);
+            whitenings.push(Whitening::of_integers(inputs, outputs, integers, unit_bits)?.shortened_to(length));
             inputs = outputs;
         }
         let (is_clipped, gamma) = (reader.u8()?, reader.u64()?);
