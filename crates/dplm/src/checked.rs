@@ -112,7 +112,7 @@ impl FitRequest {
 
     /// What is asked of any method. Every option is named here, so that a new one is not forgotten.
     pub(crate) fn request(&self, rho: Rho, delta: f64) -> Result<Request, ConfigError> {
-        let FitRequest { neighbours, purpose, interval, target, level, batches, burn_in, moments, .. } = self;
+        let FitRequest { neighbours, purpose, interval, target, level, batches, burn_in, moments, keep, .. } = self;
         Ok(Request {
             rho,
             delta,
@@ -125,6 +125,7 @@ impl FitRequest {
             burn_in: *burn_in,
             person: self.protected()?,
             moments: moments.clone().map(Arc::new),
+            keep: keep.clone(),
             one_of_groups: false,
         })
     }

@@ -265,6 +265,7 @@ impl Dataset {
             level,
             batches,
             burn_in,
+            keep,
             person,
             moments,
             // The group says so.
@@ -293,6 +294,7 @@ impl Dataset {
             level: *level,
             batches: *batches,
             burn_in: *burn_in,
+            keep: keep.clone(),
             purpose: *purpose,
         }
     }

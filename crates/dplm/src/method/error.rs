@@ -6,7 +6,7 @@ use crate::{
     number::grouped,
     options::{Advice, Advised, Opt, UnknownWord},
     privacy::Unit,
-    warning::Enough,
+    warning::{Enough, LeftOut},
 };
 
 /// Why options were refused, before a row was looked at.
@@ -167,6 +167,20 @@ pub enum ConfigError {
         /// The method asked for.
         method: &'static str,
     },
+    /// Nothing to protect terms from.
+    #[error("the method {method} leaves no term out, so there is nothing to keep terms from")]
+    LeavesNothingOut {
+        /// The method asked for.
+        method: &'static str,
+    },
+    /// A term that the model does not have.
+    #[error("the model has no term '{term}' to keep: it has {}", shown(terms))]
+    NothingToKeep {
+        /// What was to be kept.
+        term: String,
+        /// The terms there are.
+        terms: Vec<String>,
+    },
     /// Nobody knows how precise a fit would be.
     #[error("there is no forecast for this method on such columns")]
     NoForecast,
@@ -264,7 +278,9 @@ impl Advised for ConfigError {
             ConfigError::OneFeature { .. } => or_auto(Advice::new("leave the others out")),
             ConfigError::NotByGroups { .. } => or_auto(Advice::new("leave ").option(Opt::By).text(" out")),
             ConfigError::FindsItself { .. } => Advice::new("leave them out, or ask for ").setting(Opt::Method, "dpgd"),
-            ConfigError::NoUseForMoments { .. } => or_auto(Advice::new("leave them out")),
+            ConfigError::NoUseForMoments { .. } | ConfigError::LeavesNothingOut { .. } => {
+                or_auto(Advice::new("leave them out"))
+            }
             ConfigError::NoForecast => Advice::new("plan for ")
                 .setting(Opt::Method, "auto")
                 .text(", or for ")
@@ -283,6 +299,36 @@ impl Advised for ConfigError {
             _ => return None,
         })
     }
+}
+
+/// Terms that were to be kept cannot be told from noise; that was found out by releases, which are spent.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[error("{} cannot stay in the model at this budget: {}; what showed it is spent", listed(.columns), causes(.columns))]
+pub struct NotKept {
+    /// Which, and why.
+    pub columns: Vec<LeftOut>,
+}
+
+impl NotKept {
+    /// Refuses where any of the columns that are not in the model was to be kept.
+    pub(super) fn check(left_out: &[LeftOut], keep: &[String]) -> Result<(), NotKept> {
+        let is_kept = |one: &&LeftOut| keep.iter().any(|term| is_of_term(&one.name, term));
+        let columns: Vec<LeftOut> = left_out.iter().filter(is_kept).cloned().collect();
+        if columns.is_empty() { Ok(()) } else { Err(NotKept { columns }) }
+    }
+}
+
+/// Whether a coefficient is a term's: the term's own, or that of one of its levels.
+pub(super) fn is_of_term(coefficient: &str, term: &str) -> bool {
+    coefficient.strip_prefix(term).is_some_and(|rest| rest.is_empty() || rest.starts_with('['))
+}
+
+fn listed(columns: &[LeftOut]) -> String {
+    shown(&columns.iter().map(|one| one.name.clone()).collect::<Vec<_>>())
+}
+
+fn causes(columns: &[LeftOut]) -> String {
+    columns.iter().map(|one| one.cause.to_string()).collect::<Vec<_>>().join("; ")
 }
 
 /// How many columns a sentence names.

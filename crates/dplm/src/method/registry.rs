@@ -81,6 +81,9 @@ impl Entry {
         if request.moments.is_some() && !self.whitens {
             return Err(ConfigError::NoUseForMoments { method });
         }
+        if !request.keep.is_empty() && !self.whitens {
+            return Err(ConfigError::LeavesNothingOut { method });
+        }
         match self.intervals.first() {
             _ if request.purpose == Purpose::Prediction => Ok(()),
             None => Err(ConfigError::MakesNoIntervals { method }),

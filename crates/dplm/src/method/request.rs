@@ -78,6 +78,8 @@ pub struct Request {
     pub person: Option<Person>,
     /// What is publicly known of the columns' means and covariances, for a method that whitens.
     pub moments: Option<Arc<Moments>>,
+    /// Terms that must stay in the model, for a method that leaves some out.
+    pub keep: Vec<String>,
     /// Whether the rows are those of one of several groups that are fitted alike: noise on counts is then larger by `sqrt 2`.
     pub one_of_groups: bool,
 }
@@ -117,6 +119,7 @@ impl Request {
             burn_in: None,
             person: None,
             moments: None,
+            keep: Vec::new(),
             one_of_groups: false,
         }
     }

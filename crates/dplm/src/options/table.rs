@@ -32,6 +32,11 @@ macro_rules! option_table {
                 /// above the bound count as the bound; a row whose weight is missing or negative
                 /// contributes nothing.
                 Weights weights: Option<String> = None, "W", Model, [Fit Study], {};
+                /// A term that must stay in the model, for instance bathrooms; may be repeated
+                ///
+                /// Others are left out before it is. Where the budget cannot resolve it nevertheless, the fit
+                /// gives that reason and no numbers: what showed it is spent.
+                Keep keep: Vec<String> = Vec::new(), "TERM", Model, [Fit], {};
                 /// Fit each of several groups under one budget: 'region{north,south}'
                 ///
                 /// The groups' sizes are released with a fiftieth of the budget, unless they are public.

@@ -192,7 +192,8 @@ impl Plan {
             return (0..all.kept.len()).collect();
         }
         let needs = needs_among(&all.kept, &design.margins());
-        let floor = Floor { needs, has_constant: design.has_intercept(), ..Floor::none(all.kept.len()) };
+        let first = places_among(&all.kept, &self.kept_terms(design));
+        let floor = Floor { needs, first, has_constant: design.has_intercept(), ..Floor::none(all.kept.len()) };
         let places = resolve(curvature, &all.basis, &floor, RESOLVED).kept;
         if places.is_empty() { vec![0] } else { places }
     }
@@ -227,8 +228,12 @@ fn exponential_shift(clip: f64) -> f64 {
 
 /// What each of the kept columns can only be kept with, by its place among them.
 fn needs_among(kept: &[usize], needs: &[Vec<usize>]) -> Vec<Vec<usize>> {
-    let place = |k: &usize| kept.iter().position(|one| one == k);
-    kept.iter().map(|&j| needs[j].iter().filter_map(place).collect()).collect()
+    kept.iter().map(|&j| places_among(kept, &needs[j])).collect()
+}
+
+/// The places of some columns among those that are kept.
+fn places_among(kept: &[usize], columns: &[usize]) -> Vec<usize> {
+    columns.iter().filter_map(|column| kept.iter().position(|one| one == column)).collect()
 }
 
 /// The first steps, one in so many, are still on their way.

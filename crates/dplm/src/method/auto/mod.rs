@@ -45,7 +45,9 @@ mod agree;
 
 use std::sync::Arc;
 
-use super::{ConfigError, Enough, Entry, IntervalMethod, Method, Outcome, Purpose, Request, Target, budget_warnings};
+use super::{
+    ConfigError, Enough, Entry, IntervalMethod, Method, Outcome, Purpose, Request, Target, budget_warnings, is_of_term,
+};
 use crate::{
     Error, Progress,
     descend::Descent,
@@ -143,6 +145,10 @@ impl Config {
                 interval: request.interval,
             }
             .into());
+        }
+        let lacks = |term: &&String| !design.names().iter().any(|name| is_of_term(name, term));
+        if let Some(term) = request.keep.iter().find(lacks) {
+            return Err(ConfigError::NothingToKeep { term: term.clone(), terms: design.names().to_vec() }.into());
         }
         let features = design.features();
         if rows <= features as u64 {

@@ -20,7 +20,7 @@ use crate::{
     interval::{Coordinates, Curvature, Floor, Resolved, resolve, without_noise},
     lattice::{CELL_SCALE_BITS, Design, Slot, Whitening},
     matrix::{Eigen, columns, inverse},
-    method::{Purpose, noisy::NoisyMatrix},
+    method::{NotKept, Purpose, is_of_term, noisy::NoisyMatrix},
     plan::{
         counts::{self, LENGTH_THRESHOLDS},
         division::row_length,
@@ -148,12 +148,14 @@ impl<'a, A: Ask> Sequence<'a, A> {
     /// that can be told apart.
     pub(super) fn whiten(&mut self) -> Result<White, Error> {
         let Plan { earlier, learned, .. } = self.plan;
-        match (earlier, learned, self.plan.trusted()) {
+        let white = match (earlier, learned, self.plan.trusted()) {
             (Some(earlier), ..) => self.whiten_as(earlier),
             (_, Some(learned), _) => self.whiten_learned(learned),
             (.., Some(known)) => self.whiten_on_trust(known),
             (None, None, None) => self.whiten_in_rounds(),
-        }
+        }?;
+        NotKept::check(&white.left_out, &self.plan.request.keep)?;
+        Ok(white)
     }
 
     fn whiten_in_rounds(&mut self) -> Result<White, Error> {
@@ -227,6 +229,12 @@ impl<'a, A: Ask> Sequence<'a, A> {
 }
 
 impl Plan {
+    /// The parameters of terms that must stay.
+    pub(super) fn kept_terms(&self, design: &Design) -> Vec<usize> {
+        let is_kept = |name: &str| self.request.keep.iter().any(|term| is_of_term(name, term));
+        (0..self.features).filter(|&j| is_kept(&design.names()[j])).collect()
+    }
+
     /// The coordinates of the first round, how long its rows may be, and its share: what known moments whiten is as far as a first round would
     /// have come.
     pub(super) fn first_coordinates(&self, design: &Design) -> (Mat<f64>, f64, f64) {
@@ -323,6 +331,7 @@ impl Plan {
             rounding: design.rounding_variances(),
             least: design.slots().iter().map(least).collect(),
             needs: design.margins(),
+            first: self.kept_terms(design),
             has_constant: design.has_intercept(),
         }
     }
