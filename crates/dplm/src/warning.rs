@@ -111,7 +111,7 @@ pub enum Warning {
         /// The share of rows that is clipped.
         share: f64,
     },
-    /// Slopes that predict no better than none would, as far as released numbers show.
+    /// Slopes that may predict no better than none would, as far as released numbers show.
     SlopesWithinNoise,
     /// A level was found at an end of the ladder it was looked for on.
     LevelAtEdge,
@@ -243,7 +243,7 @@ impl std::fmt::Display for Warning {
                 100.0 * share
             ),
             Warning::SlopesWithinNoise => f.write_str(
-                "the slopes are no larger than their noise: the mean of the response, or zero without an intercept, may predict as well, and neither the size nor the sign of a coefficient says anything (a larger rho, or fewer columns, would help)",
+                "released numbers do not show that the slopes are larger than their noise: the mean of the response, or zero without an intercept, may predict as well, and neither the size nor the sign of a coefficient says anything (a larger rho, or fewer columns, would help)",
             ),
             Warning::LevelAtEdge => f.write_str(
                 "the size of rows or of errors is at the end of the range that the bounds suggest: check the bounds of the response and of the columns",

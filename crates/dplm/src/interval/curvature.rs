@@ -90,8 +90,8 @@ impl Curvature {
     }
 
     /// The same for columns of which nothing is known except this matrix: directions differ as it
-    /// shows, and are as uncertain as its noise makes them. Noise as large as an eigenvalue leaves no
-    /// interval, since correlated columns then look like uncorrelated ones.
+    /// shows, and are as uncertain as its noise makes them. Noise as large as an eigenvalue leaves
+    /// no interval, since correlated columns then look like uncorrelated ones.
     ///
     /// # Errors
     /// As [`Curvature::of_scaled_columns`].

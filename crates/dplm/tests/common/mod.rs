@@ -38,7 +38,7 @@ impl Data {
         Data { x, y }
     }
 
-    /// The same setting with columns in pairs of correlation `r`, and slopes of opposite signs in each.
+    /// The same setting with columns in pairs of correlation `r`, and slopes of opposite signs.
     pub fn in_pairs(rows: usize, features: usize, r: f64, seed: u64) -> Data {
         let mut data = Data::isotropic(rows, features, seed);
         let slope = 1.0 / (features as f64).sqrt();

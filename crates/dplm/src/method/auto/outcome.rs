@@ -32,7 +32,7 @@ impl<R: RandomWords> Ended<OnRows<'_, R>> {
         let (names, contrasts) = (design.names(), design.contrasts());
         let Some(Inferred { newton, dropped, bend, quality }) = inferred else {
             let theta = infer::predicted(run, &white.moments, threshold.tail);
-            let worth = prediction::worth(&theta, run, threshold.tail, (design, &white));
+            let worth = prediction::worth(plan, &theta, run, threshold.tail, (design, &white));
             let theta = times(&white.whitening.matrix(), &theta);
             let identified = plan.request.purpose == Purpose::Prediction;
             let estimate = |(name, contrast): (&String, &Contrast)| match identified {

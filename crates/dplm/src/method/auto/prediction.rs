@@ -100,8 +100,14 @@ impl Tails {
 /// What to say of slopes `theta`, in white coordinates, that predict no better than the mean of the response would, as far as released numbers show.
 ///
 /// Slopes with noise of variance `v` in each of `k` directions are off by `k v` in squares, and the mean of the response by their own true square,
-/// which their square less `k v` is on average.
-pub(super) fn worth(theta: &[f64], run: &Trajectory, tail: f64, (design, white): (&Design, &White)) -> Option<Warning> {
+/// which their square less `k v` is on average. A single round of whitening leaves coordinates that are too far from white to say even that.
+pub(super) fn worth(
+    plan: &Plan,
+    theta: &[f64],
+    run: &Trajectory,
+    tail: f64,
+    (design, white): (&Design, &White),
+) -> Option<Warning> {
     let along = constant(design, white);
     let taken = along.as_ref().map_or(0.0, |direction| dot(direction, theta).powi(2));
     let free = (theta.len() - usize::from(along.is_some())) as f64;
@@ -109,7 +115,8 @@ pub(super) fn worth(theta: &[f64], run: &Trajectory, tail: f64, (design, white):
     let (found, noise) = (dot(theta, theta) - taken, free * noise_var);
     // The variance of the square of a vector of Gaussian entries.
     let uncertain = (2.0 * noise_var * (noise + 2.0 * (found - noise).max(0.0))).sqrt();
-    (found - 2.0 * noise <= uncertain).then_some(Warning::SlopesWithinNoise)
+    let is_within = plan.rules().has_one_round() || found - 2.0 * noise <= uncertain;
+    is_within.then_some(Warning::SlopesWithinNoise)
 }
 
 #[cfg(test)]
