@@ -7,7 +7,7 @@ use crate::{
     formula::FormulaError,
     interval::IntervalError,
     lattice::LatticeError,
-    method::{ConfigError, NotKept},
+    method::{ConfigError, NotKeptError},
     moments::MomentsError,
     options::{Advice, Advised, Interface},
     plan::{AssumeError, ForecastError},
@@ -54,7 +54,7 @@ pub enum Error {
     Unusable(#[from] UnusableError),
     /// A term that was to be kept cannot be; that was found out by releases, which are spent.
     #[error(transparent)]
-    NotKept(#[from] NotKept),
+    NotKept(#[from] NotKeptError),
     /// The interval cannot be computed from what is released.
     #[error(transparent)]
     Interval(#[from] IntervalError),

@@ -304,17 +304,17 @@ impl Advised for ConfigError {
 /// Terms that were to be kept cannot be told from noise; that was found out by releases, which are spent.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[error("{} cannot stay in the model at this budget: {}; what showed it is spent", listed(.columns), causes(.columns))]
-pub struct NotKept {
+pub struct NotKeptError {
     /// Which, and why.
     pub columns: Vec<LeftOut>,
 }
 
-impl NotKept {
+impl NotKeptError {
     /// Refuses where any of the columns that are not in the model was to be kept.
-    pub(super) fn check(left_out: &[LeftOut], keep: &[String]) -> Result<(), NotKept> {
+    pub(super) fn check(left_out: &[LeftOut], keep: &[String]) -> Result<(), NotKeptError> {
         let is_kept = |one: &&LeftOut| keep.iter().any(|term| is_of_term(&one.name, term));
         let columns: Vec<LeftOut> = left_out.iter().filter(is_kept).cloned().collect();
-        if columns.is_empty() { Ok(()) } else { Err(NotKept { columns }) }
+        if columns.is_empty() { Ok(()) } else { Err(NotKeptError { columns }) }
     }
 }
 

@@ -20,7 +20,7 @@ mod audit;
 pub use crate::options::{IntervalMethod, Purpose, Target, Tuning};
 pub use bounds::PublicBounds;
 use error::is_of_term;
-pub use error::{ConfigError, NotKept};
+pub use error::{ConfigError, NotKeptError};
 pub use forecast::{Asked, Asks, forecast, forecast_for, forecast_groups};
 pub use noisy::{NoisyMatrix, release_spread, solve_floored};
 pub use outcome::{Outcome, budget_warnings, mean_of_late};

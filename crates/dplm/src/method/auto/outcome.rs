@@ -14,7 +14,7 @@ use crate::{
     descend::Trajectory,
     interval::{Contrast, Inference},
     matrix::{times, transposed_times},
-    method::{NotKept, Outcome, Purpose, Target, bare, with_precision},
+    method::{NotKeptError, Outcome, Purpose, Target, bare, with_precision},
     privacy::{Release, noise::RandomWords},
     warning::{Cause, LeftOut, Warning},
 };
@@ -45,7 +45,7 @@ impl<R: RandomWords> Ended<OnRows<'_, R>> {
         };
         let mut left_out = white.left_out.clone();
         left_out.extend(dropped.iter().map(|&j| LeftOut { name: names[j].clone(), cause: Cause::Weak }));
-        NotKept::check(&left_out, &plan.request.keep)?;
+        NotKeptError::check(&left_out, &plan.request.keep)?;
         left_out.sort_by_key(|one| names.iter().position(|name| *name == one.name));
         // The test is made where clipping could bend the fit, and no test can show that it does not.
         let clipping = bend.map(|bend| clipping(&bend, threshold.tail, &left_out, names));

@@ -20,7 +20,7 @@ use crate::{
     interval::{Coordinates, Curvature, Floor, Resolved, resolve, without_noise},
     lattice::{CELL_SCALE_BITS, Design, Slot, Whitening},
     matrix::{Eigen, columns, inverse},
-    method::{NotKept, Purpose, is_of_term, noisy::NoisyMatrix},
+    method::{NotKeptError, Purpose, is_of_term, noisy::NoisyMatrix},
     plan::{
         counts::{self, LENGTH_THRESHOLDS},
         division::row_length,
@@ -154,7 +154,7 @@ impl<'a, A: Ask> Sequence<'a, A> {
             (.., Some(known)) => self.whiten_on_trust(known),
             (None, None, None) => self.whiten_in_rounds(),
         }?;
-        NotKept::check(&white.left_out, &self.plan.request.keep)?;
+        NotKeptError::check(&white.left_out, &self.plan.request.keep)?;
         Ok(white)
     }
 
