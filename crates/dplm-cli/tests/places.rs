@@ -39,8 +39,8 @@ fn role(command: &str, id: &str) -> Role {
 
 const NEITHER: &str = "
     analyst assume at author batches budget burn_in by clip csv data_name dataset delta design device effect entry
-    epsilon errors features formula group group_sizes hypotheses interval level library mechanisms memory method names neighbours
-    noise_sd note over person pretend purpose quiet reason rho rows rows_per_person seed set share shell since
+    epsilon errors features formula group group_sizes hypotheses interval keep level library mechanisms memory method names
+    neighbours noise_sd note over person pretend purpose quiet reason rho rows rows_per_person seed set share shell since
     stated_purpose step_size steps target theta threads title want weights what
 ";
 

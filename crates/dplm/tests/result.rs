@@ -137,7 +137,7 @@ fn the_target_in_words() {
     for (target, words) in [
         (Target::Population, "the least-squares coefficients of the population"),
         (Target::Sample, "the least-squares coefficients of this data set"),
-        (Target::Robust, "the robust (Huber) coefficients of the population"),
+        (Target::Robust, "the robust (Huber, bounded-influence) coefficients of the population"),
     ] {
         let fit = of(target);
         let text = fit.target_text();
