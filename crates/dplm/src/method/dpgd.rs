@@ -28,7 +28,6 @@ use crate::{
         noise::{NoiseRng, RandomWords},
     },
     rows::{ClippedRows, Rows},
-    theory::student::normal_cdf,
     warning::Warning,
 };
 
@@ -437,12 +436,11 @@ impl Plan {
     }
 
     /// The noise of the curvature, over what hides every direction. Of columns of unit variance that is noise that moves eigenvalues by as much as
-    /// clipping leaves of them, since correlated columns then look like others; of columns with bounds it is noise on each entry as large as the
-    /// largest eigenvalue there can be, above which none stands but by chance.
+    /// they are, since correlated columns then look like others; of columns with bounds it is noise on each entry as large as the largest eigenvalue
+    /// there can be, above which none stands but by chance.
     fn drowned(&self) -> f64 {
         let (Scaling { features, bounded, rows, .. }, noise) = (self.scale, self.curvature_noise());
-        let unclipped = 1.0 - 2.0 * normal_cdf(-self.clip / self.scale.typical_gradient());
-        if bounded { noise / self.scale.largest_curvature() } else { edge(features, noise) / (rows * unclipped) }
+        if bounded { noise / self.scale.largest_curvature() } else { edge(features, noise) / rows }
     }
 
     /// The standard deviation of the noise on a diagonal entry of the released curvature, `sqrt(delta_sq / (2 rho))` over rows.
