@@ -7,12 +7,15 @@
 //!    resolved and a round is cheap. What the budget cannot resolve then is left out of the model, in formula order.
 //! 2. *Start.* A clip threshold by noisy counts, and ten steps of descent, to be near the answer; once more where the first start's own noise
 //!    is as large as what is left of the response.
-//! 3. *Clip.* A threshold at the start: about as many rows are clipped as pays for itself at this budget and target.
+//! 3. *Clip.* A threshold at the start: about as many rows are clipped as pays for itself at this budget and target. For predictions it is widened to
+//!    where squared errors are least (`prediction.rs`).
 //! 4. *Descent.* The paper's Algorithm 1 in the new coordinates, on what is left of the budget.
 //! 5. *Curvature, covariance of gradients, and a test of whether clipping bends the fit*, for intervals; not for prediction.
 //!
 //! The releases that decide which columns are in the model are not used for intervals, so that a column's having passed says nothing about the
 //! error of its coefficient.
+//!
+//! For robust coefficients rows that are long once they are white are shortened, with their responses, to a public length, from the second round on.
 //!
 //! Every step is an integer query with Gaussian noise, so the exact (epsilon, delta) conversion holds for the whole fit. A row becomes a
 //! re-encoded row by a rule about that row and released numbers only. A row with a missing cell is a row of zeros throughout.
