@@ -4,7 +4,8 @@
 Everything but the noise itself can be recomputed from the document: that the releases add up to
 rho, that each got noise as large as its sensitivity and its price demand, that epsilon and the
 chance of a right guess follow from rho, and that the descent went where its released gradients
-pointed (of `dpgd`: other methods descend in coordinates of their own). Sensitivities are taken from the document: PRIVACY.md says where each is argued.
+pointed (of `dpgd`: other methods descend in coordinates of their own). Sensitivities are taken
+from the document: PRIVACY.md says where each is argued.
 """
 
 import json

@@ -5,7 +5,7 @@ use std::{cell::RefCell, hint::black_box, sync::Mutex};
 use dplm::{
     lattice::{Clip, ClippedOuter, Kernel, Lattice, Theta},
     privacy::Neighbours,
-    rows::{ClippedRows, Encoded, MemoryRows, Persons, Rows},
+    rows::{ClippedRows, Encoded, MemoryRows, Persons, Rows, Together},
 };
 use rayon::prelude::*;
 use serde_json::json;
@@ -60,7 +60,9 @@ pub fn persons(record: &mut Record) {
     let whose: Vec<u32> = (0..).flat_map(|person: u32| (0..1 + person % 9).map(move |_| person)).take(count).collect();
     let mut persons = Persons::new();
     persons.push(&whose).expect("few enough");
-    let grouped = Encoded::Memory(isotropic(count, features)).by_person(&persons, 9, false).expect("rows in memory");
+    let grouped = Encoded::Memory(isotropic(count, features))
+        .by_person(&persons, 9, Together::default())
+        .expect("rows in memory");
     let Encoded::Memory(mut of_persons) = grouped else { unreachable!("rows in memory stay there") };
     let gamma = 5.0 * (features as f64).sqrt();
     let lattice = &Lattice::plan(count as u64, features, gamma, 1.0).expect("the benchmark's plan");

@@ -1,7 +1,8 @@
 """Fits of neighbouring tables, and what an attacker makes of them.
 
-An attacker knows everything but one row, or one person, and sees what was released. The scores here
-are numbers that such an attacker computes from a fit; `DPLM_AUDIT_FITS` fits are made of each table.
+An attacker knows everything but one row, or one person, and sees what was released. The scores
+here are numbers that such an attacker computes from a fit; `DPLM_AUDIT_FITS` fits are made of each
+table.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ def auditor():
 
 
 def extreme(sign: float, rows: int = 5, replaced: int = 1) -> pd.DataFrame:
-    """Rows of zeros, but for some whose gradient is as long as any, in one direction or the other."""
+    """Rows of zeros, and some whose gradient is as long as any, in one direction or the other."""
     x = np.zeros(rows)
     x[:replaced] = 6.0
     return pd.DataFrame({"x": x, "y": sign * x})

@@ -1,4 +1,4 @@
-"""Stated epsilons and chances of a right guess, against accountants of others: riskcal and prv-accountant."""
+"""Stated epsilons and chances of a right guess, against accountants of others."""
 
 from __future__ import annotations
 

@@ -1,8 +1,9 @@
 """Bounds on the guarantee of fits, by an auditor of others: the `auditing` module of jax-privacy.
 
-An auditor sees the scores of many fits of each of two neighbouring tables, and bounds from below, with
-confidence, the epsilon that could have made them as different as they are. A bound above what a fit
-states is a fault; a bound far below it on the worst pair of tables would be a blunt auditor.
+An auditor sees the scores of many fits of each of two neighbouring tables, and bounds from below,
+with confidence, the epsilon that could have made them as different as they are. A bound above what
+a fit states is a fault; a bound far below it on the worst pair of tables would be a blunt
+auditor.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ def bound(inside: np.ndarray, outside: np.ndarray) -> float:
 
 
 def separation(inside: np.ndarray, outside: np.ndarray) -> tuple[float, float]:
-    """The mu of two Gaussian laws of the same spread that these scores are drawn from, and its error."""
+    """The mu of the two Gaussian laws that these scores are drawn from, and its error."""
     spread = math.sqrt((inside.var(ddof=1) + outside.var(ddof=1)) / 2)
     mu = abs(inside.mean() - outside.mean()) / spread
     return mu, math.sqrt(2 / len(inside) + mu**2 / (4 * len(inside)))
@@ -96,7 +97,7 @@ def test_no_method_exceeds_what_it_states(method):
 
 
 def test_a_fit_that_is_less_private_than_stated_is_caught():
-    """Noise is a half where four fits are averaged, and none where all have one seed."""
+    """Noise is a half where four fits are averaged, and missing if all have one seed."""
     inside, outside = (scores(extreme(sign), {**ONE_STEP, "rho": RHO}, 4 * FITS) for sign in (1, -1))
     halved = [part.reshape(-1, 4).mean(axis=1) for part in (inside, outside)]
     assert not is_as_claimed(*halved, math.sqrt(2 * RHO))

@@ -16,7 +16,7 @@ ALARM = 1e-5
 
 
 def test_noise_of_a_count_has_the_law_of_a_rounded_gaussian():
-    """Half of 200 rows can be used, and at this budget the standard deviation of their count is 1."""
+    """Half of 200 rows can be used; at this budget the noise of their count has sigma = 1."""
     rows = pd.DataFrame({"x": [1.0] * 100 + [np.nan] * 100, "y": [0.0] * 200})
     options = {"formula": "y[-1..1] ~ x[-1..1] + 0", "rho": 25, "method": "dpgd"}
     options |= {"purpose": "prediction", "steps": 1, "clip": 1.0}

@@ -1,4 +1,4 @@
-"""What needs no luck: a shared seed cancels the noise, and what is left is the sensitivity."""
+"""Without chance: a shared seed cancels the noise, and what is left is the sensitivity."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ PAIRS = 150
 
 
 def loss(one: dict, other: dict) -> float:
-    """What the first gradients of two fits with the same noise lose, over what was paid for them."""
+    """What the first gradients of two fits with the same noise lose, over what was paid."""
     runs = [fit["fit"]["trajectories"][0] for fit in (one, other)]
     moved = np.subtract(*(run["gradient"][0] for run in runs))
     paid = next(release["rho"] for release in one["guarantee"]["releases"] if "gradients" in release["what"])

@@ -14,11 +14,12 @@ from dplm._fit import Bounded, Fit, Summary
 from dplm._groups import GroupedFit, load
 from dplm._hypothesis import TTest, WaldTest
 from dplm._ledger import Ledger
-from dplm._lm import lm
+from dplm._lm import glm, lm
 from dplm._native import __version__
 from dplm._prediction import Prediction
 from dplm._released import Guarantee, Release
 from dplm._study import Study, refine, study
+from dplm._table import Table, table
 from dplm._tools import Plan, Simulated, plan, simulate
 
 __all__ = [
@@ -41,12 +42,15 @@ __all__ = [
     "Study",
     "Summary",
     "TTest",
+    "Table",
     "WaldTest",
     "__version__",
+    "glm",
     "lm",
     "load",
     "plan",
     "refine",
     "simulate",
     "study",
+    "table",
 ]

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import datetime
 import json
+import math
 import numbers
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from statistics import NormalDist
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from dplm import _data, _frames, _hypothesis, _native
@@ -28,6 +31,18 @@ class Bounded:
     estimate: float
     low: float
     high: float
+
+
+@dataclass(frozen=True)
+class Model:
+    """The names of a model, under those that statsmodels uses."""
+
+    endog_names: str
+    exog_names: list[str]
+
+
+#: The public bounds of a column in a formula.
+_BOUNDS = re.compile(r"\[[^\]]*\]")
 
 
 class Fit(Released["_native.Fit"]):
@@ -91,12 +106,16 @@ class Fit(Released["_native.Fit"]):
 
     @property
     def target(self) -> str:
-        """The target of the intervals: `population`, `sample` or `robust`.
+        """The target of the intervals: `population`, `sample`, `robust` or `person`.
 
-        It is the requested target if clipping can be bounded; otherwise it is `robust`, and a
-        warning says so.
+        Where `auto` was asked for, what it became; `summary()` says why.
         """
         return str(self._facts["target"])
+
+    @property
+    def family(self) -> str:
+        """What the response is: `gaussian`, or `binomial` in a logistic regression."""
+        return str(self._facts.get("family", "gaussian"))
 
     @property
     def target_text(self) -> str:
@@ -149,13 +168,14 @@ class Fit(Released["_native.Fit"]):
 
     @property
     def tvalues(self) -> pd.Series[float]:
-        """The distance of each estimate from 0 in standard deviations under that hypothesis, as
-        used by `pvalues`.
-
-        Not exactly `params / bse`: if the curvature is uncertain, an estimate's error depends on
-        the coefficient itself.
-        """
+        """The estimates over their standard errors: z values, or t values where `df` is finite."""
         return self._column("statistic")
+
+    @property
+    def df(self) -> pd.Series[float]:
+        """The degrees of freedom of each test: those with which its standard error is known, and
+        infinite where it is known so well that Student's distribution is Gaussian."""
+        return self._column("df").where(self.bse.isna() | self._column("df").notna(), float("inf"))
 
     @property
     def identified(self) -> dict[str, bool]:
@@ -217,6 +237,52 @@ class Fit(Released["_native.Fit"]):
         found = self._native.intervals(coverage(alpha, level, self.level))
         low, high = zip(*map(ends, found), strict=True)
         return _frames.frame({"low": low, "high": high}, self._names)
+
+    def odds_ratios(self, alpha: float | None = None, *, level: float | None = None) -> pd.DataFrame:
+        """What the odds are multiplied by where a column is larger by 1, with `low` and `high`.
+
+        They are the exponentials of the coefficients and of the ends of their intervals. Only a
+        logistic regression has them.
+
+        >>> import dplm
+        >>> x = [i // 3 % 2 for i in range(30_000)]
+        >>> rows = {"y": [int(i % 3 < 1 + x[i]) for i in range(30_000)], "x": x}
+        >>> fit = dplm.glm("y[0..1] ~ x[0..1]", rows, rho=0.5, seed=1)
+        >>> bool(fit.odds_ratios()["low"]["x"] < 4 < fit.odds_ratios()["high"]["x"])
+        True
+        """
+        self._must_be_binomial()
+        intervals = self.conf_int(alpha, level=level)
+        names = [name for name in self._names if name != "(Intercept)"]
+        columns = {"estimate": self.params, "low": intervals["low"], "high": intervals["high"]}
+        return _frames.frame({key: [math.exp(found[name]) for name in names] for key, found in columns.items()}, names)
+
+    def marginal_effects(self, alpha: float | None = None, *, level: float | None = None) -> pd.DataFrame:
+        """How much the probability changes with each column, on average over rows: the average
+        marginal effects of a logistic regression, with `std_error`, `low` and `high`.
+
+        They are derivatives, also for levels. A fit with weights, or of persons with several rows,
+        has none.
+
+        >>> import dplm
+        >>> x = [i // 3 % 2 for i in range(30_000)]
+        >>> rows = {"y": [int(i % 3 < 1 + x[i]) for i in range(30_000)], "x": x}
+        >>> fit = dplm.glm("y[0..1] ~ x[0..1]", rows, rho=0.5, seed=1)
+        >>> bool(abs(fit.marginal_effects()["estimate"]["x"] - 0.308) < 0.03)
+        True
+        """
+        self._must_be_binomial()
+        found = self._facts["marginal_effects"]
+        half = NormalDist().inv_cdf(0.5 + coverage(alpha, level, self.level) / 2)
+        columns = {key: [float(one[key]) for one in found] for key in ("estimate", "std_error")}
+        both = list(zip(*columns.values(), strict=True))
+        columns["low"] = [estimate - half * error for estimate, error in both]
+        columns["high"] = [estimate + half * error for estimate, error in both]
+        return _frames.frame(columns, [str(one["name"]) for one in found])
+
+    def _must_be_binomial(self) -> None:
+        if self.family != "binomial":
+            raise RequestError("only a fit of family='binomial' has odds and probabilities: use dplm.glm")
 
     def t_test(self, hypothesis: Any) -> TTest:
         """Tests linear hypotheses about the coefficients, one by one.
@@ -340,6 +406,13 @@ class Fit(Released["_native.Fit"]):
         band = _frames.frame(columns, pd.Index([value for value, _ in points], name=column))
         band.attrs["held"] = held
         return band
+
+    @property
+    def model(self) -> Model:
+        """The names of the response and of the coefficients, where statsmodels' tables look for
+        them: `statsmodels.iolib.summary2.summary_col([fit, other])` works."""
+        response = _BOUNDS.sub("", self.formula.split("~")[0]).strip()
+        return Model(response, self.names)
 
     @property
     def warnings(self) -> list[str]:

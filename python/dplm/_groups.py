@@ -83,6 +83,21 @@ class GroupedFit(Released["_native.GroupedFit"]):
 
         return pd.DataFrame({level: fit.bse for level, fit in self._fits.items()}).T.rename_axis(index=self.by)
 
+    @property
+    def pvalues(self) -> pd.DataFrame:
+        """The p-values: a row for each group, a column for each coefficient."""
+        import pandas as pd
+
+        return pd.DataFrame({level: fit.pvalues for level, fit in self._fits.items()}).T.rename_axis(index=self.by)
+
+    def conf_int(self, alpha: float | None = None, *, level: float | None = None) -> pd.DataFrame:
+        """The ends of the intervals, `low` and `high`: a row for each group and coefficient, at any
+        level. Asking again costs nothing."""
+        import pandas as pd
+
+        ends = {group: fit.conf_int(alpha, level=level) for group, fit in self._fits.items()}
+        return pd.concat(ends, names=[self.by, "coefficient"])
+
     def equality(self) -> pd.DataFrame:
         """Whether each coefficient is the same in all groups, and last whether all together are: Wald's chi-square test."""
         import pandas as pd

@@ -45,8 +45,9 @@ def rows(native: _native.Fit, hypothesis: Any) -> list[Row]:
 class TTest:
     """Equations, each tested by itself. As an array, `effect` has what the left side of each is estimated to come to.
 
-    `sd` is its standard error, `tvalue` (or `statistic`) how far it is from the value tested in standard deviations *if the hypothesis holds*,
-    which is what `pvalue` and `conf_int()` come from too: an interval excludes the value tested exactly where `pvalue` is below alpha.
+    `sd` is its standard error, `tvalue` (or `statistic`) its distance from the value tested over that, and `df_denom` the
+    degrees of freedom with which the standard error is known. An interval excludes the value tested exactly where `pvalue` is
+    below alpha.
     """
 
     def __init__(self, native: _native.Fit, equations: list[Row], level: float) -> None:
@@ -65,9 +66,8 @@ class TTest:
         self.sd: NDArray[np.float64] = array(1)
         self.tvalue: NDArray[np.float64] = array(3)
         self.statistic: NDArray[np.float64] = self.tvalue
-        df = next((value for value in column[4] if value is not None), None)
-        self.df_denom: float = np.inf if df is None else df
-        self.distribution: str = "norm" if df is None else "t"
+        self.df_denom: NDArray[np.float64] = np.array([np.inf if value is None else value for value in column[4]])
+        self.distribution: str = "t" if np.isfinite(self.df_denom).any() else "norm"
         self.pvalue: NDArray[np.float64] = array(5)
 
     @property

@@ -34,9 +34,12 @@ class LmOptions(TypedDict, total=False):
     rho: float | None
     epsilon: float | None
     delta: float | None
+    focus: Sequence[str]
     standardised: bool
     moments: MomentsLike | None
+    family: str
     weights: str | None
+    keep: Sequence[str]
     neighbours: str
     person: str | None
     rows_per_person: int | None
@@ -60,6 +63,7 @@ class LmOptions(TypedDict, total=False):
     dataset: str | None
     other_table: bool
     pretend: int | bool
+    assume: Sequence[str]
     # </options>
     names: Sequence[str] | None
     progress: bool | Callable[[str, int, int], object]
@@ -97,9 +101,12 @@ def lm(
     rho: float | None = None,
     epsilon: float | None = None,
     delta: float | None = None,
+    focus: Sequence[str] = (),
     standardised: bool = False,
     moments: MomentsLike | None = None,
+    family: str = "gaussian",
     weights: str | None = None,
+    keep: Sequence[str] = (),
     by: str | None = None,
     group_sizes: Mapping[str, int] | None = None,
     neighbours: str = "replace-one",
@@ -126,6 +133,7 @@ def lm(
     other_table: bool = False,
     pretend: int | bool = False,
     dry_run: bool = False,
+    assume: Sequence[str] = (),
     # </options>
     names: Sequence[str] | None = None,
     progress: bool | Callable[[str, int, int], object] = False,
@@ -159,18 +167,31 @@ def lm(
         The whole budget as (epsilon, delta): the largest rho that keeps this promise is used.
     delta : float | None
         With `epsilon`, part of the budget; with `rho`, where epsilon is stated [default: 1e-6].
+    focus : Sequence[str]
+        The coefficients of interest, by term or name: 'educ, union'; all others are controls.
+        Controls are in the model and are not reported. Each coefficient of interest then pays for
+        itself, and not for all the others. See docs/focus.md.
     standardised : bool
         Say that columns without bounds or levels are centred and of about unit variance. Without
         it, and without the method `dpgd`, such columns are refused: on any others the budget would
-        be spent on nonsense.
+        be spent on nonsense. The paper's intervals are refused too: they cover where columns are
+        hardly correlated as well, which nothing they release shows.
     moments : MomentsLike | None
         Means and covariances that are public (TOML, JSON or CSV), so that nothing is spent on them.
         The path of a file; in Python and R also a mapping with `means` and `covariance`, or
         `means`, `sds` and `correlations`. See docs/moments.md.
+    family : str
+        gaussian, or binomial: a response of two values, y{no,yes} or y[0..1]. `binomial` is
+        logistic regression: coefficients are of the log odds of the second level, or of 1. See
+        docs/logit.md.
     weights : str | None
         Weigh rows by a column with a public bound, for instance 'w[0..50]'. Weighted least squares,
         with standard errors for sampling with replacement. Weights above the bound count as the
         bound; a row whose weight is missing or negative contributes nothing.
+    keep : Sequence[str]
+        A term that must stay in the model, for instance bathrooms; may be repeated. Others are left
+        out before it is. Where the budget cannot resolve it nevertheless, the fit gives that reason
+        and no numbers: what showed it is spent.
     by : str | None
         Fit each of several groups under one budget: 'region{north,south}'. The groups' sizes are
         released with a fiftieth of the budget, unless they are public.
@@ -195,7 +216,9 @@ def lm(
     interval : str
         newton, or one of the paper's: batched, checkpoints, independent.
     target : str | None
-        What intervals are for: population, sample, robust (Huber) or person (each counts once).
+        What intervals are for: auto, population, sample, robust (Huber) or person. `auto` is the
+        least-squares coefficients of the population where these cost little, and else the robust
+        ones; the result says which. `person` counts each person once.
     level : float
         How often an interval should cover.
     batches : int
@@ -231,6 +254,9 @@ def lm(
     dry_run : bool
         Show the plan, the checks and the cost, and stop; nothing is spent. No cell is read, except
         identifiers of persons. What the fit would be refused for is refused.
+    assume : Sequence[str]
+        What a code book says of columns: 'educ sd 3', 'region shares 0.6 0.4', 'R2 0.3'. Of a fit
+        only with `dry_run`: nothing is assumed of rows that are fitted.
 
     Returns
     -------
@@ -275,6 +301,8 @@ def lm(
     >>> fit.private  # because of the seed
     False
     """
+    if not isinstance(formula, (str, os.PathLike)) and isinstance(data, str) and "~" in data:
+        raise RequestError("the formula comes first, and then the data: dplm.lm(formula, data, rho=0.015)")
     told = said(locals())
     if data is None and pretend is False:
         raise RequestError("give the data, or pretend=True to fit simulated rows in their place")
@@ -295,6 +323,26 @@ def lm(
             bar.close()
     fit = Fit(found) if isinstance(found, _native.Fit) else GroupedFit(found)
     _warn_of(fit, found.warnings())
+    return fit
+
+
+def glm(
+    formula: str | os.PathLike[str], data: Any = None, *, family: str = "binomial", **options: Any
+) -> Fit | GroupedFit | Plan:
+    """Fits a logistic regression privately: `lm` with `family="binomial"`.
+
+    The response is `y{no,yes}`, of which the second level is the one whose probability is fitted, or `y[0..1]`, a number that is
+    0 or 1. Coefficients are of the log odds; `Fit.odds_ratios` and `Fit.marginal_effects` say what they come to, and `Fit.predict`
+    gives probabilities. Everything else is as in `lm`.
+
+    >>> import dplm
+    >>> x = [i // 3 % 2 for i in range(30_000)]
+    >>> rows = {"union": [("no", "yes")[i % 3 < 1 + x[i]] for i in range(30_000)], "x": x}
+    >>> fit = dplm.glm("union{no,yes} ~ x[0..1]", rows, rho=0.5, seed=1)
+    >>> fit.family, bool(abs(fit.params["x"] - 1.386) < 0.1)
+    ('binomial', True)
+    """
+    fit: Fit | GroupedFit | Plan = lm(formula, data, family=family, **options)
     return fit
 
 

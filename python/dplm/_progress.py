@@ -10,14 +10,16 @@ _WIDTH = 40
 
 
 class Bar:
-    """Draws on standard error, and takes itself away at the end."""
+    """Draws on standard error where somebody looks at it, and takes itself away at the end: a log stays as it is."""
 
     def __init__(self) -> None:
         self._started = time.monotonic()
         self._drawn = 0
+        self._line = ""
+        self._seen = sys.stderr.isatty() or "ipykernel" in sys.modules
 
     def __call__(self, stage: str, done: int, total: int) -> None:
-        if time.monotonic() - self._started < _PATIENCE or total == 0:
+        if not self._seen or time.monotonic() - self._started < _PATIENCE or total == 0:
             return
         full = _WIDTH * done // total
         line = f"{stage:<8} [{'=' * full}{' ' * (_WIDTH - full)}] {100 * done // total:3d} %"
@@ -31,6 +33,9 @@ class Bar:
             sys.stderr.flush()
 
     def _draw(self, line: str) -> None:
+        if line == self._line:
+            return
+        self._line = line
         sys.stderr.write("\r" + line.ljust(self._drawn))
         sys.stderr.flush()
         self._drawn = len(line)

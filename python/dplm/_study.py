@@ -72,6 +72,7 @@ def study(
     rho: float | None = None,
     epsilon: float | None = None,
     delta: float | None = None,
+    family: str | None = None,
     weights: str | None = None,
     neighbours: str | None = None,
     person: str | None = None,
@@ -119,6 +120,10 @@ def study(
         The whole budget as (epsilon, delta): the largest rho that keeps this promise is used.
     delta : float | None
         With `epsilon`, part of the budget; with `rho`, where epsilon is stated [default: 1e-6].
+    family : str | None
+        gaussian, or binomial: a response of two values, y{no,yes} or y[0..1]. `binomial` is
+        logistic regression: coefficients are of the log odds of the second level, or of 1. See
+        docs/logit.md.
     weights : str | None
         Weigh rows by a column with a public bound, for instance 'w[0..50]'. Weighted least squares,
         with standard errors for sampling with replacement. Weights above the bound count as the
@@ -132,7 +137,9 @@ def study(
     rows_per_person : int | None
         The number of rows of each person that count, the first ones [default: 1024].
     target : str | None
-        What intervals are for: population, sample, robust (Huber) or person (each counts once).
+        What intervals are for: auto, population, sample, robust (Huber) or person. `auto` is the
+        least-squares coefficients of the population where these cost little, and else the robust
+        ones; the result says which. `person` counts each person once.
     level : float | None
         How often an interval should cover.
     csv : str | None

@@ -61,7 +61,9 @@ def plan(
     rho: float | None = None,
     epsilon: float | None = None,
     delta: float | None = None,
+    focus: Sequence[str] = (),
     moments: MomentsLike | None = None,
+    family: str = "gaussian",
     neighbours: str = "replace-one",
     method: str | None = None,
     clip: float | None = None,
@@ -97,10 +99,18 @@ def plan(
         The whole budget as (epsilon, delta): the largest rho that keeps this promise is used.
     delta : float | None
         With `epsilon`, part of the budget; with `rho`, where epsilon is stated [default: 1e-6].
+    focus : Sequence[str]
+        The coefficients of interest, by term or name: 'educ, union'; all others are controls.
+        Controls are in the model and are not reported. Each coefficient of interest then pays for
+        itself, and not for all the others. See docs/focus.md.
     moments : MomentsLike | None
         Means and covariances that are public (TOML, JSON or CSV), so that nothing is spent on them.
         The path of a file; in Python and R also a mapping with `means` and `covariance`, or
         `means`, `sds` and `correlations`. See docs/moments.md.
+    family : str
+        gaussian, or binomial: a response of two values, y{no,yes} or y[0..1]. `binomial` is
+        logistic regression: coefficients are of the log odds of the second level, or of 1. See
+        docs/logit.md.
     neighbours : str
         What is hidden: replace-one, or zero-out (a row adds nothing). `zero-out` is a weaker
         promise, for comparison with other tools.
@@ -113,7 +123,9 @@ def plan(
     step_size : float | None
         How far a step goes (eta) [default: chosen].
     target : str | None
-        What intervals are for: population, sample, robust (Huber) or person (each counts once).
+        What intervals are for: auto, population, sample, robust (Huber) or person. `auto` is the
+        least-squares coefficients of the population where these cost little, and else the robust
+        ones; the result says which. `person` counts each person once.
     level : float
         How often an interval should cover.
     rows : int
@@ -121,7 +133,8 @@ def plan(
     features : int | None
         Instead of a model: how many coefficients it will have, of columns with unit variance.
     assume : Sequence[str]
-        What a code book says of columns: 'educ sd 3', 'region shares 0.6 0.4', 'R2 0.3'.
+        What a code book says of columns: 'educ sd 3', 'region shares 0.6 0.4', 'R2 0.3'. Of a fit
+        only with `dry_run`: nothing is assumed of rows that are fitted.
     noise_sd : float | None
         With `features`, the standard deviation of the errors [default: 1].
     want : Sequence[str]

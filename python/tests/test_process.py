@@ -142,6 +142,11 @@ def test_progress_is_told_and_a_failing_callback_stops_the_fit():
 
 def test_the_bar_draws_and_clears(capsys):
     bar = Bar()
+    bar._started -= 2
+    bar("reading", 1, 2)
+    assert capsys.readouterr().err == "", "nothing where nobody looks"
+    bar = Bar()
+    bar._seen = True
     bar("reading", 1, 2)
     assert capsys.readouterr().err == "", "nothing in the first second"
     bar._started -= 2

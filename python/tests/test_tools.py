@@ -227,15 +227,15 @@ def test_fits_that_were_kept_give_a_rewritten_ledger_away(tmp_path):
     assert ledger.verify(against=kept) == second.ledger["hash"] == ledger.verify()
     file.unlink()
     ledger = dplm.Ledger.init(file, "sim", rho=1.0)
-    dplm.lm("y ~ x1", data, rho=0.01, standardised=True, ledger=ledger, dataset="sim")
+    dplm.lm("y ~ x1", data, rho=0.15, standardised=True, ledger=ledger, dataset="sim")
     ledger.verify()
     with pytest.raises(dplm.LedgerError, match=r"2 of 2 .* against\[0\]: entry 2 was changed.*second\.json: entry 3 is gone"):
         ledger.verify(against=kept)
     with pytest.raises(dplm.LedgerError, match="made without a ledger"):
-        ledger.verify(against=[dplm.lm("y ~ x1", data, rho=0.01, standardised=True)])
+        ledger.verify(against=[dplm.lm("y ~ x1", data, rho=0.1, standardised=True)])
     with pytest.raises(dplm.RequestError, match="in brackets"):
         ledger.verify(against="second.json")
-    assert dplm.lm("y ~ x1", data, rho=0.01, standardised=True).ledger is None
+    assert dplm.lm("y ~ x1", data, rho=0.1, standardised=True).ledger is None
 
 
 def test_the_day_of_a_custodian(tmp_path, monkeypatch):

@@ -37,6 +37,12 @@ NULL
   stop(class, " cannot be modified", call. = FALSE)
 }
 
+#' What a fit is refined with: its `columns`, `NULL` where `.` leaves them to the table, and how its
+#' text was written, as `csv`.
+`native_again` <- function(`json`, `given`) {
+  .Call(savvy_native_again__impl, `json`, `given`)
+}
+
 #' The columns that a fit reads; `NULL` where `.` leaves them to the table.
 `native_columns` <- function(`said`) {
   .Call(savvy_native_columns__impl, `said`)
@@ -196,9 +202,27 @@ NULL
   .Call(savvy_native_read__impl, `path`)
 }
 
+#' Fits the model of a fit again on the same data and pools both.
+`native_refine` <- function(`json`, `described`, `given`, `progress`) {
+  .Call(savvy_native_refine__impl, `json`, `described`, `given`, `progress`)
+}
+
+#' Fits every specification of a study under one budget that is charged once: `specifications` has
+#' the text of a study file as `toml`, or `names`, `formulas` and `shares`, and what is followed.
+#' Gives the `json` of the study, its `summary`, and what a fit gives.
+`native_study` <- function(`specifications`, `described`, `given`, `progress`) {
+  .Call(savvy_native_study__impl, `specifications`, `described`, `given`, `progress`)
+}
+
 #' The summary of the command line.
 `native_summary` <- function(`json`) {
   .Call(savvy_native_summary__impl, `json`)
+}
+
+#' Results side by side, from their documents: the `text` of the table, or nothing where it was
+#' written to a `path`.
+`native_table` <- function(`documents`, `asked`) {
+  .Call(savvy_native_table__impl, `documents`, `asked`)
 }
 
 #' The tests of hypotheses, `each` by itself and all of them at once (`joint`, `NULL` where one is not identified).

@@ -3,7 +3,7 @@
 tidy.dplm <- function(x, conf.int = FALSE, conf.level = 0.95, ...) {
   table <- data.frame(
     term = names(x$coefficients), estimate = unname(x$coefficients), std.error = unname(x$std_error),
-    statistic = unname(x$statistic), p.value = unname(x$p_value)
+    statistic = unname(x$statistic), df = unname(x$df), p.value = unname(x$p_value)
   )
   if (!conf.int) return(table)
   ends <- confint(x, level = conf.level)

@@ -2,20 +2,22 @@
 
 dplm <- function(formula, data,
                  # <options dplm>
-                 rho = NULL, epsilon = NULL, delta = NULL, standardised = FALSE, moments = NULL,
-                 weights = NULL, by = NULL, group_sizes = NULL, neighbours = "replace-one",
+                 rho = NULL, epsilon = NULL, delta = NULL, focus = character(),
+                 standardised = FALSE, moments = NULL, family = "gaussian", weights = NULL,
+                 keep = character(), by = NULL, group_sizes = NULL, neighbours = "replace-one",
                  person = NULL, rows_per_person = NULL, method = NULL, clip = NULL, steps = NULL,
                  step_size = NULL, interval = "newton", target = NULL, level = 0.95, batches = 10,
                  burn_in = NULL, purpose = "inference", csv = NULL, strict = FALSE, seed = NULL,
                  threads = NULL, memory = NULL, device = "cpu", ledger = NULL, dataset = NULL,
-                 other_table = FALSE, pretend = FALSE, dry_run = FALSE,
+                 other_table = FALSE, pretend = FALSE, dry_run = FALSE, assume = character(),
                  # </options>
                  public = NULL, progress = interactive()) {
   call <- match.call()
   said <- mget(setdiff(names(formals(dplm)), c("formula", "data", "public", "progress")), environment())
   said["pretend"] <- list(simulated_rows(pretend))
   if (missing(data) && is.null(said$pretend)) refuse("request", accepted)
-  said <- with_given(said, told(formula, public, moments, ledger))
+  takes_bare <- isTRUE(standardised) || identical(method, "dpgd")
+  said <- with_given(said, told(formula, public, moments, ledger, takes_bare))
   table <- if (is.null(said$pretend)) described(data, value(native_columns(said)), csv) else list()
   if (isTRUE(dry_run)) return(planned(value(native_dry_run(table, said))))
   bar <- progress_of(progress)
@@ -29,10 +31,10 @@ dplm <- function(formula, data,
 }
 
 # What arguments say in other words than the native half reads.
-told <- function(formula, public, moments, ledger) {
+told <- function(formula, public, moments, ledger, takes_bare) {
   by <- if (inherits(ledger, "dplm_ledger")) ledger else list(analyst = Sys.getenv("DPLM_ANALYST"))
   account <- c(list(ledger = ledger_file(ledger)), by[intersect(c("analyst", "stated_purpose", "note"), names(by))])
-  c(model(formula, public), list(moments = given_moments(moments)), account)
+  c(model(formula, public, takes_bare), list(moments = given_moments(moments)), account)
 }
 
 # The plan in place of the fit, with what it warns of.

@@ -6,17 +6,20 @@ new_fit <- function(json, call = NULL) {
   names <- vapply(facts$coefficients, `[[`, "", "name")
   number <- function(key) setNames(numbers_of(facts$coefficients, key), names)
   kept <- c(
-    "formula", "rows", "rows_used", "units", "weights", "purpose", "interval", "level", "target", "target_text", "residual_sd", "r_squared",
+    "formula", "rows", "rows_used", "units", "weights", "purpose", "interval", "level", "target", "target_text", "residual_sd", "r_squared", "family",
     "method", "private", "promise", "date", "ledger", "pretend"
   )
   fit <- list(
     call = call, coefficients = number("estimate"), std_error = number("std_error"), statistic = number("statistic"),
-    p_value = number("p_value"), identified = setNames(vapply(facts$coefficients, `[[`, NA, "identified"), names),
+    df = df_of(number("df"), number("std_error")), p_value = number("p_value"), identified = setNames(vapply(facts$coefficients, `[[`, NA, "identified"), names),
     left_out = as.character(unlist(facts$left_out)), warnings = as.character(unlist(facts$warnings)),
     guarantee = facts$guarantee[setdiff(names(facts$guarantee), "releases")], releases = releases_of(facts), json = json
   )
   structure(c(fit, facts[intersect(kept, names(facts))]), class = "dplm")
 }
+
+# Degrees of freedom: infinite where a test is Gaussian, NA where there is none.
+df_of <- function(df, std_error) ifelse(is.na(df) & !is.na(std_error), Inf, df)
 
 # A number of each record, NA where there is none.
 numbers_of <- function(records, key) vapply(records, function(one) if (is.null(one[[key]])) NA_real_ else one[[key]], 0)
@@ -28,7 +31,8 @@ releases_of <- function(facts) {
 
 print.dplm <- function(x, digits = max(3L, getOption("digits") - 3L), ...) {
   marked(x$pretend, {
-    cat("Private linear regression\n\n  ", x$formula, "\n\n", sep = "")
+    kind <- if (identical(x$family, "binomial")) "logistic" else "linear"
+    cat("Private ", kind, " regression\n\n  ", x$formula, "\n\n", sep = "")
     cat("Coefficients:\n")
     print(x$coefficients, digits = digits)
     cat("\n", spent(x), "\n", sep = "")
@@ -69,9 +73,9 @@ lacking <- function(x) {
 }
 
 summary.dplm <- function(object, ...) {
-  coefficients <- cbind(
-    Estimate = object$coefficients, `Std. Error` = object$std_error, `z value` = object$statistic, `Pr(>|z|)` = object$p_value
-  )
+  letter <- if (any(is.finite(object$df))) "t" else "z"
+  coefficients <- cbind(object$coefficients, object$std_error, object$statistic, object$p_value)
+  colnames(coefficients) <- c("Estimate", "Std. Error", paste(letter, "value"), sprintf("Pr(>|%s|)", letter))
   text <- value(native_summary(object$json))
   structure(c(list(coefficients = coefficients, text = text), object[c("call", "formula", "guarantee", "releases")]), class = "summary.dplm")
 }

@@ -1,8 +1,11 @@
 # Models: a text with the public facts in it, a formula of R with the facts beside it, or a model file.
 
 # What is said of the model: its formula, and for a model file that columns without bounds are standardised.
-model <- function(formula, public = NULL) {
-  if (inherits(formula, "formula")) return(list(formula = written(formula, public)))
+model <- function(formula, public = NULL, takes_bare = FALSE) {
+  if (inherits(formula, "formula")) {
+    if (!takes_bare) check_facts(formula, public)
+    return(list(formula = written(formula, public)))
+  }
   if (!is.null(public)) {
     refuse("request", "public goes with a formula of R, such as y ~ x: in a text write the facts behind each name, as in x[0..10]")
   }
@@ -32,6 +35,16 @@ written <- function(formula, public) {
   expression <- with_facts(formula, facts)
   attributes(expression) <- NULL
   paste(deparse(expression, width.cutoff = 500, backtick = FALSE), collapse = " ")
+}
+
+# A formula of R cannot hold bounds: what a bare column lacks goes into `public`.
+check_facts <- function(formula, public) {
+  bare <- setdiff(all.vars(formula), c(names(public), "."))
+  if (length(bare) == 0 || (!is.null(public) && !is.list(public))) return(invisible())
+  refuse("request", sprintf(
+    "say what is publicly known of '%s' beside the formula: public = list(%s = c(0, 100)), with its bounds, or with its levels, as in c(\"no\", \"yes\")",
+    bare[1], quoted(bare[1])
+  ))
 }
 
 with_facts <- function(expression, facts) {

@@ -2,9 +2,9 @@
 
 dplm_plan <- function(formula = NULL, rows,
                       # <options dplm_plan>
-                      rho = NULL, epsilon = NULL, delta = NULL, moments = NULL,
-                      neighbours = "replace-one", method = NULL, clip = NULL, steps = NULL,
-                      step_size = NULL, target = NULL, level = 0.95, features = NULL,
+                      rho = NULL, epsilon = NULL, delta = NULL, focus = character(), moments = NULL,
+                      family = "gaussian", neighbours = "replace-one", method = NULL, clip = NULL,
+                      steps = NULL, step_size = NULL, target = NULL, level = 0.95, features = NULL,
                       assume = character(), noise_sd = NULL, want = character(), effect = character(),
                       share = 0.5,
                       # </options>
@@ -12,7 +12,7 @@ dplm_plan <- function(formula = NULL, rows,
   if (missing(rows)) refuse("request", "rows must say how many rows there are")
   said <- mget(setdiff(names(formals(dplm_plan)), c("formula", "public")), environment())
   said["moments"] <- list(given_moments(moments))
-  if (!is.null(formula)) said <- with_given(said, model(formula, public))
+  if (!is.null(formula)) said <- with_given(said, model(formula, public, takes_bare = TRUE))
   new_plan(unquoted("assume, want and effect", c(assume, want, effect), function() value(native_plan(said))))
 }
 

@@ -3,7 +3,8 @@
 # What hears how far the work is (`tell`), and what takes a bar away at the end (`close`).
 progress_of <- function(progress) {
   if (is.function(progress)) return(list(tell = progress, close = function() NULL))
-  if (!isTRUE(progress)) return(list(tell = NULL, close = function() NULL))
+  # A log that nobody watches stays as it is.
+  if (!isTRUE(progress) || !(interactive() || isatty(stderr()))) return(list(tell = NULL, close = function() NULL))
   bar <- bar()
   # An interrupt waits until the native half asks for it, which then says what was spent.
   list(tell = function(stage, done, total) suspendInterrupts(bar$tell(stage, done, total)), close = bar$close)

@@ -39,6 +39,11 @@ SEXP handle_result(SEXP res_) {
     return (SEXP)res;
 }
 
+SEXP savvy_native_again__impl(SEXP c_arg__json, SEXP c_arg__given) {
+    SEXP res = savvy_native_again__ffi(c_arg__json, c_arg__given);
+    return handle_result(res);
+}
+
 SEXP savvy_native_columns__impl(SEXP c_arg__said) {
     SEXP res = savvy_native_columns__ffi(c_arg__said);
     return handle_result(res);
@@ -189,8 +194,23 @@ SEXP savvy_native_read__impl(SEXP c_arg__path) {
     return handle_result(res);
 }
 
+SEXP savvy_native_refine__impl(SEXP c_arg__json, SEXP c_arg__described, SEXP c_arg__given, SEXP c_arg__progress) {
+    SEXP res = savvy_native_refine__ffi(c_arg__json, c_arg__described, c_arg__given, c_arg__progress);
+    return handle_result(res);
+}
+
+SEXP savvy_native_study__impl(SEXP c_arg__specifications, SEXP c_arg__described, SEXP c_arg__given, SEXP c_arg__progress) {
+    SEXP res = savvy_native_study__ffi(c_arg__specifications, c_arg__described, c_arg__given, c_arg__progress);
+    return handle_result(res);
+}
+
 SEXP savvy_native_summary__impl(SEXP c_arg__json) {
     SEXP res = savvy_native_summary__ffi(c_arg__json);
+    return handle_result(res);
+}
+
+SEXP savvy_native_table__impl(SEXP c_arg__documents, SEXP c_arg__asked) {
+    SEXP res = savvy_native_table__ffi(c_arg__documents, c_arg__asked);
     return handle_result(res);
 }
 
@@ -206,6 +226,7 @@ SEXP savvy_native_write__impl(SEXP c_arg__json, SEXP c_arg__path) {
 
 
 static const R_CallMethodDef CallEntries[] = {
+    {"savvy_native_again__impl", (DL_FUNC) &savvy_native_again__impl, 2},
     {"savvy_native_columns__impl", (DL_FUNC) &savvy_native_columns__impl, 1},
     {"savvy_native_covariance__impl", (DL_FUNC) &savvy_native_covariance__impl, 1},
     {"savvy_native_dry_run__impl", (DL_FUNC) &savvy_native_dry_run__impl, 2},
@@ -236,7 +257,10 @@ static const R_CallMethodDef CallEntries[] = {
     {"savvy_native_predict_intervals__impl", (DL_FUNC) &savvy_native_predict_intervals__impl, 3},
     {"savvy_native_predictors__impl", (DL_FUNC) &savvy_native_predictors__impl, 1},
     {"savvy_native_read__impl", (DL_FUNC) &savvy_native_read__impl, 1},
+    {"savvy_native_refine__impl", (DL_FUNC) &savvy_native_refine__impl, 4},
+    {"savvy_native_study__impl", (DL_FUNC) &savvy_native_study__impl, 4},
     {"savvy_native_summary__impl", (DL_FUNC) &savvy_native_summary__impl, 1},
+    {"savvy_native_table__impl", (DL_FUNC) &savvy_native_table__impl, 2},
     {"savvy_native_test__impl", (DL_FUNC) &savvy_native_test__impl, 3},
     {"savvy_native_write__impl", (DL_FUNC) &savvy_native_write__impl, 2},
     {NULL, NULL, 0}

@@ -65,7 +65,7 @@ fn wrong(value: OptionError) -> Failure {
 /// # Errors
 /// One sentence on the first thing that makes no sense; a mistake in the formula is shown where it is.
 pub fn checked(request: &FitRequest) -> Result<CheckedFit, Failure> {
-    Formula::parse(&request.formula).map_err(|error| Failure::formula(&request.formula, &error))?;
+    Formula::parse_for(&request.formula, request.family).map_err(|error| Failure::formula(&request.formula, &error))?;
     request.check_among(dplm_methods::METHODS).map_err(Failure::of_request)
 }
 

@@ -43,6 +43,7 @@ fn run(command: Command, printer: &Printer) -> Result<(), Failure> {
         Command::Study(args) => commands::study::run(args, printer),
         Command::Test(args) => commands::test::run(&args, printer),
         Command::Predict(args) => commands::predict::run(&args, printer),
+        Command::Table(args) => commands::table::run(&args),
         Command::Export(args) => commands::export::run(&args),
         Command::Plan(args) => commands::plan::run(&args, printer),
         Command::Moments(args) => commands::moments::run(args, printer),

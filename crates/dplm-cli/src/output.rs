@@ -31,6 +31,12 @@ pub enum Format {
     Csv,
     /// A drawing.
     Svg,
+    /// A table for LaTeX.
+    Latex,
+    /// Text with marks.
+    Markdown,
+    /// A document of a word processor.
+    Docx,
 }
 
 impl Format {
@@ -40,6 +46,9 @@ impl Format {
             Format::Json => "JSON",
             Format::Csv => "CSV",
             Format::Svg => "SVG",
+            Format::Latex => "LaTeX",
+            Format::Markdown => "Markdown",
+            Format::Docx => "a document",
         }
     }
 
@@ -50,18 +59,21 @@ impl Format {
             Format::Json => &["json"],
             Format::Csv => &["csv"],
             Format::Svg => &["svg"],
+            Format::Latex => &["tex"],
+            Format::Markdown => &["md", "markdown", "qmd", "rmd"],
+            Format::Docx => &["docx"],
         }
     }
 
     /// Whether a file with this ending is taken for something else. People open a page by its name, so any other ending is wrong for it.
     fn is_misnamed(self, ending: &str) -> bool {
-        const KNOWN: [&str; 15] = [
+        const KNOWN: [&str; 16] = [
             "html", "htm", "json", "csv", "tsv", "parquet", "arrow", "svg", "png", "jpg", "pdf", "docx", "xlsx",
-            "toml", "md",
+            "toml", "md", "tex",
         ];
         let ending = ending.to_ascii_lowercase();
         let is_own = self.endings().contains(&ending.as_str());
-        !is_own && (self == Format::Html || KNOWN.contains(&ending.as_str()))
+        !is_own && (matches!(self, Format::Html | Format::Docx) || KNOWN.contains(&ending.as_str()))
     }
 }
 
@@ -136,8 +148,16 @@ impl Output {
     ///
     /// # Errors
     /// When it cannot be written.
-    pub fn finish_with(mut self, text: &str) -> Result<(), Failure> {
-        let written = self.write_all(text.as_bytes());
+    pub fn finish_with(self, text: &str) -> Result<(), Failure> {
+        self.finish_with_bytes(text.as_bytes())
+    }
+
+    /// As [`finish_with`](Self::finish_with), for a file that is not text.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn finish_with_bytes(mut self, bytes: &[u8]) -> Result<(), Failure> {
+        let written = self.write_all(bytes);
         written.map_err(|error| self.unwritten(&error))?;
         self.commit()
     }

@@ -20,6 +20,7 @@ mod refusals;
 mod results;
 mod saved_fit;
 mod studies;
+mod tables;
 mod weights;
 mod words;
 

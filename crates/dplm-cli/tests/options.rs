@@ -19,6 +19,8 @@ const END: &str = "</options>";
 /// The head of the rendered part of a docstring, which ends with an empty line.
 const OTHER_PARAMETERS: &str = "    Other Parameters\n    ----------------\n";
 const WIDTH: usize = 100;
+/// How the usage of R's studies ends.
+const STUDY_TAIL: &str = "shares = NULL, interest = NULL, simultaneous = FALSE, progress = interactive())";
 
 /// A region by its name, and what renders it.
 type Region = (&'static str, fn() -> Vec<String>);
@@ -49,6 +51,27 @@ const RENDERED: &[Rendered] = &[
         parameters: &[Command::Study, Command::Refine],
     },
     Rendered { file: "r/R/dplm.R", marked: &[("dplm", || formals(Command::Fit))], parameters: &[] },
+    Rendered {
+        file: "r/R/study.R",
+        marked: &[("dplm_study", || formals(Command::Study)), ("dplm_refine", || formals(Command::Refine))],
+        parameters: &[],
+    },
+    Rendered {
+        file: "r/man/dplm_study.Rd",
+        marked: &[
+            ("usage", || usage("dplm_study(specifications, data,", Command::Study, STUDY_TAIL)),
+            ("arguments", || items(Command::Study, &[Command::Fit])),
+        ],
+        parameters: &[],
+    },
+    Rendered {
+        file: "r/man/dplm_refine.Rd",
+        marked: &[
+            ("usage", || usage("dplm_refine(fit, data,", Command::Refine, "progress = interactive())")),
+            ("arguments", || items(Command::Refine, &[Command::Fit])),
+        ],
+        parameters: &[],
+    },
     Rendered { file: "r/R/plan.R", marked: &[("dplm_plan", || formals(Command::Plan))], parameters: &[] },
     Rendered {
         file: "r/man/dplm.Rd",
@@ -273,12 +296,12 @@ fn parameters(command: Command) -> String {
 
 // R.
 
-fn r_argument(spec: &OptionSpec) -> String {
+fn r_argument(spec: &OptionSpec, command: Command) -> String {
     let name = spec.option.name();
     if spec.flags.required {
         return name.to_owned();
     }
-    let default = match (spec.default)() {
+    let default = match default_of(spec, command) {
         Value::Nothing if spec.flags.usual.is_some() => "FALSE".to_owned(),
         Value::Truth(truth) => truth.to_string().to_uppercase(),
         Value::Texts(texts) if texts.is_empty() => "character()".to_owned(),
@@ -290,7 +313,7 @@ fn r_argument(spec: &OptionSpec) -> String {
 
 fn r_arguments(command: Command) -> Vec<String> {
     let others = options(command).into_iter().filter(|spec| !spec.flags.required);
-    others.map(|spec| r_argument(spec) + ",").collect()
+    others.map(|spec| r_argument(spec, command) + ",").collect()
 }
 
 fn formals(command: Command) -> Vec<String> {

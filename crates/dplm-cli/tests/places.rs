@@ -30,7 +30,10 @@ enum Role {
 fn role(command: &str, id: &str) -> Role {
     match (command, id) {
         ("ledger export", "csv") => Role::Output,
-        (_, "inputs" | "fit" | "model" | "moments" | "ledger" | "study" | "file" | "against" | "record") => Role::Input,
+        (
+            _,
+            "inputs" | "fit" | "model" | "moments" | "ledger" | "study" | "file" | "against" | "record" | "results",
+        ) => Role::Input,
         (_, "json" | "trajectory" | "report" | "page" | "picture" | "out" | "copy") => Role::Output,
         _ if NEITHER.split_whitespace().any(|known| known == id) => Role::Neither,
         _ => panic!("say whether '{id}' of dplm {command} is an input, an output or neither"),
@@ -39,9 +42,9 @@ fn role(command: &str, id: &str) -> Role {
 
 const NEITHER: &str = "
     analyst assume at author batches budget burn_in by clip csv data_name dataset delta design device effect entry
-    epsilon errors features formula group group_sizes hypotheses interval level library mechanisms memory method names neighbours
-    noise_sd note over person pretend purpose quiet reason rho rows rows_per_person seed set share shell since
-    stated_purpose step_size steps target theta threads title want weights what
+    epsilon errors family features focus formula group group_sizes hypotheses interval keep level library mechanisms memory
+    method names neighbours noise_sd note over person pretend purpose quiet reason rho rows rows_per_person seed set share
+    shell since stated_purpose step_size steps target theta threads title to want weights what
 ";
 
 /// A directory with a file for every input.
@@ -70,7 +73,7 @@ fn words(command: &str) -> Vec<&str> {
 fn file_of(command: &str, input: &str) -> &'static str {
     match input {
         "inputs" => "rows.csv",
-        "fit" => "fit.json",
+        "fit" | "results" => "fit.json",
         "model" => "model.toml",
         "moments" => "known.toml",
         "study" => "study.toml",
@@ -95,6 +98,7 @@ fn invocation(command: &str, input: &str, output: &str) -> String {
         "test" => "test fit.json x".to_owned(),
         "predict" if output == "picture" => "predict fit.json --over x".to_owned(),
         "predict" => "predict fit.json rows.csv".to_owned(),
+        "table" => "table fit.json".to_owned(),
         "export" => "export fit.json --for opendp".to_owned(),
         "plan" => format!("plan --rows 1000 --rho 1 {model} {moments}"),
         "moments" => format!("moments rows.csv --not-private {model}"),
@@ -122,6 +126,7 @@ fn new_name(command: &str, output: &str) -> &'static str {
     match (command, output) {
         (_, "report" | "page") | ("ledger report", _) => "new.html",
         (_, "trajectory" | "csv") | ("predict", "out") => "new.csv",
+        ("table", _) => "new.md",
         (_, "picture") => "new.svg",
         ("moments" | "init", _) => "new.toml",
         ("ledger backup", _) => "new.db",

@@ -31,7 +31,7 @@ fn hypotheses_are_tested_alone_and_together() {
     let asked = ["test", "fit.json", "x = 0", "`z, 1` = 0, g[c] = 0", "2*x - g[b] = -2", "--level", "0.9"];
     let text = directory.ok(&asked).stdout;
     for words in
-        ["Linear hypotheses:", "z value", "5 %", "Joint hypotheses:", "Pr(>Chisq)", "`z, 1` = 0, g[c] = 0", "<0.001"]
+        ["Linear hypotheses:", "t value", "5 %", "Joint hypotheses:", "Pr(>Chisq)", "`z, 1` = 0, g[c] = 0", "<0.001"]
     {
         assert!(text.contains(words), "{words}: {text}");
     }
@@ -124,6 +124,9 @@ fn senseless_questions_are_refused() {
     }
 }
 
+/// Predictions of a few tens are printed with seven digits.
+const DIGITS: f64 = 2e-5;
+
 /// The numbers of a line; empty for an empty line.
 fn numbers(line: &str) -> Vec<Option<f64>> {
     line.split(',').map(|cell| (!cell.is_empty()).then(|| cell.parse().expect("a number"))).collect()
@@ -139,9 +142,9 @@ fn new_rows_are_predicted_from_any_format() {
     let fit = json(&directory.read("fit.json"));
     let b: Vec<f64> = (0..5).map(|j| fit["coefficients"][j]["estimate"].as_f64().expect("identified")).collect();
     let first: Vec<f64> = numbers(lines[1]).into_iter().map(|number| number.expect("there")).collect();
-    assert!((first[0] - (b[0] + 2.0 * b[1] + b[3])).abs() < 1e-9 && first[2] < first[0] && first[0] < first[3]);
+    assert!((first[0] - (b[0] + 2.0 * b[1] + b[3])).abs() < DIGITS && first[2] < first[0] && first[0] < first[3]);
     let second = numbers(lines[2])[0].expect("there");
-    assert!((second - (b[0] + 10.0 * b[1])).abs() < 1e-9, "moved to the bound");
+    assert!((second - (b[0] + 10.0 * b[1])).abs() < DIGITS, "moved to the bound");
     assert_eq!(numbers(lines[3]), [None; 4], "a cell is missing");
     directory.write("new.tsv", "g\tx\tz, 1\nb\t2\t0\n");
     directory.ok(&["predict", "fit.json", "new.tsv", "--level", "0.99", "--out", "out.csv"]);
@@ -174,6 +177,8 @@ fn a_column_is_followed_over_its_bounds_and_levels() {
         let (wide, each) = (numbers(wide), numbers(each));
         assert!(wide[1] == each[1] && wide[3] < each[3] && wide[4] > each[4], "{wide:?} {each:?}");
     }
+    let beyond = directory.ok(&["predict", "fit.json", "--over", "g", "--at", "x=1000"]).stderr;
+    assert!(beyond.contains("x = 10, its bound, as 1000 is beyond it"), "{beyond}");
     let picture = directory.read("band.svg");
     assert!(
         picture.contains("<polygon")
@@ -192,13 +197,13 @@ fn a_column_is_followed_over_its_bounds_and_levels() {
         "{lines:?}"
     );
     let difference = estimate(lines[2]) - estimate(lines[1]);
-    assert!((difference - fit["coefficients"][3]["estimate"].as_f64().unwrap()).abs() < 1e-9);
+    assert!((difference - fit["coefficients"][3]["estimate"].as_f64().unwrap()).abs() < DIGITS);
     assert_eq!(directory.read("means.svg").matches("<circle").count(), 3);
     // Levels of others are averaged alike.
     let averaged = directory.ok(&["predict", "fit.json", "--over", "z, 1", "--at", "x=5"]).stdout;
     let mean = (estimate(lines[1]) + estimate(lines[2]) + estimate(lines[3])) / 3.0;
     let middle = averaged.lines().nth(21).expect("the middle").split(',').nth(1).unwrap().parse::<f64>().unwrap();
-    assert!((middle - mean).abs() < 1e-9);
+    assert!((middle - mean).abs() < DIGITS);
     assert!(averaged.starts_with("\"z, 1\",estimate"));
 }
 

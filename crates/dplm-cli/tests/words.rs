@@ -10,7 +10,6 @@ use std::{
 const STILL_TO_BE_REWRITTEN: &[&str] = &[
     "ARCHITECTURE.md",
     "CHANGELOG.md",
-    "README.md",
     "crates/dplm-cli",
     "crates/dplm-methods",
     "crates/dplm-py",

@@ -7,7 +7,7 @@ use std::sync::{
 
 use dplm::{
     Error,
-    lattice::{Clip, ClippedOuter, Ladder, Lattice, Moments, Outer, Theta, Whitening},
+    lattice::{Clip, ClippedOuter, Ladder, Lattice, Moments, Number, Outer, Theta, Whitening},
     privacy::{Neighbours, NotPrivate, Sealed, Sensitive},
     rows::{BatchMoments, ClippedRows, CustomQuery, CustomRows, Forecast, OuterSum, Rows, TailCounts},
 };
@@ -45,6 +45,22 @@ impl ClippedRows for CountedClipped<'_> {
     ) -> Result<Sensitive, Error> {
         self.pass();
         self.rows.negative_gradient_sum(theta, lattice, neighbours)
+    }
+
+    fn bend_sum(&self, theta: &Theta, lattice: &Lattice, neighbours: Neighbours) -> Result<Sensitive, Error> {
+        self.pass();
+        self.rows.bend_sum(theta, lattice, neighbours)
+    }
+
+    fn number_sum(
+        &self,
+        number: Number,
+        theta: &Theta,
+        lattice: &Lattice,
+        neighbours: Neighbours,
+    ) -> Result<Sensitive, Error> {
+        self.pass();
+        self.rows.number_sum(number, theta, lattice, neighbours)
     }
 
     fn square_sum(&self, theta: &Theta, lattice: &Lattice, neighbours: Neighbours) -> Result<Sensitive, Error> {

@@ -256,7 +256,8 @@ impl NativeFit {
 
     /// What a reader should know, each with whether it is about privacy itself.
     fn warnings(&self) -> Vec<(bool, String)> {
-        let of_fit = self.fit.warnings.iter().map(|one| (matches!(one, Warning::FixedSeed), one.to_string()));
+        let told = self.fit.warnings.iter().filter(|one| !one.is_note());
+        let of_fit = told.map(|one| (matches!(one, Warning::FixedSeed), one.to_string()));
         warned(self.pretended(), of_fit)
     }
 

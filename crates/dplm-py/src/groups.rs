@@ -86,6 +86,7 @@ impl NativeGroupedFit {
             let of = if levels.is_empty() { String::new() } else { format!("{}: ", levels.join(", ")) };
             (matches!(warning, Warning::FixedSeed), format!("{of}{warning}"))
         };
-        warned(self.pretended(), self.fit.notes().into_iter().map(sentence))
+        let told = self.fit.notes().into_iter().filter(|(_, warning)| !warning.is_note());
+        warned(self.pretended(), told.map(sentence))
     }
 }

@@ -37,7 +37,7 @@ mod _native {
         request::{columns, model_file, option_kinds},
         study::{NativeStudy, again, refine, study},
         table::NativeTable,
-        tools::{NativeSimulated, command_line, plan, rho, simulate},
+        tools::{NativeSimulated, command_line, plan, rho, simulate, table},
     };
 
     #[pymodule_init]

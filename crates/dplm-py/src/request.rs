@@ -119,6 +119,8 @@ impl Keywords {
         let instead = Instead::from_said(&mut self.0).or_raise()?;
         // Every number a request is refused for was given here.
         let fit = request.check_among(dplm_methods::METHODS).map_err(Kind::of_request)?;
+        let question = PlanQuestion::from_said(&mut self.0).or_raise()?;
+        let fit = fit.assuming(&question, &instead).map_err(Kind::of_request)?;
         Ok(Asked { fit, run, account, instead })
     }
 

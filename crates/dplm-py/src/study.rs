@@ -95,7 +95,7 @@ impl NativeStudy {
     /// Whether it is about privacy, and the sentence, of every warning.
     fn warnings(&self) -> Vec<(bool, String)> {
         let of_parts = self.study.parts.iter().flat_map(|part| part.fit.warnings.iter().map(move |one| (part, one)));
-        let said = of_parts.filter(|(_, one)| !matches!(one, Warning::PartOfStudy { .. }));
+        let said = of_parts.filter(|(_, one)| !one.is_note());
         said.map(|(part, one)| (matches!(one, Warning::FixedSeed), format!("{}: {one}", part.name))).collect()
     }
 }

@@ -3,6 +3,7 @@
 use std::{ffi::OsString, fs::File, io, path::PathBuf};
 
 use arrow_array::RecordBatch;
+use dplm::report::{Table, TableOptions};
 use dplm_simulate::{Format, Setting, fresh_seed, record_batch, write_table};
 use pyo3::{prelude::*, types::PyCapsule};
 
@@ -32,6 +33,21 @@ pub fn plan(py: Python<'_>, said: Keywords) -> PyResult<String> {
     let forecast = py.detach(|| request.forecast(&question, false, dplm_methods::METHODS));
     let forecast = forecast.map_err(Kind::of_request)?;
     Ok(serde_json::to_string(&forecast).expect("plain data serialise"))
+}
+
+/// Results side by side, from their documents.
+#[pyfunction]
+pub fn table(
+    documents: Vec<String>,
+    to: &str,
+    title: Option<String>,
+    names: Vec<String>,
+    stars: bool,
+    intervals: bool,
+) -> PyResult<Vec<u8>> {
+    let options = TableOptions { title, names, stars, intervals };
+    let made = Table::of(&documents, &options).map_err(|error| Kind::Request.because(error))?;
+    Ok(made.to_bytes(word(to)?))
 }
 
 /// The options of a simulation as Python gives them.

@@ -9,12 +9,13 @@ use std::sync::Arc;
 use crate::{
     Charge, Dataset, Error, Fitted, GroupedDataset, NoiseSource, Person, Prepared, PreparedGroups, Progress, Reading,
     Receipt,
+    dataset::check_within,
     formula::{By, Column, Formula, Weights},
     lattice::Design,
     method::{self, Asked, Asks, ConfigError, Entry, Method, Request, Tuning},
     plan::{Assumption, Forecast, Question, Stated},
     privacy::{Rho, Unit, convert::Conversion},
-    request::{FitRequest, Opt, OptionError, PlanQuestion, RunOptions},
+    request::{FitRequest, Instead, Opt, OptionError, PlanQuestion, RunOptions},
     rows::{Executor, Packer},
     table::{ReadOptions, Schema, Source},
     warning::Warning,
@@ -65,9 +66,13 @@ impl FitRequest {
         let groups = self.groups()?;
         let weights: Option<Weights> = self.weights.as_deref().map(str::parse).transpose()?;
         let asked = self.asked(others)?;
-        let formula = Formula::parse(&self.formula)?;
+        let formula = Formula::parse_for(&self.formula, self.family)?;
+        check_within(&formula, asked.request.person.as_ref())?;
         let Asked { method, request, tuning, .. } = asked.clone();
         let method = method::choose(method, request, tuning, &formula, self.standardised)?;
+        if !method.fits(self.family) {
+            return Err(ConfigError::OtherFamily { method: method.name(), family: self.family }.into());
+        }
         let asked = Asked { model: self.model(&formula, weights.as_ref()), ..asked };
         Ok(CheckedFit { request: self.clone(), formula, groups, weights, asked, method: method.into() })
     }
@@ -81,13 +86,13 @@ impl FitRequest {
         let asked = self.asked(others)?;
         let model = match question.features {
             Some(features) => Asks::White { features, error_sd: question.noise_sd.unwrap_or(1.0) },
-            // A plan reads nothing that could be standard or not.
-            None => Asks::Formula {
-                formula: Formula::parse(&self.formula)?,
-                standardised: true,
-                weights: self.weights.as_deref().map(str::parse).transpose()?,
-                assumptions: question.assumptions()?,
-            },
+            None => {
+                let formula = Formula::parse_for(&self.formula, self.family)?;
+                check_within(&formula, asked.request.person.as_ref())?;
+                let weights = self.weights.as_deref().map(str::parse).transpose()?;
+                // A plan reads nothing that could be standard or not.
+                Asks::Formula { formula, standardised: true, weights, assumptions: question.assumptions()? }
+            }
         };
         let question = Question { curve, ..question.about(&asked.request)? };
         method::forecast(&Asked { model, ..asked }, &question)
@@ -113,7 +118,8 @@ impl FitRequest {
 
     /// What is asked of any method. Every option is named here, so that a new one is not forgotten.
     pub(crate) fn request(&self, rho: Rho, delta: f64) -> Result<Request, ConfigError> {
-        let FitRequest { neighbours, purpose, interval, target, level, batches, burn_in, moments, .. } = self;
+        let FitRequest { neighbours, purpose, interval, target, level, batches, burn_in, .. } = self;
+        let FitRequest { moments, focus, keep, .. } = self;
         Ok(Request {
             rho,
             delta,
@@ -125,7 +131,9 @@ impl FitRequest {
             batches: *batches,
             burn_in: *burn_in,
             person: self.protected()?,
+            focus: focus.clone(),
             moments: moments.clone().map(Arc::new),
+            keep: keep.clone(),
             one_of_groups: false,
         })
     }
@@ -185,6 +193,20 @@ impl PlanQuestion {
 }
 
 impl CheckedFit {
+    /// The same with what is assumed of columns where no fit is made but a plan.
+    ///
+    /// # Errors
+    /// When an assumption is not understood, or the fit is to be made.
+    pub fn assuming(mut self, question: &PlanQuestion, instead: &Instead) -> Result<CheckedFit, Error> {
+        if !question.assume.is_empty() && !instead.dry_run {
+            return Err(OptionError::new(Opt::Assume, "left out of a fit that is made: it is for a dry run").into());
+        }
+        if let Asks::Formula { assumptions, .. } = &mut self.asked.model {
+            *assumptions = question.assumptions()?;
+        }
+        Ok(self)
+    }
+
     /// What was asked.
     pub fn request(&self) -> &FitRequest {
         &self.request
@@ -345,6 +367,7 @@ impl CheckedFit {
         };
         match forecast {
             Ok(found) => Ok(Ok(found)),
+            Err(Error::Config(ConfigError::WithInstrument { .. })) => Ok(Err(Unforeseen::Instrument)),
             Err(Error::Config(ConfigError::NoForecast)) if self.person().is_some() => Ok(Err(Unforeseen::Persons)),
             Err(Error::Config(ConfigError::NoForecast)) => Ok(Err(Unforeseen::Columns)),
             Err(other) => Err(other),
@@ -411,6 +434,9 @@ pub enum Unforeseen {
     /// The sizes of groups are not known.
     #[error("there is no forecast for groups")]
     Groups,
+    /// How the instrument moves its regressor is not known.
+    #[error("there is no forecast for a model with an instrument")]
+    Instrument,
     /// Nothing is known of how these columns spread.
     #[error("there is no forecast for it on such columns")]
     Columns,

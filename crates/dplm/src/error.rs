@@ -7,7 +7,7 @@ use crate::{
     formula::FormulaError,
     interval::IntervalError,
     lattice::LatticeError,
-    method::ConfigError,
+    method::{ConfigError, NotKeptError},
     moments::MomentsError,
     options::{Advice, Advised, Interface},
     plan::{AssumeError, ForecastError},
@@ -52,6 +52,9 @@ pub enum Error {
     /// Hardly any row can be used; that was found out by a release, which is spent.
     #[error(transparent)]
     Unusable(#[from] UnusableError),
+    /// A term that was to be kept cannot be; that was found out by releases, which are spent.
+    #[error(transparent)]
+    NotKept(#[from] NotKeptError),
     /// The interval cannot be computed from what is released.
     #[error(transparent)]
     Interval(#[from] IntervalError),
@@ -159,9 +162,12 @@ impl Error {
             | Error::Hypothesis(_)
             | Error::Prediction(_)
             | Error::Lattice(LatticeError::ClipOutOfRange { .. }) => ErrorKind::Request,
-            Error::Lattice(_) | Error::Privacy(_) | Error::Ols(_) | Error::Unusable(_) | Error::Interrupted => {
-                ErrorKind::Fit
-            }
+            Error::Lattice(_)
+            | Error::Privacy(_)
+            | Error::Ols(_)
+            | Error::Unusable(_)
+            | Error::NotKept(_)
+            | Error::Interrupted => ErrorKind::Fit,
         }
     }
 }

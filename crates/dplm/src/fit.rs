@@ -6,11 +6,12 @@ use crate::{
     FitRequest, Statement,
     descend::Trajectory,
     formula::{By, Weights},
-    interval::{Inference, Interval},
+    interval::{Inference, Interval, normal_quantile},
     lattice::Design,
-    options::{IntervalMethod, Purpose, Target},
+    options::{Family, IntervalMethod, Purpose, Target},
     privacy::{Guarantee, Person},
     table::Dialect,
+    theory::student,
     warning::{LeftOut, Warning, listed},
 };
 
@@ -64,12 +65,18 @@ pub struct Fit {
     pub coefficients: Vec<Coefficient>,
     /// Coefficients that the budget could not resolve: the model was fitted without them.
     pub left_out: Vec<LeftOut>,
+    /// Which coefficients are of interest, where only some are; the others are controls.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub focus: Option<Focus>,
     /// The standard deviation of the errors, if it was released.
     #[serde(default)]
     pub residual_sd: Option<Bounded>,
     /// The share of the response's variance that the model explains, if it was released.
     #[serde(default)]
     pub r_squared: Option<Bounded>,
+    /// Average marginal effects, of a binary response: how much its probability changes with each column, on average over rows.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub marginal_effects: Vec<MarginalEffect>,
     /// The method and its public parameters.
     pub method: MethodSummary,
     /// What a reader should know.
@@ -80,8 +87,53 @@ pub struct Fit {
     pub design: Design,
     /// How intervals are made from what was released; none when nothing was released for them.
     pub inference: Option<Inference>,
+    /// How the instrument moves the regressor; none where there is no instrument.
+    #[serde(default)]
+    pub first_stage: Option<FirstStage>,
     /// The budget of the data set, where a ledger keeps it.
     pub statement: Option<Statement>,
+}
+
+/// What a fit with coefficients of interest says of the others, which are controls.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Focus {
+    /// The coefficients of interest, by name.
+    pub coefficients: Vec<String>,
+    /// The controls that are not in the model: the budget could not tell them from others.
+    pub not_controlled_for: Vec<String>,
+}
+
+impl Focus {
+    pub(crate) fn new(coefficients: Vec<String>, not_controlled_for: Vec<String>) -> Focus {
+        Focus { coefficients, not_controlled_for }
+    }
+
+    /// `all` where every control is in the model, and `subspace` where some are not.
+    pub fn status(&self) -> &'static str {
+        if self.not_controlled_for.is_empty() { "all" } else { "subspace" }
+    }
+
+    /// Whether a coefficient is of interest.
+    pub fn has(&self, name: &str) -> bool {
+        self.coefficients.iter().any(|one| one == name)
+    }
+}
+
+/// How an instrument moves the regressor that it is for.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct FirstStage {
+    /// The regressor.
+    pub regressor: String,
+    /// The instrument.
+    pub instrument: String,
+    /// The test that it does not move the regressor: chi-square with one degree of freedom.
+    pub statistic: f64,
+    /// The probability of a statistic at least this large if it does not.
+    pub p_value: f64,
+    /// The ends of the values that are rejected at the level of the fit, where those that are not are all others.
+    pub excluded: Option<(f64, f64)>,
 }
 
 /// One of several groups that were fitted together.
@@ -126,21 +178,23 @@ pub struct Precision {
     /// The upper end of the interval; infinity where the budget cannot bound it at this level.
     #[serde(with = "crate::number::or_infinite")]
     pub high: f64,
-    /// Degrees of freedom of the paper's intervals; none for a normal law.
+    /// The degrees of freedom with which the standard error is known; none where it is known so well
+    /// that Student's distribution is Gaussian.
     pub df: Option<f64>,
-    /// How far the estimate is from 0 in standard deviations, as those are if the coefficient is 0: a z value, or a t value where `df` is given.
-    ///
-    /// It is not `estimate / std_error` where what is known of the curvature makes the two differ; it is what the interval and the p-value come from.
+    /// The estimate less the value that is tested, over the standard error: a z value, or a t value
+    /// where `df` is given.
     pub statistic: f64,
-    /// The two-sided p-value of the coefficient being 0.
+    /// The two-sided p-value of that value, below `1 - level` exactly where the interval does not
+    /// hold it.
     pub p_value: f64,
 }
 
 impl Precision {
     /// What an interval says, and its test of a value.
     pub(crate) fn of(interval: &Interval, null: f64) -> Precision {
-        let &Interval { std_error, low, high, df, .. } = interval;
+        let &Interval { std_error, low, high, .. } = interval;
         let (statistic, p_value) = (interval.statistic(null), interval.p_value(null));
+        let df = interval.degrees_of_freedom();
         Precision { std_error, low, high, df, statistic, p_value }
     }
 
@@ -148,6 +202,74 @@ impl Precision {
     pub(crate) fn moved(self, distance: f64) -> Precision {
         Precision { low: self.low + distance, high: self.high + distance, ..self }
     }
+
+    /// Whether a reader who knows the estimate, the standard error and the degrees of freedom can
+    /// compute the interval and the p-value from them: to a twentieth of the interval's half, and a
+    /// fifth of the p-value, if that is large enough to be printed.
+    ///
+    /// Both come from a test whose standard error depends on the value that is tested, because noise
+    /// in the curvature counts for more the further that value is from the estimate. Where the
+    /// curvature is well known, the difference is smaller than that.
+    pub fn is_symmetric(&self, estimate: f64, level: f64) -> bool {
+        let df = self.df.unwrap_or(f64::INFINITY);
+        let half = student::t_quantile(0.5 + level / 2.0, df) * self.std_error;
+        let is_half = |distance: f64| (distance / half - 1.0).abs() < NEARLY_HALF;
+        let p_value = student::t_two_sided_p(self.statistic, df);
+        let is_p = (self.p_value.ln() - p_value.ln()).abs() < NEARLY_P.ln();
+        let is_tiny = self.p_value.max(p_value) < PRINTED_P;
+        is_half(estimate - self.low) && is_half(self.high - estimate) && (is_p || is_tiny)
+    }
+}
+
+/// How far the half of an interval may be from quantile times standard error.
+const NEARLY_HALF: f64 = 0.05;
+/// By what factor a p-value may be off, and below which size it is printed as a bound only.
+const NEARLY_P: f64 = 1.2;
+const PRINTED_P: f64 = 0.001;
+
+/// How much a mean changes with a column.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct MarginalEffect {
+    /// The coefficient that it is of.
+    pub name: String,
+    /// The estimate.
+    pub estimate: f64,
+    /// The standard error, privacy noise included.
+    pub std_error: f64,
+    /// The lower end of the interval.
+    pub low: f64,
+    /// The upper end.
+    pub high: f64,
+}
+
+impl MarginalEffect {
+    /// An estimate whose error is normal.
+    pub(crate) fn of(name: String, estimate: f64, std_error: f64, level: f64) -> MarginalEffect {
+        let half = normal_quantile(level) * std_error;
+        MarginalEffect { name, estimate, std_error, low: estimate - half, high: estimate + half }
+    }
+
+    /// The same with an interval at another level.
+    pub fn at(&self, level: f64) -> MarginalEffect {
+        MarginalEffect::of(self.name.clone(), self.estimate, self.std_error, level)
+    }
+}
+
+/// What odds are multiplied by where a column is larger by 1.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct OddsRatio {
+    /// The coefficient that it is of.
+    pub name: String,
+    /// The exponential of the coefficient.
+    pub estimate: f64,
+    /// The lower end of its interval: the exponential of the coefficient's, which covers as often.
+    #[serde(with = "crate::number::or_infinite")]
+    pub low: f64,
+    /// The upper end.
+    #[serde(with = "crate::number::or_infinite")]
+    pub high: f64,
 }
 
 /// A released number with the ends of its interval.
@@ -177,12 +299,15 @@ pub struct MethodSummary {
     pub noise_sd: f64,
     /// How many runs.
     pub runs: u32,
+    /// How long a row may be in the coordinates of the descent, where longer ones are shortened with their responses.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub row_length: Option<f64>,
 }
 
 impl MethodSummary {
     /// The parameters of one run of a method.
     pub fn new(name: &str, clip: f64, steps: u32, step_size: f64, noise_sd: f64) -> MethodSummary {
-        MethodSummary { name: name.to_owned(), clip, steps, step_size, noise_sd, runs: 1 }
+        MethodSummary { name: name.to_owned(), clip, steps, step_size, noise_sd, runs: 1, row_length: None }
     }
 }
 
@@ -193,11 +318,20 @@ impl Fit {
         self.guarantee.promise.is_private()
     }
 
+    /// What the response is.
+    pub fn family(&self) -> Family {
+        self.design.family()
+    }
+
     /// What the intervals are for, in words: of which coefficients, of whom, in which model.
     pub fn target_text(&self) -> String {
         let coefficients = match (self.target, &self.weights) {
+            _ if self.first_stage.is_some() => "instrumental-variables",
+            (_, None) if self.family() == Family::Binomial => "maximum-likelihood logit",
+            (_, Some(_)) if self.family() == Family::Binomial => "weighted maximum-likelihood logit",
             (Target::Population | Target::Sample | Target::Person, None) => "least-squares",
             (Target::Population | Target::Sample | Target::Person, Some(_)) => "weighted least-squares",
+            (Target::Robust, None) if self.method.row_length.is_some() => "robust (Huber, bounded-influence)",
             (Target::Robust, None) => "robust (Huber)",
             (Target::Robust, Some(_)) => "weighted robust (Huber)",
         };
@@ -207,15 +341,60 @@ impl Fit {
             Target::Population | Target::Robust => "the population",
             Target::Person => "the population in which each person counts once",
         };
-        let names: Vec<String> = self.left_out.iter().map(|one| one.name.clone()).collect();
+        let within = self.design.model().within();
+        let constants = within.map_or(String::new(), |person| format!(", with a constant for each '{person}'"));
+        let (model, assumed) = (self.model_text(), self.assumed_of_clipped());
+        format!("the {coefficients} coefficients of {of}{constants}{model}{assumed}")
+    }
+
+    /// What the coefficients are given, in words: which others are in the model, where that is not all of them.
+    fn model_text(&self) -> String {
+        let not_controlled_for = self.focus.iter().flat_map(|focus| &focus.not_controlled_for);
+        let without: Vec<String> = not_controlled_for.cloned().collect();
+        let is_missing = |name: &String| !without.contains(name);
+        let names: Vec<String> = self.left_out.iter().map(|one| one.name.clone()).filter(is_missing).collect();
         let model = if names.is_empty() { String::new() } else { format!(", in the model without {}", listed(&names)) };
-        let assumed = self.assumed_of_clipped();
-        format!("the {coefficients} coefficients of {of}{model}{assumed}")
+        match (&self.focus, without.is_empty()) {
+            (None, _) => model,
+            (Some(_), true) => format!("{model}, given all controls"),
+            (Some(_), false) => format!("{model}, given all controls but {}", listed(&without)),
+        }
+    }
+
+    /// What is said of the coefficients that are not of interest, if only some are.
+    pub fn controls_text(&self) -> Option<String> {
+        let focus = self.focus.as_ref()?;
+        let count = self.controls();
+        let without = match &focus.not_controlled_for[..] {
+            [] => String::new(),
+            names => format!(" Not controlled for, as this budget cannot tell them from others: {}.", listed(names)),
+        };
+        let (are, they) =
+            if count == 1 { ("coefficient is a control", "it is") } else { ("coefficients are controls", "they are") };
+        Some(format!("The other {count} {are}: {they} in the model and not reported.{without}"))
+    }
+
+    /// How many coefficients are controls.
+    pub fn controls(&self) -> usize {
+        self.coefficients.len() - self.reported().count()
+    }
+
+    /// The coefficient of this name, which must be one of the model.
+    pub(crate) fn coefficient(&self, name: &str) -> &Coefficient {
+        self.coefficients.iter().find(|one| one.name == name).expect("a name of the model")
+    }
+
+    /// The coefficients that are reported: those of interest, where only some are.
+    pub fn reported(&self) -> impl Iterator<Item = &Coefficient> {
+        self.coefficients.iter().filter(|one| self.focus.as_ref().is_none_or(|focus| focus.has(&one.name)))
     }
 
     /// What is taken for granted of rows that are clipped in a fit that says its intervals are for least squares.
     fn assumed_of_clipped(&self) -> &'static str {
         match (self.target, self.trajectories.is_empty()) {
+            _ if self.family() == Family::Binomial => {
+                "; few rows are weighted, by what does not depend on their outcome"
+            }
             (_, true) | (Target::Robust, _) => "",
             (Target::Sample, _) => "; rows that are clipped count up to the clip",
             (Target::Population | Target::Person, _) => {
@@ -249,6 +428,6 @@ fn header(many: bool) -> impl Iterator<Item = String> {
 }
 
 /// Quotes a name that holds a comma, a quote or a line break.
-fn csv_field(name: &str) -> String {
+pub(crate) fn csv_field(name: &str) -> String {
     if name.contains([',', '"', '\n', '\r']) { format!("\"{}\"", name.replace('"', "\"\"")) } else { name.to_owned() }
 }

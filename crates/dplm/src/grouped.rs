@@ -171,7 +171,7 @@ impl GroupedFit {
         level: f64,
     ) -> Result<Vec<Prediction>, Error> {
         let fits = self.groups.iter().map(FittedGroup::fit);
-        let predictors = fits.map(|fit| fit.map(|fit| Predictor::new(fit, level)).transpose());
+        let predictors = fits.map(|fit| fit.map(|fit| Predictor::of_means(fit, level)).transpose());
         let predictors: Vec<Option<Predictor<'_>>> = predictors.collect::<Result<_, _>>()?;
         let (_, first) = self.fits().next().ok_or(GroupError::NoneFitted)?;
         let columns: Vec<_> = first.design.predictors().into_iter().chain([self.by.column()]).collect();
@@ -191,7 +191,7 @@ impl GroupedFit {
     /// The names of the coefficients, in formula order; none where no group was fitted.
     pub fn names(&self) -> Vec<String> {
         let first = self.fits().next();
-        first.map_or(Vec::new(), |(_, fit)| fit.coefficients.iter().map(|one| one.name.clone()).collect())
+        first.map_or(Vec::new(), |(_, fit)| fit.reported().map(|one| one.name.clone()).collect())
     }
 
     /// What a reader should know: each sentence once, with the levels of the groups that it is about; none of them where it is about all that

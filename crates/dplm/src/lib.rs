@@ -87,9 +87,11 @@ pub use contrast::Contrast;
 pub use dataset::{Charge, Dataset, GroupedDataset, Prepared, PreparedGroups, Reading, Receipt};
 pub use descend::Trajectory;
 pub use error::{Error, ErrorKind};
-pub use fit::{Bounded, Coefficient, Fit, Group, MethodSummary, Precision};
+pub use fit::{
+    Bounded, Coefficient, FirstStage, Fit, Focus, Group, MarginalEffect, MethodSummary, OddsRatio, Precision,
+};
 pub use grouped::{EqualityTest, Fitted, FittedGroup, GroupError, GroupOutcome, GroupedFit};
-pub use hypothesis::{Equation, Hypothesis, HypothesisError, TTest, WaldTest};
+pub use hypothesis::{Equation, EventEffects, Hypothesis, HypothesisError, PeriodEffect, TTest, WaldTest};
 pub use lattice::Design;
 pub use lm::{Lm, lm};
 pub use predict::{Covariance, Coverage, Effect, Ends, Over, OverPoint, OverValue, Prediction, PredictionError};

@@ -6,7 +6,7 @@ use crate::{
     CheckedFit, Error, Fit, FitRequest, Fitted, GroupedFit, Progress, Receipt, RunOptions,
     method::ConfigError,
     moments::Moments,
-    options::{Device, IntervalMethod, Purpose, Target, option_table},
+    options::{Device, Family, IntervalMethod, Purpose, Target, option_table},
     privacy::Neighbours,
     progress::background,
     request::{Bytes, Given, Sizes},

@@ -41,7 +41,7 @@ impl Refinement {
     /// # Errors
     /// When the table cannot be read, or is not that of the first fit.
     pub fn read(&self, source: &Source, run: &RunOptions, progress: Progress<'_>) -> Result<Dataset, Error> {
-        let formula = Formula::parse(&self.first.formula)?;
+        let formula = Formula::parse_for(&self.first.formula, self.first.family())?;
         let (person, weights) = (self.first.person.clone(), self.first.weights.clone());
         let reading = Reading { person, weights, ..Reading::by(run, progress) };
         match &self.first.group {
@@ -77,7 +77,7 @@ impl Refinement {
     /// # Errors
     /// When the formula of the first fit is not understood.
     pub fn columns(&self) -> Result<Option<Vec<String>>, Error> {
-        let formula = Formula::parse(&self.first.formula)?;
+        let formula = Formula::parse_for(&self.first.formula, self.first.family())?;
         let person = self.person().map(|person| person.column.as_str());
         let others = [self.weights().map(Weights::name), self.by().map(By::name), person];
         Ok(formula
@@ -190,14 +190,18 @@ fn asked_again(first: &Fit, rho: Rho) -> Result<auto::Config, ConfigError> {
         date: _,
         coefficients: _,
         left_out: _,
+        // The request says which are of interest.
+        focus: _,
         residual_sd: _,
         r_squared: _,
+        marginal_effects: _,
         warnings: _,
         trajectories: _,
+        first_stage: _,
         statement: _,
     } = first;
     let Guarantee { promise, rho: _, delta, epsilon: _, guess: _, releases: _ } = guarantee;
-    let MethodSummary { name, clip, steps: _, step_size: _, noise_sd: _, runs: _ } = method;
+    let MethodSummary { name, clip, steps: _, step_size: _, noise_sd: _, runs: _, row_length } = method;
     if *part_of_study {
         return Err(ConfigError::RefinesPartOfStudy);
     }
@@ -218,6 +222,7 @@ fn asked_again(first: &Fit, rho: Rho) -> Result<auto::Config, ConfigError> {
         newton: newton.as_ref().clone(),
         clip: *clip,
         target: *target,
+        row_length: *row_length,
     };
     Ok(auto::Config::new(asked).after(earlier))
 }

@@ -24,11 +24,21 @@ pub enum Warning {
         of: u64,
         /// What they are.
         unit: Unit,
+        /// Whether persons' own means were taken out.
+        #[serde(default)]
+        within: bool,
     },
     /// Columns whose scale was taken on trust.
     AssumedStandard {
         /// Their names.
         columns: Vec<String>,
+    },
+    /// Intervals rest on the paper's condition, which nothing released shows.
+    AssumedUncorrelated,
+    /// Steps overshoot along the columns that are correlated most, so that no interval is made.
+    Overshoots {
+        /// The step size that would do, as far as released numbers show.
+        step_size: f64,
     },
     /// Coefficients that are in the model and that the budget cannot pin down.
     NotIdentified {
@@ -60,6 +70,11 @@ pub enum Warning {
     LeftOut {
         /// Which, and why.
         columns: Vec<LeftOut>,
+    },
+    /// The periods of an event study have no effects of their own.
+    EventWithoutPeriods {
+        /// The category that is passed through.
+        period: String,
     },
     /// A fit whose guarantee is that of a study.
     PartOfStudy {
@@ -104,6 +119,15 @@ pub enum Warning {
         /// The share of rows that is clipped.
         share: f64,
     },
+    /// Slopes that may predict no better than none would, as far as released numbers show.
+    SlopesWithinNoise,
+    /// Outcomes never contradict a logit in these coefficients.
+    Separated {
+        /// Their names.
+        names: Vec<String>,
+    },
+    /// Too little is known of the probabilities of unusual rows for a logit to be told.
+    Vague,
     /// A level was found at an end of the ladder it was looked for on.
     LevelAtEdge,
     /// The test before a release failed, so that nothing but that was released.
@@ -140,25 +164,48 @@ pub enum Warning {
     },
 }
 
+impl Warning {
+    /// Whether it is of ordinary fits: a note below the table, and nothing to be alarmed about.
+    pub fn is_note(&self) -> bool {
+        matches!(
+            self,
+            Warning::Clipped { .. }
+                | Warning::ClippedUnseen { .. }
+                | Warning::Robust { .. }
+                | Warning::Weighted { .. }
+                | Warning::PartOfStudy { .. }
+        )
+    }
+}
+
 impl std::fmt::Display for Warning {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Warning::FixedSeed => f.write_str(
                 "the noise came from a fixed seed, so whoever knows the seed can remove it: this output is not private and must not be published",
             ),
-            Warning::FewRowsUsed { used, most, of, unit } => write!(
+            Warning::FewRowsUsed { used, most, of, unit, within } => write!(
                 f,
-                "only about {} of {} {} are used, and at most about {}: all others have a missing cell in a column of the model, where text \
+                "only about {} of {} {} are used, and at most about {}: all others have {}a missing cell in a column of the model, where text \
                  that is no number and a level that is not listed count as missing, or a weight of 0",
                 grouped(*used),
                 grouped(*of),
                 unit.plural(),
                 grouped(*most),
+                if *within { "one row, or rows that are alike, beside those with " } else { "" },
             ),
             Warning::AssumedStandard { columns } => write!(
                 f,
                 "{} taken as centred and of about unit variance, as the formula gives no bounds; this was not checked",
                 listed(columns)
+            ),
+            Warning::AssumedUncorrelated => f.write_str(
+                "the intervals assume that columns are of about unit variance and hardly correlated, as the paper does; this was not checked, and where columns are correlated they may be far too short",
+            ),
+            Warning::Overshoots { step_size } => write!(
+                f,
+                "columns are so correlated that steps overshoot, so no interval is printed: ask for a step size of {} or less, or for the method auto",
+                significant(*step_size)
             ),
             Warning::NotIdentified { names } => write!(
                 f,
@@ -193,6 +240,11 @@ impl std::fmt::Display for Warning {
                 f,
                 "this is the specification '{name}' of a study of {of}: the guarantee is that of the whole study, which was charged once"
             ),
+            Warning::EventWithoutPeriods { period } => write!(
+                f,
+                "the coefficients of i({period}, ...) hold what each period did to everybody too: add {period} to the formula, and they are \
+                 differences between the treated and the others"
+            ),
             Warning::TrustsMoments => f.write_str(
                 "the intervals trust the moments that were given: nothing released contradicts them, but this budget sees large errors only",
             ),
@@ -224,6 +276,19 @@ impl std::fmt::Display for Warning {
                 f,
                 "about {:.1} % of the gradients are clipped, and this budget is too small to tell whether errors are skewed, so the intervals are for the robust (clipped) coefficients: a larger rho would clip less and tell (target population clips less, with longer intervals)",
                 100.0 * share
+            ),
+            Warning::SlopesWithinNoise => f.write_str(
+                "released numbers do not show that the slopes are larger than their noise: the mean of the response, or zero without an intercept, may predict as well, and neither the size nor the sign of a coefficient says anything (a larger rho, or fewer columns, would help)",
+            ),
+            Warning::Separated { names } => write!(
+                f,
+                "{} cannot be told: released numbers show that outcomes hardly ever contradict the fit there, as where a level, or a combination \
+                 of columns, has one outcome only, so that no number is large enough: merge the level with another, or leave the column out",
+                listed(names)
+            ),
+            Warning::Vague => f.write_str(
+                "no coefficient can be told: at this budget the linear function of an unusual row is not known to within 2, so that its probability \
+                 could be nearly anything; fewer columns, more rows or a larger rho would do, and rarer outcomes need more of each",
             ),
             Warning::LevelAtEdge => f.write_str(
                 "the size of rows or of errors is at the end of the range that the bounds suggest: check the bounds of the response and of the columns",
@@ -272,6 +337,8 @@ pub enum Cause {
     RareLevel,
     /// The share of rows that have the level, as it was released, cannot be told from 0.
     UnseenLevel,
+    /// The column varies too little within persons, whose own means are taken out.
+    Within,
     /// Its curvature is lost in the noise, though its second moments were not.
     Weak,
     /// A term of lower order that belongs to it was left out.
@@ -297,6 +364,10 @@ impl std::fmt::Display for Cause {
             }
             Cause::UnseenLevel => f.write_str(
                 "no rows of this level can be told from noise; check that it is spelt as in the data, or merge it with another",
+            ),
+            Cause::Within => f.write_str(
+                "it does not vary within persons, or too little for this budget, so that it cannot be told from their own constants; leave it \
+                 out, or leave out what follows `|`",
             ),
             Cause::Weak => {
                 f.write_str("what is new in it is lost in the noise; drop columns like it, or give a larger budget")

@@ -298,9 +298,20 @@ pub(crate) fn answers_as_memory_does(other: &mut dyn Rows, memory: &mut MemoryRo
     let whitening = Whitening::new(faer::Mat::from_fn(features, features, |i, j| 0.5 / (1 + i + j) as f64).as_ref());
     let (mut mine, mut theirs) = (other.whitened(&whitening).unwrap(), memory.whitened(&whitening).unwrap());
     assert_eq!(fit_on(&mut *mine), fit_on(&mut *theirs));
-    let (mut mine, mut theirs) = (mine.whitened(&whitening).unwrap(), theirs.whitened(&whitening).unwrap());
+    let shortened = whitening.shortened_to(Some(2000));
+    let (mut mine, mut theirs) = (mine.whitened(&shortened).unwrap(), theirs.whitened(&shortened).unwrap());
+    assert_eq!(fit_on(&mut *mine), fit_on(&mut *theirs));
+    let partial = regressed_anew(features);
+    let (mut mine, mut theirs) = (mine.whitened(&partial).unwrap(), theirs.whitened(&partial).unwrap());
     assert_eq!(fit_on(&mut *mine), fit_on(&mut *theirs));
     assert_eq!(fit_on(other), fit_on(memory));
+}
+
+/// A change of coordinates that makes another response too, and leaves a column out.
+fn regressed_anew(features: usize) -> Whitening {
+    let matrix = faer::Mat::from_fn(features, features - 1, |i, j| 0.7 / (1.0 + i.abs_diff(j) as f64));
+    let weights: Vec<f64> = (0..=features).map(|i| 0.5 - 0.2 * i as f64).collect();
+    Whitening::with_response(matrix.as_ref(), &weights)
 }
 
 #[test]
@@ -328,8 +339,10 @@ fn hard_rows(rows: usize) -> [Data; 3] {
 #[test]
 fn rows_seen_through_a_matrix_answer_as_kept_ones_do() {
     let turned = faer::Mat::from_fn(FEATURES, FEATURES - 1, |i, j| 0.9 / (1.0 + i.abs_diff(j) as f64));
-    let identity = faer::Mat::identity(FEATURES, FEATURES);
-    for whitening in [Whitening::new(turned.as_ref()), Whitening::new(identity.as_ref())] {
+    let identity = faer::Mat::<f64>::identity(FEATURES, FEATURES);
+    let [turned, identity] = [turned.as_ref(), identity.as_ref()].map(Whitening::new);
+    let shortened = identity.clone().shortened_to(Some(7000));
+    for whitening in [turned, identity, shortened] {
         for data in hard_rows(70_001) {
             let mut file = data.in_a_file();
             assert!(matches!(file, Encoded::File(_)));

@@ -55,22 +55,28 @@ fn the_test_of_a_coefficient_is_that_of_the_table() {
 }
 
 #[test]
-fn what_is_printed_is_the_statistic_that_the_p_value_comes_from() {
+fn estimate_error_statistic_and_interval_tell_one_story() {
     let fit = usual();
     let json: serde_json::Value = serde_json::from_str(&to_json(&fit)).expect("JSON");
+    let text = summary(&fit);
     for (one, entry) in fit.coefficients.iter().zip(json["coefficients"].as_array().expect("a list")) {
-        let found = one.precision.expect("identified");
-        let p = dplm::theory::student::t_two_sided_p(found.statistic, f64::INFINITY);
-        assert!((p - found.p_value).abs() < 1e-12, "{one:?}");
-        assert_eq!(entry["statistic"].as_f64(), Some(found.statistic));
-        let line = summary(&fit).lines().find(|line| line.trim_start().starts_with(&one.name)).map(str::to_owned);
-        let z = format!("  {:.2}  ", found.statistic);
-        assert!(line.as_ref().is_some_and(|line| line.contains(&z)), "{line:?} {z}");
+        let (estimate, found) = (one.estimate.expect("identified"), one.precision.expect("identified"));
+        assert_eq!(found.statistic, estimate / found.std_error);
+        assert_eq!((entry["statistic"].as_f64(), entry["df"].as_f64()), (Some(found.statistic), found.df));
+        let line = text.lines().find(|line| line.trim_start().starts_with(&one.name)).map(str::to_owned);
+        let t = format!("  {:.2}  ", found.statistic);
+        assert!(line.as_ref().is_some_and(|line| line.contains(&t)), "{line:?} {t}");
+        // The test of 0 and the interval agree, and both with what a reader computes.
+        assert_eq!(found.p_value < 0.05, !(found.low..=found.high).contains(&0.0), "{one:?}");
+        assert!(found.is_symmetric(estimate, fit.level), "{one:?}");
     }
-    // The two differ, so that the assertions above can fail.
-    let ratio = |one: &dplm::Coefficient| one.estimate.unwrap() / one.precision.unwrap().std_error;
-    let differ = |one: &&dplm::Coefficient| (ratio(one) / one.precision.unwrap().statistic - 1.0).abs() > 0.005;
-    assert!(fit.coefficients.iter().any(|one| differ(&one)));
+    assert!(text.contains("t value") && !text.contains("rely on the interval"), "{text}");
+    // Half as long on one side: a reader is told not to compute it.
+    let mut skewed = fit.clone();
+    let x = &mut skewed.coefficients[1];
+    let (estimate, ends) = (x.estimate.expect("identified"), x.precision.as_mut().expect("identified"));
+    ends.high = 0.5 * (ends.high + estimate);
+    assert!(summary(&skewed).contains("those of 'x' differ"), "{}", summary(&skewed));
 }
 
 #[test]
@@ -100,10 +106,12 @@ fn joint_tests_tell_true_hypotheses_from_false_ones() {
         let (truth, lie) = (test("z = 0, g[c] = 0").found.unwrap(), test("x = 0, g[b] = 0").found.unwrap());
         assert!(truth.p_value > 0.001 && lie.p_value < 1e-6, "{truth:?} {lie:?}");
         assert_eq!((truth.equations, truth.df), (2, df));
-        // One equation: the square of the statistic of its own test.
-        let alone = fit.t_test(&fit.hypothesis("x = 3").unwrap(), 0.95).unwrap()[0].precision.unwrap();
-        let joint = test("x = 3").found.unwrap();
-        assert!((joint.statistic / alone.statistic.powi(2) - 1.0).abs() < 1e-9);
+        // One equation: the same test, and about the square of its statistic near the null.
+        let (x, error) = (fit.coefficients[1].estimate.unwrap(), fit.coefficients[1].precision.unwrap().std_error);
+        let near = format!("x = {}", x - 2.0 * error);
+        let alone = fit.t_test(&fit.hypothesis(&near).unwrap(), 0.95).unwrap()[0].precision.unwrap();
+        let joint = test(&near).found.unwrap();
+        assert!((joint.statistic / alone.statistic.powi(2) - 1.0).abs() < 0.05, "{joint:?} {alone:?}");
         assert!((joint.p_value - alone.p_value).abs() < 1e-9);
     }
 }

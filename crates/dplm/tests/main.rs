@@ -4,14 +4,18 @@ mod common;
 
 mod algorithm1;
 mod auto;
+mod cliffs;
 mod coverage;
 mod device;
 mod door;
 mod engines;
+mod events;
 mod formula;
 mod groups;
 mod hypothesis;
+mod instruments;
 mod locality;
+mod logit;
 mod moments;
 mod neighbours;
 mod nist;
@@ -27,6 +31,7 @@ mod saved;
 mod study;
 mod usable;
 mod weights;
+mod within;
 
 /// A file that is not named above would never run.
 #[test]

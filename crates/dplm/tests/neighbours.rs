@@ -8,7 +8,7 @@
 
 use dplm::{
     formula::{Column, Kind},
-    lattice::{Clip, ClippedOuter, Ladder, Lattice, Outer, Theta, Whitening},
+    lattice::{Clip, ClippedOuter, Ladder, Lattice, Link, Number, Outer, Theta, Whitening},
     privacy::{Claim, Neighbours, Person, Sensitive},
     rows::{CellCounts, Encoded, Forecast, OuterSum, Rows, usable_units},
     table::{Block, Cells, MISSING},
@@ -21,7 +21,7 @@ use rand_chacha::{
 };
 use rayon::prelude::*;
 
-use crate::common::{Data, hostile};
+use crate::common::{Data, hostile, within_design};
 
 /// Cells that have broken the arithmetic of other programs.
 const ADVERSARIAL: [f64; 16] = [
@@ -79,9 +79,17 @@ impl Cases {
         }
     }
 
+    /// Half of the time one that makes another response too.
     fn whitening(&mut self, features: usize) -> Whitening {
         let scale = 10f64.powf(self.uniform() * 6.0 - 3.0);
-        Whitening::new(Mat::from_fn(features, features, |_, _| (self.uniform() - 0.5) * scale).as_ref())
+        let matrix = Mat::from_fn(features, features, |_, _| (self.uniform() - 0.5) * scale);
+        let weights: Vec<f64> = (0..=features).map(|_| (self.uniform() - 0.5) * scale).collect();
+        let whitening = match self.below(2) {
+            0 => Whitening::new(matrix.as_ref()),
+            _ => Whitening::with_response(matrix.as_ref(), &weights),
+        };
+        let length = (self.below(2) == 0).then(|| 1 + self.below(1 << 20) as u64);
+        whitening.shortened_to(length)
     }
 
     /// Half of the time so small that parameters use all their bits.
@@ -125,13 +133,15 @@ struct People {
     features: usize,
     /// The most rows of a person that count.
     most: u32,
+    /// Whether persons' own means are taken out.
+    within: bool,
 }
 
 impl People {
     fn draw(cases: &mut Cases) -> People {
         let (count, features) = (1 + cases.below(6), 1 + cases.below(3));
         let persons = (0..count).map(|_| People::person(cases, features)).collect();
-        People { persons, features, most: 1 + cases.below(5) as u32 }
+        People { persons, features, most: 1 + cases.below(5) as u32, within: cases.below(2) == 0 }
     }
 
     /// A person with any number of rows, including none, half of the time so large that their rows
@@ -184,7 +194,11 @@ impl People {
             of_rows.push(number);
         }
         match place {
+            Place::Cluster if self.within => {
+                Encoded::Remote(table.on_a_cluster_by(&within_design(self.features), &of_rows, self.most, 1))
+            }
             Place::Cluster => Encoded::Remote(table.persons_on_a_cluster(&of_rows, self.most, 1)),
+            _ if self.within => table.within_persons(&of_rows, self.most, memory_of(place)),
             _ => table.by_person(&of_rows, self.most, memory_of(place)),
         }
     }
@@ -242,6 +256,23 @@ impl Pair {
         Pair { rows, asked: Asked { lattice, clip, theta, radius, neighbours } }
     }
 
+    /// The same where responses are taken for binary ones: any cell is one, of some weight.
+    fn binary(seed: usize, place: Place) -> Pair {
+        Pair::draw(seed, place).of_logistic_link(seed)
+    }
+
+    fn binary_of_persons(seed: usize, place: Place) -> Pair {
+        Pair::of_persons(seed, place).of_logistic_link(seed)
+    }
+
+    fn of_logistic_link(self, seed: usize) -> Pair {
+        let Asked { lattice, theta, radius, .. } = &self.asked;
+        let logistic = lattice.of_link(Link::Logistic);
+        let theta = logistic.theta(&lattice.standardised(theta));
+        let clip = Clip::new(u128::from(*radius) << (seed % 24));
+        Pair { asked: Asked { lattice: logistic, theta, clip, ..self.asked }, rows: self.rows }
+    }
+
     /// For each query, whether its answers differ; none by more than is claimed.
     fn moved<const N: usize>(mut self, ask: impl Fn(&Asked, &mut dyn Rows) -> [Vec<Sensitive>; N]) -> [bool; N] {
         let [one, other] = self.rows.each_mut().map(|rows| ask(&self.asked, rows.as_mut()));
@@ -259,6 +290,21 @@ impl Asked {
         let gradient = rows.negative_gradient_sum(&self.theta, &self.lattice, self.neighbours).unwrap();
         let square = rows.square_sum(&self.theta, &self.lattice, self.neighbours).unwrap();
         [vec![gradient], vec![square]]
+    }
+
+    /// What a logit asks beside gradients: numbers, and second moments of tilted rows.
+    fn of_likelihood(&self, rows: &mut dyn Rows) -> [Vec<Sensitive>; 3] {
+        let same = Whitening::new(Mat::<f64>::identity(rows.features(), rows.features()).as_ref());
+        let tilted = same.tilted(self.theta.clone(), &self.lattice);
+        let moments = rows.through(&tilted).unwrap().second_moments(self.radius, self.neighbours).unwrap();
+        let rows = rows.clipped(self.clip, None).unwrap();
+        let number = |of: Number| vec![rows.number_sum(of, &self.theta, &self.lattice, self.neighbours).unwrap()];
+        [number(Number::Outcome), number(Number::Variance), vec![moments.into_matrix()]]
+    }
+
+    fn bends(&self, rows: &mut dyn Rows) -> [Vec<Sensitive>; 1] {
+        let rows = rows.clipped(self.clip, None).unwrap();
+        [vec![rows.bend_sum(&self.theta, &self.lattice, self.neighbours).unwrap()]]
     }
 
     /// Sums of queries that do not keep to what they say of a row.
@@ -325,6 +371,27 @@ fn check<const N: usize>(
 #[test]
 fn sums_of_clipped_gradients_and_of_their_squares() {
     check(100_000, (Pair::draw, Place::Memory), Asked::sums);
+}
+
+#[test]
+fn sums_of_binary_responses() {
+    for (pairs, place) in [(10_000, Place::Memory), (500, Place::File), (500, Place::Cluster)] {
+        check(pairs, (Pair::binary, place), Asked::sums);
+        check(pairs, (Pair::binary, place), Asked::of_likelihood);
+        check(pairs, (Pair::binary, place), Asked::bends);
+        check(pairs, (Pair::binary, place), Asked::outer_products);
+    }
+    check(5_000, (Pair::binary, Place::Memory), Asked::counts);
+}
+
+#[test]
+fn sums_of_binary_responses_of_persons() {
+    for (pairs, place) in [(10_000, Place::Memory), (500, Place::File), (500, Place::Cluster)] {
+        check(pairs, (Pair::binary_of_persons, place), Asked::sums);
+        check(pairs, (Pair::binary_of_persons, place), Asked::of_likelihood);
+        check(pairs, (Pair::binary_of_persons, place), Asked::outer_products);
+    }
+    check(5_000, (Pair::binary_of_persons, Place::Memory), Asked::counts);
 }
 
 #[test]
@@ -676,7 +743,11 @@ fn numbers_of_usable_units() {
             let (before, features) = ([people.clone(), others], people.features);
             let mut after = before.clone();
             after[0] = people.neighbour(cases, neighbours);
-            if neighbours == Neighbours::ReplaceOne && before[1].features == features && cases.below(2) == 0 {
+            if neighbours == Neighbours::ReplaceOne
+                && before[1].features == features
+                && before[1].within == people.within
+                && cases.below(2) == 0
+            {
                 after[0] = people.clone();
                 let leaves = after[0].persons.pop().expect("a person");
                 after[0].persons.push(Data { x: Vec::new(), y: Vec::new() });

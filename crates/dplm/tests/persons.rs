@@ -8,7 +8,7 @@ use dplm::{
     method::{Purpose, Request, Target, auto},
     privacy::{Rho, Unit, noise::FixedSeed},
     report::{Cover, to_html, to_json},
-    rows::{Builder, Encoded, Forecast, Persons, Rows},
+    rows::{Builder, Encoded, Forecast, Persons, Rows, Together},
     table::{Block, Cells, Field, Schema, Source, Type},
 };
 use faer::Mat;
@@ -32,7 +32,7 @@ fn table(persons: usize, seed: u64) -> (Data, Vec<u32>) {
 }
 
 /// The answer to every query.
-fn answers(rows: &mut dyn Rows, gamma: f64, step_noise: f64) -> Vec<Vec<i128>> {
+pub fn answers(rows: &mut dyn Rows, gamma: f64, step_noise: f64) -> Vec<Vec<i128>> {
     let lattice = Lattice::plan(rows.count(), rows.features(), gamma, step_noise).unwrap();
     let clip = lattice.clip(gamma);
     let theta = lattice.theta(&vec![0.3; rows.features()]);
@@ -78,7 +78,9 @@ fn kernels_files_and_order_do_not_matter() {
         other.y.swap(i, j);
         other_persons.swap(i, j);
     });
-    let whitening = Whitening::new(Mat::from_fn(FEATURES, FEATURES, |i, j| 0.5 / (1 + i + j) as f64).as_ref());
+    let matrix = Mat::from_fn(FEATURES, FEATURES, |i, j| 0.5 / (1 + i + j) as f64);
+    let weights: Vec<f64> = (0..=FEATURES).map(|i| 0.5 - 0.2 * i as f64).collect();
+    let whitening = Whitening::with_response(matrix.as_ref(), &weights);
     for (gamma, step_noise) in SETTINGS {
         let Encoded::Memory(mut memory) = data.by_person(&persons, 9, u64::MAX) else { panic!("memory is there") };
         let expected = answers(&mut memory, gamma, step_noise);
@@ -312,7 +314,7 @@ impl Clustered {
         if by_person {
             let mut persons = Persons::new();
             persons.push(&self.persons).unwrap();
-            rows = rows.by_person(&persons, 8, false).unwrap();
+            rows = rows.by_person(&persons, 8, Together::default()).unwrap();
             assert_eq!(rows.rows().count(), self.count);
         }
         let request = Request::new(Rho::checked_from_f64(1.0).unwrap());
@@ -400,7 +402,7 @@ fn a_person_that_counts_once_has_the_weight_of_one_row() {
         expected.push(rows.map(|row| data.x[row][i] * data.x[row][j] / sizes[persons[row] as usize]).sum::<f64>());
     }
     let [memory, file] = [u64::MAX, 100_000].map(|memory| {
-        let once = data.within(memory).by_person(&of_rows, 9, true).unwrap();
+        let once = data.within(memory).by_person(&of_rows, 9, Together { once: true, within: false }).unwrap();
         outer_sum(once.rows(), &Outer::Shrunk { radius: 1 << 31 })
     });
     assert_eq!(memory, file);

@@ -233,3 +233,17 @@ fn a_person_is_covered_although_the_spread_is_not_sure() {
     let share = shares.iter().sum::<f64>() / shares.len() as f64;
     assert!(share > 0.95 - 0.0108 && share < 0.975, "{share}");
 }
+
+/// A value beyond the bounds is predicted where rows beyond them are counted, and that is said.
+#[test]
+fn a_value_beyond_the_bounds_is_said_not_to_be_used() {
+    let fit = fit(&auto::Config::new(request()));
+    let at = |value: &str| {
+        let at = [("x".to_owned(), value.to_owned())];
+        fit.over("g", &at, 0.95, Coverage::Pointwise).expect("predictions")
+    };
+    let (bound, beyond) = (at("10"), at("1000"));
+    assert_eq!(bound.held, ["x = 10"]);
+    assert_eq!(beyond.held, ["x = 10, its bound, as 1000 is beyond it"]);
+    assert_eq!(beyond.points, bound.points);
+}

@@ -167,6 +167,7 @@ fn questions() -> Vec<Question> {
         asked("moments", &|request| request.moments = Some(moments.clone())),
         asked("person", &|request| request.person = persons(None, false)),
         asked("rows per person", &|request| request.person = persons(Some(2), false)),
+        asked("keep", &|request| request.keep = vec!["x".to_owned()]),
         asked("batches", &|request| (request.batches, request.burn_in) = (7, Some(3))),
         Question { weights: Some("w[0..5]"), ..plain("weights") },
         Question { by: Some(("region{north,south}", "south")), ..plain("a group") },
@@ -205,13 +206,17 @@ fn every_option_is_asked_about() {
         batches,
         burn_in,
         person,
+        // Such a fit is not refined.
+        focus: _,
         moments,
+        keep,
         one_of_groups: _,
     } = usual;
     assert!(differs(&|one| one.delta != delta) && differs(&|one| one.neighbours != neighbours));
     assert!(differs(&|one| one.target != target) && differs(&|one| (one.level - level).abs() > 0.0));
     assert!(differs(&|one| one.batches != batches) && differs(&|one| one.burn_in != burn_in));
     assert!(differs(&|one| one.person != person) && differs(&|one| one.moments != moments));
+    assert!(differs(&|one| one.keep != keep));
     let Reading { table: _, memory: _, person: _, weights: _, device: _ } = Reading::default();
     assert!(all.iter().any(|one| one.weights.is_some()) && all.iter().any(|one| !one.csv.is_empty()));
     assert!(IntervalMethod::ALL.iter().filter(|&&one| one == IntervalMethod::Newton).count() == 1);

@@ -1,3 +1,4 @@
+SEXP savvy_native_again__ffi(SEXP c_arg__json, SEXP c_arg__given);
 SEXP savvy_native_columns__ffi(SEXP c_arg__said);
 SEXP savvy_native_covariance__ffi(SEXP c_arg__json);
 SEXP savvy_native_dry_run__ffi(SEXP c_arg__described, SEXP c_arg__said);
@@ -28,6 +29,9 @@ SEXP savvy_native_predict__ffi(SEXP c_arg__json, SEXP c_arg__described);
 SEXP savvy_native_predict_intervals__ffi(SEXP c_arg__json, SEXP c_arg__described, SEXP c_arg__level);
 SEXP savvy_native_predictors__ffi(SEXP c_arg__json);
 SEXP savvy_native_read__ffi(SEXP c_arg__path);
+SEXP savvy_native_refine__ffi(SEXP c_arg__json, SEXP c_arg__described, SEXP c_arg__given, SEXP c_arg__progress);
+SEXP savvy_native_study__ffi(SEXP c_arg__specifications, SEXP c_arg__described, SEXP c_arg__given, SEXP c_arg__progress);
 SEXP savvy_native_summary__ffi(SEXP c_arg__json);
+SEXP savvy_native_table__ffi(SEXP c_arg__documents, SEXP c_arg__asked);
 SEXP savvy_native_test__ffi(SEXP c_arg__json, SEXP c_arg__hypothesis, SEXP c_arg__level);
 SEXP savvy_native_write__ffi(SEXP c_arg__json, SEXP c_arg__path);

@@ -13,7 +13,7 @@ test_that("a fit has what lm's users look for", {
   expect_equal(sqrt(diag(vcov(fit))), fit$std_error)
   expect_identical(sum(fit$releases$rho), fit$guarantee$rho)
   table <- summary(fit)$coefficients
-  expect_identical(colnames(table), c("Estimate", "Std. Error", "z value", "Pr(>|z|)"))
+  expect_identical(colnames(table), c("Estimate", "Std. Error", "t value", "Pr(>|t|)"))
   expect_identical(table[, "Estimate"], coef(fit))
 })
 
@@ -22,7 +22,7 @@ test_that("a fit prints itself, and its summary is that of the command line", {
   expect_output(print(fit), "3,000 rows; rho = 0.5, which is epsilon = 4.88", fixed = TRUE)
   expect_output(print(fit), "Not private")
   expect_output(print(summary(fit)), "Private linear regression (dplm ", fixed = TRUE)
-  expect_output(print(summary(fit)), "Pr(>|z|)", fixed = TRUE)
+  expect_output(print(summary(fit)), "Pr(>|t|)", fixed = TRUE)
 })
 
 test_that("the same seed gives the same document as the command line", {

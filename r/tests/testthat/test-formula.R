@@ -1,7 +1,7 @@
 test_that("a formula of R needs its facts beside it", {
   public <- list(wage = c(0, 60), educ = c(0, 20), exper = c(0, 60), union = c("no", "yes"))
   expect_identical(fitted_wages(formula = wage ~ educ + exper + union, public = public)$json, fitted_wages()$json)
-  expect_error(dplm(wage ~ educ, wages, rho = 1), "bounds", class = "dplm_request_error")
+  expect_error(dplm(wage ~ educ, wages, rho = 1), "public = list(wage = c(0, 100))", fixed = TRUE, class = "dplm_request_error")
   expect_error(dplm(wage ~ educ, wages, rho = 1, public = public), "'exper'", class = "dplm_request_error")
   expect_error(dplm(wage ~ educ, wages, rho = 1, public = list(wage = 1, educ = 2)), "'wage'", class = "dplm_request_error")
   expect_error(dplm(wage_formula, wages, rho = 1, public = public), "formula of R", class = "dplm_request_error")

@@ -55,7 +55,7 @@ test_that("broom's generics find their methods", {
   skip_if_not_installed("broom")
   fit <- fitted_wages()
   table <- broom::tidy(fit, conf.int = TRUE)
-  expect_named(table, c("term", "estimate", "std.error", "statistic", "p.value", "conf.low", "conf.high"))
+  expect_named(table, c("term", "estimate", "std.error", "statistic", "df", "p.value", "conf.low", "conf.high"))
   expect_identical(table$conf.low, unname(confint(fit)[, 1]))
   row <- broom::glance(fit)
   expect_identical(row[c("nobs", "rho", "private")], data.frame(nobs = 3000, rho = 0.5, private = FALSE))

@@ -30,7 +30,7 @@ pub use ledger::{
 };
 pub use options::Options;
 pub use plan::PlanArgs;
-pub use saved::{ExportArgs, Library, PredictArgs, TestArgs};
+pub use saved::{ExportArgs, Library, PredictArgs, TableArgs, TestArgs};
 pub use tools::{CompletionsArgs, DemoArgs, InitArgs, ManArgs, SimulateArgs};
 
 /// Linear regression under differential privacy, with honest error bars.
@@ -95,6 +95,9 @@ pub enum Command {
     /// Predict the mean response of new rows, or over a column, from a saved fit
     #[command(after_help = PREDICT)]
     Predict(PredictArgs),
+    /// Write saved results side by side, for a paper
+    #[command(after_help = TABLE)]
+    Table(TableArgs),
     /// Write the guarantee of a saved result in the words of other libraries
     #[command(after_help = EXPORT)]
     Export(ExportArgs),
@@ -229,6 +232,14 @@ Examples:
   dplm plan --formula 'pay[0..200000] ~ age[18..90]' --rows 10000 --rho 0.015 --assume 'pay sd 30000' --page plan.html
   dplm plan --formula 'pay[0..200000] ~ age[18..90]' --rows 10000 --rho 0.015 --want 'age 40' --effect 'age 300'
   dplm plan --features 10 --rows 10000 --rho 0.015 --picture plan.svg";
+
+const TABLE: &str = "\
+Columns are fits, those of groups, or the specifications of a study. Notes below the table say what the coefficients
+are, and what was promised to whom. LaTeX needs the package booktabs.
+
+Examples:
+  dplm table short.json long.json --to latex --stars --out wages.tex
+  dplm table study.json --to docx --intervals --names 'Main,No controls' --out wages.docx";
 
 const MOMENTS: &str = "\
 Second moments that are public spare a fit what it would spend to find them: at a weak budget that is the difference

@@ -204,7 +204,8 @@ fn parser(spec: &OptionSpec) -> ValueParser {
             let listed = |(word, synonyms): (&'static str, &'static [&'static str])| {
                 PossibleValue::new(word).aliases(synonyms.iter().copied())
             };
-            PossibleValuesParser::new(words().into_iter().map(listed)).map(Value::Text).into()
+            let auto = auto.then(|| PossibleValue::new("auto"));
+            PossibleValuesParser::new(auto.into_iter().chain(words().into_iter().map(listed))).map(Value::Text).into()
         }
         _ => ValueParser::from(|text: &str| Ok::<_, String>(Value::Text(text.to_owned()))),
     }

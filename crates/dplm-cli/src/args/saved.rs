@@ -1,9 +1,9 @@
 //! The commands that ask a fit in a file.
 
 use clap::{Args as Group, ValueEnum};
-use dplm::table::Dialect;
+use dplm::{report::TableForm, table::Dialect};
 
-use super::{SavedFits, number};
+use super::{SavedFits, number, words};
 use crate::{
     output::Destination,
     places::{DataInput, InputFile},
@@ -61,6 +61,32 @@ pub struct PredictArgs {
     /// With --over: draw it
     #[arg(long, value_name = "FILE.svg", conflicts_with = "inputs")]
     pub picture: Option<Destination>,
+}
+
+/// `dplm table`.
+#[derive(Debug, Group)]
+pub struct TableArgs {
+    /// What 'dplm fit --json', 'dplm refine --json' or 'dplm study --json' has written
+    #[arg(required = true, value_name = "FIT.json")]
+    pub results: Vec<InputFile>,
+    /// What it is written as: latex, markdown, html, csv or docx
+    #[arg(long, value_name = "FORM", value_parser = words::<TableForm>(), hide_possible_values = true, default_value = "markdown")]
+    pub to: TableForm,
+    /// Mark estimates by stars, at p-values below 0.05, 0.01 and 0.001
+    #[arg(long)]
+    pub stars: bool,
+    /// Put intervals below the estimates, not standard errors
+    #[arg(long)]
+    pub intervals: bool,
+    /// What each column is called, joined by commas
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    pub names: Vec<String>,
+    /// What stands above the table
+    #[arg(long, value_name = "TEXT")]
+    pub title: Option<String>,
+    /// Where it goes [default: standard output]
+    #[arg(long, short, value_name = "FILE", default_value = "-", hide_default_value = true)]
+    pub out: Destination,
 }
 
 /// `dplm export`.

@@ -48,7 +48,7 @@ pub fn run(args: FitArgs, printer: &Printer) -> Result<(), Failure> {
         None => opened(&asked, &data.inputs)?,
     };
     if is_dry {
-        return dry_run(&fit, &asked, &source, &payer, printer);
+        return dry_run(&fit.assuming(&asked.question, &asked.instead)?, &asked, &source, &payer, printer);
     }
     let fitted = {
         let watching = Watching::new(printer);
@@ -206,7 +206,7 @@ impl Outputs {
     }
 
     fn warn(&self, warnings: &[Warning], printer: &Printer) {
-        for warning in warnings {
+        for warning in warnings.iter().filter(|warning| !(self.summary && warning.is_note())) {
             match warning {
                 // The iterates have no room to say it, and a seed voids the guarantee.
                 Warning::FixedSeed => Printer::alarm(&warning.to_string(), self.summary),

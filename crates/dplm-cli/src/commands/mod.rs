@@ -7,6 +7,7 @@ mod saved;
 pub mod study;
 pub mod test;
 pub mod predict;
+pub mod table;
 pub mod export;
 pub mod plan;
 pub mod moments;

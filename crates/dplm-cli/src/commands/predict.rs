@@ -154,7 +154,12 @@ fn numbers(prediction: &Prediction, with_person: bool) -> String {
     let known = [Some(estimate).filter(|estimate| !estimate.is_nan()), std_error];
     let ends = pair(interval).into_iter().chain(if with_person { pair(person).to_vec() } else { Vec::new() });
     let cells = known.into_iter().chain(ends);
-    cells.map(|cell| cell.map_or(String::new(), |number| number.to_string())).collect::<Vec<_>>().join(",")
+    cells.map(|cell| cell.map_or(String::new(), seven_digits)).collect::<Vec<_>>().join(",")
+}
+
+/// As many digits as anyone reads of an estimate: a line is then as wide as its numbers.
+fn seven_digits(number: f64) -> String {
+    format!("{number:.6e}").parse::<f64>().map_or_else(|_| number.to_string(), |rounded| rounded.to_string())
 }
 
 fn pair(ends: Ends) -> [Option<f64>; 2] {

@@ -60,7 +60,7 @@ fn opened(place: Destination) -> Result<(Destination, Output), Failure> {
 /// What each fit says of itself, by the name of its specification.
 fn warn(study: &StudyFit, shown: bool, printer: &Printer) {
     for part in &study.parts {
-        for warning in &part.fit.warnings {
+        for warning in part.fit.warnings.iter().filter(|warning| !(shown && warning.is_note())) {
             let sentence = format!("{}: {warning}", part.name);
             match warning {
                 Warning::PartOfStudy { .. } => {}

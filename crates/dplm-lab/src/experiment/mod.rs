@@ -298,7 +298,7 @@ error_ols,ratio_inference,ratio_prediction,ratio_with_steps,oracle_gamma_over_sq
         ("length", LENGTH, "n=500 total_steps=[40,250]"),
         ("length-aniso", LENGTH, "n=500 total_steps=[40,250]"),
         ("error-clip", "total_steps,gamma_over_sqrtp,clipped,error", "n=200 total_steps=[5,10] clip=[5.0,0.5,0.05]"),
-        ("intervals", POPULATION, "n=[2000] clip=[2.0] optimum_n=500 optimum_steps=[5,40] optimum_repetitions=2"),
+        ("intervals", POPULATION, "n=[10000] clip=[2.0] optimum_n=500 optimum_steps=[5,40] optimum_repetitions=2"),
         ("oracle", ORACLE, "n=[1000,2000] clips=2"),
     ];
 

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use dplm::{
     Error,
-    lattice::{Clip, ClippedOuter, Ladder, Lattice, Moments, Outer, Theta, Whitening},
+    lattice::{Clip, ClippedOuter, Ladder, Lattice, Moments, Number, Outer, Theta, Whitening},
     privacy::{Claim, Neighbours, NotPrivate, Sealed, Sensitive},
     rows::{BatchMoments, ClippedRows, CustomQuery, CustomRows, Forecast, OuterSum, Rows, TailCounts},
 };
@@ -142,6 +142,16 @@ impl ClippedRows for ClippedTwin<'_> {
         let other = self.other.negative_gradient_sum(at, on, relation)?;
         self.moved.note(self.one.negative_gradient_sum(at, on, relation)?, other);
         self.one.negative_gradient_sum(at, on, relation)
+    }
+
+    fn bend_sum(&self, at: &Theta, on: &Lattice, relation: Neighbours) -> Result<Sensitive, Error> {
+        self.moved.note(self.one.bend_sum(at, on, relation)?, self.other.bend_sum(at, on, relation)?);
+        self.one.bend_sum(at, on, relation)
+    }
+
+    fn number_sum(&self, of: Number, at: &Theta, on: &Lattice, relation: Neighbours) -> Result<Sensitive, Error> {
+        self.moved.note(self.one.number_sum(of, at, on, relation)?, self.other.number_sum(of, at, on, relation)?);
+        self.one.number_sum(of, at, on, relation)
     }
 
     fn square_sum(&self, at: &Theta, on: &Lattice, relation: Neighbours) -> Result<Sensitive, Error> {

@@ -20,7 +20,7 @@ use crate::{
         release,
     },
     request::{Sizes, plan_identity},
-    rows::{CellCounts, Encoded, Executor, GroupBuilder, RemoteRows, group_sizes},
+    rows::{CellCounts, Encoded, Executor, GroupBuilder, RemoteRows, Together, group_sizes},
     table::{Dialect, ReadOptions, Schema, Source},
 };
 
@@ -61,13 +61,14 @@ impl GroupedDataset {
         reading.check_device(true)?;
         let columns: Vec<_> = design.columns().iter().cloned().chain([by.column()]).collect();
         let table = ReadOptions { person: person.map(|person| person.column.as_str()), ..reading.table };
-        let mut builder = GroupBuilder::new(&design, reading.memory, by.levels().len(), person.is_some());
+        let as_read = design.as_read();
+        let mut builder = GroupBuilder::new(&as_read, reading.memory, by.levels().len(), person.is_some());
         let mut cells = CellCounts::new(&columns, person);
         source.for_each_block(&columns, &table, &mut |block| {
             cells.see(&block);
             builder.push(&block, columns.len() - 1)
         })?;
-        let (encoded, units) = builder.finish(person)?;
+        let (encoded, units) = builder.finish(person.map(|person| (person, Together::of(person, &design))))?;
         let group = |rows| Dataset {
             formula: formula.to_string(),
             model: model.clone(),
@@ -100,7 +101,7 @@ impl GroupedDataset {
     ) -> Result<GroupedDataset, Error> {
         let (model, design) = reading.model_by(formula, schema, by)?;
         let person = reading.checked_person()?;
-        let (features, groups, most) = (design.features(), by.levels().len(), person.map(Person::most_rows));
+        let (features, groups, most) = (design.kept_features(), by.levels().len(), person.map(Person::most_rows));
         let (rows, units) = RemoteRows::open_groups(executor, features, groups, most, reading.memory)?;
         let group = |rows| Dataset {
             formula: formula.to_string(),
@@ -351,7 +352,8 @@ impl<'a> PreparedGroups<'a> {
     }
 
     fn warnings(&self, used: Option<Usable>, statement: Option<&Statement>) -> Vec<Warning> {
-        let few = used.and_then(|used| used.warning(self.method.request().level, self.data.unit()));
+        let level = self.method.request().level;
+        let few = used.and_then(|used| used.warning(level, self.data.unit(), self.data.design().is_within()));
         let seed = (self.guarantee.promise.provenance == Provenance::Seed).then_some(Warning::FixedSeed);
         let other = statement.filter(|statement| statement.other_table);
         few.into_iter()

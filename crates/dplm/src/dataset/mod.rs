@@ -17,9 +17,9 @@ use crate::{
     formula::{By, Column, Formula, Kind, Model, Weights},
     lattice::Design,
     method::{ConfigError, Method, Outcome, Request},
-    options::{Device, Tuning},
+    options::{Device, Family, Tuning},
     privacy::{Neighbours, Person, Promise, Provenance, Unit, convert::Conversion, noise::NoiseSource},
-    rows::{Builder, CellCounts, DeviceError, Encoded, Executor, Persons, RemoteRows, Rows},
+    rows::{Builder, CellCounts, DeviceError, Encoded, Executor, Persons, RemoteRows, Rows, Together},
     table::{Block, Cells, DataError, Dialect, Field, ReadOptions, Schema, Source},
     warning::{Cause, Warning},
 };
@@ -82,8 +82,9 @@ impl Reading<'_> {
     ///
     /// # Errors
     /// When columns are missing, or cannot be read as the formula says, or persons cannot be told
-    /// apart by the column that is named.
+    /// apart by the column that is named; and when the formula has constants of others.
     pub fn model(&self, formula: &Formula, schema: &Schema) -> Result<Model, Error> {
+        check_within(formula, self.person.as_ref())?;
         self.person.as_ref().map_or(Ok(()), |person| schema.check_identifier(&person.column))?;
         if !formula.uses_dot() {
             return Ok(formula.resolve(schema)?);
@@ -141,7 +142,9 @@ impl Dataset {
         let model = reading.model(formula, source.schema())?;
         let design = reading.design(&model);
         reading.check_device(reading.person.is_some())?;
-        let destination = reading.device.ready()?;
+        // Only the processor knows of probabilities.
+        let device = if design.family() == Family::Gaussian { reading.device } else { Device::Cpu };
+        let destination = device.ready()?;
         let person = reading.checked_person()?;
         let mut cells = CellCounts::new(design.columns(), person);
         let rows = match person {
@@ -151,7 +154,7 @@ impl Dataset {
                     cells.see(block);
                     Ok(())
                 };
-                destination.take(read_rows(source, &design, reading, &mut see)?)?
+                destination.take(read_rows(source, &design.as_read(), reading, &mut see)?)?
             }
         };
         let (columns, person) = (in_words(source.schema()), reading.person.clone());
@@ -172,7 +175,7 @@ impl Dataset {
     ) -> Result<Dataset, Error> {
         let model = reading.model(formula, schema)?;
         let design = reading.design(&model);
-        let (features, memory) = (design.features(), reading.memory);
+        let (features, memory) = (design.kept_features(), reading.memory);
         let rows = match reading.checked_person()? {
             None => RemoteRows::open(executor, features, memory)?,
             Some(person) => RemoteRows::open_persons(executor, features, person.most_rows(), memory)?,
@@ -265,7 +268,9 @@ impl Dataset {
             level,
             batches,
             burn_in,
+            keep,
             person,
+            focus,
             moments,
             // The group says so.
             one_of_groups: _,
@@ -273,8 +278,10 @@ impl Dataset {
         let Tuning { clip, steps, step_size } = tuning;
         FitRequest {
             formula: self.formula.clone(),
+            focus: focus.clone(),
             standardised: self.model.assumed_standard().next().is_some(),
             moments: moments.as_deref().cloned(),
+            family: self.design.family(),
             weights: self.design.weights().map(ToString::to_string),
             by: self.group.as_ref().map(|group| group.by.to_string()),
             group_sizes: None,
@@ -293,6 +300,7 @@ impl Dataset {
             level: *level,
             batches: *batches,
             burn_in: *burn_in,
+            keep: keep.clone(),
             purpose: *purpose,
         }
     }
@@ -340,15 +348,28 @@ impl Dataset {
             warnings.push(Warning::AssumedStandard { columns });
         }
         warnings.extend(self.design.weights().map(|weights| Warning::Weighted { column: weights.name().to_owned() }));
-        warnings.extend(not_identified(outcome));
-        warnings.extend(self.other_kinds(outcome));
+        warnings.extend(self.events_without_periods());
+        if outcome.first_stage.is_none() {
+            warnings.extend(not_identified(outcome));
+            warnings.extend(self.other_kinds(outcome));
+        }
         warnings
+    }
+
+    fn events_without_periods(&self) -> impl Iterator<Item = Warning> {
+        let studies = self.model.event_studies().into_iter().filter(|one| one.of.is_some() && !one.has_periods);
+        let mut periods: Vec<String> = studies.map(|study| study.period).collect();
+        periods.dedup();
+        periods.into_iter().map(|period| Warning::EventWithoutPeriods { period })
     }
 
     /// The columns that may not be what the formula says they are. A number that cannot be read leaves no row, so numbers are among them only
     /// where nothing is identified; a level that is spelt otherwise leaves a level without rows.
     fn other_kinds(&self, outcome: &Outcome) -> Option<Warning> {
-        let is_known = |name: &String| outcome.coefficients.iter().any(|one| one.identified && one.name == *name);
+        let is_known = |name: &String| {
+            let is_estimated = outcome.coefficients.iter().any(|one| one.identified && one.name == *name);
+            is_estimated || outcome.is_control(name)
+        };
         let shows_rows = |name: &String| {
             outcome.left_out.iter().any(|one| one.name == *name && matches!(one.cause, Cause::Combination { .. }))
         };
@@ -364,6 +385,21 @@ impl Dataset {
         let named = |columns: Vec<&Column>| columns.into_iter().map(|column| column.name.clone()).collect::<Vec<_>>();
         let (numbers, categories) = (named(numbers), named(categories));
         (!numbers.is_empty() || !categories.is_empty()).then_some(Warning::OtherKind { numbers, categories })
+    }
+}
+
+/// Refuses constants that are not those of the persons who are protected: one for each of anything
+/// else would tell of single persons, or would have to be released for each of them.
+pub(crate) fn check_within(formula: &Formula, person: Option<&Person>) -> Result<(), ConfigError> {
+    let column = || formula.within().unwrap_or_default().to_owned();
+    match (formula.within(), person) {
+        (None, _) => Ok(()),
+        (Some(_), None) => Err(ConfigError::WithinNoPerson { column: column() }),
+        (Some(name), Some(person)) if name != person.column => {
+            Err(ConfigError::WithinOthers { column: column(), person: person.column.clone() })
+        }
+        (Some(_), Some(Person { rows: Some(1), .. })) => Err(ConfigError::WithinOneRow),
+        (Some(_), Some(_)) => Ok(()),
     }
 }
 
@@ -393,20 +429,21 @@ fn read_persons(
     let table = ReadOptions { person: Some(&person.column), ..reading.table };
     let reading = Reading { table, memory: reading.memory, ..Reading::default() };
     let mut persons = Persons::new();
-    let rows = read_rows(source, design, &reading, &mut |block| {
+    let rows = read_rows(source, &design.as_read(), &reading, &mut |block| {
         cells.see(block);
         match block.columns.last() {
             Some(Cells::Levels(of_rows)) => persons.push(of_rows),
             _ => unreachable!("the last column says which person a row belongs to"),
         }
     })?;
-    rows.by_person(&persons, person.most_rows(), person.counts_once)
+    rows.by_person(&persons, person.most_rows(), Together::of(person, design))
 }
 
 /// The coefficients that are not identified though they are in the model.
 fn not_identified(outcome: &Outcome) -> Option<Warning> {
     let is_left_out = |name: &String| outcome.left_out.iter().any(|one| one.name == *name);
-    let unknown = outcome.coefficients.iter().filter(|one| !one.identified && !is_left_out(&one.name));
+    let is_silent = |name: &String| is_left_out(name) || outcome.is_control(name);
+    let unknown = outcome.coefficients.iter().filter(|one| !one.identified && !is_silent(&one.name));
     let names: Vec<String> = unknown.map(|one| one.name.clone()).collect();
     (!names.is_empty()).then_some(Warning::NotIdentified { names })
 }

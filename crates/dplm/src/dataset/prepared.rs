@@ -6,7 +6,7 @@ use super::{
 };
 use crate::{
     Error, Fit, FitRequest, Group, Person, Progress, Statement, Warning,
-    method::{Method, Plan, Request, after_count},
+    method::{ConfigError, Method, Plan, Request, after_count, auto},
     privacy::{
         Guarantee, PrivacyError, Promise, Rho,
         convert::Conversion,
@@ -130,6 +130,13 @@ impl<'a> Prepared<'a> {
         noise: NoiseSource,
     ) -> Result<Prepared<'a>, Error> {
         let request = Request { rho: stages.whole, ..method.request().clone() };
+        if dataset.model().endogenous().is_some() && method.name() != auto::NAME {
+            return Err(ConfigError::NoInstruments { method: method.name() }.into());
+        }
+        let family = dataset.design().family();
+        if !method.fits(family) {
+            return Err(ConfigError::OtherFamily { method: method.name(), family }.into());
+        }
         let plan = method.plan(dataset.rows(), dataset.design())?;
         plan.check()?;
         // A key that cannot be had, or an epsilon that means nothing, is found out before anything is spent.
@@ -221,7 +228,8 @@ impl<'a> Prepared<'a> {
         let (rows, unit) = (dataset.rows(), dataset.unit());
         let (table, design) = dataset.rows_and_design();
         let outcome = plan.run(table, design, &mut rng, progress)?;
-        let mut warnings: Vec<Warning> = used.and_then(|used| used.warning(request.level, unit)).into_iter().collect();
+        let mut warnings: Vec<Warning> =
+            used.and_then(|used| used.warning(request.level, unit, design.is_within())).into_iter().collect();
         warnings.extend(plan.warn().into_iter().map(|warning| of_whole(warning, request.rho)));
         let of_outcome = dataset.warnings(guarantee.promise.provenance, &outcome);
         warnings.extend(outcome.warnings);
@@ -249,14 +257,17 @@ impl<'a> Prepared<'a> {
             part_of_study: false,
             coefficients: outcome.coefficients,
             left_out: outcome.left_out,
+            focus: outcome.focus,
             residual_sd: outcome.quality.map(|quality| quality.residual_sd),
             r_squared: outcome.quality.map(|quality| quality.r_squared),
+            marginal_effects: outcome.marginal_effects,
             method: outcome.summary,
             warnings,
             trajectories: outcome.trajectories,
             weights: dataset.design().weights().cloned(),
             design: dataset.design().unweighted(),
             inference: outcome.inference,
+            first_stage: outcome.first_stage,
             statement,
         })
     }

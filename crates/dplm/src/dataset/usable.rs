@@ -157,7 +157,11 @@ impl Counted<'_> {
     }
 
     fn in_words(&self, found: Option<Vec<String>>) -> String {
-        let zeros = if self.shows_every_row() { "" } else { ", or weights or all terms are 0 in most rows" };
+        let zeros = match () {
+            () if self.shows_every_row() => "",
+            () if self.design.is_within() => ", or most persons have one row, or nothing that varies over their rows",
+            () => ", or weights or all terms are 0 in most rows",
+        };
         match found {
             None => format!(
                 "check that columns of numbers hold plain numbers and that levels are spelt as in the data{zeros}"
@@ -238,9 +242,9 @@ impl Usable {
     }
 
     /// That less than half of the units are used, where that is sure at the level.
-    pub(crate) fn warning(self, level: f64, unit: Unit) -> Option<Warning> {
+    pub(crate) fn warning(self, level: f64, unit: Unit, within: bool) -> Option<Warning> {
         let Bounded { estimate, high, .. } = self.at(level);
-        let warning = Warning::FewRowsUsed { used: estimate as u64, most: high as u64, of: self.of, unit };
+        let warning = Warning::FewRowsUsed { used: estimate as u64, most: high as u64, of: self.of, unit, within };
         (2.0 * high < self.of as f64).then_some(warning)
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::{
     Error, Progress,
-    lattice::{Clip, Lattice, LatticeError, Theta},
+    lattice::{Clip, Lattice, LatticeError, Link, Theta},
     privacy::{Neighbours, Noisy, Released, Spend, noise::RandomWords, release},
     rows::{ClippedRows, Forecast, Rows},
 };
@@ -20,6 +20,9 @@ pub struct Trajectory {
     /// The standard deviation `lambda` of the noise in each coordinate of each gradient.
     pub noise_sd: f64,
 }
+
+/// Where a point and the noisy gradient there lead.
+pub(crate) type Step<'a> = dyn Fn(&[f64], &[f64]) -> Vec<f64> + 'a;
 
 /// The public parameters of a run.
 #[derive(Clone, Debug, PartialEq)]
@@ -50,6 +53,13 @@ impl Descent {
         let lambda = noise_sd(rows, gamma, steps, neighbours, rho);
         let lattice = Lattice::plan(rows, features, gamma, step_size * lambda)?;
         Ok(Descent { rows, lattice, clip: lattice.clip(gamma), steps, step_size, neighbours })
+    }
+
+    /// The same for responses whose mean is another function of parameters.
+    #[must_use]
+    pub fn of_link(self, link: Link) -> Descent {
+        let (gamma, lattice) = (self.gamma(), self.lattice.of_link(link));
+        Descent { lattice, clip: lattice.clip(gamma), ..self }
     }
 
     /// The integer arithmetic of the run.
@@ -110,14 +120,33 @@ impl Descent {
         rng: &mut R,
         progress: Progress<'_>,
     ) -> Result<Trajectory, Error> {
+        let plain = |theta: &[f64], gradient: &[f64]| {
+            theta.iter().zip(gradient).map(|(theta, g)| theta - self.step_size * g).collect()
+        };
+        self.run_by(&plain, rows, start, spend, rng, progress)
+    }
+
+    /// The same with steps of another kind: where a point and the noisy gradient there lead.
+    ///
+    /// # Errors
+    /// As [`run`](Self::run).
+    pub(crate) fn run_by<R: RandomWords>(
+        &self,
+        step: &Step<'_>,
+        rows: &mut dyn Rows,
+        start: &[f64],
+        spend: Spend,
+        rng: &mut R,
+        progress: Progress<'_>,
+    ) -> Result<Trajectory, Error> {
         let mut rows = rows.clipped(self.clip, Some(self.forecast(&spend)))?;
         let mut theta = self.lattice.theta(start);
         let mut trajectory = self.empty(&theta);
-        for (step, part) in (1u32..).zip(spend.in_parts(self.steps)) {
+        for (done, part) in (1u32..).zip(spend.in_parts(self.steps)) {
             let sum = self.negative_gradient_sum(rows.as_mut(), &theta, part, rng)?;
             trajectory.noise_sd = self.mean(sum.sigma[0] as f64);
-            theta = self.step(&mut trajectory, &sum.values);
-            progress.report(step, self.steps)?;
+            theta = self.step(step, &mut trajectory, &sum.values);
+            progress.report(done, self.steps)?;
         }
         Ok(trajectory)
     }
@@ -137,12 +166,11 @@ impl Descent {
         }
     }
 
-    /// `theta <- theta - eta g`, rounded to the grid; records both.
-    fn step(&self, trajectory: &mut Trajectory, negative_sum: &[i128]) -> Theta {
+    /// Takes a step, rounded to the grid; records where it led and the gradient.
+    fn step(&self, step: &Step<'_>, trajectory: &mut Trajectory, negative_sum: &[i128]) -> Theta {
         let gradient: Vec<f64> = negative_sum.iter().map(|&sum| -self.mean(sum as f64)).collect();
         let here = trajectory.theta.last().expect("a trajectory has a start");
-        let moved: Vec<f64> = here.iter().zip(&gradient).map(|(theta, g)| theta - self.step_size * g).collect();
-        let theta = self.lattice.theta(&moved);
+        let theta = self.lattice.theta(&step(here, &gradient));
         trajectory.gradient.push(gradient);
         trajectory.theta.push(self.lattice.standardised(&theta));
         theta

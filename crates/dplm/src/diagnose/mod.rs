@@ -16,6 +16,7 @@ use crate::{
     descend::Descent,
     formula::Model,
     lattice::{BLOCK_ROWS, CELL_SCALE_BITS, Design},
+    method::ConfigError,
     privacy::NotPrivate,
     rows::Encoded,
     table::{DataError, ReadOptions, Source},
@@ -70,11 +71,20 @@ impl<'a> View<'a> {
     }
 }
 
+/// Refuses models that are not least squares.
+fn check_instrument(model: &Model) -> Result<(), ConfigError> {
+    match model.endogenous() {
+        None => Ok(()),
+        Some(_) => Err(ConfigError::WithInstrument { what: "diagnosis" }),
+    }
+}
+
 /// Ordinary least squares on the cells as written, without rows with a missing cell, as `lm` does.
 ///
 /// # Errors
 /// When the table cannot be read, or the columns do not determine the coefficients.
 pub fn least_squares(source: &Source, model: &Model, options: &ReadOptions<'_>) -> Result<NotPrivate<OlsFit>, Error> {
+    check_instrument(model)?;
     let design = Design::new(model);
     let mut ols = Ols::new(design.features());
     if model.intercept() {

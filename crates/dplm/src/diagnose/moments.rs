@@ -6,6 +6,7 @@ use crate::{
     Error,
     formula::Model,
     lattice::{Design, Slot},
+    method::ConfigError,
     moments::{Moments, MomentsError},
     privacy::NotPrivate,
     table::{ReadOptions, Source},
@@ -50,7 +51,11 @@ impl Sums {
 /// # Errors
 /// When the table cannot be read, or no row is complete.
 pub fn moments(source: &Source, model: &Model, options: &ReadOptions<'_>) -> Result<NotPrivate<Moments>, Error> {
+    super::check_instrument(model)?;
     let design = Design::new(model);
+    if design.is_within() {
+        return Err(ConfigError::MomentsWithin.into());
+    }
     let mut sums = Sums::new(design.features());
     source.for_each_block(&design.predictors(), options, &mut |block| {
         design.for_each_row(block, &mut |row| row.into_iter().for_each(|(values, _)| sums.add(values)));

@@ -1,6 +1,6 @@
 //! Least squares for persons with several rows.
 
-use super::{Ols, OlsFit};
+use super::{Ols, OlsFit, check_instrument};
 use crate::{
     Error, Person,
     formula::Model,
@@ -22,9 +22,9 @@ struct PersonRows {
 
 /// As [`least_squares`](super::least_squares), on the rows that a fit of persons uses: the first
 /// rows of each person, up to the limit; if each person counts once, their complete rows share the
-/// weight. Standard errors allow for correlated errors within persons (Liang and Zeger 1986), with
-/// the usual factor `G / (G - 1) (n - 1) / (n - p)` for n rows of G persons, and `G - 1` degrees of
-/// freedom.
+/// weight. Where persons have constants of their own, their means are taken out first. Standard
+/// errors allow for correlated errors within persons (Liang and Zeger 1986), with the usual factor
+/// `G / (G - 1) (n - 1) / (n - p)` for n rows of G persons, and `G - 1` degrees of freedom.
 ///
 /// # Errors
 /// When the table cannot be read, or the columns do not determine the coefficients.
@@ -34,6 +34,7 @@ pub fn least_squares_of_persons(
     person: &Person,
     options: &ReadOptions<'_>,
 ) -> Result<NotPrivate<OlsFit>, Error> {
+    check_instrument(model)?;
     let design = Design::new(model);
     let options = ReadOptions { person: Some(&person.column), ..*options };
     let mut rows = PersonRows::default();
@@ -41,6 +42,9 @@ pub fn least_squares_of_persons(
         rows.push(&block, &design, person.most_rows());
         Ok(())
     })?;
+    if design.is_within() {
+        rows.take_out_means();
+    }
     let weights = if person.counts_once { rows.shared_weights() } else { vec![1.0; rows.y.len()] };
     let fit = rows.fit(&weights, model.intercept())?;
     Ok(NotPrivate::new(rows.clustered(fit, &weights)))
@@ -59,6 +63,21 @@ impl PersonRows {
                 self.x.push(x);
                 self.y.push(y);
                 self.persons.push(person);
+            }
+        }
+    }
+
+    /// Takes each person's own means out of their complete rows.
+    fn take_out_means(&mut self) {
+        let mut of_persons = vec![Vec::new(); self.seen.len()];
+        self.persons.iter().zip(0..).for_each(|(&person, row)| of_persons[person].push(row));
+        for rows in of_persons.iter().filter(|rows| !rows.is_empty()) {
+            let mean = |cell: &dyn Fn(usize) -> f64| rows.iter().map(|&row| cell(row)).sum::<f64>() / rows.len() as f64;
+            let of_y = mean(&|row| self.y[row]);
+            let of_x: Vec<f64> = (0..self.x[rows[0]].len()).map(|j| mean(&|row| self.x[row][j])).collect();
+            for &row in rows {
+                self.y[row] -= of_y;
+                self.x[row].iter_mut().zip(&of_x).for_each(|(cell, mean)| *cell -= mean);
             }
         }
     }

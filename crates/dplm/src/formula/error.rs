@@ -43,12 +43,22 @@ pub enum FormulaError {
     },
     /// A name before a parenthesis that is not a function.
     #[error(
-        "formula: there is no function '{name}': use I, log, log2, log10, log1p, exp, sqrt, abs, poly, bs, ns or offset, \
+        "formula: there is no function '{name}': use I, log, log2, log10, log1p, exp, sqrt, abs, poly, bs, ns, i or offset, \
          or compute the column in the data first (at character {at})"
     )]
     UnknownFunction {
         /// The name.
         name: String,
+        /// The position, counted in characters from 1.
+        at: usize,
+    },
+    /// A term as another program writes it.
+    #[error("formula: '{typed}' is written otherwise here: {instead} (at character {at})")]
+    Foreign {
+        /// What was typed.
+        typed: String,
+        /// What to type.
+        instead: String,
         /// The position, counted in characters from 1.
         at: usize,
     },
@@ -173,6 +183,20 @@ pub enum FormulaError {
         /// The column.
         column: String,
     },
+    /// A logit needs a response that is one of two things.
+    #[error(
+        "formula: family binomial fits the probability of one of two outcomes, and '{response}' is not written as one: write y[0..1] for a number \
+         that is 0 or 1, or y{{no,yes}} with the two levels, the one whose probability is fitted last"
+    )]
+    NotBinary {
+        /// The left side.
+        response: String,
+    },
+    /// Offsets are subtracted from a response, which a level is not.
+    #[error(
+        "formula: offset() is not available for family binomial: leave it out, or put the column into the model as a term"
+    )]
+    OffsetOfBinary,
     /// A category needs a reference and one other level.
     #[error("formula: '{column}' needs at least two levels, as in {column}{{a,b}}")]
     TooFewLevels {
@@ -205,6 +229,80 @@ pub enum FormulaError {
     /// A column called `.`.
     #[error("formula: '.' cannot be a column's name, it stands for every other numeric column: rename the column")]
     ReservedName,
+    /// Two constants that are no category's.
+    #[error(
+        "formula: only persons have constants of their own, and not both '{}' and '{}': leave one out, or list its levels \
+         if they are few and public, as in {}{{a,b}}", columns[0], columns[1], columns[1]
+    )]
+    TwoFixedEffects {
+        /// The columns.
+        columns: [String; 2],
+    },
+    /// A study shares what instruments need for themselves.
+    #[error("formula: a study has no instruments: fit a model with one by itself")]
+    InstrumentInStudy,
+    /// More instruments than one.
+    #[error(
+        "formula: one regressor has one instrument, as in `| x ~ z`: name the strongest, or combine them in the data"
+    )]
+    SeveralInstruments,
+    /// What is instrumented has several columns.
+    #[error(
+        "formula: what is instrumented must be one number, and '{term}' is not: store it as a number, as in x[0..1]"
+    )]
+    Endogenous {
+        /// What was written.
+        term: String,
+    },
+    /// The instrument has several columns.
+    #[error("formula: an instrument is a number or has two levels, and '{term}' is neither: name one of its levels")]
+    InstrumentOfSeveral {
+        /// What was written.
+        term: String,
+    },
+    /// The instrument is in the model.
+    #[error(
+        "formula: the instrument '{term}' also stands before '|' or is what it instruments: an instrument stands there alone"
+    )]
+    InstrumentInModel {
+        /// What was written.
+        term: String,
+    },
+    /// What is instrumented is a control too.
+    #[error("formula: '{term}' is instrumented, so that it stands after '|' only: leave it out before")]
+    EndogenousTwice {
+        /// What was written.
+        term: String,
+    },
+    /// A number after `|`.
+    #[error("formula: '{column}' is a number, so it stands before '|', which persons or a category follow")]
+    FixedEffectOfNumber {
+        /// The column.
+        column: String,
+    },
+    /// The person is also a predictor or the response.
+    #[error("formula: '{column}' stands after '|', where it says whose rows are whose: leave it out before")]
+    PersonInModel {
+        /// The column.
+        column: String,
+    },
+    /// Models that are whitened together have persons' means taken out, or none has.
+    #[error("formula: all specifications of a study have the same fixed effects: fit those with others by themselves")]
+    FixedEffectsDiffer,
+    /// An event without levels.
+    #[error("formula: i(...) is of categories: list the levels of '{column}', as in {column}{{0,1}}")]
+    EventOfNumber {
+        /// The column.
+        column: String,
+    },
+    /// A reference that is not a level.
+    #[error("formula: the reference '{level}' of i(...) is not a level of '{column}': name one that is listed")]
+    NoSuchReference {
+        /// The column.
+        column: String,
+        /// What was written.
+        level: String,
+    },
     /// The model file is not TOML.
     #[error("model file: not valid TOML at line {line}: {problem}")]
     NotToml {
@@ -279,6 +377,7 @@ impl FormulaError {
         match self {
             FormulaError::Expected { at, .. }
             | FormulaError::UnsupportedOperator { at, .. }
+            | FormulaError::Foreign { at, .. }
             | FormulaError::UnknownFunction { at, .. } => Some(*at),
             _ => None,
         }

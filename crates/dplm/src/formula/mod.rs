@@ -18,7 +18,10 @@
 //! | `expression.rs`, `range.rs` | numbers computed from cells, and their bounds by interval arithmetic |
 //! | `curve.rs` | polynomials and splines on public bounds |
 //! | `term.rs`, `model.rs` | products of variables; the columns of the design matrix and their names, as R has them |
+//! | `event.rs`, `periods.rs` | a coefficient for each period of an event study |
+//! | `within.rs`, `instrument.rs`, `endogenous.rs` | what follows `|`: whose own means are taken out; what is instrumented by what |
 //! | `scan.rs`, `parse.rs`, `write.rs` | text to formula and back |
+//! | `foreign.rs` | terms of other programs, answered with what to type |
 //! | `model_file.rs`, `template.rs` | the same in a file |
 //! | `resolve.rs` | a formula against a table |
 //! | `union.rs` | one model with the terms of several |
@@ -28,10 +31,16 @@ mod error;
 mod expression;
 mod range;
 mod curve;
+mod event;
 mod term;
+mod instrument;
 mod model;
+mod periods;
+mod within;
+mod endogenous;
 mod write;
 mod scan;
+mod foreign;
 mod parse;
 mod model_file;
 mod template;
@@ -42,13 +51,17 @@ mod by;
 
 use std::collections::{HashMap, HashSet};
 
+use crate::options::Family;
 pub use crate::schema::{Column, Kind};
 pub use by::By;
 pub(crate) use curve::{Curve, Shape, legendre_in_powers};
 pub use error::FormulaError;
+pub(crate) use event::{Event, EventCell};
 pub(crate) use expression::Expression;
+use instrument::Instrument;
 use model::Facts;
 pub use model::Model;
+pub use periods::EventStudy;
 pub(crate) use range::Range;
 pub use template::template;
 pub(crate) use term::{Part, Regressor, Variable};
@@ -93,9 +106,20 @@ impl Formula {
         self.model.has_bounds()
     }
 
+    /// The column of the persons who each have a constant of their own, where they have.
+    pub fn within(&self) -> Option<&str> {
+        self.model.within()
+    }
+
+    /// The regressor that an instrument is for, where there is one.
+    pub fn endogenous(&self) -> Option<String> {
+        self.model.endogenous()
+    }
+
     /// Puts the columns in order and checks the rules of every formula; every constructor ends
     /// here.
     fn checked(mut self) -> Result<Self, FormulaError> {
+        self.model.settle_within()?;
         self.model.put_in_order();
         // `.` may be the only term.
         match (self.model.check(), self.dot) {
@@ -112,14 +136,57 @@ impl Formula {
     }
 }
 
+impl Formula {
+    /// The same for a response that is a number, or for one of two levels: a number between 0 and 1
+    /// then has the levels 0 and 1.
+    ///
+    /// # Errors
+    /// When the response is not of the family.
+    fn of_family(mut self, family: Family) -> Result<Formula, FormulaError> {
+        let binary = self.model.binary_response().map(str::to_owned);
+        match (family, binary) {
+            (Family::Gaussian, None) | (Family::Binomial, Some(_)) => Ok(self),
+            (Family::Gaussian, Some(column)) => Err(FormulaError::CategoricalResponse { column }),
+            (Family::Binomial, None) => {
+                self.model.make_response_binary()?;
+                self.checked()
+            }
+        }
+    }
+
+    /// Whether the response is one of two levels.
+    pub fn is_binary(&self) -> bool {
+        self.model.binary_response().is_some()
+    }
+}
+
 impl Model {
+    /// A response that is 0 or 1, as the levels of those names. Other cells are missing then.
+    fn make_response_binary(&mut self) -> Result<(), FormulaError> {
+        let Expression::Column(response) = &self.response else {
+            return Err(FormulaError::NotBinary { response: self.response.to_string() });
+        };
+        let columns = self.columns.iter().map(|column| match (&column.kind, column.name == *response) {
+            (Kind::Bounded { low: 0.0, high: 1.0 }, true) => {
+                let levels = ["0", "1"].map(str::to_owned).into();
+                Ok(Column { kind: Kind::Levels(levels), ..column.clone() })
+            }
+            (_, true) => Err(FormulaError::NotBinary { response: column.name.clone() }),
+            (_, false) => Ok(column.clone()),
+        });
+        self.columns = Facts::of(columns.collect::<Result<_, _>>()?);
+        Ok(())
+    }
+
     /// Keeps the columns that are read, in the order of their first mention.
     fn put_in_order(&mut self) {
         let mut facts: HashMap<String, Column> =
             self.columns.iter().map(|column| (column.name.clone(), column.clone())).collect();
-        let of_terms = self.terms.iter().flat_map(|term| &term.0).map(Variable::expression);
-        let all = std::iter::once(&self.response).chain(of_terms).chain(&self.offsets);
-        self.columns = Facts::of(all.flat_map(Expression::columns).filter_map(|name| facts.remove(name)).collect());
+        let of_terms = self.terms.iter().flat_map(|term| &term.0).flat_map(Variable::columns);
+        let of_offsets = self.offsets.iter().flat_map(Expression::columns);
+        let of_instrument = self.instrument.iter().flat_map(Instrument::columns);
+        let all = self.response.columns().into_iter().chain(of_terms).chain(of_offsets).chain(of_instrument);
+        self.columns = Facts::of(all.filter_map(|name| facts.remove(name)).collect());
     }
 }
 

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use super::{
-    FormulaError, check_bounds, check_facts,
+    Event, FormulaError, Instrument, check_bounds, check_facts,
     expression::{Expression, Operator},
     range::Range,
     term::{Part, Regressor, Term, Variable},
@@ -21,7 +21,12 @@ pub struct Model {
     /// which is the order of factors in every product.
     pub(super) factors: Vec<Variable>,
     pub(super) offsets: Vec<Expression>,
+    /// Whether the model has a constant: one for all, or one for each person.
     pub(super) intercept: bool,
+    /// What follows `|`; once the model is checked, the column of persons at most.
+    pub(super) within: Vec<String>,
+    /// The regressor that is instrumented, which is the last term, and by what.
+    pub(super) instrument: Option<Instrument>,
 }
 
 /// The public facts about the columns that a model reads, in the order of their first mention, the
@@ -43,7 +48,7 @@ impl Facts {
         self.columns.iter()
     }
 
-    fn kind(&self, column: &str) -> &Kind {
+    pub(super) fn kind(&self, column: &str) -> &Kind {
         &self.columns[self.places[column]].kind
     }
 }
@@ -61,6 +66,8 @@ impl Model {
             factors: Vec::new(),
             offsets: Vec::new(),
             intercept,
+            within: Vec::new(),
+            instrument: None,
         }
     }
 
@@ -71,7 +78,7 @@ impl Model {
 
     /// Whether a constant is fitted.
     pub fn intercept(&self) -> bool {
-        self.intercept
+        self.intercept && self.within.is_empty()
     }
 
     /// The left side, as R prints it.
@@ -116,8 +123,8 @@ impl Model {
         let mut found: HashMap<&str, Vec<String>> = HashMap::new();
         for regressor in self.regressors() {
             let name = self.name(&regressor, &variables);
-            let expressions = regressor.parts.iter().map(|part| variables[part.variable].expression());
-            let columns: HashSet<&str> = expressions.flat_map(Expression::columns).collect();
+            let of_parts = regressor.parts.iter().map(|part| variables[part.variable]);
+            let columns: HashSet<&str> = of_parts.flat_map(Variable::columns).collect();
             columns.into_iter().for_each(|column| found.entry(column).or_default().push(name.clone()));
         }
         found
@@ -125,8 +132,8 @@ impl Model {
 
     /// The columns that its terms and offsets read.
     pub(crate) fn predictors(&self) -> HashSet<&str> {
-        let terms = self.terms.iter().flat_map(|term| &term.0).map(Variable::expression);
-        terms.chain(&self.offsets).flat_map(Expression::columns).collect()
+        let terms = self.terms.iter().flat_map(|term| &term.0).flat_map(Variable::columns);
+        terms.chain(self.offsets.iter().flat_map(Expression::columns)).collect()
     }
 
     /// The fitted quantity: the response minus the offsets.
@@ -150,7 +157,12 @@ impl Model {
 
     /// The levels of a variable that is a category.
     pub(crate) fn levels(&self, variable: &Variable) -> Option<&[String]> {
-        match self.columns.kind(variable.as_column()?) {
+        self.levels_of(variable.as_column()?)
+    }
+
+    /// The levels of a column that is a category.
+    pub(super) fn levels_of(&self, column: &str) -> Option<&[String]> {
+        match self.columns.kind(column) {
             Kind::Levels(levels) => Some(levels),
             Kind::Standard | Kind::Bounded { .. } | Kind::Dates { .. } => None,
         }
@@ -178,7 +190,7 @@ impl Model {
         let position: HashMap<String, usize> =
             self.variables().iter().zip(0..).map(|(variable, at)| (variable.to_string(), at)).collect();
         let coding = Coding::of(self);
-        let mut all: Vec<Regressor> = self.intercept.then(|| Regressor { parts: Vec::new() }).into_iter().collect();
+        let mut all: Vec<Regressor> = self.intercept().then(|| Regressor { parts: Vec::new() }).into_iter().collect();
         for (index, term) in self.ordered_terms().into_iter().enumerate() {
             let mut products = vec![Vec::new()];
             for variable in &term.0 {
@@ -205,6 +217,7 @@ impl Model {
                 format!("{}[{}]", variable.as_column().expect("a column has levels"), levels[column as usize])
             }
             (_, Variable::Curve(curve, _)) if curve.columns() > 1 => format!("{variable}{}", column + 1),
+            (_, Variable::Event(event)) => self.event_name(event, self.event_cells(event)[column as usize]),
             (_, other) => other.as_column().map_or_else(|| other.to_string(), str::to_owned),
         }
     }
@@ -216,21 +229,37 @@ impl Model {
         for term in &self.terms {
             term.0.iter().try_for_each(|variable| self.check_variable(variable))?;
         }
+        self.check_instrument()?;
         self.offsets.iter().try_for_each(|offset| self.check_numbers(offset))?;
-        self.check_computed(&self.fitted())?;
-        if self.terms.is_empty() && !self.intercept {
+        if self.binary_response().is_none() {
+            self.check_computed(&self.fitted())?;
+        }
+        if self.terms.is_empty() && !self.intercept() {
             return Err(FormulaError::NoTerms);
         }
         self.check_count()
     }
 
-    fn check_response(&self) -> Result<(), FormulaError> {
-        if let Expression::Column(column) = &self.response
-            && matches!(self.columns.kind(column), Kind::Levels(_))
-        {
-            return Err(FormulaError::CategoricalResponse { column: column.clone() });
+    /// The column of a response that is one of two levels.
+    pub(crate) fn binary_response(&self) -> Option<&str> {
+        match &self.response {
+            Expression::Column(column) => match self.columns.kind(column) {
+                Kind::Levels(levels) if levels.len() == 2 => Some(column),
+                _ => None,
+            },
+            _ => None,
         }
-        self.check_numbers(&self.response)?;
+    }
+
+    fn check_response(&self) -> Result<(), FormulaError> {
+        match (&self.response, self.binary_response()) {
+            (_, Some(_)) if !self.offsets.is_empty() => return Err(FormulaError::OffsetOfBinary),
+            (_, Some(_)) => {}
+            (Expression::Column(column), None) if matches!(self.columns.kind(column), Kind::Levels(_)) => {
+                return Err(FormulaError::CategoricalResponse { column: column.clone() });
+            }
+            _ => self.check_numbers(&self.response)?,
+        }
         let columns = self.response.columns();
         match columns[..] {
             [column] if self.predictors().contains(column) => {
@@ -241,15 +270,15 @@ impl Model {
         }
     }
 
-    fn check_variable(&self, variable: &Variable) -> Result<(), FormulaError> {
-        let expression = variable.expression();
+    pub(super) fn check_variable(&self, variable: &Variable) -> Result<(), FormulaError> {
         match variable {
             Variable::Value(Expression::Column(_)) => Ok(()),
-            Variable::Value(_) => {
+            Variable::Value(expression) => {
                 self.check_numbers(expression)?;
                 self.check_computed(expression)
             }
-            Variable::Curve(curve, _) => {
+            Variable::Event(event) => self.check_event(event),
+            Variable::Curve(curve, expression) => {
                 let (least, most) = curve.columns_allowed();
                 if !(least..=most).contains(&curve.columns()) {
                     return Err(FormulaError::CurveSize { curve: curve.name(), least, most });
@@ -258,6 +287,17 @@ impl Model {
                 self.check_bounded(expression)?;
                 self.check_computed(expression)
             }
+        }
+    }
+
+    fn check_event(&self, event: &Event) -> Result<(), FormulaError> {
+        if let Some(column) = event.columns().find(|column| self.levels_of(column).is_none()) {
+            return Err(FormulaError::EventOfNumber { column: column.to_owned() });
+        }
+        let (levels, reference) = (self.levels_of(&event.period).unwrap_or_default(), &event.reference);
+        match levels.contains(reference) {
+            true => Ok(()),
+            false => Err(FormulaError::NoSuchReference { column: event.period.clone(), level: reference.clone() }),
         }
     }
 
@@ -292,6 +332,7 @@ impl Model {
         let columns = |variable: &Variable| match (self.levels(variable), variable) {
             (Some(levels), _) => levels.len(),
             (None, Variable::Curve(curve, _)) => curve.columns() as usize,
+            (None, Variable::Event(event)) => self.event_cells(event).len(),
             (None, Variable::Value(_)) => 1,
         };
         let of_term = |term: &Term| term.0.iter().fold(1, |product: usize, one| product.saturating_mul(columns(one)));
@@ -322,7 +363,7 @@ impl Coding {
                 first_with.entry(key).or_insert(index);
             }
         }
-        Coding { first_with, first: terms.iter().position(has_category).filter(|_| !model.intercept) }
+        Coding { first_with, first: terms.iter().position(has_category).filter(|_| !model.spans_constant()) }
     }
 
     /// Which columns of a variable enter a term.
@@ -330,6 +371,7 @@ impl Coding {
         match (model.levels(variable), variable) {
             (Some(levels), _) => u32::from(!self.is_full(model, index, term, variable))..levels.len() as u32,
             (None, Variable::Curve(curve, _)) => 0..curve.columns(),
+            (None, Variable::Event(event)) => 0..model.event_cells(event).len() as u32,
             (None, Variable::Value(_)) => 0..1,
         }
     }

@@ -29,7 +29,10 @@ use std::{collections::HashMap, fmt::Write};
 
 use toml::de::{DeTable, DeValue};
 
-use crate::date::{date_of, day_of};
+use crate::{
+    date::{date_of, day_of},
+    options::Family,
+};
 
 use super::{Column, DOT, Formula, FormulaError, Kind, Model, model::Facts, write::Number};
 
@@ -47,11 +50,19 @@ impl Formula {
     /// # Ok::<(), dplm::formula::FormulaError>(())
     /// ```
     pub fn from_toml(text: &str) -> Result<Self, FormulaError> {
+        Formula::from_toml_for(text, Family::Gaussian)
+    }
+
+    /// The same for a family of responses, as [`Formula::parse_for`].
+    ///
+    /// # Errors
+    /// As [`from_toml`](Self::from_toml), and when the response is not of the family.
+    pub fn from_toml_for(text: &str, family: Family) -> Result<Self, FormulaError> {
         let document = DeTable::parse(text).map_err(|error| FormulaError::NotToml {
             line: line_of(text, error.span().map_or(0, |span| span.start)),
             problem: error.message().to_owned(),
         })?;
-        read_document(text, document.get_ref())?.checked()
+        read_document(text, document.get_ref())?.checked()?.of_family(family)
     }
 
     /// Writes the formula and its facts as TOML that [`Formula::from_toml`] reads back as an equal

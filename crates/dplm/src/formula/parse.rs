@@ -1,17 +1,19 @@
 //! One line of text to a formula.
 //!
 //! ```text
-//! formula     := arithmetic '~' [sign] summand (sign summand)*
+//! formula     := arithmetic '~' [sign] summand (sign summand)* ['|' column ('+' column)*] ['|' variable '~' variable]
 //! sign        := '+' | '-'
 //! summand     := '0' | '1' | '.' | 'offset' '(' arithmetic ')' | crossing
 //! crossing    := interaction ('*' interaction)*
 //! interaction := power (':' power)*
-//! power       := ('(' crossing (sign crossing)* ')' | variable) ['^' whole number]
+//! power       := ('(' crossing (sign crossing)* ')' | variable) [caret whole number]
 //! variable    := column | function '(' arithmetic ')' | family '(' arithmetic ',' [word '='] whole number ')'
+//!              | 'i' '(' column ',' [column ','] 'ref' '=' level ')'
 //! arithmetic  := product (sign product)*
 //! product     := negative (('*' | '/') negative)*
-//! negative    := '-' negative | atom ['^' ['-'] number]
+//! negative    := '-' negative | atom [caret ['-'] number]
 //! atom        := number | column | function '(' arithmetic ')' | '(' arithmetic ')'
+//! caret       := '^' | '**'
 //! function    := 'I' | 'log' | 'log2' | 'log10' | 'log1p' | 'exp' | 'sqrt' | 'abs'
 //! family      := 'poly' | 'bs' | 'ns'
 //! column      := name [ '[' number '..' number ']' | '[' date '..' date ']' | '{' level (',' level)* '}' ]
@@ -23,8 +25,10 @@
 
 use std::collections::{HashMap, HashSet};
 
+use crate::options::Family;
+
 use super::{
-    Column, Curve, Expression, Formula, FormulaError, Kind, Model, Variable, check_facts,
+    Column, Curve, Event, Expression, Formula, FormulaError, Instrument, Kind, Model, Variable, check_facts,
     expression::{Function, Operator},
     model::Facts,
     scan::Scanner,
@@ -39,13 +43,18 @@ const MOST_OPERATIONS: usize = 200;
 const MOST_TERMS: usize = 100_000;
 /// The function that marks a summand with coefficient 1.
 const OFFSET: &str = "offset";
+/// The function of an event study, and its last argument.
+const EVENT: &str = "i";
+const REFERENCE: &str = "ref";
 
 impl Formula {
     /// Reads a formula such as `log(y[1..10]) ~ x[-1..1] * g{a,b} + poly(z[0..1], 2) + 0`.
     ///
     /// `+ 0` or `- 1` removes the intercept; `.` stands for every other numeric column, `. - id`
     /// for every other but `id`. Numbers may be written as `-1.5e3` or `1_000`. Bounds and levels
-    /// are written at one mention of a column.
+    /// are written at one mention of a column. `| id` gives each person a constant of their own,
+    /// and `i(period, treated, ref = 3)` each period but one a coefficient. `| x ~ z` makes `x` a
+    /// regressor with the instrument `z`.
     ///
     /// # Errors
     /// Refuses text outside the grammar, with the position, and impossible facts: reversed, equal
@@ -59,6 +68,29 @@ impl Formula {
     /// assert_eq!(error.to_string(), "formula: expected ']' after the upper bound of 'age' (at character 15)");
     /// ```
     pub fn parse(text: &str) -> Result<Self, FormulaError> {
+        Formula::parse_for(text, Family::Gaussian)
+    }
+
+    /// Reads a formula for a family of responses. For [`Family::Binomial`] the left side is
+    /// `y{no,yes}`, where the probability of the second level is fitted, or `y[0..1]`, a number
+    /// that is 0 or 1.
+    ///
+    /// # Errors
+    /// As [`parse`](Self::parse), and when the response is not of the family.
+    ///
+    /// # Examples
+    /// ```
+    /// use dplm::{formula::Formula, method::Family};
+    /// let formula = Formula::parse_for("married{no,yes} ~ age[18..90]", Family::Binomial)?;
+    /// assert!(formula.is_binary());
+    /// # Ok::<(), dplm::formula::FormulaError>(())
+    /// ```
+    pub fn parse_for(text: &str, family: Family) -> Result<Self, FormulaError> {
+        Formula::parse_any(text)?.of_family(family)
+    }
+
+    /// Reads a formula of any family.
+    pub(crate) fn parse_any(text: &str) -> Result<Self, FormulaError> {
         Formula::read(text)?.checked()
     }
 
@@ -143,18 +175,53 @@ impl Parser<'_> {
         let mut adds = self.scanner.sign().unwrap_or(true);
         loop {
             self.summand(&mut right, adds)?;
-            if self.scanner.at_end() {
+            if self.scanner.at_end() || self.scanner.peek() == Some('|') {
                 break;
             }
             let wanted = "'+', '-', '*', ':' or the end of the formula";
             adds = self.scanner.sign().ok_or_else(|| self.scanner.expected(wanted))?;
         }
         let except = right.except()?;
+        let (within, instrument) = self.after_bars()?;
         let Right { mut terms, dot, offsets, without_intercept, .. } = right;
         let factors = self.put_factors_in_order(&mut terms);
         let (columns, intercept) = (Facts::of(self.columns), !without_intercept);
-        let model = Model { columns, response, terms, factors, offsets, intercept };
+        terms.extend(instrument.iter().map(|one| Term(vec![one.of.clone()])));
+        let model = Model { columns, response, terms, factors, offsets, intercept, within, instrument };
         Ok(Formula { model: Box::new(model), dot, except })
+    }
+
+    /// What follows `|`, where something does: persons and categories, and an instrument.
+    fn after_bars(&mut self) -> Result<(Vec<String>, Option<Instrument>), FormulaError> {
+        let (mut within, mut instrument) = (Vec::new(), None);
+        while instrument.is_none() && self.scanner.eat("|") {
+            let of = self.variable("the column of persons, a category, or what is instrumented, after '|'")?;
+            if self.scanner.eat("~") {
+                let by = self.variable("the instrument, after '~'")?;
+                if self.scanner.eat("+") {
+                    return Err(FormulaError::SeveralInstruments);
+                }
+                instrument = Some(Instrument { of, by });
+            } else if within.is_empty() {
+                within = self.after_first(of)?;
+            } else {
+                return Err(self.scanner.expected("'~' and the instrument"));
+            }
+        }
+        match self.scanner.at_end() {
+            true => Ok((within, instrument)),
+            false => Err(self.scanner.expected("'+' or the end of the formula")),
+        }
+    }
+
+    /// The columns after `|` that start with this one.
+    fn after_first(&mut self, first: Variable) -> Result<Vec<String>, FormulaError> {
+        let what = "the column of persons, or a category, after '|'";
+        let mut within = vec![first.as_column().map(str::to_owned).ok_or_else(|| self.scanner.expected(what))?];
+        while self.scanner.eat("+") {
+            within.push(self.name_of_column(what)?);
+        }
+        Ok(within)
     }
 
     /// Puts the factors of each product in the order in which the formula first names them, as R
@@ -225,11 +292,18 @@ impl Parser<'_> {
     /// `(a + b)^2`: all terms, and all products of two.
     fn power(&mut self, what: &str) -> Result<Vec<Term>, FormulaError> {
         let base = self.group(what)?;
-        if !self.scanner.eat("^") {
+        if !self.caret() {
             return Ok(base);
         }
         let wanted = "a whole number from 1 after '^' (arithmetic stands inside I(...), as in I(x^2))";
+        let at = self.scanner.position;
         let exponent = self.whole(wanted)?;
+        if let ([Term(factors)], 2..) = (&base[..], exponent)
+            && let [factor] = &factors[..]
+        {
+            self.scanner.position = at;
+            return Err(self.scanner.power_of_one(&factor.to_string(), exponent));
+        }
         let mut terms = base.clone();
         // A variable counts once in a product, so more factors than terms change nothing.
         for _ in 1..(exponent as usize).min(base.len().max(1)) {
@@ -239,7 +313,15 @@ impl Parser<'_> {
         Ok(terms)
     }
 
+    /// Reads `^`, or `**`, which means the same.
+    fn caret(&mut self) -> bool {
+        self.scanner.eat("^") || self.scanner.eat("**")
+    }
+
     fn group(&mut self, what: &str) -> Result<Vec<Term>, FormulaError> {
+        if let Some(error) = self.scanner.random_effect() {
+            return Err(error);
+        }
         if !self.scanner.eat("(") {
             return Ok(vec![Term(vec![self.variable(what)?])]);
         }
@@ -268,6 +350,9 @@ impl Parser<'_> {
                 return self.curve(family);
             }
         }
+        if self.eat_call(EVENT) {
+            return self.event();
+        }
         self.operations = 0;
         match self.call()? {
             Some(call) => Ok(Variable::Value(call)),
@@ -287,6 +372,32 @@ impl Parser<'_> {
         let size = self.whole(&wanted)?;
         self.close()?;
         Ok(Variable::Curve(family(size), of))
+    }
+
+    /// The rest of `i(period, treated, ref = 3)`.
+    fn event(&mut self) -> Result<Variable, FormulaError> {
+        let wanted = "', ref = ' and a level inside 'i(...)'";
+        let period = self.name_of_column("a category inside 'i(...)'")?;
+        self.scanner.expect(",", wanted)?;
+        let mut of = None;
+        if !self.eat_reference() {
+            of = Some(self.name_of_column("'ref = ' and a level, or the category of those treated, inside 'i(...)'")?);
+            self.scanner.expect(",", wanted)?;
+            if !self.eat_reference() {
+                return Err(self.scanner.expected(wanted));
+            }
+        }
+        let reference = self.scanner.argument("the level that is the reference of 'i(...)'")?;
+        self.close()?;
+        Ok(Variable::Event(Event { period, of, reference }))
+    }
+
+    /// Reads `ref =` where it is next.
+    fn eat_reference(&mut self) -> bool {
+        let start = self.scanner.position;
+        let found = self.scanner.name("").is_ok_and(|found| found == REFERENCE) && self.scanner.eat("=");
+        self.scanner.position = if found { self.scanner.position } else { start };
+        found
     }
 
     /// Reads `name(` where it is next.
@@ -353,7 +464,7 @@ impl Parser<'_> {
 
     fn powered(&mut self, what: &str) -> Result<Expression, FormulaError> {
         let base = self.atom(what)?;
-        if !self.scanner.eat("^") {
+        if !self.caret() {
             return Ok(base);
         }
         let in_parentheses = self.scanner.eat("(");
@@ -388,6 +499,10 @@ impl Parser<'_> {
 
     /// A column, with its facts if they stand here.
     fn column(&mut self, what: &str) -> Result<Expression, FormulaError> {
+        Ok(Expression::Column(self.name_of_column(what)?))
+    }
+
+    fn name_of_column(&mut self, what: &str) -> Result<String, FormulaError> {
         let start = self.scanner.position;
         let name = self.scanner.name(what)?;
         if self.scanner.eat("(") {
@@ -395,13 +510,26 @@ impl Parser<'_> {
             self.scanner.skip_blanks();
             return Err(self.scanner.unknown_function(name));
         }
+        if let Some(error) = self.of_stata(start, &name) {
+            return Err(error);
+        }
         let kind = self.scanner.facts(&name)?;
         let place = *self.places.entry(name.clone()).or_insert_with(|| {
             self.columns.push(Column { name: name.clone(), kind: Kind::Standard });
             self.columns.len() - 1
         });
         self.columns[place].learn(kind)?;
-        Ok(Expression::Column(name))
+        Ok(name)
+    }
+
+    /// The error for a name that Stata's prefixes begin; a name in backquotes is meant as it is.
+    fn of_stata(&mut self, start: usize, name: &str) -> Option<FormulaError> {
+        let end = std::mem::replace(&mut self.scanner.position, start);
+        self.scanner.skip_blanks();
+        let is_quoted = self.scanner.peek() == Some('`');
+        let error = if is_quoted { None } else { self.scanner.of_stata(name) };
+        self.scanner.position = end;
+        error
     }
 
     fn whole(&mut self, what: &str) -> Result<u32, FormulaError> {

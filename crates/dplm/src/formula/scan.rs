@@ -51,19 +51,17 @@ impl<'a> Scanner<'a> {
     /// The error at the current position.
     pub fn expected(&self, what: impl Into<String>) -> FormulaError {
         let at = self.at();
+        if let Some(foreign) = self.foreign_operator() {
+            return foreign;
+        }
         match self.peek() {
-            Some(symbol @ ('|' | '/' | '%')) => FormulaError::UnsupportedOperator { symbol, at },
+            Some(symbol @ ('|' | '%')) => FormulaError::UnsupportedOperator { symbol, at },
             _ => FormulaError::Expected { what: what.into(), at },
         }
     }
 
-    /// The error for a name before `(` that is not a function.
-    pub fn unknown_function(&self, name: String) -> FormulaError {
-        FormulaError::UnknownFunction { name, at: self.at() }
-    }
-
     /// The position reached, counted in characters from 1.
-    fn at(&self) -> usize {
+    pub fn at(&self) -> usize {
         self.text[..self.position].chars().count() + 1
     }
 
@@ -205,6 +203,16 @@ impl<'a> Scanner<'a> {
                 return Ok(Kind::Levels(levels));
             }
             self.expect(",", &format!("',' or '}}' after a level of '{column}'"))?;
+        }
+    }
+
+    /// Reads a level that is the last argument of a function.
+    pub fn argument(&mut self, what: &str) -> Result<String, FormulaError> {
+        self.skip_blanks();
+        match self.peek() {
+            Some(quote @ ('"' | '`')) => self.quoted(quote, &format!("a closing {quote} after {what}")),
+            None | Some(',' | ')') => Err(self.expected(what)),
+            Some(_) => Ok(self.take_while(write::continues_argument).trim_end().to_owned()),
         }
     }
 

@@ -1,6 +1,6 @@
 //! The summands of a model: products of variables, as R has them.
 
-use super::{curve::Curve, expression::Expression};
+use super::{curve::Curve, event::Event, expression::Expression};
 
 /// A variable of a model: a number, a category, or several functions of a number.
 #[derive(Clone, Debug, PartialEq)]
@@ -9,6 +9,8 @@ pub(crate) enum Variable {
     Value(Expression),
     /// A family of functions of a number.
     Curve(Curve, Expression),
+    /// The periods of an event study.
+    Event(Event),
 }
 
 impl Variable {
@@ -17,10 +19,11 @@ impl Variable {
         Variable::Value(Expression::Column(name.to_owned()))
     }
 
-    /// The expression it is computed from.
-    pub(crate) fn expression(&self) -> &Expression {
+    /// The columns it is computed from.
+    pub(super) fn columns(&self) -> Vec<&str> {
         match self {
-            Variable::Value(expression) | Variable::Curve(_, expression) => expression,
+            Variable::Value(expression) | Variable::Curve(_, expression) => expression.columns(),
+            Variable::Event(event) => event.columns().collect(),
         }
     }
 
@@ -78,6 +81,7 @@ pub(crate) struct Regressor {
 pub(crate) struct Part {
     /// The index of the variable in the model.
     pub variable: usize,
-    /// The index of the column: the level of a category, the function of a curve, 0 for a number.
+    /// The index of the column: the level of a category, the function of a curve, the period of an
+    /// event, 0 for a number.
     pub column: u32,
 }

@@ -2,6 +2,7 @@ use rand_core::{Rng, SeedableRng};
 
 use super::{
     expression::{Function, Operator},
+    term::Term,
     *,
 };
 use crate::{
@@ -112,7 +113,7 @@ fn grammar_refuses_saying_where() {
         ("y ~ g{\"a", "formula: expected a closing \" after a level of 'g' (at character 9)"),
         ("y ~ `x", "formula: expected a closing backquote after the name (at character 7)"),
         ("y ~ x:", "formula: expected a term after ':' (at character 7)"),
-        ("y ~ x/z", "formula: '/' has no meaning here: arithmetic is + - * / ^ inside I(...)"),
+        ("y ~ x % z", "formula: '%' has no meaning here: arithmetic is + - * / ^ inside I(...)"),
         ("y ~ x^2.5", "formula: expected a whole number from 1 after '^'"),
         ("y ~ lag(x)", "formula: there is no function 'lag': use I, log,"),
         ("y ~ x + (a + b", "formula: expected '+' or ')' inside parentheses (at character 15)"),
@@ -224,7 +225,21 @@ impl Maker {
             except = (0..self.below(3)).map(|index| format!("{}{}", self.text(), 3000 + index)).collect();
         }
         let intercept = columns.is_empty() || self.flip();
-        Formula { model: Box::new(Model::of_columns(response, columns, intercept)), dot, except }
+        let events: Vec<Term> = columns.iter().filter_map(|column| self.event(column)).collect();
+        let within = (!columns.is_empty() && self.flip()).then(|| format!("{}4000", self.text()));
+        let mut model = Model::of_columns(response, columns, intercept || within.is_some());
+        model.terms.extend(events);
+        model.within.extend(within);
+        Formula { model: Box::new(model), dot, except }
+    }
+
+    /// An event study of a category, half of the time.
+    fn event(&mut self, column: &Column) -> Option<Term> {
+        let Kind::Levels(levels) = &column.kind else { return None };
+        let reference = levels[self.below(levels.len() as u32) as usize].clone();
+        let of = self.flip().then(|| column.name.clone());
+        let event = Event { period: column.name.clone(), of, reference };
+        self.flip().then(|| Term(vec![Variable::Event(event)]))
     }
 
     /// Arithmetic on two columns that are between 1 and 2.
@@ -262,7 +277,8 @@ fn arithmetic_that_is_printed_reads_back_as_the_same() {
     for _ in 0..3_000 {
         let expression = maker.expression(4);
         let read = Formula::read(&format!("y ~ I({expression})")).expect("it is in the grammar");
-        assert_eq!(read.model.terms[0].0[0].expression().inside(), expression.inside(), "{expression}");
+        let Variable::Value(found) = &read.model.terms[0].0[0] else { panic!("{expression} is a number") };
+        assert_eq!(found.inside(), expression.inside(), "{expression}");
         let text = format!("y[0..1] ~ I({expression} + a[1..2]):z[0..1] + offset(`b c`[1..2])");
         if let Ok(formula) = Formula::parse(&text) {
             sound += 1;
@@ -603,4 +619,96 @@ fn a_template_survives_odd_names() {
     assert_eq!(filled("low = 0", "").map(|formula| formula.names().map(|names| names.len())), Ok(Some(5)));
     let refusal = filled("", "levels = ['a', 'b']").unwrap_err();
     assert_eq!(refusal, FormulaError::CategoricalResponse { column: "a b".into() });
+}
+
+fn names(text: &str) -> Vec<String> {
+    Formula::parse(text).expect(text).into_model().expect("no dot").coefficient_names()
+}
+
+#[test]
+fn persons_and_categories_stand_after_a_bar() {
+    let text = "y[0..1] ~ x[0..1] + wave{1,2,3} | id";
+    let formula = Formula::parse(text).unwrap();
+    assert_eq!((formula.within(), formula.to_string().as_str()), (Some("id"), text));
+    assert_eq!(names(text), ["x", "wave[2]", "wave[3]"]);
+    // Categories are terms, wherever their levels are listed, and a constant is there by default.
+    for same in ["y[0..1] ~ x[0..1] | id + wave{1,2,3}", "y[0..1] ~ x[0..1] + wave{1,2,3} + 0 | wave + id"] {
+        assert_eq!(Formula::parse(same).unwrap(), formula, "{same}");
+    }
+    let toml = "formula = 'y ~ x | id + wave'\n[columns.y]\nlow = 0\nhigh = 1\n[columns.x]\nlow = 0\nhigh = 1\n\
+                [columns.wave]\nlevels = ['1', '2', '3']";
+    assert_eq!(Formula::from_toml(toml).unwrap(), formula);
+    assert_eq!(names("y[0..1] ~ x[0..1] | g{a,b}"), ["(Intercept)", "x", "g[b]"]);
+    for (wrong, why) in [
+        ("y ~ x | id + firm", "not both 'id' and 'firm'"),
+        ("y ~ x | z[0..1]", "'z' is a number"),
+        ("y ~ x + id | id", "says whose rows are whose"),
+        ("y ~ 1 | id", "name a column"),
+        ("y ~ x |", "after '|'"),
+        ("y ~ x | id - wave", "expected '+' or the end"),
+    ] {
+        assert!(refusal(wrong).contains(why), "{wrong}: {}", refusal(wrong));
+    }
+}
+
+#[test]
+fn events_have_a_coefficient_for_each_period_but_one() {
+    let text = "y[0..1] ~ i(period{1,2,3,4}, treated{0,1}, ref = 2) + period | id";
+    assert_eq!(Formula::parse(text).unwrap().to_string(), text);
+    let treated = ["period::1:treated", "period::3:treated", "period::4:treated"];
+    let periods = ["period[2]", "period[3]", "period[4]"];
+    assert_eq!(names(text), [treated, periods].concat());
+    assert_eq!(names("y ~ i(t{a,b,c}, ref = c)"), ["(Intercept)", "t::a", "t::b"]);
+    let cohorts = "y ~ i(t{1,2}, cohort{never,2004,2006}, ref = \"1\")";
+    assert_eq!(names(cohorts), ["(Intercept)", "t::2:cohort::2004", "t::2:cohort::2006"]);
+    let studies = Formula::parse(cohorts).unwrap().into_model().unwrap().event_studies();
+    assert_eq!(studies.len(), 2);
+    assert_eq!((studies[1].of.as_deref(), studies[1].reference), (Some("cohort::2006"), 0));
+    assert_eq!(studies[1].coefficients, [None, Some("t::2:cohort::2006".to_owned())]);
+    let odd = "y ~ i(t{\"a)\",b}, ref = \"a)\")";
+    assert_eq!(Formula::parse(odd).unwrap().to_string(), "y ~ i(t{a),b}, ref = \"a)\")");
+    for (wrong, why) in [
+        ("y ~ i(t{1,2}, ref = 3)", "'3' of i(...) is not a level of 't'"),
+        ("y ~ i(t[1..2], ref = 1)", "list the levels of 't'"),
+        ("y ~ i(t{1,2}, g[0..1], ref = 1)", "list the levels of 'g'"),
+        ("y ~ i(t{1,2})", "', ref = '"),
+        ("y ~ i(t{1,2}, g{0,1})", "', ref = '"),
+        ("y ~ i(t{1,2}, ref = )", "the level that is the reference"),
+    ] {
+        assert!(refusal(wrong).contains(why), "{wrong}: {}", refusal(wrong));
+    }
+}
+
+#[test]
+fn an_instrument_stands_after_the_last_bar() {
+    for text in [
+        "y[0..1] ~ w[0..1] | x[0..2] ~ z[0..3]",
+        "y[0..1] ~ w[0..1] | id | x[0..2] ~ z{a,b}",
+        "y[0..1] ~ 1 | log(x[1..2]) ~ I(z[1..3]^2)",
+        "y[0..1] ~ 0 | x[0..2] ~ z[0..3]",
+        "y[0..1] ~ w[0..1] + g{a,b} + w:g | id | x[0..2] ~ z[0..3]",
+    ] {
+        let formula = Formula::parse(text).expect(text);
+        assert_eq!(formula.to_string(), text);
+        assert_eq!(Formula::from_toml(&formula.to_toml()).as_ref(), Ok(&formula), "{text}");
+    }
+    assert_eq!(names("y[0..1] ~ w[0..1] + a[0..1]:b[0..1] | x[0..2] ~ z[0..3]"), ["(Intercept)", "w", "x", "a:b"]);
+    assert_eq!(names("y[0..1] ~ w[0..1] | id + g{a,b} | x[0..2] ~ z{a,b}"), ["w", "g[b]", "x"]);
+    let model = Formula::parse("y[0..1] ~ w[0..1] | `x x`[0..2] ~ z{a,b}").unwrap().into_model().unwrap();
+    assert_eq!(model.moment_names().unwrap(), ["z[b]", "x x", "y"]);
+    let all = model.with_moments().unwrap();
+    assert_eq!(all.coefficient_names(), ["(Intercept)", "w", "z[b]", "x x", "y"]);
+    for (wrong, why) in [
+        ("y ~ w | x ~ z + v", "one instrument"),
+        ("y ~ w | x{a,b} ~ z", "'x' is not"),
+        ("y ~ w | x ~ z{a,b,c}", "'z' is neither"),
+        ("y ~ w | x ~ w", "'w' also stands before"),
+        ("y ~ w | x ~ y", "'y' also stands before"),
+        ("y[0..1] ~ w[0..1] | x[0..1] ~ I(z[0..1] + w)", "also stands before"),
+        ("y ~ w + x | x ~ z", "'x' is instrumented"),
+        ("y ~ w | id | firm", "'~' and the instrument"),
+        ("y ~ w | x ~ z | id", "has no meaning here"),
+    ] {
+        assert!(refusal(wrong).contains(why), "{wrong}: {}", refusal(wrong));
+    }
 }

@@ -7,8 +7,8 @@ impl Model {
     /// The response of the first model on the terms of all, each once, without offsets.
     ///
     /// # Errors
-    /// When two models state different facts about one column, or one model's response is another's
-    /// predictor.
+    /// When two models state different facts about one column, one model's response is another's
+    /// predictor, or not all have the same fixed effects.
     pub(crate) fn union(models: &[&Model]) -> Result<Model, FormulaError> {
         let mut union = models[0].clone();
         union.offsets = Vec::new();
@@ -29,6 +29,12 @@ impl Model {
                 }
             }
             union.intercept |= model.intercept;
+            if union.instrument.is_some() || model.instrument.is_some() {
+                return Err(FormulaError::InstrumentInStudy);
+            }
+            if union.within != model.within {
+                return Err(FormulaError::FixedEffectsDiffer);
+            }
         }
         union.columns = Facts::of(columns);
         union.put_in_order();

@@ -7,7 +7,9 @@ use std::{
 
 use crate::date::date_of;
 
-use super::{Column, Curve, Expression, Formula, Kind, Model, Variable, expression::Operator, term::Term};
+use super::{
+    Column, Curve, Event, Expression, Formula, Instrument, Kind, Model, Variable, expression::Operator, term::Term,
+};
 
 impl Display for Formula {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
@@ -57,12 +59,12 @@ fn write_formula(
         mentions.variable(f, variable)?;
         write!(f, " - {variable}")?;
     }
-    for place in 0..=model.terms.len() {
+    for place in 0..=model.controls().len() {
         if dot == Some(place) {
             summands.next(f)?;
             f.write_char('.')?;
         }
-        if let Some(term) = model.terms.get(place) {
+        if let Some(term) = model.controls().get(place) {
             summands.next(f)?;
             mentions.term(f, term)?;
         }
@@ -81,10 +83,17 @@ fn write_formula(
         write!(f, " - {}", Name(name))?;
     }
     match (summands.first, model.intercept) {
-        (true, _) => f.write_char('1'),
-        (false, true) => Ok(()),
-        (false, false) => f.write_str(" + 0"),
+        (true, true) => f.write_char('1')?,
+        (true, false) => f.write_char('0')?,
+        (false, true) => {}
+        (false, false) => f.write_str(" + 0")?,
     }
+    model.within().map_or(Ok(()), |person| write!(f, " | {}", Name(person)))?;
+    let Some(Instrument { of, by }) = &model.instrument else { return Ok(()) };
+    f.write_str(" | ")?;
+    mentions.variable(f, of)?;
+    f.write_str(" ~ ")?;
+    mentions.variable(f, by)
 }
 
 /// The variables to name before any term, so that factors keep the model's order when the text is
@@ -150,6 +159,28 @@ impl Mentions<'_> {
                     Curve::Bs(df) | Curve::Ns(df) => write!(f, ", df = {df})"),
                 }
             }
+            Variable::Event(event) => self.event(f, event),
+        }
+    }
+
+    fn event(&mut self, f: &mut Formatter<'_>, event: &Event) -> fmt::Result {
+        f.write_str("i(")?;
+        for column in event.columns() {
+            self.column(f, column)?;
+            f.write_str(", ")?;
+        }
+        f.write_str("ref = ")?;
+        match is_bare_level(&event.reference) && event.reference.chars().all(continues_argument) {
+            true => f.write_str(&event.reference)?,
+            false => write_quoted(f, &event.reference, '"')?,
+        }
+        f.write_char(')')
+    }
+
+    fn column(&mut self, f: &mut Formatter<'_>, name: &str) -> fmt::Result {
+        match self.facts.remove(name) {
+            Some(column) => write!(f, "{column}"),
+            None => write!(f, "{}", Name(name)),
         }
     }
 
@@ -158,10 +189,7 @@ impl Mentions<'_> {
         let in_parentheses = binding(expression) < least;
         f.write_str(if in_parentheses { "(" } else { "" })?;
         match expression {
-            Expression::Column(name) => match self.facts.remove(name.as_str()) {
-                Some(column) => write!(f, "{column}")?,
-                None => write!(f, "{}", Name(name))?,
-            },
+            Expression::Column(name) => self.column(f, name)?,
             Expression::Number(number) => write!(f, "{}", Number(*number))?,
             Expression::Negative(of) => {
                 f.write_char('-')?;
@@ -274,10 +302,17 @@ fn write_quoted(f: &mut Formatter<'_>, text: &str, quote: char) -> fmt::Result {
 }
 
 /// Whether a name needs no backquotes: a letter or `_`, then letters, digits, `_`, and `.` between
-/// them.
+/// them, and no prefix of Stata's.
 fn is_bare_name(name: &str) -> bool {
-    let starts_well = name.chars().next().is_some_and(starts_name);
+    let starts_well = name.chars().next().is_some_and(starts_name) && after_prefix(name).is_none();
     starts_well && name.chars().all(|c| continues_name(c) || c == '.') && !name.ends_with('.') && !name.contains("..")
+}
+
+/// What follows a prefix by which Stata says what a variable is: `i.region`, `ib2.region`, `c.age`.
+pub(super) fn after_prefix(name: &str) -> Option<&str> {
+    let (prefix, column) = name.split_once('.')?;
+    let prefix = prefix.trim_end_matches(|letter: char| letter.is_ascii_digit());
+    ["i", "ib", "c"].contains(&prefix).then_some(column)
 }
 
 /// Whether a bare name may start with this character.
@@ -293,6 +328,12 @@ pub(super) fn continues_name(character: char) -> bool {
 
 fn is_bare_level(level: &str) -> bool {
     !level.is_empty() && level.trim() == level && !level.contains(ends_bare_level)
+}
+
+/// Whether this character can stand in a level without quotes that is the last argument of a
+/// function.
+pub(super) fn continues_argument(character: char) -> bool {
+    !ends_bare_level(character) && character != ')'
 }
 
 /// Whether this character cannot stand in a level without quotes.

@@ -1,6 +1,9 @@
 //! Hypotheses about coefficients, and their tests: post-processing, which costs nothing.
 
+mod event;
 mod parse;
+
+pub use event::{EventEffects, PeriodEffect};
 
 use crate::{
     Error, Fit, Precision,
@@ -66,6 +69,14 @@ pub enum HypothesisError {
     /// There is no equation.
     #[error("there is no hypothesis: write one such as 'educ = 0'")]
     Nothing,
+    /// A coefficient that is a control.
+    #[error(
+        "'{name}' is a control in this fit, and not estimated: test coefficients of interest, or name it among them"
+    )]
+    Control {
+        /// The coefficient.
+        name: String,
+    },
     /// The text does not follow the grammar.
     #[error("hypothesis: expected {what} (at character {at})")]
     Expected {
@@ -198,11 +209,21 @@ impl Fit {
             if expected != found {
                 return Err(HypothesisError::Weights { expected, found });
             }
+            if let Some(name) = self.control_in(equation) {
+                return Err(HypothesisError::Control { name });
+            }
             let mut whole = Contrast::combined(&parts, &equation.weights);
             whole.offset -= equation.value;
             Ok(whole)
         };
         hypothesis.equations.iter().map(contrast).collect()
+    }
+
+    /// A coefficient in an equation that is a control, where only some are of interest.
+    fn control_in(&self, equation: &Equation) -> Option<String> {
+        let focus = self.focus.as_ref()?;
+        let mut weighed = self.coefficients.iter().zip(&equation.weights).filter(|(_, weight)| **weight != 0.0);
+        weighed.find(|(one, _)| !focus.has(&one.name)).map(|(one, _)| one.name.clone())
     }
 
     /// Whether an equation involves a coefficient that was left out of the fitted model.

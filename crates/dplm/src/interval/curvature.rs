@@ -86,6 +86,24 @@ impl Curvature {
     /// # Errors
     /// As [`Curvature::released`], and when its trace is not positive and has no noise.
     pub fn of_scaled_columns(matrix: Mat<f64>, noise_sd: f64) -> Result<Self, IntervalError> {
+        Curvature::freed_of_noise(matrix, noise_sd, |values| Departure::of(values, noise_sd))
+    }
+
+    /// The same for columns of which nothing is known except this matrix: directions differ as it
+    /// shows, and are as uncertain as its noise makes them. Noise as large as an eigenvalue leaves
+    /// no interval, since correlated columns then look like uncorrelated ones.
+    ///
+    /// # Errors
+    /// As [`Curvature::of_scaled_columns`].
+    pub fn of_any_columns(matrix: Mat<f64>, noise_sd: f64) -> Result<Self, IntervalError> {
+        Curvature::freed_of_noise(matrix, noise_sd, |_| Departure::AS_RELEASED)
+    }
+
+    fn freed_of_noise(
+        matrix: Mat<f64>,
+        noise_sd: f64,
+        departure: impl FnOnce(&[f64]) -> Departure,
+    ) -> Result<Self, IntervalError> {
         let released = Curvature::released(matrix, noise_sd)?;
         let Eigen { values, vectors } = Eigen::of(released.mean.as_ref()).ok_or(NOT_FINITE)?;
         let p = values.len();
@@ -94,7 +112,7 @@ impl Curvature {
         let level_sd = noise_sd / (p as f64).sqrt();
         let level = mean(&values).max(level_sd);
         check_positive("the trace of the curvature", level)?;
-        let departure = Departure::of(&values, noise_sd);
+        let departure = departure(&values);
         let values: Vec<f64> =
             without_noise(&values, noise_sd).iter().map(|e| level + departure.seen * (e - level)).collect();
         let entry_sd = left_over(&values, noise_sd, &departure);
@@ -168,6 +186,11 @@ impl Curvature {
     /// The mean of the eigenvalues.
     pub(super) fn level(&self) -> f64 {
         (0..self.features()).map(|j| self.mean[(j, j)]).sum::<f64>() / self.features() as f64
+    }
+
+    /// The largest of the eigenvalues, which are the mean in its axes where those are its own.
+    pub(crate) fn largest(&self) -> f64 {
+        (0..self.features()).map(|j| self.mean[(j, j)]).fold(0.0, f64::max)
     }
 
     /// The covariance of `E a`, in the axes, for `a` in the axes.
@@ -326,12 +349,15 @@ struct Departure {
 }
 
 impl Departure {
+    /// What there is to say where nothing is known of the columns.
+    const AS_RELEASED: Departure = Departure { seen: 1.0, unseen: 1.0 };
+
     fn of(values: &[f64], sd: f64) -> Self {
         let p = values.len();
         let level = mean(values);
         let noise = freedom(p) * sd * sd;
         if noise == 0.0 {
-            return Departure { seen: 1.0, unseen: 1.0 };
+            return Departure::AS_RELEASED;
         }
         let found = values.iter().map(|e| (e - level).powi(2)).sum::<f64>().max(noise);
         let seen = (2.0 * (1.0 - noise / found)).min(1.0);

@@ -16,11 +16,11 @@
 pub(crate) fn without_noise(found: &[f64], sd: f64) -> Vec<f64> {
     let soft = |gap: f64| if gap == 0.0 { 0.0 } else { gap / (gap * gap + 0.5 * sd * sd) };
     let push = |e: &f64| sd * sd * found.iter().map(|other| soft(e - other)).sum::<f64>();
-    in_order(found.iter().map(|e| e - push(e)))
+    nearest_in_order(found.iter().map(|e| e - push(e)))
 }
 
 /// The nearest nondecreasing sequence in mean square (pool adjacent violators).
-fn in_order(values: impl Iterator<Item = f64>) -> Vec<f64> {
+pub(crate) fn nearest_in_order(values: impl Iterator<Item = f64>) -> Vec<f64> {
     let mut groups: Vec<(f64, usize)> = Vec::new();
     for value in values {
         let mut group = (value, 1);
@@ -70,7 +70,7 @@ mod tests {
 
     #[test]
     fn neighbours_that_change_places_are_given_their_mean() {
-        let of = |values: &[f64]| in_order(values.iter().copied());
+        let of = |values: &[f64]| nearest_in_order(values.iter().copied());
         assert_eq!(of(&[1.0, 3.0, 2.0, 4.0]), [1.0, 2.5, 2.5, 4.0]);
         assert_eq!(of(&[3.0, 2.0, 1.0]), [2.0; 3]);
         assert_eq!(of(&[]), [0.0; 0]);

@@ -4,7 +4,7 @@
 use faer::Mat;
 use serde::{Deserialize, Serialize};
 
-use super::{Contrast, Interval, IntervalError, Joint, Newton, check_contrasts, check_level, paper};
+use super::{Contrast, Instrumented, Interval, IntervalError, Joint, Newton, check_contrasts, check_level, paper};
 
 /// The inputs of intervals: released and public numbers only, so they may be saved and used any
 /// number of times.
@@ -20,6 +20,14 @@ pub enum Inference {
         /// The estimates.
         estimates: Vec<Vec<f64>>,
     },
+    /// The products of an instrument.
+    Instrument(Box<Instrumented>),
+}
+
+impl From<Instrumented> for Inference {
+    fn from(found: Instrumented) -> Inference {
+        Inference::Instrument(Box::new(found))
+    }
 }
 
 impl From<Newton> for Inference {
@@ -38,6 +46,10 @@ impl Inference {
         match self {
             Inference::Newton(newton) => newton.intervals(contrasts, level),
             Inference::Student { estimates } => paper::student_intervals(estimates, contrasts, level),
+            Inference::Instrument(found) => {
+                check_contrasts(contrasts, found.parameters)?;
+                Ok(found.intervals(contrasts, level))
+            }
         }
     }
 
@@ -54,6 +66,10 @@ impl Inference {
                 check_contrasts(contrasts, estimates[0].len())?;
                 paper::joint(estimates, contrasts)
             }
+            Inference::Instrument(found) => {
+                check_contrasts(contrasts, found.parameters)?;
+                found.joint(contrasts)
+            }
         }
     }
 
@@ -62,6 +78,7 @@ impl Inference {
         match self {
             Inference::Newton(newton) => newton.parameters(),
             Inference::Student { estimates } => paper::mean(estimates),
+            Inference::Instrument(found) => found.values(),
         }
     }
 
@@ -71,6 +88,7 @@ impl Inference {
         match self {
             Inference::Newton(newton) => newton.covariance_of_all(),
             Inference::Student { estimates } => paper::covariance_of_mean(estimates),
+            Inference::Instrument(found) => found.covariance_of_all(),
         }
     }
 
@@ -82,6 +100,7 @@ impl Inference {
             Inference::Student { estimates } => {
                 estimates.len() > 1 && estimates.iter().all(|one| one.len() == parameters)
             }
+            Inference::Instrument(found) => found.is_for(parameters),
         }
     }
 }

@@ -29,6 +29,9 @@ pub struct Interval {
 /// A contrast is identified if its interval is bounded at this z value (99.7 %), whatever the
 /// level.
 const IDENTIFIED_AT: f64 = 3.0;
+/// From here on Student's 95 % quantile is the Gaussian one to four digits: it is longer by the
+/// factor `1 + (z^2 + 1) / (4 df)`.
+const AS_GOOD_AS_GAUSSIAN: f64 = 1e4;
 
 impl Interval {
     /// `high - low`.
@@ -41,9 +44,21 @@ impl Interval {
         self.low <= value && value <= self.high
     }
 
-    /// `(estimate - null) / sd`, a z or a t value according to `df`, with the standard deviation
-    /// that holds under the null; smaller if that is not known exactly.
+    /// `(estimate - null) / std_error`: a z value, or a t value with
+    /// [`degrees_of_freedom`](Self::degrees_of_freedom).
     pub fn statistic(&self, null: f64) -> f64 {
+        (self.estimate - null) / self.std_error
+    }
+
+    /// The degrees of freedom with which the standard error is known; `None` if Student's
+    /// distribution is Gaussian to the digits that are printed.
+    pub fn degrees_of_freedom(&self) -> Option<f64> {
+        self.df.or(Some(self.freedom).filter(|freedom| *freedom < AS_GOOD_AS_GAUSSIAN))
+    }
+
+    /// `(estimate - null) / sd` on the Gaussian scale, with the standard deviation that holds under
+    /// the null; smaller if that is not known exactly.
+    pub(super) fn score(&self, null: f64) -> f64 {
         let [v0, v1, v2] = self.variance;
         let apart = null - self.estimate;
         let distance_sq = apart * apart / (v0 + v1 * apart + v2 * apart * apart);
@@ -53,7 +68,7 @@ impl Interval {
     /// The two-sided p-value of the hypothesis that the contrast equals `null`. It is below
     /// `1 - level` exactly if the interval at that level does not contain `null`.
     pub fn p_value(&self, null: f64) -> f64 {
-        student::t_two_sided_p(self.statistic(null), self.df.unwrap_or(f64::INFINITY))
+        student::t_two_sided_p(self.score(null), self.df.unwrap_or(f64::INFINITY))
     }
 
     /// The degrees of freedom with which the variance of the estimate's error is known: infinite if
@@ -82,6 +97,21 @@ impl Interval {
     /// if that is unknown.
     pub(super) fn with(self, std_error: f64, is_lost: bool) -> Self {
         Interval { std_error, identified: self.identified && !is_lost, ..self }
+    }
+
+    /// The same interval, which says something although it may be unbounded.
+    pub(super) fn although_unbounded(self) -> Self {
+        Interval { identified: self.estimate.is_finite(), ..self }
+    }
+
+    /// The ends of the values that are rejected, if those that are not are all others.
+    pub(crate) fn excluded(&self, level: f64) -> Option<(f64, f64)> {
+        let [v0, v1, v2] = self.variance;
+        let z_sq = score::distance_sq(normal_quantile(level).powi(2), self.freedom);
+        let (lead, half) = (1.0 - z_sq * v2, z_sq * v1 / 2.0);
+        let square = half * half + lead * z_sq * v0;
+        let ends = [1.0, -1.0].map(|sign| self.estimate + (half + sign * square.sqrt()) / lead);
+        (lead < 0.0 && square > 0.0).then_some((ends[0], ends[1]))
     }
 
     /// All values at a distance `t` from the estimate with `t^2 <= z^2 (v0 + v1 t + v2 t^2)`. `z`

@@ -43,6 +43,7 @@ mod weights;
 mod joint;
 mod newton;
 mod pool;
+mod instrument;
 mod inference;
 #[cfg(test)]
 mod simulate;
@@ -52,15 +53,16 @@ mod coverage;
 pub use crate::contrast::Contrast;
 pub use curvature::Curvature;
 pub(crate) use curvature::{bend_at, expected_uncertainty_sq};
-pub(crate) use eigenvalues::without_noise;
+pub(crate) use eigenvalues::{nearest_in_order, without_noise};
 pub use inference::Inference;
+pub use instrument::Instrumented;
 pub use interval::Interval;
 pub(crate) use interval::{lengthening, normal_quantile};
 pub use joint::Joint;
 pub(crate) use joint::{chi_square_tail, f_tail};
 pub use newton::{Coordinates, Newton};
 pub use paper::{Batching, batched_means, checkpoints, independent_runs};
-pub(crate) use resolve::{Floor, Resolved, resolve};
+pub(crate) use resolve::{Floor, Pivot, Resolved, resolve};
 pub use sampling::Sampling;
 pub(crate) use weights::Transient;
 

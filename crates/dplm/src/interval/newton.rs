@@ -33,7 +33,7 @@ use super::{
 use super::{check_contrasts, check_features, check_not_negative, check_positive, check_run};
 use crate::{
     descend::Trajectory,
-    matrix::{by_row, columns, dot, inverse, quadratic, times, transposed_times},
+    matrix::{Eigen, by_row, columns, dot, inverse, quadratic, times, transposed_times},
 };
 
 /// The estimated parameters: which of the standardised ones, and how they determine the coordinates
@@ -90,6 +90,10 @@ pub struct Newton {
     #[serde(with = "by_row")]
     pub(super) entry_sd: Mat<f64>,
     pub(super) scale_sd: f64,
+    /// Standardised parameters that were not estimated, or whose estimates must not be printed: no
+    /// contrast that depends on one is identified.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) withheld: Vec<usize>,
 }
 
 impl Newton {
@@ -134,7 +138,13 @@ impl Newton {
             curvature: curvature.mean.clone(),
             entry_sd: curvature.entry_sd.clone(),
             scale_sd: curvature.scale_sd,
+            withheld: Vec::new(),
         })
+    }
+
+    /// The same without a number for some parameters, and for what depends on them.
+    pub(crate) fn withholding(self, parameters: Vec<usize>) -> Newton {
+        Newton { withheld: parameters, ..self }
     }
 
     /// The estimates of all standardised parameters; zero for those not in the model.
@@ -164,6 +174,34 @@ impl Newton {
         Solved::of(self).joint(contrasts)
     }
 
+    /// The estimate in the coordinates that it was made in.
+    pub(crate) fn in_coordinates(&self, coordinates: &Coordinates) -> Vec<f64> {
+        times(&coordinates.basis, &self.estimate)
+    }
+
+    /// The largest standard error of a direction of length one in other coordinates: `basis` has a
+    /// column there for each kept parameter.
+    pub(crate) fn largest_error(&self, basis: &Mat<f64>) -> f64 {
+        let covariance = basis * self.covariance() * basis.transpose();
+        let found = Eigen::of(covariance.as_ref());
+        found.and_then(|found| found.values.last().copied()).map_or(f64::INFINITY, |most| most.max(0.0).sqrt())
+    }
+
+    /// The kept parameters for which the gradients of `rows` rows vary by less than `factor` times
+    /// what the curvature implies. For a likelihood the two are equal, `a' V a = a' H a` for
+    /// `a = B A^-1 e`.
+    pub(crate) fn less_spread_than(&self, factor: f64, rows: u64) -> Vec<usize> {
+        let solved = Solved::of(self);
+        let is_less = |place: usize| {
+            let unit: Vec<f64> = (0..self.kept.len()).map(|k| f64::from(u8::from(k == place))).collect();
+            let a = times(&self.basis, &times(&solved.inverse, &unit));
+            let privacy: f64 = a.iter().zip(&self.privacy).map(|(a, variance)| a * a * variance).sum();
+            let spread = (quadratic(&self.noise, &a) - privacy) * rows as f64;
+            spread < factor * solved.inverse[(place, place)]
+        };
+        (0..self.kept.len()).filter(|&place| is_less(place)).map(|place| self.kept[place]).collect()
+    }
+
     /// The covariance of the kept parameters' estimates.
     pub fn covariance(&self) -> Mat<f64> {
         let solved = Solved::of(self);
@@ -188,6 +226,7 @@ impl Newton {
         let in_range = self.kept.last().is_some_and(|&last| last < parameters);
         self.parameters == parameters
             && (ascend && in_range && self.estimate.len() == kept && kept <= p)
+            && self.withheld.iter().all(|&withheld| withheld < parameters)
             && (self.privacy.is_empty() || self.privacy.len() == p)
             && (is(&self.basis, kept)
                 && is(&self.noise, p)
@@ -254,7 +293,8 @@ impl<'a> Solved<'a> {
         ];
         let freedom = self.freedom(&column(&a));
         let found = Interval::by_inversion(contrast.offset + dot(&weights, estimate), variance, freedom, level);
-        found.with(per_unit.sqrt(), self.apart.is_lost)
+        let is_withheld = self.of.withheld.iter().any(|&j| contrast.weights[j] != 0.0);
+        found.with(per_unit.sqrt(), self.apart.is_lost || is_withheld)
     }
 }
 
@@ -433,7 +473,7 @@ mod tests {
         for null in [interval.low, 0.0, interval.high, 7.0] {
             let moved = Contrast { offset: contrast.offset - null, ..contrast.clone() };
             let joint = found.joint(&[moved]).unwrap();
-            assert!((joint.statistic / interval.statistic(null).powi(2) - 1.0).abs() < 1e-9, "{null} {joint:?}");
+            assert!((joint.statistic / interval.score(null).powi(2) - 1.0).abs() < 1e-9, "{null} {joint:?}");
             assert!((joint.p_value - interval.p_value(null)).abs() < 1e-9);
         }
     }

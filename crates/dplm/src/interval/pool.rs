@@ -41,6 +41,7 @@ impl Newton {
             curvature: blocks(&first.curvature, &second.curvature),
             entry_sd: blocks(&first.entry_sd, &second.entry_sd),
             scale_sd: 0.0,
+            withheld: self.withheld.iter().chain(&other.withheld).copied().collect(),
         })
     }
 

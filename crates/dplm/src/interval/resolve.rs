@@ -53,6 +53,8 @@ pub(crate) struct Floor {
     /// For each column, the columns without which it is dropped (Nelder 1977): a power or a product
     /// minus a combination of them has another meaning without them.
     pub needs: Vec<Vec<usize>>,
+    /// Columns that are taken before the others, so that those which repeat them are dropped.
+    pub first: Vec<usize>,
     /// Whether the first column is the constant: it is in the model whatever the noise, since
     /// without it every other coefficient would have another meaning.
     pub has_constant: bool,
@@ -62,7 +64,16 @@ impl Floor {
     /// No threshold besides the noise.
     pub(crate) fn none(columns: usize) -> Floor {
         let needs = vec![Vec::new(); columns];
-        Floor { rounding: vec![0.0; columns], least: vec![0.0; columns], needs, has_constant: false }
+        Floor { rounding: vec![0.0; columns], least: vec![0.0; columns], needs, first: Vec::new(), has_constant: false }
+    }
+}
+
+impl Floor {
+    /// The constant, then the columns that come first, then the others in formula order.
+    fn order(&self, columns: usize) -> Vec<usize> {
+        let mut order: Vec<usize> = (0..columns).collect();
+        order.sort_by_key(|j| !(self.first.contains(j) || *j == 0 && self.has_constant));
+        order
     }
 }
 
@@ -70,8 +81,9 @@ impl Floor {
 /// deviations above their noise, and above the floor.
 pub(crate) fn resolve(law: &Curvature, basis: &Mat<f64>, floor: &Floor, least: f64) -> Resolved {
     let mut elimination = Elimination::new(law, basis);
-    let (mut kept, mut pivots) = (Vec::new(), Vec::new());
-    for j in 0..basis.ncols() {
+    let nothing = Pivot { value: 0.0, sd: 0.0, strength: 0.0 };
+    let (mut kept, mut pivots) = (Vec::new(), vec![nothing; basis.ncols()]);
+    for j in floor.order(basis.ncols()) {
         let residual = elimination.residual(j);
         let pivot = elimination.pivot(&residual);
         let rounded: f64 = residual.combination.iter().zip(&floor.rounding).map(|(c, u)| c * c * u).sum();
@@ -83,8 +95,9 @@ pub(crate) fn resolve(law: &Curvature, basis: &Mat<f64>, floor: &Floor, least: f
             elimination.keep(residual, pivot.value.max(pivot.sd));
             kept.push(j);
         }
-        pivots.push(pivot);
+        pivots[j] = pivot;
     }
+    kept.sort_unstable();
     let lacks_one = |kept: &[usize]| kept.iter().position(|&j| floor.needs[j].iter().any(|k| !kept.contains(k)));
     while let Some(place) = lacks_one(&kept) {
         kept.remove(place);

@@ -9,7 +9,9 @@
 use std::collections::HashMap;
 
 use super::factor::{Factor, RowFunction};
-use crate::formula::{Expression, Model, Part, Range, Regressor, Shape, Variable, legendre_in_powers};
+use crate::formula::{
+    Event, EventCell, Expression, Model, Part, Range, Regressor, Shape, Variable, legendre_in_powers,
+};
 
 /// A function that is fitted.
 pub(super) struct Fitted {
@@ -74,6 +76,16 @@ impl<'a> Basis<'a> {
                 let unit = curve.unit(part.column);
                 Factor { unit, ..Factor::plain(RowFunction::Shape(self.placed(of), self.shape(part))) }
             }
+            (None, Variable::Event(event)) => Factor::plain(self.event(event, part)),
+        }
+    }
+
+    fn event(&self, event: &Event, part: Part) -> RowFunction {
+        let EventCell { period, of } = self.model.event_cells(event)[part.column as usize];
+        let column = self.columns[&event.period];
+        match event.of.as_ref().zip(of) {
+            None => RowFunction::Level { column, level: period },
+            Some((name, level)) => RowFunction::Levels([(column, period), (self.columns[name], level)]),
         }
     }
 
@@ -149,7 +161,7 @@ impl<'a> Basis<'a> {
         for (power, &coefficient) in (1..).zip(&powers[1..]).filter(|(_, coefficient)| **coefficient != 0.0) {
             let is_it = |variable: &&Variable| match variable {
                 Variable::Value(other) => as_power(other) == (base, power),
-                Variable::Curve(..) => false,
+                Variable::Curve(..) | Variable::Event(_) => false,
             };
             let variable = self.variables.iter().position(is_it)?;
             combination.push((Some(Part { variable, column: 0 }), coefficient));
@@ -172,7 +184,9 @@ impl<'a> Basis<'a> {
             products = products.iter().flat_map(times).filter(|(_, weight)| *weight != 0.0).collect();
         }
         let mut combination: HashMap<usize, f64> = HashMap::new();
-        for (parts, weight) in products {
+        // The constants of persons are taken out of every column, and with them any constant.
+        let is_taken_out = |parts: &[Part]| parts.is_empty() && self.model.within().is_some();
+        for (parts, weight) in products.into_iter().filter(|(parts, _)| !is_taken_out(parts)) {
             *combination.entry(*self.places.get(&sorted(parts))?).or_default() += weight;
         }
         let mut combination: Vec<(usize, f64)> = combination.into_iter().collect();

@@ -1,8 +1,9 @@
 //! How many bits everything has, and the proof that they suffice.
 
 use super::{
-    Clip,
+    Clip, Link,
     exact::{large, log2_up},
+    family::PROBABILITY_BITS,
 };
 
 /// A cell of 1 is this power of two on the lattice.
@@ -25,11 +26,15 @@ const ROW_BITS: u32 = 40;
 pub struct Lattice {
     features: usize,
     theta_bits: u32,
+    link: Link,
 }
 
-/// A point on the lattice of parameters: integers, held exactly in `f64`.
+/// A point on the lattice of parameters: integers, held exactly in `f64`; and what the mean of a response is there.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Theta(pub(super) Vec<f64>);
+pub struct Theta {
+    pub(super) integers: Vec<f64>,
+    pub(super) link: Link,
+}
 
 /// Why the arithmetic cannot be made exact.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
@@ -91,7 +96,22 @@ impl Lattice {
         let room = Lattice::room_for_theta(features)?.min(room_for_clip(gamma));
         let wanted = one_product_bits(gamma).max(bits_finer_than(step_noise));
         let theta_bits = wanted.clamp(*THETA_SCALE_BITS.start(), (*THETA_SCALE_BITS.end()).min(room));
-        Ok(Lattice { features, theta_bits })
+        Ok(Lattice { features, theta_bits, link: Link::Identity })
+    }
+
+    /// The same for responses whose mean is another function of parameters.
+    ///
+    /// # Guarantee
+    /// `X . Theta` is below 2^53 as a residual is. A coordinate of a row's gradient is at most `gamma`, which is `2^(12 + 20)` lattice
+    /// units for each of its own and at most 2^52, whatever the parameters' bits.
+    #[must_use]
+    pub const fn of_link(self, link: Link) -> Lattice {
+        Lattice { link, ..self }
+    }
+
+    /// What the mean of a response is.
+    pub const fn link(&self) -> Link {
+        self.link
     }
 
     /// The largest scale of parameters for which residuals stay below 2^53.
@@ -110,7 +130,7 @@ impl Lattice {
     pub(crate) fn of_bits(features: usize, theta_bits: u32) -> Option<Lattice> {
         let room = Lattice::room_for_theta(features).ok().filter(|_| features > 0)?;
         let is_planned = THETA_SCALE_BITS.contains(&theta_bits) && theta_bits <= room;
-        is_planned.then_some(Lattice { features, theta_bits })
+        is_planned.then_some(Lattice { features, theta_bits, link: Link::Identity })
     }
 
     /// How many bits a parameter has after the point.
@@ -131,7 +151,11 @@ impl Lattice {
 
     /// One standardised unit of a gradient, in lattice units.
     pub fn gradient_unit(&self) -> f64 {
-        exp2(2 * CELL_SCALE_BITS + self.theta_bits)
+        let residual_bits = match self.link {
+            Link::Identity => CELL_SCALE_BITS + self.theta_bits,
+            Link::Logistic => PROBABILITY_BITS,
+        };
+        exp2(CELL_SCALE_BITS + residual_bits)
     }
 
     /// One standardised unit of a parameter, in lattice units.
@@ -144,26 +168,33 @@ impl Lattice {
         assert_eq!(standardised.len(), self.features, "one parameter for each coefficient");
         let largest = exp2(self.theta_bits + THETA_RANGE_BITS);
         let round = |value: &f64| (value * self.theta_unit()).round_ties_even().clamp(-largest, largest);
-        Theta(standardised.iter().map(round).map(|value| if value.is_nan() { 0.0 } else { value }).collect())
+        let integers = standardised.iter().map(round).map(|value| if value.is_nan() { 0.0 } else { value });
+        Theta { integers: integers.collect(), link: self.link }
     }
 
     /// A point by its integers, where they are integers within the range of parameters.
     pub(crate) fn theta_of(&self, integers: Vec<f64>) -> Option<Theta> {
         let largest = exp2(self.theta_bits + THETA_RANGE_BITS);
         let is_sound = |value: &f64| value.fract() == 0.0 && value.abs() <= largest;
-        (integers.len() == self.features && integers.iter().all(is_sound)).then_some(Theta(integers))
+        let is_point = integers.len() == self.features && integers.iter().all(is_sound);
+        is_point.then_some(Theta { integers, link: self.link })
     }
 
     /// The parameters in standardised units, exactly.
     pub fn standardised(&self, theta: &Theta) -> Vec<f64> {
-        theta.0.iter().map(|value| value / self.theta_unit()).collect()
+        theta.integers.iter().map(|value| value / self.theta_unit()).collect()
     }
 }
 
 impl Theta {
     /// The lattice integers.
     pub fn integers(&self) -> &[f64] {
-        &self.0
+        &self.integers
+    }
+
+    /// What the mean of a response is there.
+    pub fn link(&self) -> Link {
+        self.link
     }
 }
 

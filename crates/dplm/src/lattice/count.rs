@@ -22,7 +22,8 @@ pub enum Ladder<'a> {
         /// The thresholds.
         radii: &'a [u64],
     },
-    /// The norm of a row's gradient at `theta`, or of the sum of a person's: they are above a clip when they would be clipped.
+    /// The norm of a row's gradient at `theta`, or of the sum of a person's: they are above a clip when they would be clipped. Of a binary
+    /// response it is the largest that the gradient could be.
     Gradients {
         /// Where gradients are taken.
         theta: &'a Theta,
@@ -65,9 +66,8 @@ impl Ladder<'_> {
             let norms = kernel::norms_sq(with, block);
             let residual = match self {
                 Ladder::Norms { .. } => [0.0; BLOCK_ROWS],
-                Ladder::Gradients { theta, theta_unit, .. } | Ladder::Residuals { theta, theta_unit, .. } => {
-                    kernel::residuals(with, block, theta, *theta_unit)
-                }
+                Ladder::Gradients { theta, theta_unit, .. } => kernel::sizes(with, block, theta, *theta_unit),
+                Ladder::Residuals { theta, theta_unit, .. } => kernel::residuals(with, block, theta, *theta_unit),
             };
             let (lengths, below) =
                 with.run(CountBelow { ladder: self, norms: &norms, residual: &residual, estimates: &surely_below });

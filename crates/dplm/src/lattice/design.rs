@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use crate::{
     Contrast,
     formula::{Column, Expression, Formula, FormulaError, Kind, Model, Range, Variable, Weights},
+    options::Family,
     table::{Block, Cells, MISSING},
 };
 
@@ -102,6 +103,8 @@ pub struct Design {
     offset: Option<Expression<usize>>,
     /// What each row is multiplied by the root of; its column is the last that is read.
     weights: Option<Weights>,
+    /// Whether rows are encoded without their response, which is a column like others.
+    is_silent: bool,
 }
 
 /// What to do with a row: the values that multiply the coefficients, and what is added to their sum; none where a cell is missing.
@@ -122,13 +125,17 @@ impl Design {
             combinations,
             names: model.coefficient_names(),
             asked: basis.asked(),
-            response: scale_of(basis.range(&fitted), model.intercept()),
+            response: match model.binary_response() {
+                Some(_) => Scale::BINARY,
+                None => scale_of(basis.range(&fitted), model.spans_constant()),
+            },
             fitted: basis.placed(&fitted),
             offset: model.offset().map(|offset| basis.placed(&offset)),
             model: model.clone(),
             ranges,
             columns,
             weights: None,
+            is_silent: false,
         }
     }
 
@@ -143,6 +150,37 @@ impl Design {
     /// The same for rows that count alike.
     pub fn unweighted(&self) -> Design {
         Design::new(&self.model)
+    }
+
+    /// The same as rows are read. Where persons' own means are to be taken out of them it starts with the constant, which says which rows have
+    /// no missing cell and how much each counts; where there is an instrument it is `with_moments`.
+    pub fn as_read(&self) -> Design {
+        let asked = self.with_moments().unwrap_or_else(|| self.clone());
+        let constant = self.is_within().then_some(Slot::Intercept);
+        Design { slots: constant.into_iter().chain(asked.slots.iter().cloned()).collect(), ..asked }
+    }
+
+    /// Where there is an instrument: columns of the controls, the instrument, the regressor and the response, in this order but for products.
+    /// There is no other response.
+    pub(crate) fn with_moments(&self) -> Option<Design> {
+        let all = Design::new(&self.model.with_moments()?);
+        let (columns, ranges, weights) = (self.columns.clone(), self.ranges.clone(), self.weights.clone());
+        Some(Design { columns, ranges, weights, is_silent: true, ..all })
+    }
+
+    /// How many columns rows have once they are read, and persons' means taken out.
+    pub fn kept_features(&self) -> usize {
+        self.with_moments().map_or(self.features(), |all| all.features())
+    }
+
+    /// Whether persons' own means are taken out of their rows.
+    pub fn is_within(&self) -> bool {
+        self.model.within().is_some()
+    }
+
+    /// The size of the largest cell with bounds: a difference of two where means are taken out.
+    pub fn largest_cell(&self) -> f64 {
+        if self.is_within() { 2.0 } else { 1.0 }
     }
 
     /// What rows are weighted by.
@@ -163,6 +201,11 @@ impl Design {
     /// How many coefficients there are.
     pub fn features(&self) -> usize {
         self.slots.len()
+    }
+
+    /// What the response is.
+    pub fn family(&self) -> Family {
+        if self.model.binary_response().is_some() { Family::Binomial } else { Family::Gaussian }
     }
 
     /// Whether the first coefficient is the constant.
@@ -210,22 +253,25 @@ impl Design {
     }
 
     /// The same of the terms without the intercept, where a column without bounds is at most `standard` in size: a bounded number and a group
-    /// of levels add at most 1 each, and products multiply.
+    /// of levels add at most 1 each, and products multiply. Less their means over several rows they are at most twice as long.
     pub fn terms_norm_sq(&self, standard: f64) -> f64 {
         let bare: HashSet<&str> = self.model.assumed_standard().collect();
         let of_variable = |variable: &Variable| match variable {
             Variable::Curve(curve, _) => curve.norm_sq(),
             Variable::Value(_) if variable.as_column().is_some_and(|name| bare.contains(name)) => standard * standard,
-            Variable::Value(_) => 1.0,
+            Variable::Value(_) | Variable::Event(_) => 1.0,
         };
-        self.model.ordered_terms().iter().map(|term| term.0.iter().map(of_variable).product::<f64>()).sum()
+        let largest_sq = self.largest_cell().powi(2);
+        self.model.ordered_terms().iter().map(|term| largest_sq * term.0.iter().map(of_variable).product::<f64>()).sum()
     }
 
-    /// The variance that rounding to the lattice gives to each column of the design matrix, in standardised units.
+    /// The variance that rounding to the lattice gives to each column of the design matrix, in standardised units: once as a cell, and once
+    /// more where a mean is taken out of it.
     pub(crate) fn rounding_variances(&self) -> Vec<f64> {
         let step = f64::from(ONE).recip();
         let is_whole = |slot: &Slot| self.weights.is_none() && (*slot == Slot::Intercept || slot.is_level());
-        self.slots.iter().map(|slot| if is_whole(slot) { 0.0 } else { step * step / 12.0 }).collect()
+        let times = |slot: &Slot| f64::from(u8::from(!is_whole(slot)) + u8::from(self.is_within()));
+        self.slots.iter().map(|slot| times(slot) * step * step / 12.0).collect()
     }
 
     /// For each column of the design matrix, those that it holds less a combination of, but for the constant: without one of them it would
@@ -259,6 +305,13 @@ impl Design {
         let complete = &complete_rows(block, rows.clone())[..rows.len()];
         let response = out.column(self.features());
         match &self.fitted {
+            _ if self.is_silent => {}
+            Expression::Column(column) if self.family() == Family::Binomial => {
+                let codes = &codes(&block.columns[*column])[rows.clone()];
+                for ((out, &code), kept) in response.iter_mut().zip(codes).zip(complete) {
+                    *out = if code == 1 { ONE * kept } else { -ONE * kept };
+                }
+            }
             Expression::Column(column) => {
                 self.response.write(&numbers(&block.columns[*column])[rows.clone()], complete, response);
             }
@@ -382,7 +435,7 @@ impl TryFrom<String> for Design {
 
     /// A model from a file.
     fn try_from(text: String) -> Result<Design, FormulaError> {
-        Ok(Design::new(&Formula::parse(&text)?.into_model()?))
+        Ok(Design::new(&Formula::parse_any(&text)?.into_model()?))
     }
 }
 
@@ -390,6 +443,9 @@ impl TryFrom<String> for Design {
 const ONE: f32 = narrow(power(CELL_SCALE_BITS));
 
 impl Scale {
+    /// Of a response that is one of two: -1 or 1, and its coefficients are what they are.
+    const BINARY: Scale = Scale { centre: 0.0, unit: 1.0, range: (-1.0, 1.0) };
+
     /// The lattice integer of a cell: clamped, standardised, rounded to the nearest with ties to even, saturated. A rule about one cell, whatever
     /// it holds.
     #[inline(always)]

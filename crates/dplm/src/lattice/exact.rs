@@ -36,12 +36,12 @@ pub(super) fn saturated(value: f64) -> i64 {
 
 /// The nearest float: for estimates, which integers then check, and exact below 2^53.
 #[inline(always)]
-pub(super) fn nearest(value: i128) -> f64 {
+pub(super) const fn nearest(value: i128) -> f64 {
     value as f64
 }
 
 /// A number of things in memory, of which there are fewer than 2^53: exact.
-pub(super) fn count(value: usize) -> f64 {
+pub(super) const fn count(value: usize) -> f64 {
     value as f64
 }
 

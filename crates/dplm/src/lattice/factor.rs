@@ -70,6 +70,8 @@ pub(super) enum RowFunction {
     Number(Expression<usize>),
     /// 1 where a categorical cell has this level, else 0.
     Level { column: usize, level: u32 },
+    /// 1 where both categorical cells have these levels, else 0.
+    Levels([(usize, u32); 2]),
     /// A polynomial or a spline of a number.
     Shape(Expression<usize>, Shape),
 }
@@ -84,6 +86,7 @@ impl Factor {
         let value = match &self.function {
             RowFunction::Number(expression) => row.value(expression),
             RowFunction::Level { column, level } => f64::from(row.code(*column) == *level),
+            RowFunction::Levels(levels) => f64::from(levels.iter().all(|&(column, level)| row.code(column) == level)),
             RowFunction::Shape(expression, shape) => shape.value(row.value(expression)),
         };
         (value - self.centre) / self.unit
@@ -91,7 +94,7 @@ impl Factor {
 
     /// Whether it is 0 or 1.
     pub(super) fn is_level(&self) -> bool {
-        matches!(self.function, RowFunction::Level { .. })
+        matches!(self.function, RowFunction::Level { .. } | RowFunction::Levels(_))
     }
 }
 

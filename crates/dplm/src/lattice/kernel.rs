@@ -1,8 +1,9 @@
 //! The sums over blocks of rows. Everything here is exact, so any order and any instructions give the same bits.
 
 use super::{
-    BLOCK_ROWS, Clip, Kernel, Lattice, RowBlock, Theta,
+    BLOCK_ROWS, Clip, Kernel, Lattice, Link, RowBlock, Theta,
     exact::{integer, narrow, natural, nearest, power},
+    family::{Expected, weighted},
     simd::{FOLDED, LANES, Simd, Work},
 };
 
@@ -48,7 +49,7 @@ impl WeightedSum {
         WeightedSum { halves: true, blocks_per_flush: 16 }
     }
 
-    /// Adds `sum_i X_i clamp(r_i, -B_i, B_i)` at `theta` over a buffer of blocks with the bounds of their rows.
+    /// Adds `sum_i X_i w_i` at `theta` over a buffer of blocks with the bounds of their rows: residuals, limited as their link says.
     pub(crate) fn add_clipped(
         &self,
         kernel: Kernel,
@@ -57,8 +58,20 @@ impl WeightedSum {
         (theta, lattice): (&Theta, &Lattice),
         sums: &mut [i128],
     ) {
-        let weights =
-            Clipped { theta: theta.integers(), theta_unit: lattice.theta_unit(), bounds: bounds.as_chunks().0 };
+        let weights = Clipped { theta, theta_unit: lattice.theta_unit(), bounds: bounds.as_chunks().0 };
+        kernel.run(SumWork { how: self, cells, weights, sums });
+    }
+
+    /// Adds `sum_i X_i clamp(b_i, -B_i, B_i)`, `b` how the variance of a binary response changes along its linear function.
+    pub(crate) fn add_bends(
+        &self,
+        kernel: Kernel,
+        cells: &[f32],
+        bounds: &[f32],
+        (theta, lattice): (&Theta, &Lattice),
+        sums: &mut [i128],
+    ) {
+        let weights = Bends(Clipped { theta, theta_unit: lattice.theta_unit(), bounds: bounds.as_chunks().0 });
         kernel.run(SumWork { how: self, cells, weights, sums });
     }
 
@@ -75,7 +88,7 @@ trait Weights {
 
 /// Residuals at `theta`, limited to the rows' bounds.
 struct Clipped<'a> {
-    theta: &'a [f64],
+    theta: &'a Theta,
     theta_unit: f64,
     bounds: &'a [[f32; BLOCK_ROWS]],
 }
@@ -83,11 +96,19 @@ struct Clipped<'a> {
 impl Weights for Clipped<'_> {
     #[inline(always)]
     fn of_block<S: Simd>(&self, simd: S, index: usize, block: Block<'_>, ahead: &mut Ahead<'_>) -> [S::V; VECTORS] {
-        let mut weights = block.residuals(simd, self.theta, self.theta_unit, ahead);
-        for (weight, bound) in weights.iter_mut().zip(vectors(&self.bounds[index])) {
-            *weight = simd.limit(*weight, simd.widen(bound));
-        }
-        weights
+        block.limited(simd, (self.theta, self.theta_unit), &self.bounds[index], ahead)
+    }
+}
+
+/// How variances change, limited likewise.
+struct Bends<'a>(Clipped<'a>);
+
+impl Weights for Bends<'_> {
+    #[inline(always)]
+    fn of_block<S: Simd>(&self, simd: S, index: usize, block: Block<'_>, ahead: &mut Ahead<'_>) -> [S::V; VECTORS] {
+        let Clipped { theta, theta_unit, bounds } = self.0;
+        let bends = block.expected(simd, theta, theta_unit, ahead).bends();
+        limited_to(simd, loaded(simd, &bends), &bounds[index])
     }
 }
 
@@ -97,11 +118,7 @@ struct Given<'a>(&'a [[f64; BLOCK_ROWS]]);
 impl Weights for Given<'_> {
     #[inline(always)]
     fn of_block<S: Simd>(&self, simd: S, index: usize, _: Block<'_>, _: &mut Ahead<'_>) -> [S::V; VECTORS] {
-        let mut weights = [simd.splat(0.0); VECTORS];
-        for (weight, given) in weights.iter_mut().zip(self.0[index].as_chunks().0) {
-            *weight = simd.load(given);
-        }
-        weights
+        loaded(simd, &self.0[index])
     }
 }
 
@@ -171,6 +188,51 @@ impl<'a> Block<'a> {
             }
         }
         residuals
+    }
+
+    /// What each row's response is above its mean: an integer below 2^53.
+    #[inline(always)]
+    pub(super) fn residuals_at<S: Simd>(
+        self,
+        simd: S,
+        (theta, theta_unit): (&Theta, f64),
+        ahead: &mut Ahead<'_>,
+    ) -> [S::V; VECTORS] {
+        match theta.link {
+            Link::Identity => self.residuals(simd, &theta.integers, theta_unit, ahead),
+            Link::Logistic => loaded(simd, &self.expected(simd, theta, theta_unit, ahead).residuals()),
+        }
+    }
+
+    /// What is expected of each row, where its response is binary.
+    #[inline(always)]
+    pub(super) fn expected<S: Simd>(self, simd: S, theta: &Theta, theta_unit: f64, ahead: &mut Ahead<'_>) -> Expected {
+        // Without its response a row's residual is its linear function, with the sign changed.
+        let linear = stored(simd, self.residuals(simd, &theta.integers, 0.0, ahead)).map(|value| -value);
+        let responses = self.column(theta.integers.len()).as_flattened();
+        Expected::of(&linear, responses.first_chunk().expect("a column"), theta_unit)
+    }
+
+    /// Residuals as they count under the bounds of their rows: limited to them, or weighted by what does not depend on the response.
+    #[inline(always)]
+    fn limited<S: Simd>(
+        self,
+        simd: S,
+        (theta, theta_unit): (&Theta, f64),
+        bounds: &[f32; BLOCK_ROWS],
+        ahead: &mut Ahead<'_>,
+    ) -> [S::V; VECTORS] {
+        match theta.link {
+            Link::Identity => limited_to(simd, self.residuals(simd, &theta.integers, theta_unit, ahead), bounds),
+            Link::Logistic => {
+                let expected = self.expected(simd, theta, theta_unit, ahead);
+                let (mut weights, largest) = (expected.residuals(), expected.largest());
+                for ((weight, largest), bound) in weights.iter_mut().zip(largest).zip(bounds) {
+                    *weight = weighted(*weight, largest, f64::from(*bound));
+                }
+                loaded(simd, &weights)
+            }
+        }
     }
 
     /// Adds `X' w` to the running sums of each column.
@@ -253,14 +315,14 @@ pub(super) fn flush(running: &mut [[f64; FOLDED]], unit: i128, sums: &mut [i128]
     }
 }
 
-/// `2^s Y - X . Theta` for the rows of a block: integers below 2^53 by [`Lattice::plan`].
+/// What the response of each row of a block is above its mean: integers below 2^53 by [`Lattice::plan`].
 pub(crate) fn residuals(kernel: Kernel, block: RowBlock<'_>, theta: &Theta, theta_unit: f64) -> Lanes {
-    kernel.run(ResidualWork { block: Block(block.cells()), theta: theta.integers(), theta_unit })
+    kernel.run(ResidualWork { block: Block(block.cells()), theta, theta_unit })
 }
 
 struct ResidualWork<'a> {
     block: Block<'a>,
-    theta: &'a [f64],
+    theta: &'a Theta,
     theta_unit: f64,
 }
 
@@ -269,7 +331,55 @@ impl Work for ResidualWork<'_> {
 
     #[inline(always)]
     fn run<S: Simd>(self, simd: S) -> Lanes {
-        stored(simd, self.block.residuals(simd, self.theta, self.theta_unit, &mut Ahead::new(&[], 0)))
+        stored(simd, self.block.residuals_at(simd, (self.theta, self.theta_unit), &mut Ahead::new(&[], 0)))
+    }
+}
+
+/// What is expected of the rows of a block whose responses are binary.
+pub(crate) fn expected(kernel: Kernel, block: RowBlock<'_>, theta: &Theta, theta_unit: f64) -> Expected {
+    kernel.run(ExpectedWork(ResidualWork { block: Block(block.cells()), theta, theta_unit }))
+}
+
+struct ExpectedWork<'a>(ResidualWork<'a>);
+
+impl Work for ExpectedWork<'_> {
+    type Output = Expected;
+
+    #[inline(always)]
+    fn run<S: Simd>(self, simd: S) -> Expected {
+        let ResidualWork { block, theta, theta_unit } = self.0;
+        block.expected(simd, theta, theta_unit, &mut Ahead::new(&[], 0))
+    }
+}
+
+/// How large the residual of each row of a block counts as where it is clipped: the largest that could be, where the response is binary.
+pub(crate) fn sizes(kernel: Kernel, block: RowBlock<'_>, theta: &Theta, theta_unit: f64) -> Lanes {
+    match theta.link {
+        Link::Identity => residuals(kernel, block, theta, theta_unit),
+        Link::Logistic => expected(kernel, block, theta, theta_unit).largest(),
+    }
+}
+
+/// The residuals of the rows of a block as they count under the bounds of their rows.
+pub(crate) fn limited(
+    kernel: Kernel,
+    block: RowBlock<'_>,
+    bounds: &[f32; BLOCK_ROWS],
+    theta: &Theta,
+    theta_unit: f64,
+) -> Lanes {
+    kernel.run(LimitWork(ResidualWork { block: Block(block.cells()), theta, theta_unit }, bounds))
+}
+
+struct LimitWork<'a>(ResidualWork<'a>, &'a [f32; BLOCK_ROWS]);
+
+impl Work for LimitWork<'_> {
+    type Output = Lanes;
+
+    #[inline(always)]
+    fn run<S: Simd>(self, simd: S) -> Lanes {
+        let ResidualWork { block, theta, theta_unit } = self.0;
+        stored(simd, block.limited(simd, (theta, theta_unit), self.1, &mut Ahead::new(&[], 0)))
     }
 }
 
@@ -289,6 +399,24 @@ impl Work for NormWork<'_> {
     fn run<S: Simd>(self, simd: S) -> Lanes {
         stored(simd, self.block.norms_sq(simd))
     }
+}
+
+/// Values limited to the bounds of their rows.
+#[inline(always)]
+fn limited_to<S: Simd>(simd: S, mut values: [S::V; VECTORS], bounds: &[f32; BLOCK_ROWS]) -> [S::V; VECTORS] {
+    for (value, bound) in values.iter_mut().zip(vectors(bounds)) {
+        *value = simd.limit(*value, simd.widen(bound));
+    }
+    values
+}
+
+#[inline(always)]
+pub(super) fn loaded<S: Simd>(simd: S, lanes: &Lanes) -> [S::V; VECTORS] {
+    let mut values = [simd.splat(0.0); VECTORS];
+    for (value, lanes) in values.iter_mut().zip(lanes.as_chunks().0) {
+        *value = simd.load(lanes);
+    }
+    values
 }
 
 #[inline(always)]

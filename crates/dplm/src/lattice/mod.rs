@@ -22,6 +22,7 @@
 )]
 
 mod exact;
+mod family;
 mod bits;
 mod clip;
 mod factor;
@@ -44,6 +45,7 @@ pub(crate) use coarse::{CoarseRows, Displacement};
 pub use count::Ladder;
 pub(crate) use count::above;
 pub use design::{Design, Product, Scale, Slot};
+pub use family::{Link, Number};
 pub(crate) use gram::GramSum;
 pub use gram::Moments;
 pub(crate) use kernel::{
@@ -53,6 +55,7 @@ pub use outer::{ClippedOuter, Outer};
 pub use simd::Kernel;
 pub use unit::MOST_ROWS;
 pub(crate) use unit::{
-    Around, Group, UnitClip, add_unit_gradients, clipped_units, reaches, surely_within, unit_square_sum, weigh_as_one,
+    Around, Group, UnitClip, add_unit_gradients, clipped_units, number_sum, reaches, surely_within, unit_number_sum,
+    unit_square_sum, weigh_as_one, without_means,
 };
 pub use whiten::Whitening;

@@ -4,7 +4,7 @@
 //! `||v||^2 <= radius^2`, or, of gradients, the outer product of the clipped sum.
 
 use super::{
-    BLOCK_ROWS, CELL_RANGE_BITS, Clip, Kernel, RowBlock, Theta,
+    BLOCK_ROWS, CELL_RANGE_BITS, Clip, Kernel, Link, RowBlock, Theta,
     exact::{integer, natural, nearest, power},
     gram::GramSum,
     kernel,
@@ -42,6 +42,9 @@ pub enum ClippedOuter<'a> {
     ///
     /// The sum `v` of a person's gradients that is clipped by a factor `f` still moves across its own direction: such a person contributes
     /// `f P A P`, `P = I - vv' / ||v||^2`, which for one row is nothing.
+    ///
+    /// Where responses are binary every row contributes, times the root of its response's variance and of the weight that it is clipped with, which
+    /// does not depend on its response: a person's rows by the factor of the person.
     Unclipped {
         /// Where the clip is judged.
         theta: &'a Theta,
@@ -112,13 +115,24 @@ impl ClippedOuter<'_> {
         clip: &Clip,
     ) {
         match self {
-            ClippedOuter::Unclipped { theta, theta_unit, radius } => {
-                let residual = kernel::residuals(kernel, block, theta, *theta_unit);
-                add_shrunk(sum, kernel, block, *radius, |row| residual[row].abs() <= f64::from(bounds[row]));
-            }
+            ClippedOuter::Unclipped { theta, theta_unit, radius } => match theta.link {
+                Link::Identity => {
+                    let residual = kernel::residuals(kernel, block, theta, *theta_unit);
+                    add_shrunk(sum, kernel, block, *radius, |row| residual[row].abs() <= f64::from(bounds[row]));
+                }
+                Link::Logistic => {
+                    let expected = kernel::expected(kernel, block, theta, *theta_unit);
+                    let (largest, variances) = (expected.largest(), expected.variances());
+                    let weight =
+                        |row: usize| variances[row] * (f64::from(bounds[row]) / largest[row].max(1.0)).min(1.0);
+                    let norms = kernel::norms_sq(kernel, block).map(natural);
+                    sum.add_columns(&shrunk(block, &norms, *radius, |row| weight(row).sqrt()));
+                }
+            },
             ClippedOuter::Gradient { theta, theta_unit } => {
+                let weights = kernel::limited(kernel, block, bounds, theta, *theta_unit);
                 let shift = clip.gradient_shift();
-                sum.add_columns(&gradients(kernel, block, bounds, theta, *theta_unit, shift));
+                sum.add_columns(&kernel.run(GradientWork { block, weights: &weights, shift }));
             }
         }
     }
@@ -135,6 +149,10 @@ impl ClippedOuter<'_> {
         let (on_grid, mut gradients) = (UnitClip::new(clip), UnitGradients::default());
         gradients.take(kernel, (group, reach), (theta, *theta_unit), &on_grid);
         match self {
+            ClippedOuter::Unclipped { radius, .. } if theta.link == Link::Logistic => {
+                let factors = gradients.factors(&on_grid);
+                add_varying_persons(sum, kernel, group, *radius, (theta, *theta_unit), &factors);
+            }
             ClippedOuter::Unclipped { radius, .. } => {
                 add_persons(sum, kernel, group, *radius, Some((&gradients, &gradients.factors(&on_grid))));
             }
@@ -176,11 +194,43 @@ fn add_persons(
             project(&mut rows, &gradient, factors[lane]);
         }
         shorten(&mut rows, group.features(), radius);
-        for (columns, row) in blocks.iter_mut().zip(rows.chunks_exact(group.features())) {
-            columns.iter_mut().zip(row).for_each(|(column, &cell)| column[lane] = cell);
-        }
+        write_lane(&mut blocks, &rows, lane);
     }
     blocks.iter().for_each(|columns| sum.add_columns(columns));
+}
+
+/// Adds the rows of persons whose responses are binary, each times the root of its response's variance and of the person's factor, and those of a
+/// person then scaled alike so that `||A||_F <= radius^2`.
+fn add_varying_persons(
+    sum: &mut GramSum,
+    kernel: Kernel,
+    group: Group<'_>,
+    radius: u64,
+    (theta, theta_unit): (&Theta, f64),
+    factors: &[f64; BLOCK_ROWS],
+) {
+    let variances: Vec<[f64; BLOCK_ROWS]> =
+        group.blocks().map(|block| kernel::expected(kernel, block, theta, theta_unit).variances()).collect();
+    let zeros = vec![[0.0; BLOCK_ROWS]; group.features()];
+    let mut blocks = vec![zeros; variances.len()];
+    for (lane, factor) in factors.iter().enumerate() {
+        let mut rows = group.rows_of(lane);
+        for (row, variances) in rows.chunks_exact_mut(group.features()).zip(&variances) {
+            let root = (factor * variances[lane]).sqrt();
+            row.iter_mut().for_each(|cell| *cell = cut(*cell * root));
+        }
+        shorten(&mut rows, group.features(), radius);
+        write_lane(&mut blocks, &rows, lane);
+    }
+    blocks.iter().for_each(|columns| sum.add_columns(columns));
+}
+
+/// Puts the rows of a person into a lane of blocks.
+fn write_lane(blocks: &mut [Vec<[f64; BLOCK_ROWS]>], rows: &[f64], lane: usize) {
+    let features = rows.len() / blocks.len();
+    for (columns, row) in blocks.iter_mut().zip(rows.chunks_exact(features)) {
+        columns.iter_mut().zip(row).for_each(|(column, &cell)| column[lane] = cell);
+    }
 }
 
 /// Rows as they count for the curvature of a sum `v` that is clipped: `sqrt(f) (x - v (v.x) / ||v||^2)`, cut towards zero and to the size of a
@@ -215,21 +265,6 @@ fn shorten(rows: &mut Vec<f64>, features: usize, radius: u64) {
         }
         factor *= 1.0 - 1.0 / power(10);
     }
-}
-
-fn gradients(
-    kernel: Kernel,
-    block: RowBlock<'_>,
-    bounds: &Bounds,
-    theta: &Theta,
-    theta_unit: f64,
-    shift: u32,
-) -> Vec<[f64; BLOCK_ROWS]> {
-    let mut weights = kernel::residuals(kernel, block, theta, theta_unit);
-    for (weight, &bound) in weights.iter_mut().zip(bounds) {
-        *weight = weight.clamp(-f64::from(bound), f64::from(bound));
-    }
-    kernel.run(GradientWork { block, weights: &weights, shift })
 }
 
 /// `cell weight / 2^shift` cut towards zero, for each cell and the weight of its row: products of at most 2^(19 + shift).
@@ -280,7 +315,7 @@ fn add_shrunk(sum: &mut GramSum, kernel: Kernel, block: RowBlock<'_>, radius: u6
             some => sum.add_rows(block, some),
         }
     } else {
-        sum.add_columns(&shrunk(block, &norms, radius, keep));
+        sum.add_columns(&shrunk(block, &norms, radius, |row| if keep(row) { 1.0 } else { 0.0 }));
     }
 }
 
@@ -288,28 +323,34 @@ fn is_short(norm_sq: u64, radius: u64) -> bool {
     u128::from(norm_sq) <= u128::from(radius) * u128::from(radius)
 }
 
-/// Rows shrunk to norm at most `radius`; rows that are not kept become zeros.
+/// Rows times a factor of at most 1 each, shrunk to norm at most `radius`.
 fn shrunk(
     block: RowBlock<'_>,
     norms: &[u64; BLOCK_ROWS],
     radius: u64,
-    keep: impl Fn(usize) -> bool,
+    scale: impl Fn(usize) -> f64,
 ) -> Vec<[f64; BLOCK_ROWS]> {
     let columns: Vec<&[f32; BLOCK_ROWS]> = block.columns().collect();
-    let factors: [f64; BLOCK_ROWS] = std::array::from_fn(|row| {
-        if keep(row) { factor(norms[row], radius, columns.iter().map(|column| column[row])) } else { 0.0 }
-    });
+    let factors: [f64; BLOCK_ROWS] =
+        std::array::from_fn(|row| factor(norms[row], radius, scale(row), columns.iter().map(|column| column[row])));
     let column = |cells: &&[f32; BLOCK_ROWS]| std::array::from_fn(|row| cut(f64::from(cells[row]) * factors[row]));
     columns.iter().map(column).collect()
 }
 
-/// A factor for which the row, multiplied and cut, has squared norm at most `radius^2` in exact integers.
-pub(super) fn factor(norm_sq: u64, radius: u64, row: impl Iterator<Item = f32> + Clone) -> f64 {
-    if is_short(norm_sq, radius) {
-        return 1.0;
+/// Where a product rounds up to a whole number it is cut to that, which is longer by less than this.
+const UP_AND_CUT: f64 = 1e-12;
+
+/// A factor, no larger than `scale`, for which the row, multiplied and cut, has squared norm at most `radius^2` in exact integers.
+pub(super) fn factor(norm_sq: u64, radius: u64, scale: f64, row: impl Iterator<Item = f32> + Clone) -> f64 {
+    if scale == 0.0 || scale == 1.0 && is_short(norm_sq, radius) {
+        return scale;
     }
-    let radius_sq = u128::from(radius) * u128::from(radius);
-    let mut factor = nearest(radius.into()) / nearest(norm_sq.into()).sqrt();
+    let (radius_sq, longest) = (u128::from(radius) * u128::from(radius), nearest(radius.into()));
+    let length = nearest(norm_sq.into()).sqrt();
+    if scale * length <= longest * (1.0 - UP_AND_CUT) {
+        return scale;
+    }
+    let mut factor = (longest / length).min(scale);
     while cut_norm_sq(row.clone(), factor) > radius_sq {
         factor *= 1.0 - 1e-6;
     }
@@ -378,7 +419,7 @@ mod tests {
         fn a_shrunk_row_keeps_its_promise(row in vec(-(1i32 << 19)..=1 << 19, 5), radius in 0..1u64 << 19) {
             let norm_sq = row.iter().map(|&cell| i64::from(cell).pow(2).unsigned_abs()).sum();
             let row = row.into_iter().map(|cell| cell as f32);
-            let factor = factor(norm_sq, radius, row.clone());
+            let factor = factor(norm_sq, radius, 1.0, row.clone());
             prop_assert!(cut_norm_sq(row, factor) <= u128::from(radius) * u128::from(radius));
         }
     }

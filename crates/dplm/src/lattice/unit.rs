@@ -8,10 +8,11 @@
 //! with one row is a row of its own elsewhere ([`super::kernel`]), where clipping the residual does the same.
 
 use super::{
-    BLOCK_ROWS, Clip, Kernel, Lattice, RowBlock, Theta,
+    BLOCK_ROWS, Clip, Kernel, Lattice, Link, RowBlock, Theta,
     design::nearest_cell,
     exact::{count, integer, large, narrow, nearest, power},
-    kernel::{Ahead, Block, Lanes, ROUNDING, VECTORS, flush, stored, vectors, whole_down},
+    family::Number,
+    kernel::{Ahead, Block, Lanes, ROUNDING, VECTORS, expected, flush, norms_sq, sizes, stored, vectors, whole_down},
     simd::{FOLDED, Simd, Work},
 };
 
@@ -69,6 +70,45 @@ pub(crate) fn weigh_as_one(cells: &mut [f32], features: usize) {
     for column in cells.as_chunks_mut::<BLOCK_ROWS>().0 {
         column.iter_mut().zip(factors).for_each(|(cell, factor)| *cell = nearest_cell(f64::from(*cell) * factor));
     }
+}
+
+/// The rows of each person of a group less the person's own means: of every column but the first, responses included, what is left after
+/// its projection on the first, which is gone afterwards. A rule about one person.
+///
+/// The first column is the constant: `C_i` is 0 for a row that does not count and, where rows are weighted, proportional to the root of the weight. A
+/// cell becomes the integer nearest to `X_i - C_i m`, ties to even, for `m = sum_k C_k X_k / sum_k C_k^2`. Both sums are below 2^52 and so
+/// exact in any order; what follows is a few roundings of IEEE's, which are the same everywhere. A column that is a multiple of the constant
+/// leaves nothing, since these roundings are far below half a step, and so does a person with one row that counts.
+///
+/// # Guarantee
+/// Whatever a person's rows are, cells are integers in the range of the lattice: what is claimed of a person's contribution, that is of any such
+/// rows, holds of these. With all cells of a column within `lo` and `hi` and K rows that count alike, `|X_i - m| <= (hi - lo) (1 - 1/K)`.
+pub(crate) fn without_means(cells: &[f32], features: usize) -> Vec<f32> {
+    let blocks = || cells.chunks_exact(RowBlock::len_for(features)).map(|block| block.as_chunks::<BLOCK_ROWS>().0);
+    let (mut squares, mut sums) = ([0.0; BLOCK_ROWS], vec![[0.0; BLOCK_ROWS]; features]);
+    for (constant, others) in blocks().filter_map(<[Cells]>::split_first) {
+        add_lanes(constant, constant, &mut squares);
+        others.iter().zip(&mut sums).for_each(|(column, sums)| add_lanes(constant, column, sums));
+    }
+    let mean = |sum: f64, square: f64| if square > 0.0 { sum / square } else { 0.0 };
+    let means: Vec<Lanes> =
+        sums.iter().map(|sums| std::array::from_fn(|lane| mean(sums[lane], squares[lane]))).collect();
+    let less = |constant: &Cells, column: &Cells, means: &Lanes| -> Cells {
+        std::array::from_fn(|lane| nearest_cell(f64::from(column[lane]) - f64::from(constant[lane]) * means[lane]))
+    };
+    let columns = blocks().filter_map(<[Cells]>::split_first).flat_map(|(constant, others)| {
+        others.iter().zip(&means).map(move |(column, means)| less(constant, column, means))
+    });
+    columns.flatten().collect()
+}
+
+/// The cells of a column in the rows of a block.
+type Cells = [f32; BLOCK_ROWS];
+
+/// Adds the products of two columns to a sum for each person.
+fn add_lanes(one: &Cells, other: &Cells, sums: &mut Lanes) {
+    let products = one.iter().zip(other).map(|(one, other)| f64::from(*one) * f64::from(*other));
+    sums.iter_mut().zip(products).for_each(|(sum, product)| *sum += product);
 }
 
 /// For each person of a group, the size at which residuals saturate: `S M <= 2^52` for `M = max_j sum_i |X_ij|`.
@@ -153,6 +193,8 @@ pub(crate) struct UnitGradients {
     /// The largest residual of each person, in lattice units, up to where it saturates.
     largest: Lanes,
     length: Length,
+    /// Where responses are binary, at least how long the vector would be whatever came out, in steps of the grid; nothing otherwise.
+    reachable: Lanes,
 }
 
 /// At least the length of a vector for each person: `||v|| <= sqrt(square) / scale`.
@@ -178,26 +220,35 @@ impl UnitGradients {
         self.remainders.resize(parts(group.features), [0.0; BLOCK_ROWS]);
         self.residuals.resize(group.depth(), [0.0; BLOCK_ROWS]);
         self.residual_remainders.resize(parts(group.depth()), [0.0; BLOCK_ROWS]);
-        let (theta, step) = (theta.integers(), power(clip.shift));
+        let step = power(clip.shift);
         self.length = kernel.run(SumWork { group, reach, theta, theta_unit, step, to: self });
+        self.reachable = match theta.link {
+            Link::Identity => [0.0; BLOCK_ROWS],
+            Link::Logistic => reachable(kernel, group, (theta, theta_unit)).map(|length| length / step),
+        };
     }
 
     /// What each vector is multiplied by before its coordinates are cut towards zero: 1 where it is within the clip.
     ///
     /// # Guarantee
     /// `||cut(f v)|| <= gamma`, `v` on the grid: with `f` at most `gamma scale / sqrt(square)` times `1 - 2^-50`, rounded three times, and each product
-    /// `f v_j` rounded once before it is cut, every `|c_j| <= |v_j| gamma / ||v||`.
+    /// `f v_j` rounded once before it is cut, every `|c_j| <= |v_j| gamma / ||v||`. A factor may be smaller than that.
+    ///
+    /// Where responses are binary it is: `f = gamma / L` with `L` what the vector could be at most, so that the factor does not depend on what came out.
     pub(crate) fn factors(&self, clip: &UnitClip) -> Lanes {
         std::array::from_fn(|lane| match self.is_within(lane, clip) {
             true => 1.0,
-            false => clip.gamma * self.length.scale[lane] / self.length.square[lane].sqrt() * (1.0 - ROUNDING),
+            false => {
+                let by_length = clip.gamma * self.length.scale[lane] / self.length.square[lane].sqrt();
+                by_length.min(clip.gamma / self.reachable[lane]) * (1.0 - ROUNDING)
+            }
         })
     }
 
     /// Whether a person's vector is surely no longer than the clip; rounded so that what is not sure says no.
     pub(crate) fn is_within(&self, lane: usize, clip: &UnitClip) -> bool {
         let gamma = clip.gamma * self.length.scale[lane];
-        self.length.square[lane] <= gamma * gamma * (1.0 - ROUNDING)
+        self.length.square[lane] <= gamma * gamma * (1.0 - ROUNDING) && self.reachable[lane] <= clip.gamma
     }
 
     /// The clipped vectors: a column of persons for each coefficient, in steps of the grid.
@@ -235,7 +286,7 @@ impl UnitGradients {
 struct SumWork<'a> {
     group: Group<'a>,
     reach: &'a [f32; BLOCK_ROWS],
-    theta: &'a [f64],
+    theta: &'a Theta,
     theta_unit: f64,
     /// A step of the grid, in lattice units.
     step: f64,
@@ -252,7 +303,7 @@ impl Work for SumWork<'_> {
         let (length, is_on_lattice) = (RowBlock::len_for(group.features), remainders.is_empty());
         for (index, (block, kept)) in group.cells.chunks_exact(length).zip(residuals.iter_mut()).enumerate() {
             let mut ahead = Ahead::new(group.cells, (index + 1) * length);
-            let mut residuals = Block(block).residuals(simd, theta, theta_unit, &mut ahead);
+            let mut residuals = Block(block).residuals_at(simd, (theta, theta_unit), &mut ahead);
             for (residual, reach) in residuals.iter_mut().zip(vectors(reach)).filter(|_| is_on_lattice) {
                 *residual = simd.limit(*residual, simd.widen(reach));
             }
@@ -273,6 +324,17 @@ impl Work for SumWork<'_> {
         carry(sums, remainders, step);
         lengths(sums)
     }
+}
+
+/// `sum_i ||X_i|| m_i` of each person, in lattice units, `m` the largest residual that a binary response could have: no sum of the person's
+/// gradients is longer, whatever came out.
+fn reachable(kernel: Kernel, group: Group<'_>, (theta, theta_unit): (&Theta, f64)) -> Lanes {
+    let mut lengths = [0.0; BLOCK_ROWS];
+    for block in group.blocks() {
+        let (norms, largest) = (norms_sq(kernel, block), sizes(kernel, block, theta, theta_unit));
+        lengths.iter_mut().zip(norms).zip(largest).for_each(|((length, norm), most)| *length += norm.sqrt() * most);
+    }
+    lengths
 }
 
 /// The largest of some numbers of each person, in size.
@@ -492,6 +554,39 @@ pub(crate) fn unit_square_sum<'a>(
         gradients.square_sum(&unit_clip, clip.square_shift())
     });
     squares.sum()
+}
+
+/// The sum over the rows of a block of a number of each, whole numbers of at most 2^20.
+pub(crate) fn number_sum(
+    kernel: Kernel,
+    block: RowBlock<'_>,
+    number: Number,
+    (theta, theta_unit): (&Theta, f64),
+) -> i128 {
+    let numbers = expected(kernel, block, theta, theta_unit).numbers(number);
+    // Sums of 32 such numbers are exact.
+    i128::from(integer(numbers.iter().sum()))
+}
+
+/// The sum over the persons of a group of the mean of a number over the rows of each, cut: whole numbers of at most 2^20.
+pub(crate) fn unit_number_sum(
+    kernel: Kernel,
+    group: Group<'_>,
+    number: Number,
+    (theta, theta_unit): (&Theta, f64),
+) -> i128 {
+    let (mut sums, mut counted) = ([0.0; BLOCK_ROWS], [0.0; BLOCK_ROWS]);
+    for block in group.blocks() {
+        let expected = expected(kernel, block, theta, theta_unit);
+        let numbers = expected.numbers(number);
+        for row in 0..BLOCK_ROWS {
+            sums[row] += numbers[row];
+            counted[row] += if expected.counts(row) { 1.0 } else { 0.0 };
+        }
+    }
+    // Of at most 2^14 rows: exact until the division, which does not round beyond a whole number.
+    let means = sums.iter().zip(counted).map(|(sum, counted): (&f64, f64)| (sum / counted.max(1.0)).floor());
+    means.map(|mean| i128::from(integer(mean))).sum()
 }
 
 /// How many persons are clipped at `theta`.

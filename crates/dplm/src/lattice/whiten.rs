@@ -4,14 +4,18 @@
 //! `2^(34 - log2 p)`, so every sum stays below 2^53. It is then rounded to the lattice of cells once. What a row becomes
 //! depends on that row and on released numbers only, and it is the same on any machine: each claim about rows holds for
 //! re-encoded rows.
+//!
+//! The response stays as it is, or is made in the same way, of all cells and of the response before: a column that is
+//! regressed on others is a response, and so is what a released fit leaves of one.
 
 use faer::{Mat, MatRef};
 
 use super::{
-    BLOCK_ROWS, CELL_RANGE_BITS, Kernel, RowBlock,
+    BLOCK_ROWS, CELL_RANGE_BITS, Kernel, Lattice, RowBlock, Theta,
     design::nearest_cell,
-    exact::{log2_up, nearest, power},
-    kernel::{Block, VECTORS},
+    exact::{log2_up, narrow, natural, nearest, power},
+    kernel::{Ahead, Block, VECTORS},
+    outer::{cut, factor},
     simd::{LANES, Simd, Work},
 };
 
@@ -32,36 +36,120 @@ pub struct Whitening {
     outputs: usize,
     /// Column by column: column k holds the weights of `z_k`, as whole numbers of `1 / unit`.
     integers: Vec<f64>,
+    /// The weights of the new response likewise, the last of them that of the response before, if it does not stay.
+    response: Option<Vec<f64>>,
     /// How many steps of the grid make 1: a power of two.
     unit: f64,
+    /// Where the variance of a binary response is taken, by whose root each row is multiplied afterwards.
+    tilt: Option<Tilt>,
+    /// How long a row may be afterwards, in units of the lattice: longer ones are shortened, and their responses with them.
+    length: Option<u64>,
+}
+
+/// A point in the new coordinates, and its arithmetic.
+#[derive(Clone, Debug, PartialEq)]
+struct Tilt {
+    theta: Theta,
+    theta_unit: f64,
 }
 
 impl Whitening {
     /// Puts a matrix, one column for each new coordinate, on the finest grid on which `P'x` is exact for any row. Entries that are not
     /// finite become 0.
     pub fn new(matrix: MatRef<'_, f64>) -> Whitening {
-        let (inputs, outputs) = (matrix.nrows(), matrix.ncols());
-        let entry = |j: usize, k: usize| if matrix[(j, k)].is_finite() { matrix[(j, k)] } else { 0.0 };
-        let entries = (0..outputs).flat_map(|k| (0..inputs).map(move |j| (j, k)));
-        let values: Vec<f64> = entries.map(|(j, k)| entry(j, k)).collect();
-        let largest = values.iter().fold(0.0f64, |most, value| most.max(value.abs()));
-        let unit = f64::from(grid_bits(largest, inputs)).exp2();
-        Whitening { inputs, outputs, integers: values.iter().map(|value| (value * unit).trunc()).collect(), unit }
+        Whitening::of(matrix, None)
     }
 
-    /// A matrix by its whole numbers, column by column, and its grid, where `P'x` is exact for any row.
-    pub(crate) fn of_integers(inputs: usize, outputs: usize, integers: Vec<f64>, unit_bits: i32) -> Option<Whitening> {
-        let largest = integers.iter().fold(0.0f64, |most, value| most.max(value.abs()));
-        let is_exact = largest * nearest(inputs.try_into().ok()?) <= power(EXACT_BITS - CELL_RANGE_BITS);
-        let is_whole =
-            integers.len() == inputs.checked_mul(outputs)? && integers.iter().all(|value| value.fract() == 0.0);
-        let is_sound = is_exact && is_whole && outputs > 0 && unit_bits.abs() <= MOST_UNIT_BITS;
-        is_sound.then(|| Whitening { inputs, outputs, integers, unit: f64::from(unit_bits).exp2() })
+    /// The same with another response: these weights of the cells, and the last of the response before.
+    pub fn with_response(matrix: MatRef<'_, f64>, weights: &[f64]) -> Whitening {
+        assert_eq!(weights.len(), matrix.nrows() + 1, "a weight for each cell of a row");
+        Whitening::of(matrix, Some(weights))
+    }
+
+    fn of(matrix: MatRef<'_, f64>, response: Option<&[f64]>) -> Whitening {
+        let (inputs, outputs) = (matrix.nrows(), matrix.ncols());
+        let finite = |value: f64| if value.is_finite() { value } else { 0.0 };
+        let entries = (0..outputs).flat_map(|k| (0..inputs).map(move |j| (j, k)));
+        let values: Vec<f64> = entries.map(|at| finite(matrix[at])).collect();
+        let weights: Option<Vec<f64>> = response.map(|weights| weights.iter().copied().map(finite).collect());
+        let largest = values.iter().chain(weights.iter().flatten()).fold(0.0f64, |most, value| most.max(value.abs()));
+        let unit = f64::from(grid_bits(largest, inputs + weights.iter().len())).exp2();
+        let on_grid = |values: Vec<f64>| values.iter().map(|value| (value * unit).trunc()).collect();
+        Whitening {
+            inputs,
+            outputs,
+            integers: on_grid(values),
+            response: weights.map(on_grid),
+            unit,
+            tilt: None,
+            length: None,
+        }
+    }
+
+    /// The same, after which each row is multiplied by the root of its response's variance at a point, and cut towards zero: second moments are
+    /// then the curvature of the likelihood there.
+    #[must_use]
+    pub fn tilted(self, theta: Theta, lattice: &Lattice) -> Whitening {
+        Whitening { tilt: Some(Tilt { theta, theta_unit: lattice.theta_unit() }), ..self }
+    }
+
+    /// Where rows are tilted, if they are, and its unit.
+    pub(crate) fn tilt(&self) -> Option<(&Theta, f64)> {
+        self.tilt.as_ref().map(|tilt| (&tilt.theta, tilt.theta_unit))
+    }
+
+    /// The same, after which no row is longer than this many units of the lattice: a longer one is multiplied by what shortens it, and so is its
+    /// response. That is a weight for its products which depends on the row's cells alone, and not on its response.
+    #[must_use]
+    pub fn shortened_to(self, length: Option<u64>) -> Whitening {
+        Whitening { length, ..self }
+    }
+
+    /// How long a row may be afterwards, in units of the lattice, where that is bounded.
+    pub fn length(&self) -> Option<u64> {
+        self.length
+    }
+
+    /// A matrix by its whole numbers, column by column, those of a new response, and their grid, where sums are exact for any row.
+    pub(crate) fn of_integers(
+        inputs: usize,
+        outputs: usize,
+        integers: Vec<f64>,
+        response: Option<Vec<f64>>,
+        unit_bits: i32,
+    ) -> Option<Whitening> {
+        let all = || integers.iter().chain(response.iter().flatten());
+        let largest = all().fold(0.0f64, |most, value| most.max(value.abs()));
+        let sources = inputs.checked_add(response.iter().len())?;
+        let is_exact = largest * nearest(sources.try_into().ok()?) <= power(EXACT_BITS - CELL_RANGE_BITS);
+        let is_whole = integers.len() == inputs.checked_mul(outputs)? && all().all(|value| value.fract() == 0.0);
+        let has_all = response.as_ref().is_none_or(|weights| weights.len() == sources);
+        let is_sound = is_exact && is_whole && has_all && outputs > 0 && unit_bits.abs() <= MOST_UNIT_BITS;
+        is_sound.then(|| Whitening {
+            inputs,
+            outputs,
+            integers,
+            response,
+            unit: f64::from(unit_bits).exp2(),
+            tilt: None,
+            length: None,
+        })
     }
 
     /// The whole numbers, column by column, and which power of two of them makes 1.
     pub(crate) fn integers(&self) -> (&[f64], i32) {
         (&self.integers, log2_up(self.unit))
+    }
+
+    /// The whole numbers of the new response, where it does not stay.
+    pub(crate) fn response(&self) -> Option<&[f64]> {
+        self.response.as_deref()
+    }
+
+    /// The weights of the new response that are computed with, where it does not stay.
+    pub(crate) fn response_weights(&self) -> Option<Vec<f64>> {
+        let weights = self.response.as_ref()?;
+        Some(weights.iter().map(|weight| weight / self.unit).collect())
     }
 
     /// How many coordinates there are afterwards.
@@ -79,10 +167,11 @@ impl Whitening {
         let is_unit = |(place, &entry): (usize, &f64)| {
             entry == if place % self.inputs == place / self.inputs { self.unit } else { 0.0 }
         };
-        self.inputs == self.outputs && self.integers.iter().enumerate().all(is_unit)
+        let stays = self.response.is_none() && self.tilt.is_none() && self.length.is_none();
+        stays && self.inputs == self.outputs && self.integers.iter().enumerate().all(is_unit)
     }
 
-    /// The rows of a buffer of blocks re-encoded; responses stay as they are.
+    /// The rows of a buffer of blocks re-encoded.
     pub(crate) fn encode(&self, kernel: Kernel, cells: &[f32]) -> Vec<f32> {
         let mut encoded = vec![0.0; self.len_after(cells)];
         kernel.run(EncodeWork { whitening: self, cells, encoded: &mut encoded });
@@ -135,7 +224,9 @@ impl EncodeWork<'_> {
     fn blocks<S: Simd, const TOGETHER: usize, const ABREAST: usize>(mut self, simd: S) {
         let Whitening { inputs, outputs, .. } = *self.whitening;
         let (before, after) = (RowBlock::len_for(inputs), RowBlock::len_for(outputs));
-        let mut wide = vec![[[0.0; LANES]; VECTORS]; inputs];
+        // A response that is made anew is a column like any other, and so is the one before.
+        let made = usize::from(self.whitening.response.is_some());
+        let mut wide = vec![[[0.0; LANES]; VECTORS]; inputs + made];
         let rules = self.rules::<TOGETHER>();
         let encoded = std::mem::take(&mut self.encoded);
         for (block, out) in self.cells.chunks_exact(before).zip(encoded.chunks_exact_mut(after)) {
@@ -145,21 +236,31 @@ impl EncodeWork<'_> {
                     simd.store(simd.widen(cells), wide);
                 }
             }
-            let (columns, response) = out.split_at_mut(outputs * BLOCK_ROWS);
-            for (columns, rules) in columns.chunks_mut(TOGETHER * BLOCK_ROWS).zip(rules.chunks_exact(inputs)) {
+            let (columns, response) = out.split_at_mut((outputs + made) * BLOCK_ROWS);
+            for (columns, rules) in columns.chunks_mut(TOGETHER * BLOCK_ROWS).zip(rules.chunks_exact(wide.len())) {
                 self.coordinates::<S, TOGETHER, ABREAST>(simd, &wide, rules, columns);
             }
-            response.copy_from_slice(block.column(inputs).as_flattened());
+            if made == 0 {
+                response.copy_from_slice(block.column(inputs).as_flattened());
+            }
+            if let Some(tilt) = &self.whitening.tilt {
+                tilt.apply(simd, out);
+            }
+            if let Some(length) = self.whitening.length {
+                shorten(out, length);
+            }
         }
     }
 
     /// The weights of coordinates that are worked out together, cell by cell; zeros for coordinates beyond the last.
     #[inline(always)]
     fn rules<const TOGETHER: usize>(&self) -> Vec<[f64; TOGETHER]> {
-        let Whitening { inputs, outputs, ref integers, .. } = *self.whitening;
-        let mut rules = vec![[0.0; TOGETHER]; outputs.div_ceil(TOGETHER) * inputs];
-        for (k, column) in integers.chunks_exact(inputs).enumerate() {
-            let rules = &mut rules[k / TOGETHER * inputs..][..inputs];
+        let Whitening { inputs, ref integers, ref response, .. } = *self.whitening;
+        let sources = inputs + response.iter().len();
+        let columns: Vec<&[f64]> = integers.chunks_exact(inputs).chain(response.as_deref()).collect();
+        let mut rules = vec![[0.0; TOGETHER]; columns.len().div_ceil(TOGETHER) * sources];
+        for (k, column) in columns.into_iter().enumerate() {
+            let rules = &mut rules[k / TOGETHER * sources..][..sources];
             rules.iter_mut().zip(column).for_each(|(rule, &weight)| rule[k % TOGETHER] = weight);
         }
         rules
@@ -202,6 +303,38 @@ impl EncodeWork<'_> {
     }
 }
 
+impl Tilt {
+    /// Multiplies the cells of a block, but not its responses. A rule about one row, which makes none longer.
+    #[inline(always)]
+    fn apply<S: Simd>(&self, simd: S, block: &mut [f32]) {
+        let variances = Block(block).expected(simd, &self.theta, self.theta_unit, &mut Ahead::new(&[], 0)).variances();
+        let (cells, _) = block.split_at_mut(block.len() - BLOCK_ROWS);
+        for column in cells.as_chunks_mut::<BLOCK_ROWS>().0 {
+            for (cell, variance) in column.iter_mut().zip(&variances) {
+                *cell = narrow((f64::from(*cell) * variance.sqrt()).trunc());
+            }
+        }
+    }
+}
+
+/// Shortens the rows of a block that are longer than `length`, each with its response by one factor. Squared norms are exact: cells are below 2^19 and
+/// there are fewer than 2^15 of them.
+fn shorten(block: &mut [f32], length: u64) {
+    let features = block.len() / BLOCK_ROWS - 1;
+    let mut norms_sq = [0.0; BLOCK_ROWS];
+    for column in block[..features * BLOCK_ROWS].as_chunks::<BLOCK_ROWS>().0 {
+        norms_sq.iter_mut().zip(column).for_each(|(sum, &cell)| *sum += f64::from(cell) * f64::from(cell));
+    }
+    for (row, norm_sq) in norms_sq.map(natural).into_iter().enumerate() {
+        let cells = block[..features * BLOCK_ROWS].iter().skip(row).step_by(BLOCK_ROWS).copied();
+        let factor = factor(norm_sq, length, 1.0, cells);
+        if factor < 1.0 {
+            let row = block.iter_mut().skip(row).step_by(BLOCK_ROWS);
+            row.for_each(|cell| *cell = nearest_cell(cut(f64::from(*cell) * factor)));
+        }
+    }
+}
+
 /// The most bits for which `p 2^19 |P| 2^bits <= 2^53`.
 fn grid_bits(largest: f64, size: usize) -> i32 {
     let room = (EXACT_BITS - CELL_RANGE_BITS - size.next_power_of_two().trailing_zeros()).cast_signed();
@@ -232,22 +365,24 @@ mod tests {
         }
     }
 
-    /// A square matrix with entries of about a scale, and rows of cells with a response at the end.
-    fn matrices_and_rows() -> impl Strategy<Value = (Mat<f64>, Vec<Vec<i64>>)> {
+    /// A square matrix with entries of about a scale, weights of a new response where there is one, and rows of cells with a
+    /// response at the end.
+    fn matrices_and_rows() -> impl Strategy<Value = (Mat<f64>, Option<Vec<f64>>, Vec<Vec<i64>>)> {
         let sized = (1..18usize, prop_oneof![Just(0.01), Just(1.0), Just(40.0)]);
         sized.prop_flat_map(|(size, scale)| {
             let matrix = vec(-scale..scale, size * size)
                 .prop_map(move |entries| Mat::from_fn(size, size, |j, k| entries[j * size + k]));
-            (matrix, vec(vec(-(1i64 << 19)..=1 << 19, size + 1), BLOCK_ROWS))
+            let response = proptest::option::of(vec(-scale..scale, size + 1));
+            (matrix, response, vec(vec(-(1i64 << 19)..=1 << 19, size + 1), BLOCK_ROWS))
         })
     }
 
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(50))]
         #[test]
-        fn rows_are_the_exact_product_rounded_once((matrix, rows) in matrices_and_rows()) {
+        fn rows_are_the_exact_product_rounded_once((matrix, response, rows) in matrices_and_rows()) {
             let size = matrix.nrows();
-            let whitening = Whitening::new(matrix.as_ref());
+            let whitening = Whitening::of(matrix.as_ref(), response.as_deref());
             let buffer = block(&rows, size);
             let out = whitening.encode(Kernel::best(), &buffer);
             for kernel in Kernel::available() {
@@ -257,13 +392,35 @@ mod tests {
             let unit = whitening.unit as i128;
             prop_assert!(unit > 1);
             for (lane, row) in rows.iter().enumerate() {
-                for k in 0..size {
-                    let weights = &whitening.integers[k * size..(k + 1) * size];
+                for (k, weights) in whitening.integers.chunks(size).chain(whitening.response()).enumerate() {
                     let sum: i128 = row.iter().zip(weights).map(|(&x, &w)| i128::from(x) * w as i128).sum();
                     let expected = nearest(sum, unit).clamp(-(1 << 19), 1 << 19);
                     prop_assert_eq!(out[k * BLOCK_ROWS + lane] as i128, expected);
                 }
-                prop_assert_eq!(out[size * BLOCK_ROWS + lane], buffer[size * BLOCK_ROWS + lane]);
+                if response.is_none() {
+                    prop_assert_eq!(out[size * BLOCK_ROWS + lane], buffer[size * BLOCK_ROWS + lane]);
+                }
+            }
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(50))]
+        /// Short rows stay as they are; a long one becomes as long as it may be, up to the cutting of cells, and its response goes with it.
+        #[test]
+        fn long_rows_are_shortened_with_their_responses((matrix, _, rows) in matrices_and_rows(), length in 1u64..1 << 20) {
+            let (size, whitening) = (matrix.nrows(), Whitening::new(matrix.as_ref()));
+            let buffer = block(&rows, size);
+            let (as_is, out) = (whitening.encode(Kernel::best(), &buffer),
+                whitening.shortened_to(Some(length)).encode(Kernel::best(), &buffer));
+            for lane in 0..BLOCK_ROWS {
+                let row = |block: &[f32]| -> Vec<f64> { block.iter().skip(lane).step_by(BLOCK_ROWS).map(|&x| x.into()).collect() };
+                let (before, after) = (row(&as_is), row(&out));
+                let norm = |row: &[f64]| row[..size].iter().map(|x| x * x).sum::<f64>().sqrt();
+                prop_assert!(norm(&after) <= length as f64);
+                let factor = (length as f64 / norm(&before)).min(1.0);
+                prop_assert!(before.iter().zip(&after).all(|(x, y)| (y - factor * x).abs() <= 1.0 + 1e-5 * x.abs()));
+                prop_assert!(factor < 1.0 || before == after);
             }
         }
     }

@@ -128,10 +128,12 @@ impl Kind {
         let request = || Request { neighbours, person: self.person(), ..Request::new(rho) };
         let prediction = || Request { purpose: Purpose::Prediction, ..request() };
         let robust = Request { target: Some(Target::Robust), ..request() };
+        let focused = Request { focus: vec!["a".to_owned()], ..robust.clone() };
         let sample = Request { target: Some(Target::Sample), ..request() };
         vec![
             Box::new(auto::Config::new(request())),
             Box::new(auto::Config::new(robust)),
+            Box::new(auto::Config::new(focused)),
             Box::new(auto::Config::new(sample)),
             Box::new(auto::Config::new(prediction())),
             Box::new(dpgd::Config::new(request())),

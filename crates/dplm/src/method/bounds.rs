@@ -31,7 +31,7 @@ impl PublicBounds {
         let is_bounded = design.response().range.0.is_finite();
         PublicBounds {
             row: longer * design.row_norm_sq().map_or_else(normal_row, f64::sqrt),
-            response: longer * if is_bounded { 1.0 } else { normal_response },
+            response: longer * if is_bounded { design.largest_cell() } else { normal_response },
             error_sd: longer * if is_bounded { 0.25 } else { 1.0 },
         }
     }

@@ -17,7 +17,7 @@ use crate::{
     options::Choice,
     plan::{
         Assumed, Foretold, Planned,
-        noise::matrix_noise_sd,
+        noise::{edge, matrix_noise_sd},
         steps::steps_between,
         strength::enough_for_intervals,
         white::{Setting, Shares, row_bound_sq},
@@ -76,9 +76,10 @@ const SIGNAL: f64 = 1.0;
 /// The paper's burn-in.
 const BURN_IN: u32 = 20;
 
-/// Where the largest curvature is this many times its noise most coefficients are identified: 77 to 96 % of them on standard columns, one
-/// to ten of them.
-const CLEAR_CURVATURE: f64 = 15.0;
+/// A step is stable where it is less than twice the inverse of the largest curvature, and noise grows along it the faster the closer it is.
+const MOST_OF_CURVATURE: f64 = 1.5;
+/// Where eigenvalues are this many times what noise moves them by, the weakest of columns that are not correlated are found.
+const CLEAR_CURVATURE: f64 = 3.0;
 
 impl Config {
     /// The paper's method with automatic parameters.
@@ -307,6 +308,7 @@ impl Plan {
             step_size: self.step_size,
             noise_sd: noise_sd(self.rows, self.clip, self.steps, self.request.neighbours, rho),
             runs: self.runs,
+            row_length: None,
         }
     }
 
@@ -333,13 +335,15 @@ impl Plan {
             trajectories.push(self.descent.run(rows, &start, spend, rng, progress.part(before, total))?);
         }
         let extras = self.release_extras(rows, &trajectories[0], rights.curvature, rights.spread, rng)?;
+        let overshoots = extras.curvature.as_ref().and_then(|curvature| self.overshoots(curvature));
         let summary = MethodSummary { noise_sd: trajectories[0].noise_sd, ..self.summary() };
         let inference = self.inference(&trajectories, extras)?;
         let late = mean_of_late(&trajectories[0]);
         let outcome = Outcome::of(self.request.target(), summary, budget.releases(), trajectories);
-        match inference {
-            None => Ok(outcome.with_estimates(design, &late)),
-            Some(inference) => Ok(outcome.with_inference(design, inference, self.request.level)?),
+        match (inference, overshoots) {
+            (None, _) => Ok(outcome.with_estimates(design, &late)),
+            (Some(_), Some(why)) => Ok(outcome.without_numbers(design, why)),
+            (Some(inference), None) => Ok(outcome.with_inference(design, inference, self.request.level)?),
         }
     }
 
@@ -377,6 +381,8 @@ impl Plan {
         let mut budget = Budget::new(self.request.rho);
         let _ = self.rights(&mut budget)?;
         Ok(Planned {
+            of_interest: None,
+            other_way: None,
             method: ENTRY.name,
             target: self.request.target(),
             descent: foretold(setting)?,
@@ -401,6 +407,9 @@ impl Plan {
         if self.request.purpose == Purpose::Inference {
             warnings.push(Warning::Robust { clip: self.clip });
         }
+        if intervals_by(&self.request).is_some_and(|method| method != IntervalMethod::Newton) {
+            warnings.push(Warning::AssumedUncorrelated);
+        }
         if let Some(steps) = self.steps_between_estimates().filter(|&steps| steps < self.needed) {
             warnings.push(Warning::ShortRun { steps, needed: self.needed });
         }
@@ -408,17 +417,13 @@ impl Plan {
         warnings
     }
 
-    /// Refuses Newton intervals whose curvature would drown: with noise on each entry as large as the largest eigenvalue there can be, no
-    /// direction stands out at twice its noise but by chance, and every coefficient comes out as not identified.
+    /// Refuses Newton intervals whose curvature would drown: every coefficient would come out as not identified.
     ///
     /// # Errors
     /// When intervals are wanted and there would be none.
     pub fn check_intervals(&self) -> Result<(), ConfigError> {
-        if intervals_by(&self.request) != Some(IntervalMethod::Newton) {
-            return Ok(());
-        }
-        let drowned = self.curvature_noise() / self.scale.largest_curvature();
-        if drowned < 1.0 {
+        let drowned = self.drowned();
+        if intervals_by(&self.request) != Some(IntervalMethod::Newton) || drowned < 1.0 {
             return Ok(());
         }
         let Scaling { features, bounded, .. } = self.scale;
@@ -430,6 +435,14 @@ impl Plan {
         };
         let enough = enough.of(self.request.unit());
         Err(ConfigError::NoIntervals { features, rows, enough, with_auto })
+    }
+
+    /// The noise of the curvature, over what hides every direction. Of columns of unit variance that is noise that moves eigenvalues by as much as
+    /// they are, since correlated columns then look like others; of columns with bounds it is noise on each entry as large as the largest eigenvalue
+    /// there can be, above which none stands but by chance.
+    fn drowned(&self) -> f64 {
+        let (Scaling { features, bounded, rows, .. }, noise) = (self.scale, self.curvature_noise());
+        if bounded { noise / self.scale.largest_curvature() } else { edge(features, noise) / rows }
     }
 
     /// The standard deviation of the noise on a diagonal entry of the released curvature, `sqrt(delta_sq / (2 rho))` over rows.
@@ -508,8 +521,14 @@ impl Plan {
         let radius = (self.scale.radius * unit).ceil() as u64;
         let unclipped = ClippedOuter::Unclipped { theta, theta_unit: lattice.theta_unit(), radius };
         let noisy = NoisyMatrix::release_clipped(rows, &unclipped, unit, self.request.neighbours, spend, rng)?;
-        let released = Curvature::of_scaled_columns(noisy.mean, noisy.noise_sd)?;
+        let released = Curvature::of_any_columns(noisy.mean, noisy.noise_sd)?;
         Ok(released.with_clip(self.clip / self.scale.typical_gradient()))
+    }
+
+    /// Whether the curvature, as far as it was released, is too large for the steps: the iterates then run to and fro across what gradients are linear in.
+    fn overshoots(&self, curvature: &Curvature) -> Option<Warning> {
+        let step_size = MOST_OF_CURVATURE / curvature.largest();
+        (self.step_size > step_size).then_some(Warning::Overshoots { step_size })
     }
 
     /// What intervals are made from; none when only a prediction was asked for.

@@ -1,12 +1,12 @@
 //! Why options are refused.
 
-use super::{IntervalMethod, Purpose, Target, request::MOST_STEPS};
+use super::{Family, IntervalMethod, Purpose, Target, request::MOST_STEPS};
 use crate::{
     lattice::MOST_ROWS,
     number::grouped,
     options::{Advice, Advised, Opt, UnknownWord},
     privacy::Unit,
-    warning::Enough,
+    warning::{Enough, LeftOut},
 };
 
 /// Why options were refused, before a row was looked at.
@@ -39,6 +39,20 @@ pub enum ConfigError {
         /// The column.
         column: String,
     },
+    /// The method is for numbers.
+    #[error("the method {method} does not fit responses of the family {family}; the method auto does")]
+    OtherFamily {
+        /// The method asked for.
+        method: &'static str,
+        /// The family.
+        family: Family,
+    },
+    /// Not of a family other than gaussian.
+    #[error("{what} cannot be had of the family binomial")]
+    NotOfBinomial {
+        /// What was asked for.
+        what: &'static str,
+    },
     /// Nobody is known to be a person.
     #[error("the target person needs a column that identifies persons")]
     TargetNeedsPerson,
@@ -70,6 +84,14 @@ pub enum ConfigError {
     /// The paper's intervals know nothing of the population.
     #[error("the {interval} interval covers the optimum on this data set only")]
     PopulationNeedsNewton {
+        /// What was asked.
+        interval: IntervalMethod,
+    },
+    /// The paper's intervals cover under its condition on the columns.
+    #[error(
+        "the {interval} interval covers where columns are of about unit variance and hardly correlated, which nothing it releases shows"
+    )]
+    AssumesUncorrelated {
         /// What was asked.
         interval: IntervalMethod,
     },
@@ -123,6 +145,43 @@ pub enum ConfigError {
         /// The method asked for.
         method: &'static str,
     },
+    /// A coefficient of interest that the model does not have.
+    #[error("name {place} of the focus is no term or coefficient of the model: its coefficients are {known}")]
+    NoSuchFocus {
+        /// Its place among what was typed, which may be cells of a table by mistake.
+        place: usize,
+        /// Those there are.
+        known: String,
+    },
+    /// The constant is what all columns leave.
+    #[error("the constant cannot be a coefficient of interest, since it depends on every other: name columns")]
+    FocusOnConstant,
+    /// There would be no controls.
+    #[error("all coefficients are of interest, so that there are no controls")]
+    FocusOnAll,
+    /// The method gives all coefficients or none.
+    #[error("the method {method} cannot focus on some coefficients")]
+    NoFocus {
+        /// The method asked for.
+        method: &'static str,
+    },
+    /// Controls that no budget of this size can tell apart, or too few rows for the coefficients themselves.
+    #[error(
+        "the budget is too small to tell {controls} controls apart on {rows} {units}, and so for any coefficient of interest: {enough} would do, or fewer controls",
+        rows = grouped(*rows),
+        units = enough.unit.plural()
+    )]
+    FocusTooWeak {
+        /// Controls.
+        controls: usize,
+        /// Rows there are.
+        rows: u64,
+        /// What would do.
+        enough: Enough,
+    },
+    /// A coefficient of interest is not pooled with another one.
+    #[error("a fit with coefficients of interest cannot be refined: fit again with the whole budget")]
+    RefinesFocus,
     /// There is nothing to pool.
     #[error(
         "this fit cannot be refined: only one by the method auto, with intervals, made by this version of dplm can"
@@ -150,6 +209,47 @@ pub enum ConfigError {
     /// Rows that were given up for an earlier fit.
     #[error("the rows were given up for an earlier fit: read them again")]
     GivenUp,
+    /// Constants of whom?
+    #[error(
+        "the formula has a constant for each '{column}', so that its rows must be those of persons who are protected"
+    )]
+    WithinNoPerson {
+        /// The column after `|`.
+        column: String,
+    },
+    /// Constants of others than are protected.
+    #[error(
+        "only the persons who are protected, by '{person}', have constants that no cell of another is needed for: those of '{column}' would \
+         have to be released one by one; write `| {person}`, or list the levels of '{column}' as in {column}{{a,b}} if they are few and public"
+    )]
+    WithinOthers {
+        /// The column after `|`.
+        column: String,
+        /// The column of persons.
+        person: String,
+    },
+    /// Nothing is left of a row without its mean.
+    #[error("a person's own constant leaves nothing of a single row: let at least two rows of a person count")]
+    WithinOneRow,
+    /// Moments of other rows.
+    #[error(
+        "public moments are those of rows as they are, and not of what is left of them without persons' own means: leave them out"
+    )]
+    MomentsWithin,
+    /// What a fit with an instrument does not do.
+    #[error(
+        "a fit with an instrument has no {what}: fit without the instrument, or ask for intervals of this model alone"
+    )]
+    WithInstrument {
+        /// What was asked for.
+        what: &'static str,
+    },
+    /// A method that knows no instruments.
+    #[error("the method {method} knows no instruments")]
+    NoInstruments {
+        /// The method asked for.
+        method: &'static str,
+    },
     /// Moments of which rows?
     #[error("public moments are those of rows that count alike: leave out the moments, or the weights")]
     MomentsOfWeighted,
@@ -158,6 +258,20 @@ pub enum ConfigError {
     NoUseForMoments {
         /// The method asked for.
         method: &'static str,
+    },
+    /// Nothing to protect terms from.
+    #[error("the method {method} leaves no term out, so there is nothing to keep terms from")]
+    LeavesNothingOut {
+        /// The method asked for.
+        method: &'static str,
+    },
+    /// A term that the model does not have.
+    #[error("term {place} that is to be kept is not in the model: it has {}", shown(terms))]
+    NothingToKeep {
+        /// Its place among what was typed, which may be cells of a table by mistake.
+        place: usize,
+        /// The terms there are.
+        terms: Vec<String>,
     },
     /// Nobody knows how precise a fit would be.
     #[error("there is no forecast for this method on such columns")]
@@ -235,11 +349,20 @@ impl Advised for ConfigError {
         let or_auto = |first: Advice| first.text(", or ask for ").setting(Opt::Method, "auto");
         Some(match self {
             ConfigError::TargetNeedsPerson | ConfigError::NoPerson => Advice::new("name it with ").option(Opt::Person),
+            ConfigError::WithinNoPerson { column } => {
+                Advice::new("ask for ").setting(Opt::Person, column).text(format!(
+                    " if it identifies persons, or write its public levels among the terms, as + {column}{{a,b,c}}"
+                ))
+            }
             ConfigError::NoGroups => Advice::new("name it with ").option(Opt::By),
             ConfigError::SeveralFits => Advice::new("fit the groups, or leave ").option(Opt::By).text(" out"),
             ConfigError::PopulationNeedsNewton { .. } => Advice::new("ask for ")
                 .setting(Opt::Target, Target::Sample)
                 .text(", or for ")
+                .setting(Opt::Interval, IntervalMethod::Newton),
+            ConfigError::AssumesUncorrelated { .. } => Advice::new("add ")
+                .switch(Opt::Standardised)
+                .text(" if that is publicly known, or ask for ")
                 .setting(Opt::Interval, IntervalMethod::Newton),
             ConfigError::MakesNoIntervals { .. } => Advice::new("ask for estimates with ")
                 .setting(Opt::Purpose, Purpose::Prediction)
@@ -251,8 +374,13 @@ impl Advised for ConfigError {
             ConfigError::RowsOnly { .. } => or_auto(Advice::new("leave ").option(Opt::Person).text(" out")),
             ConfigError::OneFeature { .. } => or_auto(Advice::new("leave the others out")),
             ConfigError::NotByGroups { .. } => or_auto(Advice::new("leave ").option(Opt::By).text(" out")),
+            ConfigError::NoInstruments { .. } => Advice::new("ask for ").setting(Opt::Method, "auto"),
             ConfigError::FindsItself { .. } => Advice::new("leave them out, or ask for ").setting(Opt::Method, "dpgd"),
-            ConfigError::NoUseForMoments { .. } => or_auto(Advice::new("leave them out")),
+            ConfigError::FocusOnAll => Advice::new("leave ").option(Opt::Focus).text(" out"),
+            ConfigError::NoFocus { .. } => or_auto(Advice::new("leave ").option(Opt::Focus).text(" out")),
+            ConfigError::NoUseForMoments { .. } | ConfigError::LeavesNothingOut { .. } => {
+                or_auto(Advice::new("leave them out"))
+            }
             ConfigError::NoForecast => Advice::new("plan for ")
                 .setting(Opt::Method, "auto")
                 .text(", or for ")
@@ -271,6 +399,36 @@ impl Advised for ConfigError {
             _ => return None,
         })
     }
+}
+
+/// Terms that were to be kept cannot be told from noise; that was found out by releases, which are spent.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[error("{} cannot stay in the model at this budget: {}; what showed it is spent", listed(.columns), causes(.columns))]
+pub struct NotKeptError {
+    /// Which, and why.
+    pub columns: Vec<LeftOut>,
+}
+
+impl NotKeptError {
+    /// Refuses where any of the columns that are not in the model was to be kept.
+    pub(super) fn check(left_out: &[LeftOut], keep: &[String]) -> Result<(), NotKeptError> {
+        let is_kept = |one: &&LeftOut| keep.iter().any(|term| is_of_term(&one.name, term));
+        let columns: Vec<LeftOut> = left_out.iter().filter(is_kept).cloned().collect();
+        if columns.is_empty() { Ok(()) } else { Err(NotKeptError { columns }) }
+    }
+}
+
+/// Whether a coefficient is a term's: the term's own, or that of one of its levels.
+pub(super) fn is_of_term(coefficient: &str, term: &str) -> bool {
+    coefficient.strip_prefix(term).is_some_and(|rest| rest.is_empty() || rest.starts_with('['))
+}
+
+fn listed(columns: &[LeftOut]) -> String {
+    shown(&columns.iter().map(|one| one.name.clone()).collect::<Vec<_>>())
+}
+
+fn causes(columns: &[LeftOut]) -> String {
+    columns.iter().map(|one| one.cause.to_string()).collect::<Vec<_>>().join("; ")
 }
 
 /// How many columns a sentence names.

@@ -17,9 +17,10 @@ mod registry;
 #[cfg(test)]
 mod audit;
 
-pub use crate::options::{IntervalMethod, Purpose, Target, Tuning};
+pub use crate::options::{Family, IntervalMethod, Purpose, Target, Tuning};
 pub use bounds::PublicBounds;
-pub use error::ConfigError;
+use error::is_of_term;
+pub use error::{ConfigError, NotKeptError};
 pub use forecast::{Asked, Asks, forecast, forecast_for, forecast_groups};
 pub use noisy::{NoisyMatrix, release_spread, solve_floored};
 pub use outcome::{Outcome, budget_warnings, mean_of_late};
@@ -57,6 +58,11 @@ pub trait Method: std::fmt::Debug + Send + Sync {
 
     /// The same method with something else asked of it.
     fn with_request(&self, request: Request) -> Box<dyn Method>;
+
+    /// Whether it fits responses of a family.
+    fn fits(&self, family: Family) -> bool {
+        family == Family::Gaussian
+    }
 
     /// Refuses what cannot be meant, before a row is read.
     ///

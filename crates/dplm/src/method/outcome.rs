@@ -2,7 +2,7 @@
 
 use super::{Request, Target, auto::Quality};
 use crate::{
-    Coefficient, MethodSummary, Precision,
+    Coefficient, FirstStage, Focus, MarginalEffect, MethodSummary, Precision,
     descend::Trajectory,
     interval::{Inference, Interval, IntervalError},
     lattice::{Design, Whitening},
@@ -30,8 +30,14 @@ pub struct Outcome {
     pub inference: Option<Inference>,
     /// Coefficients that the budget could not resolve, so that the model was fitted without them.
     pub left_out: Vec<LeftOut>,
+    /// Which coefficients are of interest, where only some are, and what is said of the others.
+    pub(crate) focus: Option<Focus>,
+    /// How the instrument moves the regressor, where there is one.
+    pub(crate) first_stage: Option<FirstStage>,
     /// How well the model fits, where that was released.
     pub(crate) quality: Option<Quality>,
+    /// Average marginal effects, of a binary response.
+    pub marginal_effects: Vec<MarginalEffect>,
     /// What the intervals are for: what was asked for, or the robust coefficients where a released test shows that clipping bends the fit.
     pub target: Target,
 }
@@ -53,9 +59,18 @@ impl Outcome {
             whitening: None,
             inference: None,
             left_out: Vec::new(),
+            focus: None,
+            first_stage: None,
             quality: None,
+            marginal_effects: Vec::new(),
             target,
         }
+    }
+
+    /// Whether a coefficient is that of a control, which is in the model and not estimated for a reader.
+    pub(crate) fn is_control(&self, name: &str) -> bool {
+        let is_left_out = self.left_out.iter().any(|one| one.name == name);
+        self.focus.as_ref().is_some_and(|focus| !is_left_out && focus.coefficients.iter().all(|one| one != name))
     }
 
     /// The outcome with estimates from standardised parameters, and without intervals.
@@ -69,10 +84,21 @@ impl Outcome {
     /// The outcome of a fit whose test failed: nothing is identified.
     #[must_use]
     pub fn of_failed_test(self, design: &Design) -> Outcome {
+        self.without_numbers(design, Warning::TestFailed)
+    }
+
+    /// The outcome of a fit in which nothing is identified, and why.
+    #[must_use]
+    pub(super) fn without_numbers(self, design: &Design, why: Warning) -> Outcome {
+        Outcome { warnings: vec![why], ..self.of_nothing(design) }
+    }
+
+    /// The outcome in which nothing is identified.
+    #[must_use]
+    pub(crate) fn of_nothing(self, design: &Design) -> Outcome {
         let unknown =
             |name: &String| Coefficient { name: name.clone(), estimate: None, precision: None, identified: false };
-        let coefficients = design.names().iter().map(unknown).collect();
-        Outcome { coefficients, warnings: vec![Warning::TestFailed], ..self }
+        Outcome { coefficients: design.names().iter().map(unknown).collect(), ..self }
     }
 
     /// The outcome with estimates and intervals at a level from what was released for them.

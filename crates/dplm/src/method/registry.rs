@@ -78,8 +78,14 @@ impl Entry {
         if *tuning != Tuning::default() && !self.tunable {
             return Err(ConfigError::FindsItself { method });
         }
+        if !request.focus.is_empty() && !self.whitens {
+            return Err(ConfigError::NoFocus { method });
+        }
         if request.moments.is_some() && !self.whitens {
             return Err(ConfigError::NoUseForMoments { method });
+        }
+        if !request.keep.is_empty() && !self.whitens {
+            return Err(ConfigError::LeavesNothingOut { method });
         }
         match self.intervals.first() {
             _ if request.purpose == Purpose::Prediction => Ok(()),
@@ -94,7 +100,8 @@ impl Entry {
 ///
 /// A column with neither bounds nor levels is only fitted where the user said that it is centred and of about unit variance: by
 /// `standardised`, or by asking for the paper's method, which is for such columns. (A model file says it itself, by
-/// `standard = true`.) On any other column the budget would be spent on nonsense.
+/// `standard = true`.) On any other column the budget would be spent on nonsense. The paper's intervals rest on the same assumption, and on columns
+/// that are hardly correlated, whatever bounds there are: nothing that they release shows it.
 ///
 /// # Errors
 /// When an option makes no sense, a column has no bounds, or the method asked for cannot do what is asked.
@@ -116,6 +123,13 @@ pub fn choose(
     // The paper's method suits any formula and can do whatever may be asked.
     let entry = named.or_else(|| Entry::ALL.iter().find(suits).copied()).unwrap_or(dpgd::ENTRY);
     entry.check(&request, &tuning)?;
+    let interval = request.interval;
+    if request.purpose == Purpose::Inference && interval != IntervalMethod::Newton && !assumed {
+        return Err(ConfigError::AssumesUncorrelated { interval }.into());
+    }
+    if formula.endogenous().is_some() && entry.name != auto::NAME {
+        return Err(ConfigError::NoInstruments { method: entry.name }.into());
+    }
     let method = (entry.configure)(request, tuning);
     method.check()?;
     Ok(method)
@@ -144,7 +158,7 @@ mod tests {
         for (named, request, tuning, expected) in [
             (None, request(), Tuning::default(), "auto"),
             (None, request(), tuned, "dpgd"),
-            (None, batched, Tuning::default(), "dpgd"),
+            (Some("dpgd"), batched, Tuning::default(), "dpgd"),
             (None, prediction, Tuning::default(), "auto"),
             (Some("dpgd"), request(), Tuning::default(), "dpgd"),
         ] {
@@ -159,10 +173,11 @@ mod tests {
         let batched = Request { interval: IntervalMethod::Batched, ..request() };
         for (named, formula, request, tuning, words) in [
             (Some("auto"), "y[0..9] ~ x[0..1]", request(), tuned, "finds the clip"),
-            (Some("auto"), "y[0..9] ~ x[0..1]", batched, Tuning::default(), "newton intervals only"),
+            (Some("auto"), "y[0..9] ~ x[0..1]", batched.clone(), Tuning::default(), "newton intervals only"),
             (Some("auto"), "y ~ x", request(), Tuning::default(), "no bounds"),
             (None, "y ~ x", request(), Tuning::default(), "no bounds"),
             (None, "y[0..9] ~ x[0..1]", request(), Tuning { clip: Some(-1.0), ..tuned }, "clip"),
+            (None, "y[0..9] ~ x[0..1]", batched.clone(), Tuning::default(), "hardly correlated"),
         ] {
             let refusal = chosen_for(named, formula, request, tuning).expect_err("refused").to_string();
             assert!(refusal.contains(words), "{refusal}");

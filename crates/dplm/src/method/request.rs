@@ -76,8 +76,12 @@ pub struct Request {
     pub burn_in: Option<u32>,
     /// Who is protected, where it is not each row: as the table was read.
     pub person: Option<Person>,
+    /// The coefficients of interest, where only some are: terms or coefficients, the others being controls.
+    pub focus: Vec<String>,
     /// What is publicly known of the columns' means and covariances, for a method that whitens.
     pub moments: Option<Arc<Moments>>,
+    /// Terms that must stay in the model, for a method that leaves some out.
+    pub keep: Vec<String>,
     /// Whether the rows are those of one of several groups that are fitted alike: noise on counts is then larger by `sqrt 2`.
     pub one_of_groups: bool,
 }
@@ -116,7 +120,9 @@ impl Request {
             batches: 10,
             burn_in: None,
             person: None,
+            focus: Vec::new(),
             moments: None,
+            keep: Vec::new(),
             one_of_groups: false,
         }
     }

@@ -11,7 +11,7 @@ pub use spelling::{Advice, Advised, Interface};
 pub(crate) use table::option_table;
 #[doc(hidden)]
 pub use words::chosen;
-pub use words::{Choice, Device, IntervalMethod, Purpose, Target, Tuning, UnknownWord};
+pub use words::{Choice, Device, Family, IntervalMethod, Purpose, Target, Tuning, UnknownWord};
 
 macro_rules! names {
     ($($part:ident {

@@ -15,10 +15,18 @@ macro_rules! option_table {
             request {
                 /// The model, for instance 'pay[0..200000] ~ age[18..90] + region{north,south}'
                 Formula formula: String = String::new(), "F", Model, [Fit Plan Diagnose Moments], { short: Some('f') };
+                /// The coefficients of interest, by term or name: 'educ, union'; all others are
+                /// controls
+                ///
+                /// Controls are in the model and are not reported. Each coefficient of interest
+                /// then pays for itself, and not for all the others. See docs/focus.md.
+                Focus focus: Vec<String> = Vec::new(), "NAMES", Model, [Fit Plan], {};
                 /// Say that columns without bounds or levels are centred and of about unit variance
                 ///
                 /// Without it, and without the method `dpgd`, such columns are refused: on any
-                /// others the budget would be spent on nonsense.
+                /// others the budget would be spent on nonsense. The paper's intervals are
+                /// refused too: they cover where columns are hardly correlated as well, which
+                /// nothing they release shows.
                 Standardised standardised: bool = false, "", Model, [Fit Diagnose Moments], {};
                 /// Means and covariances that are public (TOML, JSON or CSV), so that nothing is
                 /// spent on them
@@ -26,12 +34,22 @@ macro_rules! option_table {
                 /// The path of a file; in Python and R also a mapping with `means` and
                 /// `covariance`, or `means`, `sds` and `correlations`. See docs/moments.md.
                 Moments moments: Option<Moments> = None, "FILE", Model, [Fit Plan], {};
+                /// gaussian, or binomial: a response of two values, y{no,yes} or y[0..1]
+                ///
+                /// `binomial` is logistic regression: coefficients are of the log odds of the
+                /// second level, or of 1. See docs/logit.md.
+                Family family: Family = Family::Gaussian, "FAMILY", Model, [Fit Plan Study], {};
                 /// Weigh rows by a column with a public bound, for instance 'w[0..50]'
                 ///
                 /// Weighted least squares, with standard errors for sampling with replacement.
                 /// Weights above the bound count as the bound; a row whose weight is missing or
                 /// negative contributes nothing.
                 Weights weights: Option<String> = None, "W", Model, [Fit Study], {};
+                /// A term that must stay in the model, for instance bathrooms; may be repeated
+                ///
+                /// Others are left out before it is. Where the budget cannot resolve it
+                /// nevertheless, the fit gives that reason and no numbers: what showed it is spent.
+                Keep keep: Vec<String> = Vec::new(), "TERM", Model, [Fit], {};
                 /// Fit each of several groups under one budget: 'region{north,south}'
                 ///
                 /// The groups' sizes are released with a fiftieth of the budget, unless they are
@@ -69,9 +87,12 @@ macro_rules! option_table {
                 StepSize step_size: Option<f64> = None, "ETA", Method, [Fit Plan Diagnose], { auto: true };
                 /// newton, or one of the paper's: batched, checkpoints, independent
                 Interval interval: IntervalMethod = IntervalMethod::Newton, "HOW", Intervals, [Fit Diagnose], {};
-                /// What intervals are for: population, sample, robust (Huber) or person (each
-                /// counts once)
-                Target target: Option<Target> = None, "WHAT", Intervals, [Fit Plan Diagnose Study], {};
+                /// What intervals are for: auto, population, sample, robust (Huber) or person
+                ///
+                /// `auto` is the least-squares coefficients of the population where these
+                /// cost little, and else the robust ones; the result says which. `person`
+                /// counts each person once.
+                Target target: Option<Target> = None, "WHAT", Intervals, [Fit Plan Diagnose Study], { auto: true };
                 /// How often an interval should cover
                 Level level: f64 = 0.95, "LEVEL", Intervals, [Fit Plan Diagnose Study], {};
                 /// Batches, checkpoints or runs of the paper's intervals
@@ -138,7 +159,9 @@ macro_rules! option_table {
                 /// variance
                 Features features: Option<u32> = None, "P", Model, [Plan], { excludes: Some(Opt::Formula) };
                 /// What a code book says of columns: 'educ sd 3', 'region shares 0.6 0.4', 'R2 0.3'
-                Assume assume: Vec<String> = Vec::new(), "WHAT", Model, [Plan], { excludes: Some(Opt::Features) };
+                ///
+                /// Of a fit only with --dry-run: nothing is assumed of rows that are fitted.
+                Assume assume: Vec<String> = Vec::new(), "WHAT", Model, [Fit Plan], { excludes: Some(Opt::Features), needs: Some(Opt::DryRun) };
                 /// With --features, the standard deviation of the errors [default: 1]
                 NoiseSd noise_sd: Option<f64> = None, "SD", Model, [Plan], { needs: Some(Opt::Features) };
                 /// Find the budget that gives a coefficient this standard error: 'educ 0.01'

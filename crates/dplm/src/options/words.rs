@@ -142,6 +142,30 @@ choice! {
 }
 
 choice! {
+    "family";
+    /// What a response is.
+    #[derive(Default)]
+    #[non_exhaustive]
+    pub enum Family {
+        /// A number, fitted by least squares.
+        #[default]
+        Gaussian = "gaussian",
+        /// One of two outcomes, whose probability is fitted by logistic regression.
+        Binomial = "binomial" | "logit",
+    }
+}
+
+impl Family {
+    /// What its fit is called.
+    pub const fn regression(self) -> &'static str {
+        match self {
+            Family::Gaussian => "linear regression",
+            Family::Binomial => "logistic regression",
+        }
+    }
+}
+
+choice! {
     "device";
     /// What computes sums over rows; results do not depend on it.
     #[derive(Default)]

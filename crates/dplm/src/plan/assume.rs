@@ -13,6 +13,7 @@ use super::weighing::Weighing;
 use crate::{
     formula::{Column, Kind},
     lattice::Design,
+    options::Family,
     table::{Block, Cells},
     theory::student::normal_quantile,
 };
@@ -38,7 +39,7 @@ pub enum Assumption {
         /// Its standard deviation.
         sd: f64,
     },
-    /// `region shares 0.5 0.3 0.2`, in the order of its levels.
+    /// `region shares 0.5 0.3 0.2`, in the order of its levels; of two levels also `union share 0.2`, of the second.
     Shares {
         /// The column.
         column: String,
@@ -59,7 +60,7 @@ pub enum Assumption {
 pub enum AssumeError {
     /// The text is something else.
     #[error(
-        "the assumption '{text}' is not understood: write 'NAME sd S', 'NAME mean M sd S', 'NAME shares A B ...', 'correlation R', \
+        "the assumption '{text}' is not understood: write 'NAME sd S', 'NAME mean M sd S', 'NAME shares A B ...', 'NAME share B', 'correlation R', \
          'R2 R' or 'errors sd S'"
     )]
     Unreadable {
@@ -98,6 +99,10 @@ impl std::str::FromStr for Assumption {
             [column, "sd", sd] => Assumption::Spread { column: bare(column), mean: None, sd: number(sd)? },
             [column, "mean", mean, "sd", sd] => {
                 Assumption::Spread { column: bare(column), mean: Some(number(mean)?), sd: number(sd)? }
+            }
+            [column, "share", share] => {
+                let share = number(share)?;
+                Assumption::Shares { column: bare(column), shares: vec![1.0 - share, share] }
             }
             [column, "shares", ref shares @ ..] if !shares.is_empty() => {
                 let shares = shares.iter().map(|share| number(share)).collect::<Result<_, _>>()?;
@@ -181,10 +186,15 @@ impl Assumed {
             }
         }
         let drawn = Drawn::of(design, &laws, correlation);
-        let usual_errors = drawn.response_sd * (1.0 - explained).sqrt();
+        let usual_errors = match share_of_ones(design, &laws) {
+            // What the error of a coefficient of a logit is, times sqrt n, where outcomes vary alike in all rows.
+            Some(share) => (share * (1.0 - share)).sqrt().recip(),
+            None => drawn.response_sd * (1.0 - explained).sqrt(),
+        };
         let unit = design.response().unit;
         let error_sd = errors.map_or(usual_errors, |sd| sd / unit);
-        let mut sentences = sentences(columns, &laws, correlation, error_sd * unit);
+        let is_binary = design.family() == Family::Binomial;
+        let mut sentences = sentences(columns, &laws, correlation, (is_binary, error_sd * unit));
         if let Some(weights) = design.weights() {
             let name = weights.name();
             sentences.insert(columns.len(), format!("weights: '{name}' says nothing of the columns and of the errors"));
@@ -219,6 +229,17 @@ impl Assumed {
         &self.sentences
     }
 }
+
+/// The share of the outcome whose probability is fitted, where the response is one of two.
+fn share_of_ones(design: &Design, laws: &[Law]) -> Option<f64> {
+    match (design.family(), &laws[0]) {
+        (Family::Binomial, Law::Levels(sums)) => Some((1.0 - sums[0]).clamp(LEAST_SHARE, 1.0 - LEAST_SHARE)),
+        _ => None,
+    }
+}
+
+/// A share that is assumed to be 0 or 1 leaves nothing to fit.
+const LEAST_SHARE: f64 = 1e-6;
 
 fn positive(what: &str, value: f64) -> Result<f64, AssumeError> {
     if value > 0.0 { Ok(value) } else { Err(AssumeError::Range { what: what.to_owned(), rule: "above 0" }) }
@@ -280,7 +301,7 @@ fn added_up(shares: &[f64]) -> Vec<f64> {
         .collect()
 }
 
-fn sentences(columns: &[Column], laws: &[Law], correlation: f64, error_sd: f64) -> Vec<String> {
+fn sentences(columns: &[Column], laws: &[Law], correlation: f64, (is_binary, error_sd): (bool, f64)) -> Vec<String> {
     let of_column = |(column, law): (&Column, &Law)| match law {
         Law::Number { mean, sd, .. } => {
             format!("{}: mean {}, standard deviation {}", column.name, shown(*mean), shown(*sd))
@@ -294,7 +315,10 @@ fn sentences(columns: &[Column], laws: &[Law], correlation: f64, error_sd: f64) 
     let mut sentences: Vec<String> = columns.iter().zip(laws).map(of_column).collect();
     let correlated = if correlation == 0.0 { "not correlated".to_owned() } else { format!("correlated {correlation}") };
     sentences.push(format!("columns: {correlated}"));
-    sentences.push(format!("errors: standard deviation {}, in units of what is explained", shown(error_sd)));
+    sentences.push(match is_binary {
+        true => "outcomes: as uncertain in every row as over all of them".to_owned(),
+        false => format!("errors: standard deviation {}, in units of what is explained", shown(error_sd)),
+    });
     sentences
 }
 

@@ -42,8 +42,14 @@ const LENGTH_MOST: f64 = 0.01;
 /// half say more than those of a first round.
 const SECOND_PARTS: (f64, f64) = (0.02, 0.12);
 const SECOND_NOISE: f64 = 0.5;
-/// No more rounds than these.
-pub(crate) const MOST_ROUNDS: usize = 5;
+/// No more rounds than these, and than these where rows are shortened.
+const MOST_ROUNDS: usize = 5;
+const MOST_ROUNDS_SHORTENED: usize = 8;
+/// White rows are shortened to this many times `sqrt p`. More than 1 is needed for coordinates in which the second moments of such rows are 1 in
+/// every direction; at 1.25 Gaussian rows lose nothing.
+const LONGEST: f64 = 1.25;
+/// A start for coefficients that clipping may define gets half: they are clipped more narrowly, so that noise falls as fast.
+const START_OF_ROBUST: f64 = 0.5;
 const CURVATURE_PARTS: (f64, f64) = (0.02, 0.12);
 /// The covariance of gradients gets no more than this.
 const SPREAD_MOST: f64 = 0.1;
@@ -88,8 +94,15 @@ pub(crate) struct Rules {
     pub target: Option<Target>,
     /// Whether least squares was asked for, and is wanted whatever it costs.
     pub at_any_price: bool,
+    /// Whether long rows are shortened once they are white, with their responses.
+    pub shortens: bool,
     /// What no theory gives.
     pub choices: Choices,
+}
+
+/// How long white rows are where long ones are shortened; public.
+pub(crate) fn row_length(features: usize) -> f64 {
+    LONGEST * (features as f64).sqrt()
 }
 
 impl Rules {
@@ -132,20 +145,24 @@ impl Rules {
             },
             first_moments: if self.has_one_round() { choices.only_moments } else { choices.first_moments },
             start_threshold,
-            start: choices.start,
+            start: if self.covers_least_squares() { choices.start } else { START_OF_ROBUST * choices.start },
             threshold: self.clip_threshold_share(),
             spread: only(self.covers_population(), self.spread_share(tail, factor)),
             bend: only(self.covers_least_squares(), choices.bend),
         }
     }
 
+    /// What privacy adds to the variance of an estimate at this squared clip, in units of what sampling adds.
+    pub(crate) fn privacy_variance(&self, gamma_sq: f64) -> f64 {
+        let rho = ABOUT_LEFT * self.rho.to_f64();
+        reach_sq(self.neighbours) * gamma_sq / (2.0 * self.rows as f64 * rho)
+    }
+
     /// The variance of an estimate where a share `tail` of rows is clipped, in units of what sampling adds to it: 1, for a population, and what privacy
     /// adds, `P = (reach gamma)^2 / (2 n rho)`.
     pub(crate) fn variance(&self, tail: f64, features: usize) -> f64 {
         let gamma_sq = clip_for_tail(features, 1.0, tail).powi(2);
-        let rho = ABOUT_LEFT * self.rho.to_f64();
-        let privacy = reach_sq(self.neighbours) * gamma_sq / (2.0 * self.rows as f64 * rho);
-        privacy + f64::from(u8::from(self.covers_population()))
+        self.privacy_variance(gamma_sq) + f64::from(u8::from(self.covers_population()))
     }
 
     /// How much wider a clip that a share `tail` of rows exceeds must be, for errors that follow a lognormal law to move the intercept by no more than
@@ -197,7 +214,11 @@ impl Rules {
     /// degrees of freedom). The product is smallest at `f^2 = (z^2 + 1) m gamma^2 / (4 reach^2 n T)`.
     fn spread_share(&self, tail: f64, factor: f64) -> f64 {
         let gamma_sq = (factor * clip_for_tail(self.features, 1.0, tail)).powi(2);
-        let variance = 1.0 + (self.variance(tail, self.features) - 1.0) * factor.powi(2);
+        self.spread_share_at(gamma_sq, 1.0 + (self.variance(tail, self.features) - 1.0) * factor.powi(2))
+    }
+
+    /// The same for this squared clip and this variance of an estimate, in units of what sampling adds to it.
+    pub(crate) fn spread_share_at(&self, gamma_sq: f64, variance: f64) -> f64 {
         let rows = self.rows as f64;
         let z_sq = normal_quantile(0.95).powi(2);
         let share_sq =
@@ -207,21 +228,31 @@ impl Rules {
 
     /// The share of the second round, in whitened coordinates for the first time, where rows have norm `sqrt p` on average.
     pub(crate) fn second_round(&self) -> f64 {
-        self.moments_share(0.0).min(SECOND_PARTS.1)
+        self.moments_share(self.usual_length_sq()).min(SECOND_PARTS.1)
     }
 
     /// The share of a further round in which few rows are longer than `radius`, if it is worth its price.
     pub(crate) fn further_round(&self, radius: f64) -> Option<f64> {
-        Some(self.moments_share(radius)).filter(|&share| share <= self.choices.further_round)
+        let least = if self.shortens { 0.0 } else { self.usual_length_sq() };
+        Some(self.moments_share(radius.powi(2).max(least))).filter(|&share| share <= self.choices.further_round)
     }
 
-    fn moments_share(&self, radius: f64) -> f64 {
-        let length_sq = radius.powi(2).max(2.0 * self.features as f64);
+    /// How long white rows may be, squared, as long as nobody has looked: twice what it is on average, or what they are shortened to.
+    fn usual_length_sq(&self) -> f64 {
+        if self.shortens { row_length(self.features).powi(2) } else { 2.0 * self.features as f64 }
+    }
+
+    fn moments_share(&self, length_sq: f64) -> f64 {
         self.matrix_share(length_sq, self.choices.moments_precision).max(SECOND_PARTS.0)
     }
 
+    /// No more rounds than these: they cost less where the length of rows need not be looked for.
+    pub(crate) fn most_rounds(&self) -> usize {
+        if self.shortens { MOST_ROUNDS_SHORTENED } else { MOST_ROUNDS }
+    }
+
     /// The share that brings the noise on the entries of a matrix to `noise_sd`.
-    fn matrix_share(&self, length_sq: f64, noise_sd: f64) -> f64 {
+    pub(crate) fn matrix_share(&self, length_sq: f64, noise_sd: f64) -> f64 {
         matrix_rho(self.rows, length_sq, self.neighbours, noise_sd) / self.rho.to_f64()
     }
 
@@ -308,6 +339,7 @@ mod tests {
             neighbours: Neighbours::ReplaceOne,
             target: Some(Target::Population),
             at_any_price: false,
+            shortens: false,
             choices: Choices::DEFAULT,
         }
     }

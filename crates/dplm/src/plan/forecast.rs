@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use super::{
     assume::Assumed,
-    planned::{Foretold, Planned, PlannedRelease},
+    planned::{Foretold, Planned, PlannedRelease, Way},
 };
 use crate::{
     Error,
@@ -13,12 +13,15 @@ use crate::{
     interval::normal_quantile,
     lattice::Design,
     matrix::{inverse, quadratic},
-    options::Target,
+    options::{Family, Target},
     privacy::{Epsilon, PrivacyError, Rho, guess},
     theory::student::normal_cdf,
     warning::LeftOut,
 };
 
+/// The standard error of nine fits in ten is at most this many times what is foreseen of it: fits find
+/// their clip and curvature by noisy releases (docs/plan.md has what was measured).
+const MARGIN: f64 = 1.15;
 /// Budgets beside the asked one, as powers of two of it.
 const TABLE: std::ops::RangeInclusive<i32> = -4..=4;
 
@@ -92,6 +95,12 @@ pub enum ForecastError {
         /// Those there are.
         known: String,
     },
+    /// A coefficient that is a control.
+    #[error("'{name}' is a control, and would not be estimated: ask about coefficients of interest")]
+    Control {
+        /// What was typed.
+        name: String,
+    },
     /// A standard error must be one.
     #[error("a standard error to aim at must be above 0")]
     Want,
@@ -110,6 +119,9 @@ pub struct Forecast {
     pub method: &'static str,
     /// What its intervals will be for.
     pub target: Target,
+    /// What the response is.
+    #[serde(skip_serializing_if = "is_number")]
+    pub family: Family,
     /// Rows asked about.
     pub rows: u64,
     /// Coefficients asked about.
@@ -136,6 +148,9 @@ pub struct Forecast {
     pub coefficients: Vec<Foreseen>,
     /// Those that the budget cannot resolve, and why.
     pub left_out: Vec<LeftOut>,
+    /// Where only some coefficients are of interest, the other way to have them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub other_way: Option<OtherWay>,
     /// What the budget is spent on.
     pub releases: Vec<PlannedRelease>,
     /// The budget at which privacy adds the share asked for.
@@ -149,6 +164,11 @@ pub struct Forecast {
     /// The same over a wider range, for the picture; empty when there is none.
     #[serde(skip)]
     pub curve: Vec<AtBudget>,
+}
+
+/// Whether nothing need be said of a response.
+fn is_number(family: &Family) -> bool {
+    *family == Family::Gaussian
 }
 
 /// What a descent should come to.
@@ -172,6 +192,15 @@ pub struct Outlook {
     pub length: f64,
     /// Against the classical length.
     pub times_classical: f64,
+}
+
+/// A way to have coefficients of interest that was not chosen.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct OtherWay {
+    /// Which it is.
+    pub way: Way,
+    /// What it would come to.
+    pub outlook: Outlook,
 }
 
 /// Least squares without privacy.
@@ -260,11 +289,13 @@ pub type Plans<'a> = dyn Fn(Rho) -> Result<Planned, Error> + Sync + 'a;
 impl Forecast {
     /// What intervals will be for, in words.
     pub fn target_text(&self) -> &'static str {
-        match self.target {
-            Target::Population => "the least-squares coefficients of the population",
-            Target::Person => "the least-squares coefficients of the population in which each person counts once",
-            Target::Sample => "the least-squares coefficients of this data set",
-            Target::Robust => "the robust (Huber) coefficients of the population",
+        match (self.family, self.target) {
+            (Family::Binomial, Target::Sample) => "the maximum-likelihood logit coefficients of this data set",
+            (Family::Binomial, _) => "the maximum-likelihood logit coefficients of the population",
+            (Family::Gaussian, Target::Population) => "the least-squares coefficients of the population",
+            (_, Target::Person) => "the least-squares coefficients of the population in which each person counts once",
+            (_, Target::Sample) => "the least-squares coefficients of this data set",
+            (_, Target::Robust) => "the robust (Huber) coefficients of the population",
         }
     }
 
@@ -276,6 +307,7 @@ impl Forecast {
         let view = View { asked, design, assumed, plans };
         view.check()?;
         let planned = plans(asked.rho)?;
+        view.check_of_interest(&planned)?;
         let fit = view.outlook(&planned.descent);
         let recommended = planned.recommended.as_ref().map_or(fit, |other| view.outlook(other));
         let octaves = TABLE.map(|power| 2f64.powi(power)).collect();
@@ -285,6 +317,7 @@ impl Forecast {
             dplm: env!("CARGO_PKG_VERSION"),
             method: planned.method,
             target: planned.target,
+            family: design.family(),
             rows: asked.rows,
             features: design.features(),
             rho: asked.rho.to_f64(),
@@ -301,6 +334,7 @@ impl Forecast {
             share: Share { share: asked.share, rho: view.budget_where(|planned| view.adds_at_most(planned)) },
             wants: asked.wants.iter().map(|want| view.want(want)).collect(),
             left_out: planned.left_out,
+            other_way: planned.other_way.map(|(way, other)| OtherWay { way, outlook: view.outlook(&other) }),
             releases: planned.releases.iter().map(|one| PlannedRelease::of(one, asked.rho)).collect(),
             budgets: view.at_budgets(octaves)?,
             curve: view.at_budgets(half_octaves)?,
@@ -330,6 +364,16 @@ impl View<'_> {
         if self.asked.share > 0.0 { Ok(()) } else { Err(ForecastError::Share) }
     }
 
+    /// Only coefficients of interest have a standard error to ask about.
+    fn check_of_interest(&self, planned: &Planned) -> Result<(), ForecastError> {
+        let Some(some) = &planned.of_interest else { return Ok(()) };
+        let is_told = |name: &String| some.iter().any(|&place| self.design.names()[place] == *name);
+        match self.asked.wants.iter().chain(&self.asked.effects).find(|stated| !is_told(&stated.name)) {
+            None => Ok(()),
+            Some(stated) => Err(ForecastError::Control { name: stated.name.clone() }),
+        }
+    }
+
     fn outlook(&self, descent: &Foretold) -> Outlook {
         let Foretold { clip, steps, step_size, errors } = *descent;
         Outlook {
@@ -356,18 +400,20 @@ impl View<'_> {
         let Some(moments) = &self.assumed.moments else { return Vec::new() };
         let errors = &planned.descent.errors;
         let times = errors.std_error() / errors.classical_error;
-        let all: Vec<usize> = (0..self.design.features()).collect();
+        let every: Vec<usize> = (0..self.design.features()).collect();
         let everything = inverse(moments);
-        let kept = if planned.kept.len() == all.len() { everything.clone() } else { part(moments, &planned.kept) };
+        let kept = if planned.kept.len() == every.len() { everything.clone() } else { part(moments, &planned.kept) };
         let foreseen = |(index, (name, contrast)): (usize, (&String, Contrast))| {
             let identified = planned.kept.contains(&index);
-            let (inverse, places) = if identified { (&kept, &planned.kept) } else { (&everything, &all) };
+            let (inverse, places) = if identified { (&kept, &planned.kept) } else { (&everything, &every) };
             let classical_error = self.classical_error(&contrast, inverse, places);
             let std_error = identified.then_some(times * classical_error);
             let length = std_error.map(|error| 2.0 * normal_quantile(self.asked.level) * error * errors.widening);
             Foreseen { name: name.clone(), identified, std_error, length, classical_error }
         };
-        self.design.names().iter().zip(self.design.contrasts()).enumerate().map(foreseen).collect()
+        let of_interest = |index: &usize| planned.of_interest.as_ref().is_none_or(|some| some.contains(index));
+        let all = self.design.names().iter().zip(self.design.contrasts()).enumerate();
+        all.filter(|(index, _)| of_interest(index)).map(foreseen).collect()
     }
 
     fn classical_error(&self, contrast: &Contrast, inverse: &Mat<f64>, places: &[usize]) -> f64 {
@@ -394,7 +440,7 @@ impl View<'_> {
     fn want(&self, stated: &Stated) -> Want {
         let precise = |planned: &Planned| {
             let found = self.coefficients(planned).into_iter().find(|one| one.name == stated.name);
-            found.and_then(|one| one.std_error).is_some_and(|error| error <= stated.value)
+            found.and_then(|one| one.std_error).is_some_and(|error| MARGIN * error <= stated.value)
         };
         Want { name: stated.name.clone(), std_error: stated.value, rho: self.budget_where(precise) }
     }

@@ -28,7 +28,7 @@ mod shares;
 mod weighing;
 pub mod white;
 mod choices;
-mod skewed;
+pub(crate) mod skewed;
 pub(crate) mod division;
 mod assume;
 pub(crate) mod usable;
@@ -38,7 +38,8 @@ mod forecast;
 pub use assume::{AssumeError, Assumed, Assumption};
 pub use choices::Choices;
 pub use forecast::{
-    AtBudget, Classical, Effect, Forecast, ForecastError, Foreseen, Outlook, Plans, Question, Share, Stated, Want,
+    AtBudget, Classical, Effect, Forecast, ForecastError, Foreseen, OtherWay, Outlook, Plans, Question, Share, Stated,
+    Want,
 };
 pub(crate) use planned::USABLE;
-pub use planned::{Foretold, Planned, PlannedRelease};
+pub use planned::{Foretold, Planned, PlannedRelease, Way};

@@ -22,6 +22,10 @@ pub struct Planned {
     pub releases: Vec<Release>,
     /// The parameters that the budget can resolve, ascending.
     pub kept: Vec<usize>,
+    /// Where only some coefficients are of interest, those.
+    pub of_interest: Option<Vec<usize>>,
+    /// How else these could be had, and what that would come to, if there are two ways.
+    pub other_way: Option<(Way, Foretold)>,
     /// The others, and why.
     pub left_out: Vec<LeftOut>,
 }
@@ -36,6 +40,16 @@ impl Planned {
 
 /// What the first release of a fit is called where the budget is told.
 pub(crate) const USABLE: &str = "number of usable rows";
+
+/// How coefficients of interest are had.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Way {
+    /// The controls are partialled out.
+    PartiallingOut,
+    /// All coefficients are fitted, and those of interest shown.
+    AllCoefficients,
+}
 
 /// A descent and its errors, for a column of unit variance that is not correlated with others.
 #[derive(Clone, Copy, Debug, PartialEq)]

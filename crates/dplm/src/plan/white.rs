@@ -22,7 +22,7 @@ pub use super::shares::Shares;
 use super::{noise::matrix_noise_sd, weighing::Weighing};
 use crate::{
     descend::noise_sd,
-    interval::{IntervalError, Transient, bend_at, check_positive, expected_uncertainty_sq, normal_quantile},
+    interval::{IntervalError, Transient, bend_at, check_positive, normal_quantile},
     privacy::Neighbours,
 };
 
@@ -192,14 +192,15 @@ impl Setting {
     }
 
     /// `E[1/h^2]` over `1/E[h]^2` for eigenvalues that are uncertain by a relative variance `d`: `1 + 3 d`, as a factor of
-    /// length.
+    /// length. Those of a matrix that is used as it was released are uncertain by `(p + 1) / 2` times the variance of an entry.
     fn widening(&self, curvature: f64) -> f64 {
         if self.shares.curvature == 0.0 {
             return 1.0;
         }
         let rho = self.rho * self.shares.curvature;
         let sd = matrix_noise_sd(self.rows, row_bound_sq(self.features), self.neighbours, rho);
-        (1.0 + 3.0 * expected_uncertainty_sq(sd, curvature, self.features)).sqrt()
+        let uncertain = (sd / curvature).powi(2) * (self.features as f64 + 1.0) / 2.0;
+        (1.0 + 3.0 * uncertain).sqrt()
     }
 
     /// The clip level and the number of steps with the least standard error, `gamma` between 1 and 8 `sqrt(p)` error
@@ -320,14 +321,19 @@ impl Norms {
     /// The clip that a share `tail` of gradients exceeds where residuals are normal with this
     /// standard deviation.
     pub fn clip_for_tail(&self, residual_sd: f64, tail: f64) -> f64 {
-        let above = |clip: f64| self.share(|norm| 2.0 * Normal::standard().sf(clip / (norm * residual_sd)));
         let scale = residual_sd * self.features.sqrt();
         let (mut low, mut high) = (1e-3 * scale, 20.0 * scale);
         for _ in 0..60 {
             let middle = (low * high).sqrt();
-            if above(middle) > tail { low = middle } else { high = middle }
+            if self.share_above(residual_sd, middle) > tail { low = middle } else { high = middle }
         }
         high
+    }
+
+    /// The share of gradients that are longer than `clip` where residuals are normal with this
+    /// standard deviation.
+    pub fn share_above(&self, residual_sd: f64, clip: f64) -> f64 {
+        self.share(|norm| 2.0 * Normal::standard().sf(clip / (norm * residual_sd)))
     }
 
     /// `E[f(||x||)]`.

@@ -32,14 +32,17 @@ impl Fit {
     ///
     /// Other columns are held at the middle of their bounds and at their reference levels. If a
     /// column enters the model in one term alone, its effect is its coefficient times the width of
-    /// its bounds.
+    /// its bounds. Columns of an event study have no such effect: its coefficients say it all.
     ///
     /// # Errors
     /// When the level is not a probability, or nothing was released to make intervals from.
     pub fn effects(&self, level: f64) -> Result<Vec<Effect>, Error> {
         let predictor = Predictor::new(self, level)?;
         let features = &self.design.predictors()[..];
-        let changes: Vec<Change> = (0..features.len()).flat_map(|column| Change::of(features, column)).collect();
+        let of_events = self.design.model().event_columns();
+        let is_shown = |column: &usize| !of_events.contains(features[*column].name.as_str());
+        let changes: Vec<Change> =
+            (0..features.len()).filter(is_shown).flat_map(|column| Change::of(features, column)).collect();
         let ends = ends(features, &changes);
         let rows: Vec<RowValues> = self.rows(ends).into_iter().flatten().collect();
         let contrast = |pair: &[RowValues]| {

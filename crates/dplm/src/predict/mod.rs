@@ -7,16 +7,17 @@ mod over;
 
 pub use effects::Effect;
 pub use over::{Coverage, Over, OverPoint, OverValue};
+pub(crate) use simultaneous::level_of_each;
 
 use rayon::prelude::*;
 use serde::Serialize;
 
 use crate::{
-    Bounded, Coefficient, Error, Fit,
+    Bounded, Coefficient, Error, Fit, OddsRatio,
     interval::{Contrast, Inference, Interval, IntervalError},
-    lattice::Design,
+    lattice::{Design, Slot},
     matrix::{dot, times},
-    options::Purpose,
+    options::{Family, Purpose},
     table::{Block, ReadOptions, Source},
     theory::student,
     warning::listed,
@@ -58,6 +59,33 @@ pub enum PredictionError {
     /// The spread of the errors is not known.
     #[error("this fit released no residual standard deviation, so it cannot predict a single person: ask for the mean")]
     NoResidualSd,
+    /// The constants of persons are not released.
+    #[error(
+        "each '{column}' has a constant of their own, which no budget releases, so that this fit cannot predict a response: its \
+         coefficients say by how much one changes within a person"
+    )]
+    OfPersons {
+        /// The column of persons.
+        column: String,
+    },
+    /// Only some coefficients were estimated.
+    #[error(
+        "this fit is for {} and estimates no other coefficient, so it cannot predict: fit all \
+         coefficients, without a focus",
+        listed(names)
+    )]
+    OfInterest {
+        /// The coefficients of interest.
+        names: Vec<String>,
+    },
+    /// Only one coefficient is known.
+    #[error(
+        "only the coefficient of '{regressor}', which is instrumented, was released, so that this fit cannot predict a response"
+    )]
+    OfInstrument {
+        /// What is instrumented.
+        regressor: String,
+    },
     /// A column that the model does not use.
     #[error("the model has no predictor '{column}': its predictors are {}", listed(columns))]
     NoSuchColumn {
@@ -128,8 +156,8 @@ pub(crate) fn predictor(coefficients: &[Coefficient], inference: Option<&Inferen
 }
 
 impl Fit {
-    /// The intervals of the coefficients at another level, in order; `None` for one that is not
-    /// identified.
+    /// The intervals of the reported coefficients at another level, in order; `None` for one that
+    /// is not identified.
     ///
     /// # Guarantee
     /// Post-processing: no budget is spent. At the level of the fit these are the fit's own
@@ -141,9 +169,12 @@ impl Fit {
         if self.purpose == Purpose::Prediction {
             return Err(IntervalError::NotReleased.into());
         }
-        let Some(inference) = &self.inference else { return Ok(vec![None; self.coefficients.len()]) };
-        let found = inference.intervals(&self.design.contrasts(), level)?;
-        let ends = found.iter().zip(&self.coefficients);
+        let Some(inference) = &self.inference else { return Ok(vec![None; self.reported().count()]) };
+        let is_reported = |one: &Coefficient| self.focus.as_ref().is_none_or(|focus| focus.has(&one.name));
+        let all = self.coefficients.iter().zip(self.design.contrasts());
+        let contrasts: Vec<Contrast> = all.filter(|(one, _)| is_reported(one)).map(|(_, contrast)| contrast).collect();
+        let found = inference.intervals(&contrasts, level)?;
+        let ends = found.iter().zip(self.reported());
         Ok(ends.map(|(interval, one)| one.identified.then_some((interval.low, interval.high))).collect())
     }
 
@@ -162,6 +193,28 @@ impl Fit {
         Some(Covariance { names, values })
     }
 
+    /// The odds ratios of a logit, for each identified coefficient except the constant; empty for
+    /// another fit.
+    ///
+    /// # Errors
+    /// As [`intervals`](Self::intervals).
+    pub fn odds_ratios(&self, level: f64) -> Result<Vec<OddsRatio>, Error> {
+        if self.family() != Family::Binomial {
+            return Ok(Vec::new());
+        }
+        let ends = self.intervals(level)?;
+        let ratio = |(one, (slot, ends)): (&Coefficient, (&Slot, Ends))| {
+            let ((low, high), estimate) = (ends?, one.estimate?);
+            (*slot != Slot::Intercept).then(|| OddsRatio {
+                name: one.name.clone(),
+                estimate: estimate.exp(),
+                low: low.exp(),
+                high: high.exp(),
+            })
+        };
+        Ok(self.coefficients.iter().zip(self.design.slots().iter().zip(ends)).filter_map(ratio).collect())
+    }
+
     /// The coefficients used for predictions: the estimates, the best available value for a
     /// coefficient that is not identified, and zero for one that was left out.
     pub fn predictor(&self) -> Vec<f64> {
@@ -175,12 +228,14 @@ impl Fit {
     /// level.
     ///
     /// # Errors
-    /// When a column is missing or the table cannot be read.
+    /// When a column is missing, the table cannot be read, or persons have constants of their own.
     pub fn predict(&self, source: &Source, options: &ReadOptions<'_>) -> Result<Vec<f64>, Error> {
-        let predictor = self.predictor();
+        self.check_predicts()?;
+        let (predictor, family) = (self.predictor(), self.family());
         let mut found = Vec::new();
         self.for_each_block(source, options, &mut |rows| {
-            found.extend(rows.iter().map(|row| row.as_ref().map_or(f64::NAN, |row| row.at(&predictor))));
+            let mean = |row: &RowValues| mean(family, row.at(&predictor));
+            found.extend(rows.iter().map(|row| row.as_ref().map_or(f64::NAN, mean)));
         })?;
         Ok(found)
     }
@@ -201,10 +256,23 @@ impl Fit {
         options: &ReadOptions<'_>,
         level: f64,
     ) -> Result<Vec<Prediction>, Error> {
-        let predictor = Predictor::new(self, level)?;
+        let predictor = Predictor::of_means(self, level)?;
         let mut found = Vec::new();
         self.for_each_block(source, options, &mut |rows| found.extend(predictor.of_rows(&rows)))?;
         Ok(found)
+    }
+
+    /// Refuses predictions of what is not known.
+    fn check_predicts(&self) -> Result<(), PredictionError> {
+        if let Some(focus) = &self.focus {
+            return Err(PredictionError::OfInterest { names: focus.coefficients.clone() });
+        }
+        let model = self.design.model();
+        match (model.endogenous(), model.within()) {
+            (Some(regressor), _) => Err(PredictionError::OfInstrument { regressor }),
+            (None, Some(column)) => Err(PredictionError::OfPersons { column: column.to_owned() }),
+            (None, None) => Ok(()),
+        }
     }
 
     /// Visits every block of rows; `None` for a row with a missing cell.
@@ -229,6 +297,29 @@ impl Fit {
         };
         self.design.for_each_row(block, &mut keep);
         rows
+    }
+}
+
+/// The mean response at a linear function of a row.
+fn mean(family: Family, linear: f64) -> f64 {
+    match family {
+        Family::Gaussian => linear,
+        Family::Binomial => 1.0 / (1.0 + (-linear).exp()),
+    }
+}
+
+/// The probability at a linear function. Its interval has the transformed ends of that of the
+/// linear function: it is within 0 and 1 and covers as often. Its standard error is by the delta
+/// method.
+fn probability(linear: f64, interval: &Interval) -> Prediction {
+    let &Interval { std_error, low, high, identified, .. } = interval;
+    let at = |linear: f64| mean(Family::Binomial, linear);
+    let estimate = at(linear);
+    Prediction {
+        estimate,
+        std_error: identified.then_some(estimate * (1.0 - estimate) * std_error),
+        interval: identified.then_some((at(low), at(high))),
+        person: None,
     }
 }
 
@@ -264,9 +355,18 @@ pub(crate) struct Predictor<'a> {
 }
 
 impl<'a> Predictor<'a> {
+    /// Of the mean response, not of changes only.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new); and when persons have constants of their own.
+    pub(crate) fn of_means(fit: &'a Fit, level: f64) -> Result<Predictor<'a>, Error> {
+        fit.check_predicts()?;
+        Ok(Predictor::new(fit, level)?)
+    }
+
     /// # Errors
     /// When the level is not a probability, or the fit released nothing to make intervals from.
-    pub(crate) fn new(fit: &'a Fit, level: f64) -> Result<Predictor<'a>, IntervalError> {
+    fn new(fit: &'a Fit, level: f64) -> Result<Predictor<'a>, IntervalError> {
         let inference = fit.inference.as_ref().ok_or(IntervalError::NotReleased)?;
         // Refuses an invalid level before a row is read.
         inference.intervals(&[], level)?;
@@ -296,7 +396,11 @@ impl<'a> Predictor<'a> {
 
     fn of_row(&self, row: &RowValues, interval: &Interval) -> Prediction {
         let &Interval { std_error, low, high, identified, .. } = interval;
-        let estimate = row.at(&self.coefficients);
+        let linear = row.at(&self.coefficients);
+        if self.fit.family() == Family::Binomial {
+            return probability(linear, interval);
+        }
+        let estimate = linear;
         let person = self.residual_sd.map(|sd| self.of_person(estimate, std_error, sd));
         Prediction {
             estimate,

@@ -95,7 +95,7 @@ impl Fit {
     pub fn over(&self, column: &str, at: &[(String, String)], level: f64, coverage: Coverage) -> Result<Over, Error> {
         let features = self.design.predictors();
         let grid = Grid::of(&features, column, at)?;
-        let mut predictor = Predictor::new(self, level)?;
+        let mut predictor = Predictor::of_means(self, level)?;
         let rows: Vec<RowValues> = self.rows(grid.block(&features)).into_iter().flatten().collect();
         let means: Vec<RowValues> = rows.chunks(grid.combinations()).map(mean).collect();
         if coverage == Coverage::Simultaneous {
@@ -143,7 +143,7 @@ impl Taken {
         kind.middle().map_or_else(|| Taken::all(kind), |middle| Taken::Numbers(vec![middle]))
     }
 
-    /// The requested value.
+    /// The requested value, or the bound that it is beyond: rows are clamped in the fit too.
     fn at(column: &Column, value: &str) -> Result<Taken, PredictionError> {
         let name = || column.name.clone();
         match &column.kind {
@@ -156,16 +156,28 @@ impl Taken {
                 }),
             },
             Kind::Dates { .. } => match day_of(value.trim()) {
-                Some(day) => Ok(Taken::Numbers(vec![f64::from(day)])),
+                Some(day) => Ok(Taken::within(&column.kind, f64::from(day))),
                 None => Err(PredictionError::NotADate { column: name(), value: value.to_owned() }),
             },
             Kind::Standard | Kind::Bounded { .. } => {
                 match value.trim().parse::<f64>().ok().filter(|value| value.is_finite()) {
-                    Some(number) => Ok(Taken::Numbers(vec![number])),
+                    Some(number) => Ok(Taken::within(&column.kind, number)),
                     None => Err(PredictionError::NotANumber { column: name(), value: value.to_owned() }),
                 }
             }
         }
+    }
+
+    /// Whether the value is not the one that was typed.
+    fn is_clamped(&self, typed: &str) -> bool {
+        let typed = typed.trim();
+        let asked = day_of(typed).map(f64::from).or_else(|| typed.parse().ok());
+        matches!((self, asked), (Taken::Numbers(used), Some(asked)) if used[0] != asked)
+    }
+
+    fn within(kind: &Kind, number: f64) -> Taken {
+        let (low, high) = kind.bounds().unwrap_or((f64::NEG_INFINITY, f64::INFINITY));
+        Taken::Numbers(vec![number.clamp(low, high)])
     }
 
     fn count(&self) -> usize {
@@ -220,6 +232,8 @@ struct Grid {
     varied: Taken,
     /// The values of each column, including the one that varies.
     taken: Vec<Taken>,
+    /// Columns that were asked for beyond their bounds, and where.
+    beyond: Vec<(usize, String)>,
 }
 
 impl Grid {
@@ -233,16 +247,19 @@ impl Grid {
         let varied = Taken::all(&features[column].kind);
         let mut taken: Vec<Taken> = features.iter().map(|one| Taken::held(&one.kind)).collect();
         taken[column] = varied.clone();
-        let mut named = vec![column];
+        let (mut named, mut beyond) = (vec![column], Vec::new());
         for (name, value) in at {
             let place = place(name)?;
             if named.contains(&place) {
                 return Err(PredictionError::NamedTwice { column: name.clone() });
             }
             taken[place] = Taken::at(&features[place], value)?;
+            if taken[place].is_clamped(value) {
+                beyond.push((place, value.trim().to_owned()));
+            }
             named.push(place);
         }
-        let grid = Grid { column, varied, taken };
+        let grid = Grid { column, varied, taken, beyond };
         let combinations = grid.others().try_fold(1usize, |product, one| product.checked_mul(one.count()));
         match combinations {
             Some(combinations) if combinations <= MOST_COMBINATIONS => Ok(grid),
@@ -275,7 +292,12 @@ impl Grid {
 
     fn in_words(&self, features: &[Column]) -> Vec<String> {
         let others = self.taken.iter().zip(features).enumerate().filter(|(place, _)| *place != self.column);
-        others.map(|(_, (taken, column))| taken.in_words(column)).collect()
+        let beyond = |place| self.beyond.iter().find(|(clamped, _)| *clamped == place);
+        let words = |(place, (taken, column)): (usize, (&Taken, &Column))| match beyond(place) {
+            Some((_, asked)) => format!("{}, its bound, as {asked} is beyond it", taken.in_words(column)),
+            None => taken.in_words(column),
+        };
+        others.map(words).collect()
     }
 }
 

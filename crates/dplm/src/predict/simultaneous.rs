@@ -19,7 +19,7 @@ const LEAST_NEW: f64 = 1e-8;
 /// Scheffé's (1953) intervals hold for every combination of the contrasts, Bonferroni's for these
 /// contrasts whatever their dependence: the shorter ones are used. `intervals` are those of each
 /// contrast alone.
-pub(super) fn level_of_each(contrasts: &[Contrast], intervals: &[Interval], level: f64) -> f64 {
+pub(crate) fn level_of_each(contrasts: &[Contrast], intervals: &[Interval], level: f64) -> f64 {
     let (miss, law) = (1.0 - level, Law::of(intervals));
     let each = |z: f64| student::t_two_sided_p(z, law.df.unwrap_or(f64::INFINITY));
     let bonferroni = miss / contrasts.len().max(1) as f64;

@@ -15,6 +15,8 @@ use super::{
 pub struct Budget {
     total: Rho,
     left: Rho,
+    /// How much is out in budgets of their own.
+    lent: Rho,
     /// What each share was cut for, and what was drawn for it.
     cut: Vec<(Release, Drawn)>,
 }
@@ -72,7 +74,29 @@ pub struct Spend {
 impl Budget {
     /// A fresh budget.
     pub fn new(total: Rho) -> Budget {
-        Budget { total, left: total, cut: Vec::new() }
+        Budget { total, left: total, lent: Rho::NOTHING, cut: Vec::new() }
+    }
+
+    /// Cuts `rho` off as a budget of its own, for a part of the work; [`join`](Self::join) takes it back.
+    ///
+    /// # Errors
+    /// When less than `rho` is left, or `rho` is nothing.
+    pub(crate) fn part(&mut self, rho: Rho) -> Result<Budget, PrivacyError> {
+        if rho.units() == 0 {
+            return Err(PrivacyError::RhoNotPositive);
+        }
+        self.left = self.left.checked_sub(rho).ok_or(PrivacyError::Overdraft { asked: rho, left: self.left })?;
+        self.lent = self.lent.plus(rho);
+        Ok(Budget::new(rho))
+    }
+
+    /// Takes back a part that was cut off: what it was spent on was spent here, under these names, and what is
+    /// left of it is left here.
+    pub(crate) fn join(&mut self, part: Budget, named: impl Fn(&str) -> String) {
+        self.lent = self.lent.checked_sub(part.total).expect("no more comes back than was cut off");
+        self.left = self.left.plus(part.left);
+        let renamed = |(release, drawn): (Release, Drawn)| (Release { what: named(&release.what), ..release }, drawn);
+        self.cut.extend(part.cut.into_iter().map(renamed));
     }
 
     /// Cuts `rho` off the budget, for Gaussian noise.
@@ -183,6 +207,16 @@ mod tests {
         let _ = budget.spend_rest("b").unwrap();
         let sum: u64 = budget.releases().iter().map(|release| release.rho.units()).sum();
         assert_eq!(sum, rho(0.015).units());
+    }
+
+    #[test]
+    fn a_part_is_spent_once_and_its_rest_comes_back() {
+        let mut budget = Budget::new(rho(0.015));
+        let mut part = budget.part(rho(0.01)).unwrap();
+        assert!(budget.part(rho(0.01)).is_err() && part.spend("too much", rho(0.011)).is_err());
+        let _ = part.spend("steps", rho(0.004)).unwrap();
+        budget.join(part, |what| format!("{what} of educ"));
+        assert_eq!((budget.left(), budget.releases()[0].what.as_str()), (rho(0.011), "steps of educ"));
     }
 
     #[test]

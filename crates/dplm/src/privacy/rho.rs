@@ -20,6 +20,8 @@ use super::PrivacyError;
 pub struct Rho(u64);
 
 impl Rho {
+    /// No budget.
+    pub(super) const NOTHING: Rho = Rho(0);
     /// How many units make 1.
     pub const UNITS: u64 = 1_000_000_000_000_000;
     /// Below this the noise drowns any data set.
@@ -134,6 +136,11 @@ impl Rho {
 
     pub(crate) fn checked_sub(self, other: Rho) -> Option<Rho> {
         self.0.checked_sub(other.0).map(Rho)
+    }
+
+    /// Two parts of one budget together.
+    pub(super) fn plus(self, other: Rho) -> Rho {
+        Rho(self.0 + other.0)
     }
 }
 

@@ -11,14 +11,25 @@ use crate::{
 const KEPT: [&str; 3] = ["fit", "grouped_fit", "study_guarantee"];
 /// Keys that are left out where there is nothing to say: one that is there and should not be is no
 /// unknown key.
-const OPTIONAL: [&str; 7] = ["by", "weights", "ledger", "charged", "conversion", "mechanism", "noise"];
+const OPTIONAL: [&str; 10] = [
+    "by",
+    "weights",
+    "fixed_effects",
+    "first_stage",
+    "event_studies",
+    "ledger",
+    "charged",
+    "conversion",
+    "mechanism",
+    "noise",
+];
 /// Sentences, which other versions word otherwise.
 const WORDS: [&str; 3] = ["text", "target_text", "warnings"];
 /// What schemas before the third did not have, or say otherwise.
-const SINCE_THREE: [&str; 3] = ["schema", "promise", "private"];
+const SINCE_THREE: [&str; 4] = ["schema", "promise", "private", "statistic"];
 /// Numbers that are computed once more when a document is written, and may differ by rounding from
 /// machine to machine.
-const RECOMPUTED: [&str; 2] = ["covariance", "equality"];
+const RECOMPUTED: [&str; 3] = ["covariance", "equality", "event_studies"];
 /// By how much, of the largest number beside them.
 const ROUNDING: f64 = 1e-6;
 
@@ -130,7 +141,7 @@ pub(super) fn are_whole(grouped: &GroupedFit) -> bool {
     let of_one = |fit: &Fit| {
         let (one, all) = (&fit.guarantee, &grouped.guarantee);
         let promised = (&one.promise, one.rho, one.delta) == (&all.promise, all.rho, all.delta);
-        is_whole(fit) && promised && fit.coefficients.iter().map(|one| &one.name).eq(&names)
+        is_whole(fit) && promised && fit.reported().map(|one| &one.name).eq(&names)
     };
     let promised = is_promised(&grouped.guarantee, grouped.person.as_ref(), &grouped.warnings);
     of_levels && promised && grouped.fits().all(|(_, fit)| of_one(fit))

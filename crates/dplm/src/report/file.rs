@@ -80,6 +80,30 @@ impl Fitted {
     }
 }
 
+/// What a document of results holds.
+pub(super) enum Saved {
+    One(Box<Fit>),
+    Groups(Box<GroupedFit>),
+    /// The specifications of a study, by their names.
+    Study(Vec<(String, Fit)>),
+}
+
+impl Saved {
+    /// Reads what `save`, or `dplm fit`, `refine` or `study` with `--json`, has written.
+    ///
+    /// # Errors
+    /// When it is something else, or from a newer version.
+    pub fn from_json(text: &str) -> Result<Saved, FitFileError> {
+        let envelope = Envelope::open(text)?;
+        let part = |part: &Specification<'_>| Ok((part.name.clone(), Fit::from_json(part.fit.get())?));
+        match (&envelope.grouped_fit, &envelope.specifications) {
+            (Some(_), _) => Ok(Saved::Groups(Box::new(GroupedFit::from_json(text)?))),
+            (None, Some(parts)) => Ok(Saved::Study(parts.iter().map(part).collect::<Result<_, FitFileError>>()?)),
+            (None, None) => Ok(Saved::One(Box::new(Fit::from_json(text)?))),
+        }
+    }
+}
+
 /// The guarantee of any document of results: of a fit, of the fits of groups, or of a study.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
@@ -134,6 +158,7 @@ fn guarantee_of_study(text: &str, held: &RawValue) -> Result<Guarantee, FitFileE
 /// A specification of a study.
 #[derive(Deserialize)]
 struct Specification<'a> {
+    name: String,
     #[serde(borrow)]
     fit: &'a RawValue,
 }

@@ -1,10 +1,14 @@
 //! The fits of several groups for people: one table, and a test of whether the groups differ.
 
-use super::text::{WIDTH, aligned, budget, covered, guarantee_in_words, interval_heads, line, used, wrapped};
+use super::text::{
+    WIDTH, aligned, asymmetric, budget, cause_in_words, clustering, covered, guarantee_in_words, interval_heads,
+    is_student, line, used, wrapped,
+};
 use crate::{
     EqualityTest, Fit, FittedGroup, GroupOutcome, GroupedFit, Warning,
     number::{grouped, p_value, significant},
-    options::{IntervalMethod, Purpose},
+    options::{Family, Purpose},
+    warning::LeftOut,
 };
 
 /// The summary of the fits of all groups.
@@ -37,8 +41,10 @@ fn heading(fit: &GroupedFit) -> String {
     let method = fit.fits().next().map_or(String::new(), |(_, one)| format!("; method {}", one.method.name));
     let (rows, unit) = (grouped(fit.rows), fit.guarantee.promise.unit.plural());
     let used = used(fit.rows_used.as_ref());
+    let clustered = fit.person.as_ref().map_or(String::new(), |person| format!(", {}", clustering(person)));
     format!(
-        "Private linear regression by group (dplm {})\n\n  {}\n  by {}\n  {rows} {unit}{weighted}{used}{method}\n",
+        "Private {} by group (dplm {})\n\n  {}\n  by {}\n  {rows} {unit}{weighted}{used}{clustered}{method}\n",
+        fit.fits().next().map_or(Family::Gaussian, |(_, one)| one.family()).regression(),
         env!("CARGO_PKG_VERSION"),
         fit.formula,
         fit.by,
@@ -71,13 +77,13 @@ fn table(fit: &GroupedFit) -> String {
     }
     let heads = match fit.purpose {
         Purpose::Prediction => vec!["Estimate".to_owned()],
-        Purpose::Inference => interval_heads(interval(fit), fit.level),
+        Purpose::Inference => interval_heads(are_student(fit), fit.level),
     };
     let mut rows: Vec<Vec<String>> = vec![std::iter::once(String::new()).chain(heads).collect()];
-    for (index, name) in fit.names().into_iter().enumerate() {
-        rows.push(vec![name]);
+    for name in fit.names() {
+        rows.push(vec![name.clone()]);
         rows.extend(fit.fits().map(|(group, one)| {
-            let mut cells = line(one, &one.coefficients[index]);
+            let mut cells = line(one, one.coefficient(&name), are_student(fit));
             cells[0] = format!("  {}", group.level);
             cells
         }));
@@ -85,9 +91,9 @@ fn table(fit: &GroupedFit) -> String {
     format!("Coefficients:\n{}", aligned(&rows, 2))
 }
 
-/// How the intervals were made, in all groups alike.
-pub(super) fn interval(fit: &GroupedFit) -> IntervalMethod {
-    fit.fits().next().map_or_else(IntervalMethod::default, |(_, one)| one.interval)
+/// Whether any coefficient of any group is tested by Student's distribution.
+pub(super) fn are_student(fit: &GroupedFit) -> bool {
+    fit.fits().any(|(_, one)| is_student(one))
 }
 
 /// Why coefficients are not in the model of a group.
@@ -99,7 +105,8 @@ fn left_out(fit: &GroupedFit) -> String {
 
 pub(super) fn left_out_in_words(fit: &GroupedFit) -> Vec<String> {
     let of_fit = |(group, one): (&FittedGroup, &Fit)| -> Vec<String> {
-        one.left_out.iter().map(|left| format!("{}, {}: {}", left.name, group.level, left.cause)).collect()
+        let words = |left: &LeftOut| format!("{}, {}: {}", left.name, group.level, cause_in_words(one, left));
+        one.left_out.iter().map(words).collect()
     };
     fit.fits().flat_map(of_fit).collect()
 }
@@ -152,7 +159,9 @@ pub(super) fn notes_in_words(fit: &GroupedFit) -> Vec<String> {
         count if count == fitted => warning.to_string(),
         _ => format!("{}: {warning}", levels.join(", ")),
     };
-    fit.notes().into_iter().filter(|(_, warning)| is_new(warning)).map(of_note).collect()
+    let skewed = fit.fits().filter_map(|(group, one)| Some(format!("{}: {}", group.level, asymmetric(one)?)));
+    let told = fit.notes().into_iter().filter(|(_, warning)| is_new(warning)).map(of_note);
+    skewed.collect::<Vec<_>>().into_iter().chain(told).collect()
 }
 
 fn notes(fit: &GroupedFit) -> String {

@@ -5,10 +5,14 @@ use std::collections::HashMap;
 use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
 
-use super::text::{attack, promise};
+use super::{
+    event,
+    text::{attack, promise},
+};
 use crate::{
-    Bounded, Coefficient, EqualityTest, Fit, FittedGroup, GroupOutcome, GroupedFit, MethodSummary, Statement,
-    options::Purpose,
+    Bounded, Coefficient, EqualityTest, FirstStage, Fit, FittedGroup, GroupOutcome, GroupedFit, MarginalEffect,
+    MethodSummary, OddsRatio, Statement,
+    options::{Family, Purpose},
     privacy::{self, Epsilon, Mechanism, Noise, Promise, Provenance, Rho, Unit, convert::Conversion},
 };
 
@@ -24,6 +28,7 @@ struct Facts<'a> {
     private: bool,
     promise: &'a Promise,
     formula: &'a str,
+    family: &'static str,
     /// Which of several groups it is of.
     #[serde(skip_serializing_if = "Option::is_none")]
     by: Option<HashMap<&'a str, &'a str>>,
@@ -36,19 +41,43 @@ struct Facts<'a> {
     /// What rows were weighted by, as a formula writes it.
     #[serde(skip_serializing_if = "Option::is_none")]
     weights: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    fixed_effects: Option<FixedEffects<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    first_stage: Option<&'a FirstStage>,
     purpose: &'static str,
     target: &'static str,
     target_text: String,
     level: f64,
     interval: Option<&'static str>,
     coefficients: Vec<Entry<'a>>,
+    #[serde(flatten)]
+    controls: Option<Controls<'a>>,
     left_out: Vec<&'a str>,
     residual_sd: Option<Bounded>,
     r_squared: Option<Bounded>,
+    /// What follows from a binary response.
+    #[serde(skip_serializing_if = "Option::is_none", flatten)]
+    binary: Option<Binary<'a>>,
     method: &'a MethodSummary,
     warnings: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     ledger: Option<Ledger<'a>>,
+}
+
+/// What is told of a binary response alone.
+#[derive(Serialize)]
+struct Binary<'a> {
+    odds_ratios: Vec<OddsRatio>,
+    marginal_effects: &'a [MarginalEffect],
+}
+
+impl<'a> Binary<'a> {
+    fn of(fit: &'a Fit) -> Option<Binary<'a>> {
+        let odds_ratios = fit.odds_ratios(fit.level).unwrap_or_default();
+        let is_binary = fit.family() == Family::Binomial;
+        is_binary.then_some(Binary { odds_ratios, marginal_effects: &fit.marginal_effects })
+    }
 }
 
 /// The facts, and what is long: each matrix, and the fit as [`Fit::load`] reads it, on one line.
@@ -56,8 +85,16 @@ struct Facts<'a> {
 struct Document<'a> {
     #[serde(flatten)]
     facts: Facts<'a>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    event_studies: Option<Box<RawValue>>,
     covariance: Option<Box<RawValue>>,
     fit: Box<RawValue>,
+}
+
+/// Who has a constant of their own.
+#[derive(Serialize)]
+struct FixedEffects<'a> {
+    person: &'a str,
 }
 
 /// Whose data are protected, and how many of them there are.
@@ -157,6 +194,7 @@ struct Entry<'a> {
     low: Option<f64>,
     high: Option<f64>,
     statistic: Option<f64>,
+    df: Option<f64>,
     p_value: Option<f64>,
     identified: bool,
 }
@@ -173,9 +211,36 @@ impl<'a> Entry<'a> {
             low: precision.and_then(|precision| end(precision.low)),
             high: precision.and_then(|precision| end(precision.high)),
             statistic: precision.map(|precision| precision.statistic),
+            df: precision.and_then(|precision| precision.df),
             p_value: precision.map(|precision| precision.p_value),
             identified: coefficient.identified,
         }
+    }
+}
+
+/// What is said of the coefficients that are not of interest.
+#[derive(Serialize)]
+struct Controls<'a> {
+    controls: Count,
+    controls_status: &'static str,
+    not_controlled_for: &'a [String],
+    controls_text: String,
+}
+
+#[derive(Serialize)]
+struct Count {
+    count: usize,
+}
+
+impl<'a> Controls<'a> {
+    fn of(fit: &'a Fit) -> Option<Controls<'a>> {
+        let focus = fit.focus.as_ref()?;
+        Some(Controls {
+            controls: Count { count: fit.controls() },
+            controls_status: focus.status(),
+            not_controlled_for: &focus.not_controlled_for,
+            controls_text: fit.controls_text()?,
+        })
     }
 }
 
@@ -197,6 +262,7 @@ impl<'a> Facts<'a> {
             date: &fit.date,
             private: fit.is_private(),
             promise: &fit.guarantee.promise,
+            family: fit.family().name(),
             formula: &fit.formula,
             by: fit.group.as_ref().map(|group| HashMap::from([(group.by.name(), group.level.as_str())])),
             guarantee: Guarantee::of(&fit.guarantee),
@@ -204,15 +270,19 @@ impl<'a> Facts<'a> {
             rows_used: fit.rows_used,
             units: Units { unit, count: fit.rows },
             weights: fit.weights.as_ref().map(ToString::to_string),
+            first_stage: fit.first_stage.as_ref(),
+            fixed_effects: fit.design.model().within().map(|person| FixedEffects { person }),
             purpose: fit.purpose.name(),
             target: fit.target.name(),
             target_text: fit.target_text(),
             level: fit.level,
             interval: (fit.purpose == Purpose::Inference).then_some(fit.interval.name()),
-            coefficients: fit.coefficients.iter().map(Entry::of).collect(),
+            coefficients: fit.reported().map(Entry::of).collect(),
+            controls: Controls::of(fit),
             left_out: fit.left_out.iter().map(|one| one.name.as_str()).collect(),
             residual_sd: fit.residual_sd,
             r_squared: fit.r_squared,
+            binary: Binary::of(fit),
             method: &fit.method,
             warnings: fit.warnings.iter().map(ToString::to_string).collect(),
             ledger: fit.statement.as_ref().map(|statement| Ledger::of(statement, fit.guarantee.rho)),
@@ -224,10 +294,16 @@ impl<'a> Facts<'a> {
 pub fn to_json(fit: &Fit) -> String {
     let document = Document {
         facts: Facts::of(fit),
+        event_studies: event_studies(fit),
         covariance: fit.covariance().as_ref().map(on_one_line),
         fit: on_one_line(fit),
     };
     pretty(&document)
+}
+
+fn event_studies(fit: &Fit) -> Option<Box<RawValue>> {
+    let found = event::studies(fit);
+    (!found.is_empty()).then(|| on_one_line(&found.iter().map(event::Study::of).collect::<Vec<_>>()))
 }
 
 /// The fits of all groups: what holds for all of them, and the document of each.

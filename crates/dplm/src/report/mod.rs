@@ -3,6 +3,7 @@
 pub mod svg;
 mod check;
 mod schema2;
+mod event;
 mod text;
 mod groups;
 mod html;
@@ -10,6 +11,7 @@ mod json;
 mod file;
 mod over;
 mod study;
+mod table;
 
 pub use file::{FitFileError, SavedGuarantee};
 pub use groups::grouped_summary;
@@ -17,7 +19,8 @@ pub use html::{Cover, grouped_to_html, study_html, summary_html, to_html};
 pub use json::{facts_json, grouped_to_json, to_json};
 pub use over::over_svg;
 pub use study::{study_json, study_summary};
-pub use text::{interval_heads, summary};
+pub use table::{Table, TableError, TableForm, TableOptions};
+pub use text::{are_student, interval_cells, interval_heads, summary};
 
 /// The style sheet of the pages, for others that should look like them.
 #[doc(hidden)]

@@ -25,7 +25,18 @@ pub(super) fn upgraded(old: &Value, is_pretended: bool) -> Option<Value> {
             }
         }
     }
+    restate_statistics(&mut fit);
     Some(Value::Object(fit))
+}
+
+/// Older versions kept a score in place of estimate over standard error.
+fn restate_statistics(fit: &mut Map<String, Value>) {
+    for one in fit.get_mut("coefficients").and_then(Value::as_array_mut).into_iter().flatten() {
+        let number = |value: &Value| value.as_f64();
+        if let (Some(estimate), Some(error)) = (number(&one["estimate"]), number(&one["precision"]["std_error"])) {
+            one["precision"]["statistic"] = json!(estimate / error);
+        }
+    }
 }
 
 fn says_seed(fit: &Map<String, Value>) -> bool {

@@ -97,14 +97,19 @@ pub(super) fn in_place_of_numbers(study: &StudyFit, part: &StudyPart) -> &'stati
 }
 
 /// The names of all coefficients, in the order of their first mention.
-pub(super) fn names(study: &StudyFit) -> Vec<&str> {
+pub(super) fn names<'a>(fits: impl Iterator<Item = &'a Fit>) -> Vec<&'a str> {
     let mut names: Vec<&str> = Vec::new();
-    for one in study.parts.iter().flat_map(|part| &part.fit.coefficients) {
+    for one in fits.flat_map(|fit| &fit.coefficients) {
         if !names.contains(&one.name.as_str()) {
             names.push(&one.name);
         }
     }
     names
+}
+
+/// Those of a study.
+pub(super) fn names_of(study: &StudyFit) -> Vec<&str> {
+    names(study.parts.iter().map(|part| &part.fit))
 }
 
 /// An estimate with its standard error in brackets; words, or nothing, where there is none.
@@ -125,7 +130,7 @@ fn side_by_side(study: &StudyFit) -> String {
     let row = |name: &str| -> Vec<String> {
         std::iter::once(name.to_owned()).chain(study.parts.iter().map(|part| cell(part, name))).collect()
     };
-    let rows: Vec<Vec<String>> = std::iter::once(heads).chain(names(study).into_iter().map(row)).collect();
+    let rows: Vec<Vec<String>> = std::iter::once(heads).chain(names_of(study).into_iter().map(row)).collect();
     format!("Coefficients, with standard errors in brackets:\n{}", aligned(&rows, 2))
 }
 

@@ -1,10 +1,14 @@
 //! The fit for people: a table that users of `lm` and statsmodels recognise.
 
+use super::event::{studies, trend};
 use crate::{
-    Bounded, Coefficient, Fit, Group, Statement, Warning,
-    number::{grouped, p_value, percent_up, rounded_up, significant},
-    options::{IntervalMethod, Purpose, Target},
-    privacy::{Epsilon, Guarantee, Neighbours, Promise, Provenance, Unit, convert::Conversion},
+    Bounded, Coefficient, FirstStage, Fit, OddsRatio, Precision, Statement, Warning,
+    method::auto,
+    number::{grouped, p_value, percent_up, rounded_up, short, significant},
+    options::{Family, Purpose, Target},
+    privacy::{Epsilon, Guarantee, Neighbours, Person, Promise, Provenance, Unit, convert::Conversion},
+    schema::Kind,
+    warning::{LeftOut, listed},
 };
 
 /// Sentences are broken at so many characters.
@@ -14,7 +18,18 @@ pub(super) const WIDTH: usize = 100;
 pub fn summary(fit: &Fit) -> String {
     let guarantee = guarantee_in_words(&fit.guarantee);
     let budget = budget(&fit.guarantee, fit.statement.as_ref());
-    let parts = [heading(fit), table(fit), quality(fit), reading(fit), guarantee, budget, warnings(fit)];
+    let parts = [
+        heading(fit),
+        table(fit),
+        odds(fit),
+        trends(fit),
+        instrument(fit),
+        quality(fit),
+        reading(fit),
+        guarantee,
+        budget,
+        warnings(fit),
+    ];
     parts.iter().filter(|part| !part.is_empty()).map(String::as_str).collect::<Vec<_>>().join("\n")
 }
 
@@ -32,19 +47,20 @@ fn heading(fit: &Fit) -> String {
         true => String::new(),
         false => format!("{runs}{} steps of {}, ", method.steps, significant(method.step_size)),
     };
-    let about = fit.group.as_ref().map_or(String::new(), in_group);
+    let about = fit.group.as_ref().map_or(String::new(), |group| format!("{} = {}: ", group.by.name(), group.level));
     let weighted = fit.weights.as_ref().map_or(String::new(), |weights| format!(" weighted by {weights}"));
-    format!(
-        "Private linear regression (dplm {})\n\n  {}\n  {about}{} {}{weighted}{}; method {}: {steps}clip {}, noise sd {}\n",
-        env!("CARGO_PKG_VERSION"),
-        fit.formula,
-        grouped(fit.rows),
+    let rows = format!(
+        "{about}{} {}{weighted}{}",
+        size(fit),
         fit.guarantee.promise.unit.plural(),
-        used(fit.rows_used.as_ref()),
-        method.name,
-        significant(method.clip),
-        significant(method.noise_sd),
-    )
+        used(fit.rows_used.as_ref())
+    );
+    let clustered = fit.person.as_ref().map_or(String::new(), |person| format!(", {}", clustering(person)));
+    let [clip, noise_sd] = [method.clip, method.noise_sd].map(significant);
+    let about = format!("{rows}{clustered}; method {}: {steps}clip {clip}, noise sd {noise_sd}", method.name);
+    let version = env!("CARGO_PKG_VERSION");
+    let regression = fit.family().regression();
+    format!("Private {regression} (dplm {version})\n\n  {}\n{}", fit.formula, wrapped(&about, WIDTH, "  "))
 }
 
 /// How many rows were used, after how many there are.
@@ -52,19 +68,53 @@ pub(super) fn used(rows: Option<&Bounded>) -> String {
     rows.map_or(String::new(), |rows| format!(", about {} used", grouped(rows.estimate as u64)))
 }
 
-/// Which group a fit is of, before its size.
-fn in_group(group: &Group) -> String {
-    format!("{} = {}: {}", group.by.name(), group.level, if group.size_sd.is_some() { "about " } else { "" })
+/// How rows of persons enter standard errors, in words.
+pub(super) fn clustering(person: &Person) -> String {
+    let rows = match person.rows.unwrap_or(Person::ROWS) {
+        1 => "row".to_owned(),
+        rows => format!("{} rows", grouped(rows.into())),
+    };
+    format!("clustered by {}, first {rows} of each", person.column)
+}
+
+/// How many units were fitted: of a group, about, unless its size is public.
+fn size(fit: &Fit) -> String {
+    let is_noisy = fit.group.as_ref().is_some_and(|group| group.size_sd.is_some());
+    format!("{}{}", if is_noisy { "about " } else { "" }, grouped(fit.rows))
+}
+
+/// How many units were fitted, and of what, where that is not rows.
+pub(super) fn fitted_rows(fit: &Fit) -> String {
+    match fit.guarantee.promise.unit {
+        Unit::Row => size(fit),
+        Unit::Person => format!("{} persons", size(fit)),
+    }
 }
 
 fn table(fit: &Fit) -> String {
     let rows: Vec<Vec<String>> =
-        std::iter::once(columns(fit)).chain(fit.coefficients.iter().map(|one| line(fit, one))).collect();
+        std::iter::once(columns(fit)).chain(fit.reported().map(|one| line(fit, one, is_student(fit)))).collect();
     let heading = match fit.left_out.len() {
         0 => "Coefficients:".to_owned(),
         count => format!("Coefficients: ({count} left out)"),
     };
-    format!("{heading}\n{}{}", aligned(&rows, 2), left_out(fit))
+    let skewed = asymmetric(fit).map_or(String::new(), |words| wrapped(&words, WIDTH, ""));
+    format!("{heading}\n{}{skewed}{}", aligned(&rows, 2), left_out(fit))
+}
+
+/// Which intervals and p-values do not follow from estimates and standard errors, in words.
+pub(super) fn asymmetric(fit: &Fit) -> Option<String> {
+    let is_asymmetric = |one: &&Coefficient| {
+        one.estimate.zip(one.precision).is_some_and(|(estimate, found)| !found.is_symmetric(estimate, fit.level))
+    };
+    let names: Vec<String> = fit.coefficients.iter().filter(is_asymmetric).map(|one| one.name.clone()).collect();
+    (!names.is_empty()).then(|| {
+        format!(
+            "Intervals and p-values allow for noise in the curvature, which makes those of {} differ from estimate and \
+             standard error alone: rely on the interval.",
+            listed(&names)
+        )
+    })
 }
 
 /// Rows of cells in columns, the first aligned on the left and the others on the right, with so many spaces before and between.
@@ -84,9 +134,28 @@ pub(super) fn aligned(rows: &[Vec<String>], spaces: usize) -> String {
 
 /// Why coefficients are not in the model, and what would bring them in.
 fn left_out(fit: &Fit) -> String {
-    let each = fit.left_out.iter().map(|one| wrapped(&format!("{}: {}", one.name, one.cause), WIDTH, "    "));
+    let words = |one: &LeftOut| format!("{}: {}", one.name, cause_in_words(fit, one));
+    let each = fit.left_out.iter().map(|one| wrapped(&words(one), WIDTH, "    "));
     let lines: String = each.map(|lines| lines.replacen("    ", "  ", 1)).collect();
     if lines.is_empty() { lines } else { format!("\n{}\n{lines}", fitted_without(fit)) }
+}
+
+/// Why a coefficient is left out, and where the rows of a level go that has none.
+pub(super) fn cause_in_words(fit: &Fit, one: &LeftOut) -> String {
+    match reference_of(fit, &one.name) {
+        Some(reference) => format!("{} (its rows are in the reference level, {reference}, here)", one.cause),
+        None => one.cause.to_string(),
+    }
+}
+
+/// The reference level of the category that a coefficient is a level of.
+fn reference_of(fit: &Fit, name: &str) -> Option<String> {
+    let (column, _) = name.strip_suffix(']').filter(|name| !name.contains(':'))?.split_once('[')?;
+    let columns = fit.design.model().columns();
+    match &columns.iter().find(|one| one.name == column)?.kind {
+        Kind::Levels(levels) => levels.first().cloned(),
+        _ => None,
+    }
 }
 
 /// What it means that coefficients are left out, in words.
@@ -100,23 +169,49 @@ pub(super) fn fitted_without(fit: &Fit) -> &'static str {
 fn columns(fit: &Fit) -> Vec<String> {
     let names = match fit.purpose {
         Purpose::Prediction => vec!["Estimate".to_owned()],
-        Purpose::Inference => interval_heads(fit.interval, fit.level),
+        Purpose::Inference => interval_heads(is_student(fit), fit.level),
     };
     std::iter::once(String::new()).chain(names).collect()
 }
 
+/// Whether any of these is tested by Student's distribution, so that a table of them has a column of
+/// degrees of freedom.
+pub fn are_student<'a>(all: impl IntoIterator<Item = &'a Precision>) -> bool {
+    all.into_iter().any(|one| one.df.is_some())
+}
+
+/// Whether any coefficient is tested by Student's distribution.
+pub(super) fn is_student(fit: &Fit) -> bool {
+    are_student(fit.coefficients.iter().filter_map(|one| one.precision.as_ref()))
+}
+
 /// The heads of a table of estimates with their tests and intervals, as R's users know them.
-pub fn interval_heads(interval: IntervalMethod, level: f64) -> Vec<String> {
-    let letter = if interval == IntervalMethod::Newton { "z" } else { "t" };
+pub fn interval_heads(is_student: bool, level: f64) -> Vec<String> {
+    let letter = if is_student { "t" } else { "z" };
     let tail = 0.5 - level / 2.0;
-    vec![
-        "Estimate".to_owned(),
-        "Std. Error".to_owned(),
-        format!("{letter} value"),
-        format!("Pr(>|{letter}|)"),
-        format!("{} %", percent(tail)),
-        format!("{} %", percent(1.0 - tail)),
-    ]
+    let mut heads = vec!["Estimate".to_owned(), "Std. Error".to_owned(), format!("{letter} value")];
+    heads.extend(is_student.then(|| "Df".to_owned()));
+    heads.push(format!("Pr(>|{letter}|)"));
+    heads.extend([tail, 1.0 - tail].map(|end| format!("{} %", percent(end))));
+    heads
+}
+
+/// The cells under those heads.
+pub fn interval_cells(is_student: bool, estimate: f64, found: &Precision) -> Vec<String> {
+    let mut cells = vec![significant(estimate), significant(found.std_error), format!("{:.2}", found.statistic)];
+    cells.extend(is_student.then(|| degrees_of_freedom(found.df)));
+    cells.push(p_value(found.p_value));
+    cells.extend([found.low, found.high].map(significant));
+    cells
+}
+
+/// Degrees of freedom: whole, but where there are few.
+fn degrees_of_freedom(df: Option<f64>) -> String {
+    match df {
+        None => "Inf".to_owned(),
+        Some(df) if df < 10.0 => short((10.0 * df).round() / 10.0),
+        Some(df) => grouped(df.round() as u64),
+    }
 }
 
 /// A share in percent: at most three places, without trailing zeros.
@@ -126,17 +221,10 @@ pub(super) fn percent(share: f64) -> String {
 }
 
 /// A coefficient as cells, its name first.
-pub(super) fn line(fit: &Fit, coefficient: &Coefficient) -> Vec<String> {
+pub(super) fn line(fit: &Fit, coefficient: &Coefficient, is_student: bool) -> Vec<String> {
     let mut cells = vec![coefficient.name.clone()];
     match (coefficient.estimate, &coefficient.precision) {
-        (Some(estimate), Some(precision)) => cells.extend([
-            significant(estimate),
-            significant(precision.std_error),
-            format!("{:.2}", precision.statistic),
-            p_value(precision.p_value),
-            significant(precision.low),
-            significant(precision.high),
-        ]),
+        (Some(estimate), Some(precision)) => cells.extend(interval_cells(is_student, estimate, precision)),
         (Some(estimate), None) => cells.push(significant(estimate)),
         (None, _) => cells.push(in_place_of_numbers(fit, coefficient).to_owned()),
     }
@@ -145,7 +233,77 @@ pub(super) fn line(fit: &Fit, coefficient: &Coefficient) -> Vec<String> {
 
 /// What is said of a coefficient that has no number.
 pub(super) fn in_place_of_numbers(fit: &Fit, coefficient: &Coefficient) -> &'static str {
-    if fit.is_left_out(&coefficient.name) { "left out" } else { "not identified" }
+    match () {
+        () if fit.is_left_out(&coefficient.name) => "left out",
+        () if fit.first_stage.is_some() => "a control",
+        () => "not identified",
+    }
+}
+
+/// What the coefficients of event studies say of the time before.
+fn trends(fit: &Fit) -> String {
+    studies(fit).iter().map(|event| wrapped(&trend(event), WIDTH, "")).collect()
+}
+
+fn instrument(fit: &Fit) -> String {
+    fit.first_stage.as_ref().map_or(String::new(), |stage| wrapped(&instrumented(stage, fit.level), WIDTH, ""))
+}
+
+/// What the instrument does to the regressor, and what that means for the interval.
+pub(super) fn instrumented(stage: &FirstStage, level: f64) -> String {
+    let FirstStage { regressor, instrument, statistic, p_value: p, excluded } = stage;
+    let set = excluded.map_or(String::new(), |(from, to)| {
+        let (from, to) = (significant(from), significant(to));
+        format!(" At {} % all values are possible but for those from {from} to {to}.", percent(level))
+    });
+    format!(
+        "First stage, that '{instrument}' does not move '{regressor}': chi-square {} on 1 degree of freedom, p-value {}. The interval is the \
+         Anderson-Rubin set, which covers however weak the instrument is, and is unbounded where it is too weak.{set}",
+        significant(*statistic),
+        p_value(*p),
+    )
+}
+
+/// What the coefficients of a logit come to: odds ratios, and effects on the probability.
+fn odds(fit: &Fit) -> String {
+    let rows = odds_rows(fit);
+    if rows.is_empty() {
+        return String::new();
+    }
+    let [low, high] = [0.5 - fit.level / 2.0, 0.5 + fit.level / 2.0].map(|end| format!("{} %", percent(end)));
+    let rows: Vec<Vec<String>> = std::iter::once(odds_heads(fit, "", [&low, &high])).chain(rows).collect();
+    let effects =
+        if fit.marginal_effects.is_empty() { "" } else { ", and average marginal effects on its probability" };
+    format!("Odds ratios of {}{effects}:\n{}", outcome(fit), aligned(&rows, 2))
+}
+
+/// The heads of a table of odds ratios, and of effects where there are any.
+pub(super) fn odds_heads(fit: &Fit, first: &str, [low, high]: [&str; 2]) -> Vec<String> {
+    let heads = [first, "Odds ratio", low, high, "Effect", low, high];
+    let shown = if fit.marginal_effects.is_empty() { 4 } else { heads.len() };
+    heads[..shown].iter().map(|head| (*head).to_owned()).collect()
+}
+
+/// The cells of each coefficient but the constant: its odds ratio and its average marginal effect, with their intervals.
+pub(super) fn odds_rows(fit: &Fit) -> Vec<Vec<String>> {
+    let cells = |estimate: f64, low: f64, high: f64| [estimate, low, high].map(significant);
+    let row = |ratio: OddsRatio| {
+        let effect = fit.marginal_effects.iter().find(|effect| effect.name == ratio.name);
+        let effect = effect.map(|effect| cells(effect.estimate, effect.low, effect.high));
+        let ratios = cells(ratio.estimate, ratio.low, ratio.high);
+        std::iter::once(ratio.name).chain(ratios).chain(effect.into_iter().flatten()).collect()
+    };
+    fit.odds_ratios(fit.level).unwrap_or_default().into_iter().map(row).collect()
+}
+
+/// The outcome whose probability is fitted: a response, or one of its levels.
+pub(super) fn outcome(fit: &Fit) -> String {
+    let levels = fit.design.columns().first().map(|column| &column.kind);
+    let response = fit.design.model().response();
+    match levels {
+        Some(Kind::Levels(levels)) => format!("{response} = {}", levels[levels.len() - 1]),
+        _ => response,
+    }
 }
 
 /// How well the model fits, as far as it was released.
@@ -157,11 +315,39 @@ fn quality(fit: &Fit) -> String {
     let spread = fit.residual_sd.iter().map(|one| with_ends("Residual standard error", one));
     let explained = fit.r_squared.iter().map(|one| with_ends("R-squared", one));
     let known: Vec<String> = spread.chain(explained).collect();
-    if known.is_empty() { String::new() } else { known.join("; ") + "\n" }
+    match why_no_quality(fit) {
+        _ if !known.is_empty() => known.join("; ") + "\n",
+        Some(why) => wrapped(&format!("R-squared and residual standard error: none, {why}."), WIDTH, ""),
+        None => String::new(),
+    }
+}
+
+/// Why neither the spread of the errors nor R-squared was released with intervals.
+pub(super) fn why_no_quality(fit: &Fit) -> Option<&'static str> {
+    let is_bent = || fit.warnings.iter().any(|warning| matches!(warning, Warning::Bent { .. }));
+    let has_intercept = || fit.design.model().intercept() && !fit.is_left_out("(Intercept)");
+    let why = match fit.asked {
+        _ if fit.purpose == Purpose::Prediction || fit.family() == Family::Binomial => return None,
+        _ if fit.focus.is_some() || fit.first_stage.is_some() => "as residuals of all rows were not asked for",
+        _ if fit.method.name != auto::NAME => "as only the method auto releases what they are made of",
+        _ if fit.weights.is_some() => "as gradients of weighted rows do not tell them",
+        _ if fit.person.is_some() => "as gradients of persons with several rows do not tell them",
+        _ if !has_intercept() => "as there is no intercept, whose gradients are the residuals",
+        Target::Robust => "as the robust target says nothing of residuals beyond the clip",
+        Target::Sample => "as the target sample releases no spread of the errors",
+        Target::Population | Target::Person if is_bent() => {
+            "as clipping moves this fit from least squares, so that residuals beyond the clip would mislead"
+        }
+        Target::Population | Target::Person => {
+            "as too many residuals are clipped, or noise is too large, at this budget"
+        }
+    };
+    Some(why)
 }
 
 fn reading(fit: &Fit) -> String {
-    wrapped(&covered(fit), WIDTH, "")
+    let controls = fit.controls_text().map_or(String::new(), |text| wrapped(&text, WIDTH, ""));
+    controls + &wrapped(&covered(fit), WIDTH, "")
 }
 
 /// What the intervals cover, in words.
@@ -173,7 +359,20 @@ pub(super) fn covered(fit: &Fit) -> String {
         Target::Sample => "Only privacy noise is inside.",
         Target::Population | Target::Robust | Target::Person => "Sampling and privacy noise are both inside.",
     };
-    format!("The {} % intervals ({}) are for {}. {noise}", percent(fit.level), fit.interval.name(), fit.target_text())
+    let [level, method, target] = [percent(fit.level), fit.interval.name().to_owned(), fit.target_text()];
+    format!("The {level} % intervals ({method}) are for {target}. {noise}{}", chosen_target(fit))
+}
+
+/// Which target `auto` became, and why, where none was asked for.
+fn chosen_target(fit: &Fit) -> String {
+    let has_choice = fit.method.name == auto::NAME && fit.family() == Family::Gaussian && fit.first_stage.is_none();
+    let is_chosen = fit.request.target.is_none() && has_choice && !fit.part_of_study;
+    let why = match fit.target {
+        _ if !is_chosen => return String::new(),
+        Target::Robust => "since least squares would cost much precision here, or clipping could bend it",
+        _ => "since least squares costs little precision here",
+    };
+    format!(" Target auto became {}, {why}.", fit.target)
 }
 
 pub(super) fn guarantee_in_words(guarantee: &Guarantee) -> String {

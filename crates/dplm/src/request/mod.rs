@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 pub use crate::options::Opt;
 use crate::{
     moments::Moments,
-    options::{Device, IntervalMethod, Purpose, Target, option_table},
+    options::{Device, Family, IntervalMethod, Purpose, Target, option_table},
     privacy::{Neighbours, noise::NoiseSource},
     table::Dialect,
 };

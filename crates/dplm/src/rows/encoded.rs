@@ -6,7 +6,7 @@ use std::sync::Arc;
 #[cfg(feature = "cuda")]
 use super::{Card, DeviceError, DeviceRows};
 use super::{
-    Engine, FileRows, MemoryBuilder, MemoryRows, Persons, RemoteRows, Rows,
+    Engine, FileRows, MemoryBuilder, MemoryRows, Persons, RemoteRows, Rows, Together,
     device::Destination,
     file::{Scratch, allowed},
 };
@@ -99,13 +99,13 @@ impl Encoded {
         })
     }
 
-    /// The same rows by person, of each the first `most`, where `once` is asked for with the weight of one row together; as much memory again is needed for a while, or space in the temporary
-    /// directory.
+    /// The same rows by person, of each the first `most`, and what is made of them together; as much memory again is needed for a while,
+    /// or space in the temporary directory.
     ///
     /// # Errors
     /// When rows cannot be read or kept.
-    pub fn by_person(self, persons: &Persons, most: u32, once: bool) -> Result<Encoded, Error> {
-        let grouping = persons.grouping(most, once);
+    pub fn by_person(self, persons: &Persons, most: u32, together: Together) -> Result<Encoded, Error> {
+        let grouping = persons.grouping(most, together);
         Ok(match self {
             Encoded::Memory(rows) => Encoded::Memory(rows.by_person(&grouping, most)?),
             Encoded::File(rows) => Encoded::File(rows.by_person(&grouping, most)?),

@@ -13,7 +13,8 @@ use super::{
 use crate::{
     Error,
     lattice::{
-        BLOCK_ROWS, Clip, ClippedOuter, Kernel, Ladder, Lattice, Moments, Outer, RowBlock, Theta, Whitening, above,
+        BLOCK_ROWS, Clip, ClippedOuter, Kernel, Ladder, Lattice, Link, Moments, Number, Outer, RowBlock, Theta,
+        Whitening, above,
     },
     privacy::{Neighbours, NotPrivate, Sensitive, Sensitivity},
 };
@@ -53,7 +54,8 @@ impl<S: Store> Engine<S> {
 
     /// The same rows by person, each with at most so many rows.
     pub(super) fn by_person(self, grouping: &Grouping, most: u32) -> Result<Engine<S>, Error> {
-        let grouped = Engine::new(self.store.grouped(grouping)?, self.features, grouping.persons());
+        let features = grouping.features(self.features);
+        let grouped = Engine::new(self.store.grouped(grouping)?, features, grouping.persons());
         Ok(Engine { rows_in_unit: Some(most), said: self.said, kernel: self.kernel, ..grouped })
     }
 
@@ -222,13 +224,33 @@ impl<S: Store + 'static> ClippedRows for Clipped<'_, S> {
         lattice: &Lattice,
         neighbours: Neighbours,
     ) -> Result<Sensitive, Error> {
-        let sum = match self.rows.screened() {
-            (Some(screen), store) => screen.negative_gradient_sum(store, theta, lattice)?,
-            (None, _) => self.terms(Term::Gradient, (theta, lattice))?,
+        // Second moments say what unclipped residuals add up to where the mean is linear.
+        let sum = match (self.rows.screened(), lattice.link()) {
+            ((Some(screen), store), Link::Identity) => screen.negative_gradient_sum(store, theta, lattice)?,
+            _ => self.terms(Term::Gradient, (theta, lattice))?,
         };
-        // Each row's term `X_i w`, `|w| <= B_i`, has integer norm at most gamma (`Clip::bound`); so has a person's, the sum over their rows
+        // Each row's term `X_i w`, `|w| <= B_i` (`family::weighted` of a binary response), has integer norm at most gamma (`Clip::bound`); so has a person's, the sum over their rows
         // clipped as a whole (`UnitGradients::factors`), and a person's rows decide nobody else's term.
         Ok(Sensitive::claim(sum, self.rows.sensitivity(neighbours).of_vector_sum(&self.clip.gamma_sq())))
+    }
+
+    fn bend_sum(&self, theta: &Theta, lattice: &Lattice, neighbours: Neighbours) -> Result<Sensitive, Error> {
+        let sum = self.terms(Term::Bend, (theta, lattice))?;
+        // Each row's term is `X_i w`, `|w| <= B_i`, as above.
+        Ok(Sensitive::claim(sum, self.rows.sensitivity(neighbours).of_vector_sum(&self.clip.gamma_sq())))
+    }
+
+    fn number_sum(
+        &self,
+        number: Number,
+        theta: &Theta,
+        lattice: &Lattice,
+        neighbours: Neighbours,
+    ) -> Result<Sensitive, Error> {
+        let sum = self.terms(Term::Number(number), (theta, lattice))?;
+        // Each row's or person's term is a whole number from 0 to 2^20: 1 or 0 for an outcome, and a variance is at most a quarter; the mean
+        // of such numbers over a person's rows, cut, is one too.
+        Ok(Sensitive::claim(sum, self.rows.sensitivity(neighbours).of_number(&Number::UNIT.into())))
     }
 
     fn square_sum(&self, theta: &Theta, lattice: &Lattice, neighbours: Neighbours) -> Result<Sensitive, Error> {

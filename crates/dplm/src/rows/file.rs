@@ -144,8 +144,7 @@ impl Scratch {
                 copy_row(from, (&mut cells[place / BLOCK_ROWS * length..][..length], place % BLOCK_ROWS));
             }
         }
-        grouping.weigh(&mut cells, cut, self.features);
-        Ok(to.write(cut.blocks.start, &cells).map_err(failed)?)
+        Ok(to.write(cut.blocks.start, &grouping.settled(cells, cut, self.features)).map_err(failed)?)
     }
 }
 
@@ -235,7 +234,7 @@ impl Store for Scratch {
 
     /// Reads this file as often as the rows that half of the spare memory holds make up the whole.
     fn grouped(&self, grouping: &Grouping) -> Result<Scratch, Error> {
-        let mut grouped = Scratch::create(self.features, self.spare * SPARE_SHARE)?;
+        let mut grouped = Scratch::create(grouping.features(self.features), self.spare * SPARE_SHARE)?;
         let cuts = grouping.cuts(self.blocks_per_piece());
         grouped.blocks = cuts.last().map_or(0, |cut| cut.blocks.end);
         grouped.check_space((grouped.blocks * grouped.block_bytes()) as u64)?;

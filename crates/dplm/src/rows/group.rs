@@ -3,7 +3,7 @@
 //! A row is in the group that its cell in a column names, or in none. A person is in the group of the first of their rows that is in any; their rows in
 //! other groups contribute nothing. Both are rules about one unit, so that a unit is in one group at most.
 
-use super::{Builder, Encoded, Persons, answer};
+use super::{Builder, Encoded, Persons, Together, answer};
 use crate::{
     Error,
     lattice::Design,
@@ -59,12 +59,12 @@ impl<'a> GroupBuilder<'a> {
     }
 
     /// The rows of each group, and how many units there are in all.
-    pub(crate) fn finish(self, person: Option<&Person>) -> Result<(Vec<Encoded>, u64), Error> {
+    pub(crate) fn finish(self, persons: Option<(&Person, Together)>) -> Result<(Vec<Encoded>, u64), Error> {
         let mut groups = Vec::new();
         for (index, builder) in self.builders.into_iter().enumerate() {
             let mut rows = builder.finish()?;
-            if let (Some(members), Some(person)) = (&self.members, person) {
-                rows = rows.by_person(&members.groups[index], person.most_rows(), person.counts_once)?;
+            if let (Some(members), Some((person, together))) = (&self.members, persons) {
+                rows = rows.by_person(&members.groups[index], person.most_rows(), together)?;
             }
             // Nothing is said of its size before that is released.
             rows.say_of_group(0);

@@ -35,7 +35,7 @@ pub use engine::Engine;
 pub use file::FileRows;
 pub(crate) use group::{GroupBuilder, group_sizes};
 pub use memory::{MemoryBuilder, MemoryRows};
-pub use person::Persons;
+pub use person::{Persons, Together};
 #[doc(hidden)]
 pub use remote::sealed;
 pub use remote::{

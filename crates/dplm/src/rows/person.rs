@@ -7,12 +7,13 @@
 //!
 //! # Guarantee
 //! A person's rows are the first so many in the order of the table: a rule about that person alone. A row whose identifier is missing is
-//! nobody's: it contributes nothing and adds nobody to the count.
+//! nobody's: it contributes nothing and adds nobody to the count. What is made of a person's rows ([`Together`]) looks at nobody else's.
 
 use std::ops::Range;
 
 use crate::{
-    lattice::{BLOCK_ROWS, RowBlock, weigh_as_one},
+    lattice::{BLOCK_ROWS, Design, RowBlock, weigh_as_one, without_means},
+    privacy::Person,
     table::{DataError, MISSING},
 };
 
@@ -44,7 +45,7 @@ impl Persons {
     }
 
     /// Where each row goes, of each person the first `most` rows.
-    pub(super) fn grouping(&self, most: u32, once: bool) -> Grouping {
+    pub(super) fn grouping(&self, most: u32, together: Together) -> Grouping {
         let sizes = self.sizes(most);
         let order = Order::by_size(&sizes);
         let mut rows = vec![Grouping::NONE; order.blocks() * BLOCK_ROWS];
@@ -57,7 +58,7 @@ impl Persons {
             }
         }
         let (singles, persons) = (order.single_blocks(), self.count.into());
-        Grouping { rows, singles, depths: order.depths, persons, once }
+        Grouping { rows, singles, depths: order.depths, persons, together }
     }
 
     /// How many rows each person keeps.
@@ -68,6 +69,27 @@ impl Persons {
             *size = (*size + 1).min(most);
         }
         sizes
+    }
+}
+
+/// What is made of the rows of a person once they are together.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Together {
+    /// Whether each person counts once, not each row.
+    pub once: bool,
+    /// Whether the person's own means are taken out. The first column is the constant then, and is gone afterwards.
+    pub within: bool,
+}
+
+impl Together {
+    /// What a model makes of the rows of persons.
+    pub fn of(person: &Person, design: &Design) -> Together {
+        Together { once: person.counts_once, within: design.is_within() }
+    }
+
+    /// How many columns are left of so many.
+    pub(super) fn features(self, read: usize) -> usize {
+        read - usize::from(self.within)
     }
 }
 
@@ -125,8 +147,7 @@ pub struct Grouping {
     /// The blocks of each group of persons with several.
     depths: Vec<u32>,
     persons: u64,
-    /// Whether each person counts once, not each row.
-    once: bool,
+    together: Together,
 }
 
 /// Some neighbouring blocks, of persons with one row or of whole groups.
@@ -167,14 +188,31 @@ impl Grouping {
         &self.rows[cut.blocks.start * BLOCK_ROWS..cut.blocks.end * BLOCK_ROWS]
     }
 
-    /// Gives the rows of each person of a piece the weight of one together, if that is asked for. The groups of a piece end it.
-    pub(super) fn weigh(&self, cells: &mut [f32], cut: &Cut, features: usize) {
-        let mut start = cells.len();
-        for &depth in self.depths_of(cut).iter().rev().filter(|_| self.once) {
-            let end = start;
-            start -= depth as usize * RowBlock::len_for(features);
-            weigh_as_one(&mut cells[start..end], features);
+    /// How many columns are left of so many.
+    pub(super) fn features(&self, read: usize) -> usize {
+        self.together.features(read)
+    }
+
+    /// What is made of the rows of each person of a piece: they weigh as much as one together, or the person's means are taken out, which
+    /// leaves nothing of a row by itself. The groups of a piece end it.
+    pub(super) fn settled(&self, mut cells: Vec<f32>, cut: &Cut, features: usize) -> Vec<f32> {
+        let Together { once, within } = self.together;
+        let length = RowBlock::len_for(features);
+        let depths = self.depths_of(cut).iter().map(|&depth| depth as usize);
+        let singles = cut.blocks.len() - depths.clone().sum::<usize>();
+        let mut settled = vec![0.0; singles * RowBlock::len_for(self.features(features))];
+        let mut rest = &mut cells[singles * length..];
+        for depth in depths {
+            let (group, others) = rest.split_at_mut(depth * length);
+            if once {
+                weigh_as_one(group, features);
+            }
+            if within {
+                settled.extend(without_means(group, features));
+            }
+            rest = others;
         }
+        if within { settled } else { cells }
     }
 
     /// The blocks of each group.

@@ -4,11 +4,14 @@ use super::{
     custom::{CustomQuery, Term as CustomTerm},
     held::{Held, Piece},
 };
+#[cfg(feature = "cuda")]
+use crate::lattice::Link;
 use crate::{
     Error,
     lattice::{
-        BLOCK_ROWS, Clip, ClippedOuter, GramSum, Kernel, Ladder, Lattice, Moments, Outer, RowBlock, Theta, WeightedSum,
-        add_unit_gradients, clipped_in_block, clipped_units, norms_sq, residuals, square_of_block, unit_square_sum,
+        BLOCK_ROWS, Clip, ClippedOuter, GramSum, Kernel, Ladder, Lattice, Moments, Number, Outer, RowBlock, Theta,
+        WeightedSum, add_unit_gradients, clipped_in_block, clipped_units, norms_sq, number_sum, residuals,
+        square_of_block, unit_number_sum, unit_square_sum,
     },
 };
 
@@ -42,8 +45,12 @@ pub(super) type At<'a> = (&'a Theta, &'a Lattice);
 /// What one row, or one person, adds.
 #[derive(Clone, Copy)]
 pub(super) enum Term {
-    /// `X_i clamp(r_i, -B_i, B_i)`.
+    /// `X_i clamp(r_i, -B_i, B_i)`, or what the link says of a binary response.
     Gradient,
+    /// `X_i clamp(b_i, -B_i, B_i)`, `b` how the variance of a binary response changes; of rows that stand for themselves only.
+    Bend,
+    /// A number of a binary response, or its mean over a person's rows.
+    Number(Number),
     /// The squared norm of that, shifted down.
     Square,
     /// 1 where it is clipped.
@@ -60,13 +67,26 @@ impl Query<'_> {
     /// How many integers the sum has.
     pub(super) fn len(&self) -> usize {
         match &self.sum {
-            Sum::Terms(Term::Gradient, ..) => self.features,
-            Sum::Terms(Term::Square | Term::IsClipped, ..) => 1,
+            Sum::Terms(Term::Gradient | Term::Bend, ..) => self.features,
+            Sum::Terms(Term::Square | Term::IsClipped | Term::Number(_), ..) => 1,
             Sum::Outer(_) | Sum::ClippedOuter(..) => self.features * (self.features + 1) / 2,
             Sum::Moments => (self.features + 1) * (self.features + 2) / 2,
             Sum::Tally(ladder) => ladder.len() + 1,
             Sum::Custom(query) => query.len(self.features),
         }
+    }
+
+    /// What the mean of a response is where it is asked.
+    #[cfg(feature = "cuda")]
+    pub(super) fn link(&self) -> Link {
+        let theta = match self.sum {
+            Sum::Terms(_, (theta, _), _) => theta,
+            Sum::Outer(Outer::Within { theta, .. })
+            | Sum::ClippedOuter(ClippedOuter::Unclipped { theta, .. } | ClippedOuter::Gradient { theta, .. }, _)
+            | Sum::Tally(Ladder::Gradients { theta, .. } | Ladder::Residuals { theta, .. }) => theta,
+            Sum::Outer(_) | Sum::Moments | Sum::Tally(_) | Sum::Custom(_) => return Link::Identity,
+        };
+        theta.link()
     }
 
     /// The sum over rows that are here. Integer sums do not mind the order.
@@ -88,6 +108,8 @@ impl Query<'_> {
         let parts = rows.fold(zeros, |mut sums, piece| {
             match term {
                 Term::Gradient => self.add_gradients(at, clip, piece, &mut sums),
+                Term::Bend => self.add_bends(at, clip, piece, &mut sums),
+                Term::Number(number) => sums[0] += self.numbers(at, number, piece),
                 Term::Square => sums[0] += self.square(at, clip, piece),
                 Term::IsClipped => sums[0] += i128::from(self.clipped_count(at, clip, piece)),
             }
@@ -101,6 +123,19 @@ impl Query<'_> {
             true => add_unit_gradients(self.kernel, piece.groups(self.features), clip, at, sums),
             false => WeightedSum::new(clip).add_clipped(self.kernel, piece.cells, piece.bounds, at, sums),
         }
+    }
+
+    fn add_bends(&self, at: At<'_>, clip: &Clip, piece: Piece<'_>, sums: &mut [i128]) {
+        assert!(!piece.is_grouped(), "asked of rows that stand for themselves");
+        WeightedSum::new(clip).add_bends(self.kernel, piece.cells, piece.bounds, at, sums);
+    }
+
+    fn numbers(&self, (theta, lattice): At<'_>, number: Number, piece: Piece<'_>) -> i128 {
+        let at = (theta, lattice.theta_unit());
+        if piece.is_grouped() {
+            return piece.groups(self.features).map(|(group, _)| unit_number_sum(self.kernel, group, number, at)).sum();
+        }
+        RowBlock::all(piece.cells, self.features).map(|block| number_sum(self.kernel, block, number, at)).sum()
     }
 
     fn square(&self, (theta, lattice): At<'_>, clip: &Clip, piece: Piece<'_>) -> i128 {

@@ -4,7 +4,7 @@ use rayon::prelude::*;
 
 use super::{
     held::{CHUNK_BLOCKS, CHUNK_ROWS, Chunk, Chunks, copy_row, stride},
-    person::{Cut, Grouping},
+    person::Grouping,
     query::Query,
     region::{Sorted, Sorting},
     through::{Measured, Measuring, Through},
@@ -199,13 +199,12 @@ impl Store for Chunks {
     }
 
     fn grouped(&self, grouping: &Grouping) -> Result<Chunks, Error> {
-        let cuts: Vec<Cut> = grouping.cuts(CHUNK_BLOCKS);
-        let chunk = |cut: &Cut| {
-            let mut cells = self.gathered(grouping.rows_of(cut));
-            grouping.weigh(&mut cells, cut, self.features);
-            Chunk::new(cells, grouping.depths_of(cut).to_vec(), self.features)
+        let (cuts, features) = (grouping.cuts(CHUNK_BLOCKS), grouping.features(self.features));
+        let chunk = |cut| {
+            let cells = grouping.settled(self.gathered(grouping.rows_of(cut)), cut, self.features);
+            Chunk::new(cells, grouping.depths_of(cut).to_vec(), features)
         };
-        Ok(Chunks { features: self.features, chunks: cuts.par_iter().map(chunk).collect() })
+        Ok(Chunks { features, chunks: cuts.par_iter().map(chunk).collect() })
     }
 
     fn whitened(&self, whitening: &Whitening) -> Result<Chunks, Error> {

@@ -9,6 +9,7 @@ use super::{Specification, Study, StudyError};
 use crate::{
     Error, FitRequest,
     formula::Formula,
+    options::Family,
     privacy::convert::Conversion,
     request::{Command, Kind, OptionSpec, Said, Value},
 };
@@ -75,7 +76,7 @@ impl Study {
         let request = asked.request(rho, delta)?;
         let weights = asked.weights.as_deref().map(str::parse).transpose()?;
         let entries = std::mem::take(&mut document.specification);
-        let specifications = entries.into_iter().map(|entry| entry.with(&document.columns));
+        let specifications = entries.into_iter().map(|entry| entry.with(&document.columns, asked.family));
         let study = Study::new(specifications.collect::<Result<_, _>>()?, request)?.weighted(weights);
         match document.interest {
             Some(interest) => study.following(&interest, document.simultaneous),
@@ -136,16 +137,16 @@ fn joined(mut said: Said, beside: &Said) -> Result<Said, StudyError> {
 
 impl Entry {
     /// The specification, with what the file says of columns.
-    fn with(self, columns: &toml::Table) -> Result<Specification, StudyError> {
+    fn with(self, columns: &toml::Table, family: Family) -> Result<Specification, StudyError> {
         let Entry { name, formula, share } = self;
         let wrong = |problem: String| StudyError::Specification { name: name.clone(), problem, advice: None };
         let formula = match columns.is_empty() {
-            true => Formula::parse(&formula),
+            true => Formula::parse_for(&formula, family),
             false => {
                 let mut document = toml::Table::new();
                 document.insert("formula".to_owned(), formula.into());
                 document.insert("columns".to_owned(), columns.clone().into());
-                Formula::from_toml(&document.to_string())
+                Formula::from_toml_for(&document.to_string(), family)
             }
         };
         let formula = formula.map_err(|error| wrong(error.to_string()))?;

@@ -186,8 +186,9 @@ impl PreparedStudy {
         let promised = Guarantee::of(promise, request.rho, request.delta).map_err(PrivacyError::from)?;
         let guarantee = Guarantee { releases: budget.releases(), ..promised };
         let rows_used = used.map(|used| used.at(request.level));
+        let is_within = parts.first().is_some_and(|part| part.fit.design.is_within());
         let study = StudyFit { words, guarantee, rows_used, parts, interest, simultaneous, statement };
-        let few = used.and_then(|used| used.warning(request.level, unit));
+        let few = used.and_then(|used| used.warning(request.level, unit, is_within));
         Ok(study.with_whole_guarantees().warned_first(few))
     }
 

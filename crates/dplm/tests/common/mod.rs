@@ -6,14 +6,14 @@ pub mod cluster;
 use std::sync::Arc;
 
 use dplm::{
-    formula::{Column, Kind, Model},
+    formula::{Column, Formula, Kind, Model},
     lattice::{Clip, ClippedOuter, Design, Ladder, Lattice, Outer, Theta},
     privacy::{Neighbours, Person, Sensitive},
     rows::{
         BlockId, Builder, CustomQuery, Encoded, MemoryBuilder, MemoryRows, Packer, Persons, RemoteRows, Rows, Shape,
-        Term, pack,
+        Term, Together, pack,
     },
-    table::{Block, Cells},
+    table::{Block, Cells, Field, Schema, Type},
 };
 use rand_chacha::{ChaCha20Rng, rand_core::SeedableRng};
 use rand_distr::{Distribution, StandardNormal};
@@ -36,6 +36,18 @@ impl Data {
         let slope = 1.0 / (features as f64).sqrt();
         let y = x.iter().map(|row| slope * row.iter().sum::<f64>() + normal()).collect();
         Data { x, y }
+    }
+
+    /// The same setting with columns in pairs of correlation `r`, and slopes of opposite signs.
+    pub fn in_pairs(rows: usize, features: usize, r: f64, seed: u64) -> Data {
+        let mut data = Data::isotropic(rows, features, seed);
+        let slope = 1.0 / (features as f64).sqrt();
+        for (row, y) in data.x.iter_mut().zip(&mut data.y) {
+            let error = *y - slope * row.iter().sum::<f64>();
+            row.chunks_exact_mut(2).for_each(|pair| pair[1] = r * pair[0] + (1.0 - r * r).sqrt() * pair[1]);
+            *y = error + slope * row.chunks_exact(2).map(|pair| pair[0] - pair[1]).sum::<f64>();
+        }
+        data
     }
 
     /// The same data with cells already on the lattice, so that encoding loses nothing.
@@ -100,19 +112,35 @@ impl Data {
     pub fn by_person(&self, persons: &[u32], most: u32, memory: u64) -> Encoded {
         let mut of_rows = Persons::new();
         of_rows.push(persons).unwrap();
-        self.within(memory).by_person(&of_rows, most, false).unwrap()
+        self.within(memory).by_person(&of_rows, most, Together::default()).unwrap()
+    }
+
+    /// The same less the means of each person.
+    pub fn within_persons(&self, persons: &[u32], most: u32, memory: u64) -> Encoded {
+        let design = within_design(self.features());
+        let (as_read, person) = (design.as_read(), Person::new("person"));
+        let mut builder = Builder::new(&as_read, Some(memory));
+        builder.push(&self.block()).unwrap();
+        let mut of_rows = Persons::new();
+        of_rows.push(persons).unwrap();
+        builder.finish().unwrap().by_person(&of_rows, most, Together::of(&person, &design)).unwrap()
     }
 
     /// The same on a cluster, in three parts that are packed a few rows at a time;
     /// `blocks_in_answer` blocks answer together.
     pub fn persons_on_a_cluster(&self, persons: &[u32], most: u32, blocks_in_answer: usize) -> RemoteRows {
+        self.on_a_cluster_by(&standard_design(self.features()), persons, most, blocks_in_answer)
+    }
+
+    /// The same by another design.
+    pub fn on_a_cluster_by(&self, design: &Design, persons: &[u32], most: u32, blocks_in_answer: usize) -> RemoteRows {
         let mut order: Vec<usize> = (0..persons.len()).collect();
         order.sort_by_key(|&row| persons[row]);
         let person = Person { rows: Some(most), ..Person::new("person") };
         let mut blocks = Vec::new();
         for part in 0..3 {
             let rows: Vec<usize> = order.iter().copied().filter(|&row| persons[row] % 3 == part).collect();
-            let mut packer = Packer::new(standard_design(self.features()), part, None, Some(&person)).unwrap();
+            let mut packer = Packer::new(design.clone(), part, None, Some(&person)).unwrap();
             for rows in rows.chunks(7) {
                 let some = Data {
                     x: rows.iter().map(|&row| self.x[row].clone()).collect(),
@@ -144,6 +172,15 @@ pub fn standard_model(features: usize) -> Model {
 
 pub fn standard_design(features: usize) -> Design {
     Design::new(&standard_model(features))
+}
+
+/// `y ~ x0 + x1 + ... | person`.
+pub fn within_design(features: usize) -> Design {
+    let names: Vec<String> = (0..features).map(|j| format!("x{j}")).collect();
+    let formula = Formula::parse(&format!("y ~ {} | person", names.join(" + "))).unwrap();
+    let fields = ["y"].into_iter().chain(names.iter().map(String::as_str)).chain(["person"]);
+    let schema = Schema::new(fields.map(|name| Field::new(name, Type::Undeclared)).collect());
+    Design::new(&formula.resolve(&schema).unwrap())
 }
 
 /// A query without its noise.

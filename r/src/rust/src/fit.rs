@@ -39,7 +39,8 @@ fn native_fit(described: ListSexp, said: ListSexp, progress: Sexp) -> savvy::Res
         })?;
         match fitted {
             Fitted::One(fit) => {
-                let warnings = fit.warnings.iter().map(|one| (matches!(one, Warning::FixedSeed), one.to_string()));
+                let warnings = fit.warnings.iter().filter(|one| !one.is_note());
+                let warnings = warnings.map(|one| (matches!(one, Warning::FixedSeed), one.to_string()));
                 told(to_json(&fit), warnings.collect(), asked.is_pretended(), &charged)
             }
             Fitted::Groups(fit) => told(grouped_to_json(&fit), warnings_of(&fit), asked.is_pretended(), &charged),
@@ -50,7 +51,7 @@ fn native_fit(described: ListSexp, said: ListSexp, progress: Sexp) -> savvy::Res
 /// The JSON of a fit, and what a reader should know, each with whether it is about privacy itself.
 /// Of simulated rows it is marked, and that is said first. What was `spent` is for an interrupt
 /// that comes later.
-fn told(
+pub fn told(
     json: String,
     mut warnings: Vec<(bool, String)>,
     is_pretended: bool,

@@ -20,7 +20,7 @@ pub fn warnings_of(fit: &GroupedFit) -> Vec<(bool, String)> {
         let of = if levels.is_empty() { String::new() } else { format!("{}: ", levels.join(", ")) };
         (matches!(warning, Warning::FixedSeed), format!("{of}{warning}"))
     };
-    fit.notes().into_iter().map(sentence).collect()
+    fit.notes().into_iter().filter(|(_, warning)| !warning.is_note()).map(sentence).collect()
 }
 
 /// The fits that a text is.

@@ -19,5 +19,6 @@ mod pay;
 mod work;
 mod fit;
 mod groups;
+mod study;
 mod tools;
 mod ledger;

@@ -4,8 +4,9 @@ use std::sync::OnceLock;
 
 use dplm::{
     options::{Advised, Interface},
+    request::AccountOptions,
     table::DataError,
-    Error,
+    Error, NoiseSource,
 };
 use dplm_ledger::{LedgerError, Payer, Tally};
 
@@ -27,7 +28,12 @@ impl Charged {
         if asked.is_pretended() {
             return Ok(Payer::caller());
         }
-        let payer = Payer::open(&asked.account, asked.run.noise()).map_err(not_paid)?;
+        self.payer_of(&asked.account, asked.run.noise())
+    }
+
+    /// Opens what pays. No budget pays for noise from a seed.
+    pub fn payer_of(&self, account: &AccountOptions, noise: NoiseSource) -> Result<Payer, Refusal> {
+        let payer = Payer::open(account, noise).map_err(not_paid)?;
         // Only this work opens a payer, and only once.
         let _ = self.0.set(payer.tally());
         Ok(payer)

@@ -122,6 +122,8 @@ impl Asked {
         }
         // Every number a request is refused for was given here.
         let fit = request.check_among(dplm_methods::METHODS).map_err(Kind::of_request)?;
+        let question = PlanQuestion::from_said(&mut said)?;
+        let fit = fit.assuming(&question, &instead).map_err(Kind::of_request)?;
         Ok(Asked { fit, run, account, instead })
     }
 

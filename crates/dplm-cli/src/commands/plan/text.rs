@@ -1,8 +1,9 @@
 //! A plan for people.
 
 use dplm::{
+    method::Family,
     number::two_digits_up,
-    plan::{AtBudget, Effect, Forecast, Foreseen, Outlook, Want},
+    plan::{AtBudget, Effect, Forecast, Foreseen, OtherWay, Outlook, Want, Way},
 };
 
 use crate::{
@@ -67,21 +68,32 @@ fn coefficients(forecast: &Forecast) -> String {
     let lines: Vec<Vec<String>> = std::iter::once(head).chain(forecast.coefficients.iter().map(line)).collect();
     let left_out: String =
         forecast.left_out.iter().map(|one| format!("  {} will be left out: {}.\n", one.name, one.cause)).collect();
+    let ways = forecast.other_way.as_ref().map_or(String::new(), |other| ways(other, &forecast.fit));
     let assumed: String = forecast.assumed.iter().map(|line| format!("  {line}\n")).collect();
-    format!("Coefficients, in their own units\n{}{left_out}\nAssumed\n{assumed}", layout::table(&lines))
+    format!("Coefficients, in their own units\n{}{left_out}{ways}\nAssumed\n{assumed}", layout::table(&lines))
+}
+
+/// The two ways to coefficients of interest, of which the shorter one runs.
+fn ways(other: &OtherWay, fit: &Outlook) -> String {
+    let (this, that) = match other.way {
+        Way::AllCoefficients => ("The controls are partialled out", "fitting all coefficients"),
+        Way::PartiallingOut => ("All coefficients are fitted", "partialling the controls out"),
+    };
+    let times = other.outlook.length / fit.length;
+    format!("  {this}; by {that} instead intervals would be {times:.2} times as long.\n")
 }
 
 /// What was asked of single coefficients.
 fn questions(forecast: &Forecast) -> String {
     let want = |want: &Want| match want.rho {
         Some(rho) => format!(
-            "  {} has a standard error of {} at rho = {}.\n",
+            "  {} has a standard error of at most {} in nine fits of ten at rho = {}.\n",
             want.name,
             significant(want.std_error),
             two_digits_up(rho)
         ),
         None => format!(
-            "  At no budget has {} a standard error of {}: sampling alone makes more.\n",
+            "  At no budget has {} a standard error of at most {} in nine fits of ten: sampling alone makes about as much.\n",
             want.name,
             significant(want.std_error)
         ),
@@ -120,9 +132,10 @@ fn outlooks(forecast: &Forecast) -> String {
         line(&length, &|one| significant(one.length), &significant(classical.length)),
         line("Times the classical length", &|one| format!("{:.2}", one.times_classical), "1.00"),
     ];
-    let units = match forecast.assumed.is_empty() {
-        true => "in standard deviations of y",
-        false => "in half ranges of the response",
+    let units = match (forecast.assumed.is_empty(), forecast.family) {
+        (true, _) => "in standard deviations of y",
+        (false, Family::Binomial) => "in log odds",
+        (false, _) => "in half ranges of the response",
     };
     let advice = if better {
         format!(

@@ -20,6 +20,8 @@ pub(crate) struct Earlier {
     pub newton: Newton,
     pub clip: f64,
     pub target: Target,
+    /// How long rows may be in its coordinates, where longer ones were shortened.
+    pub row_length: Option<f64>,
 }
 
 impl Earlier {
@@ -41,9 +43,10 @@ impl<A: Ask> Sequence<'_, A> {
         let (kept, k) = (earlier.newton.kept().to_vec(), turn.nrows());
         let mut matrix = Mat::zeros(self.plan.features, k);
         kept.iter().enumerate().for_each(|(i, &row)| (0..k).for_each(|j| matrix[(row, j)] = turn[(i, j)]));
-        let whitening = Whitening::new(matrix.as_ref());
-        self.ask.whiten(&whitening, true)?;
+        let white = White::new(Whitening::new(matrix.as_ref()), kept);
+        let white = if earlier.row_length.is_some() { white.shortened() } else { white };
+        self.ask.whiten(&white.whitening, true)?;
         let radius = self.length_of_whitened(k, "length of rows")?;
-        Ok(White { radius, ..White::new(whitening, kept) })
+        Ok(White { radius, ..white })
     }
 }

@@ -31,6 +31,7 @@ enum Kind {
     ZeroOut,
     Weighted,
     Moments,
+    Focus,
 }
 
 impl Kind {
@@ -42,6 +43,7 @@ impl Kind {
             Kind::Robust => Request { target: Some(Target::Robust), ..request },
             Kind::Prediction => Request { purpose: Purpose::Prediction, ..request },
             Kind::ZeroOut => Request { neighbours: Neighbours::ZeroOut, ..request },
+            Kind::Focus => Request { focus: vec!["x".to_owned()], ..request },
             Kind::Moments => Request { moments: Some(Arc::new(moments())), ..request },
         }
     }
@@ -157,6 +159,20 @@ fn a_forecast_divides_the_budget_as_the_fit_does_and_is_about_as_precise() {
     });
     let wrong: Vec<String> = wrong.collect();
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// Of the coefficient of interest alone: rounds of whitening, both descents and the scores.
+#[test]
+fn a_forecast_with_a_focus_divides_the_budget_as_the_fit_does() {
+    let source = table();
+    let cells = [0.015, 0.2].map(|budget| Cell::of(&source, Kind::Focus, budget, 3));
+    for cell in &cells {
+        let mut times: Vec<f64> = cell.fits.iter().map(|fit| cell.times(fit)).collect();
+        times.sort_by(f64::total_cmp);
+        let is_foreseen = cell.fits.iter().all(|fit| cell.is_foreseen(fit));
+        assert!(is_foreseen && (times[1] - 1.0).abs() < NEAR, "{}: {times:.3?} {is_foreseen}", cell.budget);
+    }
+    assert!(cells[0].planned.releases.iter().any(|one| one.what.ends_with("(scores)")), "{:?}", cells[0].planned);
 }
 
 /// A share that depends on how long rows are found is about the same. Whether there is a second start

@@ -8,6 +8,7 @@
 
 use super::{
     clip::{GammaLadder, Threshold},
+    focus::{Estimate, Scores},
     infer::Rights,
     sequence::Descended,
     whiten::White,
@@ -51,6 +52,9 @@ pub(super) trait Ask: Sized {
         spend: Spend,
     ) -> Result<Threshold, Error>;
 
+    /// The shares of gradients at a point that are above each of some clips.
+    fn shares_above(&mut self, at: &Self::Point, gammas: &[f64], spend: Spend) -> Result<Vec<f64>, Error>;
+
     /// Steps of clipped gradients from a point.
     fn descend(
         &mut self,
@@ -65,6 +69,17 @@ pub(super) trait Ask: Sized {
 
     /// Releases what intervals need at the end of the descent.
     fn infer(&mut self, white: &White, last: &Descended<Self>, rights: Rights) -> Result<Self::Inferred, Error>;
+
+    /// What a descent says of its coefficients.
+    fn estimate(&self, last: &Descended<Self>, white: &White) -> Estimate;
+
+    /// Releases what the intervals of scores need; none where no coefficient is identified.
+    fn infer_scores(
+        &mut self,
+        scores: &Scores,
+        last: &Descended<Self>,
+        rights: Rights,
+    ) -> Result<Option<Self::Inferred>, Error>;
 }
 
 /// Questions about the length of rows in some coordinates, and about their second moments.

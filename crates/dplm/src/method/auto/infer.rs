@@ -65,9 +65,9 @@ pub(super) struct Bend {
 }
 
 /// Where the curvature is taken, and the descent whose clip and lattice it shares.
-struct Point<'a> {
-    theta: Theta,
-    descent: &'a Descent,
+pub(super) struct Point<'a> {
+    pub theta: Theta,
+    pub descent: &'a Descent,
 }
 
 /// What is estimated, whether the first parameter is the constant, about how large errors are, and the share of rows that was to be clipped.
@@ -92,16 +92,13 @@ impl<R: RandomWords> OnRows<'_, R> {
         let Descended { threshold, descent, run } = last;
         let (at, tail) = (Point { theta: descent.lattice().theta(&late_mean(run)), descent }, threshold.tail);
         let error_sd = descent.gamma() / clip_for_tail(white.features(), 1.0, tail);
-        let curvature = self.curvature(white, &at, rights.curvature)?;
+        let noisy = self.curvature(white, &at, rights.curvature)?;
+        let curvature = Curvature::of_scaled_columns(noisy.mean, noisy.noise_sd)?;
         let spread = rights.spread.map(|spend| self.spread(&at, spend)).transpose()?;
         let sampling =
             spread.as_ref().map(|spread| Sampling::from_matrix(plan.rows, spread.mean.clone(), spread.noise_sd));
         let sampling = sampling.transpose()?;
-        let all = &white.coordinates;
-        let places = plan.resolved(&curvature, all, design);
-        let dropped =
-            (0..all.kept.len()).filter(|place| !places.contains(place)).map(|place| all.kept[place]).collect();
-        let coordinates = all.only(&places);
+        let (coordinates, dropped) = plan.in_model(&curvature, &white.coordinates, design);
         let newton = Newton::new(run, &coordinates, &curvature, sampling.as_ref())?;
         let newton = match &plan.earlier {
             Some(earlier) => earlier.newton.pooled(&newton)?,
@@ -120,17 +117,16 @@ impl<R: RandomWords> OnRows<'_, R> {
 
     /// `(1/n) sum z z'` over rows that are not clipped, each shortened to the radius: as long as few rows are cut, and no longer than
     /// keeps the noise low.
-    fn curvature(&mut self, white: &White, at: &Point<'_>, spend: Spend) -> Result<Curvature, Error> {
-        let longest = self.plan.curvature_radius(white.radius, white.features(), spend.to_f64());
+    pub(super) fn curvature(&mut self, white: &White, at: &Point<'_>, spend: Spend) -> Result<NoisyMatrix, Error> {
+        let longest = self.plan.curvature_length(white, spend.to_f64());
         let radius = (longest * UNIT).ceil() as u64;
         let theta_unit = at.descent.lattice().theta_unit();
         let unclipped = ClippedOuter::Unclipped { theta: &at.theta, theta_unit, radius };
-        let noisy = self.release_mean(at, &unclipped, UNIT, spend)?;
-        Ok(Curvature::of_scaled_columns(noisy.mean, noisy.noise_sd)?)
+        self.release_mean(at, &unclipped, UNIT, spend)
     }
 
     /// `(1/n) sum g g'` over clipped gradients.
-    fn spread(&mut self, at: &Point<'_>, spend: Spend) -> Result<NoisyMatrix, Error> {
+    pub(super) fn spread(&mut self, at: &Point<'_>, spend: Spend) -> Result<NoisyMatrix, Error> {
         let (lattice, clip) = (at.descent.lattice(), at.descent.clip());
         let unit = lattice.gradient_unit() / f64::from(clip.gradient_shift()).exp2();
         let gradients = ClippedOuter::Gradient { theta: &at.theta, theta_unit: lattice.theta_unit() };
@@ -186,15 +182,33 @@ impl<R: RandomWords> OnRows<'_, R> {
 }
 
 impl Plan {
+    /// The coordinates of the columns that the curvature resolves, and the standardised parameters of the others.
+    pub(super) fn in_model(
+        &self,
+        curvature: &Curvature,
+        all: &Coordinates,
+        design: &Design,
+    ) -> (Coordinates, Vec<usize>) {
+        let places = self.resolved(curvature, all, design);
+        let dropped = (0..all.kept.len()).filter(|place| !places.contains(place)).map(|place| all.kept[place]);
+        (all.only(&places), dropped.collect())
+    }
+
     /// The kept columns that the curvature resolves, by their places; all of them where an earlier fit has settled which are in the model.
     fn resolved(&self, curvature: &Curvature, all: &Coordinates, design: &Design) -> Vec<usize> {
         if self.earlier.is_some() {
             return (0..all.kept.len()).collect();
         }
         let needs = needs_among(&all.kept, &design.margins());
-        let floor = Floor { needs, has_constant: design.has_intercept(), ..Floor::none(all.kept.len()) };
+        let first = places_among(&all.kept, &self.kept_terms(design));
+        let floor = Floor { needs, first, has_constant: design.has_intercept(), ..Floor::none(all.kept.len()) };
         let places = resolve(curvature, &all.basis, &floor, RESOLVED).kept;
         if places.is_empty() { vec![0] } else { places }
+    }
+
+    /// The length to which rows are shortened for the curvature, where they are not that short already.
+    pub(super) fn curvature_length(&self, white: &White, rho: f64) -> f64 {
+        white.row_length.unwrap_or_else(|| self.curvature_radius(white.radius, white.features(), rho))
     }
 
     /// Noise on an entry is `R^2 / (n sqrt(rho))`; `longest` is a length that few rows exceed.
@@ -222,8 +236,12 @@ fn exponential_shift(clip: f64) -> f64 {
 
 /// What each of the kept columns can only be kept with, by its place among them.
 fn needs_among(kept: &[usize], needs: &[Vec<usize>]) -> Vec<Vec<usize>> {
-    let place = |k: &usize| kept.iter().position(|one| one == k);
-    kept.iter().map(|&j| needs[j].iter().filter_map(place).collect()).collect()
+    kept.iter().map(|&j| places_among(kept, &needs[j])).collect()
+}
+
+/// The places of some columns among those that are kept.
+fn places_among(kept: &[usize], columns: &[usize]) -> Vec<usize> {
+    columns.iter().filter_map(|column| kept.iter().position(|one| one == column)).collect()
 }
 
 /// The first steps, one in so many, are still on their way.
@@ -244,7 +262,7 @@ pub(super) fn predicted(run: &Trajectory, moments: &[f64], tail: f64) -> Vec<f64
     (0..late.len()).map(|j| if moments[j] >= 1.0 { stepped(j) } else { late[j] }).collect()
 }
 
-fn mean(vectors: &[Vec<f64>]) -> Vec<f64> {
+pub(super) fn mean(vectors: &[Vec<f64>]) -> Vec<f64> {
     let coordinate = |j: usize| vectors.iter().map(|v| v[j]).sum::<f64>() / vectors.len() as f64;
     (0..vectors[0].len()).map(coordinate).collect()
 }

@@ -8,7 +8,7 @@ use super::{
     Plan,
     ask::Ask,
     on_rows::OnRows,
-    sequence::Sequence,
+    sequence::{Response, Sequence},
     whiten::{Found, White},
 };
 use crate::{
@@ -48,8 +48,8 @@ impl Plan {
         budget: &mut Budget,
         rng: &mut R,
     ) -> Result<Learned, Error> {
-        let ask = OnRows::new(self, design, rows, rng);
-        Sequence { plan: self, design, budget, ask, progress: Progress::NONE }.learn()
+        let (ask, response) = (&mut OnRows::new(self, design, rows, rng), Response::of_model(design));
+        Sequence { plan: self, design, budget, ask, response, progress: Progress::NONE }.learn()
     }
 }
 
@@ -72,6 +72,7 @@ impl<A: Ask> Sequence<'_, A> {
             basis: &learned.basis * turn,
             noise_sd: learned.noise_sd,
             floor: plan.floor_for(design, learned.level_rows),
+            shortened: false,
         };
         let white = found.white(plan.request.purpose, design);
         self.ask.whiten(&white.whitening, false)?;

@@ -43,6 +43,7 @@ fn cause(j: usize, kept: &[usize], law: &Curvature, basis: &Mat<f64>, least: f64
     let own = found.pivots.last().expect("a column has a pivot");
     if own.strength < RESOLVED || law.quadratic(basis.col_as_slice(j)) <= least {
         return match design.slots()[j].is_level() {
+            _ if design.is_within() => Cause::Within,
             true if is_nothing(law, basis.col_as_slice(j)) => Cause::UnseenLevel,
             true => Cause::RareLevel,
             false => Cause::LittleSpread,

@@ -7,12 +7,15 @@
 //!    resolved and a round is cheap. What the budget cannot resolve then is left out of the model, in formula order.
 //! 2. *Start.* A clip threshold by noisy counts, and ten steps of descent, to be near the answer; once more where the first start's own noise
 //!    is as large as what is left of the response.
-//! 3. *Clip.* A threshold at the start: about as many rows are clipped as pays for itself at this budget and target.
+//! 3. *Clip.* A threshold at the start: about as many rows are clipped as pays for itself at this budget and target. For predictions it is widened to
+//!    where squared errors are least (`prediction.rs`).
 //! 4. *Descent.* The paper's Algorithm 1 in the new coordinates, on what is left of the budget.
 //! 5. *Curvature, covariance of gradients, and a test of whether clipping bends the fit*, for intervals; not for prediction.
 //!
 //! The releases that decide which columns are in the model are not used for intervals, so that a column's having passed says nothing about the
 //! error of its coefficient.
+//!
+//! For robust coefficients rows that are long once they are white are shortened, with their responses, to a public length, from the second round on.
 //!
 //! Every step is an integer query with Gaussian noise, so the exact (epsilon, delta) conversion holds for the whole fit. A row becomes a
 //! re-encoded row by a rule about that row and released numbers only. A row with a missing cell is a row of zeros throughout.
@@ -32,11 +35,17 @@ mod again;
 mod learn;
 mod left_out;
 mod start;
+mod prediction;
 mod threshold;
 mod clip;
 mod infer;
 mod quality;
+mod focus;
 mod on_rows;
+mod instrument;
+mod likelihood;
+mod bell;
+mod effects;
 mod on_assumptions;
 mod outcome;
 #[cfg(test)]
@@ -44,12 +53,14 @@ mod agree;
 
 use std::sync::Arc;
 
-use super::{ConfigError, Enough, Entry, IntervalMethod, Method, Outcome, Purpose, Request, Target, budget_warnings};
+use super::{
+    ConfigError, Enough, Entry, Family, IntervalMethod, Method, Outcome, Purpose, Request, Target, budget_warnings,
+    is_of_term,
+};
 use crate::{
     Error, Progress,
     descend::Descent,
-    formula::Formula,
-    lattice::{Design, Lattice},
+    lattice::{Design, Lattice, Link},
     method,
     plan::{Assumed, Choices, Planned, division::Rules, strength},
     privacy::{
@@ -64,10 +75,11 @@ pub(crate) use again::Earlier;
 pub(crate) use learn::{LEARNING, Learned};
 pub(crate) use quality::Quality;
 
+use focus::Wanted;
 use known::Known;
 use on_assumptions::OnAssumptions;
 use on_rows::OnRows;
-use sequence::Sequence;
+use sequence::{Response, Sequence};
 
 /// What is asked of the method: there is nothing to tune.
 #[derive(Clone, Debug, PartialEq)]
@@ -88,12 +100,19 @@ pub struct Config {
 pub struct Plan {
     request: Request,
     choices: Choices,
+    family: Family,
     rows: u64,
     features: usize,
     known: Option<Known>,
     earlier: Option<Arc<Earlier>>,
     shares_moments: bool,
     learned: Option<Arc<Learned>>,
+    /// The coefficients of interest, where only some are, and what their intervals are for if the others are
+    /// partialled out.
+    wanted: Option<Wanted>,
+    partials_out: Option<Target>,
+    /// Whether long rows are shortened once they are white.
+    shortens: bool,
 }
 
 /// The method's name on the command line and in reports.
@@ -141,17 +160,48 @@ impl Config {
             }
             .into());
         }
-        let features = design.features();
+        let lacks = |term: &String| !design.names().iter().any(|name| is_of_term(name, term));
+        if let Some(place) = request.keep.iter().position(lacks) {
+            return Err(ConfigError::NothingToKeep { place: place + 1, terms: design.names().to_vec() }.into());
+        }
+        check_family(design, &request, earlier.is_some())?;
+        let features = design.kept_features();
         if rows <= features as u64 {
             return Err(ConfigError::TooFewRows { features, rows, unit: request.unit() }.into());
         }
         if request.moments.is_some() && design.weights().is_some() {
             return Err(ConfigError::MomentsOfWeighted.into());
         }
+        if request.moments.is_some() && design.is_within() {
+            return Err(ConfigError::MomentsWithin.into());
+        }
+        if design.model().endogenous().is_some() {
+            let is_shared = earlier.is_some() || shares_moments || request.one_of_groups;
+            check_instrument(&request, is_shared)?;
+        }
         let moments = request.moments.as_ref().map(|moments| moments.of(design)).transpose()?;
         earlier.as_ref().map_or(Ok(()), |earlier| earlier.check(rows, design))?;
-        let mut plan = Plan { request, choices, rows, features, known: None, earlier, shares_moments, learned };
+        let family = design.family();
+        let wanted = Wanted::of_request(&request, design)?;
+        let mut plan = Plan {
+            request,
+            choices,
+            family,
+            rows,
+            features,
+            known: None,
+            earlier,
+            shares_moments,
+            learned,
+            wanted,
+            partials_out: None,
+            shortens: false,
+        };
         plan.known = moments.map(|moments| Known::new(moments, &plan.floor_of_known(design), design));
+        plan.shortens = plan.shortens_rows(design);
+        plan.partials_out = plan.prefers_partialling(design)?;
+        // What is left of a column after controls is clipped by itself.
+        plan.shortens &= plan.partials_out.is_none();
         plan.more_than_noise()?;
         // Any clip will do to learn whether the arithmetic can be made exact.
         plan.descent(features, 1.0, plan.rules().most_steps(), plan.request.rho.to_f64())?;
@@ -164,7 +214,7 @@ impl Plan {
     /// that size, over all coordinates. Where that is 1 or more, an answer of zero is better than any the budget can buy.
     fn more_than_noise(&self) -> Result<(), ConfigError> {
         let needed = 2.0 * self.features as f64;
-        if self.precision() >= needed {
+        if self.partials_out.is_some() || self.precision() >= needed {
             return Ok(());
         }
         // Whoever wants intervals needs more than to be above the noise.
@@ -183,7 +233,19 @@ impl Plan {
         let target = self.gives_intervals().then(|| self.request.target());
         let asked = self.request.target.filter(|_| self.earlier.is_none());
         let at_any_price = matches!(asked, Some(Target::Population | Target::Sample));
-        Rules { rows: self.rows, features: self.features, rho, neighbours, target, at_any_price, choices: self.choices }
+        let (rows, features, choices) = (self.rows, self.features, self.choices);
+        Rules { rows, features, rho, neighbours, target, at_any_price, shortens: self.shortens, choices }
+    }
+
+    /// Whether long rows are shortened once they are white: for robust coefficients, where moments are this fit's own and each row stands for itself.
+    fn shortens_rows(&self, design: &Design) -> bool {
+        let own = self.known.is_none() && self.earlier.is_none() && !self.shares_moments;
+        let alone = !self.request.has_several_rows() && design.weights().is_none();
+        self.gives_intervals()
+            && self.request.target() == Target::Robust
+            && own
+            && alone
+            && !self.rules().has_one_round()
     }
 
     /// Known moments, where the budget is too weak to do without trusting them.
@@ -208,7 +270,7 @@ impl Plan {
 
     /// Whether intervals are wanted and there is a chance of any.
     fn gives_intervals(&self) -> bool {
-        let has_enough = self.earlier.is_some() || self.precision() >= self.needed().0;
+        let has_enough = self.earlier.is_some() || self.partials_out.is_some() || self.precision() >= self.needed().0;
         self.request.purpose == Purpose::Inference && has_enough
     }
 
@@ -226,16 +288,67 @@ impl Plan {
         rng: &mut R,
         progress: Progress<'_>,
     ) -> Result<Outcome, Error> {
+        if let Some(all) = design.with_moments() {
+            return self.run_instrumented(rows, (design, &all), rng, progress);
+        }
         let mut budget = Budget::new(self.request.rho);
-        let ask = OnRows::new(self, design, rows, rng);
-        let ended = Sequence { plan: self, design, budget: &mut budget, ask, progress }.least_squares()?;
-        ended.outcome(budget.releases())
+        let ask = &mut OnRows::new(self, design, rows, rng);
+        let sequence = self.sequence(design, &mut budget, ask, progress);
+        match (self.family, self.partialled_for()) {
+            (Family::Binomial, _) => sequence.likelihood()?.outcome(ask, budget.releases()),
+            (_, Some(wanted)) => {
+                let focused = sequence.partialled_out(wanted)?;
+                focused.outcome(ask, wanted, budget.releases())
+            }
+            (_, None) => {
+                let ended = sequence.least_squares()?;
+                Ok(self.of_interest(ended.outcome(ask, budget.releases())?, design))
+            }
+        }
+    }
+
+    /// The coefficients of interest, where the others are partialled out.
+    fn partialled_for(&self) -> Option<&Wanted> {
+        self.wanted.as_ref().filter(|_| self.partials_out.is_some())
+    }
+
+    /// The stages of a fit, to be gone through.
+    fn sequence<'a, A>(
+        &'a self,
+        design: &'a Design,
+        budget: &'a mut Budget,
+        ask: &'a mut A,
+        progress: Progress<'a>,
+    ) -> Sequence<'a, A> {
+        Sequence { plan: self, design, budget, ask, response: Response::of_model(design), progress }
+    }
+
+    /// What the stages come to where columns are as assumed.
+    fn foreseen(&self, design: &Design, assumed: &Assumed) -> Result<Planned, Error> {
+        let mut budget = Budget::new(self.request.rho);
+        let ask = &mut OnAssumptions::new(self, assumed);
+        let sequence = self.sequence(design, &mut budget, ask, Progress::NONE);
+        match (self.family, self.partialled_for()) {
+            (Family::Binomial, _) => sequence.likelihood_planned(),
+            (_, Some(wanted)) => {
+                let focused = sequence.partialled_out(wanted)?;
+                focused.planned(ask, wanted, budget.releases())
+            }
+            (_, None) => {
+                let ended = sequence.least_squares()?;
+                ended.planned(ask, budget.releases())
+            }
+        }
     }
 
     fn descent(&self, features: usize, gamma: f64, steps: u32, rho: f64) -> Result<Descent, Error> {
         let (least, most) = Lattice::CLIP_RANGE.into_inner();
         let gamma = gamma.clamp(least, most);
-        Ok(Descent::plan(self.rows, features, gamma, steps, STEP_SIZE, self.request.neighbours, rho)?)
+        let descent = Descent::plan(self.rows, features, gamma, steps, STEP_SIZE, self.request.neighbours, rho)?;
+        Ok(match self.family {
+            Family::Binomial => descent.of_link(Link::Logistic),
+            _ => descent,
+        })
     }
 }
 
@@ -248,7 +361,7 @@ pub(super) const ENTRY: Entry = Entry {
     assumes_standard: false,
     conversion: Conversion::Exact,
     whitens: true,
-    suits: Formula::has_bounds,
+    suits: |formula| formula.has_bounds() || formula.is_binary(),
     configure: |request, _| Box::new(Config::new(request)),
 };
 
@@ -259,6 +372,10 @@ impl Method for Config {
 
     fn request(&self) -> &Request {
         &self.request
+    }
+
+    fn fits(&self, family: Family) -> bool {
+        matches!(family, Family::Gaussian | Family::Binomial)
     }
 
     fn with_request(&self, request: Request) -> Box<dyn Method> {
@@ -281,7 +398,8 @@ impl method::Plan for Plan {
 
     fn warn(&self) -> Vec<Warning> {
         let mut warnings = Vec::new();
-        if self.request.purpose == Purpose::Inference && self.precision() < self.needed().1 {
+        let is_short = self.partials_out.is_none() && self.precision() < self.needed().1;
+        if self.request.purpose == Purpose::Inference && is_short {
             let (features, enough) = (self.features, self.enough_for_intervals());
             warnings.push(Warning::BudgetForColumns { features, enough });
         }
@@ -292,13 +410,14 @@ impl method::Plan for Plan {
     /// What the same stages come to where columns are as assumed.
     fn foresee(&self, design: &Design, assumed: &Assumed) -> Result<Planned, Error> {
         // How precise an earlier fit was is not assumed, and how alike the rows of a person are.
+        if design.model().endogenous().is_some() {
+            return Err(ConfigError::WithInstrument { what: "forecast" }.into());
+        }
         if self.earlier.is_some() || self.request.has_several_rows() {
             return Err(ConfigError::NoForecast.into());
         }
-        let mut budget = Budget::new(self.request.rho);
-        let (ask, progress) = (OnAssumptions::new(self, assumed), Progress::NONE);
-        let ended = Sequence { plan: self, design, budget: &mut budget, ask, progress }.least_squares()?;
-        ended.planned(budget.releases())
+        let planned = self.foreseen(design, assumed)?;
+        Ok(Planned { other_way: self.other_way(design, assumed), ..planned })
     }
 
     fn run(
@@ -312,6 +431,36 @@ impl method::Plan for Plan {
     }
 }
 
+/// Refuses what a fit with an instrument does not do.
+fn check_instrument(request: &Request, is_shared: bool) -> Result<(), ConfigError> {
+    let what = match request.target {
+        _ if is_shared => "groups, studies or refinements",
+        _ if request.purpose == Purpose::Prediction => "predictions",
+        _ if request.moments.is_some() => "public moments",
+        Some(Target::Robust) => "robust coefficients",
+        _ => return Ok(()),
+    };
+    Err(ConfigError::WithInstrument { what })
+}
+
+/// Refuses what a family is not offered with.
+fn check_family(design: &Design, request: &Request, refines: bool) -> Result<(), ConfigError> {
+    let unavailable = [
+        (!request.focus.is_empty(), "coefficients of interest"),
+        (design.is_within(), "constants of persons, which no demeaning takes out of a logit"),
+        (design.model().endogenous().is_some(), "an instrument"),
+        (request.target() == Target::Robust, "the target robust"),
+        // The rows of a person vary less together than each by itself, by nobody knows how much.
+        (request.target() == Target::Person, "the target person"),
+        (request.moments.is_some(), "public moments"),
+        (refines, "a refinement"),
+    ];
+    match unavailable.into_iter().find(|(is_asked, _)| *is_asked && design.family() == Family::Binomial) {
+        Some((_, what)) => Err(ConfigError::NotOfBinomial { what }),
+        None => Ok(()),
+    }
+}
+
 /// What is publicly known of the largest norm of a standardised row, weighted as it is.
 fn largest_norm(design: &Design) -> f64 {
     (design.largest_weight() * (1.0 + design.terms_norm_sq(STANDARD_RANGE))).sqrt()
@@ -319,7 +468,7 @@ fn largest_norm(design: &Design) -> f64 {
 
 /// The largest absolute response, in standardised units and weighted as it is.
 fn largest_response(design: &Design) -> f64 {
-    let largest = if design.response().range.0.is_finite() { 1.0 } else { STANDARD_RANGE };
+    let largest = if design.response().range.0.is_finite() { design.largest_cell() } else { STANDARD_RANGE };
     largest * design.largest_weight().sqrt()
 }
 
@@ -333,12 +482,16 @@ mod tests {
         let plan = Plan {
             request,
             choices: Choices::DEFAULT,
+            family: Family::Gaussian,
             rows: 10_000,
             features: 8,
             known: None,
             earlier: None,
             shares_moments: false,
             learned: None,
+            wanted: None,
+            partials_out: None,
+            shortens: false,
         };
         assert_eq!(plan.curvature_radius(6.0, 8, 0.5), 6.0);
         assert!((plan.curvature_radius(6.0, 8, 1e-4) - 4.0).abs() < 1e-12);

@@ -10,7 +10,9 @@ use super::{
     NAME, Plan, STEP_SIZE,
     ask::{Ask, Length, Look, Reached},
     clip::{GammaLadder, Threshold},
+    focus::{Estimate, Focused, Scores, Wanted},
     infer::Rights,
+    likelihood::STEPS,
     sequence::{Descended, Ended},
     start,
     whiten::{Found, LADDER_SPAN, White, length_exceeded_by},
@@ -20,7 +22,8 @@ use crate::{
     descend::{Descent, noise_sd},
     interval::{expected_uncertainty_sq, lengthening},
     lattice::Whitening,
-    method::{Target, noisy::NoisyMatrix},
+    matrix::{dot, inverse, times, transposed_times},
+    method::{ConfigError, Target, noisy::NoisyMatrix},
     plan::{
         Assumed, Foretold, Planned,
         noise::matrix_noise_sd,
@@ -41,6 +44,17 @@ pub(super) struct OnAssumptions<'a> {
     white: Mat<f64>,
     /// How long gradients are there.
     norms: Norms,
+    /// The response there.
+    response: Regressed,
+}
+
+/// A response as it is assumed to be.
+struct Regressed {
+    /// Its root mean square, and that of what the columns leave of it.
+    rms: f64,
+    error_sd: f64,
+    /// The coefficients of the columns, where they are known.
+    theta: Option<Vec<f64>>,
 }
 
 /// How far a point is from the answer.
@@ -68,7 +82,24 @@ pub(super) struct Outlook {
 impl<'a> OnAssumptions<'a> {
     pub(super) fn new(plan: &'a Plan, assumed: &'a Assumed) -> OnAssumptions<'a> {
         let original = assumed.moments(plan.features);
-        OnAssumptions { plan, assumed, norms: Norms::of(plan.features), white: original.clone(), original }
+        let response = Regressed::of_model(assumed);
+        OnAssumptions { plan, assumed, norms: Norms::of(plan.features), white: original.clone(), original, response }
+    }
+
+    /// The response that a change of coordinates makes.
+    fn response_of(&self, to: &Whitening) -> Regressed {
+        let Some(weights) = to.response_weights() else { return Regressed::of_model(self.assumed) };
+        let (of_model, cells) = weights.split_last().expect("a weight for the response");
+        if *of_model != 0.0 {
+            let error_sd = of_model.abs() * self.assumed.error_sd;
+            return Regressed { rms: error_sd, error_sd, theta: None };
+        }
+        let along = times(&self.original, cells);
+        let rms_sq = dot(cells, &along);
+        let along = transposed_times(&to.matrix(), &along);
+        let theta = times(&inverse(&self.white), &along);
+        let error_sd = (rms_sq - dot(&theta, &along)).max(0.0).sqrt();
+        Regressed { rms: rms_sq.sqrt(), error_sd, theta: Some(theta) }
     }
 
     fn looking(&self, moments: Mat<f64>) -> Looking<'a> {
@@ -83,7 +114,7 @@ impl<'a> OnAssumptions<'a> {
     /// The variance that being away adds to a residual.
     fn distance_sq(&self, point: &Away) -> f64 {
         match point {
-            Away::Zero => (self.assumed.response_rms.powi(2) - self.assumed.error_sd.powi(2)).max(0.0),
+            Away::Zero => (self.response.rms.powi(2) - self.response.error_sd.powi(2)).max(0.0),
             Away::By(distance_sq) => *distance_sq,
         }
     }
@@ -95,7 +126,7 @@ impl<'a> OnAssumptions<'a> {
     /// How much longer uncertainty about the released curvature makes intervals.
     fn widening(&self, white: &White, curvature: f64, spend: &Spend) -> f64 {
         let features = white.features();
-        let radius = self.plan.curvature_radius(white.radius, features, spend.to_f64());
+        let radius = self.plan.curvature_length(white, spend.to_f64());
         let noise_sd = self.noise_of_matrix(radius, spend);
         (1.0 + 3.0 * expected_uncertainty_sq(noise_sd, curvature, features)).sqrt()
     }
@@ -115,6 +146,59 @@ impl<'a> OnAssumptions<'a> {
     }
 }
 
+impl OnAssumptions<'_> {
+    /// The clip of a logit that a share `tail` of rows could exceed: in coordinates in which the curvature is 1 a row is `|z| / sqrt v` long, and its
+    /// largest residual is that of the commoner outcome.
+    pub(super) fn steepest(&self, tail: f64) -> f64 {
+        let variance = self.assumed.error_sd.powi(-2);
+        let commoner = 0.5 + (0.25 - variance).max(0.0).sqrt();
+        length_exceeded_by(&self.white, self.assumed.weighing.unlike, tail) * commoner * self.assumed.error_sd
+    }
+
+    /// The plan of a logit in numbers: `noise` is that of a coordinate of the mean gradient where the curvature is 1.
+    pub(super) fn planned_likelihood(
+        &self,
+        white: &White,
+        threshold: &Threshold,
+        noise: f64,
+        rights: Option<(Spend, Option<Spend>)>,
+        releases: Vec<Release>,
+    ) -> Planned {
+        let (plan, error_sd) = (self.plan, self.assumed.error_sd);
+        let classical_error = error_sd / (plan.rows as f64).sqrt();
+        let errors = Expected {
+            curvature: 1.0,
+            clipped: threshold.tail,
+            privacy_error: noise * error_sd,
+            sampling_error: if plan.rules().covers_population() { classical_error } else { 0.0 },
+            classical_error,
+            widening: 1.0,
+        };
+        let widening = rights.map_or(1.0, |(curvature, spread)| {
+            let in_curved =
+                Expected { privacy_error: noise, sampling_error: errors.sampling_error / error_sd, ..errors };
+            let spread = spread.map_or(1.0, |spend| self.lengthening(&in_curved, threshold.gamma, &spend));
+            spread * self.widening(white, 1.0, &curvature)
+        });
+        Planned {
+            method: NAME,
+            target: plan.request.target(),
+            descent: Foretold {
+                clip: threshold.gamma,
+                steps: STEPS,
+                step_size: STEP_SIZE,
+                errors: Expected { widening, ..errors },
+            },
+            recommended: None,
+            releases,
+            left_out: white.left_out.clone(),
+            kept: white.coordinates.kept.clone(),
+            of_interest: None,
+            other_way: None,
+        }
+    }
+}
+
 impl Ask for OnAssumptions<'_> {
     type Point = Away;
     type Run = Course;
@@ -131,6 +215,7 @@ impl Ask for OnAssumptions<'_> {
     fn whiten(&mut self, to: &Whitening, _last: bool) -> Result<(), Error> {
         self.white = self.seen_through(to);
         self.norms = Norms::weighted(self.white.ncols(), &self.assumed.weighing);
+        self.response = self.response_of(to);
         Ok(())
     }
 
@@ -149,9 +234,14 @@ impl Ask for OnAssumptions<'_> {
 
     fn threshold(&mut self, at: &Away, ladder: &GammaLadder, target: f64, _spend: Spend) -> Result<Threshold, Error> {
         let (gammas, tail) = (ladder.gammas(), target / self.plan.rows as f64);
-        let residual_sd = (self.assumed.error_sd.powi(2) + self.distance_sq(at)).sqrt();
+        let residual_sd = (self.response.error_sd.powi(2) + self.distance_sq(at)).sqrt();
         let gamma = self.norms.clip_for_tail(residual_sd, tail);
         Ok(Threshold { gamma: gamma.clamp(gammas[0], gammas[gammas.len() - 1]), at_edge: false, tail })
+    }
+
+    fn shares_above(&mut self, at: &Away, gammas: &[f64], _spend: Spend) -> Result<Vec<f64>, Error> {
+        let residual_sd = (self.assumed.error_sd.powi(2) + self.distance_sq(at)).sqrt();
+        Ok(gammas.iter().map(|&gamma| self.norms.share_above(residual_sd, gamma)).collect())
     }
 
     fn descend(&mut self, by: &Descent, from: &Away, spend: Spend, _progress: Progress<'_>) -> Result<Course, Error> {
@@ -165,7 +255,7 @@ impl Ask for OnAssumptions<'_> {
             gamma,
             steps,
             step_size: STEP_SIZE,
-            error_sd: self.assumed.error_sd,
+            error_sd: self.response.error_sd.max(f64::MIN_POSITIVE),
             signal: self.distance_sq(from).sqrt(),
             shares: white::Shares::NONE,
         };
@@ -189,12 +279,70 @@ impl Ask for OnAssumptions<'_> {
         let spread = rights.spread.map_or(1.0, |spend| self.lengthening(&errors, last.threshold.gamma, &spend));
         Ok(Outlook { longer: widening * spread, may_bend: rights.bend.is_some() })
     }
+
+    fn estimate(&self, last: &Descended<Self>, white: &White) -> Estimate {
+        let features = white.features();
+        let expected = last.run.setting.expected_among(&self.norms);
+        let noise_var = expected.map_or(f64::INFINITY, |one| one.privacy_error.powi(2));
+        let theta = self.response.theta.clone().unwrap_or_else(|| vec![0.0; features]);
+        Estimate { theta, noise_var, apart_sq: noise_var * features as f64 }
+    }
+
+    fn infer_scores(
+        &mut self,
+        scores: &Scores,
+        last: &Descended<Self>,
+        rights: Rights,
+    ) -> Result<Option<Outlook>, Error> {
+        self.infer(&scores.white, last, rights).map(Some)
+    }
 }
 
-impl Ended<OnAssumptions<'_>> {
+impl Regressed {
+    fn of_model(assumed: &Assumed) -> Regressed {
+        Regressed { rms: assumed.response_rms, error_sd: assumed.error_sd, theta: None }
+    }
+}
+
+impl<'a> Focused<OnAssumptions<'a>> {
     /// The plan in numbers.
-    pub(super) fn planned(self, releases: Vec<Release>) -> Result<Planned, Error> {
-        let Ended { ask, white, last, inferred } = self;
+    pub(super) fn planned(
+        self,
+        ask: &OnAssumptions<'a>,
+        wanted: &Wanted,
+        releases: Vec<Release>,
+    ) -> Result<Planned, Error> {
+        let Focused { parts, target, scored, steps } = self;
+        let scored = scored.ok_or(ConfigError::NoForecast)?;
+        let (last, unit) = (&scored.last, scored.scores.unit);
+        let errors = ask.errors(last)?;
+        let added = scored.scores.added.iter().sum::<f64>() / scored.scores.added.len() as f64;
+        let errors = Expected {
+            privacy_error: unit * errors.privacy_error.hypot(added.sqrt() / errors.curvature),
+            sampling_error: unit * errors.sampling_error,
+            classical_error: unit * errors.classical_error,
+            widening: scored.inferred.map_or(1.0, |one| one.longer),
+            ..errors
+        };
+        let clip = last.threshold.gamma;
+        Ok(Planned {
+            method: NAME,
+            target,
+            descent: Foretold { clip, steps, step_size: STEP_SIZE, errors },
+            recommended: None,
+            releases,
+            left_out: parts.left_out,
+            kept: parts.whole.coordinates.kept,
+            of_interest: Some(wanted.coefficients.clone()),
+            other_way: None,
+        })
+    }
+}
+
+impl<'a> Ended<OnAssumptions<'a>> {
+    /// The plan in numbers.
+    pub(super) fn planned(self, ask: &OnAssumptions<'a>, releases: Vec<Release>) -> Result<Planned, Error> {
+        let Ended { white, last, inferred } = self;
         let errors = ask.errors(&last)?;
         let uneven = white.found.as_ref().map_or(0.0, |found| unevenness(found, white.features()));
         let errors = Expected {
@@ -212,6 +360,8 @@ impl Ended<OnAssumptions<'_>> {
             releases,
             left_out: white.left_out,
             kept: white.coordinates.kept,
+            of_interest: ask.plan.wanted.as_ref().map(|wanted| wanted.coefficients.clone()),
+            other_way: None,
         })
     }
 }

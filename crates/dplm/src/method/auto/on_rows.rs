@@ -4,7 +4,8 @@ use super::{
     Plan,
     ask::{Ask, Length, Look, Reached},
     clip::{GammaLadder, Threshold},
-    infer::{Inferred, Rights},
+    focus::{Estimate, Scores},
+    infer::{self, Inferred, Rights},
     sequence::Descended,
     start, threshold,
     whiten::{LENGTHS_PER_DOUBLING, UNIT, White},
@@ -16,7 +17,7 @@ use crate::{
     method::noisy::NoisyMatrix,
     plan::counts::LENGTH_THRESHOLDS,
     privacy::{Neighbours, Spend, noise::RandomWords, release},
-    rows::{Rows, Seen},
+    rows::{Rows, Seen, TailCounts},
 };
 
 /// Rows, and where noise comes from.
@@ -35,6 +36,35 @@ pub(super) struct OnRows<'a, R> {
 impl<'a, R> OnRows<'a, R> {
     pub(super) fn new(plan: &'a Plan, design: &'a Design, original: &'a mut dyn Rows, rng: &'a mut R) -> Self {
         OnRows { plan, design, original, white: None, rng }
+    }
+
+    /// Counts of the gradients at a point that are longer than these, which ascend.
+    fn longer_than(&mut self, at: &[f64], gammas: &[f64]) -> Result<TailCounts, Error> {
+        let (plan, top) = (self.plan, gammas.last().copied().unwrap_or_default());
+        let rho = plan.request.rho.to_f64();
+        let lattice = *plan.descent(at.len(), top, plan.rules().most_steps(), rho)?.lattice();
+        let clips: Vec<Clip> = gammas.iter().map(|&gamma| lattice.clip(gamma)).collect();
+        let theta = lattice.theta(at);
+        let ladder = Ladder::Gradients { theta: &theta, theta_unit: lattice.theta_unit(), clips: &clips };
+        self.white().0.tail_counts(&ladder, plan.request.neighbours)
+    }
+
+    /// The rows of the descent in other coordinates, to be looked at only.
+    pub(super) fn through_white<'s>(&'s mut self, to: &'s Whitening) -> Result<Box<dyn Look + 's>, Error>
+    where
+        R: RandomWords,
+    {
+        let neighbours = self.plan.request.neighbours;
+        let (rows, rng) = self.white();
+        let count = rows.count();
+        Ok(Box::new(Looking { seen: rows.through(to)?, neighbours, count, rng }))
+    }
+
+    /// Takes the rows of the descent to other coordinates.
+    pub(super) fn turn(&mut self, to: &Whitening) -> Result<(), Error> {
+        let white = self.white().0.whitened_at_last(to)?;
+        self.white = Some(white);
+        Ok(())
     }
 
     /// The rows of the descent, and where noise comes from.
@@ -85,16 +115,18 @@ impl<R: RandomWords> Ask for OnRows<'_, R> {
         target: f64,
         spend: Spend,
     ) -> Result<Threshold, Error> {
-        let (gammas, plan) = (ladder.gammas(), self.plan);
-        let rho = plan.request.rho.to_f64();
-        let lattice = *plan.descent(at.len(), ladder.top, plan.rules().most_steps(), rho)?.lattice();
-        let clips: Vec<Clip> = gammas.iter().map(|&gamma| lattice.clip(gamma)).collect();
-        let theta = lattice.theta(at);
-        let ladder = Ladder::Gradients { theta: &theta, theta_unit: lattice.theta_unit(), clips: &clips };
-        let (rows, rng) = self.white();
-        let counts = rows.tail_counts(&ladder, plan.request.neighbours)?;
-        let found = threshold::search(&counts, target, spend, rng)?;
-        Ok(Threshold { gamma: gammas[found.index], at_edge: found.at_edge, tail: target / plan.rows as f64 })
+        let gammas = ladder.gammas();
+        let counts = self.longer_than(at, &gammas)?;
+        let found = threshold::search(&counts, target, spend, self.rng)?;
+        Ok(Threshold { gamma: gammas[found.index], at_edge: found.at_edge, tail: target / self.plan.rows as f64 })
+    }
+
+    fn shares_above(&mut self, at: &Vec<f64>, gammas: &[f64], spend: Spend) -> Result<Vec<f64>, Error> {
+        let counts = self.longer_than(at, gammas)?;
+        let mut share = |(index, part)| -> Result<f64, Error> {
+            Ok(release(counts.above(index), part, self.rng)?.values[0] as f64 / self.plan.rows as f64)
+        };
+        spend.in_parts(gammas.len() as u32).into_iter().enumerate().map(&mut share).collect()
     }
 
     fn descend(
@@ -114,6 +146,20 @@ impl<R: RandomWords> Ask for OnRows<'_, R> {
 
     fn infer(&mut self, white: &White, last: &Descended<Self>, rights: Rights) -> Result<Inferred, Error> {
         self.release_for_intervals(white, last, rights)
+    }
+
+    fn estimate(&self, last: &Descended<Self>, white: &White) -> Estimate {
+        let Descended { threshold, run, .. } = last;
+        Estimate::of(run, threshold.tail, |run| infer::predicted(run, &white.moments, threshold.tail))
+    }
+
+    fn infer_scores(
+        &mut self,
+        scores: &Scores,
+        last: &Descended<Self>,
+        rights: Rights,
+    ) -> Result<Option<Inferred>, Error> {
+        self.release_for_scores(scores, last, rights)
     }
 }
 

@@ -2,18 +2,21 @@
 //! released numbers tell a reader.
 
 use super::{
+    NAME, STEP_SIZE,
     infer::{self, Bend, Inferred},
     known::Trust,
+    likelihood::{self, Doubt, Likely},
     on_rows::OnRows,
+    prediction,
     sequence::Ended,
     whiten::White,
 };
 use crate::{
-    Coefficient, Error,
+    Coefficient, Error, MethodSummary,
     descend::Trajectory,
     interval::{Contrast, Inference},
     matrix::{times, transposed_times},
-    method::{Outcome, Purpose, Target, bare, with_precision},
+    method::{NotKeptError, Outcome, Purpose, Target, bare, with_precision},
     privacy::{Release, noise::RandomWords},
     warning::{Cause, LeftOut, Warning},
 };
@@ -23,14 +26,15 @@ const LOW_WEIGHT: f64 = 1e4;
 
 impl<R: RandomWords> Ended<OnRows<'_, R>> {
     /// What the fit gives.
-    pub(super) fn outcome(self, releases: Vec<Release>) -> Result<Outcome, Error> {
-        let Ended { ask, white, last, inferred } = self;
+    pub(super) fn outcome(self, ask: &OnRows<'_, R>, releases: Vec<Release>) -> Result<Outcome, Error> {
+        let Ended { white, last, inferred } = self;
         let (plan, design, run, threshold) = (ask.plan, ask.design, &last.run, last.threshold);
-        let summary = last.summary(run.noise_sd);
+        let summary = last.summary(run.noise_sd, white.row_length);
         let outcome = Outcome::of(plan.request.target(), summary, releases, vec![standardised(run, &white)]);
         let (names, contrasts) = (design.names(), design.contrasts());
         let Some(Inferred { newton, dropped, bend, quality }) = inferred else {
             let theta = infer::predicted(run, &white.moments, threshold.tail);
+            let worth = prediction::worth(plan, &theta, run, threshold.tail, (design, &white));
             let theta = times(&white.whitening.matrix(), &theta);
             let identified = plan.request.purpose == Purpose::Prediction;
             let estimate = |(name, contrast): (&String, &Contrast)| match identified {
@@ -38,12 +42,11 @@ impl<R: RandomWords> Ended<OnRows<'_, R>> {
                 false => Coefficient { name: name.clone(), estimate: None, precision: None, identified },
             };
             let coefficients = names.iter().zip(&contrasts).map(estimate).collect();
-            let warnings = contradicted(&white).into_iter().collect();
+            let warnings = contradicted(&white).into_iter().chain(worth.filter(|_| identified)).collect();
             return Ok(Outcome { coefficients, whitening: Some(white.whitening), warnings, ..outcome });
         };
-        let mut left_out = white.left_out.clone();
-        left_out.extend(dropped.iter().map(|&j| LeftOut { name: names[j].clone(), cause: Cause::Weak }));
-        left_out.sort_by_key(|one| names.iter().position(|name| *name == one.name));
+        let left_out = all_left_out(&white, &dropped, names);
+        NotKeptError::check(&left_out, &plan.request.keep)?;
         // The test is made where clipping could bend the fit, and no test can show that it does not.
         let clipping = bend.map(|bend| clipping(&bend, threshold.tail, &left_out, names));
         let is_bent = matches!(clipping, Some(Warning::Bent { .. }));
@@ -80,6 +83,50 @@ impl<R: RandomWords> Ended<OnRows<'_, R>> {
     }
 }
 
+impl Likely {
+    /// What the fit gives.
+    pub(super) fn outcome<R>(self, ask: &OnRows<'_, R>, releases: Vec<Release>) -> Result<Outcome, Error> {
+        let Likely { curved, threshold, descent, run, inferred } = self;
+        let (plan, design, white) = (ask.plan, ask.design, curved.white);
+        let summary = MethodSummary::new(NAME, threshold.gamma, descent.steps(), STEP_SIZE, run.noise_sd);
+        let outcome = Outcome::of(plan.request.target(), summary, releases, vec![standardised(&run, &white)]);
+        let outcome = Outcome { whitening: Some(white.whitening.clone()), ..outcome };
+        let Some(likelihood::Inferred { newton, dropped, doubt, effects }) = inferred else {
+            let theta = times(&white.whitening.matrix(), &infer::predicted(&run, &white.moments, 0.0));
+            return Ok(outcome.with_estimates(design, &theta));
+        };
+        let (names, inference) = (design.names(), Inference::from(newton));
+        let marginal_effects =
+            effects.map_or(Ok(Vec::new()), |effects| effects.of(&inference, design, plan.request.level))?;
+        let left_out = all_left_out(&white, &dropped, names);
+        let mut warnings: Vec<Warning> = Vec::new();
+        warnings.extend((!left_out.is_empty()).then(|| Warning::LeftOut { columns: left_out.clone() }));
+        warnings.extend(in_doubt(&doubt, names));
+        warnings.extend((threshold.at_edge || white.at_edge).then_some(Warning::LevelAtEdge));
+        let outcome = outcome.with_inference(design, inference, plan.request.level)?;
+        Ok(Outcome { marginal_effects, warnings, left_out, ..outcome })
+    }
+}
+
+/// Why there is no number, where there is none.
+fn in_doubt(doubt: &Doubt, names: &[String]) -> Option<Warning> {
+    match doubt {
+        Doubt::None => None,
+        Doubt::Vague => Some(Warning::Vague),
+        Doubt::Separated(parameters) => {
+            Some(Warning::Separated { names: parameters.iter().map(|&j| names[j].clone()).collect() })
+        }
+    }
+}
+
+/// What whitening left out, and what the curvature did not resolve, in formula order.
+fn all_left_out(white: &White, dropped: &[usize], names: &[String]) -> Vec<LeftOut> {
+    let mut left_out = white.left_out.clone();
+    left_out.extend(dropped.iter().map(|&j| LeftOut { name: names[j].clone(), cause: Cause::Weak }));
+    left_out.sort_by_key(|one| names.iter().position(|name| *name == one.name));
+    left_out
+}
+
 /// What to say of a fit that clipping could bend.
 fn clipping(bend: &Bend, share: f64, left_out: &[LeftOut], names: &[String]) -> Warning {
     let moved: Vec<String> = bend.moved.iter().map(|&j| names[j].clone()).collect();
@@ -104,7 +151,7 @@ fn is_in_errors(left_out: &[LeftOut]) -> bool {
 
 /// The run in standardised units: iterates are `P theta`, gradients `Q' g` with `Q` the inverse of `P` on what is in the model. What was left out
 /// stays at zero. The noise stays as it was in whitened coordinates.
-fn standardised(run: &Trajectory, white: &White) -> Trajectory {
+pub(super) fn standardised(run: &Trajectory, white: &White) -> Trajectory {
     let matrix = white.whitening.matrix();
     let coordinates = &white.coordinates;
     let gradient = |g: &Vec<f64>| {

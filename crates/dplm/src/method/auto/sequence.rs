@@ -1,8 +1,8 @@
 //! Every decision of a fit and everything it spends, in order.
 
 use super::{
-    NAME, Plan, START_STEPS, STEP_SIZE, ask::Ask, clip::Threshold, infer::Rights, known::Trust, start::Start,
-    whiten::White,
+    NAME, Plan, START_STEPS, STEP_SIZE, ask::Ask, clip::Threshold, infer::Rights, known::Trust, largest_response,
+    start::Start, whiten::White,
 };
 use crate::{
     Error, MethodSummary, Progress,
@@ -17,8 +17,25 @@ pub(super) struct Sequence<'a, A> {
     pub plan: &'a Plan,
     pub design: &'a Design,
     pub budget: &'a mut Budget,
-    pub ask: A,
+    pub ask: &'a mut A,
+    pub response: Response,
     pub progress: Progress<'a>,
+}
+
+/// What is publicly known, or was released, of the response of a descent.
+#[derive(Clone, Copy)]
+pub(super) struct Response {
+    /// Its largest absolute value, in the units of the rows.
+    pub largest: f64,
+    /// No larger share of the rows is clipped.
+    pub most_clipped: f64,
+}
+
+impl Response {
+    /// That of the model.
+    pub(super) fn of_model(design: &Design) -> Response {
+        Response { largest: largest_response(design), most_clipped: 1.0 }
+    }
 }
 
 /// The descent on what was left of the budget.
@@ -30,7 +47,6 @@ pub(super) struct Descended<A: Ask> {
 
 /// A fit that has spent its budget.
 pub(super) struct Ended<A: Ask> {
-    pub ask: A,
     pub white: White,
     pub last: Descended<A>,
     pub inferred: Option<A::Inferred>,
@@ -48,9 +64,10 @@ impl<A: Ask> Sequence<'_, A> {
         let harmless = self.harmless(&white);
         let rights = self.reserve(&white, harmless)?;
         let start = self.start(&white)?.widened(harmless);
+        let start = self.for_purpose(start, white.features())?;
         let last = self.descend(&white, start)?;
         let inferred = rights.map(|rights| self.ask.infer(&white, &last, rights)).transpose()?;
-        Ok(Ended { ask: self.ask, white, last, inferred })
+        Ok(Ended { white, last, inferred })
     }
 
     /// Cuts a share of the budget.
@@ -92,7 +109,7 @@ impl<A: Ask> Sequence<'_, A> {
     }
 
     /// The descent from a start, on all that is left of the budget.
-    fn descend(&mut self, white: &White, start: Start<A::Point>) -> Result<Descended<A>, Error> {
+    pub(super) fn descend(&mut self, white: &White, start: Start<A::Point>) -> Result<Descended<A>, Error> {
         let (steps, Start { point, threshold }) = (self.plan.rules().steps(&white.moments), start);
         let spend = self.budget.spend_rest(format!("clipped gradients, {steps} steps"))?;
         let descent = self.plan.descent(white.features(), threshold.gamma, steps, spend.to_f64())?;
@@ -104,7 +121,7 @@ impl<A: Ask> Sequence<'_, A> {
 
 impl<A: Ask> Descended<A> {
     /// The descent in numbers.
-    pub(super) fn summary(&self, noise_sd: f64) -> MethodSummary {
+    pub(super) fn summary(&self, noise_sd: f64, row_length: Option<f64>) -> MethodSummary {
         MethodSummary {
             name: NAME.to_owned(),
             clip: self.threshold.gamma,
@@ -112,6 +129,7 @@ impl<A: Ask> Descended<A> {
             step_size: STEP_SIZE,
             noise_sd,
             runs: 1,
+            row_length,
         }
     }
 }

@@ -4,7 +4,6 @@ use super::{
     START_STEPS,
     ask::{Ask, Reached},
     clip::{GammaLadder, Threshold},
-    largest_response,
     sequence::Sequence,
     whiten::White,
 };
@@ -39,13 +38,16 @@ pub(super) struct Start<P> {
 impl<P> Start<P> {
     /// The same with a wider clip.
     pub(super) fn widened(self, to: Option<Harmless>) -> Start<P> {
-        let threshold = self.threshold;
-        let threshold = to.map_or(threshold, |Harmless { factor, tail }| Threshold {
-            gamma: factor * threshold.gamma,
-            tail,
-            ..threshold
-        });
-        Start { threshold, ..self }
+        match to {
+            Some(Harmless { factor, tail }) => self.with_clip(factor, tail),
+            None => self,
+        }
+    }
+
+    /// The same with a clip that is `factor` times as wide and that a share `tail` of gradients exceeds.
+    pub(super) fn with_clip(self, factor: f64, tail: f64) -> Start<P> {
+        let gamma = factor * self.threshold.gamma;
+        Start { threshold: Threshold { gamma, tail, ..self.threshold }, ..self }
     }
 }
 
@@ -61,7 +63,7 @@ impl<A: Ask> Sequence<'_, A> {
         }
         let (shares, k) = (self.plan.rules().shares(), white.features());
         let origin = self.ask.origin(k);
-        let top = 2.0 * white.radius * largest_response(self.design);
+        let top = 2.0 * white.radius * self.response.largest;
         let ladder = GammaLadder { top, thresholds: THRESHOLDS, per_doubling: 4.0 };
         let spend = self.spend("clip threshold of the start", shares.start_threshold)?;
         let first = self.threshold(&origin, &ladder, TAIL, spend)?;
@@ -81,13 +83,19 @@ impl<A: Ask> Sequence<'_, A> {
     /// The clip threshold of the descent, for what the budget will leave it.
     fn threshold_at(&mut self, at: &A::Point, features: usize, gamma: f64) -> Result<Threshold, Error> {
         let spend = self.spend("clip threshold", self.plan.rules().shares().threshold)?;
-        let tail = self.plan.rules().tail(self.budget.left().to_f64(), features);
+        let tail = self.plan.rules().tail(self.budget.left().to_f64(), features).min(self.response.most_clipped);
         self.threshold(at, &GammaLadder::around(gamma), tail, spend)
     }
 
     /// The threshold that about a share `tail` of the gradients at a point exceeds, or as many as
     /// counts can tell from none.
-    fn threshold(&mut self, at: &A::Point, ladder: &GammaLadder, tail: f64, spend: Spend) -> Result<Threshold, Error> {
+    pub(super) fn threshold(
+        &mut self,
+        at: &A::Point,
+        ladder: &GammaLadder,
+        tail: f64,
+        spend: Spend,
+    ) -> Result<Threshold, Error> {
         let worth = self.plan.request.worth_in_counts(spend.to_f64());
         let target = counts::target(tail, self.plan.rows, ladder.thresholds as usize, worth);
         self.ask.threshold(at, ladder, target, spend)
@@ -137,7 +145,7 @@ fn rivals(noise_var: f64, threshold: &Threshold, features: usize) -> bool {
 }
 
 /// The direction in whitened coordinates that changes nothing but the constant, of length one.
-fn constant(design: &Design, white: &White) -> Option<Vec<f64>> {
+pub(super) fn constant(design: &Design, white: &White) -> Option<Vec<f64>> {
     let intercept =
         matches!(design.slots().first(), Some(Slot::Intercept)) && white.coordinates.kept.first() == Some(&0);
     intercept.then(|| {
@@ -163,12 +171,38 @@ fn mean_of(vectors: &[Vec<f64>], j: usize) -> f64 {
 /// What is left of a point after its known noise (James and Stein 1961), but for the constant, which is large in most tables and would be
 /// missed.
 fn shrunk(found: &[f64], noise_var: f64, constant: Option<&[f64]>) -> Vec<f64> {
-    let along = constant.map_or(0.0, |direction| dot(direction, found));
-    let fixed = |j: usize| constant.map_or(0.0, |direction| along * direction[j]);
-    let free_sq: f64 = found.iter().enumerate().map(|(j, theta)| (theta - fixed(j)).powi(2)).sum();
-    let noise = noise_var * found.len() as f64;
-    let kept = (1.0 - noise / free_sq.max(f64::MIN_POSITIVE)).max(0.0);
-    found.iter().enumerate().map(|(j, theta)| fixed(j) + kept * (theta - fixed(j))).collect()
+    Shrinkage::of(found, noise_var, constant).of_point(found, constant)
+}
+
+/// How much of a point is left.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Shrinkage {
+    /// The share of what is not along the constant.
+    pub kept: f64,
+    /// The squared length of that.
+    pub free_sq: f64,
+}
+
+impl Shrinkage {
+    /// For noise of this variance in each coordinate.
+    pub(super) fn of(found: &[f64], noise_var: f64, constant: Option<&[f64]>) -> Shrinkage {
+        let fixed = along(found, constant);
+        let free_sq: f64 = found.iter().zip(&fixed).map(|(theta, fixed)| (theta - fixed).powi(2)).sum();
+        let noise = noise_var * found.len() as f64;
+        Shrinkage { kept: (1.0 - noise / free_sq.max(f64::MIN_POSITIVE)).max(0.0), free_sq }
+    }
+
+    /// What is left of the point.
+    pub(super) fn of_point(self, found: &[f64], constant: Option<&[f64]>) -> Vec<f64> {
+        let fixed = along(found, constant);
+        found.iter().zip(&fixed).map(|(theta, fixed)| fixed + self.kept * (theta - fixed)).collect()
+    }
+}
+
+/// The part of a point along the constant.
+fn along(found: &[f64], constant: Option<&[f64]>) -> Vec<f64> {
+    let length = constant.map_or(0.0, |direction| dot(direction, found));
+    (0..found.len()).map(|j| constant.map_or(0.0, |direction| length * direction[j])).collect()
 }
 
 #[cfg(test)]

@@ -20,10 +20,10 @@ use crate::{
     interval::{Coordinates, Curvature, Floor, Resolved, resolve, without_noise},
     lattice::{CELL_SCALE_BITS, Design, Slot, Whitening},
     matrix::{Eigen, columns, inverse},
-    method::{Purpose, noisy::NoisyMatrix},
+    method::{NotKeptError, Purpose, is_of_term, noisy::NoisyMatrix},
     plan::{
         counts::{self, LENGTH_THRESHOLDS},
-        division::MOST_ROUNDS,
+        division::row_length,
     },
     privacy::Budget,
     warning::LeftOut,
@@ -51,6 +51,8 @@ pub(super) struct White {
     pub mean_weight: Option<f64>,
     /// What became of moments that were trusted.
     pub trust: Option<Trust>,
+    /// How long rows may be in the coordinates of the descent, where longer ones are shortened.
+    pub row_length: Option<f64>,
 }
 
 /// One round: second moments released in the coordinates `theta = P theta_round`.
@@ -59,16 +61,18 @@ pub(super) struct Round {
     pub moments: NoisyMatrix,
     pub radius: f64,
     pub at_edge: bool,
+    /// Whether long rows were shortened with their responses.
+    pub shortened: bool,
 }
 
 /// Where the length of rows is looked for.
-struct Ladders {
+pub(super) struct Ladders {
     /// The top of the ladder.
-    top: f64,
+    pub top: f64,
     /// Whether it is looked for above the ladder too: all rows of a person together may be longer than one row can be.
-    above: bool,
-    /// Whether it is looked for below the ladder too: weights may be far below their bound.
-    below: bool,
+    pub above: bool,
+    /// Whether it is looked for below the ladder too: weights may be far below their bound, and rows near their means.
+    pub below: bool,
 }
 
 impl Ladders {
@@ -86,15 +90,20 @@ pub(super) const LADDER_SPAN: f64 = 16.0;
 pub(super) const LENGTHS_PER_DOUBLING: f64 = 8.0;
 /// In whitened coordinates rows have norm `sqrt p` on average: the ladder starts this far above.
 pub(super) const TOP_OF_WHITENED: f64 = 3.0;
-/// The last turn stretches no direction beyond this: a level with a few rows would otherwise become a row of enormous length.
+/// The last turn stretches no direction beyond this: a level with a few rows would otherwise become a row of enormous length. Where rows are shortened
+/// it may stretch further.
 const LEAST_FLOOR: f64 = 0.3;
+const LEAST_FLOOR_SHORTENED: f64 = 0.1;
 /// A direction lost in noise is taken to be no shorter than this many standard deviations of it.
 const LEAST_SCALE: f64 = 1.5;
 /// A column is in the model when what is new in it stands this far above its noise: one that repeats the others passes with probability
 /// 0.0014.
 pub(super) const RESOLVED: f64 = 3.0;
-/// Another round is worth its price while a column stands less than this far above its noise.
-const CLEARLY_RESOLVED: f64 = 5.0;
+/// Another round is worth its price while a column stands less than this further above its noise than it must.
+const CLEARLY: f64 = 2.0;
+/// Where rows are shortened a column must stand half as far above its noise as one that is white does, at least as far as otherwise and no further than
+/// this: the curvature, which resolves all columns once more and loses all intervals with one of them, then rarely loses any.
+const MOST_STRENGTH: f64 = 7.0;
 
 impl White {
     /// Kept columns in these coordinates, of which nothing else is known.
@@ -112,6 +121,7 @@ impl White {
             at_edge: false,
             mean_weight: None,
             trust: None,
+            row_length: None,
         }
     }
 
@@ -119,6 +129,18 @@ impl White {
     pub(super) fn features(&self) -> usize {
         self.moments.len()
     }
+
+    /// The same coordinates, in which long rows are shortened with their responses.
+    pub(super) fn shortened(self) -> White {
+        let (whitening, length) = shortening(self.whitening);
+        White { whitening, row_length: Some(length), ..self }
+    }
+}
+
+/// The same change of coordinates for rows that are shortened where they are long, and to what length.
+fn shortening(whitening: Whitening) -> (Whitening, f64) {
+    let length = row_length(whitening.outputs());
+    (whitening.shortened_to(Some((length * UNIT) as u64)), length)
 }
 
 impl<'a, A: Ask> Sequence<'a, A> {
@@ -126,12 +148,14 @@ impl<'a, A: Ask> Sequence<'a, A> {
     /// that can be told apart.
     pub(super) fn whiten(&mut self) -> Result<White, Error> {
         let Plan { earlier, learned, .. } = self.plan;
-        match (earlier, learned, self.plan.trusted()) {
+        let white = match (earlier, learned, self.plan.trusted()) {
             (Some(earlier), ..) => self.whiten_as(earlier),
             (_, Some(learned), _) => self.whiten_learned(learned),
             (.., Some(known)) => self.whiten_on_trust(known),
             (None, None, None) => self.whiten_in_rounds(),
-        }
+        }?;
+        NotKeptError::check(&white.left_out, &self.plan.request.keep)?;
+        Ok(white)
     }
 
     fn whiten_in_rounds(&mut self) -> Result<White, Error> {
@@ -139,10 +163,11 @@ impl<'a, A: Ask> Sequence<'a, A> {
         let rounds = self.rounds()?;
         let found = Found::of(&rounds, plan.floor_of(&rounds, design));
         let white = found.white(plan.request.purpose, design);
+        let white = if plan.shortens { white.shortened() } else { white };
         self.ask.whiten(&white.whitening, true)?;
         let last = rounds.last().expect("there was a first round");
         Ok(White {
-            radius: last.radius,
+            radius: white.row_length.unwrap_or(last.radius),
             longer: last.radius / plan.normal_length(&last.moments.mean),
             at_edge: rounds.iter().any(|round| round.at_edge),
             mean_weight: mean_of_weights(&rounds, design).map(|mean| mean * design.weight_unit()),
@@ -158,8 +183,11 @@ impl<'a, A: Ask> Sequence<'a, A> {
         let has = |budget: &Budget, share: f64| budget.left() >= plan.request.rho.share(share + length);
         while let Some(share) = plan.next_round(&rounds, design).filter(|&share| has(self.budget, share)) {
             let matrix = rounds.last().expect("there was a first round").turned();
-            let ladders = Ladders::one(TOP_OF_WHITENED * (plan.features as f64).sqrt());
-            rounds.push(self.round(&matrix, &ladders, rounds.len() + 1, share)?);
+            let (number, ladders) = (rounds.len() + 1, Ladders::one(TOP_OF_WHITENED * (plan.features as f64).sqrt()));
+            rounds.push(match plan.shortens {
+                true => self.shortened_round(&matrix, number, share)?,
+                false => self.round(&matrix, &ladders, number, share)?,
+            });
         }
         Ok(rounds)
     }
@@ -169,7 +197,8 @@ impl<'a, A: Ask> Sequence<'a, A> {
         let (matrix, top, share) = plan.first_coordinates(design);
         // Rows may also be longer in coordinates that wrong moments made.
         let above = self.ask.rows_in_unit().is_some_and(|most| most > 1) || plan.known.is_some();
-        let ladders = Ladders { top, above, below: design.weights().is_some() };
+        let below = design.weights().is_some() || design.is_within();
+        let ladders = Ladders { top, above, below };
         self.round(&matrix, &ladders, 1, share)
     }
 
@@ -180,7 +209,15 @@ impl<'a, A: Ask> Sequence<'a, A> {
         let Length { radius, at_edge, .. } = self.plan.length(seen.as_mut(), ladders, &what, self.budget)?;
         let spend = self.budget.spend(format!("second moments, round {number}"), self.plan.request.rho.share(share))?;
         let moments = seen.second_moments(radius, spend)?;
-        Ok(Round { matrix: whitening.matrix(), moments, radius, at_edge })
+        Ok(Round { matrix: whitening.matrix(), moments, radius, at_edge, shortened: false })
+    }
+
+    /// A round of rows that are shortened, whose length need not be looked for.
+    fn shortened_round(&mut self, matrix: &Mat<f64>, number: usize, share: f64) -> Result<Round, Error> {
+        let (whitening, radius) = shortening(Whitening::new(matrix.as_ref()));
+        let spend = self.spend(format!("second moments, round {number}"), share)?;
+        let moments = self.ask.through(&whitening)?.second_moments(radius, spend)?;
+        Ok(Round { matrix: whitening.matrix(), moments, radius, at_edge: false, shortened: true })
     }
 
     /// A norm that few rows exceed in the coordinates of the descent, where known moments made them.
@@ -193,6 +230,12 @@ impl<'a, A: Ask> Sequence<'a, A> {
 }
 
 impl Plan {
+    /// The parameters of terms that must stay.
+    pub(super) fn kept_terms(&self, design: &Design) -> Vec<usize> {
+        let is_kept = |name: &str| self.request.keep.iter().any(|term| is_of_term(name, term));
+        (0..self.features).filter(|&j| is_kept(&design.names()[j])).collect()
+    }
+
     /// The coordinates of the first round, how long its rows may be, and its share: what known moments whiten is as far as a first round would
     /// have come.
     pub(super) fn first_coordinates(&self, design: &Design) -> (Mat<f64>, f64, f64) {
@@ -212,16 +255,19 @@ impl Plan {
     /// The share of the budget for another round, if one pays.
     pub(super) fn next_round(&self, rounds: &[Round], design: &Design) -> Option<f64> {
         let last = rounds.last().expect("there was a first round");
+        if let Some(wanted) = self.partialled_for() {
+            return self.next_round_for(wanted, rounds, design);
+        }
         // Known moments are as good as a first round, unless the first that is made shows that they are not.
         let known = self.known.is_some() && !(rounds.len() == 1 && last.is_uneven());
         match rounds.len() + usize::from(known) {
             1 => (!self.rules().has_one_round()).then(|| self.rules().second_round()),
-            MOST_ROUNDS.. => None,
+            rounds if rounds >= self.rules().most_rounds() => None,
             _ if self.rules().has_one_round() || self.request.purpose == Purpose::Prediction => None,
             _ => {
                 let found = Found::of(rounds, self.floor_of(rounds, design));
                 let Resolved { kept, pivots } = found.resolve();
-                let is_unresolved = pivots.iter().any(|pivot| pivot.strength < CLEARLY_RESOLVED);
+                let is_unresolved = pivots.iter().any(|pivot| pivot.strength < found.least_strength() + CLEARLY);
                 let stays_short = || found.turn(&kept).moments.iter().any(|&moment| moment < 1.0);
                 self.rules().further_round(last.radius).filter(|_| is_unresolved || stays_short())
             }
@@ -230,7 +276,13 @@ impl Plan {
 
     /// A norm that few rows exceed, on the ladders on which it is looked for. Stopping at the top of
     /// a ladder is expected: bounds allow no longer rows at first, and later ones are shortened.
-    fn length(&self, look: &mut dyn Look, ladders: &Ladders, what: &str, budget: &mut Budget) -> Result<Length, Error> {
+    pub(super) fn length(
+        &self,
+        look: &mut dyn Look,
+        ladders: &Ladders,
+        what: &str,
+        budget: &mut Budget,
+    ) -> Result<Length, Error> {
         let share = self.request.rho.share(self.rules().shares().length);
         let mut length = |top: f64| {
             let spend = budget.spend(what, share)?;
@@ -268,8 +320,11 @@ impl Plan {
         self.floor_for(design, self.level_rows())
     }
 
-    /// How many rows a level needs.
+    /// How many rows a level needs: 0 where rows are shortened and not cut.
     pub(super) fn level_rows(&self) -> f64 {
+        if self.shortens {
+            return 0.0;
+        }
         1.5 * self.rows_cut(self.request.rho.share(self.rules().shares().length).to_f64())
     }
 
@@ -286,6 +341,7 @@ impl Plan {
             rounding: design.rounding_variances(),
             least: design.slots().iter().map(least).collect(),
             needs: design.margins(),
+            first: self.kept_terms(design),
             has_constant: design.has_intercept(),
         }
     }
@@ -310,7 +366,7 @@ impl Round {
 
 /// A change of coordinates, and the second moment of each of them.
 pub(super) struct Turn {
-    matrix: Mat<f64>,
+    pub matrix: Mat<f64>,
     pub moments: Vec<f64>,
 }
 
@@ -323,6 +379,8 @@ pub(super) struct Found {
     pub noise_sd: f64,
     /// What a column must exceed.
     pub floor: Floor,
+    /// Whether rows are shortened.
+    pub shortened: bool,
 }
 
 impl Found {
@@ -347,11 +405,17 @@ impl Found {
         let mean = Mat::from_fn(p, p, |j, k| sum[(j, k)] / weight[(j, k)]);
         let entry_sd = Mat::from_fn(p, p, |j, k| weight[(j, k)].sqrt().recip());
         let noise_sd = ((0..p).map(|j| entry_sd[(j, j)].powi(2)).sum::<f64>() / p as f64).sqrt();
-        Found { law: Curvature::of_entries(mean, entry_sd), basis: inverse(&last.matrix), noise_sd, floor }
+        let (law, basis) = (Curvature::of_entries(mean, entry_sd), inverse(&last.matrix));
+        Found { law, basis, noise_sd, floor, shortened: last.shortened }
+    }
+
+    /// How far above its noise a column must stand.
+    fn least_strength(&self) -> f64 {
+        if self.shortened { (0.5 / self.noise_sd).clamp(RESOLVED, MOST_STRENGTH) } else { RESOLVED }
     }
 
     pub(super) fn resolve(&self) -> Resolved {
-        let mut resolved = resolve(&self.law, &self.basis, &self.floor, RESOLVED);
+        let mut resolved = resolve(&self.law, &self.basis, &self.floor, self.least_strength());
         // A model has a column, whatever the noise says.
         if resolved.kept.is_empty() {
             resolved.kept.push(0);
@@ -368,7 +432,8 @@ impl Found {
         let (orthonormal, triangle) = (factors.compute_thin_Q(), factors.thin_R().to_owned());
         let found = eigen(&(orthonormal.transpose() * self.law.mean() * &orthonormal));
         let values = without_noise(&found.values, self.noise_sd);
-        let floor = (LEAST_SCALE * self.noise_sd).clamp(LEAST_FLOOR, 1.0);
+        let least = if self.shortened { LEAST_FLOOR_SHORTENED } else { LEAST_FLOOR };
+        let floor = (LEAST_SCALE * self.noise_sd).clamp(least, 1.0);
         let scales: Vec<f64> = values.iter().map(|value| value.max(floor)).collect();
         let (k, p) = (kept.len(), self.basis.ncols());
         let turn = inverse(&triangle) * Mat::from_fn(k, k, |i, j| found.vectors[(i, j)] / scales[j].sqrt());
@@ -425,7 +490,7 @@ mod tests {
     fn directions_are_not_scaled_by_noise() {
         let mean = diagonal(&[0.4, 0.6, 0.8, 1.0, 1.2, 1.4, 1.6]);
         let moments = NoisyMatrix { mean, noise_sd: 0.25 };
-        let round = Round { matrix: Mat::identity(7, 7), moments, radius: 4.0, at_edge: false };
+        let round = Round { matrix: Mat::identity(7, 7), moments, radius: 4.0, at_edge: false, shortened: false };
         let found = Found::of(std::slice::from_ref(&round), Floor::none(7));
         for turn in [round.turned(), found.turn(&[0, 1, 2, 3, 4, 5, 6]).matrix] {
             let squares = (0..7).map(|k| turn.col(k).squared_norm_l2());

@@ -4,9 +4,10 @@ use super::{WIDTH, WORDS, paragraph};
 use crate::{
     Effect, Fit,
     number::short,
+    options::Family,
     report::{
         svg::{Anchor, Point, Scale, Svg},
-        text::percent,
+        text::{outcome, percent},
     },
 };
 
@@ -27,6 +28,9 @@ pub(super) fn plot(fit: &Fit) -> String {
 /// What counts as 1 on the axis, and what the axis is called.
 fn unit(fit: &Fit) -> (f64, String) {
     let model = fit.design.model();
+    if fit.family() == Family::Binomial {
+        return (1.0, format!("change of the log odds of {}", outcome(fit)));
+    }
     match model.response_bounds() {
         Some((low, high)) => {
             ((high - low) / 100.0, format!("change of the mean, in % of the range of {}", model.response()))
@@ -42,10 +46,12 @@ fn caption(fit: &Fit) -> String {
             let shown = |end: f64| short(if end.abs() < 1e-9 * (high - low) { 0.0 } else { end });
             format!("as a share of the response's own range, {} to {}", shown(low), shown(high))
         }
+        None if fit.family() == Family::Binomial => "as the log odds are counted".to_owned(),
         None => "in standard deviations of the response".to_owned(),
     };
+    let what = if fit.family() == Family::Binomial { "log odds" } else { "mean response" };
     format!(
-        "What moving a column over its whole range (a category: from its reference level) does to the mean response, {unit}, with {} % intervals. \
+        "What moving a column over its whole range (a category: from its reference level) does to the {what}, {unit}, with {} % intervals. \
          All else is held: numbers at the middle of their range, categories at their reference. Ranges were stated beforehand, so a wide one makes an \
          effect look large.",
         percent(fit.level)

@@ -1,16 +1,17 @@
 //! The fits of several groups as one page: a picture of each coefficient across groups, one table, and whether the groups differ.
 
 use super::{
-    Cover, WIDTH, WORDS, budget, command, fact, given, guarantee, heading_of_page, ledger, list, page, paragraph,
-    protected, scrolling, section, significant_row, used, void,
+    Cover, WIDTH, WORDS, budget, command, fact, given, guarantee, heading_of_page, heads, ledger, list, page,
+    paragraph, protected, scrolling, section, significant_row, used, void,
 };
 use crate::{
     FittedGroup, GroupOutcome, GroupedFit,
     number::grouped,
-    options::{IntervalMethod, Purpose},
+    options::{Family, Purpose},
     report::{
-        groups::{covered_in_words, interval, left_out_in_words, notes_in_words, size, test_line},
+        groups::{are_student, covered_in_words, left_out_in_words, notes_in_words, size, test_line},
         svg::{Anchor, Scale, Svg, escaped},
+        text::clustering,
     },
 };
 
@@ -50,11 +51,13 @@ fn header(fit: &GroupedFit, cover: &Cover) -> String {
         given("Weights", fit.weights.as_ref().map(ToString::to_string).as_ref()),
         fact("What is protected", protected(guarantee.promise.unit)),
         given("Identified by", guarantee.promise.person.as_ref()),
+        given("Standard errors", fit.person.as_ref().map(clustering).as_ref()),
         fact("Budget", &format!("&rho; = {}", guarantee.rho)),
         fact("Which is", &format!("&epsilon; = {} at &delta; = {:e}", guarantee.epsilon, guarantee.delta)),
         fact("Neighbours", guarantee.promise.neighbours.name()),
     ];
-    heading_of_page(&fit.formula, cover, void(&fit.guarantee), &facts.concat())
+    let family = fit.fits().next().map_or(Family::Gaussian, |(_, one)| one.family());
+    heading_of_page((family, &fit.formula), cover, void(&fit.guarantee), &facts.concat())
 }
 
 fn sizes(fit: &GroupedFit) -> String {
@@ -70,22 +73,19 @@ fn sizes(fit: &GroupedFit) -> String {
 
 /// One table: the coefficients, and under each a line for each group.
 fn table(fit: &GroupedFit) -> String {
-    let letter = if interval(fit) == IntervalMethod::Newton { "z" } else { "t" };
-    let heads: &[&str] = match fit.purpose {
-        Purpose::Prediction => &["Group", "Estimate"],
-        Purpose::Inference => &["Group", "Estimate", "Std. error", letter, "p-value", "From", "To"],
-    };
-    let columns = heads.len();
-    let heads: String = heads.iter().map(|head| format!("<th scope=\"col\">{head}</th>")).collect();
-    let of_coefficient = |(index, name): (usize, String)| {
-        let lines = fit.fits().map(|(group, one)| significant_row(one, &one.coefficients[index], &group.level));
+    let is_student = are_student(fit);
+    let heads = heads("Group", fit.purpose, is_student);
+    let columns = heads.matches("</th>").count();
+    let of_coefficient = |name: String| {
+        let lines =
+            fit.fits().map(|(group, one)| significant_row(one, one.coefficient(&name), &group.level, is_student));
         let name = escaped(&name);
         format!(
             "<tbody>\n<tr><th scope=\"rowgroup\" colspan=\"{columns}\"><code>{name}</code></th></tr>\n{}</tbody>\n",
             lines.collect::<String>()
         )
     };
-    let bodies: String = fit.names().into_iter().enumerate().map(of_coefficient).collect();
+    let bodies: String = fit.names().into_iter().map(of_coefficient).collect();
     if bodies.is_empty() {
         return paragraph("No group could be fitted.");
     }
@@ -110,7 +110,7 @@ fn pictures(fit: &GroupedFit) -> String {
     if fit.purpose == Purpose::Prediction {
         return String::new();
     }
-    fit.names().iter().enumerate().map(|(index, name)| picture(fit, index, name)).collect()
+    fit.names().iter().map(|name| picture(fit, name)).collect()
 }
 
 /// One line of a picture.
@@ -120,11 +120,11 @@ struct Line<'a> {
     ends: (f64, f64),
 }
 
-fn picture(fit: &GroupedFit, index: usize, name: &str) -> String {
+fn picture(fit: &GroupedFit, name: &str) -> String {
     let lines: Vec<Line<'_>> = fit
         .fits()
         .filter_map(|(group, one)| {
-            let one = &one.coefficients[index];
+            let one = one.coefficient(name);
             let precision = one.precision?;
             Some(Line { level: &group.level, estimate: one.estimate?, ends: (precision.low, precision.high) })
         })

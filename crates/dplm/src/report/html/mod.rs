@@ -3,6 +3,7 @@
 mod budget;
 mod command;
 mod effects;
+mod event;
 mod groups;
 mod ledger;
 mod question;
@@ -14,12 +15,15 @@ pub use study::study_html;
 
 use super::{
     svg::{Anchor, Scale, Svg, escaped},
-    text::{attack, covered, fitted_without, in_place_of_numbers, notes, promise},
+    text::{
+        asymmetric, attack, cause_in_words, clustering, covered, fitted_without, in_place_of_numbers, instrumented,
+        interval_cells, is_student, notes, odds_heads, odds_rows, outcome, promise, why_no_quality,
+    },
 };
 use crate::{
     Bounded, Coefficient, Fit, LeftOut,
-    number::{grouped, p_value, short, significant},
-    options::{IntervalMethod, Purpose},
+    number::{grouped, short, significant},
+    options::{Family, Purpose},
     privacy::{Guarantee, Provenance, Unit},
 };
 
@@ -46,7 +50,13 @@ pub fn to_html(fit: &Fit, cover: &Cover) -> String {
     let body = [
         header(fit, cover),
         section("question", "What was asked", &question::section(fit)),
-        section("coefficients", "Coefficients", &(table(fit) + &left_out(fit) + &paragraph(&covered(fit)))),
+        section(
+            "coefficients",
+            "Coefficients",
+            &(table(fit) + &left_out(fit) + &first_stage(fit) + &paragraph(&covered(fit))),
+        ),
+        section("event", "Effects by period", &event::plots(fit)),
+        section("odds", "Odds ratios and probabilities", &odds(fit)),
         section("effects", "Effect sizes", &effects::plot(fit)),
         section("quality", "How well the model fits", &quality(fit)),
         section("notes", "Notes", &all_notes(fit)),
@@ -74,8 +84,9 @@ fn page(title: &str, body: &str) -> String {
 pub fn summary_html(fit: &Fit) -> String {
     let guarantee = &fit.guarantee;
     format!(
-        "<div>\n<p><strong>Private linear regression</strong><br><code>{}</code><br>{} {}, &rho; = {}, &epsilon; = {} at &delta; = {:e}</p>\n\
+        "<div>\n<p><strong>Private {}</strong><br><code>{}</code><br>{} {}, &rho; = {}, &epsilon; = {} at &delta; = {:e}</p>\n\
          {}{}{}{}{}{}{}</div>\n",
+        fit.family().regression(),
         escaped(&fit.formula),
         grouped(fit.rows),
         guarantee.promise.unit.plural(),
@@ -116,21 +127,23 @@ fn header(fit: &Fit, cover: &Cover) -> String {
         given("Weights", fit.weights.as_ref().map(ToString::to_string).as_ref()),
         fact("What is protected", protected(fit.guarantee.promise.unit)),
         given("Identified by", fit.guarantee.promise.person.as_ref()),
+        given("Standard errors", fit.person.as_ref().map(clustering).as_ref()),
         fact("Budget", &format!("&rho; = {}", fit.guarantee.rho)),
         fact("Which is", &format!("&epsilon; = {} at &delta; = {:e}", fit.guarantee.epsilon, fit.guarantee.delta)),
         fact("Neighbours", fit.guarantee.promise.neighbours.name()),
     ];
-    heading_of_page(&fit.formula, cover, void(&fit.guarantee), &facts.concat())
+    heading_of_page((fit.family(), &fit.formula), cover, void(&fit.guarantee), &facts.concat())
 }
 
-fn heading_of_page(formula: &str, cover: &Cover, void: &str, facts: &str) -> String {
+fn heading_of_page((family, formula): (Family, &str), cover: &Cover, void: &str, facts: &str) -> String {
     let formula = format!("<code>{}</code>", escaped(formula));
     let heading = match &cover.title {
         Some(title) => format!("<h1>{}</h1>\n<p class=\"formula\">{formula}</p>\n", escaped(title)),
         None => format!("<h1>{formula}</h1>\n"),
     };
     format!(
-        "<header>\n<p class=\"kind\">Private linear regression</p>\n{heading}{void}<dl class=\"facts\">\n{facts}</dl>\n</header>\n"
+        "<header>\n<p class=\"kind\">Private {}</p>\n{heading}{void}<dl class=\"facts\">\n{facts}</dl>\n</header>\n",
+        family.regression(),
     )
 }
 
@@ -170,17 +183,29 @@ fn paragraph(text: &str) -> String {
 }
 
 fn table(fit: &Fit) -> String {
-    let letter = if fit.interval == IntervalMethod::Newton { "z" } else { "t" };
-    let heads: &[&str] = match fit.purpose {
-        Purpose::Prediction => &["Coefficient", "Estimate"],
-        Purpose::Inference => &["Coefficient", "Estimate", "Std. error", letter, "p-value", "From", "To"],
+    let heads = heads("Coefficient", fit.purpose, is_student(fit));
+    let row = |one: &Coefficient| significant_row(fit, one, &one.name, is_student(fit));
+    let rows: String = fit.reported().map(row).collect();
+    let table = format!("<table>\n<thead><tr>{heads}</tr></thead>\n<tbody>\n{rows}</tbody>\n</table>\n");
+    let skewed = asymmetric(fit).map_or(String::new(), |words| paragraph(&words));
+    scrolling("Table of coefficients", &table) + &skewed
+}
+
+/// The heads of a table of coefficients.
+fn heads(first: &str, purpose: Purpose, is_student: bool) -> String {
+    let names = match (purpose, is_student) {
+        (Purpose::Prediction, _) => vec!["Estimate"],
+        (Purpose::Inference, false) => vec!["Estimate", "Std. error", "z", "p-value", "From", "To"],
+        (Purpose::Inference, true) => vec!["Estimate", "Std. error", "t", "Df", "p-value", "From", "To"],
     };
-    let heads: String = heads.iter().map(|head| format!("<th scope=\"col\">{head}</th>")).collect();
-    let rows: String = fit.coefficients.iter().map(|one| row(fit, one)).collect();
-    scrolling(
-        "Table of coefficients",
-        &format!("<table>\n<thead><tr>{heads}</tr></thead>\n<tbody>\n{rows}</tbody>\n</table>\n"),
-    )
+    let all = std::iter::once(first).chain(names);
+    all.map(|head| format!("<th scope=\"col\">{head}</th>")).collect()
+}
+
+/// The name of a coefficient, which may be broken before a product's next factor and before a level,
+/// but not inside a word.
+fn breakable(name: &str) -> String {
+    escaped(name).replace(':', "<wbr>:").replace('[', "<wbr>[")
 }
 
 /// A table that a narrow screen, or a keyboard, can scroll by itself.
@@ -188,9 +213,40 @@ fn scrolling(name: &str, table: &str) -> String {
     format!("<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"{name}\">\n{table}</div>\n")
 }
 
+/// What the instrument does, where there is one.
+fn first_stage(fit: &Fit) -> String {
+    fit.first_stage.as_ref().map_or(String::new(), |stage| paragraph(&instrumented(stage, fit.level)))
+}
+
+/// What the coefficients of a logit come to.
+fn odds(fit: &Fit) -> String {
+    let rows = odds_rows(fit);
+    if rows.is_empty() {
+        return String::new();
+    }
+    let heads = odds_heads(fit, "Coefficient", ["From", "To"]);
+    let heads: String = heads.iter().map(|head| format!("<th scope=\"col\">{head}</th>")).collect();
+    let row = |cells: Vec<String>| {
+        let name = format!("<th scope=\"row\"><code>{}</code></th>", escaped(&cells[0]));
+        let cells: String = cells[1..].iter().map(|cell| format!("<td>{cell}</td>")).collect();
+        format!("<tr>{name}{cells}</tr>\n")
+    };
+    let rows: String = rows.into_iter().map(row).collect();
+    let table = format!("<table>\n<thead><tr>{heads}</tr></thead>\n<tbody>\n{rows}</tbody>\n</table>\n");
+    let effects = match fit.marginal_effects.is_empty() {
+        true => "",
+        false => {
+            " The effect is how much its probability then changes, on average over rows: the average marginal effect, a derivative."
+        }
+    };
+    let ratio = "what the odds are multiplied by where a column is larger by 1";
+    let words = format!("An odds ratio of {} is {ratio}.{effects}", outcome(fit));
+    scrolling("Table of odds ratios", &table) + &paragraph(&words)
+}
+
 /// What was released of the errors.
 fn quality(fit: &Fit) -> String {
-    if fit.purpose == Purpose::Prediction {
+    if fit.purpose == Purpose::Prediction || fit.family() == Family::Binomial {
         return String::new();
     }
     let with_ends = |one: &Bounded, scale: f64, unit: &str| {
@@ -209,37 +265,26 @@ fn quality(fit: &Fit) -> String {
         .as_ref()
         .map(|one| format!("The model explains {} of the variance of the response.", with_ends(one, 100.0, " %")));
     let known: Vec<String> = spread.into_iter().chain(explained).collect();
-    match known.is_empty() {
-        true => paragraph(
-            "Neither the spread of the errors nor the share of variance explained was released with this fit.",
-        ),
-        false => paragraph(&known.join(" ")),
+    match why_no_quality(fit) {
+        Some(why) if known.is_empty() => paragraph(&format!(
+            "There is no estimate of the spread of the errors, nor of the share of variance explained, {why}."
+        )),
+        _ => paragraph(&known.join(" ")),
     }
 }
 
-fn row(fit: &Fit, one: &Coefficient) -> String {
-    significant_row(fit, one, &one.name)
-}
-
 /// A coefficient as a line of a table that calls it so.
-fn significant_row(fit: &Fit, one: &Coefficient, name: &str) -> String {
-    let name = format!("<th scope=\"row\"><code>{}</code></th>", escaped(name));
+fn significant_row(fit: &Fit, one: &Coefficient, name: &str, is_student: bool) -> String {
+    let name = format!("<th scope=\"row\"><code>{}</code></th>", breakable(name));
     let cells = match (one.estimate, &one.precision) {
         (Some(estimate), None) => vec![significant(estimate)],
-        (Some(estimate), Some(precision)) => vec![
-            significant(estimate),
-            significant(precision.std_error),
-            format!("{:.2}", precision.statistic),
-            escaped(&p_value(precision.p_value)),
-            significant(precision.low),
-            significant(precision.high),
-        ],
+        (Some(estimate), Some(precision)) => interval_cells(is_student, estimate, precision),
         (None, _) => {
             let words = in_place_of_numbers(fit, one);
-            return format!("<tr>{name}<td colspan=\"6\" class=\"unknown\">{words}</td></tr>\n");
+            return format!("<tr>{name}<td colspan=\"7\" class=\"unknown\">{words}</td></tr>\n");
         }
     };
-    let cells: String = cells.iter().map(|cell| format!("<td>{cell}</td>")).collect();
+    let cells: String = cells.iter().map(|cell| format!("<td>{}</td>", escaped(cell))).collect();
     format!("<tr>{name}{cells}</tr>\n")
 }
 
@@ -257,7 +302,7 @@ fn guarantee(guarantee: &Guarantee) -> String {
 
 /// Why coefficients are not in the model, and what would bring them in.
 fn left_out(fit: &Fit) -> String {
-    let item = |one: &LeftOut| format!("<code>{}</code>: {}", escaped(&one.name), escaped(&one.cause.to_string()));
+    let item = |one: &LeftOut| format!("<code>{}</code>: {}", escaped(&one.name), escaped(&cause_in_words(fit, one)));
     let items = list(fit.left_out.iter().map(item));
     if items.is_empty() { items } else { paragraph(fitted_without(fit)) + &items }
 }
@@ -279,9 +324,12 @@ fn method(fit: &Fit) -> String {
         true => String::new(),
         false => format!("{runs}{} steps of size {}, ", summary.steps, significant(summary.step_size)),
     };
+    let (of, noisy) = match fit.first_stage {
+        None => ("gradients clipped at", "coordinate of the mean gradient (standardised units)"),
+        Some(_) => ("rows shortened to", "second moment (whitened units)"),
+    };
     format!(
-        "<p>dplm {}, method <code>{}</code>: {steps}gradients clipped at {}, noise of standard deviation {} in each coordinate of the mean \
-         gradient (standardised units). Every number on this page is public or was released with noise. Whoever holds the data can make \
+        "<p>dplm {}, method <code>{}</code>: {steps}{of} {}, noise of standard deviation {} in each {noisy}. Every number on this page is public or was released with noise. Whoever holds the data can make \
          such a page again, with other noise, and spends its budget again:</p>\n<pre><code>{}</code></pre>\n",
         env!("CARGO_PKG_VERSION"),
         summary.name,

@@ -5,8 +5,8 @@ use crate::{
     Fit,
     formula::{Column, Kind},
     number::short,
-    options::Purpose,
-    report::svg::escaped,
+    options::{Family, Purpose},
+    report::{svg::escaped, text::outcome},
 };
 
 /// The question, what was known of each column beforehand, and how to read a coefficient.
@@ -22,13 +22,31 @@ fn question(fit: &Fit) -> String {
         [one] => one.clone(),
         [others @ .., last] => format!("{} and {last}", others.join(", ")),
     };
+    let constants =
+        model.within().map_or(String::new(), |person| format!(", with a constant for each {}", code(person)));
+    let instrument = model.endogenous().zip(model.instrument());
+    let instrument =
+        instrument.map_or(String::new(), |(of, by)| format!(", and {} as an instrument of {}", code(&by), code(&of)));
     let why = match fit.purpose {
+        Purpose::Inference if model.within().is_some() => {
+            "how the mean of the first differs between rows of one person that differ in one of the others and agree in the rest"
+        }
         Purpose::Inference => {
             "how the mean of the first differs between rows that differ in one of the others and agree in the rest"
         }
         Purpose::Prediction => "how to predict the mean of the first from the others; no intervals were asked for",
     };
-    format!("<p>A linear regression of {} on {explained}: {why}.</p>\n", code(&model.response()))
+    let what = match fit.family() {
+        Family::Binomial => outcome(fit),
+        _ => model.response(),
+    };
+    let why = if fit.family() == Family::Binomial {
+        why.replace("the mean of the first", "the log odds of the first")
+    } else {
+        why.to_owned()
+    };
+    let regression = fit.family().regression();
+    format!("<p>A {regression} of {} on {explained}{constants}{instrument}: {why}.</p>\n", code(&what))
 }
 
 fn code(name: &str) -> String {
@@ -38,7 +56,11 @@ fn code(name: &str) -> String {
 /// A table of the columns, the response first.
 fn facts(fit: &Fit) -> String {
     let predictors = fit.design.predictors();
-    let role = |column: &Column| if predictors.contains(column) { "explains" } else { "explained" };
+    let role = |column: &Column| match () {
+        () if predictors.contains(column) => "explains",
+        () if fit.design.model().is_instrument(&column.name) => "instrument",
+        () => "explained",
+    };
     // Columns of which the same is known share a line.
     let alike = fit.design.columns().chunk_by(|one, next| one.kind == next.kind && role(one) == role(next));
     let rows: String = alike.map(|columns| row(columns, role(&columns[0]))).collect();

@@ -8,7 +8,7 @@ use super::{
     store::OnCard,
 };
 use crate::{
-    lattice::{BLOCK_ROWS, Clip, ClippedOuter, Ladder, Outer, RowBlock, Theta, Whitening},
+    lattice::{BLOCK_ROWS, Clip, ClippedOuter, Ladder, Link, Outer, RowBlock, Theta, Whitening},
     privacy::NotPrivate,
     rows::{
         DeviceRows,
@@ -62,12 +62,16 @@ struct Products {
 impl OnCard {
     /// The sum, where a kernel answers it.
     pub(super) fn ask(&self, query: &Query<'_>) -> Result<Option<Vec<i128>>, DeviceError> {
+        // Kernels know of no probabilities.
+        if query.link() != Link::Identity {
+            return Ok(None);
+        }
         let buffers = &mut *self.card.buffers();
         Ok(Some(match query.sum {
             Sum::Terms(Term::Gradient, at, clip) => self.gradient(buffers, clip, at)?,
             Sum::Terms(Term::Square, at, clip) => self.squares(buffers, clip, at)?,
             Sum::Terms(Term::IsClipped, at, _) => self.clipped(buffers, at)?,
-            Sum::Custom(_) => return Ok(None),
+            Sum::Custom(_) | Sum::Terms(Term::Bend | Term::Number(_), ..) => return Ok(None),
             Sum::Outer(outer) => self.outer(buffers, outer)?,
             Sum::ClippedOuter(outer, clip) => self.clipped_outer(buffers, outer, clip)?,
             Sum::Moments => {

@@ -50,7 +50,7 @@ impl<S: Store + 'static> Engine<S> {
         let blocks = count.div_ceil(BLOCK_ROWS as u64);
         check_space(card, blocks, features)?;
         let rows = OnCard::new(card, features, blocks)?;
-        rows.fill(&self.store)?;
+        rows.fill(|put| self.store.for_each_piece(put))?;
         Ok(Engine::new(rows, features, count))
     }
 }
@@ -70,12 +70,12 @@ impl OnCard {
         Ok(OnCard { card: card.clone(), features, blocks, cells, bounds: None })
     }
 
-    /// Copies all rows of another store here.
-    fn fill(&self, from: &impl Store) -> Result<(), Error> {
+    /// Copies rows here that come piece by piece.
+    fn fill(&self, from: impl FnOnce(&mut dyn FnMut(&[f32])) -> Result<(), Error>) -> Result<(), Error> {
         let stage = || Pinned::take(&self.card.context, STAGE);
         let (mut stages, mut place, mut turn) = ([stage()?, stage()?], 0, 0);
         let mut put = Ok(());
-        from.for_each_piece(&mut |cells| {
+        from(&mut |cells| {
             for part in cells.chunks(STAGE) {
                 put = put.clone().and_then(|()| self.put(place, part, &mut stages[turn], Queue(turn)));
                 place += size_of_val(part);
@@ -166,7 +166,13 @@ impl Store for OnCard {
     }
 
     fn whitened(&self, whitening: &Whitening) -> Result<OnCard, Error> {
-        Ok(self.encoded(whitening)?)
+        // The kernel leaves responses as they are, and neither tilts nor shortens rows: where it must, rows come back for it.
+        if whitening.response().is_none() && whitening.tilt().is_none() && whitening.length().is_none() {
+            return Ok(self.encoded(whitening)?);
+        }
+        let encoded = OnCard::new(&self.card, whitening.outputs(), self.blocks)?;
+        encoded.fill(|put| self.for_each_piece(&mut |cells| put(&whitening.encode(Kernel::best(), cells))))?;
+        Ok(encoded)
     }
 
     fn spare(&self) -> u64 {

@@ -6,7 +6,7 @@ use super::RemoteError;
 
 const MARK: [u8; 4] = *b"dplm";
 /// Other forms of the same bytes have other numbers.
-const FORM: u8 = 3;
+const FORM: u8 = 4;
 const LIBRARY: &str = env!("CARGO_PKG_VERSION");
 
 /// What identifies bytes.

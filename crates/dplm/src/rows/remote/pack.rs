@@ -11,7 +11,7 @@ use crate::{
     Error,
     lattice::{BLOCK_ROWS, CELL_RANGE_BITS, Design, MOST_ROWS as MOST_ROWS_OF_PERSON, RowBlock},
     rows::{
-        MemoryBuilder, Persons,
+        MemoryBuilder, Persons, Together,
         held::{CHUNK_BLOCKS, Chunk, Chunks, copy_row},
         store::Store,
     },
@@ -47,16 +47,31 @@ pub fn pack(block: &Block, design: &Design, id: BlockId) -> Vec<u8> {
 pub(super) struct Units<'a> {
     /// The group they are in; 0 where there are none.
     pub(super) group: u32,
-    /// How many of the rows, which follow each other, each person has, and whether each person counts once; none where rows stand for themselves.
-    pub(super) of_persons: Option<(&'a [u16], bool)>,
+    /// How many of the rows, which follow each other, each person has, and what is made of them; none where rows stand for themselves.
+    pub(super) of_persons: Option<(&'a [u16], Together)>,
 }
 
 /// What a block holds.
 mod holds {
+    use super::Together;
+
     pub(super) const ROWS: u8 = 0;
-    pub(super) const PERSONS: u8 = 1;
-    pub(super) const PERSONS_ONCE: u8 = 2;
     pub(super) const NOBODY: u8 = 3;
+    /// Persons, and what is made of their rows.
+    pub(super) const PERSONS: [(u8, Together); 4] = [
+        (1, Together { once: false, within: false }),
+        (2, Together { once: true, within: false }),
+        (4, Together { once: false, within: true }),
+        (5, Together { once: true, within: true }),
+    ];
+
+    pub(super) fn persons(together: Together) -> u8 {
+        PERSONS.into_iter().find(|(_, one)| *one == together).map_or(ROWS, |(number, _)| number)
+    }
+
+    pub(super) fn together(number: u8) -> Option<Together> {
+        PERSONS.into_iter().find(|(one, _)| *one == number).map(|(_, together)| together)
+    }
 }
 
 impl Units<'_> {
@@ -68,8 +83,8 @@ impl Units<'_> {
         let mut writer = head(id, self.group, design.features());
         match self.of_persons {
             None => writer.u8(holds::ROWS),
-            Some((sizes, once)) => {
-                writer.u8(if once { holds::PERSONS_ONCE } else { holds::PERSONS });
+            Some((sizes, together)) => {
+                writer.u8(holds::persons(together));
                 writer.count(sizes.len());
                 sizes.iter().for_each(|size| writer.u16(*size));
             }
@@ -98,8 +113,8 @@ fn head(id: BlockId, group: u32, features: usize) -> Writer {
 /// The group of what is in none.
 pub(super) const NO_GROUP: u32 = u32::MAX;
 
-/// How many rows each person has, and whether each counts once; none where rows stand for themselves.
-type OfPersons = Option<(Vec<u16>, bool)>;
+/// How many rows each person has, and what is made of them; none where rows stand for themselves.
+type OfPersons = Option<(Vec<u16>, Together)>;
 
 /// A block of packed rows.
 pub(super) struct Unpacked {
@@ -119,11 +134,11 @@ impl Unpacked {
             Unpacked::read_flat(&mut reader).filter(|_| reader.is_at_end()).ok_or(Kind::Block.malformed())?;
         match of_persons {
             None => Ok(flat),
-            Some((sizes, once)) => Ok(Unpacked { rows: laid_out(&flat.rows, &sizes, once)?, ..flat }),
+            Some((sizes, together)) => Ok(Unpacked { rows: laid_out(&flat.rows, &sizes, together)?, ..flat }),
         }
     }
 
-    /// The rows one after another, and where they are of persons, how many each has and whether each counts once.
+    /// The rows one after another, and where they are of persons, how many each has and what is made of them.
     fn read_flat(reader: &mut Reader<'_>) -> Option<(Unpacked, OfPersons)> {
         let (id, group, features) = (BlockId(reader.u64()?), reader.u32()?, reader.count()?);
         let holds = reader.u8()?;
@@ -137,16 +152,17 @@ impl Unpacked {
                 let (rows, cells) = read_rows(reader, features)?;
                 Some((flat(rows, None, Chunks { features, chunks: vec![cells] }), None)).filter(|_| group != NO_GROUP)
             }
-            holds::PERSONS | holds::PERSONS_ONCE => {
+            other => {
+                let together = holds::together(other)?;
                 let count = reader.count()?;
                 let sizes = reader.u16s(count).filter(|_| group != NO_GROUP)?;
                 let (rows, cells) = read_rows(reader, features)?;
                 let longest = checked_longest(&sizes, 1, rows, features)?;
                 let units = sizes.len().try_into().ok()?;
                 let rows = Chunks { features, chunks: vec![cells] };
-                Some((flat(units, Some(longest), rows), Some((sizes, holds == holds::PERSONS_ONCE))))
+                Some((flat(units, Some(longest), rows), Some((sizes, together))))
+                    .filter(|_| features > 1 || !together.within)
             }
-            _ => None,
         }
     }
 }
@@ -161,7 +177,7 @@ fn checked_longest(sizes: &[u16], least: u16, rows: u32, features: usize) -> Opt
 }
 
 /// Rows of persons, which follow each other, as questions want them: persons with several side by side.
-fn laid_out(rows: &Chunks, sizes: &[u16], once: bool) -> Result<Chunks, Error> {
+fn laid_out(rows: &Chunks, sizes: &[u16], together: Together) -> Result<Chunks, Error> {
     let of_rows: Vec<u32> =
         (0..).zip(sizes).flat_map(|(person, size)| std::iter::repeat_n(person, usize::from(*size))).collect();
     let mut persons = Persons::new();
@@ -169,7 +185,7 @@ fn laid_out(rows: &Chunks, sizes: &[u16], once: bool) -> Result<Chunks, Error> {
     let length = CHUNK_BLOCKS * RowBlock::len_for(rows.features);
     let pieces = rows.chunks.iter().flat_map(|chunk| chunk.cells.chunks(length));
     let chunks = pieces.map(|cells| Chunk { cells: cells.to_vec(), ..Chunk::default() }).collect();
-    Chunks { features: rows.features, chunks }.grouped(&persons.grouping(MOST_ROWS_OF_PERSON, once))
+    Chunks { features: rows.features, chunks }.grouped(&persons.grouping(MOST_ROWS_OF_PERSON, together))
 }
 
 /// A person in a group stays one when laid out anew: with one row they would be clipped as rows are.
@@ -241,7 +257,7 @@ pub(super) fn read_chunk(reader: &mut Reader<'_>, features: usize) -> Option<Vec
             continue;
         }
         checked_longest(&sizes, FEWEST_IN_GROUP, rows, features)?;
-        chunks.extend(laid_out(&Chunks { features, chunks: vec![cells] }, &sizes, false).ok()?.chunks);
+        chunks.extend(laid_out(&Chunks { features, chunks: vec![cells] }, &sizes, Together::default()).ok()?.chunks);
     }
     Some(chunks)
 }

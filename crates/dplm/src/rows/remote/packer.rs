@@ -7,6 +7,7 @@ use super::{
 use crate::{
     lattice::Design,
     privacy::Person,
+    rows::Together,
     table::{Block, Cells, MISSING},
 };
 
@@ -20,11 +21,13 @@ const MOST_WAITING: usize = 4;
 /// of the first that is in any. As in [`GroupBuilder`](crate::rows) on one machine.
 pub struct Packer {
     design: Design,
+    /// How many coefficients there are, which may be fewer than columns that are packed.
+    features: usize,
     part: u32,
     place: u32,
     is_grouped: bool,
-    /// The most rows of a person, and whether each person counts once.
-    of_persons: Option<(usize, bool)>,
+    /// The most rows of a person, and what is made of them.
+    of_persons: Option<(usize, Together)>,
     /// Rows of the person who came last: more of theirs may come.
     last: Option<(Block, u128)>,
     groups: Vec<Waiting>,
@@ -82,13 +85,14 @@ impl Packer {
         let of_persons = match person {
             None => None,
             Some(person) => {
-                check_person(person.most_rows(), design.features())?;
-                Some((person.most_rows() as usize, person.counts_once))
+                check_person(person.most_rows(), design.as_read().features())?;
+                Some((person.most_rows() as usize, Together::of(person, &design)))
             }
         };
         let waiting = std::iter::repeat_with(Waiting::default).take(groups.unwrap_or(1)).collect();
         Ok(Packer {
-            design,
+            features: design.kept_features(),
+            design: design.as_read(),
             part,
             place: 0,
             is_grouped: groups.is_some(),
@@ -212,7 +216,7 @@ impl Packer {
         let Some(rows) = self.groups[group].rows.take() else { return };
         let number = u32::try_from(group).expect("few groups");
         let id = self.next_id();
-        let units = Units { group: number, of_persons: self.of_persons.map(|(_, once)| (&sizes[..], once)) };
+        let units = Units { group: number, of_persons: self.of_persons.map(|(_, together)| (&sizes[..], together)) };
         let bytes = units.pack(&rows, &self.design, id);
         self.packed.push(Packed { group: Some(number), bytes });
     }
@@ -227,7 +231,7 @@ impl Packer {
     fn pack_nobody(&mut self) {
         let units = std::mem::take(&mut self.nobody);
         if units > 0 {
-            let bytes = pack_nobody(units, self.design.features(), self.next_id());
+            let bytes = pack_nobody(units, self.features, self.next_id());
             self.packed.push(Packed { group: None, bytes });
         }
     }

@@ -5,7 +5,7 @@
 
 use super::bytes::{Kind, Reader, Writer};
 use crate::{
-    lattice::{Clip, ClippedOuter, Ladder, Lattice, Outer, Theta, Whitening},
+    lattice::{Clip, ClippedOuter, Ladder, Lattice, Link, Number, Outer, Theta, Whitening},
     rows::{
         query::{Sum, Term},
         region::Region,
@@ -70,6 +70,9 @@ mod kind {
     pub(super) const TALLY_RESIDUALS: u8 = 13;
     pub(super) const SORTED: u8 = 14;
     pub(super) const SAMPLE: u8 = 15;
+    pub(super) const BEND: u8 = 16;
+    pub(super) const OUTCOME: u8 = 17;
+    pub(super) const VARIANCE: u8 = 18;
 }
 
 /// A question taken apart.
@@ -86,8 +89,7 @@ impl<'a> Flat<'a> {
     }
 
     fn at(kind: u8, theta: &'a Theta, theta_unit: f64, numbers: Vec<u64>) -> Flat<'a> {
-        // The unit of parameters is a power of two.
-        Flat { kind, theta_bits: theta_unit.log2() as u32, points: vec![theta], numbers }
+        Flat { kind, theta_bits: bits_of(theta_unit), points: vec![theta], numbers }
     }
 
     fn of(ask: &Ask<'a>) -> Flat<'a> {
@@ -109,6 +111,9 @@ impl<'a> Flat<'a> {
             Sum::Terms(term, (theta, lattice), _) => {
                 let (kind, numbers) = match term {
                     Term::Gradient => (kind::GRADIENT, Vec::new()),
+                    Term::Bend => (kind::BEND, Vec::new()),
+                    Term::Number(Number::Outcome) => (kind::OUTCOME, Vec::new()),
+                    Term::Number(Number::Variance) => (kind::VARIANCE, Vec::new()),
                     Term::Square => (kind::SQUARE, Vec::new()),
                     Term::IsClipped => (kind::IS_CLIPPED, Vec::new()),
                 };
@@ -153,6 +158,11 @@ impl<'a> Flat<'a> {
     }
 }
 
+/// The unit of parameters is a power of two.
+fn bits_of(theta_unit: f64) -> u32 {
+    theta_unit.log2() as u32
+}
+
 fn gamma(clip: &Clip) -> u64 {
     clip.gamma().try_into().expect("a clip is below 2^63")
 }
@@ -168,12 +178,21 @@ pub(super) fn written(setting: &Setting<'_>, ask: &Ask<'_>) -> Vec<u8> {
         writer.count(whitening.outputs());
         writer.u32(unit_bits.cast_unsigned());
         writer.f64s(integers);
+        writer.u8(whitening.response().is_some().into());
+        writer.f64s(whitening.response().unwrap_or(&[]));
+        writer.u8(whitening.tilt().is_some().into());
+        if let Some((theta, theta_unit)) = whitening.tilt() {
+            writer.u32(bits_of(theta_unit));
+            writer.f64s(theta.integers());
+        }
+        writer.u64(whitening.length().unwrap_or(0));
     }
     writer.u8(setting.clip.is_some().into());
     writer.u64(setting.clip.map_or(0, gamma));
     let flat = Flat::of(ask);
     writer.u8(flat.kind);
     writer.u32(flat.theta_bits);
+    writer.u8(flat.points.iter().any(|theta| theta.link() == Link::Logistic).into());
     writer.count(flat.points.len());
     flat.points.iter().for_each(|theta| writer.f64s(theta.integers()));
     writer.count(flat.numbers.len());
@@ -210,7 +229,20 @@ impl Question {
         for _ in 0..reader.count()? {
             let (outputs, unit_bits) = (reader.count()?, reader.u32()?.cast_signed());
             let integers = reader.f64s(inputs.checked_mul(outputs)?)?;
-            whitenings.push(Whitening::of_integers(inputs, outputs, integers, unit_bits)?);
+            let response = match reader.u8()? {
+                0 => None,
+                _ => Some(reader.f64s(inputs.checked_add(1)?)?),
+            };
+            let whitening = Whitening::of_integers(inputs, outputs, integers, response, unit_bits)?;
+            let whitening = match reader.u8()? {
+                0 => whitening,
+                _ => {
+                    let lattice = Lattice::of_bits(outputs, reader.u32()?)?.of_link(Link::Logistic);
+                    whitening.tilted(lattice.theta_of(reader.f64s(outputs)?)?, &lattice)
+                }
+            };
+            let length = Some(reader.u64()?).filter(|&length| length > 0 && length < MOST_RADIUS);
+            whitenings.push(whitening.shortened_to(length));
             inputs = outputs;
         }
         let (is_clipped, gamma) = (reader.u8()?, reader.u64()?);
@@ -219,7 +251,8 @@ impl Question {
             _ => Some(checked_clip(gamma)?),
         };
         let (kind, theta_bits) = (reader.u8()?, reader.u32()?);
-        let lattice = Lattice::of_bits(inputs, theta_bits);
+        let link = if reader.u8()? == 0 { Link::Identity } else { Link::Logistic };
+        let lattice = Lattice::of_bits(inputs, theta_bits).map(|lattice| lattice.of_link(link));
         let count = reader.count().filter(|count| *count <= 2)?;
         let points = (0..count).map(|_| lattice?.theta_of(reader.f64s(inputs)?)).collect::<Option<Vec<Theta>>>()?;
         let count = reader.count()?;
@@ -246,7 +279,7 @@ impl Question {
                 Some(see(&Ask::Sample { one_in }))
             }
             kind::SORTED => self.with_region(see),
-            kind::GRADIENT..=kind::IS_CLIPPED => self.with_term(see),
+            kind::GRADIENT..=kind::IS_CLIPPED | kind::BEND..=kind::VARIANCE => self.with_term(see),
             kind::SHRUNK..=kind::GRADIENTS => self.with_outer(see),
             kind::MOMENTS => Some(see(&Ask::Sum(Sum::Moments))),
             kind::TALLY_NORMS..=kind::TALLY_RESIDUALS => self.with_ladder(see),
@@ -268,7 +301,12 @@ impl Question {
         match self.kind {
             kind::GRADIENT => see(Term::Gradient),
             kind::SQUARE => see(Term::Square),
-            _ => see(Term::IsClipped),
+            kind::IS_CLIPPED => see(Term::IsClipped),
+            // Of rows that stand for themselves, and of binary responses.
+            kind::BEND if self.of.rows_in_unit.is_some() || at.1.link() == Link::Identity => None,
+            kind::BEND => see(Term::Bend),
+            kind::OUTCOME => see(Term::Number(Number::Outcome)),
+            _ => see(Term::Number(Number::Variance)),
         }
     }
 

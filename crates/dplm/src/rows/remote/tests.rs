@@ -82,8 +82,15 @@ fn persons_that_cannot_be_are_refused() {
 
 #[test]
 fn a_matrix_travels_as_it_is() {
-    let whitenings = [(3, 2, 0.3), (2, 2, 1e-9), (2, 1, 1e6)].map(|(inputs, outputs, size)| {
-        Whitening::new(Mat::from_fn(inputs, outputs, |i, j| size / (1 + i + 2 * j) as f64).as_ref())
+    let sizes = [(3, 2, 0.3, true), (2, 2, 1e-9, false), (2, 1, 1e6, true)];
+    let whitenings = sizes.map(|(inputs, outputs, size, makes_response)| {
+        let matrix = Mat::from_fn(inputs, outputs, |i, j| size / (1 + i + 2 * j) as f64);
+        let weights: Vec<f64> = (0..=inputs).map(|i| 0.5 - i as f64).collect();
+        let whitening = match makes_response {
+            true => Whitening::with_response(matrix.as_ref(), &weights),
+            false => Whitening::new(matrix.as_ref()),
+        };
+        whitening.shortened_to((inputs > outputs).then_some(5000))
     });
     let clip = Clip::new(1 << 40);
     let of = Of { group: Some(4), rows_in_unit: Some(12) };
@@ -97,9 +104,12 @@ fn a_matrix_travels_as_it_is() {
 
 #[test]
 fn a_matrix_that_makes_sums_inexact_is_refused() {
-    let of = |largest: f64| Whitening::of_integers(1, 1, vec![largest], 0).is_some();
+    let of = |largest: f64| Whitening::of_integers(1, 1, vec![largest], None, 0).is_some();
     assert!(of((1u64 << 34) as f64) && of(-((1u64 << 34) as f64)));
     assert!(!of((1u64 << 34) as f64 + 1.0) && !of(0.5) && !of(f64::NAN) && !of(f64::INFINITY));
+    let with = |response: Vec<f64>| Whitening::of_integers(1, 1, vec![1.0], Some(response), 0).is_some();
+    let largest = (1u64 << 33) as f64;
+    assert!(with(vec![largest, -largest]) && !with(vec![largest + 1.0, 0.0]) && !with(vec![0.0]));
 }
 
 #[test]
