@@ -123,13 +123,30 @@ def problems(document):
         yield from problems(part)
 
 
+def verdict(path):
+    """What is wrong with a file, and in how many of its releases noise could be checked."""
+    try:
+        with open(path, encoding="utf-8") as file:
+            document = json.load(file, parse_float=Number)
+    except (OSError, ValueError) as error:
+        return [f"it cannot be read as JSON ({type(error).__name__})"], ""
+    if not isinstance(document, dict) or not all(key in document for key in ("guarantee", "promise")):
+        return ["it holds no guarantee: give what 'dplm fit --json' has written"], ""
+    try:
+        found = sorted(set(problems(document)))
+    except (AttributeError, LookupError, TypeError, ValueError, ArithmeticError) as error:
+        return [f"a part of it is missing or is not a number ({type(error).__name__})"], ""
+    releases = document["guarantee"]["releases"]
+    checked = sum(bool(release.get("noise")) for release in releases)
+    return found, f" (with the noise of {checked} of {len(releases)} releases)"
+
+
 def main(paths):
     status = 0
     for path in paths:
-        with open(path, encoding="utf-8") as file:
-            found = sorted(set(problems(json.load(file, parse_float=Number))))
+        found, checked = verdict(path)
         status = 1 if found else status
-        print(f"{path}: " + ("; ".join(found) if found else "all stated numbers agree"))
+        print(f"{path}: " + ("; ".join(found) or f"all stated numbers agree{checked}"))
     return status
 
 

@@ -90,6 +90,23 @@ def test_an_edited_fit_is_caught(verify, documents, edit):
     assert list(verify.problems(document)) != []
 
 
+@pytest.mark.parametrize("text", ["", "{", "[]", "{}", '{"guarantee": {}, "promise": {}}', '{"guarantee": 1, "promise": 2}'])
+def test_what_is_no_fit_is_said_in_a_sentence(verify, tmp_path, capsys, text):
+    (tmp_path / "fit.json").write_text(text)
+    assert verify.main([str(tmp_path / "fit.json"), str(tmp_path / "none.json")]) == 1
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 2 and all("agree" not in line for line in lines)
+
+
+def test_noise_that_is_not_stated_is_counted(verify, documents, tmp_path, capsys):
+    document = copy.deepcopy(documents["auto"])
+    releases = document["guarantee"]["releases"]
+    del releases[0]["noise"]
+    (tmp_path / "fit.json").write_text(json.dumps(document))
+    verify.main([str(tmp_path / "fit.json")])
+    assert f"the noise of {len(releases) - 1} of {len(releases)} releases" in capsys.readouterr().out
+
+
 def test_a_step_that_was_not_taken_is_caught(verify, documents):
     document = copy.deepcopy(documents["the paper's"])
     document["fit"]["trajectories"][0]["theta"][3][1] += 0.01
