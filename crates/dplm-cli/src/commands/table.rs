@@ -20,7 +20,7 @@ pub fn run(args: &TableArgs) -> Result<(), Failure> {
     let documents = args.results.iter().map(read).collect::<Result<Vec<String>, Failure>>()?;
     let TableArgs { title, names, stars, intervals, .. } = args;
     let options = TableOptions { title: title.clone(), names: names.clone(), stars: *stars, intervals: *intervals };
-    let table = Table::of(&documents, &options).map_err(refusal)?;
+    let table = Table::of(&documents, &options).map_err(|error| refusal(error, &args.results))?;
     Output::open(&args.out)?.finish_with_bytes(&table.to_bytes(args.to))
 }
 
@@ -35,13 +35,16 @@ fn format(form: TableForm) -> Format {
 }
 
 fn read(path: &InputFile) -> Result<String, Failure> {
-    let unread = |kind| Failure::from(dplm::Error::from(FitFileError::Unread { kind }));
-    fs::read_to_string(path).map_err(|error| unread(error.kind()))
+    fs::read_to_string(path).map_err(|error| wrong(path, &FitFileError::Unread { kind: error.kind() }))
 }
 
-fn refusal(error: TableError) -> Failure {
+fn refusal(error: TableError, results: &[InputFile]) -> Failure {
     match error {
-        TableError::File(error) => dplm::Error::from(error).into(),
+        TableError::File { place, error } => wrong(&results[place - 1], &error),
         error => Failure::usage(error),
     }
+}
+
+fn wrong(path: &InputFile, error: &FitFileError) -> Failure {
+    Failure::refused(format!("{}: {error}", path.display()))
 }

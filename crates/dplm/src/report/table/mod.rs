@@ -60,7 +60,7 @@ pub enum TableError {
     #[error("a table needs at least one fit: give what 'dplm fit --json' or 'dplm study --json' has written")]
     Empty,
     /// Other names than columns.
-    #[error("there are {columns} columns and {names} names: give one name for each column")]
+    #[error("the table has {columns} columns, and {names} were named: give one name for each")]
     Names {
         /// How many columns there are.
         columns: usize,
@@ -68,8 +68,13 @@ pub enum TableError {
         names: usize,
     },
     /// A document that holds no result.
-    #[error(transparent)]
-    File(#[from] FitFileError),
+    #[error("result {place}: {error}")]
+    File {
+        /// Its place among those that were given, from 1.
+        place: usize,
+        /// What is wrong with it.
+        error: FitFileError,
+    },
 }
 
 /// P-values below these have so many stars.
@@ -126,7 +131,8 @@ impl Table {
         let mut columns = Vec::new();
         for (index, document) in documents.iter().enumerate() {
             let of_document = |(name, fit)| Column { name, fit, document: index };
-            columns.extend(columns_of(document.as_ref())?.into_iter().map(of_document));
+            let unread = |error| TableError::File { place: index + 1, error };
+            columns.extend(columns_of(document.as_ref()).map_err(unread)?.into_iter().map(of_document));
         }
         match options.names.len() {
             _ if columns.is_empty() => Err(TableError::Empty),

@@ -105,5 +105,5 @@ fn names_are_for_all_columns_or_for_none() {
     assert_eq!(named(&["short", "long"]).expect("a table").heads[1], ["short", "long"]);
     assert_eq!(named(&["short"]), Err(TableError::Names { columns: 2, names: 1 }));
     assert_eq!(Table::of::<String>(&[], &starred()), Err(TableError::Empty));
-    assert_eq!(Table::of(&["{}"], &starred()), Err(TableError::File(FitFileError::NotAFit)));
+    assert_eq!(Table::of(&["{}"], &starred()), Err(TableError::File { place: 1, error: FitFileError::NotAFit }));
 }
